@@ -1,0 +1,70 @@
+# The four kinds of target. Every folder of userspace/ is one library that names exactly the folders it may include.
+
+add_library(clrsampler_options INTERFACE)
+target_include_directories(clrsampler_options INTERFACE ${PROJECT_SOURCE_DIR}/userspace ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(clrsampler_options INTERFACE -Wall -Wextra -Werror -Wshadow -Wvla -Wno-missing-field-initializers
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+  -fno-omit-frame-pointer -fstack-protector-strong
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-unused-private-field>)
+target_compile_definitions(clrsampler_options INTERFACE _GNU_SOURCE
+  $<$<AND:$<CONFIG:RelWithDebInfo>,$<NOT:$<BOOL:${CLRSAMPLER_SANITIZE}>>>:_FORTIFY_SOURCE=2>)
+if(CLRSAMPLER_SANITIZE)
+  target_compile_options(clrsampler_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all)
+  target_link_options(clrsampler_options INTERFACE -fsanitize=address,undefined)
+endif()
+if(CLRSAMPLER_FUZZ)
+  target_compile_options(clrsampler_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  target_link_options(clrsampler_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+# clrsampler_library(NAME SOURCES ... [DEPS ...]): static library clrsampler_NAME. DEPS are target names.
+function(clrsampler_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(clrsampler_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(clrsampler_${name} PUBLIC clrsampler_options ${ARG_DEPS})
+endfunction()
+
+# clrsampler_test(NAME SOURCES ... [DEPS ...] [LABELS ...]): a GoogleTest program, one CTest test for the whole program.
+function(clrsampler_test name)
+  if(CMAKE_CROSSCOMPILING OR CLRSAMPLER_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES} $<TARGET_OBJECTS:clrsampler_test_main>)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest)
+  target_compile_definitions(${name} PRIVATE CLRSAMPLER_TESTDATA="${PROJECT_SOURCE_DIR}/tests/testdata")
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}")
+endfunction()
+
+# clrsampler_fuzz(NAME SOURCES ... DEPS ... CORPUS dir): with CLRSAMPLER_FUZZ a libFuzzer program; otherwise the same
+# target with a main that replays files, so that corpus and regressions run everywhere as a plain test.
+function(clrsampler_fuzz name)
+  if(CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;DEPS" ${ARGN})
+  if(CLRSAMPLER_FUZZ)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer,address,undefined)
+    set_property(GLOBAL APPEND PROPERTY CLRSAMPLER_FUZZ_TARGETS ${name})
+  else()
+    add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+    add_test(NAME ${name}_corpus COMMAND ${name} ${ARG_CORPUS})
+    set_tests_properties(${name}_corpus PROPERTIES TIMEOUT 60 LABELS "fuzz_corpus")
+  endif()
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+endfunction()
+
+# clrsampler_bench(NAME SOURCES ... DEPS ...): a Google Benchmark program; never a test.
+function(clrsampler_bench name)
+  if(CMAKE_CROSSCOMPILING OR CLRSAMPLER_FUZZ OR CLRSAMPLER_SANITIZE)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} benchmark::benchmark_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+endfunction()

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause OR Apache-2.0 */
+/*
+ * The records that BPF programs send to user space through the one ring buffer, and the counters of what they could not
+ * send. Plain C with fixed-width fields, the same for x86-64 and arm64. All times are CLOCK_MONOTONIC nanoseconds.
+ *
+ * Every record begins with struct wire_header; a reader skips kinds that it does not know.
+ */
+#ifndef CLRSAMPLER_WIRE_H_
+#define CLRSAMPLER_WIRE_H_
+
+#ifndef __VMLINUX_H__
+#ifdef __bpf__
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+#else
+#include <linux/types.h>
+#endif
+#endif
+
+/* Most frames of one user stack, whatever the option says. Stacks deeper than the option end with WIRE_STOP_MAX_FRAMES. */
+#define WIRE_MAX_USER_FRAMES 1024
+/* The kernel's own limit for stacks (perf_event_max_stack) is 127 by default. */
+#define WIRE_MAX_KERNEL_FRAMES 127
+/*
+ * Most words of one user stack: frames with their gaps, without the tail. The option for words (4096) is reached first;
+ * from there on frames are sent without gaps, 3 words each, so that 1024 of them still fit.
+ */
+#define WIRE_MAX_USER_WORDS 8192
+/* Most words shipped of one gap, whatever the option says. */
+#define WIRE_MAX_GAP_WORDS 512
+/* Most words of the tail, whatever the options say. */
+#define WIRE_MAX_TAIL_WORDS 512
+
+enum wire_kind {
+	WIRE_CPU_SAMPLE = 1,
+};
+
+/* Why records or parts of them were lost; one counter per CPU each. Names for people: capture/drop_counters. */
+enum wire_drop {
+	WIRE_DROP_RING_FULL = 0,	/* no room in the ring: the reader was too slow */
+	WIRE_DROP_NO_SCRATCH,		/* a CPU number past the scratch map */
+	WIRE_DROP_COUNT,
+};
+
+/* Why the walk of a user stack ended where it did. */
+enum wire_stop {
+	WIRE_STOP_NONE = 0,		/* no user stack: a kernel thread */
+	WIRE_STOP_END,			/* the chain ended with a zero frame pointer or return address: the outermost frame */
+	WIRE_STOP_BAD_FP,		/* the frame pointer left the stack or was unaligned: code that uses it for data */
+	WIRE_STOP_FAULT,		/* stack memory could not be read: not resident, or the pointer was wrong */
+	WIRE_STOP_MAX_FRAMES,
+	WIRE_STOP_MAX_WORDS,
+	WIRE_STOP_NO_REGISTERS,		/* no user registers to begin with: the task is exiting, or works for io_uring */
+	WIRE_STOP_32BIT,		/* a 32-bit program: its frames have another shape and are not walked */
+	WIRE_STOP_COUNT,
+};
+
+/*
+ * What became of the hits of the sampler, one per CPU. hits = idle + filtered + sent + all drops, always. A hit that the
+ * kernel suppressed (another tracing program was running on that CPU) is in none of them: it shows only against the time.
+ */
+struct wire_counters {
+	__u64 hits;
+	__u64 idle;			/* the CPU had nothing to run */
+	__u64 filtered;			/* of a process that is not tracked */
+	__u64 sent;
+	__u64 drops[WIRE_DROP_COUNT];
+};
+
+struct wire_header {
+	__u32 size;	/* bytes of the whole record, header included */
+	__u16 kind;	/* enum wire_kind */
+	__u16 cpu;
+	__u64 time_ns;	/* taken when the program began */
+};
+
+#define WIRE_SAMPLE_IN_KERNEL 1	/* the interrupted code was the kernel's; the registers are the task's saved user ones */
+#define WIRE_SAMPLE_KTHREAD 2	/* no user memory: all user fields are 0 */
+#define WIRE_SAMPLE_VCPU 4	/* the CPU was running a guest */
+#define WIRE_SAMPLE_OUTSIDE 8	/* the agent's pid namespace does not show this task: tgid and tid are 0 */
+
+/*
+ * One sample of one CPU. Behind it follow kernel_frames u64 addresses (leaf first), then user_words u64 words:
+ * for each of user_frames frames
+ *	word	frame address | number of gap words << 48
+ *	words	the gap: stack memory from the end of the previous frame (at first: from sp) upwards, possibly cut
+ *	word	saved frame pointer, [frame address]
+ *	word	return address, [frame address + 8]
+ * and, unless user_words is 0, one tail: a word with frame address 0 and a count, then that many words of what lies above
+ * the last frame (with no frame at all: from sp). A frame whose gap could not be read is sent without it, and a tail that
+ * would cross into unreadable memory is shortened, down to none. The outermost frame may have return address 0.
+ * Both architectures keep {frame pointer, return address} pairs in a chain: rbp on x86-64, x29 on arm64.
+ */
+struct wire_cpu_sample {
+	struct wire_header header;
+	__u32 tgid;			/* in the pid namespace of the agent */
+	__u32 tid;
+	__u64 process_start_ns;		/* start of the thread group leader, CLOCK_BOOTTIME: tells reused pids apart */
+	__u64 ip;
+	__u64 sp;
+	__u64 fp;			/* rbp, x29 */
+	__u64 lr;			/* x30; 0 on x86-64 */
+	__u32 flags;			/* WIRE_SAMPLE_* */
+	__u16 stop;			/* enum wire_stop */
+	__u16 kernel_frames;
+	__u32 user_frames;
+	__u32 user_words;
+	char comm[16];			/* of the thread */
+};
+
+#define WIRE_FRAME_ADDRESS_MASK 0x0000ffffffffffffull
+#define WIRE_GAP_SHIFT 48
+
+#if defined(__cplusplus)
+static_assert(sizeof(struct wire_header) == 16, "wire_header");
+static_assert(sizeof(struct wire_cpu_sample) == 96, "wire_cpu_sample");
+#else
+_Static_assert(sizeof(struct wire_header) == 16, "wire_header");
+_Static_assert(sizeof(struct wire_cpu_sample) == 96, "wire_cpu_sample");
+#endif
+
+#endif /* CLRSAMPLER_WIRE_H_ */

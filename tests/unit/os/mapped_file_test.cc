@@ -1,0 +1,58 @@
+#include "os/mapped_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "os/file_io.h"
+#include "os/unique_fd.h"
+
+namespace clrsampler {
+namespace {
+
+UniqueFd FileOf(const std::string& text) {
+  UniqueFd fd(memfd_create("mapped_file_test", MFD_CLOEXEC));
+  EXPECT_TRUE(WriteAll(fd.get(), text).ok());
+  return fd;
+}
+
+TEST(MappedFileTest, ShowsAPartAtAnyOffset) {
+  const UniqueFd fd = FileOf(std::string(5000, 'a') + "hello" + std::string(5000, 'b'));
+  const auto file = MappedFile::Map(fd.get(), 5000, 5, 1 << 20);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()), "hello");
+  EXPECT_FALSE(file->damaged());
+}
+
+TEST(MappedFileTest, RefusesWhatIsNotThereOrTooLarge) {
+  const UniqueFd fd = FileOf("0123456789");
+  EXPECT_FALSE(MappedFile::Map(fd.get(), 11, 0, 100).ok());
+  EXPECT_FALSE(MappedFile::Map(fd.get(), 5, 6, 100).ok());
+  EXPECT_FALSE(MappedFile::Map(fd.get(), 0, 0, 9).ok());
+  EXPECT_TRUE(MappedFile::Map(fd.get(), 10, 0, 100)->bytes().empty());
+}
+
+TEST(MappedFileTest, AFileTruncatedWhileMappedReadsAsZeroesAndSaysSo) {
+  const UniqueFd fd = FileOf(std::string(3 * 4096, 'x'));
+  auto file = MappedFile::Map(fd.get(), 0, 0, 1 << 20);
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(ftruncate(fd.get(), 100), 0);
+  EXPECT_EQ(file->bytes()[10], std::byte{'x'});
+  EXPECT_FALSE(file->damaged());
+  EXPECT_EQ(file->bytes()[2 * 4096 + 5], std::byte{0});
+  EXPECT_TRUE(file->damaged());
+  // The guard moves with the view.
+  const MappedFile moved = *std::move(file);
+  EXPECT_EQ(moved.bytes()[4096], std::byte{0});
+  EXPECT_TRUE(moved.damaged());
+}
+
+TEST(MappedFileTest, ManyViewsComeAndGo) {
+  const UniqueFd fd = FileOf("x");
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(MappedFile::Map(fd.get(), 0, 0, 1).ok()) << i;
+}
+
+}  // namespace
+}  // namespace clrsampler

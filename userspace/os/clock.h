@@ -1,0 +1,43 @@
+// The time of the profile: CLOCK_MONOTONIC, the clock of BPF's bpf_ktime_get_ns, of jitdump and of our perf events.
+#ifndef CLRSAMPLER_OS_CLOCK_H_
+#define CLRSAMPLER_OS_CLOCK_H_
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+
+namespace clrsampler {
+
+struct MonotonicTime {
+  uint64_t ns = 0;
+
+  static constexpr MonotonicTime Min() { return {0}; }
+  static constexpr MonotonicTime Max() { return {std::numeric_limits<uint64_t>::max()}; }
+  friend constexpr auto operator<=>(MonotonicTime, MonotonicTime) = default;
+};
+
+// Passed in wherever time matters, so that tests decide what time it is.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual MonotonicTime Now() const = 0;
+};
+
+class SystemClock : public Clock {
+ public:
+  MonotonicTime Now() const override;
+};
+
+class FakeClock : public Clock {
+ public:
+  MonotonicTime Now() const override { return now_; }
+  void Set(MonotonicTime now) { now_ = now; }
+  void Advance(uint64_t ns) { now_.ns += ns; }
+
+ private:
+  MonotonicTime now_{1};
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_OS_CLOCK_H_

@@ -1,0 +1,125 @@
+#include "os/mapped_file.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// The handler can only use memory that is never freed and atomics, hence a fixed table. 4096 views: an image is mapped
+// once for all processes; composites of 200 components are the largest users.
+constexpr int kMaxViews = 4096;
+struct View {
+  std::atomic<uintptr_t> begin{0};
+  std::atomic<uintptr_t> end{0};  // 0: free
+  std::atomic<bool> damaged{false};
+};
+View views[kMaxViews];
+std::mutex views_mutex;  // Map and Release may meet from the main loop and the image worker; the handler never takes it
+struct sigaction previous_action;
+uintptr_t page_bytes;
+
+void OnBusError(int signal_number, siginfo_t* info, void* context) {
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  for (View& view : views) {
+    if (address < view.begin.load(std::memory_order_relaxed) || address >= view.end.load(std::memory_order_acquire)) {
+      continue;
+    }
+    void* page = reinterpret_cast<void*>(address & ~(page_bytes - 1));
+    if (mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) break;
+    view.damaged.store(true, std::memory_order_relaxed);
+    return;
+  }
+  // Not ours: let it kill the process as it would have.
+  sigaction(SIGBUS, &previous_action, nullptr);
+  (void)signal_number;
+  (void)context;
+}
+
+void InstallHandler() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    struct sigaction action {};
+    action.sa_sigaction = OnBusError;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGBUS, &action, &previous_action);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<MappedFile> MappedFile::Map(int fd, uint64_t offset, uint64_t length, uint64_t max_bytes) {
+  InstallHandler();
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return ErrnoError(errno, "fstat");
+  if (!S_ISREG(status.st_mode)) return absl::FailedPreconditionError("not a regular file");
+  const uint64_t file_bytes = static_cast<uint64_t>(status.st_size);
+  if (offset > file_bytes)
+    return absl::OutOfRangeError(absl::StrCat("offset ", offset, " is behind the end of the file"));
+  if (length == 0) length = file_bytes - offset;
+  if (length > file_bytes - offset) return absl::OutOfRangeError("the range ends behind the end of the file");
+  if (length > max_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(length, " bytes, more than the limit of ", max_bytes));
+  }
+  MappedFile file;
+  if (length == 0) return file;
+  const uint64_t skew = offset % page_bytes;
+  void* map = mmap(nullptr, length + skew, PROT_READ, MAP_PRIVATE, fd, static_cast<off_t>(offset - skew));
+  if (map == MAP_FAILED) return ErrnoError(errno, "mmap");
+  file.map_ = map;
+  file.map_size_ = length + skew;
+  file.data_ = static_cast<const std::byte*>(map) + skew;
+  file.size_ = length;
+  std::lock_guard<std::mutex> lock(views_mutex);
+  for (int slot = 0; slot < kMaxViews; ++slot) {
+    if (views[slot].end.load(std::memory_order_relaxed) != 0) continue;
+    views[slot].damaged.store(false, std::memory_order_relaxed);
+    views[slot].begin.store(reinterpret_cast<uintptr_t>(map), std::memory_order_relaxed);
+    views[slot].end.store(reinterpret_cast<uintptr_t>(map) + file.map_size_, std::memory_order_release);
+    file.guard_slot_ = slot;
+    return file;
+  }
+  return absl::ResourceExhaustedError("too many mapped files");
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  if (this != &other) {
+    Release();
+    map_ = std::exchange(other.map_, nullptr);
+    map_size_ = std::exchange(other.map_size_, 0);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    guard_slot_ = std::exchange(other.guard_slot_, -1);
+  }
+  return *this;
+}
+
+MappedFile::~MappedFile() { Release(); }
+
+bool MappedFile::damaged() const {
+  return guard_slot_ >= 0 && views[guard_slot_].damaged.load(std::memory_order_relaxed);
+}
+
+void MappedFile::Release() {
+  if (map_ == nullptr) return;
+  munmap(std::exchange(map_, nullptr), map_size_);
+  if (guard_slot_ >= 0) {
+    std::lock_guard<std::mutex> lock(views_mutex);
+    views[guard_slot_].end.store(0, std::memory_order_release);
+    guard_slot_ = -1;
+  }
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,44 @@
+// A read-only view of a file that somebody else may truncate at any moment.
+#ifndef CLRSAMPLER_OS_MAPPED_FILE_H_
+#define CLRSAMPLER_OS_MAPPED_FILE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/statusor.h"
+
+namespace clrsampler {
+
+// Move-only owner of a private read-only mapping. When the file shrinks under the mapping, reading past its new end
+// would kill the agent with SIGBUS; a process-wide handler maps zeroes over the page instead and marks the view as
+// damaged, so parsers see bytes that fail their checks. Any thread may read; construct and destroy on any thread.
+class MappedFile {
+ public:
+  // Maps `length` bytes from `offset` (any alignment); length 0 means to the end of the file. More than `max_bytes` is
+  // an error, not a truncation. `fd` is only borrowed.
+  static absl::StatusOr<MappedFile> Map(int fd, uint64_t offset, uint64_t length, uint64_t max_bytes);
+
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // True once a page was missing: what was parsed from this view may be wrong and must not be trusted.
+  bool damaged() const;
+
+ private:
+  void Release();
+
+  void* map_ = nullptr;  // page-aligned start of the mapping
+  size_t map_size_ = 0;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  int guard_slot_ = -1;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_OS_MAPPED_FILE_H_

@@ -1,0 +1,42 @@
+// Things that went wrong without ending the run: counted by kind, and the first few kept in words for the summary.
+//
+// A notice is said once per (kind, subject); repetitions only count. Bounded: a hostile target can't fill memory or the
+// terminal by producing notices.
+#ifndef CLRSAMPLER_STATUS_NOTICES_H_
+#define CLRSAMPLER_STATUS_NOTICES_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+
+struct Notice {
+  std::string kind;     // a fixed word, the key in --stats: "jitdump_dead"
+  std::string message;  // one sentence
+  std::string hint;     // what to do; may be empty
+};
+
+// Used on the main loop only.
+class Notices {
+ public:
+  // `subject` tells repetitions apart: a path, a pid. Says whether this is the first of its kind and subject.
+  bool Add(absl::string_view kind, absl::string_view subject, absl::string_view message, absl::string_view hint = "");
+
+  const std::vector<Notice>& kept() const { return kept_; }
+  const std::map<std::string, uint64_t>& counts() const { return counts_; }
+
+ private:
+  static constexpr size_t kMaxKept = 100;
+  std::vector<Notice> kept_;
+  std::set<std::string> said_;  // "kind\0subject", at most kMaxKept
+  std::map<std::string, uint64_t> counts_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_STATUS_NOTICES_H_
