@@ -1,0 +1,28 @@
+// MethodName fields -> the text of one frame. The contract, with examples, is docs/frame-names.md.
+//
+// The same method reads the same whichever source filled the fields: type texts may be in the notation of the runtime's
+// perf map ("class System.Collections.Generic.List`1<int32>", "uint8&", "!0"), of an r2rmap or of metadata
+// ("System.Collections.Generic.List`1<System.Int32>" or "...List`1[System.Int32]", "System.Byte&"); all become C#.
+// Pure and total: any field content gives a text, in time linear in its size. The result is not yet safe for folded
+// output, because names in metadata may hold any byte: that is folded_text.h.
+#ifndef CLRSAMPLER_FORMATS_NAMES_FRAME_TEXT_H_
+#define CLRSAMPLER_FORMATS_NAMES_FRAME_TEXT_H_
+
+#include <string>
+
+#include "formats/names/method_name.h"
+
+namespace clrsampler {
+
+enum class NameStyle {
+  kShort,  // Shop.Order.Total; System.Collections.Generic.List<int>.Add
+  kFull,   // Shop!Shop.Order.Total(int, string) [OptimizedTier1]
+  kRaw,    // the runtime's own text. A caller that still has it uses it instead of FrameText; from fields this
+           // composes Ns.Type`1+Inner[System.Int32]::Method(System.Int32), as the runtime would name the owner
+};
+
+std::string FrameText(const MethodName& name, NameStyle style);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_NAMES_FRAME_TEXT_H_
