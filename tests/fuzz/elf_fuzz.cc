@@ -1,0 +1,66 @@
+// Any bytes as an ELF image. Properties: ranges are sorted and do not overlap, a look-up agrees with the range that it
+// comes from, conversions are each other's inverse, and a function found by its unwind table contains the address asked
+// for.
+#include <cstddef>
+#include <cstdint>
+
+#include "formats/elf/eh_frame.h"
+#include "formats/elf/elf_symbols.h"
+#include "formats/elf/plt.h"
+
+namespace {
+
+using namespace clrsampler;
+
+void Require(bool holds) {
+  if (!holds) __builtin_trap();
+}
+
+void CheckSymbols(const ElfImage& image) {
+  const ElfSymbols symbols = ElfSymbols::Build(image, image);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const FunctionSymbol range = symbols.At(i);
+    Require(range.start < range.end);
+    if (i > 0) Require(symbols.At(i - 1).end <= range.start);
+    const auto first = symbols.Find(range.start), last = symbols.Find({range.end.value - 1});
+    Require(first && last && first->start == range.start && last->start == range.start);
+  }
+}
+
+void CheckFunctions(const ElfImage& image) {
+  const auto functions = EhFrameTable::Parse(image);
+  if (!functions.ok()) return;
+  for (size_t i = 0; i < functions->size() && i < 1000; ++i) {
+    const VirtualAddress start = functions->FunctionStart(i);
+    const auto bounds = functions->Find(start);
+    if (bounds) Require(bounds->start <= start && start < bounds->end);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
+  const auto image = ElfImage::Parse(bytes);
+  if (!image.ok()) {
+    Require(!image.status().message().empty());
+    return 0;
+  }
+  CheckSymbols(*image);
+  CheckFunctions(*image);
+  for (const LoadSegment& segment : image->segments()) {
+    const auto offset = image->ToOffset(segment.address);
+    if (!offset) continue;
+    Require(image->ToAddress(*offset).has_value());
+    const auto part = image->BytesFrom(segment.address);
+    if (part) Require(part->data() >= bytes.data() && part->data() + part->size() <= bytes.data() + bytes.size());
+  }
+  size_t looked_at = 0;
+  for (const ElfSection& section : image->sections()) {
+    if (++looked_at > 100) break;
+    const auto stub = FindPltStub(*image, section.address);
+    if (stub) Require(stub->start <= section.address);
+  }
+  (void)image->debug_link();
+  return 0;
+}

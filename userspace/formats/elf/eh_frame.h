@@ -1,0 +1,80 @@
+// Function bounds from the unwind tables, which even a stripped image has (LSB 5.0 core, "Exception Frames"; DWARF
+// 5, 6.4).
+//
+// .eh_frame_hdr is a table of (function start, FDE), sorted for binary search; the FDE in .eh_frame says where the
+// function ends. The rows inside an FDE (Call Frame Instructions) are handed out as bytes and are not interpreted here.
+#ifndef CLRSAMPLER_FORMATS_ELF_EH_FRAME_H_
+#define CLRSAMPLER_FORMATS_ELF_EH_FRAME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "formats/elf/elf_image.h"
+
+namespace clrsampler {
+
+// Common Information Entry: what several FDEs share.
+struct CommonEntry {
+  uint64_t code_alignment = 1;
+  int64_t data_alignment = 1;
+  uint64_t return_register = 0;
+  uint8_t pointer_encoding = 0;  // DW_EH_PE_* of the addresses in FDEs
+  bool has_augmentation_data = false;
+  bool signal_frame = false;  // the frame was interrupted, not called: its return address is not to be lowered by one
+  std::span<const std::byte> instructions;
+};
+
+// Frame Description Entry: one function, or a part of one that the compiler placed elsewhere.
+struct FrameDescription {
+  VirtualAddress start;
+  VirtualAddress end;  // exclusive, above start
+  CommonEntry common;
+  std::span<const std::byte> instructions;
+};
+
+struct FunctionBounds {
+  VirtualAddress start;
+  VirtualAddress end;  // exclusive
+  bool end_known;      // false: the FDE was unreadable, `end` is the next function's start or the end of the segment
+};
+
+// Borrows the image's bytes. Immutable; any thread.
+class EhFrameTable {
+ public:
+  // kNotFound: the image has no such table. kUnimplemented: not the encoding that GNU ld, gold and lld write
+  // (version 1, table of sdata4 relative to the header). kDataLoss: damaged.
+  static absl::StatusOr<EhFrameTable> Parse(const ElfImage& image);
+
+  size_t size() const { return count_; }
+  VirtualAddress FunctionStart(size_t index) const;  // precondition: index < size()
+  absl::StatusOr<FrameDescription> Description(size_t index) const;
+
+  // The function that contains `address`; nullopt: none, the address lies between functions. In a table that is not
+  // sorted an entry may be missed but never a wrong one found, since its bounds are checked.
+  std::optional<FunctionBounds> Find(VirtualAddress address) const;
+
+  // Index of the last entry that starts at or below `address`.
+  std::optional<size_t> IndexBelow(VirtualAddress address) const;
+  // The first function start above `address`.
+  std::optional<VirtualAddress> NextStart(VirtualAddress address) const;
+
+ private:
+  EhFrameTable(const ElfImage& image, VirtualAddress header, std::span<const std::byte> rows)
+      : image_(image), header_(header), rows_(rows), count_(rows.size() / kRowBytes) {}
+  static constexpr size_t kRowBytes = 8;
+
+  ElfImage image_;
+  VirtualAddress header_;
+  std::span<const std::byte> rows_;
+  size_t count_ = 0;
+};
+
+// The FDE at this address of the image.
+absl::StatusOr<FrameDescription> ParseFrameDescription(const ElfImage& image, VirtualAddress at);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_ELF_EH_FRAME_H_

@@ -1,0 +1,232 @@
+#include "formats/elf/elf_symbols.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "formats/elf/eh_frame.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr uint32_t kDynamicBit = uint32_t{1} << 31;  // string tables end below 2 GiB
+
+// Bits of Candidate::rank, most important first; lower is better. Names are compared only when all bits are equal.
+constexpr uint32_t kLabel = 1 << 16, kLocal = 1 << 15, kUnderscoreShift = 2, kWeak = 1 << 1;
+// How much of a name is looked at: enough for its underscores; enough to tell aliases apart. A hostile table can make
+// millions of symbols share a name that has no end.
+constexpr size_t kRankedBytes = 16, kComparedBytes = 256;
+
+struct Candidate {
+  uint32_t start;
+  uint32_t bytes;
+  uint32_t name;
+  uint32_t rank;
+};
+
+uint32_t LeadingUnderscores(absl::string_view name) {
+  const size_t first = name.find_first_not_of('_');
+  return static_cast<uint32_t>(first == absl::string_view::npos ? name.size() : first);
+}
+
+}  // namespace
+
+class ElfSymbolsBuilder {
+ public:
+  ElfSymbolsBuilder(const ElfImage& names, const ElfImage& code) : names_(names), code_(code) {
+    index_.base_ = code.lowest_address();
+    for (const ElfSection& section : names.sections()) {
+      if ((section.flags & SHF_EXECINSTR) != 0) code_sections_.push_back(section);
+    }
+    std::stable_sort(code_sections_.begin(), code_sections_.end(),
+                     [](const ElfSection& a, const ElfSection& b) { return a.address < b.address; });
+  }
+
+  ElfSymbols Build() {
+    if (const auto table = names_.symtab()) Collect(*table, 0);
+    if (const auto table = names_.dynsym()) Collect(*table, kDynamicBit);
+    Sort(sized_);
+    Sort(unsized_);
+    Flatten();
+    FillGaps();
+    index_.ranges_.shrink_to_fit();
+    return std::move(index_);
+  }
+
+ private:
+  absl::string_view ComparedName(uint32_t name) const {
+    return index_.tables_[(name & kDynamicBit) != 0 ? 1 : 0].NamePrefix(name & ~kDynamicBit, kComparedBytes);
+  }
+
+  const ElfSection* CodeSectionAt(VirtualAddress address) const {
+    const auto above = std::upper_bound(code_sections_.begin(), code_sections_.end(), address,
+                                        [](VirtualAddress at, const ElfSection& s) { return at < s.address; });
+    if (above == code_sections_.begin() || !(above - 1)->contains(address)) return nullptr;
+    return &*(above - 1);
+  }
+
+  void Collect(const ElfSymbolTable& table, uint32_t table_bit) {
+    index_.tables_[table_bit != 0 ? 1 : 0] = table;
+    const size_t count = table.size();
+    for (size_t i = 0; i < count; ++i) {
+      const ElfSymbol symbol = table.At(i);
+      const bool is_function = symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC;
+      if ((!is_function && symbol.type != STT_NOTYPE) || symbol.section == SHN_UNDEF || symbol.section == SHN_ABS)
+        continue;
+      if (symbol.name == 0 || symbol.name >= kDynamicBit) continue;
+      const absl::string_view name = table.NamePrefix(symbol.name, kRankedBytes);
+      if (name.empty() || (!is_function && !IsCodeLabel(symbol, name))) continue;
+      if (symbol.address < index_.base_ || symbol.address.value - index_.base_.value > UINT32_MAX ||
+          sized_.size() + unsized_.size() >= ElfSymbols::kMaxFunctions) {
+        ++index_.ignored_symbols_;
+        continue;
+      }
+      Candidate candidate;
+      candidate.start = static_cast<uint32_t>(symbol.address.value - index_.base_.value);
+      candidate.bytes = static_cast<uint32_t>(
+          std::min<uint64_t>(symbol.size, std::numeric_limits<uint32_t>::max() - candidate.start));
+      candidate.name = symbol.name | table_bit;
+      candidate.rank = (is_function ? 0 : kLabel) | (symbol.binding == STB_LOCAL ? kLocal : 0) |
+                       (symbol.binding == STB_WEAK ? kWeak : 0) | LeadingUnderscores(name) << kUnderscoreShift;
+      (candidate.bytes != 0 ? sized_ : unsized_).push_back(candidate);
+    }
+  }
+
+  bool IsCodeLabel(const ElfSymbol& symbol, absl::string_view name) const {
+    if (symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL) return false;
+    if (name.front() == '.' || name.front() == '$') return false;
+    return CodeSectionAt(symbol.address) != nullptr;
+  }
+
+  // By start; at the same start the best one last, so that it lies on top of the stack in Flatten.
+  void Sort(std::vector<Candidate>& candidates) const {
+    std::sort(candidates.begin(), candidates.end(), [this](const Candidate& a, const Candidate& b) {
+      if (a.start != b.start) return a.start < b.start;
+      if (a.rank != b.rank) return a.rank > b.rank;
+      if (a.name == b.name) return a.bytes < b.bytes;
+      const absl::string_view name_a = ComparedName(a.name), name_b = ComparedName(b.name);
+      if (name_a.size() != name_b.size()) return name_a.size() > name_b.size();
+      if (name_a != name_b) return name_a > name_b;
+      if (a.bytes != b.bytes) return a.bytes < b.bytes;
+      return a.name < b.name;
+    });
+  }
+
+  void Emit(uint32_t start, uint32_t end, uint32_t name) {
+    if (start >= end) return;
+    // The parts of one symbol around something that came to nothing belong together.
+    if (!index_.ranges_.empty()) {
+      ElfSymbols::Range& last = index_.ranges_.back();
+      if (last.name == name && last.start + last.bytes == start) {
+        last.bytes += end - start;
+        return;
+      }
+    }
+    index_.ranges_.push_back({start, end - start, name});
+  }
+
+  // Sweeps over the starts with a stack of the symbols that are still open; the top one owns what comes next. An entry
+  // below the top may end first: it is dropped when it surfaces.
+  void Flatten() {
+    index_.ranges_.reserve(sized_.size());
+    std::vector<Candidate> open;
+    uint32_t position = 0;
+    const auto advance = [&](uint32_t until) {
+      while (!open.empty()) {
+        const Candidate& top = open.back();
+        const uint32_t end = top.start + top.bytes;
+        if (end > position) {
+          const uint32_t stop = std::min(end, until);
+          Emit(position, stop, top.name);
+          position = stop;
+        }
+        if (end > until) return;
+        open.pop_back();
+      }
+    };
+    for (const Candidate& candidate : sized_) {
+      advance(candidate.start);
+      position = candidate.start;
+      open.push_back(candidate);
+    }
+    advance(UINT32_MAX);
+  }
+
+  void FillGaps() {
+    if (unsized_.empty()) return;
+    const absl::StatusOr<EhFrameTable> functions = EhFrameTable::Parse(code_);
+    std::vector<ElfSymbols::Range> gaps;
+    size_t next_sized = 0;
+    const std::vector<ElfSymbols::Range>& sized = index_.ranges_;
+    for (size_t i = 0; i < unsized_.size(); ++i) {
+      const Candidate& candidate = unsized_[i];
+      if (i + 1 < unsized_.size() && unsized_[i + 1].start == candidate.start) continue;  // the last one is the best
+      while (next_sized < sized.size() && sized[next_sized].start <= candidate.start) ++next_sized;
+      if (next_sized > 0 && candidate.start - sized[next_sized - 1].start < sized[next_sized - 1].bytes) continue;
+      uint64_t end = EndOfCode(candidate.start);
+      if (next_sized < sized.size()) end = std::min<uint64_t>(end, sized[next_sized].start);
+      if (i + 1 < unsized_.size()) end = std::min<uint64_t>(end, unsized_[i + 1].start);
+      if (functions.ok()) {
+        const auto next = functions->NextStart({index_.base_.value + candidate.start});
+        if (next) end = std::min<uint64_t>(end, next->value - index_.base_.value);
+      }
+      if (end > candidate.start) {
+        gaps.push_back({candidate.start, static_cast<uint32_t>(end - candidate.start), candidate.name});
+      }
+    }
+    const auto by_start = [](const ElfSymbols::Range& a, const ElfSymbols::Range& b) { return a.start < b.start; };
+    const auto middle = static_cast<std::ptrdiff_t>(index_.ranges_.size());
+    index_.ranges_.insert(index_.ranges_.end(), gaps.begin(), gaps.end());
+    std::inplace_merge(index_.ranges_.begin(), index_.ranges_.begin() + middle, index_.ranges_.end(), by_start);
+  }
+
+  // From base_; 0 when the address lies in no code at all.
+  uint64_t EndOfCode(uint32_t start) const {
+    const VirtualAddress address{index_.base_.value + start};
+    uint64_t end = 0;
+    if (const ElfSection* section = CodeSectionAt(address)) {
+      end = section->address.value + section->size - index_.base_.value;
+    } else if (code_sections_.empty()) {
+      for (const LoadSegment& segment : code_.segments()) {
+        if (!segment.executable || address < segment.address) continue;
+        if (address.value - segment.address.value >= segment.memory_bytes) continue;
+        end = segment.address.value + segment.memory_bytes - index_.base_.value;
+      }
+    }
+    return std::min<uint64_t>(end, UINT32_MAX);
+  }
+
+  const ElfImage& names_;
+  const ElfImage& code_;
+  std::vector<ElfSection> code_sections_;
+  std::vector<Candidate> sized_;
+  std::vector<Candidate> unsized_;
+  ElfSymbols index_;
+};
+
+ElfSymbols ElfSymbols::Build(const ElfImage& names, const ElfImage& code) {
+  return ElfSymbolsBuilder(names, code).Build();
+}
+
+FunctionSymbol ElfSymbols::At(size_t index) const {
+  const Range& range = ranges_[index];
+  FunctionSymbol symbol;
+  symbol.name = tables_[(range.name & kDynamicBit) != 0 ? 1 : 0].Name(range.name & ~kDynamicBit);
+  symbol.start = {base_.value + range.start};
+  symbol.end = {symbol.start.value + range.bytes};
+  return symbol;
+}
+
+std::optional<FunctionSymbol> ElfSymbols::Find(VirtualAddress address) const {
+  if (address < base_ || address.value - base_.value > UINT32_MAX) return std::nullopt;
+  const uint32_t wanted = static_cast<uint32_t>(address.value - base_.value);
+  const auto above = std::upper_bound(ranges_.begin(), ranges_.end(), wanted,
+                                      [](uint32_t value, const Range& range) { return value < range.start; });
+  if (above == ranges_.begin()) return std::nullopt;
+  const size_t index = static_cast<size_t>(above - ranges_.begin()) - 1;
+  if (wanted - ranges_[index].start >= ranges_[index].bytes) return std::nullopt;
+  return At(index);
+}
+
+}  // namespace clrsampler
