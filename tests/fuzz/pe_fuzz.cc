@@ -1,0 +1,62 @@
+// A file mapped by a target: PE image, ReadyToRun tables, metadata, bundle manifest.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "formats/byte_reader.h"
+#include "formats/pe/bundle_manifest.h"
+#include "formats/pe/r2r_image.h"
+
+namespace {
+
+using clrsampler::OpenedAssembly;
+
+// Every other assembly is the image itself: its metadata is as good as any.
+class SameFile : public clrsampler::AssemblyOpener {
+ public:
+  explicit SameFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  std::optional<OpenedAssembly> Open(absl::string_view) override { return OpenedAssembly{bytes_, nullptr}; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+void Require(bool condition) {
+  if (!condition) __builtin_trap();
+}
+
+void UseImage(clrsampler::R2rImage& image, std::span<const std::byte> bytes) {
+  SameFile opener(bytes);
+  // A bounded number of names, so that one input stays fast.
+  const uint32_t step = std::max<uint32_t>(1, image.function_count() / 200);
+  for (uint32_t i = 0; i < image.function_count(); i += step) {
+    const auto function = image.Function(i);
+    Require(function.has_value() && function->index == i);
+    Require(image.BeginsAt(function->begin));
+    if (const auto found = image.Find(function->begin)) Require(found->index == i);
+    if (const auto behind = image.Find(function->end)) Require(behind->index != i);
+    if (function->method == clrsampler::R2rFunction::kNoOwner) continue;
+    Require(function->method <= i);
+    const auto name = image.Name(function->method, opener);
+    if (name.ok()) Require(clrsampler::R2rMapText(name->name).size() < 4 * clrsampler::SignatureNames::kMaxTextBytes);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
+  if (const auto manifest = clrsampler::BundleManifest::Find(bytes); manifest.ok()) {
+    for (const clrsampler::BundleEntry& entry : manifest->entries()) {
+      const clrsampler::BundleEntry* found = manifest->At(entry.offset);
+      Require(found == nullptr || entry.offset - found->offset < found->bytes);
+    }
+  }
+  auto pe = clrsampler::PeImage::Parse(bytes);
+  if (!pe.ok()) return 0;
+  pe->PerfMapEntries();
+  auto image = clrsampler::R2rImage::Open(*std::move(pe), "fuzz");
+  if (image.ok()) UseImage(**image, bytes);
+  return 0;
+}

@@ -1,0 +1,101 @@
+// A read-only view of ECMA-335 metadata: the tables that names need, in place, without copies.
+//
+// Layout: ECMA-335 partition II.22 to II.24, and the extra data word of the Roslyn "#~" header flag 0x40. Both stream
+// forms
+// ("#~" and the uncompressed "#-") are read. The span must outlive the view and may change under it; every access is
+// checked. Row numbers (rids) count from 1, as in tokens. Texts are UTF-8 as stored, not validated.
+#ifndef CLRSAMPLER_FORMATS_PE_METADATA_TABLES_H_
+#define CLRSAMPLER_FORMATS_PE_METADATA_TABLES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+
+enum class MetadataTable : uint8_t {
+  kModule = 0x00,
+  kTypeRef = 0x01,
+  kTypeDef = 0x02,
+  kMethodPtr = 0x05,
+  kMethodDef = 0x06,
+  kMemberRef = 0x0A,
+  kModuleRef = 0x1A,
+  kTypeSpec = 0x1B,
+  kAssembly = 0x20,
+  kAssemblyRef = 0x23,
+  kNestedClass = 0x29,
+};
+
+struct MetadataToken {
+  MetadataTable table = MetadataTable::kModule;
+  uint32_t rid = 0;
+
+  uint32_t value() const { return static_cast<uint32_t>(table) << 24 | rid; }
+};
+
+// A method or member row without its owner's name. `signature` is the whole signature blob.
+struct MetadataMember {
+  absl::string_view name;
+  std::span<const std::byte> signature;
+};
+
+class MetadataTables {
+ public:
+  // DataLoss: no metadata, or its tables do not lie inside `metadata`. Unimplemented: forms that only edit-and-continue
+  // uses.
+  static absl::StatusOr<MetadataTables> Parse(std::span<const std::byte> metadata);
+
+  uint32_t rows(MetadataTable table) const { return tables_[static_cast<size_t>(table)].rows; }
+
+  // All nullopt: no such row, or it refers to something outside the heaps.
+  std::optional<MetadataMember> Method(uint32_t rid) const;  // MethodDef
+  std::optional<MetadataMember> MemberRef(uint32_t rid) const;
+  std::optional<MetadataToken> MemberRefParent(uint32_t rid) const;
+  std::optional<uint32_t> OwnerOfMethod(uint32_t rid) const;  // rid of the TypeDef
+  std::optional<std::span<const std::byte>> TypeSpec(uint32_t rid) const;
+  std::optional<absl::string_view> AssemblyRefName(uint32_t rid) const;
+  std::optional<absl::string_view> AssemblyName() const;  // of the Assembly row; nullopt in manifest metadata
+  std::optional<std::array<uint8_t, 16>> Mvid() const;
+
+  // Appends "Ns.Outer`1+Inner" of a TypeDef or TypeRef. False, with `text` unchanged: the row is damaged, or nested in
+  // a circle or deeper than 32.
+  bool AppendTypeName(MetadataToken type, std::string& text) const;
+
+  // TypeDefOrRefOrSpec of signatures and tables; nullopt for the unused tag.
+  static std::optional<MetadataToken> DecodeTypeDefOrRef(uint32_t coded);
+
+ private:
+  static constexpr size_t kTableCount = 0x2D;
+  static constexpr size_t kMaxColumns = 9;
+  struct Table {
+    uint32_t rows = 0;
+    uint32_t row_bytes = 0;
+    uint64_t offset = 0;
+    std::array<uint8_t, kMaxColumns> column_offset = {};
+    std::array<uint8_t, kMaxColumns> column_bytes = {};
+  };
+
+  absl::Status ParseTables(std::span<const std::byte> stream);
+  std::optional<uint32_t> Cell(MetadataTable table, uint32_t rid, size_t column) const;
+  std::optional<absl::string_view> String(std::optional<uint32_t> index) const;
+  std::optional<std::span<const std::byte>> Blob(std::optional<uint32_t> index) const;
+  std::optional<uint32_t> EnclosingType(uint32_t rid) const;
+  bool AppendTypeName(MetadataToken type, int depth, std::string& text) const;
+
+  std::span<const std::byte> stream_;  // #~ or #-
+  std::span<const std::byte> strings_;
+  std::span<const std::byte> blobs_;
+  std::span<const std::byte> guids_;
+  std::array<Table, kTableCount> tables_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_PE_METADATA_TABLES_H_
