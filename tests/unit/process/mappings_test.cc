@@ -1,0 +1,84 @@
+#include "process/mappings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace clrsampler {
+namespace {
+
+Mapping Make(uint64_t start, uint64_t end, std::string path, uint64_t file_offset = 0) {
+  Mapping mapping;
+  mapping.start = start;
+  mapping.end = end;
+  mapping.path = std::move(path);
+  mapping.file_offset = file_offset;
+  return mapping;
+}
+
+TEST(MappingTableTest, FindsByAddressWithExclusiveEnd) {
+  MappingTable table;
+  table.Insert(Make(0x1000, 0x2000, "/a"));
+  EXPECT_EQ(table.Find(0xfff), nullptr);
+  ASSERT_NE(table.Find(0x1000), nullptr);
+  EXPECT_EQ(table.Find(0x1fff)->path, "/a");
+  EXPECT_EQ(table.Find(0x2000), nullptr);
+}
+
+TEST(MappingTableTest, ANewMappingCutsTheOldAndKeepsFileOffsets) {
+  MappingTable table;
+  table.Insert(Make(0x1000, 0x9000, "/old", 0x100000));
+  table.Insert(Make(0x3000, 0x4000, "/new"));
+  ASSERT_EQ(table.all().size(), 3u);
+  EXPECT_EQ(table.Find(0x2fff)->path, "/old");
+  EXPECT_EQ(table.Find(0x3000)->path, "/new");
+  ASSERT_NE(table.Find(0x4000), nullptr);
+  EXPECT_EQ(table.Find(0x4000)->file_offset, 0x100000 + 0x3000);
+}
+
+TEST(MappingTableTest, IgnoresEmptyAndBackwardRanges) {
+  MappingTable table;
+  const uint64_t before = table.generation();
+  table.Insert(Make(0x2000, 0x2000, "/a"));
+  table.Insert(Make(0x3000, 0x2000, "/a"));
+  EXPECT_TRUE(table.all().empty());
+  EXPECT_EQ(table.generation(), before);
+}
+
+TEST(MappingTableTest, AgreesWithAPageMapUnderRandomInserts) {
+  std::mt19937 random(7);
+  MappingTable table;
+  std::map<uint64_t, std::pair<std::string, uint64_t>> pages;  // page -> (path, file page)
+  for (int i = 0; i < 2000; ++i) {
+    const uint64_t start = random() % 200;
+    const uint64_t length = 1 + random() % 30;
+    const std::string path = "/f" + std::to_string(i);
+    table.Insert(Make(start * 4096, (start + length) * 4096, path, 1000 * 4096));
+    for (uint64_t page = start; page < start + length; ++page) pages[page] = {path, 1000 + page - start};
+  }
+  for (uint64_t page = 0; page < 260; ++page) {
+    const Mapping* found = table.Find(page * 4096 + 17);
+    const auto expected = pages.find(page);
+    ASSERT_EQ(found != nullptr, expected != pages.end()) << page;
+    if (found == nullptr) continue;
+    EXPECT_EQ(found->path, expected->second.first);
+    EXPECT_EQ((page * 4096 - found->start + found->file_offset) / 4096, expected->second.second);
+  }
+}
+
+TEST(ClassifyMappingTest, KnowsJitMemoryByItsNames) {
+  EXPECT_EQ(ClassifyMapping("", 0), MappingKind::kJitMemory);
+  EXPECT_EQ(ClassifyMapping("//anon", 0), MappingKind::kJitMemory);
+  EXPECT_EQ(ClassifyMapping("/memfd:doublemapper (deleted)", 1234), MappingKind::kJitMemory);
+  EXPECT_EQ(ClassifyMapping("[anon:.NET heap]", 0), MappingKind::kJitMemory);
+  EXPECT_EQ(ClassifyMapping("/usr/lib/libc.so.6", 77), MappingKind::kFile);
+  EXPECT_EQ(ClassifyMapping("/tmp/x (deleted)", 77), MappingKind::kFile);
+  EXPECT_EQ(ClassifyMapping("[vdso]", 0), MappingKind::kVdso);
+  EXPECT_EQ(ClassifyMapping("[vsyscall]", 0), MappingKind::kOther);
+  EXPECT_EQ(ClassifyMapping("[uprobes]", 0), MappingKind::kOther);
+}
+
+}  // namespace
+}  // namespace clrsampler

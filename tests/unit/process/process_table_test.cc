@@ -1,0 +1,235 @@
+#include "process/process_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace clrsampler {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+
+// Processes in a fake /proc; the clock only moves when a test moves it.
+class ProcessTableTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "process_table_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    proc_ = pattern;
+    clock_.Set({1000});
+  }
+  void TearDown() override { fs::remove_all(proc_); }
+
+  // `start_ticks` of 10 ms.
+  void MakeProcess(int pid, const std::string& comm, int start_ticks, int namespace_pid, const std::string& maps,
+                   char state = 'S', int threads = 1) {
+    const fs::path directory = proc_ / std::to_string(pid);
+    fs::create_directories(directory / "root");
+    std::ofstream(directory / "stat") << pid << " (" << comm << ") " << state << " 1 1 1 0 -1 0 0 0 0 0 5 7 0 0 20 0 "
+                                      << threads << " 0 " << start_ticks
+                                      << " 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+    std::ofstream(directory / "status") << "Name:\t" << comm << "\nTgid:\t" << pid << "\nPid:\t" << pid
+                                        << "\nPPid:\t1\nUid:\t0\t0\t0\t0\nNStgid:\t" << pid << "\t" << namespace_pid
+                                        << "\nNSpid:\t" << pid << "\t" << namespace_pid << "\nThreads:\t1\n";
+    std::ofstream(directory / "maps") << maps;
+  }
+  static Mapping Code(uint64_t start, std::string path) {
+    Mapping mapping;
+    mapping.start = start;
+    mapping.end = start + 0x1000;
+    mapping.path = std::move(path);
+    mapping.kind = MappingKind::kFile;
+    return mapping;
+  }
+
+  fs::path proc_;
+  FakeClock clock_;
+};
+
+constexpr char kMaps[] =
+    "00400000-00401000 r-xp 00001000 08:01 77                         /usr/bin/app\n"
+    "00500000-00501000 rw-p 00001000 08:01 77                         /usr/bin/app\n"
+    "7f0000000000-7f0000010000 r-xs 00000000 00:01 99                 /memfd:doublemapper (deleted)\n";
+
+TEST_F(ProcessTableTest, AScanReadsCommInnermostPidAndExecutableMappings) {
+  MakeProcess(42, "my (app) x", 100, 7, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  const Process& process = table.FindOrScan(42, 0);
+  EXPECT_EQ(process.comm, "my (app) x");
+  EXPECT_EQ(process.namespace_pid, 7u);
+  ASSERT_EQ(process.mappings.all().size(), 2u);
+  EXPECT_EQ(process.mappings.Find(0x400010)->path, "/usr/bin/app");
+  EXPECT_EQ(process.mappings.Find(0x7f0000000010)->kind, MappingKind::kJitMemory);
+}
+
+TEST_F(ProcessTableTest, AReusedPidIsAnotherProcess) {
+  MakeProcess(42, "old", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  const ProcessKey old_key = table.FindOrScan(42, 1'000'000'000).key;
+  EXPECT_EQ(table.FindOrScan(42, 1'004'000'000).key, old_key) << "same start within a tick";
+  MakeProcess(42, "new", 900, 42, kMaps);
+  const Process& process = table.FindOrScan(42, 9'000'000'000);
+  EXPECT_NE(process.key, old_key);
+  EXPECT_EQ(process.comm, "new");
+  EXPECT_THAT(table.Retire({0}), ElementsAre(old_key));
+}
+
+TEST_F(ProcessTableTest, TheFilesOfANewOwnerAreNotLentToTheSampledProcess) {
+  MakeProcess(42, "new owner", 900, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  const Process& sampled = table.FindOrScan(42, 1'000'000'000);  // started at 1 s, what is there now at 9 s
+  EXPECT_TRUE(sampled.comm.empty());
+  EXPECT_TRUE(sampled.mappings.all().empty());
+}
+
+TEST_F(ProcessTableTest, EventsFromBeforeTheScanAreInItAlready) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 0);
+  table.OnExec(42, "before", {900});
+  EXPECT_EQ(table.Find(42)->comm, "app");
+  table.OnMapping(42, Code(0x600000, "/lib/late.so"), {1100});
+  EXPECT_EQ(table.Find(42)->mappings.Find(0x600000)->path, "/lib/late.so");
+}
+
+TEST_F(ProcessTableTest, ExecReplacesAllMappings) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  const ProcessKey key = table.FindOrScan(42, 0).key;
+  table.OnExec(42, "next", {1100});
+  const Process& process = *table.Find(42);
+  EXPECT_EQ(process.key, key);
+  EXPECT_EQ(process.exec_count, 1u);
+  EXPECT_EQ(process.comm, "next");
+  EXPECT_TRUE(process.mappings.all().empty());
+}
+
+TEST_F(ProcessTableTest, AProcessScannedAfterAnAnnouncedExecDoesNotSpeakForTheTimeBefore) {
+  MakeProcess(42, "after", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.AnnounceExec(42, {800});
+  EXPECT_EQ(table.FindOrScan(42, 0).code_known_since, MonotonicTime{800});
+  // The same where the exec is learned of after the scan, but happened before it.
+  MakeProcess(43, "after", 100, 43, kMaps);
+  table.FindOrScan(43, 0);
+  table.AnnounceExec(43, {950});
+  EXPECT_EQ(table.Find(43)->code_known_since, MonotonicTime{950});
+  table.AnnounceExec(43, {2000});
+  EXPECT_EQ(table.Find(43)->code_known_since, MonotonicTime{950}) << "an exec to come says nothing about the scan";
+}
+
+TEST_F(ProcessTableTest, MappingsThatAreLongGoneDoNotPileUp) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 0);
+  clock_.Set({5'000'000'000});
+  for (uint64_t i = 0; i < 150'000; ++i) table.OnMapping(42, Code(0x10000000 + i * 0x1000, "//anon"), {6'000'000'000});
+  const MappingTable& mappings = table.Find(42)->mappings;
+  EXPECT_LE(mappings.all().size(), 65'536u);
+  EXPECT_NE(mappings.Find(0x10000000 + uint64_t{149'999} * 0x1000), nullptr) << "the newest is there";
+}
+
+TEST_F(ProcessTableTest, AForkedChildHasItsParentsCodeEvenWhenItIsGone) {
+  MakeProcess(42, "parent", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 0);
+  table.OnFork(50, 42, {1100});
+  const Process* child = table.Find(50);
+  ASSERT_NE(child, nullptr);
+  EXPECT_EQ(child->comm, "parent");
+  EXPECT_NE(child->mappings.Find(0x400010), nullptr);
+  EXPECT_TRUE(child->files.reachable());
+}
+
+TEST_F(ProcessTableTest, RetireGivesOutTheDeadOnly) {
+  MakeProcess(42, "a", 100, 42, kMaps);
+  MakeProcess(43, "b", 100, 43, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  const ProcessKey a = table.FindOrScan(42, 0).key;
+  table.FindOrScan(43, 0);
+  table.OnExit(42, {2000});
+  fs::remove_all(proc_ / "42");
+  EXPECT_TRUE(table.Retire({2000}).empty());
+  EXPECT_THAT(table.Retire({2001}), ElementsAre(a));
+  EXPECT_EQ(table.Find(42), nullptr);
+  EXPECT_NE(table.Find(43), nullptr);
+}
+
+TEST_F(ProcessTableTest, AZombieIsDeadUnlessItHasOtherThreads) {
+  MakeProcess(42, "zombie", 100, 42, kMaps);
+  MakeProcess(43, "threads", 100, 43, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  const ProcessKey zombie = table.FindOrScan(42, 0).key;
+  const ProcessKey threads = table.FindOrScan(43, 0).key;
+  table.OnExit(42, {2000});
+  table.OnExit(43, {2000});
+  MakeProcess(42, "zombie", 100, 42, "", 'Z', 1);
+  MakeProcess(43, "threads", 100, 43, "", 'Z', 3);
+  clock_.Set({5000});
+  EXPECT_THAT(table.Retire({3000}), ElementsAre(zombie));
+  ASSERT_NE(table.Find(43), nullptr);
+  EXPECT_NE(table.Find(43)->mappings.Find(0x400010), nullptr) << "its maps can't be read again";
+  MakeProcess(43, "threads", 100, 43, "", 'Z', 1);
+  EXPECT_TRUE(table.Retire({5000}).empty());
+  EXPECT_THAT(table.Retire({6000}), ElementsAre(threads));
+}
+
+TEST_F(ProcessTableTest, AnExecByAnotherThreadEndsTheLeaderAndNotTheProcess) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 0);
+  table.OnExit(42, {1100});
+  table.OnExec(42, "next", {1101});
+  EXPECT_EQ(table.Find(42)->exited, MonotonicTime::Max());
+}
+
+TEST_F(ProcessTableTest, AnExitFromBeforeTheScanDoesNotEndTheNewOwnerOfThePid) {
+  MakeProcess(42, "new", 900, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 9'000'000'000);
+  table.OnExit(42, {900});  // of the former owner, whom nobody sampled
+  EXPECT_TRUE(table.Retire({2000}).empty());
+  EXPECT_EQ(table.Find(42)->exited, MonotonicTime::Max());
+}
+
+TEST_F(ProcessTableTest, AnAnnouncedExecHoldsForAProcessThatIsReadAnewBeforeItsTurn) {
+  MakeProcess(42, "former", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 1'000'000'000);
+  table.AnnounceExec(42, {2000});  // by the next owner of the pid, whose fork is not handled yet
+  MakeProcess(42, "after", 900, 42, kMaps);
+  table.OnFork(42, 41, {1900});  // of a parent that we don't know
+  EXPECT_EQ(table.FindOrScan(42, 9'000'000'000).code_known_since, MonotonicTime{2000});
+}
+
+TEST_F(ProcessTableTest, OfTwoAnnouncedExecsTheLaterOneStands) {
+  MakeProcess(42, "second", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.AnnounceExec(42, {800});
+  table.AnnounceExec(42, {900});
+  table.OnExec(42, "first", {800});
+  EXPECT_EQ(table.FindOrScan(42, 0).code_known_since, MonotonicTime{900});
+}
+
+TEST_F(ProcessTableTest, AfterLostEventsAProcessIsReadAgainAndItsPastHasNoNames) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 0);
+  MakeProcess(42, "next", 100, 42, "00700000-00701000 r-xp 00000000 08:01 78 /usr/bin/next\n");
+  clock_.Set({5000});
+  EXPECT_EQ(table.FindOrScan(42, 0).comm, "app") << "nobody said that anything was lost";
+  table.OnEventsLost({5000});
+  clock_.Set({6000});
+  const Process& process = table.FindOrScan(42, 0);
+  EXPECT_EQ(process.comm, "next");
+  EXPECT_EQ(process.mappings.Find(0x400010), nullptr);
+  EXPECT_NE(process.mappings.Find(0x700010), nullptr);
+  EXPECT_EQ(process.code_known_since, MonotonicTime{6000});
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,116 @@
+#include "process/target_files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace clrsampler {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A fake /proc/42/root, so that the rules hold without another process and without root.
+class TargetFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "target_files_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    proc_ = pattern;
+    root_ = proc_ / "42" / "root";
+    fs::create_directories(root_ / "tmp");
+  }
+  void TearDown() override { fs::remove_all(proc_); }
+  void Write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
+  TargetFiles Files() { return TargetFiles(proc_.string(), 42); }
+
+  fs::path proc_;
+  fs::path root_;
+};
+
+TEST_F(TargetFilesTest, OpensAFileInsideTheRoot) {
+  Write(root_ / "tmp/perf-1.map", "x");
+  EXPECT_TRUE(Files().OpenRuntimeFile("/tmp/perf-1.map").ok());
+  EXPECT_TRUE(Files().OpenImage("/tmp/perf-1.map").ok());
+}
+
+TEST_F(TargetFilesTest, ASymbolicLinkCantLeadOutOfTheRoot) {
+  Write(proc_ / "secret", "secret");
+  fs::create_symlink(proc_ / "secret", root_ / "tmp/absolute");
+  fs::create_symlink("../../../../secret", root_ / "tmp/relative");
+  EXPECT_FALSE(Files().OpenImage("/tmp/absolute").ok());
+  EXPECT_FALSE(Files().OpenImage("/tmp/relative").ok());
+  EXPECT_FALSE(Files().OpenImage("/../../secret").ok());
+}
+
+TEST_F(TargetFilesTest, ARuntimeFileMayNotBeALinkAtAll) {
+  Write(root_ / "tmp/real", "x");
+  fs::create_symlink("real", root_ / "tmp/perf-1.map");
+  EXPECT_TRUE(Files().OpenImage("/tmp/perf-1.map").ok());
+  EXPECT_FALSE(Files().OpenRuntimeFile("/tmp/perf-1.map").ok());
+}
+
+TEST_F(TargetFilesTest, AFifoIsRefusedWithoutWaiting) {
+  ASSERT_EQ(mkfifo((root_ / "tmp/perf-1.map").c_str(), 0600), 0);
+  const auto opened = Files().OpenRuntimeFile("/tmp/perf-1.map");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// What opening does to a device can't be tested everywhere; a FIFO shows it too: its writer would get through.
+TEST_F(TargetFilesTest, WhatIsNoRegularFileIsNotEvenOpened) {
+  const std::string fifo = (root_ / "tmp/perf-1.map").string();
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const pid_t writer = fork();
+  ASSERT_GE(writer, 0);
+  if (writer == 0) {
+    const int fd = open(fifo.c_str(), O_WRONLY);  // waits for a reader
+    _exit(fd < 0 ? 1 : 0);
+  }
+  usleep(50'000);
+  EXPECT_FALSE(Files().OpenRuntimeFile("/tmp/perf-1.map").ok());
+  EXPECT_FALSE(Files().OpenImage("/tmp/perf-1.map").ok());
+  usleep(50'000);
+  EXPECT_EQ(waitpid(writer, nullptr, WNOHANG), 0) << "the writer found a reader";
+  kill(writer, SIGKILL);
+  waitpid(writer, nullptr, 0);
+}
+
+TEST_F(TargetFilesTest, AFileOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  Write(root_ / "tmp/perf-1.map", "x");
+  ASSERT_EQ(chown((root_ / "tmp/perf-1.map").c_str(), 12345, 12345), 0);
+  EXPECT_EQ(Files().OpenRuntimeFile("/tmp/perf-1.map").status().code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(TargetFilesTest, TheRootStaysReadableAfterTheProcessIsGone) {
+  Write(root_ / "tmp/perf-1.map", "x");
+  const TargetFiles files = Files();
+  const TargetFiles child(files, 43);
+  fs::rename(proc_ / "42", proc_ / "gone");
+  EXPECT_TRUE(files.OpenRuntimeFile("/tmp/perf-1.map").ok());
+  EXPECT_TRUE(child.OpenRuntimeFile("/tmp/perf-1.map").ok());
+  EXPECT_FALSE(Files().OpenRuntimeFile("/tmp/perf-1.map").ok());
+}
+
+TEST_F(TargetFilesTest, AReplacedFileIsNotTakenForTheMappedOne) {
+  Write(root_ / "tmp/lib.so", "old");
+  struct stat status {};
+  ASSERT_EQ(stat((root_ / "tmp/lib.so").c_str(), &status), 0);
+  Mapping mapping;
+  mapping.path = "/tmp/lib.so";
+  mapping.inode = status.st_ino;
+  EXPECT_TRUE(Files().OpenMapping(mapping).ok());
+  Write(root_ / "tmp/new.so", "new");
+  fs::rename(root_ / "tmp/new.so", root_ / "tmp/lib.so");
+  EXPECT_FALSE(Files().OpenMapping(mapping).ok());
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,38 @@
+#include "process/cpu_time.h"
+
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "formats/proc/proc_stat_text.h"
+#include "formats/proc/stat_text.h"
+#include "os/file_io.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxStatBytes = 1 << 20;  // /proc/stat has a number for each interrupt line
+
+uint64_t TicksToNs(uint64_t ticks) {
+  static const uint64_t ns_per_tick = 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return ticks * ns_per_tick;
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t pid) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/", pid, "/stat"), kMaxStatBytes);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<StatText> stat = ParseStat(*text);
+  if (!stat.ok()) return stat.status();
+  return TicksToNs(stat->user_ticks + stat->system_ticks);
+}
+
+absl::StatusOr<uint64_t> ReadHostBusyNs(const std::string& proc_root) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<ProcStat> stat = ParseProcStat(*text);
+  if (!stat.ok()) return stat.status();
+  return TicksToNs(stat->total.busy());
+}
+
+}  // namespace clrsampler

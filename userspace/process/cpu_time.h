@@ -1,0 +1,21 @@
+// CPU time as the scheduler accounts it: what the number of samples is checked against.
+#ifndef CLRSAMPLER_PROCESS_CPU_TIME_H_
+#define CLRSAMPLER_PROCESS_CPU_TIME_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace clrsampler {
+
+// User and system time of all threads of a process, dead ones included, in ns at the resolution of a clock tick (10
+// ms).
+absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t pid);
+
+// Time that all CPUs together were not idle, in ns at the resolution of a clock tick for each CPU.
+absl::StatusOr<uint64_t> ReadHostBusyNs(const std::string& proc_root);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROCESS_CPU_TIME_H_

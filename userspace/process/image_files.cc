@@ -1,0 +1,59 @@
+#include "process/image_files.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusOr<OpenedFile> opened,
+                                                                   absl::string_view path) {
+  if (!opened.ok()) return opened.status();
+  const struct stat& status = opened->status;
+  const Identity identity{
+      status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
+      static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(status.st_mtim.tv_nsec)};
+  if (by_identity_.size() >= purge_at_) {
+    absl::erase_if(by_identity_, [](const auto& entry) { return entry.second.expired(); });
+    purge_at_ = 2 * by_identity_.size() + 64;
+  }
+  std::weak_ptr<const ImageFile>& slot = by_identity_[identity];
+  if (std::shared_ptr<const ImageFile> shared = slot.lock()) return shared;
+  absl::StatusOr<MappedFile> content = MappedFile::Map(opened->fd.get(), 0, 0, kMaxImageBytes);
+  if (!content.ok()) return Annotate(content.status(), path);
+  auto file = std::make_shared<ImageFile>();
+  file->path = std::string(path);
+  file->device = identity.device;
+  file->inode = identity.inode;
+  file->size = identity.size;
+  file->modified_ns = identity.modified_ns;
+  file->content = *std::move(content);
+  slot = file;
+  return std::shared_ptr<const ImageFile>(std::move(file));
+}
+
+absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Get(const Process& process, const Mapping& mapping) {
+  // The inode is part of the key: after an upgrade in place the same path can be mapped with two contents.
+  const std::string key =
+      absl::StrCat(mapping.path, "\n", mapping.inode, "\n", mapping.device_major, ":", mapping.device_minor);
+  auto& known = by_process_[process.key];
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  Result result = Share(process.files.OpenMapping(mapping), mapping.path);
+  if (known.size() < kMaxFilesPerProcess) known.emplace(key, result);
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetByPath(const Process& process, absl::string_view path) {
+  auto& known = by_process_[process.key];
+  const auto found = known.find(path);
+  if (found != known.end()) return found->second;
+  Result result = Share(process.files.OpenImage(path), path);
+  if (known.size() < kMaxFilesPerProcess) known.emplace(path, result);
+  return result;
+}
+
+void ImageFiles::Forget(ProcessKey key) { by_process_.erase(key); }
+
+}  // namespace clrsampler

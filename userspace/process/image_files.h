@@ -1,0 +1,67 @@
+// Files behind executable mappings, opened once for all processes that map the same file.
+#ifndef CLRSAMPLER_PROCESS_IMAGE_FILES_H_
+#define CLRSAMPLER_PROCESS_IMAGE_FILES_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "os/mapped_file.h"
+#include "process/process.h"
+
+namespace clrsampler {
+
+// A mapped image file. Immutable; shared between processes. `bytes` may turn to zeroes when the file is truncated
+// (mapped_file.h): check damaged() after parsing.
+struct ImageFile {
+  std::string path;  // in the mount namespace of the process that was seen first
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  uint64_t modified_ns = 0;
+  MappedFile content;
+
+  std::span<const std::byte> bytes() const { return content.bytes(); }
+};
+
+// Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping.
+class ImageFiles {
+ public:
+  // The largest file taken: bounds address space, not memory, since pages come in as they are read.
+  static constexpr uint64_t kMaxImageBytes = uint64_t{4} << 30;
+
+  absl::StatusOr<std::shared_ptr<const ImageFile>> Get(const Process& process, const Mapping& mapping);
+
+  // A file beside an image (component of a composite, r2rmap, debug file), by its path in the target. Cached by path
+  // and process root.
+  absl::StatusOr<std::shared_ptr<const ImageFile>> GetByPath(const Process& process, absl::string_view path);
+
+  void Forget(ProcessKey key);
+
+ private:
+  // A composite has some 200 components; beyond this nothing is remembered, so a hostile process costs time, not
+  // memory.
+  static constexpr size_t kMaxFilesPerProcess = 4096;
+
+  struct Identity {
+    uint64_t device, inode, size, modified_ns;
+    friend bool operator==(const Identity&, const Identity&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Identity& id) {
+      return H::combine(std::move(h), id.device, id.inode, id.size, id.modified_ns);
+    }
+  };
+  absl::StatusOr<std::shared_ptr<const ImageFile>> Share(absl::StatusOr<OpenedFile> opened, absl::string_view path);
+
+  absl::flat_hash_map<Identity, std::weak_ptr<const ImageFile>> by_identity_;
+  size_t purge_at_ = 64;  // entries at which those of files that nobody uses any more are removed
+  using Result = absl::StatusOr<std::shared_ptr<const ImageFile>>;
+  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<std::string, Result>> by_process_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROCESS_IMAGE_FILES_H_

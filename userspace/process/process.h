@@ -1,0 +1,33 @@
+// One process as of the event that is being handled.
+#ifndef CLRSAMPLER_PROCESS_PROCESS_H_
+#define CLRSAMPLER_PROCESS_PROCESS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "os/clock.h"
+#include "process/mappings.h"
+#include "process/process_key.h"
+#include "process/target_files.h"
+
+namespace clrsampler {
+
+struct Process {
+  Process(ProcessKey process_key, TargetFiles target_files) : key(process_key), files(std::move(target_files)) {}
+
+  ProcessKey key;
+  uint32_t namespace_pid = 0;  // innermost pid, the one in file names that the process writes; 0: not known
+  std::string comm;            // of the thread group leader
+  std::string executable;      // path of /proc/PID/exe at start or exec; may be empty
+  MonotonicTime first_seen;
+  MonotonicTime exited = MonotonicTime::Max();
+  // What `mappings` says holds from here on; older samples belong to a program that the process has replaced by exec.
+  MonotonicTime code_known_since = MonotonicTime::Min();
+  uint32_t exec_count = 0;  // an exec replaces all mappings and everything that was known about code
+  MappingTable mappings;
+  TargetFiles files;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROCESS_PROCESS_H_

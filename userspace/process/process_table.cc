@@ -1,0 +1,230 @@
+#include "process/process_table.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/proc/maps_text.h"
+#include "formats/proc/stat_text.h"
+#include "formats/proc/status_text.h"
+#include "os/file_io.h"
+
+namespace clrsampler {
+namespace {
+
+// A process with 65,530 mappings (the kernel's default limit) has maps of some 10 MB.
+constexpr size_t kMaxProcFileBytes = 64 << 20;
+
+// Start times in /proc have the resolution of a tick (10 ms), those of samples are exact.
+constexpr uint64_t kStartToleranceNs = 20'000'000;
+
+// No event tells of munmap, so what a process maps here and there in turn piles up. More than the kernel's default
+// limit can't be there at once: then /proc is asked what is, but not all the time.
+constexpr size_t kMaxMappings = 65'536;
+constexpr uint64_t kRescanNs = 1'000'000'000;
+
+bool SameStart(uint64_t a_ns, uint64_t b_ns) {
+  if (a_ns == 0 || b_ns == 0) return true;  // unknown
+  return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) <= kStartToleranceNs;
+}
+
+Mapping ToMapping(const MapsLine& line) {
+  Mapping mapping;
+  mapping.start = line.start;
+  mapping.end = line.end;
+  mapping.file_offset = line.file_offset;
+  mapping.device_major = line.device_major;
+  mapping.device_minor = line.device_minor;
+  mapping.inode = line.inode;
+  mapping.path = line.path;
+  mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
+  return mapping;
+}
+
+}  // namespace
+
+ProcessTable::Entry* ProcessTable::FindEntry(uint32_t tgid) {
+  const auto found = current_.find(tgid);
+  return found == current_.end() ? nullptr : found->second.get();
+}
+
+Process* ProcessTable::Find(uint32_t tgid) {
+  Entry* entry = FindEntry(tgid);
+  return entry == nullptr ? nullptr : &entry->process;
+}
+
+ProcessTable::Entry& ProcessTable::Add(uint32_t tgid, TargetFiles files, MonotonicTime time) {
+  std::unique_ptr<Entry>& slot = current_[tgid];
+  if (slot != nullptr) replaced_.push_back(slot->process.key);
+  slot = std::make_unique<Entry>(Process(ProcessKey{tgid, next_incarnation_++}, std::move(files)));
+  slot->process.first_seen = time;
+  return *slot;
+}
+
+Process& ProcessTable::FindOrScan(uint32_t tgid, uint64_t start_ns) {
+  if (Entry* entry = FindEntry(tgid); entry != nullptr && SameStart(entry->start_ns, start_ns)) {
+    if (entry->start_ns == 0) entry->start_ns = start_ns;
+    if (entry->scanned < events_lost_) ScanAgain(*entry);
+    return entry->process;
+  }
+  const MonotonicTime now = clock_.Now();
+  Entry& entry = Add(tgid, TargetFiles(proc_root_, tgid), now);
+  entry.start_ns = start_ns;
+  if (const auto announced = announced_execs_.find(tgid); announced != announced_execs_.end()) {
+    entry.process.code_known_since = announced->second;
+  }
+  entry.scanned = now;  // before the first read: what happens from here on comes as an event too
+  Scan(entry);
+  return entry.process;
+}
+
+void ProcessTable::ScanAgain(Entry& entry) {
+  Process& process = entry.process;
+  const std::string executable = process.executable;
+  entry.scanned = clock_.Now();
+  process.code_known_since = entry.scanned;
+  process.mappings.Clear();
+  process.files.Reopen();
+  Scan(entry);
+  if (process.executable != executable) ++process.exec_count;
+}
+
+void ProcessTable::Scan(Entry& entry) {
+  Process& process = entry.process;
+  const std::string directory = absl::StrCat(proc_root_, "/", process.key.tgid);
+  if (const auto text = ReadWholeFile(directory + "/stat", kMaxProcFileBytes); text.ok()) {
+    if (const auto stat = ParseStat(*text); stat.ok()) {
+      const uint64_t ns_per_tick = 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+      // A new owner of the pid must not lend its files to the one that was sampled.
+      if (!SameStart(entry.start_ns, stat->start_ticks * ns_per_tick)) return;
+      if (entry.start_ns == 0) entry.start_ns = stat->start_ticks * ns_per_tick;
+      process.comm = stat->comm;
+    }
+  }
+  ReadIdentity(process);
+  if (const auto text = ReadWholeFile(directory + "/maps", kMaxProcFileBytes); text.ok()) {
+    for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/true).lines) {
+      process.mappings.Insert(ToMapping(line));
+    }
+  }
+}
+
+void ProcessTable::ReadIdentity(Process& process) {
+  const std::string directory = absl::StrCat(proc_root_, "/", process.key.tgid);
+  if (const auto text = ReadWholeFile(directory + "/status", kMaxProcFileBytes); text.ok()) {
+    if (const auto status = ParseStatus(*text); status.ok()) process.namespace_pid = status->innermost_tgid();
+  }
+  char path[PATH_MAX];
+  const ssize_t length = readlink((directory + "/exe").c_str(), path, sizeof path);
+  if (length > 0) process.executable.assign(path, static_cast<size_t>(length));
+}
+
+void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
+  if (child == parent) return;  // a thread
+  const Entry* parent_entry = FindEntry(parent);
+  Entry* entry = FindEntry(child);
+  if (entry != nullptr && entry->scanned >= time && entry->process.exited == MonotonicTime::Max()) {
+    // Read after its birth. Where it was gone by then, the parent is the next best witness.
+    if (parent_entry == nullptr || entry->process.files.reachable()) return;
+  }
+  if (parent_entry == nullptr) {
+    // Everything about it has to come from /proc, once a sample asks.
+    if (entry != nullptr && entry->scanned < time) {
+      replaced_.push_back(entry->process.key);
+      current_.erase(child);
+    }
+    return;
+  }
+  const Process& from = parent_entry->process;
+  // Add may move nothing of the parent: entries are held by pointer.
+  Entry& added = Add(child, TargetFiles(from.files, child), time);
+  added.scanned = time;
+  Process& process = added.process;
+  process.comm = from.comm;
+  process.executable = from.executable;
+  process.mappings = from.mappings;
+}
+
+void ProcessTable::AnnounceExec(uint32_t tgid, MonotonicTime time) {
+  if (Entry* entry = FindEntry(tgid); entry != nullptr && time <= entry->scanned) {
+    entry->process.code_known_since = std::max(entry->process.code_known_since, time);
+  }
+  // Also for a known process: a fork or an exit before it in the queue may make that one be read anew.
+  if (announced_execs_.size() < kMaxAnnounced) announced_execs_[tgid] = time;
+}
+
+void ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime time) {
+  const auto announced = announced_execs_.find(tgid);
+  if (announced != announced_execs_.end() && announced->second <= time) announced_execs_.erase(announced);
+  Entry* entry = FindEntry(tgid);
+  if (entry == nullptr || time <= entry->scanned) return;
+  Process& process = entry->process;
+  process.exited = MonotonicTime::Max();  // a thread that calls exec ends the leader and takes its place
+  process.comm = std::string(comm);
+  process.mappings.Clear();
+  ++process.exec_count;
+  process.files.Reopen();
+  process.namespace_pid = 0;
+  ReadIdentity(process);
+}
+
+void ProcessTable::OnComm(uint32_t tgid, absl::string_view comm, MonotonicTime time) {
+  Entry* entry = FindEntry(tgid);
+  if (entry != nullptr && time > entry->scanned) entry->process.comm = std::string(comm);
+}
+
+void ProcessTable::OnMapping(uint32_t tgid, Mapping mapping, MonotonicTime time) {
+  Entry* entry = FindEntry(tgid);
+  if (entry == nullptr || time <= entry->scanned) return;
+  MappingTable& mappings = entry->process.mappings;
+  if (mappings.all().size() >= kMaxMappings) {
+    mappings.Clear();
+    const MonotonicTime now = clock_.Now();
+    if (now.ns - entry->scanned.ns >= kRescanNs) {
+      entry->scanned = now;
+      return Scan(*entry);
+    }
+  }
+  mappings.Insert(std::move(mapping));
+}
+
+void ProcessTable::OnExit(uint32_t tgid, MonotonicTime time) {
+  if (Entry* entry = FindEntry(tgid)) entry->process.exited = time;
+}
+
+// The exit of a leader need not be the end of the process: its other threads may go on, one of them may have called
+// exec and taken its place, and where the event is older than our first look, the pid may have a new owner since.
+bool ProcessTable::StillLives(Entry& entry) {
+  const auto text = ReadWholeFile(absl::StrCat(proc_root_, "/", entry.process.key.tgid, "/stat"), kMaxProcFileBytes);
+  if (!text.ok()) return false;
+  const auto stat = ParseStat(*text);
+  if (!stat.ok()) return false;
+  const uint64_t ns_per_tick = 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  if (!SameStart(entry.start_ns, stat->start_ticks * ns_per_tick)) return false;
+  if (stat->state != 'Z' && stat->state != 'X') {
+    entry.process.exited = MonotonicTime::Max();
+    return true;
+  }
+  if (stat->threads < 2) return false;
+  entry.process.exited = clock_.Now();  // no event names the last thread's end: asked again later
+  return true;
+}
+
+std::vector<ProcessKey> ProcessTable::Retire(MonotonicTime before) {
+  std::vector<ProcessKey> gone = std::exchange(replaced_, {});
+  for (auto entry = current_.begin(); entry != current_.end();) {
+    if (entry->second->process.exited < before && StillLives(*entry->second)) {
+      ++entry;
+    } else if (entry->second->process.exited < before) {
+      gone.push_back(entry->second->process.key);
+      current_.erase(entry++);
+    } else {
+      ++entry;
+    }
+  }
+  return gone;
+}
+
+}  // namespace clrsampler
