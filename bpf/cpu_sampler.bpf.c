@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The CPU sampler: runs at each tick of a cpu-clock event and sends who is running, the kernel's stack and the user's.
+ * Every hit ends in exactly one of struct wire_counters' counts. A sample whose stack could not be walked is sent with
+ * the reason: the time was spent, whoever can say where.
+ *
+ * User space loads one of the two programs at the end. The first is for nearly all hosts; the second is for kernels
+ * without bpf_task_pt_regs (before 5.15) and for an agent in a pid namespace of its own. They are two because each
+ * kernel type that a loaded program names costs a search of the kernel's BTF, 1 ms of each start.
+ */
+#include "task_identity.bpf.h"
+#include "user_stack.bpf.h"
+#include <bpf/bpf_core_read.h>
+
+const volatile __u32 pid_namespace_inode = 0;
+const volatile __u8 filter_processes = 0;	    /* only those in tracked_processes */
+const volatile __u8 follow_children = 0;	    /* and children that user space has not heard of yet */
+const volatile __u32 wake_bytes = 256 << 10;	    /* data in the ring at which the reader is woken */
+const volatile __u32 kernel_stack_bytes = 16 << 10; /* THREAD_SIZE, for kernels without bpf_task_pt_regs */
+const volatile __u8 use_task_pt_regs = 0;	    /* of the second program: the kernel has it */
+
+/* Constants, one per program, so that the compiler leaves out what is not needed. */
+struct variant {
+	bool in_namespace; /* the agent's pid namespace may not be the initial one */
+	bool task_pt_regs; /* the kernel is known to have the helper (since 5.15, dd6e10fbd9fb) */
+};
+
+/* Generations above a task in which a tracked process is looked for: make, sh, gcc, cc1 and some to spare. User space
+ * tracks a descendant as soon as it reads of the fork, 50 ms later at the most; these are for shorter lives. */
+#define MAX_GENERATIONS 8
+
+static __always_inline bool is_tracked(struct task_struct *leader, __u32 tgid, struct variant variant)
+{
+	struct task_struct *task = leader;
+	__u32 parent;
+	int i;
+
+	if (bpf_map_lookup_elem(&tracked_processes, &tgid))
+		return true;
+	if (!follow_children)
+		return false;
+	for (i = 0; i < MAX_GENERATIONS; i++) {
+		/* the parent may be any thread of its group */
+		task = BPF_CORE_READ(task, real_parent, group_leader);
+		if (!task)
+			return false;
+		parent = tgid_of(task, variant.in_namespace && pid_namespace_inode);
+		if (bpf_map_lookup_elem(&tracked_processes, &parent))
+			return true;
+		if (parent <= 1)
+			return false;
+	}
+	return false;
+}
+
+/* The user registers of a task that is in the kernel: on top of its kernel stack. */
+static __always_inline void *saved_registers(struct task_struct *task, struct variant variant)
+{
+	if (variant.task_pt_regs || use_task_pt_regs)
+		return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return BPF_CORE_READ(task, stack) + kernel_stack_bytes - bpf_core_type_size(struct pt_regs);
+}
+
+static __always_inline void copy_registers(struct wire_cpu_sample *sample, const struct user_registers *regs)
+{
+	sample->ip = REGISTERS_IP(regs);
+	sample->sp = REGISTERS_SP(regs);
+	sample->fp = REGISTERS_FP(regs);
+	sample->lr = REGISTERS_LR(regs);
+}
+
+/* Fills in the user registers; returns 0 or the reason why the stack can't be walked. */
+static __always_inline int find_registers(struct scratch *scratch, struct perf_event_context *ctx,
+					  struct task_struct *task, struct variant variant)
+{
+	struct user_registers *regs = &scratch->regs;
+
+	if (!(scratch->sample.flags & WIRE_SAMPLE_IN_KERNEL)) {
+		scratch->sample.ip = REGISTERS_IP(&ctx->regs);
+		scratch->sample.sp = REGISTERS_SP(&ctx->regs);
+		scratch->sample.fp = REGISTERS_FP(&ctx->regs);
+		scratch->sample.lr = REGISTERS_LR(&ctx->regs);
+		return REGISTERS_32BIT(&ctx->regs) ? WIRE_STOP_32BIT : 0;
+	}
+	if (!BPF_CORE_READ(task, mm))
+		return WIRE_STOP_NO_REGISTERS;
+	if (bpf_probe_read_kernel(regs, sizeof(*regs), saved_registers(task, variant)))
+		return WIRE_STOP_NO_REGISTERS;
+	/* a wrong guess of the stack's size, or a thread of io_uring, which has no user code (ip 0) */
+	if (!REGISTERS_USER_MODE(regs) || !REGISTERS_IP(regs) || (__s64)REGISTERS_IP(regs) < 0)
+		return WIRE_STOP_NO_REGISTERS;
+	copy_registers(&scratch->sample, regs);
+	return REGISTERS_32BIT(regs) ? WIRE_STOP_32BIT : 0;
+}
+
+static __always_inline void take_kernel_stack(struct scratch *scratch, struct perf_event_context *ctx)
+{
+	long bytes = bpf_get_stack(ctx, scratch->words, WIRE_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
+
+	if (bytes <= 0 || bytes > (long)(WIRE_MAX_KERNEL_FRAMES * sizeof(__u64)))
+		return; /* sent without: the flag says that the kernel was running */
+	scratch->sample.kernel_frames = bytes / sizeof(__u64);
+	scratch->used = bytes / sizeof(__u64);
+}
+
+static __always_inline void send(struct scratch *scratch, struct wire_counters *counts)
+{
+	struct wire_cpu_sample *sample = &scratch->sample;
+	__u64 bytes = scratch->used * sizeof(__u64);
+	__u64 flags = BPF_RB_NO_WAKEUP;
+
+	if (bytes > sizeof(scratch->words))
+		bytes = sizeof(scratch->words);
+	bytes += sizeof(*sample);
+	sample->header.size = bytes;
+	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) + bytes >= wake_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&records, sample, bytes, flags))
+		counts->drops[WIRE_DROP_RING_FULL]++;
+	else
+		counts->sent++;
+}
+
+static __always_inline int take_sample(struct perf_event_context *ctx, struct variant variant)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct wire_counters *counts = this_cpu_counters();
+	struct task_struct *task, *leader;
+	struct wire_cpu_sample *sample;
+	struct scratch *scratch;
+	__u32 task_flags;
+
+	if (!counts) /* can't be: the map has the one entry */
+		return 0;
+	counts->hits++;
+	if (!(__u32)bpf_get_current_pid_tgid()) {
+		counts->idle++;
+		return 0;
+	}
+	scratch = scratch_of(cpu);
+	if (!scratch) {
+		counts->drops[WIRE_DROP_NO_SCRATCH]++;
+		return 0;
+	}
+	sample = &scratch->sample;
+	__builtin_memset(sample, 0, sizeof(*sample));
+	scratch->used = 0;
+
+	task = (void *)bpf_get_current_task();
+	leader = BPF_CORE_READ(task, group_leader);
+	identify(task, leader, sample, variant.in_namespace && pid_namespace_inode);
+	if (filter_processes && !is_tracked(leader, sample->tgid, variant)) {
+		counts->filtered++;
+		return 0;
+	}
+
+	sample->header.kind = WIRE_CPU_SAMPLE;
+	sample->header.cpu = cpu;
+	sample->header.time_ns = now;
+	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	task_flags = BPF_CORE_READ(task, flags);
+	if (task_flags & PF_VCPU)
+		sample->flags |= WIRE_SAMPLE_VCPU;
+	if (!REGISTERS_USER_MODE(&ctx->regs)) {
+		sample->flags |= WIRE_SAMPLE_IN_KERNEL;
+		take_kernel_stack(scratch, ctx);
+	}
+	if (task_flags & PF_KTHREAD) {
+		sample->flags |= WIRE_SAMPLE_KTHREAD;
+	} else {
+		sample->stop = find_registers(scratch, ctx, task, variant);
+		if (!sample->stop)
+			walk_user_stack(scratch, cpu);
+	}
+	send(scratch, counts);
+	return 0;
+}
+
+SEC("?perf_event")
+int cpu_sample(struct perf_event_context *ctx)
+{
+	return take_sample(ctx, (struct variant){.in_namespace = false, .task_pt_regs = true});
+}
+
+SEC("?perf_event")
+int cpu_sample_general(struct perf_event_context *ctx)
+{
+	return take_sample(ctx, (struct variant){.in_namespace = true, .task_pt_regs = false});
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel types that our programs read: only the fields in use, the same text for x86-64 and arm64. CO-RE looks up
+ * the offsets in the running kernel's BTF, so the order of fields means nothing here and a build needs no kernel.
+ *
+ * The registers at the end are user-space ABI (asm/ptrace.h) and are not relocated.
+ */
+#ifndef CLRSAMPLER_KERNEL_TYPES_BPF_H_
+#define CLRSAMPLER_KERNEL_TYPES_BPF_H_
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define RELOCATED __attribute__((preserve_access_index))
+
+struct mm_struct;
+
+struct ns_common {
+	unsigned int inum;
+} RELOCATED;
+
+struct pid_namespace {
+	struct ns_common ns;
+} RELOCATED;
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+} RELOCATED;
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* level + 1 of them */
+} RELOCATED;
+
+struct task_struct {
+	unsigned int flags;
+	void *stack;
+	struct mm_struct *mm;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	__u64 start_boottime; /* real_start_time before 5.5 */
+} RELOCATED;
+
+/* include/linux/sched.h; the values have not changed since 2.6 and 3.9 */
+#define PF_VCPU 0x00000001
+#define PF_KTHREAD 0x00200000
+
+#if defined(__TARGET_ARCH_x86)
+
+struct user_registers {
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+/* the kernel's own name, for its size: FRED (6.9) and arm64 append to it */
+struct pt_regs {
+	unsigned long ip;
+} RELOCATED;
+
+#define REGISTERS_IP(r) ((r)->ip)
+#define REGISTERS_SP(r) ((r)->sp)
+#define REGISTERS_FP(r) ((r)->bp)
+#define REGISTERS_LR(r) 0
+#define REGISTERS_USER_MODE(r) (((r)->cs & 3) == 3)
+#define REGISTERS_32BIT(r) ((r)->cs == 0x23) /* __USER32_CS */
+
+#elif defined(__TARGET_ARCH_arm64)
+
+struct user_registers {
+	__u64 regs[31], sp, pc, pstate;
+};
+
+struct pt_regs {
+	__u64 pc;
+} RELOCATED;
+
+#define REGISTERS_IP(r) ((r)->pc)
+#define REGISTERS_SP(r) ((r)->sp)
+#define REGISTERS_FP(r) ((r)->regs[29])
+#define REGISTERS_LR(r) ((r)->regs[30])
+#define REGISTERS_USER_MODE(r) (((r)->pstate & 0xf) == 0) /* EL0 */
+#define REGISTERS_32BIT(r) (((r)->pstate & 0x10) != 0)	  /* AArch32 state */
+
+#else
+#error "x86-64 and arm64 only"
+#endif
+
+/* struct bpf_perf_event_data of asm/bpf_perf_event.h: what a perf_event program gets */
+struct perf_event_context {
+	struct user_registers regs;
+	__u64 sample_period;
+	__u64 addr;
+};
+
+#endif

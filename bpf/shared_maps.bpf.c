@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "shared_maps.bpf.h"
+
+/*
+ * One ring for all CPUs: a shared order needs no merge. User space sets the size before load: by default two seconds of
+ * samples of 4 KiB from each CPU (capture/sampler.h), longer than any stall of the reader.
+ */
+struct records_map records SEC(".maps");
+
+/* One value per CPU, so that counting needs no atomics; 48 bytes each. */
+struct counters_map counters SEC(".maps");
+
+/*
+ * Thread group ids in the agent's pid namespace, with a filter only (else user space makes it one entry long). 8192:
+ * those given by the user and their descendants that live at the same time. Preallocated (some 0.6 MB), because kernels
+ * refuse other hash maps to perf_event programs. When it is full user space is told so by the failing update.
+ */
+struct tracked_map tracked_processes SEC(".maps");
+
+/* Indexed by CPU; user space sets max_entries to the number of possible CPUs. */
+struct scratch_map scratch_by_cpu SEC(".maps");
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The maps that several programs use, defined once in shared_maps.bpf.c. */
+#ifndef CLRSAMPLER_SHARED_MAPS_BPF_H_
+#define CLRSAMPLER_SHARED_MAPS_BPF_H_
+
+#include "kernel_types.bpf.h"
+#include "clrsampler/wire.h"
+#include <bpf/bpf_helpers.h>
+
+#define SCRATCH_WORDS (WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8)
+
+#define WINDOW_WORDS 256
+#define WINDOW_BLOCK 32
+
+/*
+ * Where one sample is put together: 78 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB) can
+ * hold. The walk keeps its state here too: what is in memory the verifier forgets between two steps, so that it checks
+ * one step and not a thousand.
+ *
+ * A CPU has one slot. That is enough while only the cpu-clock event uses it: its program runs in a timer interrupt,
+ * which does not interrupt itself. A program in NMI context (hardware events) or one that a sample may interrupt
+ * (uprobes) needs slots of its own.
+ */
+struct scratch {
+	struct user_registers regs;
+	__u64 frame;				   /* address of the next frame, not read yet */
+	__u64 end_of_last;			   /* end of the frame before it; at first sp */
+	__u64 used;				   /* of words */
+	__u64 first_user;			   /* of words */
+	__u64 window_begin;			   /* the stack memory that window holds a copy of; 0: nothing */
+	__u64 window_broken;			   /* a window could not be read: no more tries for this stack */
+	__u64 window[WINDOW_WORDS + WINDOW_BLOCK]; /* copied in blocks, the last of which may begin at its end */
+	struct wire_cpu_sample sample;		   /* followed by its words: sent as one piece */
+	__u64 words[SCRATCH_WORDS];
+};
+
+struct records_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+};
+extern struct records_map records SEC(".maps");
+
+struct counters_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_counters);
+};
+extern struct counters_map counters SEC(".maps");
+
+struct tracked_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, __u8);
+};
+extern struct tracked_map tracked_processes SEC(".maps");
+
+struct scratch_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+};
+extern struct scratch_map scratch_by_cpu SEC(".maps");
+
+static __always_inline struct wire_counters *this_cpu_counters(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&counters, &zero);
+}
+
+static __always_inline struct scratch *scratch_of(__u32 cpu)
+{
+	return bpf_map_lookup_elem(&scratch_by_cpu, &cpu);
+}
+
+#endif

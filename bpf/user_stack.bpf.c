@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user_stack.bpf.h"
+
+/*
+ * Words of each gap that are sent. Managed code on x86-64 is often frameless, and the return addresses that the chain
+ * skips lie in the gaps; its largest frameless frames have 41 words, all but six methods of the framework at most 32.
+ */
+const volatile __u32 gap_words = 32;
+/* Words of the tail where the chain ended as it should, and where it broke (native code with data in rbp). */
+const volatile __u32 tail_words = 32;
+const volatile __u32 broken_tail_words = 256;
+/* From so many words on, frames are sent without their gaps. */
+const volatile __u32 word_limit = 4096;
+const volatile __u32 max_frames = 512;
+
+/* The largest plausible frame. Managed stacks are 1.5 MB by default, main threads' 8 MiB. */
+#define MAX_FRAME_BYTES (8 << 20)
+
+/* What can't be told from the addresses is told by reading: a page that is not there ends the walk. */
+static __always_inline int judge_frame(__u64 frame, __u64 end_of_last)
+{
+	if (!frame)
+		return WIRE_STOP_END;
+	if (frame < end_of_last || (frame & 7) || frame - end_of_last > MAX_FRAME_BYTES ||
+	    frame > WIRE_FRAME_ADDRESS_MASK)
+		return WIRE_STOP_BAD_FP;
+	return 0;
+}
+
+static __always_inline int stop(struct scratch *scratch, int reason)
+{
+	scratch->sample.stop = reason;
+	return 1;
+}
+
+/*
+ * A read of user memory costs 85 ns however short it is, one of a whole window not twice as much: most frames of a
+ * stack come from two or three windows. This one makes the window begin at `last`; returns 0 where that can't be.
+ */
+__attribute__((noinline)) int move_window(__u32 cpu, __u64 last)
+{
+	struct scratch *scratch = scratch_of(cpu);
+
+	if (!scratch || scratch->window_broken || (last & 7))
+		return 0;
+	scratch->window_begin = last;
+	if (!bpf_probe_read_user(scratch->window, WINDOW_WORDS * 8, (void *)last))
+		return 1;
+	scratch->window_begin = 0;
+	scratch->window_broken = 1; /* near the top of the stack: frame by frame from here */
+	return 0;
+}
+
+/* Copies `count` gap words and the frame out of the window to words[used + 1]; returns 0 where that can't be. */
+__attribute__((noinline)) int copy_from_window(__u32 cpu, __u64 last, __u64 frame, __u64 used, __u64 count)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 from, at;
+
+	if (!scratch || !scratch->window_begin)
+		return 0;
+	from = (last - scratch->window_begin) / 8;
+	at = (frame - scratch->window_begin) / 8;
+	barrier_var(from); /* else clang checks other registers than it uses */
+	barrier_var(at);
+	barrier_var(used);
+	barrier_var(count);
+	if (from >= WINDOW_WORDS || at >= WINDOW_WORDS - 1 || used >= SCRATCH_WORDS - WINDOW_BLOCK - 3 ||
+	    count > WINDOW_BLOCK)
+		return 0;
+	/* always the whole block: that needs no loop, and what is too much is overwritten next */
+	__builtin_memcpy(&scratch->words[used + 1], &scratch->window[from], WINDOW_BLOCK * 8);
+	scratch->words[used + 1 + count] = scratch->window[at];
+	scratch->words[used + 2 + count] = scratch->window[at + 1];
+	return 1;
+}
+
+/* ... moving it there if need be. */
+static __always_inline int read_from_window(__u32 cpu, __u64 last, __u64 frame, __u64 used, __u64 count)
+{
+	if (copy_from_window(cpu, last, frame, used, count))
+		return 1;
+	if (frame - last > (WINDOW_WORDS - 2) * 8 || count > WINDOW_BLOCK)
+		return 0;
+	return move_window(cpu, last) && copy_from_window(cpu, last, frame, used, count);
+}
+
+/*
+ * Reads up to `limit` bytes of the gap and the frame; returns the number of gap bytes, or -1. A gap that can't be read
+ * is left out.
+ */
+static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u64 frame, __u64 used, __u64 limit)
+{
+	__u64 bytes = frame - last;
+
+	if (bytes <= limit) { /* the gap and the frame are one piece: one read for both */
+		bytes &= ~7ull;
+		if (bytes <= WIRE_MAX_GAP_WORDS * 8 &&
+		    !bpf_probe_read_user(&scratch->words[used + 1], bytes + 16, (void *)frame - bytes))
+			return bytes;
+	} else if (limit && !bpf_probe_read_user(&scratch->words[used + 1], limit, (void *)last)) {
+		if (bpf_probe_read_user(&scratch->words[used + 1 + limit / 8], 16, (void *)frame))
+			return -1;
+		return limit;
+	}
+	return bpf_probe_read_user(&scratch->words[used + 1], 16, (void *)frame) ? -1 : 0;
+}
+
+__attribute__((noinline)) int walk_step(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 frame, last, used, limit, count;
+	int reason;
+
+	if (!scratch)
+		return 1;
+	frame = scratch->frame;
+	last = scratch->end_of_last;
+	used = scratch->used;
+
+	reason = judge_frame(frame, last);
+	if (reason)
+		return stop(scratch, reason);
+	if (scratch->sample.user_frames >= max_frames || scratch->sample.user_frames >= WIRE_MAX_USER_FRAMES)
+		return stop(scratch, WIRE_STOP_MAX_FRAMES);
+	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS - 3)
+		return stop(scratch, WIRE_STOP_MAX_WORDS);
+
+	limit = gap_words;
+	if (used - scratch->first_user >= word_limit)
+		limit = 0;
+	if (limit > WIRE_MAX_GAP_WORDS)
+		limit = WIRE_MAX_GAP_WORDS;
+
+	count = (frame - last) / 8;
+	if (count > limit)
+		count = limit;
+	if (!read_from_window(cpu, last, frame, used, count)) {
+		long bytes = read_frame(scratch, last, frame, used, limit * 8);
+
+		if (bytes < 0)
+			return stop(scratch, WIRE_STOP_FAULT);
+		count = (__u64)bytes / 8;
+		if (count > WIRE_MAX_GAP_WORDS) /* can't be; for the verifier */
+			return stop(scratch, WIRE_STOP_FAULT);
+	}
+	scratch->words[used] = frame | count << WIRE_GAP_SHIFT;
+	scratch->frame = scratch->words[used + 1 + count];
+	scratch->end_of_last = frame + 16;
+	scratch->used = used + count + 3;
+	scratch->sample.user_frames++;
+	if (!scratch->words[used + 2 + count])
+		return stop(scratch, WIRE_STOP_END);
+	return 0;
+}
+
+__attribute__((noinline)) int walk_steps(__u32 cpu)
+{
+	for (int i = 0; i < WALK_STEPS; i++) {
+		if (walk_step(cpu))
+			return 1;
+	}
+	return 0;
+}
+
+__attribute__((noinline)) int walk_tail(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 used, bytes;
+
+	if (!scratch)
+		return 1;
+	used = scratch->used;
+	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS)
+		return 1;
+	bytes = scratch->sample.stop == WIRE_STOP_END ? tail_words : broken_tail_words;
+	if (scratch->sample.stop == WIRE_STOP_MAX_FRAMES || scratch->sample.stop == WIRE_STOP_MAX_WORDS)
+		bytes = 0;
+	bytes *= 8;
+	if (bytes > WIRE_MAX_TAIL_WORDS * 8)
+		bytes = WIRE_MAX_TAIL_WORDS * 8;
+	/* Near the top of a stack the whole may not be readable, and a read gives all or nothing: ask for less then. */
+	for (int i = 0; i < 6; i++) {
+		bytes &= ~7ull;
+		if (!bytes || bytes > WIRE_MAX_TAIL_WORDS * 8)
+			break;
+		if (!bpf_probe_read_user(&scratch->words[used + 1], bytes, (void *)scratch->end_of_last)) {
+			scratch->words[used] = bytes / 8 << WIRE_GAP_SHIFT;
+			scratch->used = used + 1 + bytes / 8;
+			return 0;
+		}
+		bytes /= 2;
+	}
+	scratch->words[used] = 0;
+	scratch->used = used + 1;
+	return 0;
+}

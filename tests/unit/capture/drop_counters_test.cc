@@ -1,0 +1,48 @@
+#include "capture/drop_counters.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+#include <string>
+
+namespace clrsampler {
+namespace {
+
+TEST(DropCountersTest, EveryReasonHasAWordAndASentenceOfItsOwn) {
+  std::set<std::string> names = {"unknown"};
+  for (int reason = 0; reason < WIRE_DROP_COUNT; ++reason) {
+    EXPECT_TRUE(names.insert(std::string(DropName(static_cast<wire_drop>(reason)))).second) << reason;
+    EXPECT_NE(DropSentence(static_cast<wire_drop>(reason)), "unknown reason");
+  }
+  names = {"unknown"};
+  for (int reason = 0; reason < WIRE_STOP_COUNT; ++reason) {
+    EXPECT_TRUE(names.insert(std::string(StopName(static_cast<wire_stop>(reason)))).second) << reason;
+    EXPECT_NE(StopSentence(static_cast<wire_stop>(reason)), "unknown reason");
+  }
+}
+
+TEST(DropCountersTest, NumbersOfANewerKernelSideReadUnknown) {
+  EXPECT_EQ(DropName(static_cast<wire_drop>(250)), "unknown");
+  EXPECT_EQ(StopName(static_cast<wire_stop>(250)), "unknown");
+}
+
+TEST(DropCountersTest, SumsOverCpus) {
+  std::array<wire_counters, 3> cpus{};
+  for (wire_counters& one : cpus) {
+    one.hits = 10;
+    one.idle = 3;
+    one.filtered = 2;
+    one.sent = 1;
+    for (auto& drop : one.drops) drop = 2;
+  }
+  const wire_counters sum = SumCounters(cpus);
+  EXPECT_EQ(sum.hits, 30u);
+  EXPECT_EQ(sum.idle, 9u);
+  EXPECT_EQ(sum.filtered, 6u);
+  EXPECT_EQ(sum.sent, 3u);
+  EXPECT_EQ(TotalDrops(sum), 6u * WIRE_DROP_COUNT);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,522 @@
+#include "unit/capture/live_scenarios.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "capture/drop_counters.h"
+#include "capture/feature_report.h"
+#include "capture/kernel_name_lookup.h"
+#include "capture/sampler.h"
+#include "capture/side_band.h"
+#include "os/clock.h"
+#include "status/status.h"
+#include "unit/capture/live_targets.h"
+
+namespace clrsampler::testing {
+namespace {
+
+void Sleep(double seconds) { usleep(static_cast<useconds_t>(seconds * 1e6)); }
+
+absl::Status Wrong(absl::string_view what) { return absl::InternalError(what); }
+
+template <typename... Parts>
+absl::Status Expect(bool condition, const Parts&... parts) {
+  return condition ? absl::OkStatus() : Wrong(absl::StrCat(parts...));
+}
+
+struct Recording {
+  std::vector<DecodedSample> samples;
+  wire_counters counters{};
+};
+
+// Samples `target` alone (or whatever `options` say) for a while.
+absl::StatusOr<Recording> Record(SamplerOptions options, Target& target, double seconds, int frequency,
+                                 double* cpu_seconds = nullptr) {
+  options.frequency_hz = frequency;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(target.pid()));
+  RETURN_IF_ERROR((*sampler)->Start());
+  target.Go();
+  if (target.facts().ready == 0) return Wrong("the target did not start");
+  Recording recording;
+  const SystemClock clock;
+  const uint64_t end = clock.Now().ns + static_cast<uint64_t>(seconds * 1e9);
+  const auto keep = [&](std::span<const std::byte> record) { recording.samples.push_back(Decode(record)); };
+  while (clock.Now().ns < end) {
+    Sleep(0.05);
+    (*sampler)->Drain(keep);
+  }
+  const double used = target.Stop();
+  (*sampler)->StopSampling();
+  (*sampler)->Drain(keep);
+  if (cpu_seconds != nullptr) *cpu_seconds = used;
+  recording.counters = (*sampler)->counters();
+  const wire_counters& counters = recording.counters;
+  RETURN_IF_ERROR(Expect(counters.hits == counters.idle + counters.filtered + counters.sent + TotalDrops(counters),
+                         "the counters do not add up: ", counters.hits, " hits"));
+  RETURN_IF_ERROR(Expect(counters.sent == recording.samples.size(), counters.sent, " sent, ", recording.samples.size(),
+                         " received"));
+  for (const DecodedSample& sample : recording.samples) {
+    if (!sample.well_formed) return Wrong("a record is not well formed");
+  }
+  return recording;
+}
+
+SamplerOptions Filtered() {
+  SamplerOptions options;
+  options.filter_processes = true;
+  return options;
+}
+
+absl::Status CheckRate(ScenarioSetting& setting, size_t samples, double cpu_seconds) {
+  const double share = static_cast<double>(samples) / (cpu_seconds * setting.frequency);
+  absl::StrAppendFormat(&setting.notes, " %d samples in %.2f s of CPU, %.2f of nominal;", samples, cpu_seconds, share);
+  return Expect(cpu_seconds > 0.05 && share >= setting.least_share && share <= setting.most_share, samples,
+                " samples in ", cpu_seconds, " s of processor time");
+}
+
+// Runs `work` in a process of its own, which can lose privileges for good.
+absl::Status InAnotherProcess(const std::function<absl::Status()>& work) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Wrong("pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    const absl::Status status = work();
+    const std::string text(status.message());
+    if (write(ends[1], text.data(), text.size()) < 0) _exit(2);
+    _exit(status.ok() ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text(4096, '\0');
+  const ssize_t got = read(ends[0], text.data(), text.size());
+  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return Expect(status == 0, "in the child (status ", status, "): ", text);
+}
+
+}  // namespace
+
+absl::Status SamplesABurningProcess(ScenarioSetting& setting) {
+  Target target(Behaviour::kBurn);
+  const pid_t pid = target.pid();
+  const uint64_t begin = SystemClock().Now().ns;
+  double cpu = 0;
+  const auto recording = Record(Filtered(), target, setting.seconds, setting.frequency, &cpu);
+  if (!recording.ok()) return recording.status();
+  RETURN_IF_ERROR(CheckRate(setting, recording->samples.size(), cpu));
+  uint64_t whole = 0;
+  uint64_t pattern = 0;
+  uint64_t user = 0;
+  std::map<int, uint64_t> last_time;
+  for (const DecodedSample& sample : recording->samples) {
+    RETURN_IF_ERROR(Expect(sample.head.tgid == static_cast<uint32_t>(pid) && sample.head.tid == sample.head.tgid,
+                           "a sample of ", sample.head.tgid, "/", sample.head.tid));
+    RETURN_IF_ERROR(Expect(std::string(sample.head.comm) == "burn", "comm is ", sample.head.comm));
+    RETURN_IF_ERROR(Expect(sample.head.process_start_ns != 0, "no start time"));
+    uint64_t& last = last_time[sample.head.header.cpu];
+    RETURN_IF_ERROR(
+        Expect(sample.head.header.time_ns > begin && sample.head.header.time_ns > last, "time runs backwards"));
+    last = sample.head.header.time_ns;
+    if ((sample.head.flags & WIRE_SAMPLE_IN_KERNEL) != 0) continue;
+    ++user;
+    whole += sample.head.stop == WIRE_STOP_END && HasReturnAddress(sample, target.facts().leaf_returns_to) &&
+             HasReturnAddress(sample, target.facts().middle_returns_to);
+    // On x86-64 a frame's variables lie below its frame pointer, in its own gap; on arm64 above, in the caller's.
+    size_t leaf = 0;
+    while (leaf < sample.frames.size() && sample.frames[leaf].return_address != target.facts().leaf_returns_to) ++leaf;
+    int64_t found = 0;
+    for (size_t i = leaf; i < std::min(leaf + 2, sample.frames.size()); ++i) {
+      found += std::count(sample.frames[i].gap.begin(), sample.frames[i].gap.end(), kGapPattern);
+    }
+    pattern += found >= 4;
+  }
+  absl::StrAppendFormat(&setting.notes, " %d of %d chains whole", whole, user);
+  // At most its first sample may fall before Leaf.
+  RETURN_IF_ERROR(Expect(user > 0 && whole + 2 >= user, whole, " whole chains of ", user));
+  return Expect(pattern + 2 >= user, "the words of the leaf's frame arrived ", pattern, " times of ", user);
+}
+
+absl::Status WalksFromSavedRegistersInSystemCalls(ScenarioSetting& setting) {
+  Target target(Behaviour::kSystemCalls);
+  const auto recording = Record(Filtered(), target, setting.seconds, setting.frequency);
+  if (!recording.ok()) return recording.status();
+  uint64_t in_kernel = 0;
+  uint64_t with_kernel_stack = 0;
+  uint64_t whole = 0;
+  for (const DecodedSample& sample : recording->samples) {
+    if ((sample.head.flags & WIRE_SAMPLE_IN_KERNEL) == 0) continue;
+    ++in_kernel;
+    with_kernel_stack += sample.kernel.size() >= 3 && (sample.kernel[0] >> 63) == 1;
+    whole += (sample.head.ip >> 63) == 0 && sample.head.stop == WIRE_STOP_END &&
+             HasReturnAddress(sample, target.facts().middle_returns_to);
+  }
+  setting.notes += absl::StrCat(" ", in_kernel, " in the kernel of ", recording->samples.size(), ", ",
+                                with_kernel_stack, " with kernel stack, ", whole, " with whole user chain");
+  RETURN_IF_ERROR(Expect(in_kernel > 20, "only ", in_kernel, " samples in system calls"));
+  RETURN_IF_ERROR(
+      Expect(with_kernel_stack * 100 >= in_kernel * 97, with_kernel_stack, " kernel stacks of ", in_kernel));
+  return Expect(whole * 100 >= in_kernel * 97, whole, " whole user chains of ", in_kernel);
+}
+
+absl::Status DeliversKernelThreadsAndAccountsForAllHits(ScenarioSetting& setting) {
+  Target target(Behaviour::kFreeMaps);
+  const uint64_t begin = SystemClock().Now().ns;
+  const auto recording = Record(SamplerOptions(), target, setting.seconds, setting.frequency);
+  if (!recording.ok()) return recording.status();
+  const double seconds = static_cast<double>(SystemClock().Now().ns - begin) / 1e9;
+  uint64_t kernel_threads = 0;
+  for (const DecodedSample& sample : recording->samples) {
+    RETURN_IF_ERROR(Expect(sample.head.tid != 0, "the idle task was sent"));
+    if ((sample.head.flags & WIRE_SAMPLE_KTHREAD) == 0) continue;
+    ++kernel_threads;
+    RETURN_IF_ERROR(Expect(sample.frames.empty() && sample.head.ip == 0 && !sample.kernel.empty(),
+                           "a kernel thread with user stack or without kernel stack"));
+  }
+  const double nominal = seconds * setting.frequency * static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  setting.notes += absl::StrFormat(" %d of kernel threads, %d idle, %d hits of %.0f nominal", kernel_threads,
+                                   recording->counters.idle, recording->counters.hits, nominal);
+  RETURN_IF_ERROR(Expect(kernel_threads > 0, "no sample of a kernel thread"));
+  RETURN_IF_ERROR(Expect(recording->counters.filtered == 0, "filtered without a filter"));
+  // Attaching and stopping take a little of the time that was measured.
+  return Expect(static_cast<double>(recording->counters.hits) > setting.least_share / 2 * nominal, "only ",
+                recording->counters.hits, " hits");
+}
+
+absl::Status CountsWhatATinyRingLoses(ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.ring_bytes = 4096;
+  options.frequency_hz = setting.frequency;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  Target target(Behaviour::kBurn);
+  RETURN_IF_ERROR((*sampler)->Track(target.pid()));
+  RETURN_IF_ERROR((*sampler)->Start());
+  target.Go();
+  Sleep(setting.seconds / 2);  // nobody reads
+  (*sampler)->StopSampling();
+  uint64_t received = 0;
+  (*sampler)->Drain([&](std::span<const std::byte>) { ++received; });
+  const double cpu = target.Stop();
+  const wire_counters counters = (*sampler)->counters();
+  setting.notes += absl::StrCat(" ", received, " received, ", counters.drops[WIRE_DROP_RING_FULL], " lost");
+  RETURN_IF_ERROR(Expect(received > 0 && counters.drops[WIRE_DROP_RING_FULL] > 10, "nothing was lost"));
+  RETURN_IF_ERROR(Expect(received == counters.sent, received, " received, ", counters.sent, " sent"));
+  return CheckRate(setting, received + TotalDrops(counters), cpu);
+}
+
+absl::Status FollowsAChildNobodyAnnounced(ScenarioSetting& setting) {
+  for (const bool follow : {true, false}) {
+    Target target(Behaviour::kForkThenBurn);
+    SamplerOptions options = Filtered();
+    options.follow_children = follow;
+    const auto recording = Record(options, target, setting.seconds / 2, setting.frequency);
+    if (!recording.ok()) return recording.status();
+    const auto of_child =
+        std::count_if(recording->samples.begin(), recording->samples.end(), [&](const DecodedSample& sample) {
+          return sample.head.tgid == static_cast<uint32_t>(target.facts().grandchild.load());
+        });
+    setting.notes += absl::StrCat(" ", of_child, follow ? " of the child when followed," : " when not");
+    RETURN_IF_ERROR(Expect(follow ? of_child > 20 : of_child == 0, of_child, " samples of the child"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StopsAtTheFrameLimit(ScenarioSetting& setting) {
+  for (const uint32_t limit : {512u, 1024u}) {
+    Target target(Behaviour::kRecurse);
+    SamplerOptions options = Filtered();
+    options.max_frames = limit;
+    const auto recording = Record(options, target, setting.seconds / 2, setting.frequency);
+    if (!recording.ok()) return recording.status();
+    uint64_t right = 0;
+    for (const DecodedSample& sample : recording->samples) {
+      const auto repeated = std::count_if(sample.frames.begin(), sample.frames.end(), [&](const DecodedFrame& frame) {
+        return frame.return_address == target.facts().recursion_returns_to;
+      });
+      right += limit == 512 ? sample.head.stop == WIRE_STOP_MAX_FRAMES && sample.frames.size() == 512 && repeated > 500
+                            : sample.head.stop == WIRE_STOP_END && repeated == 700;
+    }
+    setting.notes += absl::StrCat(" limit ", limit, ": ", right, " of ", recording->samples.size(), ";");
+    // The first samples may fall before the recursion is complete.
+    RETURN_IF_ERROR(Expect(right > 20 && right * 100 >= recording->samples.size() * 97, right, " of ",
+                           recording->samples.size(), " right with a limit of ", limit));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TranslatesToAPidNamespace(ScenarioSetting& setting) {
+  Target target(Behaviour::kBurn, CLONE_NEWPID);
+  struct stat status {};
+  const std::string link = absl::StrCat("/proc/", target.pid(), "/ns/pid");
+  if (target.pid() < 0 || stat(link.c_str(), &status) != 0) return Wrong("no pid namespace could be made");
+  SamplerOptions options;  // everybody
+  options.pid_namespace_inode = static_cast<uint32_t>(status.st_ino);
+  Target outsider(Behaviour::kBurn);
+  outsider.Go();
+  const auto recording = Record(options, target, setting.seconds, setting.frequency);
+  if (!recording.ok()) return recording.status();
+  uint64_t inside = 0;
+  uint64_t outside = 0;
+  for (const DecodedSample& sample : recording->samples) {
+    const bool is_outside = (sample.head.flags & WIRE_SAMPLE_OUTSIDE) != 0;
+    inside += !is_outside;
+    outside += is_outside;
+    RETURN_IF_ERROR(Expect(sample.head.tgid == (is_outside ? 0 : 1) && sample.head.tid == sample.head.tgid, "numbers ",
+                           sample.head.tgid, "/", sample.head.tid));
+  }
+  setting.notes += absl::StrCat(" ", inside, " inside, ", outside, " outside");
+  return Expect(inside > 20 && outside > 20, inside, " samples inside, ", outside, " outside");
+}
+
+absl::Status FilterHoldsBackEverybodyElse(ScenarioSetting& setting) {
+  Target other(Behaviour::kBurn);
+  other.Go();
+  Target target(Behaviour::kBurn);
+  const uint32_t pid = static_cast<uint32_t>(target.pid());
+  const auto recording = Record(Filtered(), target, setting.seconds / 2, setting.frequency);
+  if (!recording.ok()) return recording.status();
+  for (const DecodedSample& sample : recording->samples) {
+    RETURN_IF_ERROR(Expect(sample.head.tgid == pid, "a sample of ", sample.head.tgid));
+  }
+  setting.notes += absl::StrCat(" ", recording->counters.filtered, " held back");
+  return Expect(recording->counters.filtered > 20, "only ", recording->counters.filtered, " held back");
+}
+
+absl::Status WakesTheReaderByThreshold(ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  options.ring_bytes = 256 * 1024;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  Target target(Behaviour::kRecurse);  // 14 KB a sample
+  RETURN_IF_ERROR((*sampler)->Track(target.pid()));
+  RETURN_IF_ERROR((*sampler)->Start());
+  target.Go();
+  const UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event wanted{.events = EPOLLIN | EPOLLET, .data = {}};
+  if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, (*sampler)->ring_fd(), &wanted) != 0) return Wrong("epoll_ctl");
+  uint64_t wakeups = 0;
+  uint64_t records = 0;
+  const SystemClock clock;
+  const uint64_t end = clock.Now().ns + static_cast<uint64_t>(setting.seconds * 1e9);
+  while (clock.Now().ns < end) {
+    if (epoll_wait(epoll.get(), &wanted, 1, 200) <= 0) continue;
+    ++wakeups;
+    (*sampler)->Drain([&](std::span<const std::byte>) { ++records; });
+  }
+  setting.notes += absl::StrCat(" ", records, " samples with ", wakeups, " wake-ups");
+  RETURN_IF_ERROR(Expect(wakeups > 2, wakeups, " wake-ups"));
+  return Expect(records > 2 * wakeups, records, " samples with ", wakeups, " wake-ups");
+}
+
+absl::Status LoadsWithLittleLockedMemory(ScenarioSetting& setting) {
+  const bool accounted_by_cgroup = ProbeFeatures(ProbeDepth::kEverything).Has("bpf_get_current_task_btf");  // both 5.11
+  setting.notes += accounted_by_cgroup ? "" : " (kernel before 5.11: must fail with a hint)";
+  return InAnotherProcess([accounted_by_cgroup]() -> absl::Status {
+    const rlimit little{64 * 1024, 64 * 1024};
+    setrlimit(RLIMIT_MEMLOCK, &little);
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    __user_cap_data_struct data[2] = {};
+    syscall(SYS_capget, &header, data);
+    for (uint32_t* set : {&data[0].effective, &data[0].permitted, &data[0].inheritable})
+      *set &= ~(1u << CAP_SYS_RESOURCE);
+    if (syscall(SYS_capset, &header, data) != 0) return Wrong("capset");
+    auto sampler = Sampler::Create(SamplerOptions(), ProbeFeatures());
+    SideBand side_band;
+    if (!accounted_by_cgroup) {
+      return Expect(!sampler.ok() && HintOf(sampler.status()).find("locked memory") != std::string::npos,
+                    "no hint about locked memory: ", sampler.status().message());
+    }
+    if (!sampler.ok()) return sampler.status();
+    RETURN_IF_ERROR((*sampler)->Start());
+    return side_band.Start();
+  });
+}
+
+absl::Status SaysWhatAnOrdinaryUserLacks(ScenarioSetting& setting) {
+  (void)setting;
+  return InAnotherProcess([]() -> absl::Status {
+    if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0) return Wrong("setresuid");
+    const FeatureReport features = ProbeFeatures();
+    const auto sampler = Sampler::Create(SamplerOptions(), features);
+    RETURN_IF_ERROR(Expect(absl::IsPermissionDenied(sampler.status()), "status: ", sampler.status().ToString()));
+    RETURN_IF_ERROR(Expect(sampler.status().message().find("CAP_BPF and CAP_PERFMON are missing") != std::string::npos,
+                           sampler.status().message()));
+    RETURN_IF_ERROR(Expect(HintOf(sampler.status()).find("sudo") != std::string::npos, HintOf(sampler.status())));
+    SideBand side_band;
+    const absl::Status followed = side_band.Start();
+    RETURN_IF_ERROR(Expect(absl::IsPermissionDenied(followed), "status: ", followed.ToString()));
+    return Expect(HintOf(followed).find("sudo") != std::string::npos, HintOf(followed));
+  });
+}
+
+absl::Status NamesKernelAddressesAsKallsymsDoes(ScenarioSetting& setting) {
+  // Every 500th function of /proc/kallsyms, whose address is unique: aliases may be named either way.
+  std::ifstream kallsyms("/proc/kallsyms");
+  std::map<uint64_t, std::vector<std::string>> names_of;
+  std::string line;
+  while (std::getline(kallsyms, line)) {
+    const std::vector<std::string> fields = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    uint64_t address = 0;
+    if (fields.size() < 3 || (fields[1] != "t" && fields[1] != "T") || !absl::SimpleHexAtoi(fields[0], &address))
+      continue;
+    if (fields.size() == 3) names_of[address].push_back(fields[2]);
+  }
+  std::vector<uint64_t> addresses;
+  size_t index = 0;
+  for (const auto& [address, names] : names_of) {
+    if (names.size() == 1 && address >> 63 == 1 && ++index % 500 == 0) addresses.push_back(address);
+  }
+  RETURN_IF_ERROR(Expect(addresses.size() > 20, "only ", addresses.size(), " usable symbols in /proc/kallsyms"));
+  addresses.push_back(0x1000);  // nothing is there
+  const uint64_t begin = SystemClock().Now().ns;
+  const auto names = LookUpKernelNames(addresses);
+  const double milliseconds = static_cast<double>(SystemClock().Now().ns - begin) / 1e6;
+  if (absl::IsUnimplemented(names.status())) {
+    setting.notes += " not in this kernel";
+    return Expect(!ProbeFeatures(ProbeDepth::kEverything).Has(kFeatureSyscallProgram), names.status().message());
+  }
+  if (!names.ok()) return names.status();
+  RETURN_IF_ERROR(Expect(names->size() == addresses.size() && names->back().empty(), "an unmapped address has a name"));
+  for (size_t i = 0; i + 1 < addresses.size(); ++i) {
+    const std::string& expected = names_of[addresses[i]].front();
+    RETURN_IF_ERROR(Expect((*names)[i] == expected, (*names)[i], " for ", expected));
+  }
+  setting.notes += absl::StrFormat(" %d names in %.1f ms", addresses.size(), milliseconds);
+  return absl::OkStatus();
+}
+
+absl::Status SideBandTellsALifeInOrder(ScenarioSetting& setting) {
+  SideBand side_band;
+  RETURN_IF_ERROR(side_band.Start());
+  const SystemClock clock;
+  const uint64_t begin = clock.Now().ns;
+  const long page = sysconf(_SC_PAGESIZE);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int self = open("/proc/self/exe", O_RDONLY);
+    if (mmap(nullptr, static_cast<size_t>(page), PROT_READ | PROT_EXEC, MAP_PRIVATE, self, page) == MAP_FAILED)
+      _exit(3);
+    execl("/bin/true", "true", nullptr);
+    _exit(4);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) return Wrong(absl::StrCat("the child ended with ", status));
+  const uint64_t end = clock.Now().ns;
+  std::vector<std::string> life;
+  MonotonicTime last;
+  bool ordered = true;
+  bool self_mapped = false;
+  const auto see = [&](const SideBandEvent& event) {
+    ordered &= event.time >= last;
+    last = event.time;
+    if (event.pid != static_cast<uint32_t>(child) || event.time.ns < begin || event.time.ns > end) return;
+    switch (event.kind) {
+      case SideBandKind::kFork:
+        if (event.parent_pid == static_cast<uint32_t>(getpid())) life.push_back("fork");
+        break;
+      case SideBandKind::kComm:
+        life.push_back(absl::StrCat(event.exec ? "exec " : "comm ", event.comm));
+        break;
+      case SideBandKind::kMmap:
+        self_mapped |= event.page_offset == static_cast<uint64_t>(page) && event.inode != 0 &&
+                       (event.protection & PROT_EXEC) != 0 && event.length == static_cast<uint64_t>(page);
+        if (life.empty() || life.back() != "mmap") life.push_back("mmap");
+        break;
+      case SideBandKind::kExit:
+        life.push_back("exit");
+        break;
+      case SideBandKind::kLost:
+        break;
+    }
+  };
+  Sleep(0.02);
+  side_band.Drain({clock.Now().ns - SideBand::kSettleNs}, see);
+  side_band.Stop();
+  side_band.Drain(MonotonicTime::Max(), see);
+  std::string story;
+  for (const std::string& event : life) absl::StrAppend(&story, story.empty() ? "" : " > ", event);
+  setting.notes += absl::StrCat(" ", story);
+  RETURN_IF_ERROR(Expect(ordered, "not in time order"));
+  RETURN_IF_ERROR(Expect(self_mapped, "the executable mapping before exec is missing"));
+  RETURN_IF_ERROR(Expect(side_band.counters().damaged == 0 && side_band.counters().lost == 0, "records were lost"));
+  return Expect(story == "fork > mmap > exec true > mmap > exit", story);
+}
+
+absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
+  const auto switch_cpu = [](const char* state) {
+    const int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY | O_CLOEXEC);
+    const bool done = fd >= 0 && write(fd, state, 1) == 1;
+    close(fd);
+    return done;
+  };
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  SideBand side_band;
+  RETURN_IF_ERROR((*sampler)->Start());
+  RETURN_IF_ERROR(side_band.Start());
+  for (const bool online : {false, true}) {
+    RETURN_IF_ERROR(Expect(switch_cpu(online ? "1" : "0"), "the second CPU can't be switched"));
+    RETURN_IF_ERROR((*sampler)->AttachNewCpus());
+    RETURN_IF_ERROR(side_band.AttachNewCpus());
+    RETURN_IF_ERROR(Expect((*sampler)->cpus().size() == (online ? 2u : 1u), "CPUs: ", (*sampler)->cpus().size()));
+  }
+  Target target(Behaviour::kBurn);
+  cpu_set_t second;
+  CPU_ZERO(&second);
+  CPU_SET(1, &second);
+  sched_setaffinity(target.pid(), sizeof second, &second);
+  RETURN_IF_ERROR((*sampler)->Track(target.pid()));
+  target.Go();
+  Sleep(setting.seconds / 2);
+  uint64_t on_second = 0;
+  (*sampler)->Drain([&](std::span<const std::byte> record) { on_second += Decode(record).head.header.cpu == 1; });
+  setting.notes += absl::StrCat(" ", on_second, " samples of the CPU that came back");
+  return Expect(on_second > 20, on_second, " samples of the CPU that came back");
+}
+
+const std::vector<Scenario>& LiveScenarios() {
+  static const auto* const scenarios = new std::vector<Scenario>{
+      {"SamplesABurningProcess", SamplesABurningProcess},
+      {"WalksFromSavedRegistersInSystemCalls", WalksFromSavedRegistersInSystemCalls},
+      {"DeliversKernelThreadsAndAccountsForAllHits", DeliversKernelThreadsAndAccountsForAllHits},
+      {"CountsWhatATinyRingLoses", CountsWhatATinyRingLoses},
+      {"FollowsAChildNobodyAnnounced", FollowsAChildNobodyAnnounced},
+      {"StopsAtTheFrameLimit", StopsAtTheFrameLimit},
+      {"TranslatesToAPidNamespace", TranslatesToAPidNamespace},
+      {"FilterHoldsBackEverybodyElse", FilterHoldsBackEverybodyElse},
+      {"WakesTheReaderByThreshold", WakesTheReaderByThreshold},
+      {"LoadsWithLittleLockedMemory", LoadsWithLittleLockedMemory},
+      {"SaysWhatAnOrdinaryUserLacks", SaysWhatAnOrdinaryUserLacks},
+      {"NamesKernelAddressesAsKallsymsDoes", NamesKernelAddressesAsKallsymsDoes},
+      {"SideBandTellsALifeInOrder", SideBandTellsALifeInOrder},
+  };
+  return *scenarios;
+}
+
+}  // namespace clrsampler::testing

@@ -1,0 +1,48 @@
+// What the capture library must do on a real kernel; run by sampler_live_test here and by capture_selftest in the
+// virtual machines of tools/kernel_matrix. Each returns OK, or what was wrong.
+#ifndef CLRSAMPLER_TESTS_UNIT_CAPTURE_LIVE_SCENARIOS_H_
+#define CLRSAMPLER_TESTS_UNIT_CAPTURE_LIVE_SCENARIOS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace clrsampler::testing {
+
+struct ScenarioSetting {
+  // Samples per frequency x CPU time. Real machines keep the rate; emulated ones lose ticks (0.23 seen on a host with
+  // load 16).
+  double least_share = 0.85;
+  double most_share = 1.15;
+  double seconds = 1.5;
+  int frequency = 499;
+  std::string notes;  // figures, filled in by the scenario
+};
+
+absl::Status SamplesABurningProcess(ScenarioSetting& setting);
+absl::Status WalksFromSavedRegistersInSystemCalls(ScenarioSetting& setting);
+absl::Status DeliversKernelThreadsAndAccountsForAllHits(ScenarioSetting& setting);
+absl::Status CountsWhatATinyRingLoses(ScenarioSetting& setting);
+absl::Status FollowsAChildNobodyAnnounced(ScenarioSetting& setting);
+absl::Status StopsAtTheFrameLimit(ScenarioSetting& setting);
+absl::Status TranslatesToAPidNamespace(ScenarioSetting& setting);
+absl::Status FilterHoldsBackEverybodyElse(ScenarioSetting& setting);
+absl::Status WakesTheReaderByThreshold(ScenarioSetting& setting);
+absl::Status LoadsWithLittleLockedMemory(ScenarioSetting& setting);
+absl::Status SaysWhatAnOrdinaryUserLacks(ScenarioSetting& setting);
+absl::Status NamesKernelAddressesAsKallsymsDoes(ScenarioSetting& setting);
+absl::Status SideBandTellsALifeInOrder(ScenarioSetting& setting);
+// Switches the second CPU off and on; only for machines of our own.
+absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting);
+
+struct Scenario {
+  const char* name;
+  absl::Status (*run)(ScenarioSetting&);
+};
+// All but the one that switches CPUs off.
+const std::vector<Scenario>& LiveScenarios();
+
+}  // namespace clrsampler::testing
+
+#endif  // CLRSAMPLER_TESTS_UNIT_CAPTURE_LIVE_SCENARIOS_H_

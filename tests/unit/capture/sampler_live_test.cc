@@ -1,0 +1,29 @@
+// The scenarios of live_scenarios.h on this machine.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <string>
+
+#include "live.h"
+#include "status/status.h"
+#include "unit/capture/live_scenarios.h"
+
+namespace clrsampler {
+namespace {
+
+class CaptureLiveTest : public testing::LiveTest, public ::testing::WithParamInterface<testing::Scenario> {};
+
+TEST_P(CaptureLiveTest, Holds) {
+  testing::ScenarioSetting setting;
+  const absl::Status status = GetParam().run(setting);
+  EXPECT_TRUE(status.ok()) << status.message() << "\n" << setting.notes << "\nhint: " << HintOf(status);
+  std::cout << "   " << setting.notes << "\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, CaptureLiveTest, ::testing::ValuesIn(testing::LiveScenarios()),
+                         [](const ::testing::TestParamInfo<testing::Scenario>& one) {
+                           return std::string(one.param.name);
+                         });
+
+}  // namespace
+}  // namespace clrsampler

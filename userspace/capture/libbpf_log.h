@@ -1,0 +1,40 @@
+// What libbpf says while it works, kept for error messages and --verbose instead of going to standard error.
+#ifndef CLRSAMPLER_CAPTURE_LIBBPF_LOG_H_
+#define CLRSAMPLER_CAPTURE_LIBBPF_LOG_H_
+
+#include <bpf/libbpf.h>
+
+#include <string>
+
+namespace clrsampler {
+
+// Collects libbpf's output from construction to destruction; then the previous receiver has it again. libbpf has one
+// receiver per process: nest, but do not use on two threads.
+class LibbpfLog {
+ public:
+  enum class Level { kWarnings, kEverything };
+  explicit LibbpfLog(Level level = Level::kWarnings);
+  LibbpfLog(const LibbpfLog&) = delete;
+  LibbpfLog& operator=(const LibbpfLog&) = delete;
+  ~LibbpfLog();
+
+  // At most the last 64 KiB.
+  const std::string& text() const { return text_; }
+  // The last `lines` lines that are not empty: with a refused program, the verifier's verdict.
+  std::string Tail(int lines) const;
+
+ private:
+  static int Receive(libbpf_print_level level, const char* format, va_list arguments);
+
+  Level level_;
+  std::string text_;
+  LibbpfLog* outer_;
+  libbpf_print_fn_t previous_;
+};
+
+// For the lifetime of the process: libbpf says nothing outside of a LibbpfLog.
+void SilenceLibbpf();
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CAPTURE_LIBBPF_LOG_H_

@@ -1,0 +1,22 @@
+// What the errors of bpf(2) mean to a person.
+#ifndef CLRSAMPLER_CAPTURE_LOAD_ERROR_H_
+#define CLRSAMPLER_CAPTURE_LOAD_ERROR_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+
+// Our own effective capabilities that matter here, as a sentence part: "CAP_BPF and CAP_PERFMON are missing", or empty
+// when nothing is missing.
+std::string MissingCapabilities();
+
+// `what`: the errno text, with a hint that fits the cause. `lockdown` as in FeatureReport. Pure but for the
+// capabilities.
+absl::Status LoadError(int error_number, absl::string_view what, absl::string_view lockdown);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CAPTURE_LOAD_ERROR_H_

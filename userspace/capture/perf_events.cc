@@ -1,0 +1,87 @@
+#include "capture/perf_events.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "capture/cpu_list.h"
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+int OpenCpuEvent(const perf_event_attr& attributes, int cpu) {
+  perf_event_attr copy = attributes;  // the kernel writes its own size into it on E2BIG
+  const long fd = syscall(SYS_perf_event_open, &copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  return fd < 0 ? -errno : static_cast<int>(fd);
+}
+
+absl::Status PerfOpenError(int error_number, absl::string_view what) {
+  absl::Status error = ErrnoError(error_number, absl::StrCat(what, ": perf_event_open"));
+  if (error_number == EPERM || error_number == EACCES) {
+    const absl::StatusOr<std::string> paranoid = ReadWholeFile("/proc/sys/kernel/perf_event_paranoid", 64);
+    const std::string setting =
+        paranoid.ok() ? absl::StrCat(" (kernel.perf_event_paranoid is ", absl::StripAsciiWhitespace(*paranoid), ")")
+                      : "";
+    return WithHint(error, absl::StrCat("use sudo, or give the program CAP_BPF and CAP_PERFMON", setting,
+                                        "; inside a container it needs --privileged or these capabilities, and a "
+                                        "seccomp profile that allows perf_event_open"));
+  }
+  if (error_number == EMFILE || error_number == ENFILE) {
+    return WithHint(error, "raise the limit of open files (ulimit -n): two are needed for each CPU");
+  }
+  if (error_number == ENOENT || error_number == EOPNOTSUPP || error_number == ENOSYS) {
+    return WithHint(error, "the kernel needs CONFIG_PERF_EVENTS");
+  }
+  return error;
+}
+
+void RaiseOpenFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+absl::Status CpuEvents::Follow(std::span<const int> online, bool all_or_nothing, const Close& before_close) {
+  const CpuChanges changes = CompareCpus(cpus(), online);
+  for (int cpu : changes.gone) {
+    if (before_close) before_close(cpu);
+    events_.erase(cpu);
+  }
+  std::optional<int> failure;
+  for (int cpu : changes.arrived) {
+    const int fd = open_(cpu);
+    if (fd >= 0) {
+      events_[cpu] = UniqueFd(fd);
+    } else if (fd != -ENODEV) {
+      ++failed_opens_;
+      if (!failure) failure = -fd;
+    }
+  }
+  if (failure && (all_or_nothing || events_.empty())) {
+    if (all_or_nothing) CloseAll();
+    return PerfOpenError(*failure, what_);
+  }
+  if (events_.empty()) return absl::UnavailableError(absl::StrCat(what_, ": no CPU is online"));
+  return absl::OkStatus();
+}
+
+std::vector<int> CpuEvents::cpus() const {
+  std::vector<int> numbers;
+  for (const auto& [cpu, fd] : events_) numbers.push_back(cpu);
+  return numbers;
+}
+
+int CpuEvents::fd_of(int cpu) const {
+  const auto found = events_.find(cpu);
+  return found == events_.end() ? -1 : found->second.get();
+}
+
+}  // namespace clrsampler

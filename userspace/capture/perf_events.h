@@ -1,0 +1,60 @@
+// One perf event per CPU, following CPUs that come and go.
+#ifndef CLRSAMPLER_CAPTURE_PERF_EVENTS_H_
+#define CLRSAMPLER_CAPTURE_PERF_EVENTS_H_
+
+#include <linux/perf_event.h>
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "os/unique_fd.h"
+
+namespace clrsampler {
+
+// perf_event_open(2) for all processes of one CPU, close-on-exec. Returns the descriptor or -errno.
+int OpenCpuEvent(const perf_event_attr& attributes, int cpu);
+
+// What a failed perf_event_open means and what to do: paranoid setting, capabilities, open files. `what` begins the
+// sentence.
+absl::Status PerfOpenError(int error_number, absl::string_view what);
+
+// Many CPUs need two descriptors each: raises the soft limit of open files to the hard one. Best effort.
+void RaiseOpenFileLimit();
+
+// The events of all online CPUs. Main loop only.
+class CpuEvents {
+ public:
+  // Opens and starts the event of one CPU: a descriptor, or -errno. Replaced in tests.
+  using Open = std::function<int(int cpu)>;
+  // Called before the event of a CPU that went offline is closed.
+  using Close = std::function<void(int cpu)>;
+
+  CpuEvents(Open open, std::string what) : open_(std::move(open)), what_(std::move(what)) {}
+
+  // Makes the open events those of `online` (ascending). A CPU that goes offline in between (ENODEV) is skipped: the
+  // next call settles it. Any other failure is an error when no CPU at all could be opened or when `all_or_nothing`;
+  // else it is counted, and the CPU tried again by the next call.
+  absl::Status Follow(std::span<const int> online, bool all_or_nothing, const Close& before_close = {});
+  void CloseAll() { events_.clear(); }
+
+  std::vector<int> cpus() const;
+  // Descriptor of an attached CPU, -1 otherwise.
+  int fd_of(int cpu) const;
+  const std::map<int, UniqueFd>& events() const { return events_; }
+  uint64_t failed_opens() const { return failed_opens_; }
+
+ private:
+  Open open_;
+  std::string what_;
+  std::map<int, UniqueFd> events_;  // by CPU
+  uint64_t failed_opens_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CAPTURE_PERF_EVENTS_H_

@@ -1,0 +1,242 @@
+#include "capture/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "capture/cpu_list.h"
+#include "capture/drop_counters.h"
+#include "capture/libbpf_log.h"
+#include "capture/load_error.h"
+#include "clrsampler.skel.h"
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kRecordBytes = 4096;
+constexpr uint64_t kStallSeconds = 2;
+constexpr uint64_t kMinRingBytes = 1 << 20;
+constexpr uint64_t kMaxRingBytes = 64 << 20;
+
+// PROC_PID_INIT_INO, include/linux/proc_ns.h: the inode of the initial pid namespace in every kernel.
+constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
+
+// Kernels before 5.11 charge maps to RLIMIT_MEMLOCK, later ones to the cgroup. Without CAP_SYS_RESOURCE the hard limit
+// is all that can be had; whether it suffices the kernel says when a map is made.
+void RaiseLockedMemoryLimit() {
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_MEMLOCK, &unlimited) == 0) return;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+// THREAD_SIZE: 16 KiB on x86-64 (arch/x86/include/asm/page_64_types.h) and arm64, there at least one page
+// (arch/arm64/include/asm/memory.h).
+uint32_t KernelStackBytes() {
+  constexpr uint32_t kUsual = 16 * 1024;
+#if defined(__aarch64__)
+  return std::max(kUsual, static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));
+#else
+  return kUsual;
+#endif
+}
+
+uint64_t MemoryOfMap(int fd) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat("/proc/self/fdinfo/", fd), 4096);
+  if (!text.ok()) return 0;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    uint64_t bytes = 0;
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::ByAnyChar(": \t"), absl::SkipEmpty());
+    if (fields.size() == 2 && fields[0] == "memlock" && absl::SimpleAtoi(fields[1], &bytes)) return bytes;
+  }
+  return 0;
+}
+
+}  // namespace
+
+uint64_t DefaultRingBytes(int cpus, int frequency_hz) {
+  const uint64_t bytes =
+      static_cast<uint64_t>(cpus) * static_cast<uint64_t>(frequency_hz) * kRecordBytes * kStallSeconds;
+  return std::bit_ceil(std::clamp(bytes, kMinRingBytes, kMaxRingBytes));
+}
+
+uint32_t OwnPidNamespaceInode() {
+  struct stat status {};
+  if (stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == kInitialPidNamespace) return 0;
+  return static_cast<uint32_t>(status.st_ino);
+}
+
+void Sampler::SkeletonDeleter::operator()(clrsampler_bpf* skeleton) const { clrsampler_bpf__destroy(skeleton); }
+
+Sampler::~Sampler() { StopSampling(); }
+
+absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& options, const FeatureReport& features) {
+  RETURN_IF_ERROR(features.Usable());
+  if (options.max_frames > WIRE_MAX_USER_FRAMES || options.gap_words > WIRE_MAX_GAP_WORDS ||
+      options.tail_words > WIRE_MAX_TAIL_WORDS || options.broken_tail_words > WIRE_MAX_TAIL_WORDS) {
+    return absl::InvalidArgumentError(absl::StrCat("at most ", WIRE_MAX_USER_FRAMES, " frames, ", WIRE_MAX_GAP_WORDS,
+                                                   " words per gap and ", WIRE_MAX_TAIL_WORDS,
+                                                   " behind the last frame"));
+  }
+  if (options.frequency_hz < 1) return absl::InvalidArgumentError("the frequency must be at least 1 Hz");
+  std::unique_ptr<Sampler> sampler(new Sampler(options));
+  LibbpfLog log(options.keep_log ? LibbpfLog::Level::kEverything : LibbpfLog::Level::kWarnings);
+  RaiseLockedMemoryLimit();
+  absl::Status loaded = sampler->Load(features);
+  if (!loaded.ok()) {
+    const std::string said = log.Tail(6);
+    if (said.empty()) return loaded;
+    absl::Status detailed(loaded.code(), absl::StrCat(loaded.message(), "\n", said));
+    return WithHint(detailed, HintOf(loaded));
+  }
+  sampler->log_ = log.text();
+  return sampler;
+}
+
+absl::Status Sampler::Configure(const FeatureReport& features) {
+  const absl::StatusOr<int> possible = PossibleCpuLimit();
+  if (!possible.ok()) return possible.status();
+  // The ring by the CPUs that can fill it: virtual machines announce hundreds of possible ones.
+  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
+  const int filling = online.ok() && !online->empty() ? static_cast<int>(online->size()) : *possible;
+  ring_bytes_ = options_.ring_bytes == 0 ? DefaultRingBytes(filling, options_.frequency_hz)
+                                         : std::bit_ceil(std::max<uint64_t>(options_.ring_bytes, 4096));
+  if (ring_bytes_ > (uint64_t{1} << 31)) return absl::InvalidArgumentError("a ring buffer has at most 2 GiB");
+  ring_bytes_ = std::max(ring_bytes_, static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
+  auto& maps = skeleton_->maps;
+  bpf_map__set_max_entries(maps.records, static_cast<uint32_t>(ring_bytes_));
+  bpf_map__set_max_entries(maps.scratch_by_cpu, static_cast<uint32_t>(*possible));
+  bpf_map__set_max_entries(maps.tracked_processes,
+                           options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
+
+  auto& constants = *skeleton_->rodata;
+  constants.gap_words = options_.gap_words;
+  constants.tail_words = options_.tail_words;
+  constants.broken_tail_words = options_.broken_tail_words;
+  constants.word_limit = options_.word_limit;
+  constants.max_frames = options_.max_frames;
+  const uint32_t pid_namespace = options_.pid_namespace_inode.value_or(OwnPidNamespaceInode());
+  constants.pid_namespace_inode = pid_namespace;
+  constants.filter_processes = options_.filter_processes;
+  constants.follow_children = options_.follow_children;
+  constants.wake_bytes = static_cast<uint32_t>(ring_bytes_ / 4);
+  constants.kernel_stack_bytes = KernelStackBytes();
+  constants.use_task_pt_regs = features.Has(kFeatureTaskPtRegs);
+  program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
+                                                                    : skeleton_->progs.cpu_sample_general;
+  bpf_program__set_autoload(program_, true);
+  return absl::OkStatus();
+}
+
+absl::Status Sampler::Load(const FeatureReport& features) {
+  skeleton_.reset(clrsampler_bpf__open());
+  if (skeleton_ == nullptr) return ErrnoError(errno, "opening the BPF object");
+  RETURN_IF_ERROR(Configure(features));
+  const int error = clrsampler_bpf__load(skeleton_.get());
+  if (error != 0) return LoadError(-error, "loading the BPF programs", features.lockdown);
+
+  absl::StatusOr<RingReader> ring = RingReader::Map(ring_fd(), ring_bytes_);
+  if (!ring.ok()) return ring.status();
+  ring_ = *std::move(ring);
+  events_ = std::make_unique<CpuEvents>([this](int cpu) { return OpenAndAttach(cpu); }, "sampling the CPUs");
+  return absl::OkStatus();
+}
+
+int Sampler::OpenAndAttach(int cpu) const {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config =
+      PERF_COUNT_SW_CPU_CLOCK;  // a timer interrupt: works in every virtual machine, and is never an NMI
+  attributes.freq = 1;
+  attributes.sample_freq = static_cast<uint64_t>(options_.frequency_hz);
+  attributes.disabled = 1;
+  const int opened = OpenCpuEvent(attributes, cpu);
+  if (opened < 0) return opened;
+  // The ioctl and not a BPF link: it is there in every kernel, and the program goes with the event.
+  if (ioctl(opened, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program_)) != 0 ||
+      ioctl(opened, PERF_EVENT_IOC_ENABLE, 0) != 0) {
+    const int error = errno;
+    close(opened);
+    return -error;
+  }
+  return opened;
+}
+
+absl::Status Sampler::Start() {
+  RaiseOpenFileLimit();
+  started_ = true;
+  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
+  if (!online.ok()) return online.status();
+  return events_->Follow(*online, /*all_or_nothing=*/true);
+}
+
+absl::Status Sampler::AttachNewCpus() {
+  if (!started_) return absl::OkStatus();
+  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
+  if (!online.ok()) return online.status();
+  return events_->Follow(*online, /*all_or_nothing=*/false);
+}
+
+void Sampler::StopSampling() {
+  if (!started_) return;
+  started_ = false;
+  // Disabling waits for the CPU; closing alone may leave the last hit running for a moment.
+  for (const auto& [cpu, event] : events_->events()) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+  events_->CloseAll();
+}
+
+absl::Status Sampler::Track(pid_t tgid) {
+  if (!options_.filter_processes) return absl::OkStatus();
+  const uint32_t key = static_cast<uint32_t>(tgid);
+  const uint8_t value = 1;
+  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key, &value, BPF_ANY) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno == E2BIG || errno == ENOMEM) {
+    return absl::ResourceExhaustedError(absl::StrCat("more than ", options_.tracked_limit, " processes to follow"));
+  }
+  return ErrnoError(errno, absl::StrCat("following process ", tgid));
+}
+
+void Sampler::Untrack(pid_t tgid) {
+  const uint32_t key = static_cast<uint32_t>(tgid);
+  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key);
+}
+
+int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.records); }
+
+wire_counters Sampler::counters() const {
+  const int cpus = libbpf_num_possible_cpus();
+  // The kernel writes one value per possible CPU, whatever their numbers.
+  std::vector<wire_counters> values(cpus > 0 ? static_cast<size_t>(cpus) : 0);
+  const uint32_t key = 0;
+  if (values.empty() || bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &key, values.data()) != 0) {
+    return last_counters_;
+  }
+  return last_counters_ = SumCounters(values);
+}
+
+uint64_t Sampler::bpf_map_bytes() const {
+  uint64_t bytes = 0;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, skeleton_->obj) bytes += MemoryOfMap(bpf_map__fd(map));
+  return bytes;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,109 @@
+// The CPU sampler: loads the BPF programs, attaches them to a clock on each CPU and hands over what they send.
+//
+// Records are struct wire_cpu_sample of include/clrsampler/wire.h. All of it runs on the main loop.
+#ifndef CLRSAMPLER_CAPTURE_SAMPLER_H_
+#define CLRSAMPLER_CAPTURE_SAMPLER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "capture/feature_report.h"
+#include "capture/perf_events.h"
+#include "capture/ring_reader.h"
+#include "clrsampler/wire.h"
+
+struct bpf_program;
+struct clrsampler_bpf;  // the skeleton
+
+namespace clrsampler {
+
+struct SamplerOptions {
+  int frequency_hz = 99;          // samples per second and CPU; 99 does not beat with timers of 10 ms
+  uint64_t ring_bytes = 0;        // rounded up to a power of two; 0: DefaultRingBytes
+  bool filter_processes = false;  // only those given to Track
+  bool follow_children = false;   // with the filter: a child of a tracked process counts at once
+  uint32_t max_frames = 512;      // at most WIRE_MAX_USER_FRAMES
+  uint32_t gap_words = 32;        // at most WIRE_MAX_GAP_WORDS
+  uint32_t tail_words = 32;
+  uint32_t broken_tail_words = 256;
+  uint32_t word_limit = 4096;
+  uint32_t tracked_limit = 8192;  // entries of the filter
+  // Inode of the pid namespace whose numbers are meant (0: the initial one). Default: our own.
+  std::optional<uint32_t> pid_namespace_inode;
+  bool keep_log = false;  // all that libbpf says, for --verbose
+};
+
+// Two seconds of samples of 4 KiB (the 99th percentile of a JSON workload) from each CPU, 1 to 64 MiB, a power of two.
+uint64_t DefaultRingBytes(int cpus, int frequency_hz);
+
+// Inode of our pid namespace, or 0 when it is the initial one, where no translation is needed.
+uint32_t OwnPidNamespaceInode();
+
+class Sampler {
+ public:
+  // Loads the programs. What is missing becomes one sentence and a hint: privileges, BTF, an old kernel, lockdown,
+  // memory.
+  static absl::StatusOr<std::unique_ptr<Sampler>> Create(const SamplerOptions& options, const FeatureReport& features);
+  ~Sampler();
+
+  // Starts the clock on each online CPU. Track first: what runs meanwhile is not sampled.
+  absl::Status Start();
+  // To be called about once per second: attaches CPUs that came online, lets go of those that went.
+  absl::Status AttachNewCpus();
+  // No sample is taken after this returns; what was sent can still be drained. Idempotent.
+  void StopSampling();
+
+  // Thread group ids in our pid namespace. Tracking twice is fine, as is untracking what is not there.
+  absl::Status Track(pid_t tgid);  // RESOURCE_EXHAUSTED: the filter is full
+  void Untrack(pid_t tgid);
+
+  // Wakes a sleeper when a quarter of the ring is full; for epoll with EPOLLET. Asked without it, the kernel calls the
+  // descriptor readable while any record waits. A reader should also come by once in a while.
+  int ring_fd() const;
+  // See RingReader::Drain.
+  size_t Drain(RecordFunction on_record, size_t max_bytes = std::numeric_limits<size_t>::max()) {
+    return ring_.Drain(on_record, max_bytes);
+  }
+  size_t waiting_bytes() const { return ring_.waiting(); }
+
+  // What became of all hits so far, summed over CPUs. One system call; should it fail, the last answer.
+  wire_counters counters() const;
+  // Kernel memory of all maps, as the kernel accounts for it.
+  uint64_t bpf_map_bytes() const;
+  uint64_t ring_bytes() const { return ring_bytes_; }
+  std::vector<int> cpus() const { return events_->cpus(); }
+  // CPUs whose clock could not be started, tries counted.
+  uint64_t failed_attachments() const { return events_->failed_opens(); }
+  const std::string& log() const { return log_; }
+
+ private:
+  struct SkeletonDeleter {
+    void operator()(clrsampler_bpf* skeleton) const;
+  };
+
+  explicit Sampler(const SamplerOptions& options) : options_(options) {}
+  absl::Status Load(const FeatureReport& features);
+  absl::Status Configure(const FeatureReport& features);
+  int OpenAndAttach(int cpu) const;
+
+  SamplerOptions options_;
+  std::unique_ptr<clrsampler_bpf, SkeletonDeleter> skeleton_;
+  bpf_program* program_ = nullptr;  // the one of the two samplers that was loaded
+  uint64_t ring_bytes_ = 0;
+  RingReader ring_;
+  std::unique_ptr<CpuEvents> events_;
+  bool started_ = false;
+  mutable wire_counters last_counters_{};
+  std::string log_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CAPTURE_SAMPLER_H_
