@@ -1,0 +1,279 @@
+#include "symbols/elf_symbols_source.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "formats/byte_reader.h"
+#include "formats/proc/maps_text.h"
+#include "os/file_io.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::StartsWith;
+
+// Our own process as target; mappings are made up over files, as if the whole file were mapped at kBase.
+class ElfSymbolsSourceTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kBase = 0x7f0000000000;
+
+  ElfSymbolsSourceTest()
+      : process_(ProcessKey{static_cast<uint32_t>(getpid()), 1},
+                 TargetFiles("/proc", static_cast<uint32_t>(getpid()))) {}
+
+  Mapping MappingOf(const std::string& path) {
+    struct stat status {};
+    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+    Mapping mapping;
+    mapping.start = kBase;
+    mapping.end = kBase + static_cast<uint64_t>(status.st_size);
+    mapping.inode = status.st_ino;
+    mapping.device_major = major(status.st_dev);
+    mapping.device_minor = minor(status.st_dev);
+    mapping.kind = MappingKind::kFile;
+    mapping.path = path;
+    return mapping;
+  }
+
+  std::optional<Frame> At(const Mapping& mapping, uint64_t address, NameStyle style = NameStyle::kShort,
+                          const std::string& host_debug_root = "/nowhere") {
+    if (!source_ || style != style_ || root_ != host_debug_root) {
+      source_ = std::make_unique<ElfSymbolsSource>(images_, frames_, notices_, style,
+                                                   ElfSymbolsSource::Options{host_debug_root});
+      style_ = style;
+      root_ = host_debug_root;
+    }
+    const auto resolution = source_->Resolve({process_, &mapping, address, address, MonotonicTime{1}});
+    if (!resolution) return std::nullopt;
+    return frames_.at(resolution->frame);
+  }
+
+  // Where a symbol of the whole fixture lies in the mapping.
+  static uint64_t AddressOf(const std::string& file, absl::string_view symbol) {
+    const std::string bytes = *ReadWholeFile(file, 256 << 20);
+    const auto image = ElfImage::Parse(AsBytes(bytes));
+    const auto found = FindSymbol(*image, symbol);
+    EXPECT_TRUE(found.has_value()) << symbol;
+    return kBase + image->ToOffset(found->address)->value;
+  }
+
+  ImageFiles images_;
+  FrameTable frames_;
+  Notices notices_;
+  Process process_;
+  std::unique_ptr<ElfSymbolsSource> source_;
+  NameStyle style_ = NameStyle::kShort;
+  std::string root_;
+};
+
+TEST_F(ElfSymbolsSourceTest, StylesOfASymbol) {
+  const std::string file = ELF_FIXTURES "/libwhole.so";
+  const Mapping mapping = MappingOf(file);
+  const uint64_t address = AddressOf(file, "_ZNK4shop5Order5TotalEi") + 1;
+  EXPECT_EQ(At(mapping, address)->text, "shop::Order::Total");
+  EXPECT_EQ(At(mapping, address)->source, NameSource::kElfSymbols);
+  EXPECT_EQ(At(mapping, address)->module, "libwhole.so");
+  EXPECT_EQ(At(mapping, address, NameStyle::kFull)->text, "libwhole.so!shop::Order::Total(int) const");
+  EXPECT_EQ(At(mapping, address, NameStyle::kRaw)->text, "_ZNK4shop5Order5TotalEi");
+}
+
+TEST_F(ElfSymbolsSourceTest, AStrippedLibraryIsNamedByTheDebugFileBesideIt) {
+  const Mapping mapping = MappingOf(ELF_FIXTURES "/libstripped.so");
+  EXPECT_EQ(At(mapping, AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"))->text, "HiddenHelper");
+  EXPECT_EQ(source_->counters().debug_files_used, 1u);
+}
+
+class CopiedFixture {
+ public:
+  CopiedFixture() {
+    char name[] = "/tmp/clrsampler_elf_XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~CopiedFixture() { std::filesystem::remove_all(folder_); }
+  std::string Copy(const std::string& from, const std::string& to) {
+    std::filesystem::create_directories(std::filesystem::path(folder_ + "/" + to).parent_path());
+    std::filesystem::copy_file(from, folder_ + "/" + to);
+    return folder_ + "/" + to;
+  }
+  void Write(const std::string& to, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(folder_ + "/" + to).parent_path());
+    UniqueFd fd(open((folder_ + "/" + to).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    ASSERT_TRUE(WriteAll(fd.get(), text).ok());
+  }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(ElfSymbolsSourceTest, WithoutSymbolsEveryFunctionIsOneFrameByItsStart) {
+  CopiedFixture copy;
+  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  const Mapping mapping = MappingOf(lone);
+  const uint64_t start = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  const std::string whole = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  const auto symbol = FindSymbol(*ElfImage::Parse(AsBytes(whole)), "_ZL12HiddenHelperi");
+  const std::string expected = absl::StrCat("libstripped.so!0x", absl::Hex(symbol->address.value));
+  const auto first = At(mapping, start), last = At(mapping, start + symbol->size - 1);
+  EXPECT_EQ(first->text, expected);
+  EXPECT_EQ(first->source, NameSource::kFunctionStart);
+  EXPECT_EQ(last->text, expected);
+  EXPECT_EQ(At(mapping, AddressOf(ELF_FIXTURES "/libwhole.so", "exported_entry"))->text, "exported_alias");
+  // The padding in assembly that no table knows.
+  const auto unknown = At(mapping, AddressOf(ELF_FIXTURES "/libwhole.so", "after_sizeless") + 20);
+  EXPECT_EQ(unknown->text, "[native: no symbols libstripped.so]");
+  EXPECT_FALSE(unknown->named());
+}
+
+TEST_F(ElfSymbolsSourceTest, ADebugFileOfAnotherBuildIsNotBelieved) {
+  CopiedFixture copy;
+  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  std::string debug = *ReadWholeFile(ELF_FIXTURES "/libstripped.so.dbg", 64 << 20);
+  const auto image = ElfImage::Parse(AsBytes(debug));
+  debug[static_cast<size_t>(image->build_id().data() - AsBytes(debug).data())] ^= 1;
+  copy.Write("libstripped.so.dbg", debug);
+  EXPECT_THAT(At(MappingOf(lone), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"))->text,
+              StartsWith("libstripped.so!0x"));
+  EXPECT_EQ(source_->counters().debug_files_wrong, 1u);
+}
+
+TEST_F(ElfSymbolsSourceTest, FindsDebugFilesInTheSubfolderAndOnTheHostByBuildId) {
+  const uint64_t hidden = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  CopiedFixture beside;
+  const std::string library = beside.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  beside.Copy(ELF_FIXTURES "/libstripped.so.dbg", ".debug/libstripped.so.dbg");
+  EXPECT_EQ(At(MappingOf(library), hidden)->text, "HiddenHelper");
+
+  CopiedFixture lone, host;
+  const std::string other = lone.Copy(ELF_FIXTURES "/libstripped.so", "libother.so");
+  const std::string bytes = *ReadWholeFile(other, 64 << 20);
+  const std::string id = BuildIdText(ElfImage::Parse(AsBytes(bytes))->build_id());
+  host.Copy(ELF_FIXTURES "/libstripped.so.dbg", ".build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
+  EXPECT_EQ(At(MappingOf(other), hidden, NameStyle::kShort, host.folder())->text, "HiddenHelper");
+}
+
+TEST_F(ElfSymbolsSourceTest, AFifoInPlaceOfTheDebugFileDoesNotStopUs) {
+  CopiedFixture copy;
+  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  ASSERT_EQ(mkfifo((lone + ".dbg").c_str(), 0644), 0);
+  CopiedFixture host;
+  std::filesystem::create_directories(host.folder() + copy.folder());
+  ASSERT_EQ(mkfifo((host.folder() + lone + ".dbg").c_str(), 0644), 0);
+  EXPECT_THAT(At(MappingOf(lone), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"), NameStyle::kShort,
+                 host.folder())
+                  ->text,
+              StartsWith("libstripped.so!0x"));
+}
+
+TEST_F(ElfSymbolsSourceTest, DamagedAndUnreadableImagesCostOneAttemptAndOneNotice) {
+  CopiedFixture copy;
+  copy.Write("torn.so",
+             "\x7f"
+             "ELF then nothing");
+  const Mapping torn = MappingOf(copy.folder() + "/torn.so");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(At(torn, kBase)->text, "[native: cannot read torn.so]");
+  Mapping gone = torn;
+  gone.path = copy.folder() + "/gone.so";
+  gone.inode = 1;
+  gone.start = kBase + 0x10000;
+  gone.end = gone.start + 0x1000;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(At(gone, gone.start)->text, "[native: cannot read gone.so]");
+  EXPECT_EQ(source_->counters().images_failed, 2u);
+  EXPECT_EQ(notices_.counts().at("image_unreadable"), 2u);
+}
+
+TEST_F(ElfSymbolsSourceTest, OtherFilesAndPlacesAreLeftToOtherSources) {
+  CopiedFixture copy;
+  copy.Write("App.dll", "MZ and so on");
+  EXPECT_FALSE(At(MappingOf(copy.folder() + "/App.dll"), kBase).has_value());
+  Mapping jit = MappingOf(ELF_FIXTURES "/libwhole.so");
+  EXPECT_FALSE(At(jit, jit.end - 1).has_value()) << "section headers are in no segment";
+  jit.kind = MappingKind::kJitMemory;
+  EXPECT_FALSE(At(jit, kBase + 0x1000).has_value());
+}
+
+TEST_F(ElfSymbolsSourceTest, PltStubsCarryTheNameOfTheirTarget) {
+  const std::string file = ELF_FIXTURES "/libwhole.so";
+  const std::string bytes = *ReadWholeFile(file, 64 << 20);
+  const auto image = ElfImage::Parse(AsBytes(bytes));
+  const Mapping mapping = MappingOf(file);
+  std::vector<std::string> texts;
+  for (const ElfSection& section : image->sections()) {
+    if (section.name.substr(0, 4) != ".plt") continue;
+    for (uint64_t at = 0; at < section.size; at += 16) {
+      texts.push_back(At(mapping, kBase + section.offset + at)->text);
+    }
+  }
+  EXPECT_THAT(texts, testing::Contains("rand@plt"));
+  EXPECT_THAT(texts, testing::Contains("puts@plt"));
+}
+
+TEST_F(ElfSymbolsSourceTest, TheVdsoIsReadFromOurselves) {
+  const auto text = ReadWholeFile("/proc/self/maps", 64 << 20);
+  for (const MapsLine& line : ParseMaps(*text).lines) {
+    if (line.path != "[vdso]") continue;
+    Mapping mapping;
+    mapping.start = kBase;  // another process has it elsewhere
+    mapping.end = kBase + (line.end - line.start);
+    mapping.kind = MappingKind::kVdso;
+    mapping.path = "[vdso]";
+    void* library = dlopen("linux-vdso.so.1", RTLD_NOLOAD | RTLD_LAZY);
+    ASSERT_NE(library, nullptr);
+    void* function = dlsym(library, "__vdso_clock_gettime");
+    if (function == nullptr) function = dlsym(library, "__kernel_clock_gettime");
+    ASSERT_NE(function, nullptr);
+    const uint64_t inside = reinterpret_cast<uint64_t>(function) - getauxval(AT_SYSINFO_EHDR);
+    EXPECT_THAT(At(mapping, kBase + inside + 1)->text, testing::HasSubstr("clock_gettime"));
+    mapping.end += 0x1000;  // a 32-bit process has another one
+    EXPECT_FALSE(At(mapping, kBase + inside + 1)->named());
+    return;
+  }
+  GTEST_SKIP() << "no vDSO here";
+}
+
+TEST_F(ElfSymbolsSourceTest, LibcIsNamedByItsDebugPackage) {
+  const std::string file = "/lib/x86_64-linux-gnu/libc.so.6";
+  if (!std::filesystem::exists(file) || !std::filesystem::exists("/usr/lib/debug/.build-id")) {
+    GTEST_SKIP() << "needs libc6-dbg on x86-64";
+  }
+  const Mapping mapping = MappingOf(file);
+  EXPECT_EQ(At(mapping, AddressOf(file, "malloc") + 1, NameStyle::kFull, "/usr/lib/debug")->text, "libc.so.6!malloc");
+  EXPECT_EQ(source_->counters().debug_files_used, 1u);
+  // Unexported functions are there too. The debug file has no code, so its own offsets mean nothing.
+  const std::string bytes = *ReadWholeFile(file, 64 << 20);
+  const auto image = ElfImage::Parse(AsBytes(bytes));
+  const std::string id = BuildIdText(image->build_id());
+  const std::string debug =
+      *ReadWholeFile("/usr/lib/debug/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug", 64 << 20);
+  const auto symbol = FindSymbol(*ElfImage::Parse(AsBytes(debug)), "_int_malloc");
+  ASSERT_TRUE(symbol.has_value());
+  const uint64_t address = kBase + image->ToOffset(symbol->address)->value;
+  EXPECT_EQ(At(mapping, address + 1, NameStyle::kShort, "/usr/lib/debug")->text, "_int_malloc");
+}
+
+TEST_F(ElfSymbolsSourceTest, ForgottenProcessesFreeAllButAFewImages) {
+  CopiedFixture copy;
+  constexpr size_t kImages = ElfSymbolsSource::kMaxIdleImages + 10;
+  for (size_t i = 0; i < kImages; ++i) {
+    Mapping mapping = MappingOf(copy.Copy(ELF_FIXTURES "/libwhole.so", absl::StrCat("lib", i, ".so")));
+    mapping.start += i << 24;
+    mapping.end += i << 24;
+    ASSERT_TRUE(At(mapping, mapping.start + 0x1100).has_value());
+  }
+  const uint64_t each = source_->counters().index_bytes / kImages;
+  source_->Forget(process_.key);
+  EXPECT_EQ(source_->counters().index_bytes, each * ElfSymbolsSource::kMaxIdleImages);
+}
+
+}  // namespace
+}  // namespace clrsampler

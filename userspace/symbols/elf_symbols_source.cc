@@ -1,0 +1,232 @@
+#include "symbols/elf_symbols_source.h"
+
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/elf/plt.h"
+#include "formats/proc/maps_text.h"
+#include "os/file_io.h"
+#include "symbols/demangle.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxMapsBytes = 64 << 20;
+constexpr size_t kMaxMappingsKept = 16 * 1024;  // of one process
+
+absl::string_view FileName(absl::string_view path) {
+  path = WithoutDeletedMark(path);
+  const size_t slash = path.rfind('/');
+  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// The vDSO belongs to the kernel, not to a process: ours has the bytes of everybody's (64-bit programs only).
+std::vector<std::byte> OwnVdso() {
+  const uint64_t start = getauxval(AT_SYSINFO_EHDR);
+  const absl::StatusOr<std::string> text = ReadWholeFile("/proc/self/maps", kMaxMapsBytes);
+  if (start == 0 || !text.ok()) return {};
+  for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/true).lines) {
+    if (line.start != start || line.path != "[vdso]") continue;
+    std::vector<std::byte> bytes(line.end - line.start);
+    std::memcpy(bytes.data(), reinterpret_cast<const void*>(start), bytes.size());
+    return bytes;
+  }
+  return {};
+}
+
+}  // namespace
+
+// One image and what was made from it. Everything but `frames` and `last_used` is set once.
+struct ElfSymbolsSource::Image {
+  std::string name;  // file name
+  std::shared_ptr<const ImageFile> file;
+  std::shared_ptr<const ImageFile> debug_file;
+  std::vector<std::byte> vdso_bytes;
+  std::optional<ElfImage> elf;  // nullopt: could not be read, every address has the frame `nameless`
+  ElfSymbols symbols;
+  std::optional<EhFrameTable> functions;
+  FrameId nameless = 0;
+  // By start of the range that the name covers. Names by symbol and by function start are kept apart: a symbol may end
+  // before its function does.
+  absl::flat_hash_map<uint64_t, FrameId> symbol_frames;
+  absl::flat_hash_map<uint64_t, FrameId> function_frames;
+  uint64_t last_used = 0;
+};
+
+ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notices& notices, NameStyle style,
+                                   Options options)
+    : images_(images),
+      frames_(frames),
+      notices_(notices),
+      style_(style),
+      debug_files_(images, std::move(options.host_debug_root)) {}
+
+ElfSymbolsSource::~ElfSymbolsSource() = default;
+
+FrameId ElfSymbolsSource::Intern(NameSource source, std::string text, const Image& image) {
+  Frame frame;
+  frame.kind = FrameKind::kNative;
+  frame.source = source;
+  frame.text = std::move(text);
+  frame.module = image.name;
+  return frames_.Intern(std::move(frame));
+}
+
+std::optional<Resolution> ElfSymbolsSource::Resolve(const FrameQuery& query) {
+  if (query.mapping == nullptr) return std::nullopt;
+  const Mapping& mapping = *query.mapping;
+  if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return std::nullopt;
+  if (query.lookup_address < mapping.start || query.lookup_address >= mapping.end) return std::nullopt;
+  const std::shared_ptr<Image>& image = ImageOf(query.process, mapping);
+  if (image == nullptr) return std::nullopt;
+  image->last_used = ++clock_;
+  if (!image->elf) return Resolution{image->nameless};
+  const uint64_t inside = query.lookup_address - mapping.start;
+  if (mapping.kind == MappingKind::kVdso) {
+    if (mapping.end - mapping.start != image->vdso_bytes.size())
+      return Resolution{image->nameless};  // a 32-bit process
+    return Resolution{NameAt(*image, {image->elf->lowest_address().value + inside})};
+  }
+  const std::optional<VirtualAddress> address = image->elf->ToAddress({mapping.file_offset + inside});
+  if (!address) return std::nullopt;
+  return Resolution{NameAt(*image, *address)};
+}
+
+FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
+  if (const std::optional<FunctionSymbol> symbol = image.symbols.Find(address); symbol && !symbol->name.empty()) {
+    const auto [it, fresh] = image.symbol_frames.try_emplace(symbol->start.value, 0);
+    if (!fresh) return it->second;
+    std::string text;
+    if (style_ == NameStyle::kRaw) text = std::string(symbol->name);
+    if (style_ == NameStyle::kShort) text = DemangleShort(symbol->name);
+    if (style_ == NameStyle::kFull) text = absl::StrCat(image.name, "!", DemangleFull(symbol->name));
+    return it->second = Intern(NameSource::kElfSymbols, std::move(text), image);
+  }
+  if (const std::optional<PltStub> stub = FindPltStub(*image.elf, address)) {
+    const auto [it, fresh] = image.function_frames.try_emplace(stub->start.value, 0);
+    if (!fresh) return it->second;
+    if (stub->target.empty())
+      return it->second = Intern(NameSource::kNone, absl::StrCat("[plt ", image.name, "]"), image);
+    std::string text = style_ == NameStyle::kRaw     ? std::string(stub->target)
+                       : style_ == NameStyle::kShort ? DemangleShort(stub->target)
+                                                     : absl::StrCat(image.name, "!", DemangleFull(stub->target));
+    absl::StrAppend(&text, "@plt");
+    return it->second = Intern(NameSource::kElfSymbols, std::move(text), image);
+  }
+  const std::optional<FunctionBounds> function = image.functions ? image.functions->Find(address) : std::nullopt;
+  if (!function) return image.nameless;
+  const auto [it, fresh] = image.function_frames.try_emplace(function->start.value, 0);
+  if (!fresh) return it->second;
+  std::string text = absl::StrCat(image.name, "!0x", absl::Hex(function->start.value));
+  return it->second = Intern(NameSource::kFunctionStart, std::move(text), image);
+}
+
+const std::shared_ptr<ElfSymbolsSource::Image>& ElfSymbolsSource::ImageOf(const Process& process,
+                                                                          const Mapping& mapping) {
+  auto& mapped = by_process_[process.key];
+  if (mapped.size() >= kMaxMappingsKept) mapped.clear();  // a process that loads and unloads for days; they come again
+  MappedImage& known = mapped[mapping.start];
+  if (known.end == mapping.end && known.file_offset == mapping.file_offset && known.inode == mapping.inode &&
+      known.device_major == mapping.device_major && known.device_minor == mapping.device_minor) {
+    return known.image;
+  }
+  known = {mapping.end, mapping.file_offset, mapping.inode, mapping.device_major, mapping.device_minor, nullptr};
+  known.image = mapping.kind == MappingKind::kVdso ? Vdso() : Open(process, mapping);
+  return known.image;
+}
+
+std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::string& path, const absl::Status& status) {
+  ++counters_.images_failed;
+  notices_.Add("image_unreadable", path, absl::StrCat("no native names from ", path, ": ", status.message()));
+  auto image = std::make_shared<Image>();
+  image->name = std::string(FileName(path));
+  image->nameless = Intern(NameSource::kNone, absl::StrCat("[native: cannot read ", image->name, "]"), *image);
+  return image;
+}
+
+std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& process, const Mapping& mapping) {
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process, mapping);
+  if (!file.ok()) return Failed(mapping.path, file.status());
+  if (!ElfImage::HasMagic((*file)->bytes())) return nullptr;
+  std::shared_ptr<Image>& known = by_file_[file->get()];
+  if (known == nullptr) known = Index(process, *file);
+  return known;
+}
+
+std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(const Process& process,
+                                                                 std::shared_ptr<const ImageFile> file) {
+  ++counters_.images_read;
+  absl::StatusOr<ElfImage> elf = ElfImage::Parse(file->bytes());
+  if (!elf.ok()) {
+    std::shared_ptr<Image> failed = Failed(file->path, elf.status());
+    failed->file = std::move(file);  // keeps the key of by_file_ alive
+    return failed;
+  }
+  auto image = std::make_shared<Image>();
+  image->name = std::string(FileName(file->path));
+  image->nameless = Intern(NameSource::kNone, absl::StrCat("[native: no symbols ", image->name, "]"), *image);
+  if (!elf->symtab()) {
+    if (std::optional<DebugFile> debug = debug_files_.Find(process, file->path, *elf)) {
+      image->symbols = ElfSymbols::Build(debug->image, *elf);
+      image->debug_file = std::move(debug->file);
+      ++counters_.debug_files_used;
+    }
+    counters_.debug_files_wrong = debug_files_.mismatches();
+  }
+  if (image->symbols.empty()) image->symbols = ElfSymbols::Build(*elf, *elf);
+  if (absl::StatusOr<EhFrameTable> functions = EhFrameTable::Parse(*elf); functions.ok()) {
+    image->functions = *std::move(functions);
+  }
+  if (file->content.damaged() || (image->debug_file != nullptr && image->debug_file->content.damaged())) {
+    std::shared_ptr<Image> failed = Failed(file->path, absl::DataLossError("it was truncated while it was read"));
+    failed->file = std::move(file);
+    return failed;
+  }
+  image->elf = *std::move(elf);
+  image->file = std::move(file);
+  counters_.index_bytes += image->symbols.memory_bytes();
+  return image;
+}
+
+std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Vdso() {
+  if (vdso_ != nullptr) return vdso_;
+  vdso_ = std::make_shared<Image>();
+  vdso_->name = "[vdso]";
+  vdso_->nameless = Intern(NameSource::kNone, "[native: no symbols [vdso]]", *vdso_);
+  vdso_->vdso_bytes = OwnVdso();
+  absl::StatusOr<ElfImage> elf = ElfImage::Parse(vdso_->vdso_bytes);
+  if (!elf.ok()) return vdso_;
+  vdso_->symbols = ElfSymbols::Build(*elf, *elf);
+  if (absl::StatusOr<EhFrameTable> functions = EhFrameTable::Parse(*elf); functions.ok()) {
+    vdso_->functions = *std::move(functions);
+  }
+  vdso_->elf = *std::move(elf);
+  return vdso_;
+}
+
+void ElfSymbolsSource::Forget(ProcessKey key) {
+  by_process_.erase(key);
+  DropIdleImages();
+}
+
+void ElfSymbolsSource::DropIdleImages() {
+  if (by_file_.size() <= kMaxIdleImages) return;
+  std::vector<std::pair<uint64_t, const ImageFile*>> idle;  // last use, key
+  for (const auto& [file, image] : by_file_) {
+    if (image.use_count() == 1) idle.emplace_back(image->last_used, file);
+  }
+  if (idle.size() <= kMaxIdleImages) return;
+  std::sort(idle.begin(), idle.end());
+  idle.resize(idle.size() - kMaxIdleImages);
+  for (const auto& [last_used, file] : idle) {
+    const auto found = by_file_.find(file);
+    counters_.index_bytes -= found->second->symbols.memory_bytes();
+    by_file_.erase(found);
+  }
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,107 @@
+// Names of native code: executables, shared libraries and the vDSO.
+#ifndef CLRSAMPLER_SYMBOLS_ELF_SYMBOLS_SOURCE_H_
+#define CLRSAMPLER_SYMBOLS_ELF_SYMBOLS_SOURCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "formats/elf/eh_frame.h"
+#include "formats/elf/elf_image.h"
+#include "formats/elf/elf_symbols.h"
+#include "formats/names/frame_text.h"
+#include "process/image_files.h"
+#include "status/notices.h"
+#include "symbols/debug_file.h"
+#include "symbols/frame_source.h"
+
+namespace clrsampler {
+
+// Main loop only. Borrows `images`, `frames` and `notices`; they outlive it.
+//
+// Text of a frame, and the source that it names:
+//   a symbol          kShort "ns::Class::Method", kFull "libfoo.so!ns::Class::Method(int)", kRaw the name as in the
+//   table;
+//                     kElfSymbols. Tables: .symtab and .dynsym of the image, those of its separate debug file when the
+//                     image has no .symtab.
+//   a PLT stub        "malloc@plt"; kElfSymbols. "[plt libfoo.so]" and kNone when its target is unknown.
+//   no symbol         "libfoo.so!0x3d0b60", the virtual address of the function's start by .eh_frame_hdr: one frame for
+//   a
+//                     function, whatever its addresses; kFunctionStart.
+//   not even that     "[native: no symbols libfoo.so]", "[native: cannot read libfoo.so]"; kNone.
+// A mapped file that is no ELF image, and an address of an ELF file outside its segments (a bundle behind a single-file
+// host), are left to other sources.
+//
+// An answer holds as long as the process's mappings do: Generation never grows here, so the caller's key must contain
+// MappingTable::generation().
+//
+// Memory: 12 bytes per symbol (libc 37 KB, libLLVM-14 0.6 MB), and address space for the mapped file. Images are shared
+// by all processes; those that no process uses are kept up to kMaxIdleImages.
+class ElfSymbolsSource : public FrameSource {
+ public:
+  struct Options {
+    std::string host_debug_root = "/usr/lib/debug";
+  };
+  struct Counters {
+    uint64_t images_read = 0;
+    uint64_t images_failed = 0;  // unreadable or damaged; each is a notice too
+    uint64_t debug_files_used = 0;
+    uint64_t debug_files_wrong = 0;  // right name, other build
+    uint64_t index_bytes = 0;        // of images now held
+  };
+
+  ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notices& notices, NameStyle style, Options options);
+  ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notices& notices, NameStyle style)
+      : ElfSymbolsSource(images, frames, notices, style, Options()) {}
+  ~ElfSymbolsSource() override;
+
+  std::optional<Resolution> Resolve(const FrameQuery& query) override;
+  uint64_t Generation(ProcessKey) const override { return 1; }
+  void Poll(const Process&, MonotonicTime) override {}
+  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
+  void Forget(ProcessKey key) override;
+
+  const Counters& counters() const { return counters_; }
+
+  static constexpr size_t kMaxIdleImages = 64;
+
+ private:
+  struct Image;
+  struct MappedImage {
+    uint64_t end = 0;
+    uint64_t file_offset = 0;
+    uint64_t inode = 0;
+    uint32_t device_major = 0;
+    uint32_t device_minor = 0;
+    std::shared_ptr<Image> image;  // nullptr: not an ELF image
+  };
+
+  const std::shared_ptr<Image>& ImageOf(const Process& process, const Mapping& mapping);
+  std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping);
+  std::shared_ptr<Image> Index(const Process& process, std::shared_ptr<const ImageFile> file);
+  std::shared_ptr<Image> Failed(const std::string& path, const absl::Status& status);
+  std::shared_ptr<Image> Vdso();
+  FrameId NameAt(Image& image, VirtualAddress address);
+  FrameId Intern(NameSource source, std::string text, const Image& image);
+  void DropIdleImages();
+
+  ImageFiles& images_;
+  FrameTable& frames_;
+  Notices& notices_;
+  NameStyle style_;
+  DebugFileFinder debug_files_;
+  Counters counters_;
+  uint64_t clock_ = 0;  // counts uses, to know which image was used last
+  std::shared_ptr<Image> vdso_;
+  absl::flat_hash_map<const ImageFile*, std::shared_ptr<Image>> by_file_;
+  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<uint64_t, MappedImage>> by_process_;  // by mapping start
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOLS_ELF_SYMBOLS_SOURCE_H_

@@ -1,0 +1,83 @@
+// What an address was at a time: the frame that people read, and how we know.
+#ifndef CLRSAMPLER_SYMBOLS_FRAME_H_
+#define CLRSAMPLER_SYMBOLS_FRAME_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
+#include "os/clock.h"
+
+namespace clrsampler {
+
+enum class FrameKind : uint8_t {
+  kKernel,
+  kNative,  // ELF code: the runtime, libc, the program of a native process
+  kJit,     // code compiled in the process, runtime stubs included
+  kR2r,     // precompiled managed code
+};
+
+// Which source named the frame. kNone: nobody could, and Frame::text says why in brackets.
+enum class NameSource : uint8_t {
+  kNone,
+  kKallsyms,
+  kElfSymbols,     // .symtab, .dynsym, separate debug file
+  kFunctionStart,  // .eh_frame_hdr: the function is known, its name is not
+  kJitdump,
+  kPerfMap,
+  kR2rMap,
+  kR2rImage,  // the image's own tables and metadata
+};
+constexpr int kNameSourceCount = 8;
+absl::string_view NameSourceText(NameSource source);  // "jitdump", as --stats writes it
+
+struct Frame {
+  FrameKind kind = FrameKind::kNative;
+  NameSource source = NameSource::kNone;
+  std::string text;    // in the chosen name style, without folded-format annotations; sanitised by the writer
+  std::string module;  // file name of the image or simple assembly name; may be empty
+  std::string tier;    // of managed code, the runtime's word; may be empty
+
+  bool named() const { return source != NameSource::kNone; }
+  friend bool operator==(const Frame&, const Frame&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Frame& f) {
+    return H::combine(std::move(h), f.kind, f.source, f.text, f.module, f.tier);
+  }
+};
+
+using FrameId = uint32_t;
+
+// Interned frames of one run. Grows with the distinct frames that samples hit, some thousands. Main loop only.
+class FrameTable {
+ public:
+  FrameId Intern(Frame frame);
+  const Frame& at(FrameId id) const { return *frames_[id]; }
+  size_t size() const { return frames_.size(); }
+
+ private:
+  struct ByValueHash {
+    size_t operator()(const Frame* frame) const { return absl::HashOf(*frame); }
+  };
+  struct ByValueEqual {
+    bool operator()(const Frame* a, const Frame* b) const { return *a == *b; }
+  };
+  std::vector<std::unique_ptr<const Frame>> frames_;
+  absl::flat_hash_map<const Frame*, FrameId, ByValueHash, ByValueEqual> ids_;
+};
+
+// An answer and the times for which it holds: a later question about the same address inside [from, until) has the same
+// answer as long as the source's generation is the same.
+struct Resolution {
+  FrameId frame = 0;
+  MonotonicTime from = MonotonicTime::Min();
+  MonotonicTime until = MonotonicTime::Max();
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOLS_FRAME_H_

@@ -1,0 +1,50 @@
+// A source of names. Several are asked in order; the first that answers wins (pipeline/source_order).
+#ifndef CLRSAMPLER_SYMBOLS_FRAME_SOURCE_H_
+#define CLRSAMPLER_SYMBOLS_FRAME_SOURCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "os/clock.h"
+#include "process/process.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+struct FrameQuery {
+  const Process& process;
+  const Mapping* mapping;   // of `lookup_address`, as of `time`; nullptr: none known
+  uint64_t address;         // as sampled
+  uint64_t lookup_address;  // address of an instruction inside the function: a return address less one
+  MonotonicTime time;
+};
+
+// Main loop only.
+class FrameSource {
+ public:
+  virtual ~FrameSource() = default;
+
+  // What was at this address at that time. nullopt: not mine or not known, ask the next source. A source that knows why
+  // the address can't have a name, and that no later source can do better, answers with an unnamed frame.
+  virtual std::optional<Resolution> Resolve(const FrameQuery& query) = 0;
+
+  // Grows when an earlier answer (or the lack of one) may have changed; part of the key of the stack cache.
+  virtual uint64_t Generation(ProcessKey key) const = 0;
+
+  // Reads what is new for this process, within a byte budget; called before samples up to `now` are named.
+  virtual void Poll(const Process& process, MonotonicTime now) = 0;
+
+  // Everything that happened before this time has been seen; younger samples wait (profile/hold_queue), at most 2 s.
+  virtual MonotonicTime CompleteUntil(ProcessKey key) const = 0;
+
+  // Whether samples go without a name that a shorter time between two calls of Poll would have given them.
+  virtual bool WantsShortTurns(MonotonicTime /*now*/) const { return false; }
+
+  // The process has exited and all its samples are named, or it has called exec: nothing of it is needed any more.
+  virtual void Forget(ProcessKey key) = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOLS_FRAME_SOURCE_H_

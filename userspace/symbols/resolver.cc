@@ -1,0 +1,87 @@
+#include "symbols/resolver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+namespace {
+
+absl::string_view Basename(absl::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// No source knew the address. Only the mapping is left to say what it may have been.
+Frame Unresolved(const Mapping* mapping) {
+  if (mapping == nullptr) return Frame{FrameKind::kNative, NameSource::kNone, "[native: no code mapped here]", "", ""};
+  switch (mapping->kind) {
+    case MappingKind::kFile:
+      return Frame{FrameKind::kNative, NameSource::kNone,
+                   absl::StrCat("[native: no symbols ", Basename(mapping->path), "]"),
+                   std::string(Basename(mapping->path)), ""};
+    case MappingKind::kJitMemory:
+      return Frame{FrameKind::kJit, NameSource::kNone, "[jit: no source of names]", "", ""};
+    case MappingKind::kVdso:
+      return Frame{FrameKind::kNative, NameSource::kNone, "[vdso]", "[vdso]", ""};
+    case MappingKind::kOther:
+      break;
+  }
+  return Frame{FrameKind::kNative, NameSource::kNone, absl::StrCat("[native: ", mapping->path, "]"), "", ""};
+}
+
+// A source that is behind is asked again; a jitdump of 100 MB takes some 30 rounds of its budget. Bounds the stall that
+// a target can cause by writing without end.
+constexpr int kMaxRounds = 64;
+
+}  // namespace
+
+Resolution Resolver::Resolve(const FrameQuery& query) {
+  if (query.time < query.process.code_known_since) {
+    const Frame replaced{FrameKind::kNative, NameSource::kNone, "[native: code not known at that time]", "", ""};
+    return Resolution{frames_.Intern(replaced), MonotonicTime::Min(), query.process.code_known_since};
+  }
+  for (FrameSource* source : sources_) {
+    if (const std::optional<Resolution> found = source->Resolve(query)) return *found;
+  }
+  return Resolution{frames_.Intern(Unresolved(query.mapping)), MonotonicTime::Min(), MonotonicTime::Max()};
+}
+
+bool Resolver::CatchUp(const Process& process, MonotonicTime time, MonotonicTime now) {
+  CaughtUp& state = caught_up_[process.key];
+  if (state.turn == now && state.mapping_generation == process.mappings.generation()) {
+    if (state.complete_until >= time) return true;
+    if (!state.complete) return false;  // it got no further, and is asked once a turn only
+  }
+  MonotonicTime complete_until = MonotonicTime::Max();
+  for (FrameSource* source : sources_) {
+    MonotonicTime seen = MonotonicTime::Min();
+    for (int round = 0; round < kMaxRounds; ++round) {
+      source->Poll(process, now);
+      const MonotonicTime before = std::exchange(seen, source->CompleteUntil(process.key));
+      if (seen >= time || (round > 0 && seen <= before)) break;
+    }
+    complete_until = std::min(complete_until, seen);
+  }
+  state = {now, process.mappings.generation(), complete_until, complete_until >= time};
+  return state.complete;
+}
+
+uint64_t Resolver::Generation(const Process& process) const {
+  uint64_t sum = process.mappings.generation();
+  for (const FrameSource* source : sources_) sum += source->Generation(process.key);
+  return sum;
+}
+
+bool Resolver::WantsShortTurns(MonotonicTime now) const {
+  return std::any_of(sources_.begin(), sources_.end(), [now](const FrameSource* s) { return s->WantsShortTurns(now); });
+}
+
+void Resolver::Forget(ProcessKey key) {
+  caught_up_.erase(key);
+  for (FrameSource* source : sources_) source->Forget(key);
+}
+
+}  // namespace clrsampler

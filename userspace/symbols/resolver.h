@@ -1,0 +1,45 @@
+// Asks the sources in order and makes sure that every address gets a frame: a name, or the reason why there is none.
+#ifndef CLRSAMPLER_SYMBOLS_RESOLVER_H_
+#define CLRSAMPLER_SYMBOLS_RESOLVER_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "symbols/frame_source.h"
+
+namespace clrsampler {
+
+// Main loop only. Borrows sources and table; they outlive it.
+class Resolver {
+ public:
+  Resolver(std::vector<FrameSource*> sources, FrameTable& frames) : sources_(std::move(sources)), frames_(frames) {}
+
+  Resolution Resolve(const FrameQuery& query);
+
+  // Lets every source read what is new for the process, until each has seen everything up to `time` or stops getting
+  // further. `now` is the time of the loop's turn: within a turn a process is read once, and again when its mappings
+  // have changed. False: some source did not get that far, and the answers may lack what was written last.
+  bool CatchUp(const Process& process, MonotonicTime time, MonotonicTime now);
+
+  uint64_t Generation(const Process& process) const;
+  bool WantsShortTurns(MonotonicTime now) const;
+  void Forget(ProcessKey key);
+
+ private:
+  struct CaughtUp {
+    MonotonicTime turn;
+    uint64_t mapping_generation = 0;
+    MonotonicTime complete_until;  // of the source that is furthest behind
+    bool complete = false;         // for the latest time that was asked for
+  };
+
+  std::vector<FrameSource*> sources_;
+  FrameTable& frames_;
+  absl::flat_hash_map<ProcessKey, CaughtUp> caught_up_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOLS_RESOLVER_H_
