@@ -1,0 +1,1 @@
+clrsampler_test(jit_methods_test SOURCES jit_tailers_test.cc jit_methods_test.cc jit_files_test.cc DEPS clrsampler_clr_jit)

@@ -1,0 +1,2 @@
+clrsampler_test(r2r_methods_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/r2r_methods_test.cc
+  DEPS clrsampler_clr_r2r)

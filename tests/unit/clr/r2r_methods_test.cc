@@ -1,0 +1,344 @@
+#include "clr/r2r_methods.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "formats/names/runtime_names.h"
+#include "unit/formats/pe/fixture.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr uint64_t kBase = 0x7f0000010000;
+
+// A process that maps files of a folder of this test, seen as ourselves: the files are opened through /proc/self/root.
+class R2rMethodsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/r2r_methods_test.XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    top_ = folder_ = path;
+  }
+  void TearDown() override { std::filesystem::remove_all(top_); }
+  // Files are remembered by path, as they are in a run: other content stands under another path.
+  void UseFolder(const std::string& name) {
+    folder_ = top_ + "/" + name;
+    std::filesystem::create_directory(folder_);
+  }
+
+  void Copy(const std::string& fixture_folder) {
+    for (const auto& file :
+         std::filesystem::directory_iterator(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/", fixture_folder))) {
+      std::filesystem::copy(file.path(), folder_ + "/" + file.path().filename().string());
+    }
+  }
+  void Write(const std::string& name, absl::string_view content) {
+    std::ofstream(folder_ + "/" + name, std::ios::binary)
+        .write(content.data(), static_cast<std::streamsize>(content.size()));
+  }
+  Mapping Map(const std::string& name, uint64_t file_offset = 0) {
+    struct stat status {};
+    EXPECT_EQ(stat((folder_ + "/" + name).c_str(), &status), 0);
+    Mapping mapping;
+    mapping.start = kBase;
+    mapping.end = kBase + static_cast<uint64_t>(status.st_size) - file_offset;
+    mapping.file_offset = file_offset;
+    mapping.device_major = major(status.st_dev);
+    mapping.device_minor = minor(status.st_dev);
+    mapping.inode = status.st_ino;
+    mapping.kind = MappingKind::kFile;
+    mapping.path = folder_ + "/" + name;
+    return mapping;
+  }
+  std::optional<Frame> At(const Mapping& mapping, uint64_t file_offset, uint32_t incarnation = 1) {
+    Process process(ProcessKey{1, incarnation}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+    const uint64_t address = mapping.start + file_offset - mapping.file_offset;
+    const auto resolution = methods_.Resolve({process, &mapping, address + 1, address, MonotonicTime{5}});
+    if (!resolution) return std::nullopt;
+    return frames_.at(resolution->frame);
+  }
+  // Frames of all bytes of a file, each distinct one with the first offset.
+  std::map<std::string, uint64_t> Everything(const Mapping& mapping) {
+    std::map<std::string, uint64_t> texts;
+    for (uint64_t offset = mapping.file_offset; offset < mapping.file_offset + (mapping.end - mapping.start);
+         ++offset) {
+      if (const auto frame = At(mapping, offset)) texts.emplace(frame->text, offset);
+    }
+    return texts;
+  }
+
+  std::string top_, folder_;
+  ImageFiles images_;
+  FrameTable frames_;
+  R2rMethods methods_{&images_, &frames_, NameStyle::kRaw};
+};
+
+TEST_F(R2rMethodsTest, NamesAnImageFromItsOwnTables) {
+  Write("shapes.dll", ReadFixture("10.0.14-x64/shapes.dll"));
+  const FixtureMap map = ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap");
+  const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
+  const auto pe = PeImage::Parse(AsBytes(bytes));
+  const Mapping mapping = Map("shapes.dll");
+  for (const auto& [rva, text] : map.names) {
+    const uint64_t offset = *pe->OffsetOfRva(rva);
+    const auto frame = At(mapping, offset);
+    ASSERT_TRUE(frame.has_value());
+    EXPECT_EQ(frame->kind, FrameKind::kR2r);
+    EXPECT_EQ(frame->source, NameSource::kR2rImage);
+    EXPECT_EQ(frame->module, "shapes");
+    // The last byte of the method is its own as well.
+    EXPECT_EQ(At(mapping, offset + map.bytes.at(rva) - 1), frame);
+  }
+  EXPECT_EQ(methods_.counters().methods_named, map.names.size());
+  EXPECT_EQ(methods_.counters().images, 1u);
+}
+
+TEST_F(R2rMethodsTest, CodeOutsideFunctionsHasNoName) {
+  Copy("10.0.14-x64");
+  const FixtureMap map = ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap");
+  const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
+  const auto pe = PeImage::Parse(AsBytes(bytes));
+  const Mapping mapping = Map("shapes.dll");
+  const auto first = *map.names.begin();
+  const auto frame = At(mapping, *pe->OffsetOfRva(first.first) + map.bytes.at(first.first));  // padding behind 6 bytes
+  ASSERT_TRUE(frame.has_value());
+  EXPECT_FALSE(frame->named());
+  EXPECT_EQ(frame->text, "[r2r unknown shapes.dll]");
+  EXPECT_EQ(frame->kind, FrameKind::kR2r);
+  EXPECT_EQ(methods_.counters().outside_functions, 1u);
+  EXPECT_EQ(At(mapping, 0), std::nullopt);  // headers are no code
+}
+
+TEST_F(R2rMethodsTest, TheMapBesideTheImageIsUsedAndAgrees) {
+  for (const char* version : {"8.0.30-x64", "9.0.19-arm64", "10.0.14-x64", "10.0.14-x64-hot-cold"}) {
+    UseFolder(version);
+    Copy(version);
+    const Mapping mapping = Map("shapes.dll");
+    const uint64_t named_before = methods_.counters().methods_named;
+    std::set<std::string> texts;
+    for (const auto& [text, offset] : Everything(mapping)) {
+      const auto frame = At(mapping, offset);
+      if (!frame->named()) continue;
+      EXPECT_EQ(frame->source, NameSource::kR2rMap) << text;
+      texts.insert(text);
+    }
+    std::set<std::string> rows;
+    for (const auto& [rva, text] : ReadFixtureMap(absl::StrCat(version, "/shapes.ni.r2rmap")).names) rows.insert(text);
+    EXPECT_EQ(texts, rows);  // raw style: the map's own text; cold parts and funclets add none
+    EXPECT_EQ(methods_.counters().methods_named - named_before, 66u);
+  }
+  EXPECT_EQ(methods_.counters().map_disagreements, 0u);
+  EXPECT_EQ(methods_.counters().maps_used, 4u);
+  EXPECT_EQ(methods_.counters().maps_rejected, 0u);
+}
+
+// The fields that we read from the image and those that a reader of the map gets give the same text. In the full style
+// a generic method keeps its own variables, as in the runtime's text, which the map has replaced.
+TEST_F(R2rMethodsTest, TheSameMethodReadsTheSameFromMapAndImage) {
+  for (const char* version : {"8.0.30-arm64", "9.0.19-x64", "10.0.14-x64"}) {
+    const std::string bytes = ReadFixture(absl::StrCat(version, "/shapes.dll"));
+    const auto image = OpenR2r(bytes);
+    ASSERT_TRUE(image.ok());
+    FixtureOpener opener("");
+    for (const auto& [rva, text] : ReadFixtureMap(absl::StrCat(version, "/shapes.ni.r2rmap")).names) {
+      const uint32_t method = (*image)->Find(rva)->method;
+      const MethodName written = (*image)->Name(method, opener)->name;
+      const MethodName replaced = (*image)->Name(method, opener, MethodVariables::kReplaced)->name;
+      MethodName row = ParseR2rMapName(text);
+      row.module = written.module;
+      EXPECT_EQ(FrameText(written, NameStyle::kShort), FrameText(row, NameStyle::kShort));
+      EXPECT_EQ(FrameText(replaced, NameStyle::kFull), FrameText(row, NameStyle::kFull));
+    }
+  }
+}
+
+TEST_F(R2rMethodsTest, AMapOfAnotherBuildIsRejected) {
+  // Same source and MVID, so the same signature; other code. Only the addresses give it away.
+  Write("shapes.dll", ReadFixture("10.0.14-x64-hot-cold/shapes.dll"));
+  Write("shapes.ni.r2rmap", ReadFixture("10.0.14-x64/shapes.ni.r2rmap"));
+  ASSERT_EQ(ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap").signature,
+            ReadFixtureMap("10.0.14-x64-hot-cold/shapes.ni.r2rmap").signature);
+  const Mapping mapping = Map("shapes.dll");
+  for (const auto& [text, offset] : Everything(mapping)) {
+    const auto frame = At(mapping, offset);
+    EXPECT_TRUE(!frame->named() || frame->source == NameSource::kR2rImage) << text;
+  }
+  EXPECT_EQ(methods_.counters().maps_used, 0u);
+  EXPECT_EQ(methods_.counters().maps_rejected, 1u);
+}
+
+TEST_F(R2rMethodsTest, EveryFieldOfTheMapsHeaderIsChecked) {
+  const std::string image = ReadFixture("10.0.14-x64/shapes.dll");
+  const std::string map = ReadFixture("10.0.14-x64/shapes.ni.r2rmap");
+  const std::pair<std::string, std::string> changes[] = {{"FFFFFFFE 00 1", "FFFFFFFE 00 2"},
+                                                         {"FFFFFFFD 00 2", "FFFFFFFD 00 1"},
+                                                         {"FFFFFFFC 00 3", "FFFFFFFC 00 2"},
+                                                         {"FFFFFFFB 00 1", "FFFFFFFB 00 2"},
+                                                         {"FFFFFFFF 00 ", "FFFFFFFF 00 0"}};
+  uint64_t rejected = 0;
+  for (const auto& [from, to] : changes) {
+    std::string changed = map;
+    const size_t at = changed.find(from);
+    ASSERT_NE(at, std::string::npos);
+    // The last change shifts the signature by a digit; keep its length.
+    if (to.size() > from.size()) changed.erase(at + from.size() + 31, 1);
+    changed.replace(at, from.size(), to);
+    UseFolder(absl::StrCat(rejected));
+    Write("shapes.dll", image);
+    Write("shapes.ni.r2rmap", changed);
+    Everything(Map("shapes.dll"));
+    EXPECT_EQ(methods_.counters().maps_rejected, ++rejected) << to;
+  }
+  EXPECT_EQ(methods_.counters().maps_used, 0u);
+}
+
+TEST_F(R2rMethodsTest, CompositesUseTheirComponentsAndTheOwnersMap) {
+  Copy("10.0.14-x64-composite");
+  std::filesystem::remove(folder_ + "/both.r2r.ni.r2rmap");
+  const Mapping mapping = Map("both.r2r.dll");
+  std::set<std::string> modules;
+  for (const auto& [text, offset] : Everything(mapping)) {
+    const auto frame = At(mapping, offset);
+    if (frame->named()) modules.insert(frame->module);
+  }
+  EXPECT_THAT(modules, testing::ElementsAre("library", "shapes"));
+  EXPECT_EQ(methods_.counters().missing_assemblies, 0u);
+  // The component itself is mapped executable too, but has no code.
+  EXPECT_TRUE(Everything(Map("shapes.dll")).empty());
+}
+
+TEST_F(R2rMethodsTest, AMissingComponentIsSaidAndTriedAgainForTheNextProcess) {
+  Copy("10.0.14-x64-composite");
+  std::filesystem::remove(folder_ + "/both.r2r.ni.r2rmap");
+  std::filesystem::rename(folder_ + "/library.dll", folder_ + "/away");
+  const Mapping mapping = Map("both.r2r.dll");
+  uint64_t place = 0;
+  for (const auto& [text, offset] : Everything(mapping)) {
+    if (text.find("assembly library not found") == std::string::npos) continue;
+    EXPECT_THAT(text, StartsWith("[r2r library!0x0600"));
+    EXPECT_FALSE(At(mapping, offset)->named());
+    place = offset;
+  }
+  ASSERT_NE(place, 0u);
+  EXPECT_GE(methods_.counters().methods_by_token, 1u);
+  EXPECT_EQ(methods_.counters().missing_assemblies, 1u);
+  std::filesystem::rename(folder_ + "/away", folder_ + "/library.dll");
+  const auto second = At(mapping, place, 2);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_TRUE(second->named());
+  EXPECT_EQ(second->module, "library");
+}
+
+TEST_F(R2rMethodsTest, ImagesInsideASingleFileHost) {
+  // An ELF header with one loadable segment of 512 bytes, the bundle behind it, the image 64-byte aligned.
+  std::string host(512, '\0');
+  host.replace(0, 6,
+               std::string("\x7F"
+                           "ELF\2\1",
+                           6));
+  auto put = [&](size_t at, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) host[at + i] = static_cast<char>(value >> 8 * i);
+  };
+  put(32, 64, 8), put(54, 56, 2), put(56, 1, 2), put(64, 1, 4), put(72, 0, 8), put(96, 512, 8);
+  const unsigned char marker[] = {0x8b, 0x12, 0x02, 0xb9, 0x6a, 0x61, 0x20, 0x38, 0x72, 0x7b, 0x93,
+                                  0x02, 0x14, 0xd7, 0xa0, 0x32, 0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae,
+                                  0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae};
+  host.replace(200, 32, reinterpret_cast<const char*>(marker), 32);
+  const std::string image = ReadFixture("10.0.14-x64/shapes.dll");
+  host.resize(4096 + 64 * 15);
+  const uint64_t offset = host.size();
+  host += image;
+  put(192, host.size(), 8);
+  auto number = [&](uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) host += static_cast<char>(value >> 8 * i);
+  };
+  number(6, 4), number(0, 4), number(1, 4), host += "\2id", host += std::string(40, '\0');
+  number(offset, 8), number(image.size(), 8), number(0, 8), host += "\1\12shapes.dll";
+  Write("host", host);
+  Write("shapes.ni.r2rmap", ReadFixture("10.0.14-x64/shapes.ni.r2rmap"));  // beside the host
+
+  const Mapping mapping = Map("host", 4096);
+  const auto pe = PeImage::Parse(AsBytes(image));
+  for (const auto& [rva, text] : ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap").names) {
+    const auto frame = At(mapping, offset + *pe->OffsetOfRva(rva));
+    ASSERT_TRUE(frame.has_value());
+    EXPECT_EQ(frame->text, text);
+    EXPECT_EQ(frame->source, NameSource::kR2rMap);
+  }
+  EXPECT_EQ(methods_.counters().bundles, 1u);
+  EXPECT_EQ(At(mapping, 4096), std::nullopt);     // in front of the image
+  EXPECT_EQ(At(Map("host"), 100), std::nullopt);  // the host's own code
+}
+
+TEST_F(R2rMethodsTest, OtherMappingsAreLeftToOthers) {
+  Write("native.so", std::string("\x7F"
+                                 "ELF\2\1",
+                                 6) +
+                         std::string(200, '\0'));
+  Write("text.dll", "MZ but nothing else");
+  EXPECT_EQ(At(Map("native.so"), 100), std::nullopt);
+  EXPECT_EQ(At(Map("text.dll"), 5), std::nullopt);
+  Mapping memory = Map("text.dll");
+  memory.kind = MappingKind::kJitMemory;
+  EXPECT_EQ(At(memory, 5), std::nullopt);
+  Mapping gone = Map("text.dll");
+  gone.path = folder_ + "/gone.dll";
+  EXPECT_EQ(At(gone, 5), std::nullopt);
+  EXPECT_EQ(methods_.counters().unreadable_files, 1u);
+}
+
+TEST_F(R2rMethodsTest, AnImageThatContradictsItselfSaysSo) {
+  std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
+  const auto pe = PeImage::Parse(AsBytes(bytes));
+  const uint64_t table = *pe->OffsetOfRva(pe->r2r()->core.Find(R2rSectionType::kRuntimeFunctions)->range.rva);
+  bytes[table + 13] = 0;
+  Write("shapes.dll", bytes);
+  const auto frame = At(Map("shapes.dll"), 0x300);
+  ASSERT_TRUE(frame.has_value());
+  EXPECT_FALSE(frame->named());
+  EXPECT_THAT(frame->text, StartsWith("[r2r shapes.dll: R2R 16.0: R2R tables: runtime function 1 is out of order"));
+  EXPECT_EQ(methods_.counters().images_refused, 1u);
+}
+
+TEST_F(R2rMethodsTest, AFileThatShrinksGivesNoNames) {
+  Write("shapes.dll", ReadFixture("10.0.14-x64/shapes.dll"));
+  const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
+  const auto pe = PeImage::Parse(AsBytes(bytes));
+  const Mapping mapping = Map("shapes.dll");
+  const uint64_t offset = *pe->OffsetOfRva(ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap").names.begin()->first);
+  ASSERT_TRUE(At(mapping, offset)->named());
+  std::filesystem::resize_file(folder_ + "/shapes.dll", 0);
+  uint64_t answers = 0;
+  for (uint64_t at = 0x200; at < bytes.size(); ++at) answers += At(mapping, at).has_value();
+  EXPECT_EQ(answers, 0u);
+  EXPECT_EQ(methods_.counters().images_damaged, 1u);
+}
+
+TEST_F(R2rMethodsTest, ProcessesShareImagesAndForgettingKeepsOthers) {
+  Write("shapes.dll", ReadFixture("10.0.14-x64/shapes.dll"));
+  const Mapping mapping = Map("shapes.dll");
+  Everything(mapping);
+  const uint64_t named = methods_.counters().methods_named;
+  for (uint32_t process = 2; process < 100; ++process) {
+    ASSERT_TRUE(At(mapping, 0x1000, process).has_value());
+    methods_.Forget({1, process});
+  }
+  EXPECT_EQ(methods_.counters().images, 1u);
+  EXPECT_EQ(methods_.counters().methods_named, named);
+  EXPECT_LT(methods_.heap_bytes(), 20000u);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,1 @@
+clrsampler_test(clr_runtime_version_test SOURCES runtime_version_test.cc DEPS clrsampler_clr_runtime)

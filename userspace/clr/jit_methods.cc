@@ -1,0 +1,507 @@
+#include "clr/jit_methods.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+#include <array>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clr/jit_files.h"
+#include "formats/names/runtime_names.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+// The runtime's executable heaps under W^X, the default since .NET 7. It announces every method that it puts there, but
+// not every stub (precode, call counting): what is in none of its announcements is a stub.
+constexpr absl::string_view kClrHeap = "doublemapper";
+}  // namespace
+
+bool ReadTargetMemory(uint32_t tgid, uint64_t address, std::span<std::byte> bytes) {
+  const iovec local{bytes.data(), bytes.size()};
+  const iovec remote{reinterpret_cast<void*>(address), bytes.size()};
+  return process_vm_readv(static_cast<pid_t>(tgid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes.size());
+}
+namespace {
+
+// After this long without a file, samples no longer wait for one.
+constexpr uint64_t kExpectFilesNs = 2'000'000'000;
+constexpr uint64_t kLookIntervalNs = 1'000'000'000;
+// Samples are named at most 2 s after they were taken; the rest is reserve for a stalled loop.
+constexpr uint64_t kKeepSupersededNs = 10'000'000'000;
+constexpr uint64_t kRetireIntervalNs = 1'000'000'000;
+// The start of a process is known in ticks of 10 ms, the time of a file's change in jiffies.
+constexpr uint64_t kFileAgeSlackNs = 1'000'000'000;
+
+constexpr absl::string_view kDefaultDirectory = "/tmp";
+
+bool IsPrecompiledTier(absl::string_view tier) { return absl::StartsWithIgnoreCase(tier, "PreJIT"); }
+
+}  // namespace
+
+struct JitMethods::Target {
+  uint32_t tgid = 0;
+  uint64_t generation_base = 0;
+  bool is_dotnet = false;
+  MonotonicTime first_seen;           // of compiled code in this process
+  std::string marker_directory;       // where the jitdump must be, since the process has it mapped; may be empty
+  std::string environment_directory;  // may be empty
+  std::string jitdump_directory;      // where it was opened
+  bool marker_mapped = false;
+  int jitdump_descriptor = -1;  // of the target, where it was last seen
+  bool jitdump_seen_open = false;
+  bool environment_read = false;
+  bool process_alive = true;
+
+  MonotonicTime last_poll;
+  MonotonicTime last_look;  // for files that are not there
+  MonotonicTime last_retire;
+  JitdumpExpectation expectation;
+  ProcessStart start;
+  JitdumpTailer jitdump;
+  PerfMapTailer perf_map;
+  uint64_t jitdump_resets = 0;  // for which the frames below hold
+  uint64_t perf_map_resets = 0;
+  JitdumpTailer::State jitdump_state = JitdumpTailer::State::kMissing;  // as of the last poll
+  PerfMapTailer::State perf_map_state = PerfMapTailer::State::kMissing;
+  uint64_t state_changes = 0;
+  absl::flat_hash_map<uint64_t, FrameId> jitdump_frames;  // by offset of the name
+  absl::flat_hash_map<uint64_t, FrameId> perf_map_frames;
+  bool perf_map_held = false;  // the process had the file open when we opened it
+  MonotonicTime perf_map_since = MonotonicTime::Max();  // from when on it lacks no method
+  absl::flat_hash_map<uint64_t, MonotonicTime> code_stood_until;  // by start of the method
+
+  bool jitdump_alive() const {
+    return jitdump.state() == JitdumpTailer::State::kReading || jitdump.state() == JitdumpTailer::State::kTorn;
+  }
+};
+
+JitMethods::JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices)
+    : options_(std::move(options)), frames_(frames), notices_(notices) {}
+
+JitMethods::~JitMethods() = default;
+
+JitMethods::Target* JitMethods::TargetOf(ProcessKey key) const {
+  const auto found = seen_.find(key);
+  return found == seen_.end() ? nullptr : found->second.target.get();
+}
+
+void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime now) {
+  if (seen.mappings_generation == process.mappings.generation()) return;
+  seen.mappings_generation = process.mappings.generation();
+  bool has_code = false;
+  bool is_dotnet = false;
+  std::optional<std::string> marker;
+  for (const Mapping& mapping : process.mappings.all()) {
+    has_code |= mapping.kind == MappingKind::kJitMemory;
+    is_dotnet |= absl::StrContains(mapping.path, "/libcoreclr.so") || absl::StrContains(mapping.path, ":doublemapper");
+    if (!marker.has_value()) marker = JitdumpMarkerDirectory(mapping, process.namespace_pid);
+  }
+  if (seen.target == nullptr) {
+    if (!has_code && !marker.has_value()) return;
+    seen.target = std::make_unique<Target>();
+    seen.target->generation_base = ++targets_made_ << 32;
+    seen.target->tgid = process.key.tgid;
+    seen.target->first_seen = now;
+    seen.target->start = StartOf(options_.proc_root, process, now);
+    seen.target->expectation = {process.namespace_pid, seen.target->start.monotonic,
+                                MonotonicOffsetOf(options_.proc_root, process.key.tgid)};
+  }
+  Target& target = *seen.target;
+  target.is_dotnet |= is_dotnet;
+  target.marker_mapped = marker.has_value();
+  if (!marker.has_value() || *marker == target.marker_directory) return;
+  target.marker_directory = *std::move(marker);
+  target.last_look = MonotonicTime::Min();
+  if (target.jitdump.state() == JitdumpTailer::State::kMissing || target.jitdump_directory == target.marker_directory) {
+    return;
+  }
+  // The files that were found elsewhere are not the ones that the process writes.
+  AddCounters(target, counters_);
+  target.jitdump = JitdumpTailer();
+  target.perf_map = PerfMapTailer();
+  target.jitdump_frames.clear();
+  target.code_stood_until.clear();
+  target.perf_map_frames.clear();
+  target.jitdump_resets = target.perf_map_resets = 0;
+  target.generation_base += uint64_t{1} << 31;
+}
+
+void JitMethods::Poll(const Process& process, MonotonicTime now) {
+  const auto known = seen_.find(process.key);
+  if (known != seen_.end() && known->second.exec_count != process.exec_count) Forget(process.key);
+  Seen& seen = seen_[process.key];
+  seen.exec_count = process.exec_count;
+  NoteMappings(process, seen, now);
+  if (seen.target == nullptr || process.namespace_pid == 0) return;
+  Target& target = *seen.target;
+  target.process_alive = process.exited == MonotonicTime::Max();
+  if (target.last_poll == now && !target.jitdump.behind() && !target.perf_map.behind()) return;
+  target.last_poll = now;
+
+  const bool young = now.ns - target.first_seen.ns < kExpectFilesNs;
+  const bool look = young || !target.process_alive || now.ns - target.last_look.ns >= kLookIntervalNs;
+  if (look && !target.environment_read) {
+    target.environment_read = true;
+    target.environment_directory =
+        PerfMapDirectoryOfEnvironment(options_.proc_root, process.key.tgid).value_or(std::string());
+  }
+  if (look || target.jitdump.state() != JitdumpTailer::State::kMissing) PollJitdump(process, target, now);
+  const bool needs_perf_map = target.jitdump.state() != JitdumpTailer::State::kReading;
+  const bool newly_needed = target.jitdump_state != target.jitdump.state();
+  if (needs_perf_map && (look || newly_needed || target.perf_map.state() != PerfMapTailer::State::kMissing)) {
+    PollPerfMap(process, target, now);
+  }
+  if (look) target.last_look = now;
+  NoteTrouble(process, target);
+  if (now.ns - target.last_retire.ns >= kRetireIntervalNs) {
+    target.last_retire = now;
+    const MonotonicTime keep{now.ns > kKeepSupersededNs ? now.ns - kKeepSupersededNs : 0};
+    target.jitdump.methods().RetireSupersededBefore(keep);
+    target.perf_map.methods().RetireSupersededBefore(keep);
+  }
+}
+
+// The file of that name in the first directory that has one. A better reason than "not found" is kept for the notice.
+absl::StatusOr<OpenedFile> JitMethods::OpenFirst(const Process& process, const Target& target, absl::string_view name,
+                                                 std::string& directory) const {
+  absl::Status refusal = absl::NotFoundError(name);
+  for (const absl::string_view candidate : {absl::string_view(target.marker_directory),
+                                            absl::string_view(target.environment_directory), kDefaultDirectory}) {
+    if (candidate.empty()) continue;
+    absl::StatusOr<OpenedFile> file = process.files.OpenRuntimeFile(absl::StrCat(candidate, "/", name));
+    if (file.ok()) {
+      directory = std::string(candidate);
+      return file;
+    }
+    if (absl::IsNotFound(refusal)) refusal = file.status();
+  }
+  return refusal;
+}
+
+void JitMethods::PollJitdump(const Process& process, Target& target, MonotonicTime now) {
+  const auto open = [&] {
+    return OpenFirst(process, target, absl::StrCat("jit-", process.namespace_pid, ".dump"), target.jitdump_directory);
+  };
+  const auto is_written = [&](uint64_t device, uint64_t inode) {
+    const OpenFileState state =
+        StateOfFile(options_.proc_root, process.key.tgid, device, inode, target.jitdump_descriptor);
+    target.jitdump_seen_open |= state == OpenFileState::kOpen;
+    // It has the file mapped: that we never saw its descriptor says more about us.
+    const bool doubtful = target.marker_mapped && !target.jitdump_seen_open;
+    return state == OpenFileState::kNotOpen && doubtful ? OpenFileState::kUnknown : state;
+  };
+  target.jitdump.Poll(open, is_written, target.expectation, target.process_alive, now, options_.poll_budget_bytes,
+                      scratch_);
+  if (target.jitdump_resets != target.jitdump.counters().resets) {
+    target.jitdump_resets = target.jitdump.counters().resets;
+    target.jitdump_frames.clear();
+    target.code_stood_until.clear();
+  }
+}
+
+void JitMethods::PollPerfMap(const Process& process, Target& target, MonotonicTime now) {
+  const auto open = [&] {
+    std::string directory;
+    return OpenFirst(process, target, absl::StrCat("perf-", process.namespace_pid, ".map"), directory);
+  };
+  // A wall clock that was set while the process ran makes its file look older than the process; that it has the file
+  // open proves the opposite.
+  const auto is_ours = [&](const TailedFile& file) {
+    target.perf_map_held = HasOpenFile(options_.proc_root, process.key.tgid, file.device(), file.inode());
+    return target.perf_map_held || file.modified_ns() + kFileAgeSlackNs >= target.start.realtime_ns;
+  };
+  target.perf_map.Poll(open, is_ours, target.process_alive, now, options_.poll_budget_bytes, scratch_);
+  if (target.perf_map_resets != target.perf_map.counters().resets) {
+    target.perf_map_resets = target.perf_map.counters().resets;
+    target.perf_map_frames.clear();
+  }
+  // A file that was cut or replaced may lack lines, as may one that the process does not write itself.
+  const bool whole = target.perf_map_held && target.perf_map.counters().resets == 0;
+  if (!whole || target.perf_map.state() != PerfMapTailer::State::kReading) {
+    target.perf_map_since = MonotonicTime::Max();
+  } else {
+    target.perf_map_since = std::min(target.perf_map_since, now);
+  }
+}
+
+// Says once what is wrong with a file, and counts changes of state, since they change answers.
+void JitMethods::NoteTrouble(const Process& process, Target& target) {
+  const std::string who = absl::StrCat("process ", process.key.tgid, " (", process.comm, ")");
+  const std::string subject = absl::StrCat(process.key.tgid, "/", process.key.incarnation);
+  static constexpr absl::string_view kPerfMapInstead = "; its perf map is used instead";
+  const bool has_perf_map = target.perf_map.usable();
+  if (target.jitdump_state != target.jitdump.state()) {
+    // Half a record for a moment changes nothing.
+    if (target.jitdump.state() != JitdumpTailer::State::kTorn) ++target.state_changes;
+    target.jitdump_state = target.jitdump.state();
+    if (target.jitdump.known_defect()) {
+      notices_.Add(
+          "jitdump_dead", subject,
+          absl::StrCat("the jitdump of ", who, " ended after its first records: a defect of .NET 10.0.0 to 10.0.12",
+                       has_perf_map ? kPerfMapInstead : ""),
+          has_perf_map ? ""
+                       : "start the target with DOTNET_PerfMapEnabled=1 or 3, which also write a perf map, or update "
+                         "the runtime");
+    } else if (target.jitdump.state() == JitdumpTailer::State::kDead && target.process_alive) {
+      notices_.Add("jitdump_dead", subject,
+                   absl::StrCat("the jitdump of ", who, " ends inside a record and is no longer written",
+                                has_perf_map ? kPerfMapInstead : "; compiled code that runs later has no name"),
+                   has_perf_map ? "" : "is its file system full? DOTNET_PerfMapEnabled=1 also writes a perf map");
+    } else if (target.jitdump.state() == JitdumpTailer::State::kClosed) {
+      notices_.Add("jitdump_closed", subject,
+                   absl::StrCat("the jitdump of ", who, " was closed by its runtime",
+                                has_perf_map ? kPerfMapInstead : "; compiled code that runs later has no name"));
+    } else if (target.jitdump.state() == JitdumpTailer::State::kFailed) {
+      notices_.Add("jitdump_damaged", subject,
+                   absl::StrCat("the jitdump of ", who, ": ", target.jitdump.status().message()));
+    } else if (target.jitdump.state() == JitdumpTailer::State::kRefused) {
+      notices_.Add("jitdump_refused", subject,
+                   absl::StrCat("the jitdump of ", who, " is not used: ", target.jitdump.status().message()));
+    }
+  }
+  if (target.perf_map_state != target.perf_map.state()) {
+    ++target.state_changes;
+    target.perf_map_state = target.perf_map.state();
+    if (target.perf_map.state() == PerfMapTailer::State::kFailed) {
+      notices_.Add("perf_map_damaged", subject,
+                   absl::StrCat("the perf map of ", who, ": ", target.perf_map.status().message()));
+    } else if (target.perf_map.state() == PerfMapTailer::State::kRefused) {
+      notices_.Add("perf_map_refused", subject,
+                   absl::StrCat("the perf map of ", who, " is not used: ", target.perf_map.status().message()));
+    }
+  }
+  const auto not_opened = [&](const absl::Status& status) {
+    if (status.ok() || absl::IsNotFound(status)) return;
+    notices_.Add("jit_file_refused", absl::StrCat(subject, status.message()),
+                 absl::StrCat("a file with method names of ", who, " can't be used: ", status.message()));
+  };
+  if (target.jitdump.state() == JitdumpTailer::State::kMissing) not_opened(target.jitdump.status());
+  if (target.perf_map.state() == PerfMapTailer::State::kMissing) not_opened(target.perf_map.status());
+}
+
+JitMethods::Found JitMethods::Find(Target& target, uint64_t address, MonotonicTime time) {
+  JitdumpTailer& jitdump = target.jitdump;
+  PerfMapTailer& perf_map = target.perf_map;
+  const MonotonicTime speaks_until = jitdump.speaks_until();
+  const bool before = jitdump.usable() && time < jitdump.speaks_from();
+  const bool behind = jitdump.usable() && time > speaks_until;
+  if (jitdump.usable() && !before && !behind) {
+    MethodAnswer answer = jitdump.methods().Query(address, time);
+    if (speaks_until != MonotonicTime::Max()) {
+      answer.until = std::min(answer.until, MonotonicTime{speaks_until.ns + 1});
+    }
+    if (answer.kind != MethodAnswerKind::kNone) return {answer, NameSource::kJitdump};
+    if (jitdump.state() == JitdumpTailer::State::kReading) return {answer, NameSource::kNone};
+  }
+  if (perf_map.usable()) {
+    MethodAnswer answer = perf_map.methods().Query(address, time);
+    if (answer.kind != MethodAnswerKind::kNone) {
+      // Where the jitdump speaks, it may know better.
+      if (before) answer.until = std::min(answer.until, jitdump.speaks_from());
+      if (behind) answer.from = std::max(answer.from, MonotonicTime{speaks_until.ns + 1});
+      if (jitdump.usable() && !before && !behind) {
+        answer.from = time;
+        answer.until = {time.ns + 1};
+      }
+      return {answer, NameSource::kPerfMap};
+    }
+  }
+  if (behind && !perf_map.usable()) {
+    // Nobody says any more what is compiled. What was compiled last still is, if its code still stands where it was.
+    MethodAnswer answer = jitdump.methods().Query(address, speaks_until);
+    if (answer.kind == MethodAnswerKind::kMethod && CodeStands(target, answer, time)) {
+      answer.until = {target.code_stood_until[answer.start].ns + 1};
+      return {answer, NameSource::kJitdump};
+    }
+  }
+  MethodAnswer none;
+  none.from = time;
+  none.until = {time.ns + 1};
+  return {none, NameSource::kNone};
+}
+
+// Once a turn for each method that samples hit: compares what the jitdump recorded with the target's memory.
+bool JitMethods::CodeStands(Target& target, const MethodAnswer& answer, MonotonicTime time) {
+  MonotonicTime& stood_until = target.code_stood_until[answer.start];
+  if (time <= stood_until) return true;
+  // Beginnings alone are alike: prologues. 256 bytes hold the relative calls and constants that tell methods apart.
+  std::array<std::byte, 256> recorded;
+  std::array<std::byte, 256> found;
+  const std::optional<std::string> name = target.jitdump.ReadName(answer.name);
+  if (!name.has_value()) return false;
+  const size_t wanted = std::min<size_t>(answer.size, recorded.size());
+  const std::span<std::byte> code = std::span(recorded).first(wanted);
+  if (target.jitdump.ReadCode(answer.name, name->size(), code) != wanted) return false;
+  ++counters_.code_compared;
+  if (!options_.read_memory(target.tgid, answer.start, std::span(found).first(wanted))) return false;
+  if (std::memcmp(recorded.data(), found.data(), wanted) != 0) return false;
+  stood_until = std::max(time, target.last_poll);
+  return true;
+}
+
+std::optional<FrameId> JitMethods::NameOf(Target& target, const Found& found) {
+  const bool is_jitdump = found.source == NameSource::kJitdump;
+  auto& known = is_jitdump ? target.jitdump_frames : target.perf_map_frames;
+  const auto cached = known.find(found.answer.name.offset);
+  if (cached != known.end()) return cached->second;
+  const std::optional<std::string> text =
+      is_jitdump ? target.jitdump.ReadName(found.answer.name) : target.perf_map.ReadName(found.answer.name);
+  if (!text.has_value()) {
+    ++counters_.names_lost;
+    return std::nullopt;
+  }
+  ++counters_.names_read;
+  MethodName name = ParseRuntimeName(*text);
+  Frame frame;
+  frame.kind = IsPrecompiledTier(name.tier) ? FrameKind::kR2r : FrameKind::kJit;
+  frame.source = found.source;
+  frame.text = options_.names == NameStyle::kRaw ? *text : FrameText(name, options_.names);
+  frame.module = std::move(name.module);
+  frame.tier = std::move(name.tier);
+  const FrameId id = frames_.Intern(std::move(frame));
+  known.emplace(found.answer.name.offset, id);
+  return id;
+}
+
+// The one place for the words of frames without a name.
+FrameId JitMethods::UnnamedFrame(Reason reason) {
+  static constexpr absl::string_view kTexts[kReasons] = {
+      "[jit: no map]",
+      "[jit: no map; start the target with DOTNET_PerfMapEnabled=3]",
+      "[jit: not in the map]",
+      "[jit: code replaced while read]",
+      "[jit: jitdump of .NET 10.0.0-10.0.12 is broken; use DOTNET_PerfMapEnabled=1 or 3]",
+      "[jit: name lost, the file was rewritten]",
+  };
+  std::optional<FrameId>& id = unnamed_[static_cast<size_t>(reason)];
+  if (!id.has_value()) {
+    id = frames_.Intern(
+        Frame{FrameKind::kJit, NameSource::kNone, std::string(kTexts[static_cast<size_t>(reason)]), "", ""});
+  }
+  return *id;
+}
+
+// The source that has seen every method announced that could be at an address of the runtime's heap at that time.
+NameSource JitMethods::CompleteSource(const Target& target, MonotonicTime time) const {
+  if (target.jitdump.state() == JitdumpTailer::State::kReading && target.marker_mapped &&
+      target.jitdump.counters().resets == 0 && time >= target.jitdump.speaks_from() &&
+      time <= target.jitdump.speaks_until()) {
+    return NameSource::kJitdump;
+  }
+  if (target.perf_map.state() == PerfMapTailer::State::kReading && time >= target.perf_map_since) {
+    return NameSource::kPerfMap;
+  }
+  return NameSource::kNone;
+}
+
+std::optional<Resolution> JitMethods::Resolve(const FrameQuery& query) {
+  const bool is_jit_memory = query.mapping != nullptr && query.mapping->kind == MappingKind::kJitMemory;
+  if (query.mapping != nullptr && !is_jit_memory) return std::nullopt;
+  Target* const target = TargetOf(query.process.key);
+  if (target == nullptr) {
+    if (!is_jit_memory) return std::nullopt;
+    ++counters_.no_map;
+    return Resolution{UnnamedFrame(Reason::kNoMap), query.time, {query.time.ns + 1}};
+  }
+  const Found found = Find(*target, query.lookup_address, query.time);
+  const MethodAnswer& answer = found.answer;
+  if (answer.kind == MethodAnswerKind::kMethod || answer.kind == MethodAnswerKind::kStub) {
+    const std::optional<FrameId> frame = NameOf(*target, found);
+    return Resolution{frame.has_value() ? *frame : UnnamedFrame(Reason::kNameLost), answer.from, answer.until};
+  }
+  if (!is_jit_memory) return std::nullopt;
+  if (answer.kind == MethodAnswerKind::kAmbiguous) {
+    ++counters_.ambiguous;
+    last_ambiguous_ = std::max(last_ambiguous_, query.time);
+    return Resolution{UnnamedFrame(Reason::kAmbiguous), answer.from, answer.until};
+  }
+  if (target->jitdump.known_defect() && !target->perf_map.usable()) {
+    ++counters_.no_map;
+    return Resolution{UnnamedFrame(Reason::kJitdumpDead), answer.from, answer.until};
+  }
+  if (const NameSource witness = CompleteSource(*target, query.time);
+      witness != NameSource::kNone && target->is_dotnet && absl::StrContains(query.mapping->path, kClrHeap)) {
+    ++counters_.stubs_by_elimination;
+    const Frame stub{FrameKind::kJit, witness, "[stub]", "", ""};
+    return Resolution{frames_.Intern(stub), answer.from, answer.until};
+  }
+  if (target->jitdump.usable() || target->perf_map.usable()) {
+    ++counters_.not_in_map;
+    return Resolution{UnnamedFrame(Reason::kNotInMap), answer.from, answer.until};
+  }
+  ++counters_.no_map;
+  return Resolution{UnnamedFrame(target->is_dotnet ? Reason::kNoMapDotnet : Reason::kNoMap)};
+}
+
+std::optional<Resolution> JitMethods::ResolvePrecompiled(const FrameQuery& query) {
+  Target* const target = TargetOf(query.process.key);
+  if (target == nullptr || !target->jitdump.usable()) return std::nullopt;
+  const Found found{target->jitdump.methods().Query(query.lookup_address, query.time), NameSource::kJitdump};
+  if (found.answer.kind != MethodAnswerKind::kMethod) return std::nullopt;
+  const std::optional<FrameId> frame = NameOf(*target, found);
+  if (!frame.has_value() || frames_.at(*frame).kind != FrameKind::kR2r) return std::nullopt;
+  return Resolution{*frame, found.answer.from, found.answer.until};
+}
+
+uint64_t JitMethods::Generation(ProcessKey key) const {
+  const Target* const target = TargetOf(key);
+  if (target == nullptr) return 0;
+  return target->generation_base + target->state_changes + target->jitdump.methods().generation() +
+         target->perf_map.methods().generation();
+}
+
+MonotonicTime JitMethods::CompleteUntil(ProcessKey key) const {
+  const Target* const target = TargetOf(key);
+  if (target == nullptr) return MonotonicTime::Max();
+  if (target->jitdump_alive()) return target->jitdump.complete_until();
+  if (target->perf_map.usable()) return target->perf_map.complete_until();
+  // Nothing there. The runtime opens its files before it compiles anything, but we may have seen the memory first.
+  const bool expects = target->process_alive && target->last_poll.ns - target->first_seen.ns < kExpectFilesNs;
+  return expects ? target->last_look : MonotonicTime::Max();
+}
+
+bool JitMethods::WantsShortTurns(MonotonicTime now) const {
+  return now.ns < last_ambiguous_.ns + 1'000'000'000;
+}
+
+void JitMethods::Forget(ProcessKey key) {
+  const auto found = seen_.find(key);
+  if (found == seen_.end()) return;
+  if (found->second.target != nullptr) AddCounters(*found->second.target, counters_);
+  seen_.erase(found);
+}
+
+std::vector<std::string> JitMethods::Sources(ProcessKey key) const {
+  std::vector<std::string> sources;
+  const Target* const target = TargetOf(key);
+  if (target == nullptr) return sources;
+  if (target->jitdump.usable()) sources.push_back(std::string(NameSourceText(NameSource::kJitdump)));
+  if (target->perf_map.usable()) sources.push_back(std::string(NameSourceText(NameSource::kPerfMap)));
+  return sources;
+}
+
+void JitMethods::AddCounters(const Target& target, JitMethodsCounters& sum) const {
+  const auto add = [](const TailCounters& from, TailCounters& to) {
+    to.read_bytes += from.read_bytes;
+    to.records += from.records;
+    to.bad_records += from.bad_records;
+    to.torn_tails += from.torn_tails;
+    to.resets += from.resets;
+  };
+  add(target.jitdump.counters(), sum.jitdump);
+  add(target.perf_map.counters(), sum.perf_map);
+}
+
+JitMethodsCounters JitMethods::counters() const {
+  JitMethodsCounters sum = counters_;
+  for (const auto& [key, seen] : seen_) {
+    if (seen.target != nullptr) AddCounters(*seen.target, sum);
+  }
+  return sum;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,121 @@
+// Names of code that was compiled in the target: a FrameSource over the jitdump and the perf map that its runtime
+// writes.
+//
+// Which file speaks: the jitdump for the times that it is known to be complete for, because it has times itself; the
+// perf map when there is no jitdump, and for what came after a jitdump's end. An address in a jitdump that has ended
+// may be another method's by now, so that without a perf map later samples have no name. Files are looked for only in
+// processes that have compiled code in memory, and in the target's own mount namespace (jit_files.h).
+//
+// How to drive it: one object for all processes. Poll(process, now) once per loop turn and process, and again while
+// CompleteUntil is behind; Resolve for frames whose mapping is JIT memory or unknown; ResolvePrecompiled as a last
+// resort for precompiled code, which a jitdump also names; Forget at exec and after exit. Main loop only.
+#ifndef CLRSAMPLER_CLR_JIT_METHODS_H_
+#define CLRSAMPLER_CLR_JIT_METHODS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "clr/jitdump_tailer.h"
+#include "clr/perf_map_tailer.h"
+#include "formats/names/frame_text.h"
+#include "status/notices.h"
+#include "symbols/frame_source.h"
+
+namespace clrsampler {
+
+// Copies memory of a process (of our own pid namespace); false when not all of it could be read. process_vm_readv.
+bool ReadTargetMemory(uint32_t tgid, uint64_t address, std::span<std::byte> bytes);
+
+struct JitMethodsOptions {
+  NameStyle names = NameStyle::kShort;
+  std::string proc_root = "/proc";
+  size_t poll_budget_bytes = 4 << 20;  // per process, file and Poll
+  std::function<bool(uint32_t tgid, uint64_t address, std::span<std::byte> bytes)> read_memory = ReadTargetMemory;
+};
+
+struct JitMethodsCounters {
+  TailCounters jitdump;
+  TailCounters perf_map;
+  uint64_t names_read = 0;  // distinct methods that samples hit
+  uint64_t code_compared = 0;  // times that recorded code was compared with the target's memory
+  uint64_t names_lost = 0;  // the file no longer held the name when it was wanted
+  // Answers without a name, by reason.
+  uint64_t no_map = 0;
+  uint64_t stubs_by_elimination = 0;  // named: in the runtime's heap, in no announcement of a method
+  uint64_t not_in_map = 0;
+  uint64_t ambiguous = 0;
+};
+
+class JitMethods : public FrameSource {
+ public:
+  // Borrows `frames` and `notices`; both outlive it.
+  JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices);
+  ~JitMethods() override;
+
+  // Answers for JIT memory, with a reason when there is no name; for an address without a known mapping only with a
+  // name.
+  std::optional<Resolution> Resolve(const FrameQuery& query) override;
+  // The name from a jitdump's [PreJIT] record for an address in a file mapping: for a source order in which the image's
+  // own tables come first.
+  std::optional<Resolution> ResolvePrecompiled(const FrameQuery& query);
+
+  uint64_t Generation(ProcessKey key) const override;
+  void Poll(const Process& process, MonotonicTime now) override;
+  MonotonicTime CompleteUntil(ProcessKey key) const override;
+  // A perf map in which code is replaced faster than it is read: for a second after an ambiguous answer.
+  bool WantsShortTurns(MonotonicTime now) const override;
+  void Forget(ProcessKey key) override;
+
+  // Which files name the process's methods: "jitdump", "perf-map".
+  std::vector<std::string> Sources(ProcessKey key) const;
+  JitMethodsCounters counters() const;
+
+ private:
+  struct Target;
+  struct Seen {
+    uint64_t mappings_generation = 0;
+    uint32_t exec_count = 0;
+    std::unique_ptr<Target> target;  // only for processes with compiled code
+  };
+  enum class Reason : uint8_t { kNoMap, kNoMapDotnet, kNotInMap, kAmbiguous, kJitdumpDead, kNameLost };
+  static constexpr size_t kReasons = 6;
+  struct Found {
+    MethodAnswer answer;
+    NameSource source = NameSource::kNone;
+  };
+
+  Target* TargetOf(ProcessKey key) const;
+  void NoteMappings(const Process& process, Seen& seen, MonotonicTime now);
+  absl::StatusOr<OpenedFile> OpenFirst(const Process& process, const Target& target, absl::string_view name,
+                                       std::string& directory) const;
+  void PollJitdump(const Process& process, Target& target, MonotonicTime now);
+  void PollPerfMap(const Process& process, Target& target, MonotonicTime now);
+  void NoteTrouble(const Process& process, Target& target);
+  Found Find(Target& target, uint64_t address, MonotonicTime time);
+  NameSource CompleteSource(const Target& target, MonotonicTime time) const;
+  bool CodeStands(Target& target, const MethodAnswer& answer, MonotonicTime time);
+  std::optional<FrameId> NameOf(Target& target, const Found& found);
+  FrameId UnnamedFrame(Reason reason);
+  void AddCounters(const Target& target, JitMethodsCounters& sum) const;
+
+  JitMethodsOptions options_;
+  FrameTable& frames_;
+  Notices& notices_;
+  absl::flat_hash_map<ProcessKey, Seen> seen_;
+  uint64_t targets_made_ = 0;
+  std::vector<std::byte> scratch_;
+  std::optional<FrameId> unnamed_[kReasons];
+  MonotonicTime last_ambiguous_ = MonotonicTime::Min();  // time of the sample
+  JitMethodsCounters counters_;  // without those of the tailers that are alive
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_JIT_METHODS_H_

@@ -1,0 +1,363 @@
+#include "clr/r2r_methods.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "clr/r2r_map_file.h"
+#include "formats/byte_reader.h"
+#include "formats/names/runtime_names.h"
+#include "formats/pe/bundle_manifest.h"
+#include "formats/pe/r2r_image.h"
+
+namespace clrsampler {
+namespace {
+
+// What the next short-lived process can use again: CoreLib takes 5 ms to index. The test programs use 5 to 10 images.
+constexpr size_t kMaxIdleFiles = 32;
+
+absl::string_view FileNameOf(absl::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
+}
+
+absl::string_view FolderOf(absl::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == absl::string_view::npos ? absl::string_view() : path.substr(0, slash + 1);
+}
+
+// Where the last loadable segment of an ELF file ends. Files of a single-file bundle are appended behind it, so a
+// mapping in front of it is the host's own code. nullopt: not a 64-bit ELF file.
+std::optional<uint64_t> EndOfElfSegments(std::span<const std::byte> file) {
+  constexpr uint32_t kElfMagic = 0x464C457F, kLoad = 1;
+  if (LoadAt<uint32_t>(file, 0) != kElfMagic || LoadAt<uint8_t>(file, 4) != 2) return std::nullopt;
+  const uint64_t table = LoadAt<uint64_t>(file, 32).value_or(0);
+  const uint64_t row_bytes = LoadAt<uint16_t>(file, 54).value_or(0);
+  const uint64_t rows = LoadAt<uint16_t>(file, 56).value_or(0);
+  if (table > file.size() || row_bytes < 56) return std::nullopt;
+  uint64_t end = 0;
+  for (uint64_t i = 0; i < rows; ++i) {
+    const std::optional<std::span<const std::byte>> row = SliceAt(file, table + i * row_bytes, 56);
+    if (!row) return std::nullopt;
+    if (LoadAt<uint32_t>(*row, 0) != kLoad) continue;
+    const uint64_t offset = *LoadAt<uint64_t>(*row, 8), bytes = *LoadAt<uint64_t>(*row, 32);
+    if (offset <= file.size() && bytes <= file.size() - offset) end = std::max(end, offset + bytes);
+  }
+  return end;
+}
+
+}  // namespace
+
+struct R2rMethods::Image {
+  enum class State { kUsable, kNoCode, kRefused };
+  struct Named {
+    FrameId frame;
+    bool retry;  // an assembly was missing: another process may see it
+  };
+
+  State state = State::kNoCode;
+  std::string file_name;  // "System.Linq.dll"
+  std::string module;     // "System.Linq"
+  std::string refusal;
+  std::unique_ptr<R2rImage> r2r;
+  bool map_tried = false;
+  std::optional<R2rMapFile> map;
+  absl::flat_hash_map<uint32_t, Named> names;            // by the function where the method begins
+  std::vector<std::shared_ptr<const ImageFile>> opened;  // other assemblies, to notice damage
+  size_t missing_counted = 0;
+};
+
+struct R2rMethods::File {
+  std::shared_ptr<const ImageFile> content;
+  std::string path;  // without " (deleted)"
+  bool is_pe = false;
+  std::optional<BundleManifest> bundle;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Image>> images;  // by offset in the file
+  size_t users = 0;
+  uint64_t idle_since = 0;
+  bool damage_counted = false;
+};
+
+// Assemblies as the target sees them: in the bundle, beside the image, or where the framework is.
+class R2rMethods::Assemblies : public AssemblyOpener {
+ public:
+  Assemblies(ImageFiles* images, const Process& process, const File& file, Image& image)
+      : images_(images), process_(process), file_(file), image_(image) {}
+
+  std::optional<OpenedAssembly> Open(absl::string_view simple_name) override {
+    const std::string file_name = absl::StrCat(simple_name, ".dll");
+    if (file_.bundle) {
+      const BundleEntry* entry = file_.bundle->Named(file_name);
+      if (entry != nullptr && entry->compressed_bytes == 0) {
+        const auto bytes = SliceAt(file_.content->bytes(), entry->offset, entry->bytes);
+        if (bytes) return OpenedAssembly{*bytes, file_.content};
+      }
+    }
+    if (std::optional<OpenedAssembly> beside = OpenPath(absl::StrCat(FolderOf(file_.path), file_name))) return beside;
+    for (const Mapping& mapping : process_.mappings.all()) {
+      const absl::string_view name = FileNameOf(mapping.path);
+      if (name != file_name && name != "System.Private.CoreLib.dll") continue;
+      if (std::optional<OpenedAssembly> other = OpenPath(absl::StrCat(FolderOf(mapping.path), file_name))) return other;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<OpenedAssembly> OpenPath(const std::string& path) {
+    absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_->GetByPath(process_, path);
+    if (!file.ok()) return std::nullopt;
+    image_.opened.push_back(*file);
+    return OpenedAssembly{(*file)->bytes(), *file};
+  }
+
+  ImageFiles* images_;
+  const Process& process_;
+  const File& file_;
+  Image& image_;
+};
+
+R2rMethods::R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style)
+    : images_(images), frames_(frames), style_(style) {}
+
+R2rMethods::~R2rMethods() = default;
+
+std::optional<Resolution> R2rMethods::Resolve(const FrameQuery& query) {
+  if (query.mapping == nullptr || query.mapping->kind != MappingKind::kFile) return std::nullopt;
+  const Mapping& mapping = *query.mapping;
+  if (query.lookup_address < mapping.start || query.lookup_address >= mapping.end) return std::nullopt;
+  File* file = FileOf(query);
+  if (file == nullptr) return std::nullopt;
+  const std::optional<Resolution> resolution =
+      ResolveIn(*file, query.process, query.lookup_address - mapping.start + mapping.file_offset);
+  // Only what was read tells whether the file is still whole, so the question comes last.
+  if (!file->content->content.damaged()) return resolution;
+  if (!std::exchange(file->damage_counted, true)) ++counters_.images_damaged;
+  return std::nullopt;
+}
+
+std::optional<Resolution> R2rMethods::ResolveIn(File& file, const Process& process, uint64_t file_offset) {
+  Image* image = ImageAt(file, file_offset);
+  if (image == nullptr || image->state == Image::State::kNoCode) return std::nullopt;
+  if (image->state == Image::State::kRefused) {
+    return Unnamed(*image, absl::StrCat("[r2r ", image->file_name, ": ", image->refusal, "]"));
+  }
+  const PeImage& pe = image->r2r->pe();
+  const uint64_t base = static_cast<uint64_t>(pe.file().data() - file.content->bytes().data());
+  const std::optional<uint32_t> rva = pe.RvaOfOffset(file_offset - base);
+  if (!rva) return std::nullopt;
+  const PeSection* section = pe.SectionOfRva(*rva);
+  if (section == nullptr || !section->executable) return std::nullopt;
+  const std::optional<R2rFunction> function = image->r2r->Find(*rva);
+  if (!function || function->method == R2rFunction::kNoOwner) {
+    ++counters_.outside_functions;
+    return Unnamed(*image, absl::StrCat("[r2r unknown ", image->file_name, "]"));
+  }
+  const auto known = image->names.find(function->method);
+  if (known != image->names.end()) return Resolution{known->second.frame};
+  return Resolution{NameMethod(process, file, *image, function->method)};
+}
+
+R2rMethods::File* R2rMethods::FileOf(const FrameQuery& query) {
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> content = images_->Get(query.process, *query.mapping);
+  if (!content.ok()) {
+    ++counters_.unreadable_files;
+    return nullptr;
+  }
+  std::unique_ptr<File>* slot = nullptr;
+  if (const auto known = files_.find(content->get()); known != files_.end()) {
+    slot = &known->second;
+  } else {
+    const std::span<const std::byte> bytes = (*content)->bytes();
+    const bool is_pe = LooksLikePe(bytes);
+    if (!is_pe) {
+      // Every native library comes here; only what lies behind its segments can be ours.
+      const std::optional<uint64_t> end = EndOfElfSegments(bytes);
+      if (!end || query.mapping->file_offset < *end) return nullptr;
+    }
+    auto file = std::make_unique<File>();
+    file->content = *content;
+    file->path = std::string(absl::StripSuffix(query.mapping->path, " (deleted)"));
+    file->is_pe = is_pe;
+    if (!is_pe) {
+      absl::StatusOr<BundleManifest> bundle = BundleManifest::Find(bytes);
+      if (bundle.ok()) {
+        file->bundle = *std::move(bundle);
+        ++counters_.bundles;
+      }
+    }
+    slot = &files_.emplace(content->get(), std::move(file)).first->second;
+  }
+  File* file = slot->get();
+  if (by_process_[query.process.key].insert(file).second) {
+    ++file->users;
+    for (auto& [offset, image] : file->images) {
+      if (image->r2r == nullptr || image->r2r->missing_assemblies().empty()) continue;
+      image->r2r->ForgetMissing();
+      image->missing_counted = 0;
+      for (auto it = image->names.begin(); it != image->names.end();) {
+        const auto current = it++;
+        if (current->second.retry) image->names.erase(current);
+      }
+    }
+  }
+  return file;
+}
+
+R2rMethods::Image* R2rMethods::ImageAt(File& file, uint64_t file_offset) {
+  uint64_t offset = 0, bytes = file.content->bytes().size();
+  absl::string_view name = file.path;
+  if (!file.is_pe) {
+    const BundleEntry* entry = file.bundle ? file.bundle->At(file_offset) : nullptr;
+    if (entry == nullptr) return nullptr;
+    offset = entry->offset;
+    bytes = entry->bytes;
+    name = entry->path;
+  }
+  std::unique_ptr<Image>& image = file.images[offset];
+  if (image == nullptr) image = OpenImage(file, offset, bytes, FileNameOf(name));
+  return image.get();
+}
+
+std::unique_ptr<R2rMethods::Image> R2rMethods::OpenImage(const File& file, uint64_t offset, uint64_t bytes,
+                                                         absl::string_view file_name) {
+  auto image = std::make_unique<Image>();
+  image->file_name = std::string(file_name);
+  image->module = std::string(absl::StripSuffix(file_name, ".dll"));
+  const auto content = SliceAt(file.content->bytes(), offset, bytes);
+  if (!content || !LooksLikePe(*content)) return image;
+  absl::StatusOr<PeImage> pe = PeImage::Parse(*content);
+  absl::Status status = pe.status();
+  if (pe.ok()) {
+    absl::StatusOr<std::unique_ptr<R2rImage>> r2r = R2rImage::Open(*std::move(pe), image->module);
+    status = r2r.status();
+    if (r2r.ok()) image->r2r = *std::move(r2r);
+  }
+  if (status.ok()) {
+    image->state = Image::State::kUsable;
+    ++counters_.images;
+  } else if (!absl::IsFailedPrecondition(status)) {  // that code means: no ready-to-run code in it
+    image->state = Image::State::kRefused;
+    image->refusal = std::string(status.message());
+    ++counters_.images_refused;
+  }
+  return image;
+}
+
+void R2rMethods::LoadMap(const Process& process, const File& file, Image& image) {
+  if (std::exchange(image.map_tried, true)) return;
+  std::vector<std::string> names;
+  for (const PerfMapDebugEntry& entry : image.r2r->pe().PerfMapEntries()) {
+    names.push_back(std::string(FileNameOf(entry.file_name)));
+  }
+  if (names.empty()) return;  // nothing says which map would be right
+  names.push_back(absl::StrCat(image.module, ".ni.r2rmap"));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
+    absl::StatusOr<std::shared_ptr<const ImageFile>> text =
+        images_->GetByPath(process, absl::StrCat(FolderOf(file.path), name));
+    if (!text.ok()) continue;
+    absl::StatusOr<R2rMapFile> map = R2rMapFile::Check(*std::move(text), *image.r2r);
+    if (!map.ok()) {
+      ++counters_.maps_rejected;
+      continue;
+    }
+    image.map = *std::move(map);
+    ++counters_.maps_used;
+    return;
+  }
+}
+
+FrameId R2rMethods::NameMethod(const Process& process, const File& file, Image& image, uint32_t method) {
+  LoadMap(process, file, image);
+  Assemblies assemblies(images_, process, file, image);
+  absl::StatusOr<R2rMethodName> own = image.r2r->Name(method, assemblies);
+  const size_t missing = image.r2r->missing_assemblies().size();
+  counters_.missing_assemblies += missing - std::min(missing, std::exchange(image.missing_counted, missing));
+  const bool opened_damaged = std::any_of(image.opened.begin(), image.opened.end(),
+                                          [](const auto& assembly) { return assembly->content.damaged(); });
+  if (opened_damaged) own = absl::DataLossError("another assembly was truncated while it was read");
+
+  const std::optional<R2rFunction> start = image.r2r->Function(method);
+  std::optional<absl::string_view> row;
+  if (image.map && start && !image.map->damaged()) row = image.map->RowAt(start->begin);
+
+  Frame frame{FrameKind::kR2r, NameSource::kR2rImage, "", image.module, "PreJIT"};
+  const bool complete = own.ok() && !own->method_by_token;
+  bool agrees = false;
+  if (complete && row) {
+    const absl::StatusOr<R2rMethodName> replaced = image.r2r->Name(method, assemblies, MethodVariables::kReplaced);
+    agrees = replaced.ok() && R2rMapText(replaced->name) == *row;
+  }
+  if (complete && row && !agrees && !own->types_by_token) ++counters_.map_disagreements;
+  // The image's own tables are the truth about its code; a signature does not prove a map's texts.
+  const bool use_row = row && (!complete || (own->types_by_token && !agrees));
+  if (complete || use_row) {
+    MethodName name = use_row ? ParseR2rMapName(*row) : std::move(own->name);
+    if (name.module.empty()) name.module = image.module;
+    name.tier = frame.tier;
+    if (row && (use_row || agrees)) frame.source = NameSource::kR2rMap;
+    frame.module = name.module;
+    frame.text = frame.source == NameSource::kR2rMap && style_ == NameStyle::kRaw ? std::string(*row) : FrameText(name, style_);
+    ++counters_.methods_named;
+    if (!use_row && own->types_by_token) ++counters_.methods_with_type_tokens;
+  } else {
+    frame.source = NameSource::kNone;
+    frame.tier.clear();
+    if (own.ok()) {
+      frame.text = absl::StrCat("[r2r ", own->name.method, ": assembly ", own->name.module, " not found]");
+      ++counters_.methods_by_token;
+    } else {
+      frame.text = absl::StrCat("[r2r unknown ", image.file_name, "]");
+      ++counters_.methods_failed;
+    }
+  }
+  const bool retry = !use_row && (!own.ok() || own->method_by_token || own->types_by_token);
+  const FrameId id = frames_->Intern(std::move(frame));
+  image.names.emplace(method, Image::Named{id, retry});
+  return id;
+}
+
+Resolution R2rMethods::Unnamed(const Image& image, std::string text) {
+  return Resolution{frames_->Intern(Frame{FrameKind::kR2r, NameSource::kNone, std::move(text), image.module, ""})};
+}
+
+void R2rMethods::Forget(ProcessKey key) {
+  const auto used = by_process_.find(key);
+  if (used == by_process_.end()) return;
+  ++forget_count_;
+  for (File* file : used->second) {
+    if (--file->users == 0) file->idle_since = forget_count_;
+  }
+  by_process_.erase(used);
+  DropIdleFiles();
+}
+
+void R2rMethods::DropIdleFiles() {
+  std::vector<std::pair<uint64_t, const ImageFile*>> idle;
+  for (const auto& [content, file] : files_) {
+    if (file->users == 0) idle.emplace_back(file->idle_since, content);
+  }
+  if (idle.size() <= kMaxIdleFiles) return;
+  std::sort(idle.begin(), idle.end());
+  idle.resize(idle.size() - kMaxIdleFiles);
+  for (const auto& [since, content] : idle) files_.erase(content);
+}
+
+size_t R2rMethods::heap_bytes() const {
+  size_t bytes = 0;
+  for (const auto& [content, file] : files_) {
+    for (const auto& [offset, image] : file->images) {
+      bytes += sizeof *image + image->names.capacity() * sizeof(std::pair<uint32_t, Image::Named>);
+      if (image->r2r != nullptr) bytes += image->r2r->heap_bytes();
+      if (image->map) bytes += image->map->heap_bytes();
+    }
+  }
+  return bytes;
+}
+
+}  // namespace clrsampler

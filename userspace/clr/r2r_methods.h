@@ -1,0 +1,90 @@
+// Names of ready-to-run (precompiled) managed code: the framework, and applications published with PublishReadyToRun.
+//
+// The runtime maps such an image from its dll, or from the single-file host that contains it, so an address leads to a
+// place in a file: file offset -> section table -> RVA -> runtime function -> method. The image's own tables name it
+// (formats/pe/r2r_image.h). An r2rmap beside the image is a second witness where it proves to belong to it
+// (r2r_map_file.h): it is the reported source where both agree, and its text is taken where they don't or where the
+// image's tables need an assembly that is not there. Cold parts and funclets, which have no row in it, take the name
+// of their method, so that one method is one frame.
+//
+// An address that no runtime function contains is never given a neighbour's name.
+#ifndef CLRSAMPLER_CLR_R2R_METHODS_H_
+#define CLRSAMPLER_CLR_R2R_METHODS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "formats/names/frame_text.h"
+#include "process/image_files.h"
+#include "symbols/frame.h"
+#include "symbols/frame_source.h"
+
+namespace clrsampler {
+
+struct R2rMethodCounters {
+  // Images and maps, each once.
+  uint64_t images = 0;          // whose tables were read
+  uint64_t bundles = 0;         // single-file hosts
+  uint64_t images_refused = 0;  // R2R images whose tables contradict themselves
+  uint64_t images_damaged = 0;  // files that shrank while they were read
+  uint64_t maps_used = 0;
+  uint64_t maps_rejected = 0;       // an r2rmap that does not parse or belongs to another image
+  uint64_t missing_assemblies = 0;  // components and references that names need and that were not found
+  // Methods, each once per image.
+  uint64_t methods_named = 0;
+  uint64_t methods_by_token = 0;          // unnamed: only module and token are known, an assembly is missing
+  uint64_t methods_with_type_tokens = 0;  // named, but a generic argument stands as a token
+  uint64_t methods_failed = 0;            // unnamed: the tables could not be followed
+  uint64_t map_disagreements = 0;         // the r2rmap says another name than the image
+  // Questions.
+  uint64_t unreadable_files = 0;   // the mapped file could not be opened
+  uint64_t outside_functions = 0;  // in code of an image, but in no runtime function
+};
+
+// Main loop only. Images are shared by all processes that map the same file, and some idle ones are kept for the next.
+class R2rMethods : public FrameSource {
+ public:
+  R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style);
+  ~R2rMethods() override;
+
+  // Holds as long as the mapping does, for which the caller keeps watch.
+  std::optional<Resolution> Resolve(const FrameQuery& query) override;
+  uint64_t Generation(ProcessKey) const override { return 0; }
+  void Poll(const Process&, MonotonicTime) override {}
+  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
+  void Forget(ProcessKey key) override;
+
+  const R2rMethodCounters& counters() const { return counters_; }
+  size_t heap_bytes() const;  // of the indexes; names are in the FrameTable
+
+ private:
+  struct Image;
+  struct File;
+  class Assemblies;
+
+  File* FileOf(const FrameQuery& query);
+  std::optional<Resolution> ResolveIn(File& file, const Process& process, uint64_t file_offset);
+  Image* ImageAt(File& file, uint64_t file_offset);
+  std::unique_ptr<Image> OpenImage(const File& file, uint64_t offset, uint64_t bytes, absl::string_view file_name);
+  void LoadMap(const Process& process, const File& file, Image& image);
+  FrameId NameMethod(const Process& process, const File& file, Image& image, uint32_t method);
+  Resolution Unnamed(const Image& image, std::string text);
+  void DropIdleFiles();
+
+  ImageFiles* images_;
+  FrameTable* frames_;
+  NameStyle style_;
+  R2rMethodCounters counters_;
+  // By identity: each File holds its ImageFile, so that the address stays taken.
+  absl::flat_hash_map<const ImageFile*, std::unique_ptr<File>> files_;
+  absl::flat_hash_map<ProcessKey, absl::flat_hash_set<File*>> by_process_;
+  uint64_t forget_count_ = 0;  // clock of the idle files
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_R2R_METHODS_H_

@@ -1,0 +1,79 @@
+#include "clr/tailed_file.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+absl::StatusOr<TailedFile::Change> TailedFile::Look(Opener open, MonotonicTime now, bool may_reopen) {
+  if (!is_open()) {
+    absl::StatusOr<OpenedFile> file = open();
+    if (!file.ok()) return file.status();
+    return Adopt(*std::move(file), now, Change::kOpened);
+  }
+  if (fstat(file_.fd.get(), &file_.status) != 0) return ErrnoError(errno, "fstat");
+  const uint64_t size = static_cast<uint64_t>(file_.status.st_size);
+  const bool removed = file_.status.st_nlink == 0;
+  if (size < size_) {
+    size_ = size;
+    last_growth_ = now;
+    first_count_ = 0;
+    return Change::kReset;
+  }
+  if (size > size_) {
+    size_ = size;
+    last_growth_ = now;
+    const absl::StatusOr<bool> rewritten = IsRewritten();
+    if (!rewritten.ok()) return rewritten.status();
+    if (!*rewritten) return Change::kGrown;
+    first_count_ = 0;
+    return Change::kReset;
+  }
+  if (!may_reopen || (!removed && now.ns - last_path_check_.ns < kPathCheckNs)) return Change::kNone;
+  last_path_check_ = now;
+  absl::StatusOr<OpenedFile> other = open();
+  // Removed or out of reach: the descriptor still shows all that was written.
+  if (!other.ok()) return Change::kNone;
+  if (other->status.st_ino == file_.status.st_ino && other->status.st_dev == file_.status.st_dev) return Change::kNone;
+  return Adopt(*std::move(other), now, Change::kReset);
+}
+
+TailedFile::Change TailedFile::Adopt(OpenedFile file, MonotonicTime now, Change change) {
+  file_ = std::move(file);
+  size_ = static_cast<uint64_t>(std::max<off_t>(file_.status.st_size, 0));
+  last_growth_ = last_path_check_ = now;
+  first_count_ = 0;
+  return change;
+}
+
+absl::StatusOr<bool> TailedFile::IsRewritten() {
+  if (first_count_ == 0) return false;
+  std::array<std::byte, sizeof first_bytes_> now_there;
+  const absl::StatusOr<size_t> got = ReadAt(file_.fd.get(), 0, std::span(now_there).first(first_count_));
+  if (!got.ok()) return got.status();
+  return *got != first_count_ || std::memcmp(now_there.data(), first_bytes_.data(), first_count_) != 0;
+}
+
+void TailedFile::Remember(std::span<const std::byte> first_bytes) {
+  first_count_ = std::min(first_bytes.size(), first_bytes_.size());
+  std::copy_n(first_bytes.begin(), first_count_, first_bytes_.begin());
+}
+
+absl::StatusOr<size_t> TailedFile::Read(uint64_t offset, std::span<std::byte> buffer) {
+  if (offset >= size_) return size_t{0};
+  return ReadAt(file_.fd.get(), offset, buffer.first(std::min<uint64_t>(buffer.size(), size_ - offset)));
+}
+
+uint64_t TailedFile::modified_ns() const {
+  return static_cast<uint64_t>(file_.status.st_mtim.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(file_.status.st_mtim.tv_nsec);
+}
+
+}  // namespace clrsampler
