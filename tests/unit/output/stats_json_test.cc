@@ -1,0 +1,43 @@
+#include "output/stats_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace clrsampler {
+namespace {
+
+TEST(StatsJsonTest, HasTheDocumentedKeys) {
+  Account account;
+  account.samples_expected = 100;
+  account.samples_taken = 99;
+  account.samples_written = 98;
+  account.lost["ring_full"] = 1;
+  account.CountFrame(Frame{FrameKind::kJit, NameSource::kJitdump, "A.B", "", ""}, 5);
+  account.CountFrame(Frame{FrameKind::kR2r, NameSource::kNone, "[r2r unknown X.dll]", "", ""}, 2);
+  account.CountFrame(Frame{FrameKind::kKernel, NameSource::kKallsyms, "schedule", "", ""}, 3);
+  account.stacks_complete = 90;
+  account.processes.push_back({4711, "web", "10.0.12", {"jitdump", "r2r-image"}, 98});
+  const auto json = nlohmann::json::parse(StatsJson(account));
+  EXPECT_EQ(json["samples"]["expected"], 100);
+  EXPECT_EQ(json["samples"]["lost"]["ring_full"], 1);
+  EXPECT_EQ(json["frames"]["managed"]["named"], 5);
+  EXPECT_EQ(json["frames"]["managed"]["unnamed"], 2);
+  EXPECT_EQ(json["frames"]["kernel"]["named"], 3);
+  EXPECT_EQ(json["frames"]["by_source"]["jitdump"], 5);
+  EXPECT_EQ(json["frames"]["unnamed_reasons"]["[r2r unknown X.dll]"], 2);
+  EXPECT_EQ(json["stacks"]["complete"], 90);
+  EXPECT_EQ(json["processes"][0]["runtime"], "10.0.12");
+  EXPECT_EQ(json["processes"][0]["symbol_sources"][1], "r2r-image");
+  for (const char* key : {"cpu_seconds", "peak_rss_bytes", "bpf_map_bytes"})
+    EXPECT_TRUE(json["self"].contains(key)) << key;
+}
+
+TEST(StatsJsonTest, AProcessNameThatIsNotUtf8IsStillJson) {
+  Account account;
+  account.processes.push_back({1, "\xff\xfe\"\n", "", {}, 1});
+  EXPECT_TRUE(nlohmann::json::accept(StatsJson(account)));
+}
+
+}  // namespace
+}  // namespace clrsampler

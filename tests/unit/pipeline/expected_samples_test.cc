@@ -1,0 +1,87 @@
+#include "pipeline/expected_samples.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace clrsampler {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ExpectedSamplesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "expected_samples_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    proc_ = pattern;
+    ASSERT_EQ(sysconf(_SC_CLK_TCK), 100);
+  }
+  void TearDown() override { fs::remove_all(proc_); }
+  void SetProcess(int pid, int user_ticks, int system_ticks) {
+    fs::create_directories(proc_ / std::to_string(pid));
+    std::ofstream(proc_ / std::to_string(pid) / "stat") << pid << " (x) S 1 1 1 0 -1 0 0 0 0 0 " << user_ticks << " "
+                                                        << system_ticks << " 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0\n";
+  }
+  void SetHost(int user, int idle) {
+    std::ofstream(proc_ / "stat") << "cpu  " << user << " 0 0 " << idle << " 0 0 0 0 0 0\n";
+  }
+  fs::path proc_;
+};
+
+TEST_F(ExpectedSamplesTest, IsTheCpuTimeOfTheRunTimesTheFrequency) {
+  SetProcess(7, 1000, 500);
+  ExpectedSamples expected(proc_.string(), 99);
+  expected.StartProcess(7, false);
+  SetProcess(7, 1800, 700);  // 10 s more
+  expected.Update();
+  EXPECT_EQ(expected.samples(), 990u);
+}
+
+TEST_F(ExpectedSamplesTest, AProcessThatIsGoneKeepsItsLastReading) {
+  SetProcess(7, 0, 0);
+  ExpectedSamples expected(proc_.string(), 100);
+  expected.StartProcess(7, false);
+  SetProcess(7, 300, 0);
+  expected.Update();
+  fs::remove_all(proc_ / "7");
+  expected.Update();
+  EXPECT_EQ(expected.samples(), 300u);
+}
+
+TEST_F(ExpectedSamplesTest, WhatAnEndedProcessUsedStaysAndItsPidMayBeReused) {
+  SetProcess(7, 0, 0);
+  ExpectedSamples expected(proc_.string(), 100);
+  expected.StartProcess(7, true);
+  SetProcess(7, 50, 50);
+  expected.EndProcess(7);
+  expected.EndProcess(7);
+  EXPECT_EQ(expected.samples(), 100u);
+  SetProcess(7, 20, 0);
+  expected.StartProcess(7, true);
+  EXPECT_EQ(expected.samples(), 120u);
+}
+
+TEST_F(ExpectedSamplesTest, ForACommandAllTimeSinceItsBirthCounts) {
+  SetProcess(7, 50, 0);
+  ExpectedSamples expected(proc_.string(), 100);
+  expected.StartProcess(7, true);
+  EXPECT_EQ(expected.samples(), 50u);
+  expected.SetChildCpuNs(2'000'000'000);
+  EXPECT_EQ(expected.samples(), 200u) << "what its children used, known once it was waited for";
+}
+
+TEST_F(ExpectedSamplesTest, TheHostIsAllThatWasNotIdle) {
+  SetHost(1000, 5000);
+  ExpectedSamples expected(proc_.string(), 99);
+  expected.StartHost();
+  SetHost(1200, 9000);
+  expected.Update();
+  EXPECT_EQ(expected.samples(), 198u);
+}
+
+}  // namespace
+}  // namespace clrsampler

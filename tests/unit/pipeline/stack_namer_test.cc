@@ -1,0 +1,119 @@
+#include "pipeline/stack_namer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "unit/unwind/raw_record.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::ElementsAre;
+
+// Names addresses by a list of (address, from, name), as a JIT would: a later method at the same address replaces it.
+class ScriptedSource : public FrameSource {
+ public:
+  explicit ScriptedSource(FrameTable& frames) : frames_(frames) {}
+  void Load(uint64_t address, uint64_t from, std::string name) {
+    methods_[address][from] = std::move(name);
+    ++generation_;
+  }
+  std::optional<Resolution> Resolve(const FrameQuery& query) override {
+    ++asked;
+    const auto found = methods_.find(query.lookup_address);
+    if (found == methods_.end()) return std::nullopt;
+    auto next = found->second.upper_bound(query.time.ns);
+    const MonotonicTime until = next == found->second.end() ? MonotonicTime::Max() : MonotonicTime{next->first};
+    if (next == found->second.begin()) return std::nullopt;
+    --next;
+    return Resolution{
+        frames_.Intern(Frame{FrameKind::kJit, NameSource::kJitdump, next->second, "", ""}), {next->first}, until};
+  }
+  uint64_t Generation(ProcessKey) const override { return generation_; }
+  void Poll(const Process&, MonotonicTime now) override { seen_ = now; }
+  MonotonicTime CompleteUntil(ProcessKey) const override { return seen_; }
+  void Forget(ProcessKey) override {}
+
+  int asked = 0;
+
+ private:
+  FrameTable& frames_;
+  std::map<uint64_t, std::map<uint64_t, std::string>> methods_;
+  uint64_t generation_ = 1;
+  MonotonicTime seen_;
+};
+
+class StackNamerTest : public testing::Test {
+ protected:
+  std::vector<std::string> NameAt(uint64_t time) {
+    RawRecord record;
+    record.kernel = kernel_;
+    record.header.ip = 0x1000;
+    record.header.stop = WIRE_STOP_END;
+    record.Frame(0x7000, 0, 0x2001);
+    const RawStack raw = RawStack::Parse(record.Bytes()).value();
+    UserStack user;
+    WalkFrameChain(raw, user);
+    std::vector<std::string> texts;
+    for (const FrameId id : namer_.Name(process_, raw, user, {time}).frames) texts.push_back(frames_.at(id).text);
+    return texts;
+  }
+
+  FrameTable frames_;
+  ScriptedSource source_{frames_};
+  Resolver resolver_{{&source_}, frames_};
+  KernelNamer kernel_namer_{
+      frames_, NameStyle::kShort, nullptr, KernelSymbols(NameStyle::kShort, [] {
+        return std::string("ffffffff81000000 T entry\nffffffff81001000 T leaf\nffffffff81002000 T end\n");
+      })};
+  StackNamer namer_{resolver_, kernel_namer_, frames_};
+  Process process_{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
+  std::vector<uint64_t> kernel_;
+};
+
+TEST_F(StackNamerTest, OutermostFirstThenTheKernel) {
+  source_.Load(0x1000, 1, "Leaf");
+  source_.Load(0x2000, 1, "Main");
+  kernel_ = {0xffffffff81001004, 0xffffffff81001000};  // the caller returns to the first byte behind `entry`
+  EXPECT_THAT(NameAt(10), ElementsAre("Main", "Leaf", "entry", "leaf"));
+}
+
+TEST_F(StackNamerTest, ACachedStackIsNotUsedForAnotherTime) {
+  source_.Load(0x1000, 1, "First");
+  source_.Load(0x1000, 100, "Second");
+  source_.Load(0x2000, 1, "Main");
+  EXPECT_THAT(NameAt(50), ElementsAre("Main", "First"));
+  EXPECT_THAT(NameAt(100), ElementsAre("Main", "Second"));
+  EXPECT_THAT(NameAt(99), ElementsAre("Main", "First"));
+}
+
+TEST_F(StackNamerTest, TheSameStackIsResolvedOnce) {
+  source_.Load(0x1000, 1, "Leaf");
+  source_.Load(0x2000, 1, "Main");
+  NameAt(10);
+  const int asked = source_.asked;
+  NameAt(11);
+  EXPECT_EQ(source_.asked, asked);
+  EXPECT_EQ(namer_.counters().hits, 1u);
+}
+
+TEST_F(StackNamerTest, NewMethodsMakeCachedStacksStale) {
+  source_.Load(0x2000, 1, "Main");
+  EXPECT_THAT(NameAt(50), ElementsAre("Main", "[native: no code mapped here]"));
+  source_.Load(0x1000, 40, "Late");
+  EXPECT_THAT(NameAt(50), ElementsAre("Main", "Late"));
+}
+
+TEST_F(StackNamerTest, SamplesFromBeforeAnExecAreNotNamedByTheNewProgram) {
+  source_.Load(0x1000, 1, "New");
+  source_.Load(0x2000, 1, "Main");
+  process_.code_known_since = {60};
+  EXPECT_THAT(NameAt(59),
+              ElementsAre("[native: code not known at that time]", "[native: code not known at that time]"));
+  EXPECT_THAT(NameAt(60), ElementsAre("Main", "New"));
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,78 @@
+#include "pipeline/target_command.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+bool WaitExited(TargetCommand& command) {
+  for (int i = 0; i < 500 && !command.PollExited(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return command.PollExited();
+}
+
+TEST(TargetCommandTest, NothingRunsBeforeRelease) {
+  const std::filesystem::path mark =
+      std::filesystem::temp_directory_path() / ("target_command_" + std::to_string(getpid()));
+  auto command = TargetCommand::Start({"touch", mark.string()});
+  ASSERT_TRUE(command.ok()) << command.status();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(std::filesystem::exists(mark));
+  ASSERT_TRUE(command->Release().ok());
+  ASSERT_TRUE(WaitExited(*command));
+  EXPECT_EQ(command->exit_status(), 0);
+  EXPECT_TRUE(std::filesystem::remove(mark));
+}
+
+TEST(TargetCommandTest, AMissingProgramIsAnErrorWithAHint) {
+  auto command = TargetCommand::Start({"/no/such/program"});
+  ASSERT_TRUE(command.ok());
+  const absl::Status released = command->Release();
+  EXPECT_EQ(released.code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(HintOf(released).empty());
+}
+
+TEST(TargetCommandTest, AChildThatWasNeverReleasedEndsWithItsOwner) {
+  pid_t pid;
+  {
+    auto command = TargetCommand::Start({"sleep", "100"});
+    ASSERT_TRUE(command.ok());
+    pid = static_cast<pid_t>(command->pid());
+  }
+  EXPECT_NE(kill(pid, 0), 0);
+}
+
+TEST(TargetCommandTest, TheCommandStartsWithTheSignalsAndLimitsOfItsUser) {
+  const ResourceLimits limits = ResourceLimits::Current();
+  ResourceLimits raised = limits;
+  raised.open_files.rlim_cur = limits.open_files.rlim_cur - 1;
+  signal(SIGPIPE, SIG_IGN);
+  setrlimit(RLIMIT_NOFILE, &raised.open_files);
+  auto command = TargetCommand::Start(
+      {"sh", "-c", "test $(ulimit -n) = " + std::to_string(limits.open_files.rlim_cur) + " && kill -PIPE $$"}, limits);
+  ASSERT_TRUE(command.ok());
+  EXPECT_TRUE(command->Release().ok());
+  EXPECT_TRUE(WaitExited(*command));
+  EXPECT_EQ(command->exit_status(), 128 + SIGPIPE);
+  setrlimit(RLIMIT_NOFILE, &limits.open_files);
+  signal(SIGPIPE, SIG_DFL);
+}
+
+TEST(TargetCommandTest, ASignalReachesTheCommand) {
+  auto command = TargetCommand::Start({"sleep", "100"});
+  ASSERT_TRUE(command.ok());
+  ASSERT_TRUE(command->Release().ok());
+  command->Signal(SIGTERM);
+  ASSERT_TRUE(WaitExited(*command));
+  EXPECT_EQ(command->exit_status(), 128 + SIGTERM);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,52 @@
+// Builds sample records as the BPF program lays them out.
+#ifndef CLRSAMPLER_TESTS_UNIT_UNWIND_RAW_RECORD_H_
+#define CLRSAMPLER_TESTS_UNIT_UNWIND_RAW_RECORD_H_
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "clrsampler/wire.h"
+
+namespace clrsampler {
+
+class RawRecord {
+ public:
+  wire_cpu_sample header{};
+  std::vector<uint64_t> kernel;
+  std::vector<uint64_t> user;
+
+  RawRecord& Frame(uint64_t frame_address, uint64_t saved_fp, uint64_t return_address, std::vector<uint64_t> gap = {}) {
+    user.push_back(frame_address | uint64_t{gap.size()} << WIRE_GAP_SHIFT);
+    user.insert(user.end(), gap.begin(), gap.end());
+    user.push_back(saved_fp);
+    user.push_back(return_address);
+    ++header.user_frames;
+    return *this;
+  }
+  RawRecord& Tail(std::vector<uint64_t> words) {
+    user.push_back(uint64_t{words.size()} << WIRE_GAP_SHIFT);
+    user.insert(user.end(), words.begin(), words.end());
+    return *this;
+  }
+  // 8-byte aligned; valid until the next call.
+  std::span<const std::byte> Bytes() {
+    header.kernel_frames = static_cast<uint16_t>(kernel.size());
+    header.user_words = static_cast<uint32_t>(user.size());
+    header.header.kind = WIRE_CPU_SAMPLE;
+    header.header.size = static_cast<uint32_t>(sizeof header + (kernel.size() + user.size()) * 8);
+    storage_.assign(sizeof header / 8, 0);
+    std::memcpy(storage_.data(), &header, sizeof header);
+    storage_.insert(storage_.end(), kernel.begin(), kernel.end());
+    storage_.insert(storage_.end(), user.begin(), user.end());
+    return std::as_bytes(std::span<const uint64_t>(storage_));
+  }
+
+ private:
+  std::vector<uint64_t> storage_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_TESTS_UNIT_UNWIND_RAW_RECORD_H_

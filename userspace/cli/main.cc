@@ -1,0 +1,87 @@
+// The command line: which command, how errors are said, exit statuses (0 done, 1 failed, 2 wrong usage).
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/inspect_command.h"
+#include "cli/record_command.h"
+#include "status/status.h"
+
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+int Report(const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
+  const std::string hint = clrsampler::HintOf(status);
+  if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", hint.c_str());
+  return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // What follows -- is the command's own, options and all; the parser must not look at it.
+  std::vector<std::string> command;
+  int own_arguments = argc;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--") != 0) continue;
+    own_arguments = i;
+    command.assign(argv + i + 1, argv + argc);
+    break;
+  }
+
+  CLI::App app(
+      "Samples the stacks of .NET and native processes and writes them for flame graphs.\n"
+      "  clrsampler [record] [OPTIONS] [-- COMMAND...]\n"
+      "  clrsampler jitdump|r2rmap FILE",
+      "clrsampler");
+  app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
+  app.footer(
+      "Examples:\n"
+      "  sudo clrsampler --pid 4711 | flamegraph.pl > cpu.svg     until Ctrl-C\n"
+      "  sudo clrsampler --pid 4711 --duration 30s -o cpu.folded  open it in speedscope.app\n"
+      "  sudo clrsampler --duration 10s -o host.folded            everything on this host\n"
+      "  sudo clrsampler -o start.folded -- dotnet Shop.dll       from the first instruction\n"
+      "A .NET process is named when it was started with DOTNET_PerfMapEnabled=3 (or 1).");
+
+  clrsampler::RecordConfig config;
+  clrsampler::DeclareRecordOptions(app, config);
+  app.fallthrough();
+  CLI::App* record = app.add_subcommand("record", "sample and write stacks (the default command)");
+  record->fallthrough();
+  clrsampler::RecordConfig record_config;
+  clrsampler::DeclareRecordOptions(*record, record_config);
+  std::string file;
+  CLI::App* jitdump = app.add_subcommand("jitdump", "print the records of a jitdump file as text");
+  jitdump->add_option("file", file, "jit-PID.dump")->required()->type_name("FILE");
+  CLI::App* r2rmap = app.add_subcommand("r2rmap", "print the contents of an r2rmap file as text");
+  r2rmap->add_option("file", file, "NAME.ni.r2rmap")->required()->type_name("FILE");
+  app.require_subcommand(0, 1);
+
+  try {
+    app.parse(own_arguments, argv);
+  } catch (const CLI::ParseError& error) {  // CLI11's way to report; nothing of ours throws
+    if (error.get_exit_code() == 0) return app.exit(error);
+    const char* hint =
+        error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)
+            ? "--pid PID samples a running process, -- COMMAND starts one; clrsampler --help lists the options"
+            : "clrsampler --help lists the options";
+    std::fprintf(stderr, "error: %s\nhint: %s\n", error.what(), hint);
+    return kExitUsage;
+  }
+  if (own_arguments < argc && command.empty()) {
+    return Report(clrsampler::WithHint(absl::InvalidArgumentError("no command follows --"),
+                                       "write clrsampler -- dotnet Shop.dll"));
+  }
+  if (*jitdump) return Report(clrsampler::PrintJitdump(file));
+  if (*r2rmap) return Report(clrsampler::PrintR2rMap(file));
+  clrsampler::RecordConfig& chosen = *record ? record_config : config;
+  chosen.command = std::move(command);
+  return Report(clrsampler::RunRecord(chosen));
+}

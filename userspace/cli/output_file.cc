@@ -1,0 +1,63 @@
+#include "cli/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
+  OutputFile file;
+  if (path.empty() || path == "-") {
+    // Without this check the first descriptor that we open would take its place and receive the text.
+    if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) return file;
+    return WithHint(absl::FailedPreconditionError("standard output is closed"), "name a file with --output");
+  }
+  file.path_ = path;
+  file.fd_ = UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.fd_.valid()) {
+    return WithHint(ErrnoError(errno, absl::StrCat("cannot write ", path)),
+                    "give a file in a folder that exists and that this user may write to");
+  }
+  return file;
+}
+
+absl::Status OutputFile::Write(absl::string_view text) {
+  if (reader_left_) return absl::OkStatus();  // Finish says so
+  if (!began_ && fd_.valid()) {
+    struct stat status {};
+    // A device or a pipe has nothing to cut.
+    if (fstat(fd_.get(), &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd_.get(), 0) != 0) {
+      return ErrnoError(errno, absl::StrCat("cannot write ", path_));
+    }
+  }
+  began_ = true;
+  const absl::Status written = WriteAll(fd_.valid() ? fd_.get() : STDOUT_FILENO, text);
+  if (written.ok()) return written;
+  if (!fd_.valid() && errno == EPIPE) {
+    reader_left_ = true;
+    return absl::OkStatus();
+  }
+  return WithHint(
+      Annotate(written, fd_.valid() ? absl::StrCat("cannot write ", path_) : "cannot write standard output"),
+      "is the disk full?");
+}
+
+absl::Status OutputFile::Finish() {
+  if (!began_) RETURN_IF_ERROR(Write(""));
+  if (reader_left_) {
+    return WithHint(absl::UnavailableError("the reader of standard output left before all stacks were written"),
+                    "write to a file with --output, and read that");
+  }
+  // Network file systems report a full disk only now.
+  if (fd_.valid() && close(fd_.release()) != 0) return ErrnoError(errno, absl::StrCat("cannot write ", path_));
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler

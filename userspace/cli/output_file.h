@@ -1,0 +1,37 @@
+// Where results go: a file that is checked before any work is done, or standard output.
+#ifndef CLRSAMPLER_CLI_OUTPUT_FILE_H_
+#define CLRSAMPLER_CLI_OUTPUT_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "os/unique_fd.h"
+
+namespace clrsampler {
+
+// Nothing of an existing file is touched before the first Write, so a failed run keeps the last good result. Move-only.
+class OutputFile {
+ public:
+  // "" and "-" mean standard output, which must be open. Opens (and creates) the file, so an unwritable place is an
+  // error now, not after the run.
+  static absl::StatusOr<OutputFile> Open(const std::string& path);
+
+  OutputFile(OutputFile&&) = default;
+  OutputFile& operator=(OutputFile&&) = default;
+
+  absl::Status Write(absl::string_view text);
+  // Reports what a full disk swallowed, or that the reader of a pipe left before the end.
+  absl::Status Finish();
+
+ private:
+  OutputFile() = default;
+  std::string path_;  // empty: standard output
+  UniqueFd fd_;
+  bool began_ = false;
+  bool reader_left_ = false;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_OUTPUT_FILE_H_

@@ -1,0 +1,211 @@
+#include "cli/record_command.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "cli/output_file.h"
+#include "output/profile_writer.h"
+#include "output/stats_json.h"
+#include "output/summary.h"
+#include "pipeline/recorder.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+absl::Status BadValue(absl::string_view what, absl::string_view hint) {
+  return WithHint(absl::InvalidArgumentError(what), hint);
+}
+
+// "30s", "500ms", "2m", "1h30m"; a bare number means seconds.
+absl::StatusOr<uint64_t> ParseDurationNs(const std::string& text) {
+  double seconds = 0;
+  absl::Duration duration;
+  if (absl::SimpleAtod(text, &seconds)) {
+    duration = absl::Seconds(seconds);
+  } else if (!absl::ParseDuration(text, &duration)) {
+    return BadValue(absl::StrCat("--duration ", text, " is not a time"), "write it as 30s, 500ms, 2m or 1h30m");
+  }
+  if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 365)) {
+    return BadValue(absl::StrCat("--duration ", text, " is out of range"), "give a time between 1ms and a year");
+  }
+  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(duration));
+}
+
+// "64KiB", "8M", "16777216".
+absl::StatusOr<uint64_t> ParseBytes(const std::string& text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  uint64_t value = 0;
+  const std::string unit = absl::AsciiStrToLower(text.substr(digits));
+  uint64_t factor = 0;
+  if (unit.empty() || unit == "b") factor = 1;
+  if (unit == "k" || unit == "kib" || unit == "kb") factor = 1 << 10;
+  if (unit == "m" || unit == "mib" || unit == "mb") factor = 1 << 20;
+  if (unit == "g" || unit == "gib" || unit == "gb") factor = 1 << 30;
+  // A record of a deep stack has up to 70 KiB; with less room than one page nothing at all would pass.
+  constexpr uint64_t kMinRingBytes = 4096;
+  if (factor == 0 || !absl::SimpleAtoi(text.substr(0, digits), &value) || value == 0 ||
+      value > (uint64_t{1} << 30) / factor || value * factor < kMinRingBytes) {
+    return BadValue(absl::StrCat("--ring-bytes ", text, " is not a size that works"),
+                    "write it as 512KiB or 16MiB; from 4KiB to 1GiB");
+  }
+  return value * factor;
+}
+
+absl::StatusOr<std::vector<uint32_t>> ParsePids(const std::vector<std::string>& values) {
+  std::vector<uint32_t> pids;
+  for (const std::string& value : values) {
+    for (absl::string_view part : absl::StrSplit(value, ',')) {
+      uint32_t pid = 0;
+      if (!absl::SimpleAtoi(part, &pid) || pid == 0 || pid > (1u << 22)) {
+        return BadValue(absl::StrCat("--pid ", part, " is not a process id"),
+                        "give numbers, separated by commas: --pid 4711,4712");
+      }
+      pids.push_back(pid);
+    }
+  }
+  return pids;
+}
+
+absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
+  RecordOptions options;
+  auto pids = ParsePids(config.pids);
+  if (!pids.ok()) return pids.status();
+  options.pids = *std::move(pids);
+  options.command = config.command;
+  if (!options.pids.empty() && !options.command.empty()) {
+    return BadValue("--pid and a command exclude each other", "profile a running process, or start one after --");
+  }
+  if (config.duration.has_value()) {
+    auto duration = ParseDurationNs(*config.duration);
+    if (!duration.ok()) return duration.status();
+    options.duration_ns = *duration;
+  }
+  if (config.ring_bytes.has_value()) {
+    auto bytes = ParseBytes(*config.ring_bytes);
+    if (!bytes.ok()) return bytes.status();
+    options.ring_bytes = *bytes;
+  }
+  options.frequency_hz = config.frequency_hz;
+  options.names = config.names == "full"  ? NameStyle::kFull
+                  : config.names == "raw" ? NameStyle::kRaw
+                                          : NameStyle::kShort;
+  if (config.verbose) {
+    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  }
+  return options;
+}
+
+// One line that is drawn over on a terminal; nothing where standard error goes to a file.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet) : live_(!quiet && isatty(STDERR_FILENO) != 0) {}
+  void Show(const RecordProgress& progress) {
+    if (!live_) return;
+    std::fprintf(stderr, "\r%.0f s, %llu samples%s   ", progress.seconds,
+                 static_cast<unsigned long long>(progress.samples),
+                 progress.lost > 0 ? absl::StrCat(", ", progress.lost, " lost").c_str() : "");
+    shown_ = true;
+  }
+  void Clear() {
+    if (std::exchange(shown_, false)) std::fputs("\r\033[K", stderr);
+  }
+
+ private:
+  bool live_;
+  bool shown_ = false;
+};
+
+void SayStart(const RecordConfig& config, const RecordOptions& options) {
+  if (config.quiet) return;
+  std::string what = "the whole host";
+  if (!options.pids.empty())
+    what = absl::StrCat(options.pids.size() == 1 ? "process " : "processes ", absl::StrJoin(options.pids, ", "));
+  if (!options.command.empty()) what = options.command[0];
+  std::fprintf(stderr, "sampling %s at %u Hz; %s\n", what.c_str(), options.frequency_hz,
+               options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
+}
+
+}  // namespace
+
+void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
+  app.add_option("--pid,-p", config.pids, "processes to sample, separated by commas; without it the whole host")
+      ->allow_extra_args(false)
+      ->type_name("PID[,PID]");
+  app.add_option("--duration,-d", config.duration, "stop after this time, like 30s or 2m; without it on Ctrl-C")
+      ->type_name("TIME");
+  app.add_option("--frequency,-F", config.frequency_hz, "samples a second and CPU")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str()
+      ->type_name("HZ");
+  app.add_option("--output,-o", config.output, "file for the result; without it standard output")->type_name("FILE");
+  std::vector<std::string> formats;
+  for (const WriterRow& row : WriterTable()) formats.emplace_back(row.format);
+  app.add_option("--format", config.format, "format of the result")
+      ->check(CLI::IsMember(formats))
+      ->capture_default_str()
+      ->type_name("FORMAT");
+  app.add_option("--names", config.names,
+                 "short: Namespace.Type.Method; full: with module, parameters and tier; raw: the runtime's text")
+      ->check(CLI::IsMember({"short", "full", "raw"}))
+      ->capture_default_str()
+      ->type_name("STYLE");
+  app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
+  app.add_option("--ring-bytes", config.ring_bytes,
+                 "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
+      ->type_name("SIZE");
+  app.add_flag("--verbose,-v", config.verbose, "say what was found about kernel, processes and files");
+  app.add_flag("--quiet,-q", config.quiet, "no progress and no summary");
+}
+
+absl::Status RunRecord(const RecordConfig& config) {
+  absl::StatusOr<RecordOptions> options = ToOptions(config);
+  if (!options.ok()) return options.status();
+  // A reader that closes the pipe early (head) must not kill us between sampling and clean-up.
+  signal(SIGPIPE, SIG_IGN);
+
+  absl::StatusOr<OutputFile> output = OutputFile::Open(config.output);
+  if (!output.ok()) return output.status();
+  std::optional<OutputFile> stats;
+  if (config.stats.has_value()) {
+    absl::StatusOr<OutputFile> opened = OutputFile::Open(*config.stats);
+    if (!opened.ok()) return opened.status();
+    stats = *std::move(opened);
+  }
+  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(*options);
+  if (!recorder.ok()) return recorder.status();
+
+  SayStart(config, *options);
+  ProgressLine line(config.quiet);
+  RETURN_IF_ERROR((*recorder)->Run([&](const RecordProgress& progress) { line.Show(progress); }));
+  line.Clear();
+
+  const Profile profile{(*recorder)->frames(), (*recorder)->stacks(), (*recorder)->account()};
+  absl::Status written;
+  for (const WriterRow& row : WriterTable()) {
+    if (row.format != config.format) continue;
+    written = row.make()->Write(profile, [&](absl::string_view text) { return output->Write(text); });
+  }
+  if (written.ok()) written = output->Finish();
+  // The account is worth having even where the stacks found no taker.
+  if (stats.has_value()) {
+    RETURN_IF_ERROR(stats->Write(StatsJson(profile.account)));
+    RETURN_IF_ERROR(stats->Finish());
+  }
+  if (!config.quiet) std::fputs(SummaryText(profile.account).c_str(), stderr);
+  return written;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,36 @@
+// `clrsampler [record]`: options, progress on standard error, folded stacks on standard output.
+#ifndef CLRSAMPLER_CLI_RECORD_COMMAND_H_
+#define CLRSAMPLER_CLI_RECORD_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace clrsampler {
+
+// As given on the command line; one declaration makes parsing, range, default and --help.
+struct RecordConfig {
+  std::vector<std::string> pids;
+  std::optional<std::string> duration;
+  uint32_t frequency_hz = 99;
+  std::string output;
+  std::string format = "folded";
+  std::string names = "short";
+  std::optional<std::string> stats;
+  std::optional<std::string> ring_bytes;
+  bool verbose = false;
+  bool quiet = false;
+  std::vector<std::string> command;
+};
+
+void DeclareRecordOptions(CLI::App& app, RecordConfig& config);
+
+absl::Status RunRecord(const RecordConfig& config);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_RECORD_COMMAND_H_

@@ -1,0 +1,19 @@
+// The folded format: "comm;root;...;leaf COUNT", one line for each distinct stack, sorted by bytes.
+//
+// Source: stackcollapse-perf.pl and flamegraph.pl of brendangregg/FlameGraph (41fee1f). What a frame may contain:
+// formats/names/folded_text.h. Stacks that read the same after sanitising are one line.
+#ifndef CLRSAMPLER_OUTPUT_FOLDED_H_
+#define CLRSAMPLER_OUTPUT_FOLDED_H_
+
+#include "output/profile_writer.h"
+
+namespace clrsampler {
+
+class FoldedWriter : public ProfileWriter {
+ public:
+  absl::Status Write(const Profile& profile, const OutputSink& sink) const override;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_OUTPUT_FOLDED_H_

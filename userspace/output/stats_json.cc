@@ -1,0 +1,53 @@
+#include "output/stats_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace clrsampler {
+namespace {
+
+nlohmann::ordered_json Counts(const FrameCounts& counts) {
+  return {{"named", counts.named}, {"unnamed", counts.unnamed}};
+}
+
+}  // namespace
+
+std::string StatsJson(const Account& account) {
+  nlohmann::ordered_json json;
+  json["samples"] = {{"expected", account.samples_expected},
+                     {"taken", account.samples_taken},
+                     {"written", account.samples_written},
+                     {"lost", account.lost}};
+  json["frames"] = {
+      {"managed", Counts(account.managed)}, {"native", Counts(account.native)}, {"kernel", Counts(account.kernel)}};
+  auto& by_source = json["frames"]["by_source"];
+  for (int i = 0; i < kNameSourceCount; ++i) {
+    const absl::string_view word = NameSourceText(static_cast<NameSource>(i));
+    by_source[std::string(word)] = account.frames_by_source[static_cast<size_t>(i)];
+  }
+  json["frames"]["unnamed_reasons"] = account.unnamed_reasons;
+  json["stacks"] = {{"complete", account.stacks_complete},
+                    {"truncated", account.stacks_truncated},
+                    {"broken", account.stacks_broken},
+                    {"stops", account.stack_stops}};
+  json["processes"] = nlohmann::ordered_json::array();
+  for (const ProcessAccount& process : account.processes) {
+    json["processes"].push_back({{"pid", process.pid},
+                                 {"comm", process.comm},
+                                 {"runtime", process.runtime},
+                                 {"symbol_sources", process.symbol_sources},
+                                 {"samples", process.samples}});
+  }
+  json["notices"] = nlohmann::ordered_json::array();
+  for (const Notice& notice : account.notices) {
+    json["notices"].push_back({{"kind", notice.kind}, {"message", notice.message}, {"hint", notice.hint}});
+  }
+  json["notice_counts"] = account.notice_counts;
+  json["duration_seconds"] = account.duration_seconds;
+  json["self"] = {{"cpu_seconds", account.self_cpu_seconds},
+                  {"peak_rss_bytes", account.self_peak_rss_bytes},
+                  {"bpf_map_bytes", account.bpf_map_bytes}};
+  // Names of processes are bytes, not necessarily UTF-8.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace clrsampler

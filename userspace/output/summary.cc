@@ -1,0 +1,79 @@
+#include "output/summary.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace clrsampler {
+namespace {
+
+std::string Share(const FrameCounts& counts) {
+  const uint64_t all = counts.named + counts.unnamed;
+  if (all == 0) return "none seen";
+  return absl::StrFormat("%.1f %% of %d named", 100.0 * static_cast<double>(counts.named) / static_cast<double>(all),
+                         all);
+}
+
+// Names of files and processes come from targets: nothing in them may reach the terminal as a control sequence or as a
+// line of ours. Control characters are those below 0x20, 0x7f, and U+0080 to U+009F as UTF-8.
+std::string Printable(absl::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (byte >= 0x20 && byte != 0x7f && !c1) {
+      out += text[i];
+      continue;
+    }
+    out += '?';
+    if (c1) ++i;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string SummaryText(const Account& account) {
+  std::string text = absl::StrFormat("%d samples in %.1f s", account.samples_written, account.duration_seconds);
+  absl::StrAppend(&text, " (", account.samples_expected, " expected from CPU time), ", account.processes.size(),
+                  account.processes.size() == 1 ? " process\n" : " processes\n");
+  uint64_t lost = 0;
+  std::vector<std::string> reasons;
+  for (const auto& [reason, count] : account.lost) {
+    lost += count;
+    if (count > 0) reasons.push_back(absl::StrCat(count, " ", reason));
+  }
+  if (lost > 0) absl::StrAppend(&text, "lost: ", absl::StrJoin(reasons, ", "), "\n");
+  absl::StrAppend(&text, "frames: managed ", Share(account.managed), "; native ", Share(account.native), "; kernel ",
+                  Share(account.kernel), "\n");
+  absl::StrAppend(&text, "stacks: ", account.stacks_complete, " complete, ", account.stacks_truncated, " truncated, ",
+                  account.stacks_broken, " broken\n");
+  if (!account.unnamed_reasons.empty()) {
+    std::vector<std::pair<uint64_t, std::string>> unnamed;
+    for (const auto& [reason, count] : account.unnamed_reasons) unnamed.emplace_back(count, reason);
+    std::sort(unnamed.rbegin(), unnamed.rend());
+    const size_t shown = std::min<size_t>(unnamed.size(), 3);
+    absl::StrAppend(&text, "without a name: ");
+    for (size_t i = 0; i < shown; ++i) {
+      absl::StrAppend(&text, i > 0 ? ", " : "", unnamed[i].first, " ", Printable(unnamed[i].second));
+    }
+    if (unnamed.size() > shown)
+      absl::StrAppend(&text, ", and ", unnamed.size() - shown, " kinds more (--stats has all)");
+    absl::StrAppend(&text, "\n");
+  }
+  for (const Notice& notice : account.notices) {
+    absl::StrAppend(&text, "note: ", Printable(notice.message), "\n");
+    if (!notice.hint.empty()) absl::StrAppend(&text, "  hint: ", Printable(notice.hint), "\n");
+  }
+  absl::StrAppend(
+      &text, absl::StrFormat("cost: %.3f s of CPU, %.1f MiB of memory, %.1f MiB of BPF maps\n",
+                             account.self_cpu_seconds, static_cast<double>(account.self_peak_rss_bytes) / 1048576.0,
+                             static_cast<double>(account.bpf_map_bytes) / 1048576.0));
+  return text;
+}
+
+}  // namespace clrsampler

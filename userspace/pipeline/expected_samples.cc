@@ -1,0 +1,47 @@
+#include "pipeline/expected_samples.h"
+
+#include <algorithm>
+
+#include "process/cpu_time.h"
+
+namespace clrsampler {
+
+void ExpectedSamples::StartHost() {
+  host_ = true;
+  host_reading_.first_ns = host_reading_.last_ns = ReadHostBusyNs(proc_root_).value_or(0);
+}
+
+void ExpectedSamples::StartProcess(uint32_t pid, bool from_birth) {
+  Reading reading;
+  reading.last_ns = ReadProcessCpuNs(proc_root_, pid).value_or(0);
+  reading.first_ns = from_birth ? 0 : reading.last_ns;
+  processes_.emplace(pid, reading);
+}
+
+void ExpectedSamples::EndProcess(uint32_t pid) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end()) return;
+  // It may still be there as a zombie, with all that it used.
+  Reading& reading = found->second;
+  reading.last_ns = std::max(reading.last_ns, ReadProcessCpuNs(proc_root_, pid).value_or(0));
+  ended_ns_ += reading.last_ns - reading.first_ns;
+  processes_.erase(found);
+}
+
+void ExpectedSamples::Update() {
+  if (host_) host_reading_.last_ns = ReadHostBusyNs(proc_root_).value_or(host_reading_.last_ns);
+  for (auto& [pid, reading] : processes_) {
+    // A smaller reading is another process that got the pid.
+    reading.last_ns = std::max(reading.last_ns, ReadProcessCpuNs(proc_root_, pid).value_or(0));
+  }
+}
+
+uint64_t ExpectedSamples::samples() const {
+  uint64_t ns = host_ ? host_reading_.last_ns - std::min(host_reading_.first_ns, host_reading_.last_ns) : 0;
+  ns += ended_ns_;
+  for (const auto& [pid, reading] : processes_) ns += reading.last_ns - reading.first_ns;
+  ns = std::max(ns, child_cpu_ns_);
+  return ns / 1'000'000 * frequency_hz_ / 1'000;
+}
+
+}  // namespace clrsampler

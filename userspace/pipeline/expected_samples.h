@@ -1,0 +1,52 @@
+// How many samples there should be: the CPU time that the selected processes really used, times the frequency.
+//
+// Sampling and scheduler accounting are independent, so a sample that vanishes without a trace (a timer that did not
+// fire, another BPF program in the way) shows as a difference.
+#ifndef CLRSAMPLER_PIPELINE_EXPECTED_SAMPLES_H_
+#define CLRSAMPLER_PIPELINE_EXPECTED_SAMPLES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace clrsampler {
+
+// Main loop only.
+class ExpectedSamples {
+ public:
+  ExpectedSamples(std::string proc_root, uint32_t frequency_hz)
+      : proc_root_(std::move(proc_root)), frequency_hz_(frequency_hz) {}
+
+  // Counts the whole host from now on.
+  void StartHost();
+  // Counts a process from now on. `from_birth`: all its time counts, it began after sampling.
+  void StartProcess(uint32_t pid, bool from_birth);
+  // The process has ended: its last reading stands.
+  void EndProcess(uint32_t pid);
+  // Reads the clocks again; a process that can't be read any more keeps its last reading, so call it more often than
+  // processes die.
+  void Update();
+  // What a child that we waited for used in all, its own children included: more exact than readings, which miss the
+  // end.
+  void SetChildCpuNs(uint64_t cpu_ns) { child_cpu_ns_ = cpu_ns; }
+
+  uint64_t samples() const;
+
+ private:
+  struct Reading {
+    uint64_t first_ns = 0;
+    uint64_t last_ns = 0;
+  };
+  std::string proc_root_;
+  uint32_t frequency_hz_;
+  bool host_ = false;
+  Reading host_reading_;
+  absl::flat_hash_map<uint32_t, Reading> processes_;
+  uint64_t ended_ns_ = 0;  // of processes that have ended
+  uint64_t child_cpu_ns_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_EXPECTED_SAMPLES_H_

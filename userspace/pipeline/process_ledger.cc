@@ -1,0 +1,55 @@
+#include "pipeline/process_ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+
+LabelId ProcessLedger::Count(const Process& process, uint32_t name_sources) {
+  Row& row = rows_[process.key];
+  if (row.samples == 0 || row.comm != process.comm) {
+    row.comm = process.comm;
+    const absl::string_view comm =
+        process.comm.empty() ? absl::string_view("process") : absl::string_view(process.comm);
+    row.label = stacks_.InternLabel(with_pid_ ? absl::StrCat(comm, "-", process.key.tgid) : std::string(comm));
+  }
+  ++row.samples;
+  row.name_sources |= name_sources;
+  return row.label;
+}
+
+void ProcessLedger::SetRuntime(ProcessKey key, std::string version) {
+  const auto found = rows_.find(key);
+  if (found == rows_.end()) return;
+  found->second.runtime = std::move(version);
+  found->second.runtime_known = true;
+}
+
+bool ProcessLedger::has_runtime(ProcessKey key) const {
+  const auto found = rows_.find(key);
+  return found == rows_.end() || found->second.runtime_known;
+}
+
+std::vector<ProcessAccount> ProcessLedger::Accounts() const {
+  std::vector<ProcessAccount> accounts;
+  for (const auto& [key, row] : rows_) {
+    ProcessAccount account;
+    account.pid = key.tgid;
+    account.comm = row.comm;
+    account.runtime = row.runtime;
+    account.samples = row.samples;
+    for (int source = 1; source < kNameSourceCount; ++source) {
+      if ((row.name_sources >> source & 1) == 0) continue;
+      account.symbol_sources.emplace_back(NameSourceText(static_cast<NameSource>(source)));
+    }
+    accounts.push_back(std::move(account));
+  }
+  std::sort(accounts.begin(), accounts.end(), [](const ProcessAccount& a, const ProcessAccount& b) {
+    return a.samples != b.samples ? a.samples > b.samples : a.pid < b.pid;
+  });
+  return accounts;
+}
+
+}  // namespace clrsampler

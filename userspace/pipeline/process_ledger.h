@@ -1,0 +1,46 @@
+// What the account says of each process, kept after the process itself is gone.
+#ifndef CLRSAMPLER_PIPELINE_PROCESS_LEDGER_H_
+#define CLRSAMPLER_PIPELINE_PROCESS_LEDGER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "process/process.h"
+#include "profile/account.h"
+#include "profile/stack_table.h"
+
+namespace clrsampler {
+
+// Main loop only.
+class ProcessLedger {
+ public:
+  // `with_pid`: root frames read comm-PID, as in a whole-host run.
+  ProcessLedger(StackTable& stacks, bool with_pid) : stacks_(stacks), with_pid_(with_pid) {}
+
+  // One sample of the process; gives the root label of its stack.
+  LabelId Count(const Process& process, uint32_t name_sources);
+  void SetRuntime(ProcessKey key, std::string version);
+  bool has_runtime(ProcessKey key) const;
+
+  // Most samples first.
+  std::vector<ProcessAccount> Accounts() const;
+
+ private:
+  struct Row {
+    std::string comm;
+    std::string runtime;
+    bool runtime_known = false;
+    uint32_t name_sources = 0;
+    uint64_t samples = 0;
+    LabelId label = 0;
+  };
+  StackTable& stacks_;
+  bool with_pid_;
+  absl::flat_hash_map<ProcessKey, Row> rows_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_PROCESS_LEDGER_H_

@@ -1,0 +1,59 @@
+// One recording from start to account: builds everything, runs the main loop, stops in order.
+//
+// A turn of the loop: read side-band events and samples into the hold queue; then handle, in the order of their times,
+// what is older than the previous turn, so that nothing from before it can still arrive. Events change the process
+// table; samples are unwound, named as of their own time, and counted.
+#ifndef CLRSAMPLER_PIPELINE_RECORDER_H_
+#define CLRSAMPLER_PIPELINE_RECORDER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/names/frame_text.h"
+#include "profile/account.h"
+#include "profile/stack_table.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+struct RecordOptions {
+  std::vector<uint32_t> pids;        // empty and no command: the whole host
+  std::vector<std::string> command;  // started by us; its children are followed
+  std::optional<uint64_t> duration_ns;
+  uint32_t frequency_hz = 99;  // samples a second and CPU
+  uint64_t ring_bytes = 0;     // 0: chosen by the number of CPUs
+  uint32_t gap_words = 32;     // stack words shipped between two frames
+  NameStyle names = NameStyle::kShort;
+  std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
+};
+
+struct RecordProgress {
+  double seconds = 0;
+  uint64_t samples = 0;
+  uint64_t lost = 0;
+};
+
+// Not movable; used on one thread.
+class Recorder {
+ public:
+  // Loads the BPF programs and finds the targets; nothing is sampled yet. Errors carry a hint.
+  static absl::StatusOr<std::unique_ptr<Recorder>> Create(const RecordOptions& options);
+  virtual ~Recorder() = default;
+
+  // Samples until the duration is over, a signal comes, or the last target exits; then names what is left.
+  // `progress` is called about once a second.
+  virtual absl::Status Run(const std::function<void(const RecordProgress&)>& progress) = 0;
+
+  virtual const FrameTable& frames() const = 0;
+  virtual const StackTable& stacks() const = 0;
+  virtual const Account& account() const = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_RECORDER_H_

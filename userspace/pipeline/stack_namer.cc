@@ -1,0 +1,65 @@
+#include "pipeline/stack_namer.h"
+
+#include <algorithm>
+
+namespace clrsampler {
+
+const NamedStack& StackNamer::Name(const Process& process, const RawStack& raw, const UserStack& user,
+                                   MonotonicTime time) {
+  key_.exec_count = process.exec_count;
+  key_.addresses.assign(raw.kernel_addresses().begin(), raw.kernel_addresses().end());
+  key_.addresses.push_back(0);
+  for (const UserFrame& frame : user.frames) key_.addresses.push_back(frame.address);
+
+  const uint64_t generation = resolver_.Generation(process);
+  auto* of_process = &cache_[process.key];
+  const auto found = of_process->find(key_);
+  if (found != of_process->end()) {
+    NamedStack& cached = found->second;
+    if (cached.generation == generation && cached.from <= time && time < cached.until) {
+      ++counters_.hits;
+      return cached;
+    }
+    ++counters_.misses;
+    Resolve(process, raw, user, time, cached);
+    cached.generation = generation;
+    return cached;
+  }
+  ++counters_.misses;
+  if (cached_ >= kMaxCached) {
+    cache_.clear();
+    cached_ = 0;
+    ++counters_.flushes;
+    of_process = &cache_[process.key];
+  }
+  NamedStack& fresh = (*of_process)[key_];
+  ++cached_;
+  Resolve(process, raw, user, time, fresh);
+  fresh.generation = generation;
+  return fresh;
+}
+
+void StackNamer::Resolve(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time,
+                         NamedStack& out) {
+  out = NamedStack{};
+  out.frames.reserve(user.frames.size() + raw.kernel_addresses().size());
+  for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame) {
+    const Mapping* mapping = process.mappings.Find(frame->lookup_address);
+    const Resolution resolution =
+        resolver_.Resolve(FrameQuery{process, mapping, frame->address, frame->lookup_address, time});
+    out.frames.push_back(resolution.frame);
+    out.from = std::max(out.from, resolution.from);
+    out.until = std::min(out.until, resolution.until);
+  }
+  kernel_.Append(raw.kernel_addresses(), out.frames);
+  for (const FrameId id : out.frames) out.sources |= 1u << static_cast<unsigned>(frames_.at(id).source);
+}
+
+void StackNamer::Forget(ProcessKey key) {
+  const auto found = cache_.find(key);
+  if (found == cache_.end()) return;
+  cached_ -= found->second.size();
+  cache_.erase(found);
+}
+
+}  // namespace clrsampler

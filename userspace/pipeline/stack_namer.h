@@ -1,0 +1,72 @@
+// A raw sample -> a stack of named frames, outermost first, with a cache of whole stacks.
+#ifndef CLRSAMPLER_PIPELINE_STACK_NAMER_H_
+#define CLRSAMPLER_PIPELINE_STACK_NAMER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "pipeline/kernel_namer.h"
+#include "symbols/resolver.h"
+#include "unwind/frame_chain.h"
+#include "unwind/raw_stack.h"
+
+namespace clrsampler {
+
+struct NamedStack {
+  std::vector<FrameId> frames;  // outermost first
+  uint32_t sources = 0;         // bit for each NameSource that named a frame
+  // The times for which the stack's addresses mean these frames.
+  MonotonicTime from = MonotonicTime::Min();
+  MonotonicTime until = MonotonicTime::Max();
+  uint64_t generation = 0;
+};
+
+struct StackCacheCounters {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t flushes = 0;  // the cache was full and emptied
+};
+
+// Main loop only.
+class StackNamer {
+ public:
+  StackNamer(Resolver& resolver, KernelNamer& kernel, FrameTable& frames)
+      : resolver_(resolver), kernel_(kernel), frames_(frames) {}
+
+  // The result is valid until the next call. `user` is what unwinding made of `raw`.
+  const NamedStack& Name(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time);
+
+  void Forget(ProcessKey key);
+  const StackCacheCounters& counters() const { return counters_; }
+
+ private:
+  // 64 Ki stacks of 60 frames are some 50 MB at the worst; steady programs have hundreds.
+  static constexpr size_t kMaxCached = 64 * 1024;
+
+  // All that the frames depend on besides process, time and generation.
+  struct Key {
+    uint32_t exec_count = 0;
+    std::vector<uint64_t> addresses;  // kernel, 0, user; all leaf first
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& key) {
+      return H::combine(std::move(h), key.exec_count, key.addresses);
+    }
+  };
+
+  void Resolve(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time, NamedStack& out);
+
+  Resolver& resolver_;
+  KernelNamer& kernel_;
+  FrameTable& frames_;
+  Key key_;  // reused, so that a cache hit allocates nothing
+  // By process, so that forgetting one of the thousands that a build runs costs nothing for the others.
+  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<Key, NamedStack>> cache_;
+  size_t cached_ = 0;  // stacks of all processes
+  StackCacheCounters counters_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_STACK_NAMER_H_

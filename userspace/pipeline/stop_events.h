@@ -1,0 +1,48 @@
+// What ends a recording: a signal, its duration, the exit of the last target.
+#ifndef CLRSAMPLER_PIPELINE_STOP_EVENTS_H_
+#define CLRSAMPLER_PIPELINE_STOP_EVENTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "os/unique_fd.h"
+
+namespace clrsampler {
+
+// Main loop only. SIGINT, SIGTERM and SIGHUP are blocked for the life of this object and read from a descriptor.
+class StopEvents {
+ public:
+  static absl::StatusOr<StopEvents> Create();
+  StopEvents(StopEvents&&) = default;
+  ~StopEvents();
+
+  // Watches a process; an error says that it is gone.
+  absl::Status WatchProcess(uint32_t pid);
+  // Wakes Wait when readable, without meaning.
+  absl::Status WatchReadable(int fd);
+
+  // Waits at most this long for anything to happen.
+  void Wait(int timeout_ms);
+
+  bool signalled() const { return signal_ != 0; }
+  int signal_number() const { return signal_; }
+  // Sent by the kernel, as for Ctrl-C: then the whole foreground process group has received it.
+  bool signal_of_terminal() const { return signal_of_terminal_; }
+  // All watched processes have exited, and there was at least one.
+  bool targets_gone() const { return watched_ > 0 && living_.empty(); }
+
+ private:
+  StopEvents() = default;
+
+  UniqueFd epoll_;
+  UniqueFd signals_;
+  std::vector<UniqueFd> living_;  // pidfds
+  size_t watched_ = 0;
+  int signal_ = 0;
+  bool signal_of_terminal_ = false;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_STOP_EVENTS_H_

@@ -1,0 +1,28 @@
+#include "profile/account.h"
+
+namespace clrsampler {
+
+void Account::CountFrame(const Frame& frame, uint64_t times) {
+  FrameCounts* counts = nullptr;
+  switch (frame.kind) {
+    case FrameKind::kKernel:
+      counts = &kernel;
+      break;
+    case FrameKind::kNative:
+      counts = &native;
+      break;
+    case FrameKind::kJit:
+    case FrameKind::kR2r:
+      counts = &managed;
+      break;
+  }
+  if (frame.named()) {
+    counts->named += times;
+  } else {
+    counts->unnamed += times;
+    unnamed_reasons[frame.text] += times;
+  }
+  frames_by_source[static_cast<size_t>(frame.source)] += times;
+}
+
+}  // namespace clrsampler

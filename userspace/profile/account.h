@@ -1,0 +1,57 @@
+// The honest account of a run: what was expected, what came, what was lost and why, and how much of it has a name.
+#ifndef CLRSAMPLER_PROFILE_ACCOUNT_H_
+#define CLRSAMPLER_PROFILE_ACCOUNT_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "status/notices.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+struct FrameCounts {
+  uint64_t named = 0;
+  uint64_t unnamed = 0;
+};
+
+struct ProcessAccount {
+  uint32_t pid = 0;
+  std::string comm;
+  std::string runtime;                      // "10.0.12"; empty: no .NET runtime seen
+  std::vector<std::string> symbol_sources;  // words of NameSourceText, most used first
+  uint64_t samples = 0;
+};
+
+// All counts are of this run. Invariant: samples_taken = samples_written + the losses after capture.
+struct Account {
+  uint64_t samples_expected = 0;
+  uint64_t samples_taken = 0;            // received from BPF
+  uint64_t samples_written = 0;          // in the profile
+  std::map<std::string, uint64_t> lost;  // by reason; samples that BPF could not send and records we could not read
+  FrameCounts managed;
+  FrameCounts native;
+  FrameCounts kernel;
+  std::array<uint64_t, kNameSourceCount> frames_by_source{};
+  std::map<std::string, uint64_t> unnamed_reasons;  // text of the unnamed frame -> frames
+  uint64_t stacks_complete = 0;
+  uint64_t stacks_truncated = 0;
+  uint64_t stacks_broken = 0;
+  std::map<std::string, uint64_t> stack_stops;  // by the walk's stop reason
+  std::vector<ProcessAccount> processes;        // most samples first
+  std::vector<Notice> notices;
+  std::map<std::string, uint64_t> notice_counts;
+  double duration_seconds = 0;
+  double self_cpu_seconds = 0;
+  uint64_t self_peak_rss_bytes = 0;
+  uint64_t bpf_map_bytes = 0;
+
+  void CountFrame(const Frame& frame, uint64_t times);
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROFILE_ACCOUNT_H_

@@ -1,0 +1,70 @@
+// Samples and side-band events wait here until every source has seen everything up to their time; they leave in the
+// order of their times, whatever CPU they come from.
+#ifndef CLRSAMPLER_PROFILE_HOLD_QUEUE_H_
+#define CLRSAMPLER_PROFILE_HOLD_QUEUE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "os/clock.h"
+
+namespace clrsampler {
+
+// T is moved in and out. Items of equal time leave in the order in which they came. Main loop only.
+template <typename T>
+class HoldQueue {
+ public:
+  void Push(MonotonicTime time, T item) {
+    items_.push_back({time, next_order_++, std::move(item)});
+    sorted_ = false;
+  }
+
+  // Calls visit(time, item&) for the items up to `horizon`, in order. When it says false the item stays, and with it
+  // all that follow. An item older than one that has left already (its ring was read too late) is visited all the same;
+  // late() counts those.
+  template <typename Visitor>
+  void PopUntil(MonotonicTime horizon, Visitor&& visit) {
+    Sort();
+    size_t taken = 0;
+    while (taken < items_.size() && items_[taken].time <= horizon) {
+      Item& item = items_[taken];
+      if (!visit(item.time, item.value)) break;
+      ++taken;
+      if (item.time < last_popped_) {
+        ++late_;
+      } else {
+        last_popped_ = item.time;
+      }
+    }
+    items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(taken));
+  }
+
+  size_t size() const { return items_.size(); }
+  uint64_t late() const { return late_; }
+
+ private:
+  struct Item {
+    MonotonicTime time;
+    uint64_t order;
+    T value;
+  };
+
+  void Sort() {
+    if (sorted_) return;
+    std::sort(items_.begin(), items_.end(),
+              [](const Item& a, const Item& b) { return a.time != b.time ? a.time < b.time : a.order < b.order; });
+    sorted_ = true;
+  }
+
+  std::vector<Item> items_;
+  bool sorted_ = true;
+  uint64_t next_order_ = 0;
+  MonotonicTime last_popped_ = MonotonicTime::Min();
+  uint64_t late_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROFILE_HOLD_QUEUE_H_

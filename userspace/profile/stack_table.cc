@@ -1,0 +1,39 @@
+#include "profile/stack_table.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace clrsampler {
+
+bool StackTable::Equal::Same(const StackView& a, const StackView& b) {
+  return a.label == b.label && std::equal(a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end());
+}
+
+LabelId StackTable::InternLabel(absl::string_view label) {
+  const auto found = label_ids_.find(label);
+  if (found != label_ids_.end()) return found->second;
+  const LabelId id = static_cast<LabelId>(labels_.size());
+  labels_.emplace_back(label);
+  label_ids_.emplace(labels_.back(), id);
+  return id;
+}
+
+StackId StackTable::Intern(LabelId label, std::span<const FrameId> frames) {
+  const auto found = ids_.find(StackView{label, frames});
+  if (found != ids_.end()) return *found;
+  const StackId id = static_cast<StackId>(stacks_.size());
+  stacks_.push_back({static_cast<uint32_t>(arena_.size()), static_cast<uint32_t>(frames.size()), label});
+  arena_.insert(arena_.end(), frames.begin(), frames.end());
+  counts_.push_back(0);
+  ids_.insert(id);
+  return id;
+}
+
+StackView StackTable::stack(StackId id) const {
+  const Range& range = stacks_[id];
+  return {range.label, std::span<const FrameId>(arena_).subspan(range.begin, range.length)};
+}
+
+uint64_t StackTable::total() const { return std::accumulate(counts_.begin(), counts_.end(), uint64_t{0}); }
+
+}  // namespace clrsampler

@@ -1,0 +1,57 @@
+// One sample as BPF sent it: registers, the frame-pointer chain and the stack words between its frames.
+//
+// Layout: include/clrsampler/wire.h. The record comes from our own BPF program, but the words in it are the target's:
+// every count is checked against the record's size before it is used.
+#ifndef CLRSAMPLER_UNWIND_RAW_STACK_H_
+#define CLRSAMPLER_UNWIND_RAW_STACK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "clrsampler/wire.h"
+
+namespace clrsampler {
+
+// A view; lives as long as the record's bytes.
+class RawStack {
+ public:
+  // One step of the chain.
+  struct Frame {
+    uint64_t frame_address = 0;     // where {saved frame pointer, return address} lie
+    std::span<const uint64_t> gap;  // words from the end of the previous frame upwards; cut when longer than the limit
+    uint64_t saved_fp = 0;
+    uint64_t return_address = 0;
+  };
+
+  static absl::StatusOr<RawStack> Parse(std::span<const std::byte> record);
+
+  const wire_cpu_sample& sample() const { return sample_; }
+  // Leaf first. Copies, since records are only 8-byte aligned inside the ring.
+  std::span<const uint64_t> kernel_addresses() const { return kernel_; }
+
+  // Calls visit(const Frame&) for each step, innermost first, and then gives the tail: the words above the last frame.
+  template <typename Visitor>
+  std::span<const uint64_t> ForEachFrame(Visitor&& visit) const {
+    size_t at = 0;
+    for (uint32_t i = 0; i < sample_.user_frames; ++i) {
+      const uint64_t head = user_[at];
+      const size_t gap_words = head >> WIRE_GAP_SHIFT;
+      visit(Frame{head & WIRE_FRAME_ADDRESS_MASK, user_.subspan(at + 1, gap_words), user_[at + 1 + gap_words],
+                  user_[at + 2 + gap_words]});
+      at += gap_words + 3;
+    }
+    if (at >= user_.size()) return {};
+    return user_.subspan(at + 1, user_[at] >> WIRE_GAP_SHIFT);
+  }
+
+ private:
+  wire_cpu_sample sample_{};
+  std::span<const uint64_t> kernel_;
+  std::span<const uint64_t> user_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_UNWIND_RAW_STACK_H_
