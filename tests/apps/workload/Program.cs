@@ -1,0 +1,97 @@
+using System.Globalization;
+
+namespace Workload;
+
+// workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--ticks]
+//
+// Prints `ready PID` when the mode's work begins and `truth {...}` (JSON) when it ends, then exits with 0. With --ticks it prints
+// `tick MONOTONIC_NS UNITS CPU_NS` every half second: units of work done and CPU time of the process, for paired measurements.
+static class Program
+{
+    static int Main(string[] args)
+    {
+        if (args.Length == 0 || !Options.TryParse(args, out Options options))
+        {
+            Console.Error.WriteLine("usage: workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--ticks]");
+            return 2;
+        }
+        Action<Options>? mode = options.Mode switch
+        {
+            "split" => SplitMode.Run,
+            "recurse" => RecurseMode.Run,
+            "alc" => GenerationMode.RunContexts,
+            "lcg" => GenerationMode.RunDynamicMethods,
+            "startup" => StartupMode.Run,
+            "json" => o => Loops.Run(o, Loops.Json),
+            "regex" => o => Loops.Run(o, Loops.RegexMatch),
+            "linq" => o => Loops.Run(o, Loops.Linq),
+            "async" => o => Loops.Run(o, Loops.Async),
+            "gc" => o => Loops.Run(o, Loops.Garbage),
+            "jit" => o => Loops.Run(o, Loops.JitMethods),
+            "mix" => o => Loops.Run(o, Loops.Mix),
+            "burn" => o => Loops.Run(o, Loops.Burn),
+            "idle" => o => { o.Ready(); Thread.Sleep(o.Duration); },
+            _ => null,
+        };
+        if (mode == null)
+        {
+            Console.Error.WriteLine($"unknown mode {options.Mode}");
+            return 2;
+        }
+        mode(options);
+        return 0;
+    }
+}
+
+sealed class Options
+{
+    public required string Mode { get; init; }
+    public double Seconds { get; private set; } = 10;
+    public int Threads { get; private set; } = 1;
+    public int Depth { get; private set; } = 120;
+    public string? Log { get; private set; }
+    public bool Ticks { get; private set; }
+    public TimeSpan Duration => TimeSpan.FromSeconds(Seconds);
+
+    readonly long _begin = Clock.MonotonicNs();
+    public bool Over() => Clock.MonotonicNs() - _begin > Seconds * 1e9;
+
+    public void Ready()
+    {
+        Console.WriteLine($"ready {Environment.ProcessId}");
+        Console.Out.Flush();
+    }
+
+    public static bool TryParse(string[] args, out Options options)
+    {
+        options = new Options { Mode = args[0] };
+        for (int i = 1; i < args.Length; i++)
+        {
+            string? Next() => i + 1 < args.Length ? args[++i] : null;
+            switch (args[i])
+            {
+                case "--seconds":
+                    if (!double.TryParse(Next(), NumberStyles.Float, CultureInfo.InvariantCulture, out double s)) return false;
+                    options.Seconds = s;
+                    break;
+                case "--threads":
+                    if (!int.TryParse(Next(), out int t)) return false;
+                    options.Threads = t;
+                    break;
+                case "--depth":
+                    if (!int.TryParse(Next(), out int d)) return false;
+                    options.Depth = d;
+                    break;
+                case "--log":
+                    options.Log = Next();
+                    break;
+                case "--ticks":
+                    options.Ticks = true;
+                    break;
+                default:
+                    return false;
+            }
+        }
+        return true;
+    }
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""The folded checker itself: it must accept what is right and notice each fault, or the live tests prove nothing."""
+import unittest
+
+import folded
+
+CLEAN = ("app;Main;Shop.Order.Total_[j] 7\n"
+         "app;Main;Shop.Order.Total_[j];do_syscall_64_[k];vfs_read_[k] 2\n"
+         "app;libcoreclr.so!0x3d0b60 12\n").encode()
+
+
+class CheckerTest(unittest.TestCase):
+    def test_accepts_clean_text(self):
+        self.assertEqual(folded.check(CLEAN), [])
+        self.assertEqual(folded.check(b""), [])
+
+    def test_notices_each_fault(self):
+        for data, fault in (
+                (b"app;a 1", "line end"), (b"app;a  1\n", "white space"), (b"app;a\n", "count"), (b"app;a 0\n", "count"),
+                (b"app;a 1.5\n", "count"), (b"app;;a 1\n", "empty"), (b"app;a 12 3\n", "number"), (b"app;Foo 42_[j] 3\n", "number"),
+                (b"app;Foo 4.5;b 3\n", "number"), (b"app;a\x07 1\n", "control"), (b"app;a\x7f 1\n", "control"), (b"app;a\r 1\n", "control"),
+                (b"app;\xff 1\n", "UTF-8"), (b"app;b 1\napp;a 1\n", "sorted"), (b"app;a 1\napp;a 2\n", "twice"),
+                (b"app;a_[w] 1\n", "suffix"), (b"app;k_[k];u 1\n", "above a kernel"), (b"my app;a 1\n", "command name"),
+                (b"app;[unknown] 1\n", "why"), (b"app;[unknown]_[k] 1\n", "why"), (b"app;" + b"x" * 2000 + b" 1\n", "longer"),
+                (b"app;a  b 1\n", "two spaces"), (b"app; a 1\n", "white space"), (b"app;a\n\n", "count"), (b"app;\xc2\x85 1\n", "control")):
+            with self.subTest(data=data[:40]):
+                self.assertTrue(any(fault in f for f in folded.check(data)), folded.check(data))
+
+    def test_counts_named_and_unnamed_managed_frames(self):
+        profile = folded.parse(b"app;A.B_[j];[jit: no map; x]_[j] 3\n".replace(b"map; x", b"map: x"))
+        self.assertEqual(profile.managed_unnamed(), (3, 3))
+        self.assertEqual(profile.total, 3)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

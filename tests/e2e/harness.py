@@ -1,0 +1,299 @@
+"""Runs the profiler and its targets for the live tests. Standard library only."""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import folded
+import runtimes
+
+AGENT = os.environ.get("CLRSAMPLER", os.path.join(runtimes.SOURCE, "build", "release", "clrsampler"))
+MINIJIT = os.environ.get("MINIJIT", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "minijit"))
+REQUIRE_LIVE = os.environ.get("CLRSAMPLER_REQUIRE_LIVE") == "1"
+SKIP_EXIT = 77  # what CTest shows as "Skipped"
+
+Missing = runtimes.Missing
+
+
+class Result:
+    """One run of the profiler."""
+
+    def __init__(self, status, out, err, stats, seconds):
+        self.status, self.out, self.err, self.stats = status, out, err, stats
+        self.seconds = seconds
+        self._profile = None
+
+    @property
+    def profile(self):
+        if self._profile is None:
+            self._profile = folded.parse(self.out)
+        return self._profile
+
+    def __str__(self):
+        return f"status {self.status}, {self.seconds:.1f} s, stats {json.dumps(self.stats)}\n--- standard error ---\n{self.err[-4000:]}"
+
+
+class Agent:
+    """The profiler while it runs. Folded text and stats go to a private folder."""
+
+    def __init__(self, arguments, env=None, prefix=(), cwd=None, output=True):
+        self.dir = tempfile.mkdtemp(prefix="clrsampler-test-")
+        self.stats_path = os.path.join(self.dir, "stats.json")
+        self.folded_path = os.path.join(self.dir, "out.folded")
+        command = [*prefix, AGENT, "record"]
+        if output:
+            command += ["--output", self.folded_path, "--stats", self.stats_path]
+        self.command = command + list(arguments)
+        self.out_file = open(os.path.join(self.dir, "stdout"), "w+b")
+        self.err_file = open(os.path.join(self.dir, "stderr"), "w+b")
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(self.command, stdout=self.out_file, stderr=self.err_file, stdin=subprocess.DEVNULL,
+                                        cwd=cwd, env=dict(os.environ, **(env or {})))
+
+    def interrupt(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+
+    def stderr_so_far(self):
+        with open(os.path.join(self.dir, "stderr"), "rb") as f:
+            return f.read().decode("utf-8", "replace")
+
+    def finish(self, timeout):
+        """Waits; a run that does not end in time is killed and raises."""
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the profiler did not end within {timeout} s: {' '.join(self.command)}\n{self.stderr_so_far()[-3000:]}")
+        finally:
+            self.out_file.close()
+            self.err_file.close()
+        seconds = time.monotonic() - self.began
+        err = self.stderr_so_far()
+        path = self.folded_path if os.path.exists(self.folded_path) else os.path.join(self.dir, "stdout")
+        with open(path, "rb") as f:
+            out = f.read()
+        stats = None
+        if os.path.exists(self.stats_path):
+            with open(self.stats_path) as f:
+                stats = json.load(f)
+        keep = os.environ.get("CLRSAMPLER_KEEP")
+        if keep:
+            shutil.copytree(self.dir, os.path.join(keep, os.path.basename(self.dir)))
+        shutil.rmtree(self.dir, ignore_errors=True)
+        return Result(self.process.returncode, out, err, stats, seconds)
+
+
+def record(*arguments, timeout=60, **options):
+    return Agent(arguments, **options).finish(timeout)
+
+
+class Target:
+    """A process to profile. `host_pid` is its pid as this test sees it, `pid` the one it has for itself."""
+
+    def __init__(self, command, env=None, namespace=False, ready=True):
+        self.command = command
+        if namespace:
+            # A /tmp of its own. Where the checkout itself lies below /tmp it is carried over.
+            script = """
+                kept=$1; shift
+                case $kept in /tmp/*) mount --bind "$kept" /mnt ;; esac
+                mount -t tmpfs tmpfs /tmp
+                case $kept in /tmp/*) mkdir -p "$kept" && mount --bind /mnt "$kept" ;; esac
+                exec "$@" """
+            command = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "sh", "-ec", script, "sh", runtimes.SOURCE, *command]
+        self.err = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.err, stdin=subprocess.DEVNULL, text=True,
+                                        env=dict(os.environ, **(env or {})), start_new_session=True)
+        self.pid = self.host_pid = self.process.pid
+        self.output = []
+        if ready:
+            for line in self.process.stdout:
+                self.output.append(line)
+                if line.startswith("ready "):
+                    self.pid = int(line.split()[1])
+                    break
+            else:
+                said = self._stderr()
+                self.stop()
+                raise AssertionError(f"target ended before it was ready: {' '.join(command)}: {said}")
+        if namespace:
+            self.host_pid = self._only_child(self.process.pid)
+
+    def _stderr(self):
+        self.err.seek(0)
+        return self.err.read().decode("utf-8", "replace")[-2000:]
+
+    @staticmethod
+    def _only_child(pid):
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            (child,) = f.read().split()
+        return int(child)
+
+    def truth(self, timeout=60):
+        """Waits for the target's own end; what it says it did."""
+        try:
+            rest, _ = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.stop()
+            raise AssertionError(f"target did not end: {' '.join(self.command)}")
+        self.output += rest.splitlines(keepends=True)
+        if self.process.returncode != 0:
+            raise AssertionError(f"target ended with status {self.process.returncode}: {self._stderr()}")
+        for line in self.output:
+            if line.startswith("truth "):
+                return json.loads(line[6:])
+        return None
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.host_pid, signal.SIGKILL)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.kill()
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
+            self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+        self.err.close()
+        for name in ("perf-{}.map", "jit-{}.dump", "perfinfo-{}.map"):
+            for pid in {self.pid, self.process.pid}:
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join("/tmp", name.format(pid)))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def workload(version, mode, *arguments, perf_map=None, namespace=False, ready=True, env=None):
+    """Starts a mode of tests/apps/workload on a runtime. perf_map: value of DOTNET_PerfMapEnabled."""
+    command, additions = runtimes.command(version, mode, *map(str, arguments))
+    if perf_map is not None:
+        additions["DOTNET_PerfMapEnabled"] = str(perf_map)
+    return Target(command, env={**additions, **(env or {})}, namespace=namespace, ready=ready)
+
+
+def sigma(share, samples):
+    """Standard deviation of a share that is estimated from this many samples."""
+    return (max(share * (1 - share), 1 / max(samples, 1)) / max(samples, 1)) ** 0.5
+
+
+class LiveTest(unittest.TestCase):
+    """Base of tests that load BPF. NEEDS: what else must be there: "dotnet", "minijit", "perf", "npm", "unshare"."""
+
+    NEEDS = ()
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        try:
+            cls.check_needs()
+        except Missing as reason:
+            cls.unavailable(str(reason))
+
+    @classmethod
+    def check_needs(cls):
+        if not os.access(AGENT, os.X_OK):
+            raise Missing(f"no program at {AGENT}; build it, or name it in CLRSAMPLER")
+        if os.geteuid() != 0:
+            raise Missing("sampling needs root")
+        if not os.path.exists("/sys/kernel/btf/vmlinux"):
+            raise Missing("the kernel has no BTF (/sys/kernel/btf/vmlinux)")
+        for need in cls.NEEDS:
+            if need == "dotnet":
+                runtimes.dotnet()
+                runtimes.workload()
+            elif need == "minijit":
+                if not os.access(MINIJIT, os.X_OK):
+                    raise Missing(f"no mini-JIT at {MINIJIT}; build it, or name it in MINIJIT")
+            elif not shutil.which(need):
+                raise Missing(f"no `{need}` on PATH")
+
+    @classmethod
+    def unavailable(cls, reason):
+        """Skips loudly; a failure where live tests are required."""
+        print(f"SKIPPED {cls.__name__}: {reason}", file=sys.stderr, flush=True)
+        if REQUIRE_LIVE:
+            raise AssertionError(f"CLRSAMPLER_REQUIRE_LIVE=1, but: {reason}")
+        raise unittest.SkipTest(reason)
+
+    def need_runtime(self, version):
+        try:
+            runtimes.command(version, "idle")
+        except Missing as reason:
+            self.unavailable(str(reason))
+
+    # What holds for every run, whatever was profiled.
+    def check_result(self, result, minimum_samples=1, status=0):
+        self.assertEqual(result.status, status, result)
+        faults = folded.check(result.out)
+        self.assertEqual(faults[:20], [], f"{len(faults)} faults in the folded text")
+        self.check_stats(result)
+        # `expected` comes from the kernel's account of CPU time: on a crowded machine the target may not have got its share.
+        self.assertGreaterEqual(result.profile.total, min(minimum_samples, 0.8 * result.stats["samples"]["expected"]), result)
+        self.assertGreater(result.profile.total, 0, result)
+        return result.profile
+
+    def check_stats(self, result):
+        stats = result.stats
+        self.assertIsNotNone(stats, result)
+        samples, lost = stats["samples"], stats["samples"]["lost"]
+        for count in [samples["expected"], samples["taken"], samples["written"], *lost.values()]:
+            self.assertIsInstance(count, int, stats)
+            self.assertGreaterEqual(count, 0, stats)
+        self.assertEqual(samples["written"], result.profile.total, "stats and folded text disagree")
+        # Taken is what reached the program. Losses count before that (the kernel side could not hand a sample over) or after.
+        self.assertGreaterEqual(samples["taken"], samples["written"], stats)
+        self.assertLessEqual(samples["taken"] - samples["written"], sum(lost.values()), f"samples vanished uncounted: {stats}")
+        stacks = stats["stacks"]
+        self.assertEqual(stacks["complete"] + stacks["truncated"] + stacks["broken"], samples["written"], stats)
+        for kind in ("managed", "native", "kernel"):
+            self.assertGreaterEqual(min(stats["frames"][kind]["named"], stats["frames"][kind]["unnamed"]), 0, stats)
+        named, unnamed = result.profile.managed_unnamed()
+        self.assertEqual((stats["frames"]["managed"]["named"], stats["frames"]["managed"]["unnamed"]), (named, unnamed),
+                         "managed frames: stats and folded text disagree")
+        self.assertGreaterEqual(stats["self"]["cpu_seconds"], 0)
+        self.assertGreater(stats["self"]["peak_rss_bytes"], 0)
+        for process in stats["processes"]:
+            self.assertIsInstance(process["pid"], int)
+            self.assertIsInstance(process["comm"], str)
+            self.assertIsInstance(process["symbol_sources"], list)
+
+    def check_managed_named(self, result, minimum=0.99, minimum_frames=200):
+        named, unnamed = result.profile.managed_unnamed()
+        self.assertGreaterEqual(named + unnamed, minimum_frames, f"too few managed frames for a statement\n{result}")
+        worst = [f"{c} {f}" for f, c in result.profile.frames("j").most_common() if folded.is_unnamed(f)][:10]
+        self.assertGreaterEqual(named / (named + unnamed), minimum, "unnamed managed frames: " + "; ".join(worst) + f"\n{result.err[-2000:]}")
+        # And each kind for itself: compiled code is often so frequent that precompiled code could hide behind it.
+        sources, reasons = result.stats["frames"]["by_source"], result.stats["frames"]["unnamed_reasons"]
+        for kind, names in (("jit", ("jitdump", "perf-map")), ("r2r", ("r2r-image", "r2rmap"))):
+            named = sum(sources[name] for name in names)
+            unnamed = sum(count for reason, count in reasons.items() if reason.startswith(f"[{kind}"))
+            if named + unnamed >= minimum_frames:
+                self.assertGreaterEqual(named / (named + unnamed), minimum, f"{kind}: {reasons}")
+
+    def check_account_text(self, result):
+        """No crash text, whatever happened."""
+        self.assertNotRegex(result.err, re.compile("terminate called|Segmentation|AddressSanitizer|runtime error:|Check failed|Aborted"))
+
+
+def main():
+    """Entry of each test file: unittest, but an all-skipped run ends with CTest's skip status."""
+    program = unittest.main(module="__main__", exit=False, verbosity=2)
+    result = program.result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    # A class whose setUpClass skips counts as one skip and no test.
+    sys.exit(SKIP_EXIT if result.skipped and len(result.skipped) >= max(result.testsRun, 1) else 0)

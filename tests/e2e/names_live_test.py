@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Managed frames carry their names: every runtime, every value of DOTNET_PerfMapEnabled, in steady state and in the first second."""
+import re
+import unittest
+
+import harness
+import runtimes
+
+VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
+FRAMEWORK = re.compile(r"^(System|Microsoft|Internal|Interop)\b")
+
+
+class NamesTest(harness.LiveTest):
+    NEEDS = ("dotnet",)
+
+    def check_version(self, result, version):
+        (process,) = [p for p in result.stats["processes"] if p["runtime"]]
+        self.assertEqual(process["runtime"], runtimes.number(version))
+        return process
+
+    def steady(self, version, perf_map, jit_code_named=True):
+        with harness.workload(version, "mix", "--seconds", 30, "--threads", 2, perf_map=perf_map) as target:
+            result = harness.record("--pid", str(target.host_pid), "--duration", "4s", "--frequency", "499")
+        profile = self.check_result(result, minimum_samples=300)
+        self.check_version(result, version)
+        # The mix serialises, matches, sorts and awaits: our methods and the framework's must both show up by name.
+        if jit_code_named:
+            self.assertGreater(profile.with_frame(lambda f: f.startswith("Workload.Loops.")), 50, result)
+            self.assertGreater(profile.with_frame(lambda f: f.startswith("System.Text.RegularExpressions.")), 10, result)
+        self.assertGreater(profile.with_frame(lambda f: f.startswith("System.Text.Json.")), 10, result)
+        return result
+
+    def startup(self, version, perf_map):
+        command, additions = runtimes.command(version, "startup", "--seconds", "0.7")
+        additions["DOTNET_PerfMapEnabled"] = str(perf_map)
+        result = harness.record("--frequency", "999", "--", *command, env=additions)
+        profile = self.check_result(result, minimum_samples=200)
+        self.check_version(result, version)
+        framework = sum(count for frame, count in profile.frames("j").items() if FRAMEWORK.match(frame))
+        # Ready-to-run code is most of a start-up: a profile without the framework would be one that lost it.
+        self.assertGreater(framework, 500, result)
+        return result
+
+    def test_steady_state(self):
+        for version in VERSIONS:
+            for perf_map in (1, 2, 3):
+                with self.subTest(version=version, PerfMapEnabled=perf_map):
+                    self.need_runtime(version)
+                    broken = perf_map == 2 and runtimes.jitdump_is_broken(version)
+                    result = self.steady(version, perf_map, jit_code_named=not broken)
+                    if broken:
+                        self.check_broken_jitdump(result)
+                    else:
+                        self.check_managed_named(result)
+
+    def test_first_second(self):
+        for version in VERSIONS:
+            for perf_map in (1, 2, 3):
+                with self.subTest(version=version, PerfMapEnabled=perf_map):
+                    self.need_runtime(version)
+                    result = self.startup(version, perf_map)
+                    if perf_map == 2 and runtimes.jitdump_is_broken(version):
+                        self.check_broken_jitdump(result)
+                    else:
+                        self.check_managed_named(result)
+
+    # .NET 10 up to 10.0.12 writes two records into its jitdump and stops. With 2 there is no perf map either: JIT code cannot be
+    # named, and the run must say so; ready-to-run code still is.
+    def check_broken_jitdump(self, result):
+        self.assertRegex(result.err.lower(), r"jitdump")
+        self.assertRegex(result.err, r"10\.0\.|PerfMapEnabled")
+        framework = sum(count for frame, count in result.profile.frames("j").items() if FRAMEWORK.match(frame))
+        self.assertGreater(framework, 100, result)
+        unnamed_r2r = sum(count for frame, count in result.profile.frames("j").items() if frame.startswith("[r2r"))
+        self.assertLessEqual(unnamed_r2r, 0.01 * framework, result)
+
+    def test_perf_map_is_used_where_the_jitdump_is_broken(self):
+        if not runtimes.jitdump_is_broken(runtimes.INSTALLED):
+            self.skipTest(f"the installed runtime {runtimes.installed_version()} writes its jitdump fully")
+        result = self.steady(runtimes.INSTALLED, 1)
+        self.check_managed_named(result)
+        self.assertRegex(result.err.lower(), "jitdump")
+        self.assertIn("perf-map", self.check_version(result, runtimes.INSTALLED)["symbol_sources"], result)
+
+    def test_without_preparation_ready_to_run_code_is_named_and_jit_code_says_why_not(self):
+        with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 20) as target:
+            result = harness.record("--pid", str(target.host_pid), "--duration", "3s", "--frequency", "499")
+        profile = self.check_result(result, minimum_samples=200)
+        jit = {frame: count for frame, count in profile.frames("j").items() if frame.startswith("[jit")}
+        self.assertGreater(sum(jit.values()), 100, result)
+        self.assertTrue(all("DOTNET_PerfMapEnabled" in frame for frame in jit), jit)
+
+    def test_dynamic_methods(self):
+        for version in VERSIONS:
+            with self.subTest(version=version):
+                self.need_runtime(version)
+                perf_map = 1
+                with harness.workload(version, "jit", "--seconds", 20, perf_map=perf_map) as target:
+                    result = harness.record("--pid", str(target.host_pid), "--duration", "3s", "--frequency", "499")
+                profile = self.check_result(result, minimum_samples=200)
+                if runtimes.jitdump_is_broken(version):
+                    # A perf map has no times. These methods live for some 20 microseconds at addresses that others had before,
+                    # so whose address it was cannot always be known: then the frame has no name, and never a wrong one.
+                    reasons = result.stats["frames"]["unnamed_reasons"]
+                    replaced = reasons.get("[jit: code replaced while read]", 0)
+                    managed = result.stats["frames"]["managed"]
+                    self.assertGreaterEqual((managed["named"] + replaced) / (managed["named"] + managed["unnamed"]), 0.99, result)
+                    self.assertGreater(managed["named"], managed["unnamed"], result)
+                    continue
+                self.check_managed_named(result)
+                self.assertGreater(profile.with_frame(lambda f: re.search(r"\bEmitted\d+$", f)), 20, result)
+
+    def test_whole_host_has_a_root_for_each_process(self):
+        with harness.workload(runtimes.INSTALLED, "burn", "--seconds", 20, perf_map=3) as a, \
+             harness.workload(runtimes.INSTALLED, "mix", "--seconds", 20, perf_map=3) as b:
+            result = harness.record("--duration", "4s")
+        profile = self.check_result(result, minimum_samples=100)
+        roots = {frames[0] for frames, _ in profile.stacks}
+        for pid in (a.host_pid, b.host_pid):
+            self.assertTrue(any(root.endswith(f"-{pid}") for root in roots), roots)
+
+    def test_name_styles(self):
+        with harness.workload(runtimes.INSTALLED, "split", "--seconds", 20, perf_map=1) as target:
+            for style, pattern in (("short", r"^Workload\.SplitMode\.BurnA$"), ("full", r"Workload\.SplitMode\.BurnA\(int\)"),
+                                   ("raw", r"Workload\.SplitMode::BurnA\(int32\)")):
+                with self.subTest(style=style):
+                    result = harness.record("--pid", str(target.host_pid), "--duration", "1s", "--frequency", "499",
+                                            "--names", style)
+                    profile = self.check_result(result, minimum_samples=30)
+                    self.assertGreater(profile.with_frame(re.compile(pattern).search), 10, result.out[:2000])
+
+
+if __name__ == "__main__":
+    harness.main()

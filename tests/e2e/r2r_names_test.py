@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Do our names of precompiled (R2R) methods agree with the images, with crossgen2 and with running runtimes?
+
+Each check is one run of tools/r2r_check, the program that reads images with the profiler's own code. It is found through R2R_CHECK or
+CLRSAMPLER_BUILD_DIR. What crossgen2 writes is kept under build/r2r, because CoreLib takes it a minute.
+"""
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import runtimes
+
+REQUIRE_LIVE = os.environ.get("CLRSAMPLER_REQUIRE_LIVE") == "1"
+BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE, "build", "release"))
+R2R_CHECK = os.environ.get("R2R_CHECK", os.path.join(BUILD_DIR, "tools", "r2r_check", "r2r_check"))
+OUT = os.path.join(runtimes.BUILD, "r2r")
+SKIP_EXIT = 77  # what CTest shows as "Skipped"
+
+# Runtime functions of all R2R images of a runtime pack, counted by a reader of section 102 that shares no code with ours.
+FUNCTIONS = {"8.0.30": 126918, "9.0.19": 140485, "10.0.14": 148195}
+
+
+def framework(version):
+    (folder,) = glob.glob(os.path.join(runtimes.pack("microsoft.netcore.app.runtime.linux-x64", version), "runtimes", "linux-x64",
+                                       "lib", "net*"))
+    return folder
+
+
+def check(*arguments):
+    """Runs r2r_check; (exit status, output)."""
+    done = subprocess.run([R2R_CHECK, *arguments], capture_output=True, text=True, timeout=600)
+    return done.returncode, done.stdout + done.stderr
+
+
+def field(line, name):
+    return int(re.search(rf" {name} (\d+)", line).group(1))
+
+
+def crossgen(version, arch, inputs, variant, *options):
+    """The folder that holds the compiled image and its map; compiled once."""
+    out = os.path.join(OUT, version, arch, variant)
+    if os.path.exists(os.path.join(out, ".complete")):
+        return out
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    compiler = os.path.join(runtimes.crossgen(version), "crossgen2")
+    os.chmod(compiler, 0o755)
+    name = "all.r2r.dll" if "--composite" in options else os.path.basename(inputs[0])
+    command = [compiler, *inputs, f"-r:{framework(version)}/*.dll", "--targetos", "linux", "--targetarch", arch, "-O",
+               "--perfmap", "--perfmap-format-version:1", *options, "-o", os.path.join(out, name)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    if done.returncode:
+        raise AssertionError(f"{' '.join(command)}\n{(done.stdout + done.stderr)[-2000:]}")
+    open(os.path.join(out, ".complete"), "w").close()
+    return out
+
+
+class R2rNames(unittest.TestCase):
+    def need(self, what, *arguments):
+        try:
+            return what(*arguments)
+        except runtimes.Missing as reason:
+            if REQUIRE_LIVE:
+                self.fail(f"CLRSAMPLER_REQUIRE_LIVE=1, but: {reason}")
+            print(f"skipped: {reason}", flush=True)
+            self.skipTest(str(reason))
+
+    def assert_map_agrees(self, version, folder):
+        (r2rmap,) = glob.glob(os.path.join(folder, "*.r2rmap"))
+        image = r2rmap.replace(".ni.r2rmap", ".dll")
+        status, output = check("--references", framework(version), "map", image, r2rmap)
+        print(f"  {version} {os.path.relpath(folder, OUT)}: {output.strip()}", flush=True)
+        self.assertEqual(status, 0, output)
+        self.assertGreater(field(output, "rows"), 0)
+        self.assertEqual(field(output, "rows"), field(output, "equal"))
+
+    def test_every_function_of_the_runtime_packs_is_named(self):
+        for version, expected in FUNCTIONS.items():
+            with self.subTest(version):
+                folder = self.need(framework, version)
+                status, output = check("coverage", *sorted(glob.glob(os.path.join(folder, "*.dll"))))
+                self.assertEqual(status, 0, output[-3000:])
+                total = sum(field(line, "functions") for line in output.splitlines())
+                print(f"  {version}: {len(output.splitlines())} images, {total} functions, all named", flush=True)
+                self.assertEqual(total, expected)
+
+    def test_every_function_of_the_installed_frameworks_is_named(self):
+        text = subprocess.run([self.need(runtimes.dotnet), "--list-runtimes"], capture_output=True, text=True, timeout=60).stdout
+        found = [(line.split()[0], line.split()[1], line[line.index("[") + 1:-1]) for line in text.splitlines() if "[" in line]
+        core = [f"{path}/{version}" for name, version, path in found if name == "Microsoft.NETCore.App"]
+        for name, version, path in found:
+            with self.subTest(f"{name} {version}"):
+                references = [x for folder in core for x in ("--references", folder)]
+                status, output = check(*references, "coverage", *sorted(glob.glob(f"{path}/{version}/*.dll")))
+                self.assertEqual(status, 0, output[-3000:])
+                total = sum(field(line, "functions") for line in output.splitlines())
+                print(f"  {name} {version}: {len(output.splitlines())} images, {total} functions, all named", flush=True)
+                self.assertGreater(total, 1000)
+
+    def test_recompiled_images_agree_with_their_maps(self):
+        for version in runtimes.PACKED_VERSIONS:
+            self.need(runtimes.crossgen, version)
+            for arch in ("x64", "arm64"):
+                for name in ("System.Linq", "System.Text.Json", "System.Private.CoreLib"):
+                    with self.subTest(f"{name} {version} {arch}"):
+                        source = os.path.join(self.need(framework, version), name + ".dll")
+                        self.assert_map_agrees(version, crossgen(version, arch, [source], name))
+
+    def test_cross_module_inlining_agrees(self):
+        for version in runtimes.PACKED_VERSIONS:
+            self.need(runtimes.crossgen, version)
+            with self.subTest(version):
+                source = os.path.join(self.need(framework, version), "System.Text.Json.dll")
+                self.assert_map_agrees(version, crossgen(version, "x64", [source], "cross-module", "--opt-cross-module:*"))
+
+    def test_composite_images_agree(self):
+        for version in runtimes.PACKED_VERSIONS:
+            self.need(runtimes.crossgen, version)
+            for arch in ("x64", "arm64"):
+                with self.subTest(f"{version} {arch}"):
+                    folder = self.need(framework, version)
+                    sources = [os.path.join(folder, f"System.{name}.dll") for name in ("Linq", "Collections", "Text.Json")]
+                    self.assert_map_agrees(version, crossgen(version, arch, sources, "composite", "--composite", "--inputbubble"))
+
+    def test_hot_cold_splitting_agrees(self):
+        version = "10.0.14"
+        self.need(runtimes.crossgen, version)
+        source = os.path.join(self.need(framework, version), "System.Linq.dll")
+        folder = crossgen(version, "x64", [source], "hot-cold", "--hot-cold-splitting")
+        self.assert_map_agrees(version, folder)
+        status, output = check("--references", framework(version), "coverage", os.path.join(folder, "System.Linq.dll"))
+        self.assertEqual(status, 0, output)
+        self.assertGreater(field(output, "cold"), 100)
+
+    def test_live_runs_agree(self):
+        for version in runtimes.PACKED_VERSIONS:
+            for mode in ("json", "regex", "linq", "async"):
+                with self.subTest(f"{version} {mode}"):
+                    command, environment = self.need(runtimes.command, version, mode, "--seconds", "4")
+                    folder = os.path.join(OUT, "live", version, mode)
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.makedirs(folder)
+                    # The app image of the workload is IL; DOTNET_TieredCompilation stays as it is, so that R2R code is used.
+                    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=dict(
+                        os.environ, DOTNET_PerfMapEnabled="1", DOTNET_PerfMapJitDumpPath=folder, DOTNET_PerfMapShowOptimizationTiers="1",
+                        **environment))
+                    try:
+                        time.sleep(3)
+                        with open(f"/proc/{process.pid}/maps") as maps, open(os.path.join(folder, "maps"), "w") as copy:
+                            copy.write(maps.read())
+                    finally:
+                        process.send_signal(signal.SIGTERM)
+                        process.wait(timeout=60)
+                    (dump,) = glob.glob(os.path.join(folder, "jit-*.dump"))
+                    status, output = check("jitdump", dump, os.path.join(folder, "maps"))
+                    print(f"  {version} {mode}: {output.strip().split(' ', 1)[1]}", flush=True)
+                    self.assertEqual(status, 0, output)
+                    self.assertGreater(field(output, "equal"), 300)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(R2R_CHECK):
+        print(f"skipped: no program {R2R_CHECK}: build the target r2r_check", flush=True)
+        sys.exit(1 if REQUIRE_LIVE else SKIP_EXIT)
+    unittest.main(verbosity=2)

@@ -1,0 +1,146 @@
+"""The .NET runtimes and programs that the live tests run.
+
+Every runtime version gets a private dotnet root under build/runtimes/VERSION, laid out from the runtime pack of that version, so
+nothing is installed. Packs come from the NuGet cache, or through `dotnet restore` of a generated project. All is made once and kept.
+"""
+import fcntl
+import functools
+import glob
+import os
+import shutil
+import subprocess
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("CLRSAMPLER_E2E_DIR", os.path.join(SOURCE, "build"))
+PACKED_VERSIONS = ("8.0.30", "9.0.19", "10.0.14")
+INSTALLED = "installed"  # the runtime that `dotnet` on PATH picks
+NUGET = os.environ.get("NUGET_PACKAGES", os.path.expanduser("~/.nuget/packages"))
+QUIET = {"DOTNET_NOLOGO": "1", "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1"}
+
+
+class Missing(Exception):
+    """A sentence: what a live test needs and this machine does not have."""
+
+
+def dotnet():
+    found = shutil.which("dotnet")
+    if not found:
+        raise Missing("no `dotnet` on PATH")
+    return os.path.realpath(found)
+
+
+def _run(command, what):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=dict(os.environ, **QUIET))
+    if done.returncode:
+        raise Missing(f"{what} failed: {' '.join(command)}: {(done.stdout + done.stderr).strip()[-800:]}")
+
+
+class _Lock:
+    """Tests may run in several processes; each thing is made by one of them."""
+
+    def __init__(self, name):
+        os.makedirs(BUILD, exist_ok=True)
+        self.path = os.path.join(BUILD, f".{name}.lock")
+
+    def __enter__(self):
+        self.file = open(self.path, "w")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+def pack(name, version):
+    """The folder of an unpacked NuGet package, downloaded if it is not in the cache."""
+    folder = os.path.join(NUGET, name.lower(), version)
+    with _Lock("packs"):
+        if not os.path.isdir(folder):
+            project_dir = os.path.join(BUILD, "packs")
+            os.makedirs(project_dir, exist_ok=True)
+            project = os.path.join(project_dir, "packs.csproj")
+            with open(project, "w") as f:
+                f.write('<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup>'
+                        f'<ItemGroup><PackageDownload Include="{name}" Version="[{version}]" /></ItemGroup></Project>\n')
+            _run([dotnet(), "restore", project], f"download of {name} {version}")
+    if not os.path.isdir(folder):
+        raise Missing(f"{name} {version} is not at {folder} after the restore")
+    return folder
+
+
+def crossgen(version):
+    """The crossgen2 pack of a version: the folder that holds the compiler."""
+    return os.path.join(pack("microsoft.netcore.app.crossgen2.linux-x64", version), "tools")
+
+
+@functools.lru_cache(None)
+def root(version):
+    """A dotnet root that holds exactly this runtime version."""
+    source = pack("microsoft.netcore.app.runtime.linux-x64", version)
+    out = os.path.join(BUILD, "runtimes", version)
+    with _Lock("runtimes"):
+        if os.path.exists(os.path.join(out, ".complete")):
+            return out
+        shutil.rmtree(out, ignore_errors=True)
+        native = os.path.join(source, "runtimes", "linux-x64", "native")
+        (managed,) = glob.glob(os.path.join(source, "runtimes", "linux-x64", "lib", "net*"))
+        app = os.path.join(out, "shared", "Microsoft.NETCore.App", version)
+        fxr = os.path.join(out, "host", "fxr", version)
+        os.makedirs(app)
+        os.makedirs(fxr)
+        # A muxer drives its own and every older runtime.
+        shutil.copy2(dotnet(), os.path.join(out, "dotnet"))
+        shutil.copy2(os.path.join(native, "libhostfxr.so"), fxr)
+        for path in glob.glob(os.path.join(managed, "*")) + glob.glob(os.path.join(native, "*")):
+            if not path.endswith("libhostfxr.so"):
+                shutil.copy2(path, app)
+        open(os.path.join(out, ".complete"), "w").close()
+    return out
+
+
+@functools.lru_cache(None)
+def workload():
+    """Path of the compiled workload.dll (tests/apps/workload); built again when a source is newer."""
+    apps = os.path.join(SOURCE, "tests", "apps")
+    sources = [p for p in glob.glob(os.path.join(apps, "*", "*.cs*"))]
+    artifacts = os.path.join(BUILD, "dotnet")
+    out = os.path.join(artifacts, "bin", "workload", "release", "workload.dll")
+    with _Lock("workload"):
+        if not os.path.exists(out) or os.path.getmtime(out) < max(map(os.path.getmtime, sources)):
+            _run([dotnet(), "build", os.path.join(apps, "workload", "workload.csproj"), "-c", "Release", "--nologo",
+                  "--artifacts-path", artifacts], "build of tests/apps/workload")
+            os.utime(out)
+    return out
+
+
+@functools.lru_cache(None)
+def installed_version():
+    """Version of the runtime that a program with RollForward=LatestMajor gets, such as 10.0.12."""
+    text = subprocess.run([dotnet(), "--list-runtimes"], capture_output=True, text=True, timeout=60).stdout
+    versions = [line.split()[1] for line in text.splitlines() if line.startswith("Microsoft.NETCore.App ")]
+    if not versions:
+        raise Missing("`dotnet --list-runtimes` names no Microsoft.NETCore.App")
+    return max(versions, key=lambda v: tuple(int(x) if x.isdigit() else 0 for x in v.replace("-", ".").split(".")))
+
+
+def number(version):
+    return installed_version() if version == INSTALLED else version
+
+
+def jitdump_is_broken(version):
+    """.NET 10 up to 10.0.12 closes its jitdump at the first stub block: 33,281 bytes, two records (dotnet/runtime#122274)."""
+    parts = number(version).split(".")
+    return parts[0] == "10" and int(parts[2].split("-")[0]) <= 12
+
+
+def command(version, *arguments):
+    """(command line, environment additions) that run the workload on a runtime version."""
+    if version == INSTALLED:
+        return [dotnet(), workload(), *arguments], {}
+    base = root(version)
+    return [os.path.join(base, "dotnet"), workload(), *arguments], {"DOTNET_ROOT": base}
+
+
+if __name__ == "__main__":
+    print(workload())
+    for v in PACKED_VERSIONS:
+        print(root(v))
