@@ -8,6 +8,7 @@
  * without bpf_task_pt_regs (before 5.15) and for an agent in a pid namespace of its own. They are two because each
  * kernel type that a loaded program names costs a search of the kernel's BTF, 1 ms of each start.
  */
+#include "code_witness.bpf.h"
 #include "task_identity.bpf.h"
 #include "user_stack.bpf.h"
 #include <bpf/bpf_core_read.h>
@@ -106,9 +107,18 @@ static __always_inline void take_kernel_stack(struct scratch *scratch, struct pe
 static __always_inline void send(struct scratch *scratch, struct wire_counters *counts)
 {
 	struct wire_cpu_sample *sample = &scratch->sample;
-	__u64 bytes = scratch->used * sizeof(__u64);
-	__u64 flags = BPF_RB_NO_WAKEUP;
+	__u64 used = scratch->used;
+	__u64 bytes, flags = BPF_RB_NO_WAKEUP;
 
+	barrier_var(used);
+	if (sample->witnesses && used <= SCRATCH_WORDS - WIRE_MAX_WITNESSES * WITNESS_WORDS) {
+		/* all eight, of which only those that are there are sent */
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->witnesses), scratch->witnesses);
+		used += sample->witnesses * WITNESS_WORDS;
+	} else {
+		sample->witnesses = 0;
+	}
+	bytes = used * sizeof(__u64);
 	if (bytes > sizeof(scratch->words))
 		bytes = sizeof(scratch->words);
 	bytes += sizeof(*sample);
@@ -170,8 +180,12 @@ static __always_inline int take_sample(struct perf_event_context *ctx, struct va
 		sample->flags |= WIRE_SAMPLE_KTHREAD;
 	} else {
 		sample->stop = find_registers(scratch, ctx, task, variant);
-		if (!sample->stop)
+		if (!sample->stop) {
+			find_transient_code(scratch);
+			if (may_be_transient(scratch, sample->ip))
+				witness_code(cpu, sample->ip);
 			walk_user_stack(scratch, cpu);
+		}
 	}
 	send(scratch, counts);
 	return 0;

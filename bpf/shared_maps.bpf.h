@@ -7,7 +7,10 @@
 #include "clrsampler/wire.h"
 #include <bpf/bpf_helpers.h>
 
-#define SCRATCH_WORDS (WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8)
+#define WITNESS_WORDS (sizeof(struct wire_code_witness) / 8)
+#define SCRATCH_WORDS                                                                                            \
+	(WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8 +           \
+	 WIRE_MAX_WITNESSES * WITNESS_WORDS)
 
 #define WINDOW_WORDS 256
 #define WINDOW_BLOCK 32
@@ -30,6 +33,10 @@ struct scratch {
 	__u64 window_begin;			   /* the stack memory that window holds a copy of; 0: nothing */
 	__u64 window_broken;			   /* a window could not be read: no more tries for this stack */
 	__u64 window[WINDOW_WORDS + WINDOW_BLOCK]; /* copied in blocks, the last of which may begin at its end */
+	__u64 transient_begin, transient_end;	   /* around all transient code of the process; 0, 0: none */
+	struct wire_transient_range range;	   /* that the address at hand lies in */
+	struct wire_code_witness witness;	   /* the one that is being made */
+	struct wire_code_witness witnesses[WIRE_MAX_WITNESSES];
 	struct wire_cpu_sample sample;		   /* followed by its words: sent as one piece */
 	__u64 words[SCRATCH_WORDS];
 };
@@ -55,6 +62,14 @@ struct tracked_map {
 	__type(value, __u8);
 };
 extern struct tracked_map tracked_processes SEC(".maps");
+
+struct transient_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 128);
+	__type(key, __u32);
+	__type(value, struct wire_transient_code);
+};
+extern struct transient_map transient_code SEC(".maps");
 
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "code_witness.bpf.h"
 #include "user_stack.bpf.h"
 
 /*
@@ -109,7 +110,7 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 __attribute__((noinline)) int walk_step(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
-	__u64 frame, last, used, limit, count;
+	__u64 frame, last, used, limit, count, caller;
 	int reason;
 
 	if (!scratch)
@@ -149,8 +150,11 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 	scratch->end_of_last = frame + 16;
 	scratch->used = used + count + 3;
 	scratch->sample.user_frames++;
-	if (!scratch->words[used + 2 + count])
+	caller = scratch->words[used + 2 + count] & WIRE_FRAME_ADDRESS_MASK;
+	if (!caller)
 		return stop(scratch, WIRE_STOP_END);
+	if (may_be_transient(scratch, caller - 1)) /* inside the call */
+		witness_code(cpu, caller - 1);
 	return 0;
 }
 

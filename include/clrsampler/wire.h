@@ -32,6 +32,10 @@ typedef unsigned long long __u64;
 #define WIRE_MAX_GAP_WORDS 512
 /* Most words of the tail, whatever the options say. */
 #define WIRE_MAX_TAIL_WORDS 512
+/* Most witnesses of one sample: methods, each once. Dynamic methods call through ordinary ones, a few deep. */
+#define WIRE_MAX_WITNESSES 8
+/* Ranges of transient code of one process; a dynamic method's heap has 64 KB, a collectible assembly's at least that. */
+#define WIRE_MAX_TRANSIENT_RANGES 32
 
 enum wire_kind {
 	WIRE_CPU_SAMPLE = 1,
@@ -105,9 +109,40 @@ struct wire_cpu_sample {
 	__u32 flags;			/* WIRE_SAMPLE_* */
 	__u16 stop;			/* enum wire_stop */
 	__u16 kernel_frames;
-	__u32 user_frames;
+	__u16 user_frames;
+	__u16 witnesses;
 	__u32 user_words;
 	char comm[16];			/* of the thread */
+};
+
+/*
+ * What stood at a code address at the moment of the sample, for code that the runtime may free and replace: behind the
+ * user words, one for each of `witnesses`. The method is told apart from others at the same address by its identity: the
+ * first bytes of its code header (debug, exception and GC information, MethodDesc, number of unwind infos, the first).
+ */
+struct wire_code_witness {
+	__u64 address;		/* the sampled one, inside a call for return addresses */
+	__u64 start;		/* of the method */
+	__u64 header;		/* of the method: address of its code header */
+	__u8 identity[48];	/* bytes at header */
+	char name[64];		/* of a dynamic method, NUL-terminated, possibly cut; else empty */
+};
+
+/* Where a process keeps transient code: user space tells the sampler (map transient_code, keyed by tgid). */
+struct wire_transient_range {
+	__u64 begin;
+	__u64 end;
+	__u64 map_base;		/* what the nibble map counts from */
+	__u64 nibble_map;	/* address of its 32-bit words */
+};
+struct wire_transient_code {
+	__u32 count;
+	__u16 nibble_version;	/* 1 or 2: formats/runtime/nibble_map.h */
+	__u16 method_desc;	/* offset in the code header */
+	__u16 method_flags;	/* offset in the MethodDesc */
+	__u16 dynamic_name;	/* offset in the MethodDesc of a dynamic method */
+	__u32 unused;
+	struct wire_transient_range ranges[WIRE_MAX_TRANSIENT_RANGES];
 };
 
 #define WIRE_FRAME_ADDRESS_MASK 0x0000ffffffffffffull
@@ -116,9 +151,13 @@ struct wire_cpu_sample {
 #if defined(__cplusplus)
 static_assert(sizeof(struct wire_header) == 16, "wire_header");
 static_assert(sizeof(struct wire_cpu_sample) == 96, "wire_cpu_sample");
+static_assert(sizeof(struct wire_code_witness) == 136, "wire_code_witness");
+static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 96, "wire_cpu_sample");
+_Static_assert(sizeof(struct wire_code_witness) == 136, "wire_code_witness");
+_Static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #endif
 
 #endif /* CLRSAMPLER_WIRE_H_ */

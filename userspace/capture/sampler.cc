@@ -219,6 +219,20 @@ void Sampler::Untrack(pid_t tgid) {
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key);
 }
 
+absl::Status Sampler::SetTransientCode(pid_t tgid, const wire_transient_code& code) {
+  const int map = bpf_map__fd(skeleton_->maps.transient_code);
+  const uint32_t key = static_cast<uint32_t>(tgid);
+  if (code.count == 0) {
+    bpf_map_delete_elem(map, &key);
+    return absl::OkStatus();
+  }
+  if (bpf_map_update_elem(map, &key, &code, BPF_ANY) == 0) return absl::OkStatus();
+  if (errno == E2BIG || errno == ENOMEM) {
+    return absl::ResourceExhaustedError("more processes with dynamic code than the sampler has room for");
+  }
+  return ErrnoError(errno, absl::StrCat("telling the sampler of dynamic code of process ", tgid));
+}
+
 int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.records); }
 
 wire_counters Sampler::counters() const {

@@ -64,6 +64,10 @@ class Sampler {
   absl::Status Track(pid_t tgid);  // RESOURCE_EXHAUSTED: the filter is full
   void Untrack(pid_t tgid);
 
+  // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h). A count of 0
+  // removes the entry. RESOURCE_EXHAUSTED: too many processes have some.
+  absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code);
+
   // Wakes a sleeper when a quarter of the ring is full; for epoll with EPOLLET. Asked without it, the kernel calls the
   // descriptor readable while any record waits. A reader should also come by once in a while.
   int ring_fd() const;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/inspect_command.h"
+#include "cli/names_command.h"
 #include "cli/record_command.h"
 #include "status/status.h"
 
@@ -62,6 +63,9 @@ int main(int argc, char** argv) {
   jitdump->add_option("file", file, "jit-PID.dump")->required()->type_name("FILE");
   CLI::App* r2rmap = app.add_subcommand("r2rmap", "print the contents of an r2rmap file as text");
   r2rmap->add_option("file", file, "NAME.ni.r2rmap")->required()->type_name("FILE");
+  CLI::App* names = app.add_subcommand("names", "name code addresses of a running process, one a line");
+  clrsampler::NamesConfig names_config;
+  clrsampler::DeclareNamesOptions(*names, names_config);
   app.require_subcommand(0, 1);
 
   try {
@@ -81,6 +85,7 @@ int main(int argc, char** argv) {
   }
   if (*jitdump) return Report(clrsampler::PrintJitdump(file));
   if (*r2rmap) return Report(clrsampler::PrintR2rMap(file));
+  if (*names) return Report(clrsampler::RunNames(names_config));
   clrsampler::RecordConfig& chosen = *record ? record_config : config;
   chosen.command = std::move(command);
   return Report(clrsampler::RunRecord(chosen));

@@ -1,2 +1,2 @@
-clrsampler_library(clr_runtime SOURCES runtime_version.cc
-  DEPS clrsampler_process clrsampler_formats_elf absl::flat_hash_map absl::strings)
+clrsampler_library(clr_runtime SOURCES runtime_version.cc runtime_facts.cc runtime_image.cc runtime_discovery.cc
+  DEPS clrsampler_process clrsampler_formats_elf clrsampler_formats_pe absl::flat_hash_map absl::strings)

@@ -19,6 +19,7 @@
 #include "capture/kernel_name_lookup.h"
 #include "capture/sampler.h"
 #include "capture/side_band.h"
+#include "clr/runtime_discovery.h"
 #include "clr/runtime_version.h"
 #include "formats/proc/status_text.h"
 #include "os/clock.h"
@@ -88,8 +89,12 @@ class RecorderImpl : public Recorder {
         kernel_(
             frames_, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },
             KernelSymbols(options.names)),
-        sources_(MakeSources({frames_, images_, notices_, clock_, options.names})),
-        resolver_(Borrow(sources_), frames_),
+        discovery_(images_, RuntimeDiscovery::CacheBy::kFile),
+        sources_(MakeSources({frames_, images_, discovery_, notices_, clock_, options.names,
+                             [this](const Process& process, const wire_transient_code& code) {
+                               TellTransientCode(process.key.tgid, code);
+                             }})),
+        resolver_(sources_.borrowed(), frames_),
         namer_(resolver_, kernel_, frames_),
         runtimes_(images_),
         expected_(kProcRoot, options.frequency_hz),
@@ -103,12 +108,6 @@ class RecorderImpl : public Recorder {
   const Account& account() const override { return account_; }
 
  private:
-  static std::vector<FrameSource*> Borrow(const std::vector<std::unique_ptr<FrameSource>>& sources) {
-    std::vector<FrameSource*> borrowed;
-    for (const auto& source : sources) borrowed.push_back(source.get());
-    return borrowed;
-  }
-
   bool whole_host() const { return options_.pids.empty() && options_.command.empty(); }
   absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
   absl::Status FindTargets();
@@ -118,6 +117,8 @@ class RecorderImpl : public Recorder {
   void Drain();
   void TakeRecord(std::span<const std::byte> record);
   void TakeEvent(SideBandEvent event);
+  void Observe(const Process& process, std::span<const std::byte> record);
+  void TellTransientCode(uint32_t tgid, const wire_transient_code& code);
   void Follow(uint32_t pid);
   void HandleEvent(const SideBandEvent& event);
   void HandleUntil(MonotonicTime horizon);
@@ -138,7 +139,8 @@ class RecorderImpl : public Recorder {
   ProcessTable table_;
   std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address
   KernelNamer kernel_;
-  std::vector<std::unique_ptr<FrameSource>> sources_;
+  RuntimeDiscovery discovery_;
+  Sources sources_;
   Resolver resolver_;
   StackNamer namer_;
   RuntimeVersions runtimes_;
@@ -154,6 +156,7 @@ class RecorderImpl : public Recorder {
   absl::flat_hash_set<uint32_t> followed_;  // the targets, and children of the command; unused for the whole host
   HoldQueue<Item> queue_;
   UserStack user_stack_;
+  std::vector<uint64_t> addresses_;  // of one sample; kept for its memory
   MonotonicTime started_;
   MonotonicTime turn_started_;
   MonotonicTime last_slow_turn_;
@@ -218,7 +221,9 @@ absl::Status RecorderImpl::FindTargets() {
     }
     RETURN_IF_ERROR(sampler_->Track(static_cast<pid_t>(pid)));
     followed_.insert(pid);
-    table_.FindOrScan(pid, 0);
+    // Sources that must prepare themselves do it before the first sample.
+    const MonotonicTime now = clock_.Now();
+    resolver_.CatchUp(table_.FindOrScan(pid, 0), now, now);
   }
   if (options_.command.empty()) return absl::OkStatus();
   absl::StatusOr<TargetCommand> command = TargetCommand::Start(options_.command, limits_);
@@ -355,12 +360,30 @@ void RecorderImpl::TakeRecord(std::span<const std::byte> record) {
   std::memcpy(&sample, record.data(), sizeof sample);
   // A process that we have not heard of is read now: in a moment it may be gone.
   if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
-    table_.FindOrScan(sample.tgid, sample.process_start_ns);
+    Process& process = table_.FindOrScan(sample.tgid, sample.process_start_ns);
+    Observe(process, record);
     if (!whole_host() && followed_.insert(sample.tgid).second) Follow(sample.tgid);
   }
   SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
   queue_.Push({header.time_ns}, Item(std::move(bytes)));
+}
+
+void RecorderImpl::Observe(const Process& process, std::span<const std::byte> record) {
+  const absl::StatusOr<RawStack> raw = RawStack::Parse(record);
+  if (!raw.ok()) return;
+  WalkFrameChain(*raw, user_stack_);
+  addresses_.clear();
+  for (const auto& frame : user_stack_.frames) addresses_.push_back(frame.lookup_address);
+  if (!addresses_.empty()) {
+    resolver_.Observe(process, {addresses_, raw->witnesses(), MonotonicTime{raw->sample().header.time_ns}});
+  }
+}
+
+void RecorderImpl::TellTransientCode(uint32_t tgid, const wire_transient_code& code) {
+  if (const absl::Status told = sampler_->SetTransientCode(static_cast<pid_t>(tgid), code); !told.ok()) {
+    notices_.Add("no_witnesses", "", absl::StrCat("not all short-lived methods have names: ", told.message()));
+  }
 }
 
 void RecorderImpl::Follow(uint32_t pid) {
@@ -465,6 +488,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
     resolver_.Forget(key);
     namer_.Forget(key);
     images_.Forget(key);
+    if (table_.Find(key.tgid) == nullptr) TellTransientCode(key.tgid, {});
     // The number may be given to a stranger now.
     if (followed_.contains(key.tgid) && table_.Find(key.tgid) == nullptr) {
       followed_.erase(key.tgid);

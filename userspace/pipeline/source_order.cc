@@ -1,6 +1,7 @@
 #include "pipeline/source_order.h"
 
 #include "clr/jit_methods.h"
+#include "clr/memory/memory_methods.h"
 #include "clr/r2r_methods.h"
 #include "symbols/elf_symbols_source.h"
 
@@ -24,16 +25,28 @@ class PrecompiledFromJitdump : public FrameSource {
 
 }  // namespace
 
-std::vector<std::unique_ptr<FrameSource>> MakeSources(const SourceContext& context) {
-  std::vector<std::unique_ptr<FrameSource>> sources;
+Sources MakeSources(const SourceContext& context) {
+  Sources sources;
   JitMethodsOptions jit_options;
   jit_options.names = context.names;
   auto jit = std::make_unique<JitMethods>(jit_options, context.frames, context.notices);
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
-  sources.push_back(std::move(jit));
-  sources.push_back(std::make_unique<R2rMethods>(&context.images, &context.frames, context.names));
-  sources.push_back(std::make_unique<ElfSymbolsSource>(context.images, context.frames, context.notices, context.names));
-  sources.push_back(std::move(precompiled));
+  if (!context.without_files) sources.in_order.push_back(std::move(jit));
+  if (!context.without_images) {
+    sources.in_order.push_back(std::make_unique<R2rMethods>(&context.images, &context.frames, context.names));
+  }
+  sources.in_order.push_back(
+      std::make_unique<ElfSymbolsSource>(context.images, context.frames, context.notices, context.names));
+  if (!context.without_files) sources.in_order.push_back(std::move(precompiled));
+  if (!context.without_memory) {
+    MemoryMethodsOptions options;
+    options.names = context.names;
+    options.transient_code = context.transient_code;
+    auto memory = std::make_unique<MemoryMethods>(options, context.runtimes, context.images, context.frames,
+                                                  context.notices, context.clock);
+    sources.memory = memory.get();
+    sources.in_order.push_back(std::move(memory));
+  }
   return sources;
 }
 

@@ -2,9 +2,11 @@
 #ifndef CLRSAMPLER_PIPELINE_SOURCE_ORDER_H_
 #define CLRSAMPLER_PIPELINE_SOURCE_ORDER_H_
 
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "clr/runtime_discovery.h"
 #include "formats/names/frame_text.h"
 #include "os/clock.h"
 #include "process/image_files.h"
@@ -13,16 +15,36 @@
 
 namespace clrsampler {
 
+class MemoryMethods;
+
 // Borrows everything it is given; those outlive the sources.
 struct SourceContext {
   FrameTable& frames;
   ImageFiles& images;
+  RuntimeDiscovery& runtimes;
   Notices& notices;
   const Clock& clock;
   NameStyle names;
+  // Told where a process keeps code that may be freed; may be empty.
+  std::function<void(const Process&, const wire_transient_code&)> transient_code = nullptr;
+  // Left out, as by `names --without`: to compare one source with another.
+  bool without_files = false;   // jitdump, perf map
+  bool without_images = false;  // precompiled images
+  bool without_memory = false;
 };
 
-std::vector<std::unique_ptr<FrameSource>> MakeSources(const SourceContext& context);
+struct Sources {
+  std::vector<std::unique_ptr<FrameSource>> in_order;
+  MemoryMethods* memory = nullptr;  // one of them; nullptr: left out
+
+  std::vector<FrameSource*> borrowed() const {
+    std::vector<FrameSource*> sources;
+    for (const auto& source : in_order) sources.push_back(source.get());
+    return sources;
+  }
+};
+
+Sources MakeSources(const SourceContext& context);
 
 }  // namespace clrsampler
 

@@ -23,6 +23,8 @@ struct Process {
   MonotonicTime exited = MonotonicTime::Max();
   // What `mappings` says holds from here on; older samples belong to a program that the process has replaced by exec.
   MonotonicTime code_known_since = MonotonicTime::Min();
+  // An exec that has happened but not been handled yet: what is read of the process now belongs to the new program.
+  MonotonicTime exec_announced = MonotonicTime::Max();
   uint32_t exec_count = 0;  // an exec replaces all mappings and everything that was known about code
   MappingTable mappings;
   TargetFiles files;

@@ -150,6 +150,8 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
 void ProcessTable::AnnounceExec(uint32_t tgid, MonotonicTime time) {
   if (Entry* entry = FindEntry(tgid); entry != nullptr && time <= entry->scanned) {
     entry->process.code_known_since = std::max(entry->process.code_known_since, time);
+  } else if (entry != nullptr) {
+    entry->process.exec_announced = std::min(entry->process.exec_announced, time);
   }
   // Also for a known process: a fork or an exit before it in the queue may make that one be read anew.
   if (announced_execs_.size() < kMaxAnnounced) announced_execs_[tgid] = time;
@@ -161,6 +163,7 @@ void ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
   Entry* entry = FindEntry(tgid);
   if (entry == nullptr || time <= entry->scanned) return;
   Process& process = entry->process;
+  process.exec_announced = MonotonicTime::Max();
   process.exited = MonotonicTime::Max();  // a thread that calls exec ends the leader and takes its place
   process.comm = std::string(comm);
   process.mappings.Clear();

@@ -22,6 +22,8 @@ absl::string_view NameSourceText(NameSource source) {
       return "r2rmap";
     case NameSource::kR2rImage:
       return "r2r-image";
+    case NameSource::kRuntimeMemory:
+      return "memory";
   }
   return "none";
 }

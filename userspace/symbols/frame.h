@@ -31,8 +31,9 @@ enum class NameSource : uint8_t {
   kPerfMap,
   kR2rMap,
   kR2rImage,  // the image's own tables and metadata
+  kRuntimeMemory,
 };
-constexpr int kNameSourceCount = 8;
+constexpr int kNameSourceCount = 9;
 absl::string_view NameSourceText(NameSource source);  // "jitdump", as --stats writes it
 
 struct Frame {

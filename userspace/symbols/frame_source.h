@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "clrsampler/wire.h"
 #include "os/clock.h"
 #include "process/process.h"
 #include "symbols/frame.h"
@@ -20,14 +22,26 @@ struct FrameQuery {
   MonotonicTime time;
 };
 
+// A sample that has just arrived, for sources that must look while its code is still there.
+struct ObservedSample {
+  std::span<const uint64_t> addresses;  // lookup addresses, leaf first
+  std::span<const wire_code_witness> witnesses;
+  MonotonicTime time;
+};
+
 // Main loop only.
 class FrameSource {
  public:
   virtual ~FrameSource() = default;
 
   // What was at this address at that time. nullopt: not mine or not known, ask the next source. A source that knows why
-  // the address can't have a name, and that no later source can do better, answers with an unnamed frame.
+  // the address has no name answers with an unnamed frame: later sources are asked nevertheless, and the last reason
+  // stands where none of them has a name.
   virtual std::optional<Resolution> Resolve(const FrameQuery& query) = 0;
+
+  // Each sample, as soon as it arrives; Resolve will ask for its addresses later. `process` is as of the last event that
+  // was handled.
+  virtual void Observe(const Process& /*process*/, const ObservedSample& /*sample*/) {}
 
   // Grows when an earlier answer (or the lack of one) may have changed; part of the key of the stack cache.
   virtual uint64_t Generation(ProcessKey key) const = 0;

@@ -43,10 +43,33 @@ Resolution Resolver::Resolve(const FrameQuery& query) {
     const Frame replaced{FrameKind::kNative, NameSource::kNone, "[native: code not known at that time]", "", ""};
     return Resolution{frames_.Intern(replaced), MonotonicTime::Min(), query.process.code_known_since};
   }
+  std::optional<Resolution> unnamed;
   for (FrameSource* source : sources_) {
-    if (const std::optional<Resolution> found = source->Resolve(query)) return *found;
+    const std::optional<Resolution> found = source->Resolve(query);
+    if (!found) continue;
+    if (frames_.at(found->frame).named()) {
+      // A source that had no name then may have one at another time, and would come first.
+      Resolution answer = *found;
+      if (unnamed) {
+        answer.from = std::max(answer.from, unnamed->from);
+        answer.until = std::min(answer.until, unnamed->until);
+      }
+      return answer;
+    }
+    if (unnamed) {
+      unnamed->from = std::max(unnamed->from, found->from);
+      unnamed->until = std::min(unnamed->until, found->until);
+      unnamed->frame = found->frame;
+    } else {
+      unnamed = found;
+    }
   }
+  if (unnamed) return *unnamed;
   return Resolution{frames_.Intern(Unresolved(query.mapping)), MonotonicTime::Min(), MonotonicTime::Max()};
+}
+
+void Resolver::Observe(const Process& process, const ObservedSample& sample) {
+  for (FrameSource* source : sources_) source->Observe(process, sample);
 }
 
 bool Resolver::CatchUp(const Process& process, MonotonicTime time, MonotonicTime now) {

@@ -18,6 +18,9 @@ class Resolver {
 
   Resolution Resolve(const FrameQuery& query);
 
+  // Shows every source a sample as soon as it has arrived.
+  void Observe(const Process& process, const ObservedSample& sample);
+
   // Lets every source read what is new for the process, until each has seen everything up to `time` or stops getting
   // further. `now` is the time of the loop's turn: within a turn a process is read once, and again when its mappings
   // have changed. False: some source did not get that far, and the answers may lack what was written last.

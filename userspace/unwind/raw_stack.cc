@@ -11,7 +11,9 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   if (record.size() < sizeof stack.sample_) return absl::DataLossError("sample record shorter than its header");
   std::memcpy(&stack.sample_, record.data(), sizeof stack.sample_);
   const wire_cpu_sample& sample = stack.sample_;
-  const uint64_t words = uint64_t{sample.kernel_frames} + sample.user_words;
+  constexpr size_t kWitnessWords = sizeof(wire_code_witness) / sizeof(uint64_t);
+  const uint64_t words =
+      uint64_t{sample.kernel_frames} + sample.user_words + uint64_t{sample.witnesses} * kWitnessWords;
   if (record.size() < sizeof sample + words * sizeof(uint64_t)) {
     return absl::DataLossError(absl::StrCat("sample record of ", record.size(), " bytes announces ", words, " words"));
   }
@@ -22,6 +24,10 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   const auto* payload_words = reinterpret_cast<const uint64_t*>(payload);
   stack.kernel_ = {payload_words, sample.kernel_frames};
   stack.user_ = {payload_words + sample.kernel_frames, sample.user_words};
+  static_assert(alignof(wire_code_witness) == alignof(uint64_t));
+  stack.witnesses_ = {
+      reinterpret_cast<const wire_code_witness*>(payload_words + sample.kernel_frames + sample.user_words),
+      sample.witnesses};
 
   // Walk the steps once, so that ForEachFrame needs no checks.
   size_t at = 0;

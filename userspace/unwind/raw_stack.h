@@ -31,6 +31,9 @@ class RawStack {
   // Leaf first. Copies, since records are only 8-byte aligned inside the ring.
   std::span<const uint64_t> kernel_addresses() const { return kernel_; }
 
+  // Of transient code that the sample met; in no order.
+  std::span<const wire_code_witness> witnesses() const { return witnesses_; }
+
   // Calls visit(const Frame&) for each step, innermost first, and then gives the tail: the words above the last frame.
   template <typename Visitor>
   std::span<const uint64_t> ForEachFrame(Visitor&& visit) const {
@@ -50,6 +53,7 @@ class RawStack {
   wire_cpu_sample sample_{};
   std::span<const uint64_t> kernel_;
   std::span<const uint64_t> user_;
+  std::span<const wire_code_witness> witnesses_;
 };
 
 }  // namespace clrsampler

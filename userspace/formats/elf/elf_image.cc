@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kMaxLoadSegments = 256;
 constexpr size_t kMaxSections = 100'000;
 constexpr size_t kMaxNameBytes = 64 * 1024;
+constexpr size_t kMaxInterpreterBytes = 4096;
 constexpr size_t kMaxBuildIdBytes = 64;  // SHA-1 has 20, lld's sha256 form 32
 
 template <typename T>
@@ -132,6 +133,11 @@ absl::Status ElfImage::ReadSegments(uint64_t offset, uint64_t count, uint64_t en
     if (header.p_type == PT_DYNAMIC) dynamic_ = VirtualAddress{header.p_vaddr};
     if (header.p_type == PT_NOTE && build_id_.empty()) {
       if (const auto part = SliceAt(bytes_, header.p_offset, header.p_filesz)) ReadBuildId(*part, header.p_align);
+    }
+    if (header.p_type == PT_INTERP) {
+      if (const auto part = SliceAt(bytes_, header.p_offset, header.p_filesz)) {
+        interpreter_ = TextAt(*part, 0, kMaxInterpreterBytes).value_or(absl::string_view());
+      }
     }
     if (header.p_type != PT_LOAD) continue;
     if (segments_.size() == kMaxLoadSegments || header.p_filesz > header.p_memsz ||

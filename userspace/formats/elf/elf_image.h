@@ -92,6 +92,8 @@ class ElfImage {
 
   std::span<const std::byte> build_id() const { return build_id_; }  // empty: none; at most 64 bytes
   std::optional<DebugLink> debug_link() const;
+  // PT_INTERP: the path of the dynamic loader; empty in most libraries and in static programs.
+  absl::string_view interpreter() const { return interpreter_; }
   // Where PT_GNU_EH_FRAME points to.
   std::optional<VirtualAddress> eh_frame_header() const { return eh_frame_header_; }
 
@@ -114,6 +116,7 @@ class ElfImage {
   std::span<const std::byte> build_id_;
   std::optional<VirtualAddress> eh_frame_header_;
   std::optional<VirtualAddress> dynamic_;
+  absl::string_view interpreter_;
 };
 
 // The defined symbol of that name, any type; .symtab first. Linear: for the few names that hooks need.

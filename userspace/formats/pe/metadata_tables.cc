@@ -188,12 +188,13 @@ absl::Status MetadataTables::ParseTables(std::span<const std::byte> stream) {
     offset += uint64_t{table.rows} * table.row_bytes;
     if (offset > stream.size()) return absl::DataLossError(absl::StrCat("metadata table ", i, " is cut off"));
   }
-  // Both would need a search through a whole table for each name. Compilers never write them into what crossgen2 takes.
-  const bool nested_sorted = (*sorted >> static_cast<int>(MetadataTable::kNestedClass) & 1) != 0;
-  if (rows(MetadataTable::kNestedClass) != 0 && !nested_sorted) {
-    return absl::UnimplementedError("metadata with an unsorted table of nested classes");
+  sorted_ = *sorted;
+  for (const MetadataTable table : {MetadataTable::kNestedClass, MetadataTable::kGenericParam, MetadataTable::kMethodPtr}) {
+    const bool is_sorted = table != MetadataTable::kMethodPtr && (sorted_ >> static_cast<int>(table) & 1) != 0;
+    if (!is_sorted && rows(table) > kMaxUnsortedRows) {
+      return absl::UnimplementedError(absl::StrCat("metadata with ", rows(table), " unsorted rows in a table"));
+    }
   }
-  if (rows(MetadataTable::kMethodPtr) != 0) return absl::UnimplementedError("metadata with a MethodPtr table");
   return absl::OkStatus();
 }
 
@@ -248,6 +249,11 @@ std::optional<MetadataToken> MetadataTables::MemberRefParent(uint32_t rid) const
 
 std::optional<uint32_t> MetadataTables::OwnerOfMethod(uint32_t rid) const {
   if (rid == 0 || rid > rows(MetadataTable::kMethodDef)) return std::nullopt;
+  // With a MethodPtr table the lists of the types count its rows instead.
+  if (rows(MetadataTable::kMethodPtr) != 0) {
+    rid = FindRow(MetadataTable::kMethodPtr, 0, rid);
+    if (rid == 0) return std::nullopt;
+  }
   // The last TypeDef whose list starts at or before the method: types without methods start where the next one does.
   uint32_t low = 0, high = rows(MetadataTable::kTypeDef);
   while (low < high) {
@@ -284,19 +290,50 @@ std::optional<std::array<uint8_t, 16>> MetadataTables::Mvid() const {
   return mvid;
 }
 
-std::optional<uint32_t> MetadataTables::EnclosingType(uint32_t rid) const {
-  const uint32_t count = rows(MetadataTable::kNestedClass);
+uint32_t MetadataTables::FindRow(MetadataTable table, size_t column, uint32_t value) const {
+  const uint32_t count = rows(table);
+  const bool sorted = table != MetadataTable::kMethodPtr && (sorted_ >> static_cast<int>(table) & 1) != 0;
+  if (!sorted) {
+    for (uint32_t rid = 1; rid <= count; ++rid) {
+      if (Cell(table, rid, column) == value) return rid;
+    }
+    return 0;
+  }
   uint32_t low = 1, high = count + 1;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (Cell(MetadataTable::kNestedClass, middle, 0).value_or(UINT32_MAX) < rid) {
+    if (Cell(table, middle, column).value_or(UINT32_MAX) < value) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  if (Cell(MetadataTable::kNestedClass, low, 0) != rid) return std::nullopt;
-  return Cell(MetadataTable::kNestedClass, low, 1);
+  return Cell(table, low, column) == value ? low : 0;
+}
+
+std::optional<uint32_t> MetadataTables::EnclosingType(uint32_t rid) const {
+  const uint32_t row = FindRow(MetadataTable::kNestedClass, 0, rid);
+  return row == 0 ? std::nullopt : Cell(MetadataTable::kNestedClass, row, 1);
+}
+
+uint32_t MetadataTables::GenericParameterCount(MetadataToken owner) const {
+  const uint32_t coded = owner.rid << 1 | (owner.table == MetadataTable::kMethodDef ? 1 : 0);
+  uint32_t row = FindRow(MetadataTable::kGenericParam, 2, coded);
+  uint32_t count = 0;
+  if (row == 0) return 0;
+  const bool sorted = (sorted_ >> static_cast<int>(MetadataTable::kGenericParam) & 1) != 0;
+  for (; row <= rows(MetadataTable::kGenericParam); ++row) {
+    if (Cell(MetadataTable::kGenericParam, row, 2) == coded) {
+      ++count;
+    } else if (sorted) {
+      break;
+    }
+  }
+  return count;
+}
+
+std::optional<absl::string_view> MetadataTables::GenericParameterName(uint32_t rid) const {
+  return String(Cell(MetadataTable::kGenericParam, rid, 3));
 }
 
 bool MetadataTables::AppendTypeName(MetadataToken type, std::string& text) const {

@@ -31,6 +31,7 @@ enum class MetadataTable : uint8_t {
   kAssembly = 0x20,
   kAssemblyRef = 0x23,
   kNestedClass = 0x29,
+  kGenericParam = 0x2A,
 };
 
 struct MetadataToken {
@@ -48,8 +49,8 @@ struct MetadataMember {
 
 class MetadataTables {
  public:
-  // DataLoss: no metadata, or its tables do not lie inside `metadata`. Unimplemented: forms that only edit-and-continue
-  // uses.
+  // DataLoss: no metadata, or its tables do not lie inside `metadata`. Unimplemented: tables that ECMA-335 does not
+  // define, and unsorted ones of more than kMaxUnsortedRows rows.
   static absl::StatusOr<MetadataTables> Parse(std::span<const std::byte> metadata);
 
   uint32_t rows(MetadataTable table) const { return tables_[static_cast<size_t>(table)].rows; }
@@ -63,6 +64,9 @@ class MetadataTables {
   std::optional<absl::string_view> AssemblyRefName(uint32_t rid) const;
   std::optional<absl::string_view> AssemblyName() const;  // of the Assembly row; nullopt in manifest metadata
   std::optional<std::array<uint8_t, 16>> Mvid() const;
+  // How many generic parameters a TypeDef or MethodDef declares itself (a nested type repeats those of the outer one).
+  uint32_t GenericParameterCount(MetadataToken owner) const;
+  std::optional<absl::string_view> GenericParameterName(uint32_t rid) const;
 
   // Appends "Ns.Outer`1+Inner" of a TypeDef or TypeRef. False, with `text` unchanged: the row is damaged, or nested in
   // a circle or deeper than 32.
@@ -82,13 +86,19 @@ class MetadataTables {
     std::array<uint8_t, kMaxColumns> column_bytes = {};
   };
 
+  // What Reflection.Emit leaves unsorted is searched row by row, which must stay cheap.
+  static constexpr uint32_t kMaxUnsortedRows = 65536;
+
   absl::Status ParseTables(std::span<const std::byte> stream);
   std::optional<uint32_t> Cell(MetadataTable table, uint32_t rid, size_t column) const;
   std::optional<absl::string_view> String(std::optional<uint32_t> index) const;
   std::optional<std::span<const std::byte>> Blob(std::optional<uint32_t> index) const;
   std::optional<uint32_t> EnclosingType(uint32_t rid) const;
+  // The first row whose `column` holds `value`; 0: none.
+  uint32_t FindRow(MetadataTable table, size_t column, uint32_t value) const;
   bool AppendTypeName(MetadataToken type, int depth, std::string& text) const;
 
+  uint64_t sorted_ = 0;  // bit for each table
   std::span<const std::byte> stream_;  // #~ or #-
   std::span<const std::byte> strings_;
   std::span<const std::byte> blobs_;

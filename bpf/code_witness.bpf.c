@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Follows the runtime's nibble map from an address to the start of its method, and copies what tells the method apart.
+ * The same steps as formats/runtime/nibble_map and clr/memory/code_ranges in user space, for the moment of the sample.
+ * All that is read belongs to the target and may be anything; a read that fails leaves no witness.
+ *
+ * The steps are global functions with their state in the scratch, so that the verifier checks each one once: as one
+ * piece they cost each start of the agent 300 ms.
+ */
+#include "code_witness.bpf.h"
+
+#define BUCKET_BYTES 32
+#define WORD_BYTES 256	   /* of code that one word of the map stands for */
+#define MAX_WORDS_BACK 32  /* 8 KB of one dynamic method's code; beyond that it has no witness */
+#define LAST_STUB_KIND 0xf /* a header this small is no header */
+#define CLASS_MASK 7
+#define CLASS_DYNAMIC 7
+
+/* Copies the range that holds `address` to scratch.range; 0: there is none. */
+__attribute__((noinline)) int find_transient_range(__u32 cpu, __u64 address)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_transient_code *code;
+	__u32 tgid, i;
+
+	if (!scratch)
+		return 0;
+	tgid = scratch->sample.tgid;
+	code = bpf_map_lookup_elem(&transient_code, &tgid);
+	if (!code)
+		return 0;
+	for (i = 0; i < WIRE_MAX_TRANSIENT_RANGES; i++) {
+		/* those that are not in use are 0, 0 */
+		if (address >= code->ranges[i].begin && address < code->ranges[i].end) {
+			scratch->range = code->ranges[i];
+			return code->nibble_version;
+		}
+	}
+	return 0;
+}
+
+/*
+ * What one word of the map says: sets witness.start and returns 1 when a method begins in it, 0 when it is empty, -1
+ * when it can't be used. Only nibbles from `shift` bits on count; the one at `shift` only if its method begins at or
+ * before witness.address. `offset` is that of the word's first bucket.
+ */
+__attribute__((noinline)) int judge_word(__u32 cpu, __u32 version, __u64 index, __u32 shift, __u64 offset)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 bucket, start;
+	__u32 word;
+
+	if (!scratch || shift > 28)
+		return -1;
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)(scratch->range.nibble_map + 4 * index)))
+		return -1;
+	if (version == 2 && (word & 0xf) > 8) {
+		scratch->witness.start = scratch->range.map_base + (word & ~0xfu) + ((word & 0xf) - 9) * 4;
+		return 1;
+	}
+	word >>= shift;
+	bucket = index * 8 + 7 - shift / 4;
+	/* the bucket of the address itself: its method may begin behind the address */
+	if ((word & 0xf) && bucket * BUCKET_BYTES + ((word & 0xf) - 1) * 4 > offset)
+		word &= ~0xfu;
+	if (!word)
+		return 0;
+	if (!(word & 0xffff)) {
+		word >>= 16;
+		bucket -= 4;
+	}
+	if (!(word & 0xff)) {
+		word >>= 8;
+		bucket -= 2;
+	}
+	if (!(word & 0xf)) {
+		word >>= 4;
+		bucket -= 1;
+	}
+	start = word & 0xf;
+	if (start > 8)
+		return -1;
+	scratch->witness.start = scratch->range.map_base + bucket * BUCKET_BYTES + (start - 1) * 4;
+	return 1;
+}
+
+/* Sets witness.start for witness.address; 0: none. */
+__attribute__((noinline)) int find_start(__u32 cpu, __u32 version)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 offset, index;
+	int found;
+	__u32 back;
+
+	if (!scratch)
+		return 0;
+	offset = scratch->witness.address - scratch->range.map_base;
+	index = offset / WORD_BYTES;
+	found = judge_word(cpu, version, index, 28 - (offset / BUCKET_BYTES & 7) * 4, offset);
+	if (found)
+		return found > 0;
+	for (back = 1; back <= MAX_WORDS_BACK; back++) {
+		if (back > index || (version == 2 && back > 1))
+			return 0;
+		found = judge_word(cpu, version, index - back, 0, offset);
+		if (found)
+			return found > 0;
+	}
+	return 0;
+}
+
+/* Fills in what stands at witness.start; 0: no method. */
+__attribute__((noinline)) int read_identity(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_code_witness *witness;
+	struct wire_transient_code *code;
+	__u64 method_desc = 0, name = 0;
+	__u16 flags = 0;
+	__u32 tgid;
+
+	if (!scratch)
+		return 0;
+	tgid = scratch->sample.tgid;
+	code = bpf_map_lookup_elem(&transient_code, &tgid);
+	if (!code)
+		return 0;
+	witness = &scratch->witness;
+	witness->name[0] = 0;
+	if (bpf_probe_read_user(&witness->header, sizeof(witness->header), (void *)(witness->start - 8)) ||
+	    witness->header <= LAST_STUB_KIND ||
+	    bpf_probe_read_user(witness->identity, sizeof(witness->identity), (void *)witness->header))
+		return 0;
+	/* from the copy: what it is called and what it is must be of the same method */
+	__builtin_memcpy(&method_desc, witness->identity + 24, sizeof(method_desc));
+	if (bpf_probe_read_user(&flags, sizeof(flags), (void *)(method_desc + code->method_flags)) ||
+	    (flags & CLASS_MASK) != CLASS_DYNAMIC ||
+	    bpf_probe_read_user(&name, sizeof(name), (void *)(method_desc + code->dynamic_name)) || !name)
+		return 1;
+	if (bpf_probe_read_user_str(witness->name, sizeof(witness->name), (void *)name) < 0)
+		witness->name[0] = 0;
+	return 1;
+}
+
+__attribute__((noinline)) int keep_witness(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u32 at, i;
+
+	if (!scratch)
+		return 0;
+	at = scratch->sample.witnesses;
+	if (at >= WIRE_MAX_WITNESSES)
+		return 0;
+	for (i = 0; i < WIRE_MAX_WITNESSES; i++) {
+		if (i < at && scratch->witnesses[i].start == scratch->witness.start)
+			return 0;
+	}
+	scratch->witnesses[at] = scratch->witness;
+	scratch->sample.witnesses = at + 1;
+	return 0;
+}
+
+__attribute__((noinline)) int witness_code(__u32 cpu, __u64 address)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	int version;
+
+	if (!scratch || scratch->sample.witnesses >= WIRE_MAX_WITNESSES)
+		return 0;
+	version = find_transient_range(cpu, address);
+	scratch->witness.address = address;
+	if (version && find_start(cpu, version) && read_identity(cpu))
+		keep_witness(cpu);
+	return 0;
+}

@@ -1,0 +1,118 @@
+#include "cli/names_command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "os/file_io.h"
+#include "pipeline/address_namer.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxFileBytes = 64 << 20;
+
+const char* KindText(const Frame& frame) {
+  if (!frame.named()) return "none";
+  switch (frame.kind) {
+    case FrameKind::kKernel: return "kernel";
+    case FrameKind::kNative: return "native";
+    case FrameKind::kJit: return frame.text.rfind("stub ", 0) == 0 || frame.text.rfind("[stub", 0) == 0 ? "stub" : "jit";
+    case FrameKind::kR2r: return "r2r";
+  }
+  return "none";
+}
+
+// "Ns.Type[Args]::Method[Args](Parameters)" -> owner and method without parameters.
+std::pair<std::string, std::string> SplitRaw(const std::string& text) {
+  size_t split = std::string::npos, end = text.size();
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') ++depth;
+    if (text[i] == ']') --depth;
+    if (depth != 0) continue;
+    if (text[i] == ':' && i + 1 < text.size() && text[i + 1] == ':' && split == std::string::npos) split = i;
+    if (text[i] == '(' && split != std::string::npos) {
+      end = i;
+      break;
+    }
+  }
+  if (split == std::string::npos) return {"", text};
+  return {text.substr(0, split), text.substr(split + 2, end - split - 2)};
+}
+
+absl::StatusOr<uint64_t> ParseAddress(absl::string_view text) {
+  uint64_t address = 0;
+  if (absl::StartsWith(text, "0x")) text.remove_prefix(2);
+  if (!absl::SimpleHexAtoi(text, &address)) {
+    return WithHint(absl::InvalidArgumentError(absl::StrCat(text, " is not an address")), "write it as 7f12345678ab");
+  }
+  return address;
+}
+
+}  // namespace
+
+void DeclareNamesOptions(CLI::App& app, NamesConfig& config) {
+  app.add_option("address", config.addresses, "addresses in hexadecimal")->type_name("ADDRESS");
+  app.add_option("--pid,-p", config.pid, "the process")->required()->type_name("PID");
+  app.add_option("--addresses", config.addresses_file, "a file with one address a line")->type_name("FILE");
+  app.add_option("--random", config.random, "that many addresses inside managed code that can run")->type_name("N");
+  app.add_option("--seed", config.seed, "of --random")->type_name("N")->capture_default_str();
+  app.add_option("--without", config.without, "leave out sources: files, images, memory")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"files", "perf-map", "jitdump", "images", "memory"}));
+  app.add_option("--names", config.style, "short, full or raw")
+      ->check(CLI::IsMember({"short", "full", "raw"}))
+      ->capture_default_str();
+}
+
+absl::Status RunNames(const NamesConfig& config) {
+  AddressNamerOptions options;
+  options.names = config.style == "short" ? NameStyle::kShort : config.style == "full" ? NameStyle::kFull : NameStyle::kRaw;
+  for (const std::string& source : config.without) {
+    if (source == "files" || source == "perf-map" || source == "jitdump") options.without_files = true;
+    if (source == "images") options.without_images = true;
+    if (source == "memory") options.without_memory = true;
+  }
+  absl::StatusOr<std::unique_ptr<AddressNamer>> namer = AddressNamer::Create(config.pid, options);
+  RETURN_IF_ERROR(namer.status());
+  std::vector<std::string> texts = config.addresses;
+  if (!config.addresses_file.empty()) {
+    const absl::StatusOr<std::string> file = ReadWholeFile(config.addresses_file, kMaxFileBytes);
+    RETURN_IF_ERROR(file.status());
+    for (const absl::string_view line : absl::StrSplit(*file, '\n', absl::SkipWhitespace())) texts.emplace_back(line);
+  }
+  std::vector<uint64_t> addresses;
+  for (const std::string& text : texts) {
+    const absl::StatusOr<uint64_t> address = ParseAddress(text);
+    RETURN_IF_ERROR(address.status());
+    addresses.push_back(*address);
+  }
+  if (config.random != 0) {
+    absl::StatusOr<std::vector<uint64_t>> random = (*namer)->RandomCode(config.random, config.seed);
+    RETURN_IF_ERROR(random.status());
+    addresses.insert(addresses.end(), random->begin(), random->end());
+  }
+  if (addresses.empty()) {
+    return WithHint(absl::InvalidArgumentError("no addresses to name"),
+                    "give some, or --addresses FILE, or --random 100");
+  }
+  std::printf("#address\tkind\tsource\ttype\tmethod\tmodule\ttier\ttext\n");
+  const std::vector<Frame> frames = (*namer)->Name(addresses);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Frame& frame = frames[i];
+    const auto [type, method] = frame.named() ? SplitRaw(frame.text) : std::pair<std::string, std::string>();
+    std::printf("%s\n", absl::StrCat(absl::Hex(addresses[i]), "\t", KindText(frame), "\t",
+                                     NameSourceText(frame.source), "\t", type, "\t", method, "\t", frame.module, "\t",
+                                     frame.tier, "\t", frame.text)
+                            .c_str());
+  }
+  for (const std::string& notice : (*namer)->notices()) std::fprintf(stderr, "note: %s\n", notice.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,34 @@
+// `clrsampler names`: what the sources of names say of code addresses of a running process, as tab-separated text.
+#ifndef CLRSAMPLER_CLI_NAMES_COMMAND_H_
+#define CLRSAMPLER_CLI_NAMES_COMMAND_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace clrsampler {
+
+struct NamesConfig {
+  uint32_t pid = 0;
+  std::vector<std::string> addresses;
+  std::string addresses_file;
+  uint64_t random = 0;
+  uint64_t seed = 1;
+  std::vector<std::string> without;
+  std::string style = "raw";
+};
+
+void DeclareNamesOptions(CLI::App& app, NamesConfig& config);
+
+// Columns: address, kind, source, type, method, module, tier, text. Type and method are split from the raw text.
+absl::Status RunNames(const NamesConfig& config);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_NAMES_COMMAND_H_

@@ -1,0 +1,224 @@
+#include "clr/memory/code_ranges.h"
+
+#include <algorithm>
+
+namespace clrsampler {
+namespace {
+
+constexpr int kLevels = 5;
+constexpr int kLowestShift = 17;  // the lowest level's entries stand for 128 KiB each
+constexpr uint64_t kEntries = 256;
+// Pointers of the map carry a flag in their lowest bit: something collectible is behind them.
+constexpr uint64_t kTag = 1;
+
+constexpr int kMaxFragments = 64;
+constexpr uint32_t kFlagCollectible = 1, kFlagCodeHeap = 2, kFlagRangeList = 4;
+
+// A header pointer this small is a stub kind: src/coreclr/vm/codeman.h, STUB_CODE_BLOCK_LAST.
+constexpr uint64_t kLastStubKind = 0xF;
+constexpr uint32_t kMaxUnwindInfos = 4096;
+constexpr uint64_t kUnwindBytes = 12;  // RUNTIME_FUNCTION: begin, end, unwind data
+constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 32;
+
+}  // namespace
+
+std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t address) const {
+  uint64_t table = map_;
+  for (int level = kLevels - 1; level >= 0; --level) {
+    const uint64_t index = address >> (kLowestShift + 8 * level) & (kEntries - 1);
+    table = probe.Pointer(table + 8 * index) & ~kTag;
+    if (table == 0) return std::nullopt;
+  }
+  for (int i = 0; i < kMaxFragments; ++i) {
+    const auto fragment = probe.Block<RuntimeLayout::RangeFragment::kBytes>(table);
+    const uint64_t begin = FieldOf<uint64_t>(fragment, layout_.range_fragment.begin);
+    const uint64_t end = FieldOf<uint64_t>(fragment, layout_.range_fragment.end);
+    if (!probe.ok() || !probe.Require(begin < end, "a range fragment ends before it begins")) return std::nullopt;
+    if (begin <= address && address < end) {
+      std::optional<CodeSection> section =
+          ReadSection(probe, FieldOf<uint64_t>(fragment, layout_.range_fragment.section));
+      if (section && !probe.Require(section->range.contains(address), "a range section does not hold its fragment")) {
+        return std::nullopt;
+      }
+      return section;
+    }
+    table = FieldOf<uint64_t>(fragment, layout_.range_fragment.next) & ~kTag;
+    if (table == 0) return std::nullopt;
+  }
+  probe.Fail(ProbeFailure::kContradiction, "range fragments in a circle");
+  return std::nullopt;
+}
+
+std::optional<CodeSection> CodeRanges::ReadSection(MemoryProbe& probe, uint64_t address) const {
+  const auto& at = layout_.range_section;
+  const auto block = probe.Block<RuntimeLayout::RangeSection::kBytes>(address);
+  CodeSection section;
+  section.range = {FieldOf<uint64_t>(block, at.begin), FieldOf<uint64_t>(block, at.end)};
+  const uint64_t jit_manager = FieldOf<uint64_t>(block, at.jit_manager);
+  const uint64_t manager_class = probe.Pointer(jit_manager);
+  probe.Require(section.range.begin < section.range.end, "a range section ends before it begins");
+  probe.Require(runtime_.contains(manager_class), "a range section's manager is of no class of the runtime");
+  if (!probe.ok()) return std::nullopt;
+  const uint32_t flags = FieldOf<uint32_t>(block, at.flags);
+  section.collectible = (flags & kFlagCollectible) != 0;
+  section.r2r_module = FieldOf<uint64_t>(block, at.r2r_module);
+  if ((flags & kFlagCodeHeap) != 0) {
+    section.kind = CodeSectionKind::kCodeHeap;
+    section.heap_list = FieldOf<uint64_t>(block, at.heap_list);
+  } else if ((flags & kFlagRangeList) != 0) {
+    section.kind = CodeSectionKind::kStubs;
+    section.stub_kind = probe.Value<uint32_t>(FieldOf<uint64_t>(block, at.range_list) + layout_.range_list_kind);
+  } else if (section.r2r_module != 0) {
+    section.kind = CodeSectionKind::kPrecompiled;
+  } else {
+    probe.Fail(ProbeFailure::kUnsupported, "a range section of an unknown kind");
+  }
+  if (!probe.ok()) return std::nullopt;
+  return section;
+}
+
+std::optional<CodeHeap> CodeRanges::HeapOf(MemoryProbe& probe, const CodeSection& section) const {
+  const auto& at = layout_.code_heap;
+  const auto block = probe.Block<RuntimeLayout::CodeHeap::kBytes>(section.heap_list);
+  const CodeHeap heap{{FieldOf<uint64_t>(block, at.start), FieldOf<uint64_t>(block, at.end)},
+                      FieldOf<uint64_t>(block, at.map_base),
+                      FieldOf<uint64_t>(block, at.header_map)};
+  if (!probe.ok() || !probe.Require(heap.map_base <= heap.used.begin && heap.used.begin <= heap.used.end &&
+                                        heap.used.end - heap.map_base <= kMaxHeapBytes,
+                                    "a code heap outside its map")) {
+    return std::nullopt;
+  }
+  return heap;
+}
+
+std::optional<MethodCode> CodeRanges::FindMethod(MemoryProbe& probe, const CodeSection& section,
+                                                 uint64_t address) const {
+  const std::optional<CodeHeap> heap = HeapOf(probe, section);
+  if (!heap || !heap->used.contains(address)) return std::nullopt;
+  const AddressRange used = heap->used;
+  const uint64_t base = heap->map_base, map = heap->nibble_map;
+  // Words before the one that is asked for are wanted next where methods are large: read in blocks.
+  constexpr uint64_t kBlockWords = 16;
+  std::array<uint32_t, kBlockWords> words{};
+  uint64_t first = UINT64_MAX;
+  const std::optional<uint64_t> offset =
+      FindMethodStart(layout_.nibble_map, address - base, [&](uint64_t index) -> std::optional<uint32_t> {
+        if (first == UINT64_MAX || index < first || index >= first + kBlockWords) {
+          first = index >= kBlockWords - 1 ? index - (kBlockWords - 1) : 0;
+          const uint64_t count = std::min(kBlockWords, index - first + 1);
+          words.fill(0);
+          if (!probe.Read(map + 4 * first, std::as_writable_bytes(std::span(words)).first(4 * count))) {
+            return std::nullopt;
+          }
+        }
+        return words[index - first];
+      });
+  if (!offset || !probe.ok()) return std::nullopt;
+  const uint64_t start = base + *offset;
+  if (!probe.Require(used.contains(start) && start <= address, "a method begins outside its heap")) {
+    return std::nullopt;
+  }
+  std::optional<MethodCode> code = MethodAt(probe, section, start);
+  if (code && code->stub_kind == 0 && !code->range.contains(address)) return std::nullopt;
+  return code;
+}
+
+std::optional<MethodCode> CodeRanges::MethodAt(MemoryProbe& probe, const CodeSection& section, uint64_t start) const {
+  MethodCode code;
+  code.range.begin = start;
+  code.header = probe.Pointer(start - 8);
+  if (code.header <= kLastStubKind) {
+    if (!probe.Require(code.header != 0, "code without a header")) return std::nullopt;
+    code.stub_kind = static_cast<uint32_t>(code.header);
+    code.range.end = section.range.end;  // not known: stubs have no unwind data
+    return code;
+  }
+  code.identity = probe.Block<48>(code.header);
+  code.method_desc = FieldOf<uint64_t>(code.identity, layout_.code_header.method_desc);
+  const uint32_t unwinds = FieldOf<uint32_t>(code.identity, layout_.code_header.unwind_count);
+  if (!probe.ok() || !probe.Require(unwinds != 0 && unwinds < kMaxUnwindInfos, "an impossible number of unwind infos")) {
+    return std::nullopt;
+  }
+  // The funclets follow the body; each has an unwind info of its own.
+  const uint64_t table = code.header + layout_.code_header.unwinds;
+  const uint32_t begin = probe.Value<uint32_t>(table);
+  uint32_t end = 0;
+  std::vector<std::byte> infos(unwinds * kUnwindBytes);
+  probe.Read(table, infos);
+  for (uint32_t i = 0; i < unwinds; ++i) {
+    uint32_t info_end = 0;
+    std::memcpy(&info_end, infos.data() + i * kUnwindBytes + 4, sizeof info_end);
+    end = std::max(end, info_end);
+  }
+  probe.Require(begin < end, "a method ends before it begins");
+  code.range.end = start + (end - begin);
+  probe.Require(code.range.end <= section.range.end, "a method ends behind its heap");
+  if (probe.Pointer(start - 8) != code.header) probe.Fail(ProbeFailure::kChanged, "the method was replaced");
+  if (!probe.ok()) return std::nullopt;
+  return code;
+}
+
+std::vector<CodeSection> CodeRanges::Sections(MemoryProbe& probe) const {
+  std::vector<uint64_t> addresses;
+  CollectLevel(probe, map_, kLevels - 1, addresses);
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  std::vector<CodeSection> sections;
+  for (const uint64_t address : addresses) {
+    if (const std::optional<CodeSection> section = ReadSection(probe, address)) sections.push_back(*section);
+  }
+  return sections;
+}
+
+void CodeRanges::CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections) const {
+  const auto entries = probe.Block<kEntries * 8>(table);
+  for (uint64_t i = 0; i < kEntries && probe.ok() && sections.size() < kMaxSections; ++i) {
+    uint64_t next = FieldOf<uint64_t>(entries, static_cast<uint32_t>(8 * i)) & ~kTag;
+    if (next == 0) continue;
+    if (level > 0) {
+      CollectLevel(probe, next, level - 1, sections);
+      continue;
+    }
+    for (int n = 0; next != 0 && n < kMaxFragments; ++n) {
+      const auto fragment = probe.Block<RuntimeLayout::RangeFragment::kBytes>(next);
+      sections.push_back(FieldOf<uint64_t>(fragment, layout_.range_fragment.section));
+      next = FieldOf<uint64_t>(fragment, layout_.range_fragment.next) & ~kTag;
+    }
+  }
+}
+
+std::vector<uint64_t> CodeRanges::Starts(MemoryProbe& probe, const CodeSection& section) const {
+  std::vector<uint64_t> starts;
+  const std::optional<CodeHeap> heap = HeapOf(probe, section);
+  if (!heap) return starts;
+  const uint64_t base = heap->map_base, map = heap->nibble_map;
+  std::array<uint32_t, 256> words;
+  const uint64_t count = (heap->used.end - base + kNibbleWordBytes - 1) / kNibbleWordBytes;
+  for (uint64_t first = 0; first < count; first += words.size()) {
+    const uint64_t some = std::min<uint64_t>(words.size(), count - first);
+    if (!probe.Read(map + 4 * first, std::as_writable_bytes(std::span(words)).first(4 * some))) return starts;
+    for (uint64_t i = 0; i < some; ++i) AppendMethodStarts(layout_.nibble_map, first + i, words[i], starts);
+  }
+  for (uint64_t& start : starts) start += base;
+  return starts;
+}
+
+const char* StubKindName(uint32_t kind) {
+  // src/coreclr/vm/codeman.h, StubCodeBlockKind.
+  switch (kind) {
+    case 1: return "JumpStub";
+    case 2: return "Precode";
+    case 3: return "DynamicHelper";
+    case 4: return "StubPrecode";
+    case 5: return "FixupPrecode";
+    case 6: return "VSD_DispatchStub";
+    case 7: return "VSD_ResolveStub";
+    case 8: return "VSD_LookupStub";
+    case 9: return "VSD_VTableStub";
+    case 0xE: return "MethodCallThunk";
+    case 0xF: return "Stub";
+    default: return "Unknown";
+  }
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,100 @@
+// Which of the runtime's code an address belongs to: its map of code ranges, and within a code heap the method.
+//
+// Source: dotnet/runtime src/coreclr/vm/codeman.h (RangeSectionMap: five levels of 256 entries, RangeSectionFragment,
+// RangeSection, HeapList, RealCodeHeader), docs/design/datacontracts/ExecutionManager.md. Verified on 8.0.30, 9.0.19,
+// 10.0.12 and 10.0.14.
+#ifndef CLRSAMPLER_CLR_MEMORY_CODE_RANGES_H_
+#define CLRSAMPLER_CLR_MEMORY_CODE_RANGES_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "clr/memory/memory_probe.h"
+#include "clr/memory/runtime_layout.h"
+
+namespace clrsampler {
+
+struct AddressRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;  // exclusive
+
+  bool contains(uint64_t address) const { return begin <= address && address < end; }
+};
+
+enum class CodeSectionKind : uint8_t {
+  kCodeHeap,     // JIT-compiled methods
+  kPrecompiled,  // an R2R image
+  kStubs,        // machine code of the runtime's own
+};
+
+struct CodeSection {
+  AddressRange range;
+  CodeSectionKind kind = CodeSectionKind::kStubs;
+  bool collectible = false;  // can be freed while the process runs
+  uint64_t heap_list = 0;    // of kCodeHeap
+  uint64_t r2r_module = 0;   // of kPrecompiled: Module*
+  uint32_t stub_kind = 0;    // of kStubs
+};
+
+// Where the methods of a code heap are noted (formats/runtime/nibble_map.h).
+struct CodeHeap {
+  AddressRange used;
+  uint64_t map_base = 0;
+  uint64_t nibble_map = 0;
+};
+
+// The code of one compiled method, funclets included.
+struct MethodCode {
+  AddressRange range;
+  uint64_t header = 0;       // RealCodeHeader
+  uint64_t method_desc = 0;
+  // What the header says, debug, exception and GC information included: the method at `range.begin` is still the same
+  // as long as these bytes are (0 of 361 replaced methods went unnoticed on 8.0.30 and 10.0.14; without the MethodDesc
+  // 94 did).
+  std::array<std::byte, 48> identity{};
+  uint32_t stub_kind = 0;  // not 0: a stub in a code heap, no method
+};
+
+class CodeRanges {
+ public:
+  // `map` is the address of the range section map. `runtime` is where the runtime's image is mapped: the JIT manager of
+  // every section must be an object of a class in there. Borrows `layout`.
+  CodeRanges(const RuntimeLayout& layout, uint64_t map, AddressRange runtime)
+      : layout_(layout), map_(map), runtime_(runtime) {}
+
+  // nullopt with an unfailed probe: the address is not the runtime's code.
+  std::optional<CodeSection> FindSection(MemoryProbe& probe, uint64_t address) const;
+
+  std::optional<CodeHeap> HeapOf(MemoryProbe& probe, const CodeSection& section) const;
+
+  // nullopt with an unfailed probe: no method is there (freed, or between two).
+  std::optional<MethodCode> FindMethod(MemoryProbe& probe, const CodeSection& heap, uint64_t address) const;
+
+  // The method that begins at `start`.
+  std::optional<MethodCode> MethodAt(MemoryProbe& probe, const CodeSection& heap, uint64_t start) const;
+
+  // All sections, for listings and self tests; at most kMaxSections. The probe needs a budget of some thousand reads.
+  std::vector<CodeSection> Sections(MemoryProbe& probe) const;
+  // Where methods and stubs begin in a code heap.
+  std::vector<uint64_t> Starts(MemoryProbe& probe, const CodeSection& heap) const;
+
+ private:
+  static constexpr size_t kMaxSections = 16384;
+
+  std::optional<CodeSection> ReadSection(MemoryProbe& probe, uint64_t section) const;
+  void CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections) const;
+
+  const RuntimeLayout& layout_;
+  uint64_t map_;
+  AddressRange runtime_;
+};
+
+// "VSD_DispatchStub": the runtime's word for the code in a range list or behind a stub header, as its perf map writes
+// it.
+const char* StubKindName(uint32_t kind);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_CODE_RANGES_H_

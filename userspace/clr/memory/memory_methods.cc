@@ -1,0 +1,485 @@
+#include "clr/memory/memory_methods.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clr/memory/target_images.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxKnown = 1 << 18;      // methods of one process
+constexpr size_t kMaxSettled = 1 << 18;    // addresses of one process
+constexpr size_t kMaxHistory = 16;         // transient methods remembered at one address
+constexpr int kMaxOverlaps = 256;          // starts before an address that are looked at; dynamic methods have some 100 bytes
+
+// Transient code is looked for again when mappings have changed, less and less often while there is nothing new: it
+// takes some 200 reads.
+constexpr uint64_t kMinScanNs = 20'000'000;
+constexpr uint64_t kMaxScanNs = 1'000'000'000;
+
+// A runtime that has not begun yet is asked again this often, and this long.
+constexpr uint64_t kRetryNs = 20'000'000;
+constexpr int kMaxAttempts = 1000;
+
+// What a process runs first is compiled, run and left within milliseconds, and some processes live no longer.
+constexpr uint64_t kYoungNs = 2'000'000'000;
+
+constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
+
+constexpr char kGone[] = "[jit: the method was gone before it could be read]";
+constexpr char kChanged[] = "[jit: changed while read]";
+constexpr char kUnreadable[] = "[jit: the process ended before its memory could be read]";
+constexpr char kContradiction[] = "[jit: the runtime's memory could not be followed]";
+constexpr char kNotWitnessed[] = "[jit: a short-lived method that was not seen in time]";
+
+}  // namespace
+
+struct MemoryMethods::Known {
+  uint64_t end = 0;
+  FrameId frame = 0;
+  bool transient = false;
+  MethodCode code;  // of transient ones: what must still be there
+  // When it was seen there; a permanent method was and will be there always.
+  MonotonicTime from = MonotonicTime::Min();
+  MonotonicTime until = MonotonicTime::Max();
+};
+
+struct MemoryMethods::Target {
+  explicit Target(std::unique_ptr<MemoryReader> reader) : memory(std::move(reader)) {}
+
+  MonotonicTime opened;
+  std::unique_ptr<MemoryReader> memory;  // nullptr: may not be read
+  std::unique_ptr<TargetImages> images;
+  std::unique_ptr<RuntimeMemory> runtime;  // nullptr: not attached (yet)
+  std::string refusal;                     // why never
+  uint64_t tried_mappings = 0;             // generation for which no runtime was found
+  MonotonicTime next_attempt;
+  int attempts = 0;
+  uint64_t generation = 1;
+
+  absl::btree_map<uint64_t, std::vector<Known>> known;  // by start; of each address the newest last
+  absl::flat_hash_set<uint64_t> settled;                // addresses inside a permanent method
+  absl::flat_hash_set<uint64_t> foreign;                // starts of file mappings that hold no managed code
+  absl::flat_hash_map<uint64_t, FrameId> failed;        // why the last look at an address gave nothing
+  // Each method that was seen to cover the address, newest first where they begin at the same place, until one is
+  // wanted. Transient methods of different times overlap in any way.
+  template <typename Visitor>
+  void ForEachAround(uint64_t address, Visitor&& wanted) {
+    auto it = known.upper_bound(address);
+    for (int i = 0; i < kMaxOverlaps && it != known.begin(); ++i) {
+      --it;
+      for (auto method = it->second.rbegin(); method != it->second.rend(); ++method) {
+        if (address < method->end && wanted(*method)) return;
+      }
+      if (!it->second.back().transient) return;  // permanent methods overlap nothing
+    }
+  }
+
+  size_t methods = 0;
+  wire_transient_code transient_code{};
+  uint64_t scanned_mappings = 0;  // generation for which transient code was looked for
+  uint64_t scan_ns = kMinScanNs;
+  MonotonicTime next_scan;
+  bool scan_wanted = false;  // a sample met transient code that the sampler had not been told of
+};
+
+MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images,
+                             FrameTable& frames, Notices& notices, const Clock& clock)
+    : options_(std::move(options)),
+      runtimes_(runtimes),
+      images_(images),
+      frames_(frames),
+      notices_(notices),
+      clock_(clock) {
+  if (!options_.open_memory) {
+    options_.open_memory = [root = options_.proc_root](uint32_t tgid) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
+      absl::StatusOr<std::unique_ptr<TargetMemory>> memory = TargetMemory::Open(root, tgid);
+      RETURN_IF_ERROR(memory.status());
+      return *std::move(memory);
+    };
+  }
+}
+
+MemoryMethods::~MemoryMethods() = default;
+
+MemoryMethods::Target* MemoryMethods::TargetOf(const Process& process, MonotonicTime now) {
+  std::unique_ptr<Target>& target = targets_[process.key];
+  if (target == nullptr) {
+    const bool has_code =
+        std::any_of(process.mappings.all().begin(), process.mappings.all().end(), [](const Mapping& mapping) {
+          return mapping.kind == MappingKind::kJitMemory || absl::StrContains(mapping.path, kDoubleMapped);
+        });
+    if (!has_code) {
+      targets_.erase(process.key);
+      return nullptr;
+    }
+    target = std::make_unique<Target>(nullptr);
+    target->opened = clock_.Now();
+  }
+  if (target->runtime == nullptr && target->refusal.empty()) Attach(process, *target, now);
+  return target.get();
+}
+
+void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime now) {
+  if (now < target.next_attempt || target.attempts >= kMaxAttempts) return;
+  if (target.tried_mappings == process.mappings.generation() && target.memory == nullptr) return;
+  target.tried_mappings = process.mappings.generation();
+  const std::optional<DotNetRuntime> found = runtimes_.Find(process);
+  if (!found || (found->kind != RuntimeImageKind::kCoreClr && found->kind != RuntimeImageKind::kSingleFileHost)) return;
+  target.next_attempt.ns = now.ns + kRetryNs;
+  ++target.attempts;
+  const std::string who = absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", found->version.Text(), ")");
+  const auto refuse = [&](const absl::Status& status) {
+    target.refusal = std::string(status.message());
+    ++target.generation;
+    ++counters_.refused;
+    notices_.Add("memory_refused", absl::StrCat(process.key.tgid),
+                 absl::StrCat("the runtime's memory of ", who, " is not used for names: ", status.message()),
+                 HintOf(status).empty() ? "start it with DOTNET_PerfMapEnabled=3, or sample with --enable-perf-map"
+                                        : HintOf(status));
+  };
+  if (found->machine != ElfMachine::kX64) {
+    return refuse(absl::UnimplementedError("its structures were never measured on this architecture"));
+  }
+  const std::optional<uint64_t> dac_table = found->AddressOf("g_dacTable");
+  if (!dac_table || !found->version.known()) {
+    return refuse(absl::UnimplementedError("it does not export what debuggers need"));
+  }
+  if (target.memory == nullptr) {
+    absl::StatusOr<std::unique_ptr<MemoryReader>> memory = options_.open_memory(process.key.tgid);
+    if (!memory.ok()) {
+      if (absl::IsPermissionDenied(memory.status())) refuse(memory.status());
+      return;
+    }
+    target.memory = *std::move(memory);
+    target.opened = clock_.Now();
+    target.images = std::make_unique<TargetImages>(options_.proc_root, process, images_, clock_);
+  }
+  RuntimePlace place;
+  place.major = found->version.major;
+  place.image = target.images->ImageAround(found->mapping);
+  place.dac_table = *dac_table;
+  place.descriptor = found->AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
+  const std::string build = absl::StrCat(found->mapping.device_major, ":", found->mapping.device_minor, ":",
+                                         found->mapping.inode, ":", found->version.Text());
+  absl::StatusOr<std::unique_ptr<RuntimeMemory>> runtime = RuntimeMemory::Attach(
+      place, *target.memory, [images = target.images.get()](uint64_t address) { return images->ContentAt(address); },
+      copies_, proven_.contains(build));
+  if (!runtime.ok()) {
+    if (!absl::IsUnavailable(runtime.status()) || target.attempts >= kMaxAttempts) refuse(runtime.status());
+    return;
+  }
+  target.runtime = *std::move(runtime);
+  ++target.generation;
+  ++counters_.attached;
+  if (target.runtime->self_test().proves_method_arguments()) proven_.insert(build);
+  for (const std::string& difference : target.runtime->layout_differences()) {
+    notices_.Add("memory_layout", absl::StrCat(found->version.Text(), difference),
+                 absl::StrCat(".NET ", found->version.Text(), " describes itself otherwise than known: ", difference,
+                              "; its word is taken"));
+  }
+}
+
+void MemoryMethods::Observe(const Process& process, const ObservedSample& sample) {
+  // The process table still shows another program than the one that runs.
+  if (process.exec_announced != MonotonicTime::Max()) return;
+  const MonotonicTime now = clock_.Now();
+  Target* target = TargetOf(process, now);
+  if (target == nullptr || target->runtime == nullptr) return;
+  for (const wire_code_witness& witness : sample.witnesses) Hear(*target, witness, sample.time);
+  for (const uint64_t address : sample.addresses) {
+    if (target->settled.contains(address)) continue;
+    const Mapping* mapping = process.mappings.Find(address);
+    // A mapping that is not known yet may be a code heap that was made a moment ago.
+    if (mapping != nullptr && mapping->kind != MappingKind::kJitMemory) continue;
+    Look(*target, address, now);
+  }
+}
+
+// What the sampler saw at the moment of the sample. Its name, when it has one, needs no second look; else the method must
+// still be there.
+void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, MonotonicTime time) {
+  ++counters_.witnesses;
+  std::array<std::byte, sizeof witness.identity> identity;
+  std::memcpy(identity.data(), witness.identity, identity.size());
+  std::vector<Known>& there = target.known[witness.start];
+  for (Known& known : there) {
+    if (known.transient && known.code.header == witness.header && known.code.identity == identity) {
+      known.from = std::min(known.from, time);
+      known.until = std::max(known.until, time);
+      known.end = std::max<uint64_t>(known.end, witness.address + 1);
+      return;
+    }
+  }
+  Known known;
+  known.transient = true;
+  known.from = known.until = time;
+  known.code.header = witness.header;
+  known.code.identity = identity;
+  known.code.range.begin = witness.start;
+  // Of the body; funclets behind it are covered where samples hit them.
+  const auto begin = FieldOf<uint32_t>(identity, target.runtime->layout().code_header.unwinds);
+  const auto end = FieldOf<uint32_t>(identity, target.runtime->layout().code_header.unwinds + 4);
+  constexpr uint32_t kMaxBody = 1 << 20;
+  const uint64_t body = end > begin && end - begin < kMaxBody ? end - begin : 0;
+  known.end = std::max<uint64_t>(witness.start + body, witness.address + 1);
+  known.code.range.end = known.end;
+  const std::optional<ManagedCode> found = target.runtime->Find(witness.address);
+  if (found && found->kind == ManagedCode::Kind::kMethod && found->code.header == witness.header &&
+      found->code.identity == identity) {
+    known.code = found->code;
+    known.end = found->range.end;
+    known.until = clock_.Now();
+    known.frame = FrameOf(*found);
+  } else if (const size_t length = strnlen(witness.name, sizeof witness.name); length != 0) {
+    ManagedCode gone;
+    gone.kind = ManagedCode::Kind::kMethod;
+    gone.name.kind = absl::StartsWith(witness.name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
+    gone.name.type = "dynamicClass";
+    gone.name.method.assign(witness.name, length);
+    gone.name.tier = "Optimized";
+    known.frame = FrameOf(gone);
+  } else {
+    ++counters_.witnesses_gone;
+    if (there.empty()) target.known.erase(witness.start);
+    return;
+  }
+  ++counters_.transient;
+  if (there.size() >= kMaxHistory) there.erase(there.begin());
+  there.push_back(std::move(known));
+  ++target.methods;
+}
+
+bool MemoryMethods::FindTransientCode(const Process& process, Target& target) {
+  wire_transient_code code{};
+  const RuntimeLayout& layout = target.runtime->layout();
+  code.nibble_version = static_cast<uint16_t>(layout.nibble_map);
+  code.method_desc = static_cast<uint16_t>(layout.code_header.method_desc);
+  code.method_flags = static_cast<uint16_t>(layout.method_desc.flags);
+  code.dynamic_name = static_cast<uint16_t>(layout.dynamic_method_name);
+  std::vector<RuntimeMemory::TransientHeap> heaps = target.runtime->TransientHeaps();
+  std::sort(heaps.begin(), heaps.end(), [](const auto& a, const auto& b) { return a.range.begin < b.range.begin; });
+  for (const RuntimeMemory::TransientHeap& heap : heaps) {
+    if (code.count == WIRE_MAX_TRANSIENT_RANGES) break;
+    code.ranges[code.count++] = {heap.range.begin, heap.range.end, heap.heap.map_base, heap.heap.nibble_map};
+  }
+  if (std::memcmp(&code, &target.transient_code, sizeof code) == 0) return false;
+  target.transient_code = code;
+  if (options_.transient_code) options_.transient_code(process, code);
+  return true;
+}
+
+void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
+  if (target.settled.size() >= kMaxSettled) target.settled.clear();
+  if (target.failed.size() >= kMaxSettled) target.failed.clear();
+  if (target.methods >= kMaxKnown) {
+    target.known.clear();
+    target.methods = 0;
+  }
+  Known* last = nullptr;
+  target.ForEachAround(address, [&](Known& known) {
+    if (last == nullptr || known.until > last->until) last = &known;
+    return false;
+  });
+  if (last != nullptr) {
+    if (!last->transient) {
+      target.settled.insert(address);
+      return;
+    }
+    if (last->until >= time) return;  // seen in this turn
+    if (target.runtime->Stands(last->code)) {
+      last->until = time;
+      return;
+    }
+  }
+  std::optional<ManagedCode> found = target.runtime->Find(address);
+  if (!found && target.runtime->last_failure() == ProbeFailure::kChanged) found = target.runtime->Find(address);
+  target.failed.erase(address);
+  if (!found) {
+    const ProbeFailure failure = target.runtime->last_failure();
+    target.failed[address] = Unnamed(failure == ProbeFailure::kChanged      ? kChanged
+                                     : failure == ProbeFailure::kUnreadable ? kUnreadable
+                                                                            : kContradiction);
+    return;
+  }
+  switch (found->kind) {
+    case ManagedCode::Kind::kNone:
+      return;
+    case ManagedCode::Kind::kNoMethod:
+      target.failed[address] = Unnamed(kGone);
+      return;
+    case ManagedCode::Kind::kMethod:
+    case ManagedCode::Kind::kPrecompiled:
+    case ManagedCode::Kind::kStub:
+      break;
+  }
+  const bool is_stub = found->kind == ManagedCode::Kind::kStub;
+  Known known;
+  known.frame = FrameOf(*found);
+  known.end = is_stub ? address + 1 : found->range.end;
+  known.transient = found->transient;
+  const uint64_t start = is_stub ? address : found->range.begin;
+  std::vector<Known>& there = target.known[start];
+  if (known.transient) {
+    known.code = found->code;
+    known.from = known.until = time;
+    ++counters_.transient;
+    const wire_transient_code& told = target.transient_code;
+    if (!std::any_of(told.ranges, told.ranges + told.count,
+                     [&](const auto& range) { return range.begin <= address && address < range.end; })) {
+      target.scan_wanted = true;
+      target.next_scan = MonotonicTime::Min();
+    }
+    if (!there.empty()) ++counters_.replaced;
+    if (there.size() >= kMaxHistory) there.erase(there.begin());
+  } else {
+    there.clear();
+    target.settled.insert(address);
+  }
+  there.push_back(std::move(known));
+  ++target.methods;
+}
+
+const MemoryMethods::Known* MemoryMethods::FindKnown(Target& target, uint64_t address, MonotonicTime time) const {
+  const Known* found = nullptr;
+  target.ForEachAround(address, [&](const Known& known) {
+    if (known.from > time || time > known.until) return false;
+    found = &known;
+    return true;
+  });
+  return found;
+}
+
+std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
+  const Mapping* mapping = query.mapping;
+  if (mapping != nullptr && mapping->kind != MappingKind::kJitMemory && mapping->kind != MappingKind::kFile) {
+    return std::nullopt;
+  }
+  const auto entry = targets_.find(query.process.key);
+  Target* target = entry != targets_.end() ? entry->second.get() : TargetOf(query.process, query.time);
+  const bool is_file = mapping != nullptr && mapping->kind == MappingKind::kFile;
+  if (target == nullptr) return std::nullopt;
+  if (target->runtime == nullptr) {
+    if (is_file || target->refusal.empty() || mapping == nullptr) return std::nullopt;
+    return Resolution{Unnamed(absl::StrCat("[jit: memory not readable: ", target->refusal, "]"))};
+  }
+  // Opened after the process had become another program.
+  if (query.process.exec_announced <= target->opened && query.time < query.process.exec_announced) return std::nullopt;
+  const uint64_t address = query.lookup_address;
+  const auto answer = [](const Known& known) { return Resolution{known.frame, known.from, known.until}; };
+  if (const Known* known = FindKnown(*target, address, query.time)) return answer(*known);
+  if (is_file && target->foreign.contains(mapping->start)) return std::nullopt;
+  if (query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max()) {
+    Look(*target, address, clock_.Now());
+    if (const Known* known = FindKnown(*target, address, query.time)) return answer(*known);
+  }
+  bool other_times = false;
+  target->ForEachAround(address, [&](const Known&) { return other_times = true; });
+  if (other_times) {
+    ++counters_.not_witnessed;
+    return Resolution{Unnamed(kNotWitnessed), query.time, query.time};
+  }
+  if (const auto failed = target->failed.find(address); failed != target->failed.end()) {
+    if (is_file) return std::nullopt;
+    const std::string& text = frames_.at(failed->second).text;
+    ++(text == kChanged ? counters_.changed_while_read : counters_.not_there_any_more);
+    return Resolution{failed->second, query.time, query.time};
+  }
+  if (is_file) {
+    target->foreign.insert(mapping->start);
+    return std::nullopt;
+  }
+  // The runtime's own heap, and nothing that it has a range for: copies of write barriers and the like.
+  if (mapping != nullptr && absl::StrContains(mapping->path, kDoubleMapped)) {
+    return Resolution{frames_.Intern(Frame{FrameKind::kJit, NameSource::kRuntimeMemory, "[stub]", "", ""})};
+  }
+  return std::nullopt;
+}
+
+FrameId MemoryMethods::FrameOf(const ManagedCode& found) {
+  Frame frame;
+  frame.kind = found.kind == ManagedCode::Kind::kPrecompiled ? FrameKind::kR2r : FrameKind::kJit;
+  frame.source = NameSource::kRuntimeMemory;
+  frame.text = FrameText(found.name, options_.names);
+  frame.module = found.name.module;
+  frame.tier = found.name.tier;
+  return frames_.Intern(std::move(frame));
+}
+
+FrameId MemoryMethods::Unnamed(absl::string_view text) {
+  return frames_.Intern(Frame{FrameKind::kJit, NameSource::kNone, std::string(text), "", ""});
+}
+
+uint64_t MemoryMethods::Generation(ProcessKey key) const {
+  const auto target = targets_.find(key);
+  return target == targets_.end() ? 0 : target->second->generation;
+}
+
+void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
+  if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
+  Target* target = TargetOf(process, now);
+  if (target != nullptr && target->runtime != nullptr && now >= target->next_scan &&
+      (target->scan_wanted || target->scanned_mappings != process.mappings.generation())) {
+    target->scanned_mappings = process.mappings.generation();
+    target->scan_wanted = false;
+    const bool news = FindTransientCode(process, *target);
+    target->scan_ns = news ? kMinScanNs : std::min(2 * target->scan_ns, kMaxScanNs);
+    target->next_scan.ns = now.ns + target->scan_ns;
+  }
+  if (target != nullptr && target->refusal.empty() && now.ns - std::min(now.ns, process.first_seen.ns) < kYoungNs) {
+    last_young_ = now;
+  }
+}
+
+bool MemoryMethods::WantsShortTurns(MonotonicTime now) const {
+  constexpr uint64_t kAfterglowNs = 200'000'000;
+  return last_young_ != MonotonicTime::Min() && now.ns - std::min(now.ns, last_young_.ns) < kAfterglowNs;
+}
+
+void MemoryMethods::Forget(ProcessKey key) {
+  const auto target = targets_.find(key);
+  if (target == targets_.end()) return;
+  AddCounters(*target->second, counters_);
+  targets_.erase(target);
+}
+
+RuntimeMemory* MemoryMethods::RuntimeOf(ProcessKey key) const {
+  const auto target = targets_.find(key);
+  return target == targets_.end() ? nullptr : target->second->runtime.get();
+}
+
+std::string MemoryMethods::RefusalOf(ProcessKey key) const {
+  const auto target = targets_.find(key);
+  return target == targets_.end() ? "" : target->second->refusal;
+}
+
+void MemoryMethods::AddCounters(const Target& target, MemoryMethodsCounters& sum) const {
+  if (const auto* memory = dynamic_cast<const TargetMemory*>(target.memory.get())) {
+    sum.memory.reads += memory->counters().reads;
+    sum.memory.bytes += memory->counters().bytes;
+    sum.memory.failures += memory->counters().failures;
+  }
+  if (target.runtime == nullptr) return;
+  const RuntimeMemoryCounters& counters = target.runtime->counters();
+  sum.lookups += counters.lookups;
+  sum.methods += counters.methods;
+  sum.stubs += counters.stubs;
+  sum.metadata_copied += target.runtime->modules().copied();
+  for (size_t i = 0; i < kProbeFailures; ++i) sum.failures[i] += counters.failures[i];
+}
+
+MemoryMethodsCounters MemoryMethods::counters() const {
+  MemoryMethodsCounters sum = counters_;
+  for (const auto& [key, target] : targets_) AddCounters(*target, sum);
+  return sum;
+}
+
+size_t MemoryMethods::heap_bytes() const { return copies_.heap_bytes(); }
+
+}  // namespace clrsampler

@@ -1,0 +1,119 @@
+// Names of managed code of processes that were started with nothing special: a FrameSource over the memory of their
+// runtimes (runtime_memory.h).
+//
+// Time: memory says what is there now, a sample wants to know what was there then.
+//  - Code of ordinary assemblies never moves and is never replaced: what is there now was there then.
+//  - Dynamic methods and collectible assemblies are freed, and their addresses used again. Such a method names a sample
+//    only if it was seen at its address both not later than the sample and not earlier: by two readings, or by what the
+//    sampler itself noted of it at the moment of the sample (wire_code_witness).
+// So a name is right or missing, never a guess.
+//
+// How to drive it: Observe for each sample as soon as it arrives, while the code still exists; Resolve later, also after
+// the process has ended. Main loop only.
+#ifndef CLRSAMPLER_CLR_MEMORY_MEMORY_METHODS_H_
+#define CLRSAMPLER_CLR_MEMORY_MEMORY_METHODS_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "clr/memory/runtime_memory.h"
+#include "clr/runtime_discovery.h"
+#include "formats/names/frame_text.h"
+#include "os/clock.h"
+#include "process/image_files.h"
+#include "process/target_memory.h"
+#include "status/notices.h"
+#include "symbols/frame_source.h"
+
+namespace clrsampler {
+
+struct MemoryMethodsOptions {
+  NameStyle names = NameStyle::kShort;
+  std::string proc_root = "/proc";
+  // Opens the memory of a process.
+  std::function<absl::StatusOr<std::unique_ptr<MemoryReader>>(uint32_t tgid)> open_memory;  // empty: TargetMemory
+  // Told where a process keeps transient code, whenever that changes; may be empty.
+  std::function<void(const Process&, const wire_transient_code&)> transient_code;
+};
+
+struct MemoryMethodsCounters {
+  uint64_t attached = 0;  // processes whose runtime could be read
+  uint64_t refused = 0;   // and those where it could not
+  uint64_t lookups = 0;   // addresses that were followed through memory
+  uint64_t methods = 0;
+  uint64_t stubs = 0;
+  uint64_t transient = 0;       // methods that may be freed
+  uint64_t replaced = 0;        // of these: found to be another one later
+  uint64_t metadata_copied = 0; // modules without a file
+  std::array<uint64_t, kProbeFailures> failures{};  // by ProbeFailure
+  MemoryCounters memory;        // reads and bytes
+  // Answers without a name.
+  uint64_t not_there_any_more = 0;
+  uint64_t changed_while_read = 0;
+  uint64_t witnesses = 0;      // notes of the sampler on transient code
+  uint64_t witnesses_gone = 0; // of these: the method was gone when it was looked at, and had no name of its own
+  uint64_t not_witnessed = 0;  // a transient method that was not seen before the sample
+};
+
+class MemoryMethods : public FrameSource {
+ public:
+  // Borrows everything; all outlive it.
+  MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, FrameTable& frames,
+                Notices& notices, const Clock& clock);
+  ~MemoryMethods() override;
+
+  void Observe(const Process& process, const ObservedSample& sample) override;
+  std::optional<Resolution> Resolve(const FrameQuery& query) override;
+  uint64_t Generation(ProcessKey key) const override;
+  void Poll(const Process& process, MonotonicTime now) override;
+  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
+  // A .NET process that is young or compiles much: what it runs may be gone with it in a moment.
+  bool WantsShortTurns(MonotonicTime now) const override;
+  void Forget(ProcessKey key) override;
+
+  // The reader of this process's runtime; nullptr: not attached, and `refusal` may say why.
+  RuntimeMemory* RuntimeOf(ProcessKey key) const;
+  std::string RefusalOf(ProcessKey key) const;
+  MemoryMethodsCounters counters() const;
+  size_t heap_bytes() const;  // copies of metadata
+
+ private:
+  struct Target;
+  struct Known;
+
+  Target* TargetOf(const Process& process, MonotonicTime now);
+  void Attach(const Process& process, Target& target, MonotonicTime now);
+  void Look(Target& target, uint64_t address, MonotonicTime time);
+  void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
+  // True: there is more or less of it than the last time.
+  bool FindTransientCode(const Process& process, Target& target);
+  const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time) const;
+  FrameId FrameOf(const ManagedCode& found);
+  FrameId Unnamed(absl::string_view text);
+  void AddCounters(const Target& target, MemoryMethodsCounters& sum) const;
+
+  MemoryMethodsOptions options_;
+  RuntimeDiscovery& runtimes_;
+  ImageFiles& images_;
+  FrameTable& frames_;
+  Notices& notices_;
+  const Clock& clock_;
+  MetadataCopies copies_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
+  // Builds that passed the self test, by device, inode and time of change of their image.
+  absl::flat_hash_set<std::string> proven_;
+  MonotonicTime last_young_ = MonotonicTime::Min();
+  MemoryMethodsCounters counters_;  // without those of the targets that are alive
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_MEMORY_METHODS_H_

@@ -1,0 +1,167 @@
+#include "clr/memory/runtime_layout.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+namespace {
+
+// Contracts whose structures are read here, with the versions whose algorithms are written here.
+struct KnownContract {
+  absl::string_view name;
+  uint32_t oldest, newest;
+};
+constexpr KnownContract kContracts[] = {
+    {"CodeVersions", 1, 1}, {"ExecutionManager", 1, 2}, {"Loader", 1, 1}, {"RuntimeTypeSystem", 1, 1},
+};
+
+}  // namespace
+
+absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major) {
+  RuntimeLayout layout;
+  layout.major = major;
+  if (major < 8) {
+    return absl::UnimplementedError(absl::StrCat("memory of .NET ", major, " can't be read: 8 is the oldest"));
+  }
+  if (major >= 10) {
+    layout.nibble_map = NibbleMapVersion::k2;
+    layout.method_desc.code_data = 8;
+    layout.module.base = 224;
+    layout.module.dynamic_metadata = 840;
+    return layout;
+  }
+  layout.nibble_map = NibbleMapVersion::k1;
+  layout.pe_image.flat = 112;
+  layout.pe_image.loaded = 120;
+  layout.r2r_info.entry_points = 432;
+  if (major == 9) {
+    layout.method_desc.code_data = 8;
+    layout.module.assembly_file = 280;
+    layout.module.base = 288;
+    layout.module.r2r_info = 984;
+    layout.module.dynamic_metadata = 1120;
+    return layout;
+  }
+  layout.instantiated_method = {.arguments = 16, .count = 26};
+  layout.dynamic_method_name = 24;
+  layout.method_table.rid_in_flags2 = false;
+  layout.module.assembly_file = 272;
+  layout.module.r2r_info = 1152;
+  return layout;
+}
+
+absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::vector<std::string>& differences) {
+  for (const KnownContract& known : kContracts) {
+    const std::optional<uint32_t> version = descriptor.ContractVersion(known.name);
+    if (!version) {
+      if (major > kNewestMajor) {
+        return absl::FailedPreconditionError(absl::StrCat("it does not describe its contract ", known.name));
+      }
+      continue;
+    }
+    if (*version < known.oldest || *version > known.newest) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("its contract ", known.name, " has version ", *version, ", known is ", known.newest));
+    }
+  }
+  if (const auto version = descriptor.ContractVersion("ExecutionManager")) {
+    nibble_map = *version >= 2 ? NibbleMapVersion::k2 : NibbleMapVersion::k1;
+  }
+  auto set = [&](absl::string_view type, absl::string_view field, auto& value) {
+    const std::optional<uint32_t> offset = descriptor.Offset(type, field);
+    if (!offset) return;
+    if (value != *offset) {
+      differences.push_back(absl::StrCat(type, ".", field, " is at ", *offset));
+      value = *offset;
+    }
+  };
+  set("RangeSectionFragment", "Next", range_fragment.next);
+  set("RangeSectionFragment", "RangeBegin", range_fragment.begin);
+  set("RangeSectionFragment", "RangeEndOpen", range_fragment.end);
+  set("RangeSectionFragment", "RangeSection", range_fragment.section);
+  set("RangeSection", "RangeBegin", range_section.begin);
+  set("RangeSection", "RangeEndOpen", range_section.end);
+  set("RangeSection", "Flags", range_section.flags);
+  set("RangeSection", "JitManager", range_section.jit_manager);
+  set("RangeSection", "R2RModule", range_section.r2r_module);
+  set("RangeSection", "HeapList", range_section.heap_list);
+  set("CodeHeapListNode", "StartAddress", code_heap.start);
+  set("CodeHeapListNode", "EndAddress", code_heap.end);
+  set("CodeHeapListNode", "MapBase", code_heap.map_base);
+  set("CodeHeapListNode", "HeaderMap", code_heap.header_map);
+  set("RealCodeHeader", "MethodDesc", code_header.method_desc);
+  set("RealCodeHeader", "NumUnwindInfos", code_header.unwind_count);
+  set("RealCodeHeader", "UnwindInfos", code_header.unwinds);
+  set("MethodDesc", "Flags3AndTokenRemainder", method_desc.flags3);
+  set("MethodDesc", "ChunkIndex", method_desc.chunk_index);
+  set("MethodDesc", "Slot", method_desc.slot);
+  set("MethodDesc", "Flags", method_desc.flags);
+  set("MethodDesc", "CodeData", method_desc.code_data);
+  set("MethodDescChunk", "MethodTable", method_desc_chunk.method_table);
+  set("MethodDescChunk", "Size", method_desc_chunk.size);
+  set("MethodDescChunk", "FlagsAndTokenRange", method_desc_chunk.token_range);
+  set("MethodDescChunk", "!", method_desc_chunk.bytes);
+  set("InstantiatedMethodDesc", "PerInstInfo", instantiated_method.arguments);
+  set("InstantiatedMethodDesc", "NumGenericArgs", instantiated_method.count);
+  set("DynamicMethodDesc", "MethodName", dynamic_method_name);
+  set("MethodTable", "MTFlags", method_table.flags);
+  set("MethodTable", "BaseSize", method_table.base_size);
+  set("MethodTable", "MTFlags2", method_table.flags2);
+  set("MethodTable", "NumVirtuals", method_table.virtuals);
+  set("MethodTable", "Module", method_table.module);
+  set("MethodTable", "PerInstInfo", method_table.arguments);
+  set("ParamTypeDesc", "TypeArg", type_desc.argument);
+  set("TypeVarTypeDesc", "Module", type_desc.variable_module);
+  set("TypeVarTypeDesc", "Token", type_desc.variable_token);
+  set("FnPtrTypeDesc", "NumArgs", type_desc.function_count);
+  set("FnPtrTypeDesc", "RetAndArgTypes", type_desc.function_types);
+  set("Module", "PEAssembly", module.assembly_file);
+  set("Module", "Base", module.base);
+  set("Module", "ReadyToRunInfo", module.r2r_info);
+  set("Module", "DynamicMetadata", module.dynamic_metadata);
+  set("PEAssembly", "PEImage", pe_assembly_image);
+  set("PEImage", "LoadedImageLayout", pe_image.loaded);
+  set("PEImageLayout", "Base", pe_layout.base);
+  set("PEImageLayout", "Size", pe_layout.size);
+  set("PEImageLayout", "Flags", pe_layout.flags);
+  set("ReadyToRunInfo", "ReadyToRunHeader", r2r_info.header);
+  set("ReadyToRunInfo", "CompositeInfo", r2r_info.composite);
+  set("ReadyToRunInfo", "RuntimeFunctions", r2r_info.functions);
+  set("ReadyToRunInfo", "NumRuntimeFunctions", r2r_info.function_count);
+  set("ReadyToRunInfo", "EntryPointToMethodDescMap", r2r_info.entry_points);
+  set("HashMap", "Buckets", hash_map_buckets);
+  set("MethodDescVersioningState", "NativeCodeVersionNode", version_state.first_node);
+  set("NativeCodeVersionNode", "NativeCode", version_node.code);
+  set("NativeCodeVersionNode", "MethodDesc", version_node.method_desc);
+  set("NativeCodeVersionNode", "Next", version_node.next);
+  if (const auto bits = descriptor.Global("MethodDescTokenRemainderBitCount"); bits && *bits > 0 && *bits < 16) {
+    token_remainder_bits = static_cast<uint32_t>(*bits);
+  }
+  // Everything is read in blocks of fixed size; a field outside its block would be read as its neighbour's bytes.
+  auto fits = [](uint32_t block, std::initializer_list<uint32_t> offsets) {
+    return std::all_of(offsets.begin(), offsets.end(), [&](uint32_t at) { return at <= block - 8; });
+  };
+  const bool sound =
+      fits(RangeFragment::kBytes, {range_fragment.next, range_fragment.begin, range_fragment.end, range_fragment.section}) &&
+      fits(RangeSection::kBytes, {range_section.begin, range_section.end, range_section.flags, range_section.jit_manager,
+                                  range_section.r2r_module, range_section.heap_list}) &&
+      fits(CodeHeap::kBytes, {code_heap.start, code_heap.end, code_heap.map_base, code_heap.header_map}) &&
+      fits(MethodDesc::kBytes, {method_desc.flags3, method_desc.chunk_index, method_desc.slot, method_desc.flags,
+                                instantiated_method.arguments, instantiated_method.count, dynamic_method_name,
+                                method_desc.code_data.value_or(0)}) &&
+      fits(MethodTable::kBytes, {method_table.flags, method_table.base_size, method_table.flags2, method_table.virtuals,
+                                 method_table.module, method_table.arguments}) &&
+      fits(TypeDesc::kBytes, {type_desc.argument, type_desc.variable_module, type_desc.variable_token,
+                              type_desc.function_count}) &&
+      fits(PeLayout::kBytes, {pe_layout.base, pe_layout.size}) && pe_layout.flags <= PeLayout::kBytes - 4 &&
+      fits(R2rInfo::kBytes, {r2r_info.header, r2r_info.composite, r2r_info.functions, r2r_info.function_count}) &&
+      fits(VersionNode::kBytes, {version_node.code, version_node.method_desc, version_node.next}) &&
+      method_desc_chunk.bytes == 24 && method_desc_chunk.size < 23 && method_desc_chunk.token_range < 23 && method_desc_chunk.method_table == 0 && code_header.unwinds == 36 &&
+      code_header.method_desc == 24 && code_header.unwind_count == 32;
+  if (!sound) return absl::FailedPreconditionError("its structures are larger than the ones that are known");
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,109 @@
+// Where the fields are in CoreCLR's own structures, for the runtime of one process.
+//
+// Offsets are bytes, for 64-bit runtimes. Base tables: measured on 8.0.30, 9.0.19, 10.0.12 and 10.0.14 (x64), each by naming
+// thousands of addresses and comparing with the debugger's data access library. .NET 9 and newer also publish a part of
+// them as a contract descriptor (formats/runtime/contract_descriptor.h), whose word is taken where it speaks, so that a
+// newer runtime with the same contract versions works. What nobody vouches for is checked before it is trusted
+// (runtime_self_test.h).
+#ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_
+#define CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/runtime/contract_descriptor.h"
+#include "formats/runtime/nibble_map.h"
+
+namespace clrsampler {
+
+struct RuntimeLayout {
+  // The newest major version that the tables were measured on. A newer one needs its descriptor to speak the same
+  // contract versions.
+  static constexpr uint32_t kNewestMajor = 10;
+
+  uint32_t major = 0;
+  NibbleMapVersion nibble_map = NibbleMapVersion::k1;
+
+  struct RangeFragment {
+    uint32_t next = 0, begin = 8, end = 16, section = 24;
+    static constexpr uint32_t kBytes = 32;
+  } range_fragment;
+  struct RangeSection {
+    uint32_t begin = 0, end = 8, flags = 16, jit_manager = 24, r2r_module = 32, heap_list = 40, range_list = 48;
+    static constexpr uint32_t kBytes = 72;
+  } range_section;
+  uint32_t range_list_kind = 288;  // CodeRangeMapRangeList: u32
+  struct CodeHeap {
+    uint32_t start = 16, end = 24, map_base = 32, header_map = 40;
+    static constexpr uint32_t kBytes = 48;
+  } code_heap;
+  struct CodeHeader {
+    uint32_t method_desc = 24, unwind_count = 32, unwinds = 36;
+  } code_header;
+  struct MethodDesc {
+    uint32_t flags3 = 0, chunk_index = 2, slot = 4, flags = 6;
+    std::optional<uint32_t> code_data;  // since 9
+    static constexpr uint32_t kBytes = 48;  // enough for all kinds that are read
+  } method_desc;
+  struct MethodDescChunk {
+    uint32_t method_table = 0, size = 16, token_range = 18, bytes = 24;
+  } method_desc_chunk;
+  uint32_t token_remainder_bits = 12;
+  struct InstantiatedMethod {
+    uint32_t arguments = 24, count = 34;
+  } instantiated_method;
+  uint32_t dynamic_method_name = 32;
+  struct MethodTable {
+    uint32_t flags = 0, base_size = 4, flags2 = 8, virtuals = 12, module = 24, arguments = 48;
+    bool rid_in_flags2 = true;  // bits 8 to 31; before 9: the u16 at byte 10
+    static constexpr uint32_t kBytes = 64;
+  } method_table;
+  struct TypeDesc {
+    uint32_t argument = 16, variable_module = 16, variable_token = 40, function_count = 24, function_types = 32;
+    static constexpr uint32_t kBytes = 48;
+  } type_desc;
+  struct Module {
+    uint32_t assembly_file = 216;  // PEAssembly*
+    std::optional<uint32_t> base;
+    uint32_t r2r_info = 704;
+    std::optional<uint32_t> dynamic_metadata;
+  } module;
+  uint32_t pe_assembly_image = 8;
+  struct PeImageFields {
+    uint32_t flat = 120, loaded = 128;
+  } pe_image;
+  struct PeLayout {
+    uint32_t base = 8, size = 16, flags = 20;
+    static constexpr uint32_t kBytes = 24;
+  } pe_layout;
+  struct R2rInfo {
+    uint32_t module = 0, header = 16, composite = 40, functions = 80, function_count = 88, entry_points = 360;
+    static constexpr uint32_t kBytes = 96;
+  } r2r_info;
+  uint32_t hash_map_buckets = 16;
+  struct VersionState {
+    uint32_t first_node = 16;
+  } version_state;
+  struct VersionNode {
+    uint32_t code = 0, method_desc = 8, next = 24, tier = 36;
+    static constexpr uint32_t kBytes = 56;
+  } version_node;
+  // 8 keeps version states in a hash table of the AppDomain, whose address is entry `app_domain_entry` of g_dacTable.
+  struct VersionTable {
+    uint32_t app_domain_entry = 21, table = 2520;
+  } version_table;
+
+  // Unimplemented: a major version that nothing is known about.
+  static absl::StatusOr<RuntimeLayout> ForMajor(uint32_t major);
+
+  // Takes the descriptor's word for what it names and appends a line to `differences` for each field that the table had
+  // elsewhere. FailedPrecondition: a contract in a version that this reader does not speak.
+  absl::Status Overlay(const ContractDescriptor& descriptor, std::vector<std::string>& differences);
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_

@@ -1,0 +1,142 @@
+// Names of managed code read from the memory of a running CoreCLR: nothing is asked of the target, nothing is written to
+// it and nothing is stopped.
+//
+//   address -> code range -> method start -> code header -> MethodDesc -> MethodTable -> module -> metadata
+//
+// It runs meanwhile, so every answer is what the memory says now. `Find` says how long an answer can be relied on:
+// a permanent method stays where it is until the process ends; a transient one (dynamic, or of a collectible assembly)
+// may be gone a moment later, and its `code.identity` tells whether it still is the same.
+#ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_MEMORY_H_
+#define CLRSAMPLER_CLR_MEMORY_RUNTIME_MEMORY_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "clr/memory/code_ranges.h"
+#include "clr/memory/memory_probe.h"
+#include "clr/memory/runtime_layout.h"
+#include "clr/memory/runtime_modules.h"
+#include "clr/memory/runtime_self_test.h"
+#include "clr/memory/runtime_types.h"
+
+namespace clrsampler {
+
+// Where a runtime is in a process: from its image (runtime_finder.h).
+struct RuntimePlace {
+  uint32_t major = 0;
+  AddressRange image;            // as mapped, first to last byte
+  uint64_t dac_table = 0;        // address of g_dacTable
+  uint64_t descriptor = 0;       // address of DotNetRuntimeContractDescriptor; 0: not exported
+};
+
+struct RuntimeMemoryCounters {
+  uint64_t lookups = 0;
+  uint64_t methods = 0;
+  uint64_t stubs = 0;
+  std::array<uint64_t, kProbeFailures> failures{};  // by ProbeFailure
+};
+
+// What stands at an address.
+struct ManagedCode {
+  enum class Kind : uint8_t {
+    kNone,         // not the runtime's code
+    kNoMethod,     // in a code heap, but in no method: freed, or between two
+    kMethod,       // JIT-compiled
+    kPrecompiled,  // R2R
+    kStub,         // `name.method` is its kind
+  };
+  Kind kind = Kind::kNone;
+  AddressRange range;      // of kMethod and kPrecompiled: the method's code; of others what is known to be the same
+  bool transient = false;
+  MethodCode code;         // of kMethod
+  MethodName name;         // with tier
+  uint32_t token = 0;
+};
+
+// One process. Main loop only.
+class RuntimeMemory {
+ public:
+  // Reads what the runtime says of itself, and tests on known methods whether this reader understands it; `proven`:
+  // this very build has passed the test in another process, so that a few methods will do. Errors: Unimplemented or
+  // FailedPrecondition (a runtime that can't be read: the message says why), Unavailable (it has not begun yet, or is
+  // gone: try again later). `copies` outlives it.
+  static absl::StatusOr<std::unique_ptr<RuntimeMemory>> Attach(const RuntimePlace& place, MemoryReader& memory,
+                                                               MappedContentFinder files, MetadataCopies& copies,
+                                                               bool proven);
+  ~RuntimeMemory();
+
+  // nullopt: it could not be read this time; `last_failure` says why.
+  std::optional<ManagedCode> Find(uint64_t address);
+  // Whether the method whose code was found before is still the one there.
+  bool Stands(const MethodCode& code);
+
+  ProbeFailure last_failure() const { return last_failure_; }
+  const char* last_detail() const { return last_detail_; }
+  const RuntimeMemoryCounters& counters() const { return counters_; }
+  const std::vector<std::string>& layout_differences() const { return differences_; }
+  const RuntimeLayout& layout() const { return layout_; }
+  const RuntimeModules& modules() const { return *modules_; }
+  const SelfTestReport& self_test() const { return self_test_; }
+
+  // Where code lies that may be freed while the process runs.
+  struct TransientHeap {
+    AddressRange range;
+    CodeHeap heap;
+  };
+  std::vector<TransientHeap> TransientHeaps();
+
+  // For listings and tests: all code sections, and the starts in a code heap.
+  std::vector<CodeSection> Sections();
+  std::vector<uint64_t> Starts(const CodeSection& heap);
+  // Entry points of precompiled methods that the runtime has prepared, with their MethodDescs.
+  struct PreparedMethod {
+    uint64_t entry_point;
+    uint64_t method_desc;
+  };
+  std::vector<PreparedMethod> PreparedMethods(const CodeSection& image);
+
+ private:
+  RuntimeMemory(const RuntimePlace& place, MemoryReader& memory);
+
+  absl::Status Start(MappedContentFinder files, MetadataCopies& copies, bool proven);
+  absl::Status ReadDescriptor();
+  absl::Status SelfTest(const MappedContentFinder& files, bool proven);
+  bool NamePrecompiled(MemoryProbe& probe, const CodeSection& section, uint64_t address, ManagedCode& found);
+  std::string TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
+                     bool precompiled);
+  uint64_t VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
+  void RefreshVersionTable();
+
+  const RuntimePlace place_;
+  MemoryReader& memory_;
+  RuntimeLayout layout_;
+  std::vector<std::string> differences_;
+  bool described_ = false;  // by a contract descriptor
+  SelfTestReport self_test_;
+  uint64_t range_map_ = 0;
+  std::unique_ptr<CodeRanges> ranges_;
+  std::unique_ptr<RuntimeModules> modules_;
+  std::unique_ptr<RuntimeTypes> types_;
+  ProbeFailure last_failure_ = ProbeFailure::kNone;
+  const char* last_detail_ = "";
+  RuntimeMemoryCounters counters_;
+
+  // .NET 8: MethodDesc -> MethodDescVersioningState, copied from the AppDomain's hash table.
+  absl::flat_hash_map<uint64_t, uint64_t> version_states_;
+  uint64_t version_table_ = 0;
+  uint32_t version_count_ = 0;
+
+  // R2R images whose methods only the runtime can tell: entry points to MethodDescs.
+  struct PrecompiledImage;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<PrecompiledImage>> images_;  // by Module
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_RUNTIME_MEMORY_H_

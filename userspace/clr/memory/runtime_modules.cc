@@ -1,0 +1,198 @@
+#include "clr/memory/runtime_modules.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "formats/byte_reader.h"
+#include "formats/pe/pe_image.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// CoreLib of 10.0.14 has 5 MB.
+constexpr uint32_t kMaxMetadataBytes = 64 << 20;
+constexpr uint32_t kMaxEmittedBytes = 16 << 20;
+constexpr uint32_t kMaxHeaderBytes = 4096;
+
+constexpr uint32_t kLayoutIsMapped = 1;  // PEImageLayout flags: sections lie at their RVAs; else as in the file
+
+// Where the metadata is in an image that lies in memory, from the bytes of its headers. PE/COFF and ECMA-335 II.25.
+class MemoryImage {
+ public:
+  MemoryImage(MemoryReader& memory, uint64_t base, bool flat) : memory_(memory), base_(base), flat_(flat) {}
+
+  absl::StatusOr<std::vector<std::byte>> Metadata() {
+    std::vector<std::byte> header(kMaxHeaderBytes);
+    if (!memory_.Read(base_, header)) {
+      header.resize(1024);
+      if (!memory_.Read(base_, header)) return absl::UnavailableError("its header is not readable");
+    }
+    const uint64_t pe = LoadAt<uint32_t>(header, 60).value_or(0);
+    if (LoadAt<uint32_t>(header, pe) != 0x4550) return absl::DataLossError("it is no PE image");
+    const uint64_t sections = LoadAt<uint16_t>(header, pe + 6).value_or(0);
+    const uint64_t optional_bytes = LoadAt<uint16_t>(header, pe + 20).value_or(0);
+    const uint64_t optional = pe + 24;
+    const bool pe64 = LoadAt<uint16_t>(header, optional) == 0x20B;
+    const uint64_t directories = optional + (pe64 ? 112 : 96);
+    const uint32_t cli_rva = LoadAt<uint32_t>(header, directories + 14 * 8).value_or(0);
+    for (uint64_t i = 0; i < sections; ++i) {
+      const uint64_t row = optional + optional_bytes + 40 * i;
+      const auto raw_offset = LoadAt<uint32_t>(header, row + 20);
+      if (!raw_offset) break;
+      const uint32_t bytes = std::max(*LoadAt<uint32_t>(header, row + 8), *LoadAt<uint32_t>(header, row + 16));
+      sections_.push_back({*LoadAt<uint32_t>(header, row + 12), bytes, *raw_offset});
+    }
+    std::array<std::byte, 72> cli;
+    if (cli_rva == 0 || !ReadRva(cli_rva, cli)) return absl::DataLossError("it has no CLI header");
+    const uint32_t rva = *LoadAt<uint32_t>(cli, 8), bytes = *LoadAt<uint32_t>(cli, 12);
+    if (bytes == 0 || bytes > kMaxMetadataBytes) return absl::DataLossError("its metadata has an impossible size");
+    // The size is the target's word: memory follows what can really be read.
+    constexpr uint32_t kStep = 1 << 20;
+    std::vector<std::byte> metadata;
+    while (metadata.size() < bytes) {
+      const size_t done = metadata.size();
+      metadata.resize(std::min<size_t>(bytes, done + kStep));
+      if (!ReadRva(rva + static_cast<uint32_t>(done), std::span(metadata).subspan(done))) {
+        return absl::UnavailableError("its metadata is not readable");
+      }
+    }
+    return metadata;
+  }
+
+ private:
+  struct Section {
+    uint32_t rva, bytes, offset;
+  };
+  bool ReadRva(uint32_t rva, std::span<std::byte> into) {
+    if (!flat_) return memory_.Read(base_ + rva, into);
+    for (const Section& section : sections_) {
+      if (rva < section.rva || rva - section.rva >= section.bytes) continue;
+      if (into.size() > section.bytes - (rva - section.rva)) return false;
+      return memory_.Read(base_ + section.offset + (rva - section.rva), into);
+    }
+    return false;
+  }
+
+  MemoryReader& memory_;
+  uint64_t base_;
+  bool flat_;
+  std::vector<Section> sections_;
+};
+
+}  // namespace
+
+std::shared_ptr<const std::vector<std::byte>> MetadataCopies::Share(std::vector<std::byte> bytes) {
+  const uint64_t hash = absl::HashOf(AsText(bytes));
+  std::weak_ptr<const std::vector<std::byte>>& known = by_hash_[hash];
+  if (auto same = known.lock(); same != nullptr && *same == bytes) return same;
+  auto shared = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  known = shared;
+  if (by_hash_.size() > 1024) {
+    absl::erase_if(by_hash_, [](const auto& entry) { return entry.second.expired(); });
+  }
+  return shared;
+}
+
+size_t MetadataCopies::heap_bytes() const {
+  size_t sum = 0;
+  for (const auto& [hash, copy] : by_hash_) {
+    if (const auto bytes = copy.lock()) sum += bytes->size();
+  }
+  return sum;
+}
+
+const RuntimeModule* RuntimeModules::At(MemoryProbe& probe, uint64_t address, bool transient) {
+  // A module that can't be freed keeps its address for good, whoever asks.
+  if (const auto known = permanent_.find(address); known != permanent_.end()) return known->second.get();
+  ModuleMap& modules = transient ? transient_ : permanent_;
+  if (const auto known = modules.find(address); known != modules.end()) return known->second.get();
+  return Reload(probe, address, transient);
+}
+
+const RuntimeModule* RuntimeModules::Reload(MemoryProbe& probe, uint64_t address, bool transient) {
+  ModuleMap& modules = transient && !permanent_.contains(address) ? transient_ : permanent_;
+  if (modules.size() >= kMaxModules) modules.clear();
+  std::unique_ptr<RuntimeModule> module = Load(probe, address);
+  if (module == nullptr) return nullptr;
+  std::unique_ptr<RuntimeModule>& slot = modules[address];
+  slot = std::move(module);
+  return slot.get();
+}
+
+std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t address) {
+  auto module = std::make_unique<RuntimeModule>();
+  module->address = address;
+  probe.Require(runtime_.contains(probe.Pointer(address)), "a module is of no class of the runtime");
+  const uint64_t assembly_file = probe.Pointer(address + layout_.module.assembly_file);
+  const uint64_t image = assembly_file == 0 ? 0 : probe.Pointer(assembly_file + layout_.pe_assembly_image);
+  uint64_t base = 0;
+  bool flat = true;
+  if (image != 0) {
+    for (const uint32_t slot : {layout_.pe_image.loaded, layout_.pe_image.flat}) {
+      const uint64_t layout = probe.Pointer(image + slot);
+      if (layout == 0) continue;
+      const auto fields = probe.Block<RuntimeLayout::PeLayout::kBytes>(layout);
+      base = FieldOf<uint64_t>(fields, layout_.pe_layout.base);
+      flat = (FieldOf<uint32_t>(fields, layout_.pe_layout.flags) & kLayoutIsMapped) == 0;
+      break;
+    }
+  }
+  if (layout_.module.base && base != 0) {
+    const uint64_t told = probe.Pointer(address + *layout_.module.base);
+    probe.Require(told == 0 || told == base, "a module and its image disagree on where it lies");
+  }
+  if (!probe.ok()) return nullptr;
+  const absl::Status status = base != 0 ? LoadImage(base, flat, *module) : LoadEmitted(address, *module);
+  if (!status.ok()) module->trouble = std::string(status.message());
+  if (module->names.tables) {
+    if (const auto name = module->names.tables->AssemblyName()) module->names.name = std::string(*name);
+  }
+  return module;
+}
+
+absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& module) {
+  if (std::optional<MappedContent> mapped = files_ ? files_(base) : std::nullopt) {
+    const absl::StatusOr<PeImage> pe = PeImage::Parse(mapped->bytes);
+    const auto metadata = pe.ok() && pe->metadata() ? pe->Bytes(*pe->metadata()) : std::nullopt;
+    if (metadata) {
+      absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*metadata);
+      RETURN_IF_ERROR(tables.status());
+      module.names.tables = *std::move(tables);
+      module.content = std::move(mapped->keep_alive);
+      return absl::OkStatus();
+    }
+  }
+  absl::StatusOr<std::vector<std::byte>> metadata = MemoryImage(memory_, base, flat).Metadata();
+  RETURN_IF_ERROR(metadata.status());
+  return Take(*std::move(metadata), module);
+}
+
+absl::Status RuntimeModules::LoadEmitted(uint64_t address, RuntimeModule& module) {
+  module.emitted = true;
+  if (!layout_.module.dynamic_metadata) {
+    return absl::UnimplementedError(absl::StrCat(".NET ", layout_.major, " keeps no copy of the names of emitted code"));
+  }
+  MemoryProbe probe(memory_);
+  const uint64_t copy = probe.Pointer(address + *layout_.module.dynamic_metadata);
+  const uint32_t bytes = copy == 0 ? 0 : probe.Value<uint32_t>(copy);
+  if (!probe.ok() || bytes == 0) return absl::UnavailableError("the runtime keeps no copy of its metadata");
+  if (bytes > kMaxEmittedBytes) return absl::DataLossError("its metadata has an impossible size");
+  std::vector<std::byte> metadata(bytes);
+  if (!memory_.Read(copy + 4, metadata)) return absl::UnavailableError("its metadata is not readable");
+  return Take(std::move(metadata), module);
+}
+
+absl::Status RuntimeModules::Take(std::vector<std::byte> metadata, RuntimeModule& module) {
+  std::shared_ptr<const std::vector<std::byte>> shared = copies_.Share(std::move(metadata));
+  absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*shared);
+  RETURN_IF_ERROR(tables.status());
+  module.names.tables = *std::move(tables);
+  module.content = std::move(shared);
+  ++copied_;
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,36 @@
+// Does the reader of a runtime's memory understand this build? Judged by methods whose names are known from elsewhere:
+// what the runtime says of precompiled methods, against what their image's own tables say of the same addresses.
+#ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_SELF_TEST_H_
+#define CLRSAMPLER_CLR_MEMORY_RUNTIME_SELF_TEST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "formats/names/method_name.h"
+#include "formats/pe/r2r_image.h"
+
+namespace clrsampler {
+
+struct SelfTestReport {
+  size_t compared = 0;          // names that were equal
+  size_t generic_types = 0;     // of these: with type arguments
+  size_t generic_methods = 0;   // with method arguments
+  // Enough of each kind to know that arguments are read from the right place.
+  bool proves_method_arguments() const { return generic_methods >= 3; }
+};
+
+// Precompiled methods by RVA of their entry point; `name_of(i)` is what memory says of the i-th. nullopt: not readable at
+// this moment, which says nothing. Stops after `most` names, generic ones not counted. An error names the first two
+// that differ.
+absl::Status CompareWithImage(R2rImage& image, std::span<const uint32_t> entry_points,
+                              const std::function<std::optional<MethodName>(size_t)>& name_of, size_t most,
+                              SelfTestReport& report);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_RUNTIME_SELF_TEST_H_

@@ -1,0 +1,273 @@
+#include "clr/memory/runtime_types.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace clrsampler {
+namespace {
+
+// MethodTable flags, src/coreclr/vm/methodtable.h; the same in 8, 9 and 10.
+constexpr uint32_t kHasComponentSize = 0x80000000;
+constexpr uint32_t kCategoryMask = 0x000C0000, kCategoryArray = 0x00080000, kSzArray = 0x00020000;
+constexpr uint32_t kGenericsMask = 0x00000030;
+
+// MethodDesc classification, src/coreclr/vm/method.hpp.
+constexpr uint16_t kClassMask = 7;
+constexpr uint16_t kClassArray = 4, kClassInstantiated = 5, kClassComInterop = 6, kClassDynamic = 7;
+constexpr uint16_t kTieringEligible = 0x8000;  // in flags3
+
+// TypeDesc kinds: element types of ECMA-335 II.23.1.16.
+constexpr uint8_t kPointer = 0x0F, kByRef = 0x10, kTypeVariable = 0x13, kFunctionPointer = 0x1B, kMethodVariable = 0x1E;
+
+constexpr uint64_t kTypeDescTag = 2;
+constexpr uint32_t kArrayBaseBytes = 24;  // header, MethodTable and length of an array without bounds
+constexpr size_t kMaxDynamicName = 1024;
+
+// Signatures of MethodDefs name no other modules; a damaged one may.
+class NoModules : public SignatureModules {
+ public:
+  const SignatureModule* Module(uint32_t) override { return nullptr; }
+};
+
+bool IsPrintable(absl::string_view text) {
+  return !text.empty() && std::none_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x20; });
+}
+
+}  // namespace
+
+void RuntimeTypes::ForgetTransient() {
+  transient_.clear();
+  modules_.ForgetTransient();
+}
+
+uint32_t RuntimeTypes::TypeDefOf(const MethodTableBlock& table) const {
+  if (layout_.method_table.rid_in_flags2) return FieldOf<uint32_t>(table, layout_.method_table.flags2) >> 8;
+  return FieldOf<uint16_t>(table, layout_.method_table.flags2 + 2);
+}
+
+const RuntimeModule* RuntimeTypes::ModuleOf(MemoryProbe& probe, const MethodTableBlock& table, bool transient) {
+  return modules_.At(probe, FieldOf<uint64_t>(table, layout_.method_table.module), transient);
+}
+
+std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool transient, int depth) {
+  if (const auto known = permanent_.find(handle); known != permanent_.end()) return known->second;
+  auto& texts = transient ? transient_ : permanent_;
+  if (const auto known = texts.find(handle); known != texts.end()) return known->second;
+  if (depth > kMaxDepth) return "...";
+  std::string text;
+  if ((handle & kTypeDescTag) != 0) {
+    text = TypeDescText(probe, handle & ~kTypeDescTag, transient, depth);
+  } else {
+    const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(handle);
+    const uint32_t flags = FieldOf<uint32_t>(table, layout_.method_table.flags);
+    if ((flags & kHasComponentSize) != 0 && (flags & kCategoryMask) == kCategoryArray) {
+      text = ArrayText(probe, table, transient, depth);
+    } else {
+      const RuntimeModule* module = ModuleOf(probe, table, transient);
+      if (module == nullptr) return "";
+      const MetadataToken type{MetadataTable::kTypeDef, TypeDefOf(table)};
+      if (module->emitted && (!module->names.tables || type.rid > module->names.tables->rows(type.table))) {
+        module = modules_.Reload(probe, module->address, transient);
+        if (module == nullptr) return "";
+      }
+      if (!module->names.tables) {
+        text = absl::StrFormat("%s!0x%08x", module->names.name.empty() ? "<emitted>" : module->names.name, type.value());
+      } else if (!module->names.tables->AppendTypeName(type, text)) {
+        probe.Fail(ProbeFailure::kContradiction, "a type has no row in the metadata");
+        return "";
+      }
+      const std::vector<std::string> arguments = TypeArguments(probe, table, transient, depth);
+      if (module->names.tables) {
+        probe.Require(arguments.size() == module->names.tables->GenericParameterCount(type),
+                      "another number of type arguments than the metadata declares");
+      }
+      if (!arguments.empty()) absl::StrAppend(&text, "[", absl::StrJoin(arguments, ","), "]");
+    }
+  }
+  if (!probe.ok()) return "";
+  if (text.size() > kMaxTypeText) text = absl::StrCat(text.substr(0, kMaxTypeText), "...");
+  if (texts.size() >= kMaxTypes) texts.clear();
+  texts.emplace(handle, text);
+  return text;
+}
+
+std::string RuntimeTypes::TypeDescText(MemoryProbe& probe, uint64_t address, bool transient, int depth) {
+  const auto desc = probe.Block<RuntimeLayout::TypeDesc::kBytes>(address);
+  const auto& at = layout_.type_desc;
+  switch (FieldOf<uint8_t>(desc, 0)) {
+    case kPointer:
+      return absl::StrCat(TypeText(probe, FieldOf<uint64_t>(desc, at.argument), transient, depth + 1), "*");
+    case kByRef:
+      return absl::StrCat(TypeText(probe, FieldOf<uint64_t>(desc, at.argument), transient, depth + 1), "&");
+    case kTypeVariable:
+    case kMethodVariable: {
+      const RuntimeModule* module = modules_.At(probe, FieldOf<uint64_t>(desc, at.variable_module), transient);
+      const uint32_t token = FieldOf<uint32_t>(desc, at.variable_token);
+      if (module == nullptr || !module->names.tables) return "?";
+      const auto name = module->names.tables->GenericParameterName(token & 0xFFFFFF);
+      if (!probe.Require(name.has_value(), "a type variable has no row in the metadata")) return "";
+      return std::string(*name);
+    }
+    case kFunctionPointer: {
+      const uint32_t count = FieldOf<uint32_t>(desc, at.function_count);
+      if (!probe.Require(count < kMaxArguments, "a function pointer with too many parameters")) return "";
+      const std::vector<std::string> types = TextsAt(probe, address + at.function_types, count + 1, transient, depth);
+      if (types.empty()) return "";
+      return absl::StrCat(types[0], " (", absl::StrJoin(types.begin() + 1, types.end(), ", "), ")");
+    }
+  }
+  probe.Fail(ProbeFailure::kUnsupported, "a type of an unknown kind");
+  return "";
+}
+
+std::string RuntimeTypes::ArrayText(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth) {
+  // Arrays keep their element type where classes keep their dictionaries.
+  const std::string element =
+      TypeText(probe, FieldOf<uint64_t>(table, layout_.method_table.arguments), transient, depth + 1);
+  if ((FieldOf<uint32_t>(table, layout_.method_table.flags) & kSzArray) != 0) return absl::StrCat(element, "[]");
+  const uint32_t base_size = FieldOf<uint32_t>(table, layout_.method_table.base_size);
+  // Each dimension adds its length and its lower bound.
+  if (!probe.Require(base_size > kArrayBaseBytes && base_size <= kArrayBaseBytes + 32 * 8, "an array of no rank")) {
+    return "";
+  }
+  const uint32_t rank = (base_size - kArrayBaseBytes) / 8;
+  return rank == 1 ? absl::StrCat(element, "[*]") : absl::StrCat(element, "[", std::string(rank - 1, ','), "]");
+}
+
+std::vector<std::string> RuntimeTypes::TypeArguments(MemoryProbe& probe, const MethodTableBlock& table, bool transient,
+                                                     int depth) {
+  const uint32_t flags = FieldOf<uint32_t>(table, layout_.method_table.flags);
+  if ((flags & kHasComponentSize) != 0 || (flags & kGenericsMask) == 0) return {};
+  const uint64_t dictionaries = FieldOf<uint64_t>(table, layout_.method_table.arguments);
+  if (!probe.Require(dictionaries != 0, "a generic type without arguments")) return {};
+  // GenericsDictInfo stands before the list: u16 number of dictionaries, u16 number of arguments. The last dictionary
+  // is the type's own, the others its base classes'.
+  const uint32_t info = probe.Value<uint32_t>(dictionaries - 4);
+  const uint32_t count = info & 0xFFFF, arguments = info >> 16;
+  if (!probe.Require(count != 0 && count <= kMaxArguments && arguments != 0 && arguments <= kMaxArguments,
+                     "an impossible number of type arguments")) {
+    return {};
+  }
+  return TextsAt(probe, probe.Pointer(dictionaries + 8 * (count - 1)), arguments, transient, depth);
+}
+
+std::vector<std::string> RuntimeTypes::TextsAt(MemoryProbe& probe, uint64_t address, uint32_t count, bool transient,
+                                               int depth) {
+  std::vector<uint64_t> handles(count);
+  probe.Read(address, std::as_writable_bytes(std::span(handles)));
+  std::vector<std::string> texts;
+  for (const uint64_t handle : handles) {
+    if (!probe.ok()) return {};
+    texts.push_back(TypeText(probe, handle, transient, depth + 1));
+  }
+  return texts;
+}
+
+RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool transient) {
+  RuntimeMethod method;
+  const auto desc = probe.Block<RuntimeLayout::MethodDesc::kBytes>(address);
+  const auto& at = layout_.method_desc;
+  const uint16_t flags3 = FieldOf<uint16_t>(desc, at.flags3);
+  const uint16_t kind = FieldOf<uint16_t>(desc, at.flags) & kClassMask;
+  const uint8_t chunk_index = FieldOf<uint8_t>(desc, at.chunk_index);
+  method.tiering_eligible = (flags3 & kTieringEligible) != 0;
+  if (at.code_data) method.code_data = FieldOf<uint64_t>(desc, *at.code_data);
+
+  const auto chunk = probe.Block<24>(address - uint64_t{chunk_index} * 8 - layout_.method_desc_chunk.bytes);
+  probe.Require(chunk_index <= FieldOf<uint8_t>(chunk, layout_.method_desc_chunk.size), "a method outside its chunk");
+  const uint32_t remainder_bits = layout_.token_remainder_bits;
+  const uint32_t rid = (FieldOf<uint16_t>(chunk, layout_.method_desc_chunk.token_range) & 0xFFF) << remainder_bits |
+                       (flags3 & ((1u << remainder_bits) - 1));
+  const auto table =
+      probe.Block<RuntimeLayout::MethodTable::kBytes>(FieldOf<uint64_t>(chunk, layout_.method_desc_chunk.method_table));
+  if (!probe.ok()) return method;
+
+  if (kind == kClassDynamic) {
+    NameDynamicMethod(probe, FieldOf<uint64_t>(desc, layout_.dynamic_method_name), method);
+    return method;
+  }
+  if (kind == kClassComInterop) {
+    probe.Fail(ProbeFailure::kUnsupported, "a method of a COM object");
+    return method;
+  }
+  if (kind == kClassArray) {
+    static constexpr const char* kNames[] = {"Get", "Set", "Address", ".ctor"};
+    const int slot = FieldOf<uint16_t>(desc, at.slot) - FieldOf<uint16_t>(table, layout_.method_table.virtuals);
+    if (!probe.Require(slot >= 0, "an array method outside its table")) return method;
+    method.name.type = ArrayText(probe, table, transient, 0);
+    method.name.method = kNames[std::min(slot, 3)];
+    return method;
+  }
+  const RuntimeModule* module = ModuleOf(probe, table, transient);
+  if (module == nullptr) return method;
+  const uint32_t type = TypeDefOf(table);
+  if (module->emitted && (!module->names.tables || rid > module->names.tables->rows(MetadataTable::kMethodDef) ||
+                          type > module->names.tables->rows(MetadataTable::kTypeDef))) {
+    module = modules_.Reload(probe, module->address, transient);
+    if (module == nullptr) return method;
+  }
+  method.token = static_cast<uint32_t>(MetadataTable::kMethodDef) << 24 | rid;
+  method.name.module = module->names.name;
+  if (!module->names.tables) {
+    probe.Fail(ProbeFailure::kUnsupported, "a method of a module without metadata");
+    return method;
+  }
+  method.name.type_args = TypeArguments(probe, table, transient, 0);
+  if (kind == kClassInstantiated) {
+    const uint32_t count = FieldOf<uint16_t>(desc, layout_.instantiated_method.count);
+    const MetadataToken token{MetadataTable::kMethodDef, rid};
+    probe.Require(count == module->names.tables->GenericParameterCount(token) && count <= kMaxArguments,
+                  "another number of method arguments than the metadata declares");
+    if (probe.ok() && count != 0 && trust_method_arguments_) {
+      const uint64_t arguments = FieldOf<uint64_t>(desc, layout_.instantiated_method.arguments);
+      if (arguments != 0) method.name.method_args = TextsAt(probe, arguments, count, transient, 0);
+    }
+  }
+  NameFromMetadata(probe, *module, type, rid, method);
+  return method;
+}
+
+void RuntimeTypes::NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method) {
+  method.dynamic = true;
+  method.name.kind = MethodKind::kDynamicMethod;
+  method.name.type = "dynamicClass";
+  method.name.method = name_address == 0 ? "" : probe.Text(name_address, kMaxDynamicName);
+  if (name_address == 0) method.name.method = "(no name)";
+  probe.Require(IsPrintable(method.name.method), "a dynamic method's name is no text");
+  if (absl::StartsWith(method.name.method, "IL_STUB")) method.name.kind = MethodKind::kIlStub;
+}
+
+bool RuntimeTypes::NameFromMetadata(MemoryProbe& probe, const RuntimeModule& module, uint32_t type, uint32_t rid,
+                                    RuntimeMethod& method) {
+  const MetadataTables& tables = *module.names.tables;
+  const std::optional<uint32_t> owner = tables.OwnerOfMethod(rid);
+  if (!probe.Require(owner.has_value() && *owner == type, "metadata and runtime disagree on a method's type")) {
+    return false;
+  }
+  const MetadataToken token{MetadataTable::kTypeDef, type};
+  const std::optional<MetadataMember> row = tables.Method(rid);
+  if (!probe.Require(row.has_value() && tables.AppendTypeName(token, method.name.type), "a method without a name")) {
+    return false;
+  }
+  if (!probe.Require(method.name.type_args.size() == tables.GenericParameterCount(token),
+                     "another number of type arguments than the metadata declares")) {
+    return false;
+  }
+  method.name.method = std::string(row->name);
+  NoModules no_modules;
+  SignatureNames names(&no_modules);
+  const absl::StatusOr<SignatureNames::MethodTypes> types =
+      names.Method(row->signature, module.names, {method.name.type_args, {}});
+  if (types.ok()) {
+    method.name.parameters = types->parameters;
+    if (method.name.method != ".ctor" && method.name.method != ".cctor") method.name.return_type = types->return_type;
+  }
+  return true;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,74 @@
+// Names of types and methods, from the runtime's MethodTables, TypeDescs and MethodDescs.
+//
+// Source: dotnet/runtime src/coreclr/vm/methodtable.h, typedesc.h, method.hpp and
+// docs/design/datacontracts/RuntimeTypeSystem.md; compared with the debugger's data access library on 8.0.30, 9.0.19,
+// 10.0.12 and 10.0.14. Texts are the CLR's own ("System.Func`2[System.Int32,System.__Canon]", "System.Byte&").
+//
+// Everything that can be checked is: the TypeDef that owns the method in the metadata must be the one that the
+// MethodTable names, and the numbers of generic arguments must be those that the metadata declares.
+#ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_TYPES_H_
+#define CLRSAMPLER_CLR_MEMORY_RUNTIME_TYPES_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "clr/memory/memory_probe.h"
+#include "clr/memory/runtime_layout.h"
+#include "clr/memory/runtime_modules.h"
+#include "formats/names/method_name.h"
+
+namespace clrsampler {
+
+struct RuntimeMethod {
+  MethodName name;     // without tier
+  uint32_t token = 0;  // MethodDef; 0: a method without metadata
+  bool dynamic = false;            // DynamicMethod or IL stub: no metadata
+  bool tiering_eligible = false;
+  uint64_t code_data = 0;          // 9 and newer: MethodDescCodeData
+};
+
+// One process. Main loop only.
+class RuntimeTypes {
+ public:
+  RuntimeTypes(const RuntimeLayout& layout, RuntimeModules& modules) : layout_(layout), modules_(modules) {}
+
+  // With a failed probe the result is of no meaning. `transient`: the method can be freed while the process runs.
+  RuntimeMethod Method(MemoryProbe& probe, uint64_t method_desc, bool transient);
+
+  // Whether the arguments of generic methods may be named: their place is not checked by anything but a self test.
+  void TrustMethodArguments(bool trust) { trust_method_arguments_ = trust; }
+
+  void ForgetTransient();
+
+ private:
+  using MethodTableBlock = std::array<std::byte, RuntimeLayout::MethodTable::kBytes>;
+  static constexpr int kMaxDepth = 12;
+  static constexpr uint32_t kMaxArguments = 64;
+  static constexpr size_t kMaxTypes = 1 << 18;
+  static constexpr size_t kMaxTypeText = 4096;
+
+  // The text of a TypeHandle.
+  std::string TypeText(MemoryProbe& probe, uint64_t handle, bool transient, int depth);
+  std::string TypeDescText(MemoryProbe& probe, uint64_t desc, bool transient, int depth);
+  std::string ArrayText(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth);
+  std::vector<std::string> TypeArguments(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth);
+  std::vector<std::string> TextsAt(MemoryProbe& probe, uint64_t handles, uint32_t count, bool transient, int depth);
+  const RuntimeModule* ModuleOf(MemoryProbe& probe, const MethodTableBlock& table, bool transient);
+  uint32_t TypeDefOf(const MethodTableBlock& table) const;
+
+  void NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method);
+  bool NameFromMetadata(MemoryProbe& probe, const RuntimeModule& module, uint32_t type, uint32_t method_rid,
+                        RuntimeMethod& method);
+
+  const RuntimeLayout& layout_;
+  RuntimeModules& modules_;
+  bool trust_method_arguments_ = false;
+  absl::flat_hash_map<uint64_t, std::string> permanent_, transient_;  // texts by TypeHandle
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_RUNTIME_TYPES_H_

@@ -1,0 +1,82 @@
+#include "clr/memory/target_images.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "formats/proc/maps_text.h"
+#include "os/file_io.h"
+
+namespace clrsampler {
+namespace {
+
+// A process with 65,530 mappings (the kernel's default limit) has maps of some 10 MB.
+constexpr size_t kMaxMapsBytes = 64 << 20;
+
+}  // namespace
+
+void TargetImages::Read() {
+  read_at_ = clock_.Now();
+  const auto text = ReadWholeFile(absl::StrCat(proc_root_, "/", process_.key.tgid, "/maps"), kMaxMapsBytes);
+  if (!text.ok()) return;
+  mappings_.clear();
+  for (MapsLine& line : ParseMaps(*text).lines) {
+    Mapping mapping;
+    mapping.start = line.start;
+    mapping.end = line.end;
+    mapping.file_offset = line.file_offset;
+    mapping.device_major = line.device_major;
+    mapping.device_minor = line.device_minor;
+    mapping.inode = line.inode;
+    mapping.path = std::move(line.path);
+    mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
+    mappings_.push_back(std::move(mapping));
+  }
+}
+
+const Mapping* TargetImages::Find(uint64_t address) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), address,
+                                       [](uint64_t value, const Mapping& mapping) { return value < mapping.start; });
+    if (next != mappings_.begin() && address < std::prev(next)->end) return &*std::prev(next);
+    if (!mappings_.empty() && clock_.Now().ns - read_at_.ns < kRereadNs) return nullptr;
+    Read();
+  }
+  return nullptr;
+}
+
+std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
+  const Mapping* mapping = Find(address);
+  if (mapping == nullptr || mapping->kind != MappingKind::kFile) return std::nullopt;
+  const uint64_t offset = mapping->file_offset + (address - mapping->start);
+  absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process_, *mapping);
+  if (!file.ok() || offset >= (*file)->bytes().size()) return std::nullopt;
+  return MappedContent{(*file)->bytes().subspan(offset), *std::move(file)};
+}
+
+AddressRange TargetImages::ImageAround(const Mapping& mapping) {
+  if (Find(mapping.start) == nullptr) return {mapping.start, mapping.end};
+  AddressRange range{mapping.start, mapping.end};
+  const auto same_file = [&](const Mapping& other) {
+    return other.inode == mapping.inode && other.device_major == mapping.device_major &&
+           other.device_minor == mapping.device_minor && other.path == mapping.path;
+  };
+  // In order of addresses, without another file between.
+  bool inside = false;
+  for (const Mapping& other : mappings_) {
+    if (same_file(other)) {
+      if (!inside) range.begin = other.start;
+      inside = true;
+      range.end = other.end;
+    } else if (inside && other.inode == 0 && other.path.empty() && other.start == range.end) {
+      range.end = other.end;  // variables without initial values
+      if (range.contains(mapping.start)) break;
+    } else if (inside && range.contains(mapping.start)) {
+      break;
+    } else if (inside && other.inode != 0) {
+      inside = false;
+    }
+  }
+  return range;
+}
+
+}  // namespace clrsampler

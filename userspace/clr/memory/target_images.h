@@ -1,0 +1,50 @@
+// What is mapped where in one process, data included: the process table knows executable mappings only, and a managed
+// assembly without precompiled code has none.
+#ifndef CLRSAMPLER_CLR_MEMORY_TARGET_IMAGES_H_
+#define CLRSAMPLER_CLR_MEMORY_TARGET_IMAGES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clr/memory/code_ranges.h"
+#include "clr/memory/runtime_modules.h"
+#include "os/clock.h"
+#include "process/image_files.h"
+#include "process/process.h"
+
+namespace clrsampler {
+
+// One process, which must outlive it. Main loop only.
+class TargetImages {
+ public:
+  TargetImages(std::string proc_root, const Process& process, ImageFiles& images, const Clock& clock)
+      : proc_root_(std::move(proc_root)), process_(process), images_(images), clock_(clock) {}
+
+  // The file that is mapped at `address`, from that byte on. nullopt: anonymous memory, or the file can't be opened.
+  std::optional<MappedContent> ContentAt(uint64_t address);
+
+  // Where the image that `mapping` is a part of lies, from its first mapped byte to its last, with the zeroed memory
+  // behind it that holds variables.
+  AddressRange ImageAround(const Mapping& mapping);
+
+ private:
+  // Maps are read again when an address is in none of the known ones, but not for each: a hostile process would have us
+  // read ten megabytes a thousand times.
+  static constexpr uint64_t kRereadNs = 20'000'000;
+
+  void Read();
+  const Mapping* Find(uint64_t address);
+
+  std::string proc_root_;
+  const Process& process_;
+  ImageFiles& images_;
+  const Clock& clock_;
+  std::vector<Mapping> mappings_;  // by address
+  MonotonicTime read_at_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_TARGET_IMAGES_H_

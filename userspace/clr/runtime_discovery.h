@@ -1,0 +1,95 @@
+// Which .NET runtime a process holds, and in which form it was deployed.
+//
+// The runtime is found by what the mapped ELF images export (runtime_image.h), never by a path or a file name. Paths are
+// compared for one thing only: whether the runtime lies beside the program, which is what self-contained means.
+#ifndef CLRSAMPLER_CLR_RUNTIME_DISCOVERY_H_
+#define CLRSAMPLER_CLR_RUNTIME_DISCOVERY_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "clr/runtime_image.h"
+#include "process/image_files.h"
+#include "process/process.h"
+
+namespace clrsampler {
+
+enum class DeploymentForm : uint8_t {
+  kFrameworkDependent,  // libcoreclr.so lies elsewhere than the program: a shared runtime
+  kSelfContained,       // it lies in the program's folder
+  kSingleFile,          // the runtime is part of the program
+  kNativeAot,
+};
+absl::string_view DeploymentFormText(DeploymentForm form);  // "framework-dependent", as ps prints it
+absl::string_view LibcText(LibcFlavour libc);               // "glibc", "musl", "unknown"
+absl::string_view MachineText(ElfMachine machine);          // "x64", "arm64", as .NET calls them
+
+struct DotNetRuntime {
+  RuntimeImageKind kind = RuntimeImageKind::kNone;
+  RuntimeVersion version;
+  Mapping mapping;         // executable, of the image that holds the runtime
+  uint64_t load_bias = 0;  // what is added to an address in the image; modulo 2^64
+  std::vector<RuntimeExport> exports;
+  ElfMachine machine = ElfMachine::kX64;
+  LibcFlavour libc = LibcFlavour::kUnknown;
+  DeploymentForm form = DeploymentForm::kFrameworkDependent;
+  bool bundled = false;             // the program carries a bundle of assemblies
+  bool bundle_compressed = false;   // those are copied into anonymous memory: no file shows their code
+  bool precompiled = false;         // executable ready-to-run code is mapped from files
+  std::optional<bool> composite;    // one of those images is a composite; not known for compressed bundles
+  std::string standalone_gc;        // path of the image that exports GC_Initialize; empty: the built-in GC
+
+  // In the process; nullopt: not exported. Known names only: those of runtime_image.cc.
+  std::optional<uint64_t> AddressOf(absl::string_view exported_name) const;
+};
+
+// Main loop only.
+class RuntimeDiscovery {
+ public:
+  enum class CacheBy : uint8_t {
+    // Device, inode, size and time of change of the opened file: for long runs. Each process opens its images once.
+    kFile,
+    // What /proc/PID/maps says of the file: for one look at a whole host, which opens each file once for all processes.
+    kMapping,
+  };
+  RuntimeDiscovery(ImageFiles& images, CacheBy cache_by) : images_(images), cache_by_(cache_by) {}
+
+  // nullopt: no .NET runtime among the mapped images, or none that can be opened.
+  std::optional<DotNetRuntime> Find(const Process& process);
+
+ private:
+  struct ImageFacts {
+    RuntimeImage runtime;
+    std::vector<LoadSegment> segments;  // of a runtime
+    LibcFlavour libc = LibcFlavour::kUnknown;
+    bool ready_to_run = false;  // a PE file with precompiled code
+    bool composite = false;
+  };
+  struct BundleFacts {
+    bool found = false;
+    bool compressed = false;
+    bool composite = false;
+  };
+  using FileKey = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, std::string>;
+
+  std::optional<FileKey> KeyOf(const Process& process, const Mapping& mapping);
+  const ImageFacts* FactsOf(const Process& process, const Mapping& mapping);
+  const BundleFacts& BundleOf(const Process& process, const Mapping& mapping);
+  void SetForm(const Process& process, const ImageFacts& image, DotNetRuntime& runtime);
+
+  ImageFiles& images_;
+  const CacheBy cache_by_;
+  // An image that is held here would keep its file mapped for the whole run; so only what was learnt of it is.
+  absl::flat_hash_map<FileKey, std::unique_ptr<const ImageFacts>> facts_;
+  absl::flat_hash_map<FileKey, BundleFacts> bundles_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_RUNTIME_DISCOVERY_H_

@@ -1,0 +1,74 @@
+// What is known of each .NET runtime version: the one place where versions are compared.
+//
+// Facts are of two kinds: measured on the runtimes themselves (linux-x64; each row says on which), or read in the
+// upstream thread that the row names. Where the release that carries a fix was not verified, the row ends with the last
+// release that can't have it.
+#ifndef CLRSAMPLER_CLR_RUNTIME_FACTS_H_
+#define CLRSAMPLER_CLR_RUNTIME_FACTS_H_
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+
+struct RuntimeVersion {
+  uint16_t major = 0;  // 0: a runtime whose version is not known
+  uint16_t minor = 0;
+  uint16_t patch = 0;
+
+  bool known() const { return major != 0; }
+  std::string Text() const;  // "10.0.14"; "unknown"
+  friend constexpr auto operator<=>(RuntimeVersion, RuntimeVersion) = default;
+};
+
+// "10.0.1426.52326", a file version: the third field is patch * 100 + DD. 8.0.0 has a third field below 100
+// (8.0.23.53103). nullopt: not of this form.
+std::optional<RuntimeVersion> VersionFromFileVersion(absl::string_view text);
+// The text that the runtimes hold: "@(#)Version 10.0.1426.52326 @Commit: ...".
+std::optional<RuntimeVersion> VersionFromMark(absl::string_view text);
+
+enum class DefectKind : uint8_t {
+  kJitdumpDies,          // the jitdump ends after its first records
+  kEarlyPerfMapCrash,    // EnablePerfMap during start-up kills the target
+  kPerfMapDeadlock,      // may hang for good while a perf map is on
+  kGluedPerfMapLines,    // names outside ASCII swallow the end of their line
+  kEnableSkipsStubs,     // stubs made before EnablePerfMap are in no map
+  kSocketLeftBehind,     // SIGTERM leaves the diagnostics socket in /tmp
+};
+
+struct RuntimeDefect {
+  DefectKind kind;
+  RuntimeVersion first;  // both inclusive
+  RuntimeVersion last;
+  bool harms_target;            // not only the profile: it may crash or hang the process
+  absl::string_view summary;    // half a sentence that begins with a small letter
+  absl::string_view way_out;    // what to do, one line
+  absl::string_view upstream;   // "dotnet/runtime#113943"; empty: known from measurements only
+};
+
+// The whole table.
+std::span<const RuntimeDefect> KnownDefects();
+// Those of exactly this version; none for an unknown one.
+std::vector<const RuntimeDefect*> DefectsOf(RuntimeVersion version);
+bool HasDefect(RuntimeVersion version, DefectKind kind);
+
+// EnablePerfMap and DisablePerfMap over the diagnostics socket: .NET 8 (dotnet/runtime#85801).
+bool CanEnablePerfMap(RuntimeVersion version);
+
+// How names are read from the runtime's memory.
+enum class MemoryLayout : uint8_t {
+  kNone,          // before .NET 8, or not known
+  kOffsetTable,   // 8 and 9: g_dacTable and known offsets
+  kContracts,     // 10 and newer: DotNetRuntimeContractDescriptor says where things are
+};
+MemoryLayout MemoryLayoutOf(RuntimeVersion version);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_RUNTIME_FACTS_H_

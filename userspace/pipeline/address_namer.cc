@@ -1,0 +1,106 @@
+#include "pipeline/address_namer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "clr/memory/memory_methods.h"
+#include "clr/runtime_discovery.h"
+#include "os/clock.h"
+#include "pipeline/source_order.h"
+#include "process/process_table.h"
+#include "status/status.h"
+#include "symbols/resolver.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr char kProcRoot[] = "/proc";
+
+class AddressNamerImpl : public AddressNamer {
+ public:
+  AddressNamerImpl(uint32_t pid, const AddressNamerOptions& options)
+      : table_(kProcRoot, clock_),
+        discovery_(images_, RuntimeDiscovery::CacheBy::kFile),
+        sources_(MakeSources({frames_, images_, discovery_, notices_, clock_, options.names, nullptr, options.without_files,
+                              options.without_images, options.without_memory})),
+        resolver_(sources_.borrowed(), frames_),
+        process_(table_.FindOrScan(pid, 0)) {}
+
+  std::vector<Frame> Name(std::span<const uint64_t> addresses) override {
+    // Twice: what may be freed meanwhile counts only where it was seen before and after.
+    resolver_.Observe(process_, {addresses, {}, clock_.Now()});
+    const MonotonicTime time = clock_.Now();
+    resolver_.Observe(process_, {addresses, {}, clock_.Now()});
+    resolver_.CatchUp(process_, time, clock_.Now());
+    std::vector<Frame> named;
+    for (const uint64_t address : addresses) {
+      const Mapping* mapping = process_.mappings.Find(address);
+      named.push_back(frames_.at(resolver_.Resolve({process_, mapping, address, address, time}).frame));
+    }
+    return named;
+  }
+
+  absl::StatusOr<std::vector<uint64_t>> RandomCode(size_t count, uint64_t seed) override {
+    resolver_.CatchUp(process_, clock_.Now(), clock_.Now());
+    RuntimeMemory* runtime = sources_.memory == nullptr ? nullptr : sources_.memory->RuntimeOf(process_.key);
+    if (runtime == nullptr) {
+      const std::string why = sources_.memory == nullptr ? "it was left out" : sources_.memory->RefusalOf(process_.key);
+      return absl::FailedPreconditionError(absl::StrCat("the memory of process ", process_.key.tgid, " is not read: ",
+                                                        why.empty() ? "no .NET runtime was found in it" : why));
+    }
+    std::vector<AddressRange> compiled, prepared;
+    for (const CodeSection& section : runtime->Sections()) {
+      if (section.kind == CodeSectionKind::kCodeHeap) {
+        for (const uint64_t start : runtime->Starts(section)) {
+          const std::optional<ManagedCode> code = runtime->Find(start);
+          if (code && code->kind == ManagedCode::Kind::kMethod) compiled.push_back(code->range);
+        }
+      } else if (section.kind == CodeSectionKind::kPrecompiled) {
+        for (const RuntimeMemory::PreparedMethod& method : runtime->PreparedMethods(section)) {
+          if (!section.range.contains(method.entry_point)) continue;
+          const std::optional<ManagedCode> code = runtime->Find(method.entry_point);
+          if (code && code->kind == ManagedCode::Kind::kPrecompiled) prepared.push_back(code->range);
+        }
+      }
+    }
+    std::mt19937_64 random(seed);
+    std::vector<uint64_t> addresses;
+    for (size_t i = 0; i < count && !(compiled.empty() && prepared.empty()); ++i) {
+      const auto& ranges = prepared.empty() || (i % 2 == 0 && !compiled.empty()) ? compiled : prepared;
+      const AddressRange& range = ranges[random() % ranges.size()];
+      addresses.push_back(range.begin + random() % (range.end - range.begin));
+    }
+    return addresses;
+  }
+
+  std::vector<std::string> notices() const override {
+    std::vector<std::string> texts;
+    for (const Notice& notice : notices_.kept()) texts.push_back(notice.message);
+    return texts;
+  }
+
+ private:
+  SystemClock clock_;
+  Notices notices_;
+  FrameTable frames_;
+  ImageFiles images_;
+  ProcessTable table_;
+  RuntimeDiscovery discovery_;
+  Sources sources_;
+  Resolver resolver_;
+  Process& process_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AddressNamer>> AddressNamer::Create(uint32_t pid, const AddressNamerOptions& options) {
+  if (access(absl::StrCat(kProcRoot, "/", pid).c_str(), F_OK) != 0) {
+    return WithHint(absl::NotFoundError(absl::StrCat("no process ", pid)), "clrsampler ps lists .NET processes");
+  }
+  return std::unique_ptr<AddressNamer>(new AddressNamerImpl(pid, options));
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,43 @@
+// Names code addresses of a running process by the same sources as a recording, without sampling: to see what a source
+// says, and for tests that compare it with others.
+#ifndef CLRSAMPLER_PIPELINE_ADDRESS_NAMER_H_
+#define CLRSAMPLER_PIPELINE_ADDRESS_NAMER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/names/frame_text.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+struct AddressNamerOptions {
+  NameStyle names = NameStyle::kRaw;
+  bool without_files = false;
+  bool without_images = false;
+  bool without_memory = false;
+};
+
+class AddressNamer {
+ public:
+  // NotFound: no such process.
+  static absl::StatusOr<std::unique_ptr<AddressNamer>> Create(uint32_t pid, const AddressNamerOptions& options);
+  virtual ~AddressNamer() = default;
+
+  // One frame for each address.
+  virtual std::vector<Frame> Name(std::span<const uint64_t> addresses) = 0;
+
+  // Addresses inside managed code that can run now: half from JIT-compiled methods, half from precompiled ones that
+  // the runtime has prepared. Needs the runtime's memory: FailedPrecondition says why it can't be read.
+  virtual absl::StatusOr<std::vector<uint64_t>> RandomCode(size_t count, uint64_t seed) = 0;
+
+  virtual std::vector<std::string> notices() const = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_ADDRESS_NAMER_H_
