@@ -83,7 +83,19 @@ struct MemoryMethods::Target {
 
   size_t methods = 0;
   wire_transient_code transient_code{};
-  uint64_t scanned_mappings = 0;  // generation for which transient code was looked for
+  // Whether memory for code begins where none began before: not one of the many changes inside a heap.
+  bool NoteHeaps(const MappingTable& mappings) {
+    bool fresh = false;
+    if (heaps.size() > kMaxSettled) heaps.clear();
+    for (const Mapping& mapping : mappings.all()) {
+      if (mapping.kind == MappingKind::kJitMemory) fresh |= heaps.insert(mapping.start).second;
+    }
+    return fresh;
+  }
+
+  absl::flat_hash_set<uint64_t> heaps;  // starts of mappings for code
+  uint64_t seen_mappings = 0;           // generation
+  bool mappings_changed = false;        // since transient code was looked for
   uint64_t scan_ns = kMinScanNs;
   MonotonicTime next_scan;
   bool scan_wanted = false;  // a sample met transient code that the sampler had not been told of
@@ -334,7 +346,6 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
     if (!std::any_of(told.ranges, told.ranges + told.count,
                      [&](const auto& range) { return range.begin <= address && address < range.end; })) {
       target.scan_wanted = true;
-      target.next_scan = MonotonicTime::Min();
     }
     if (!there.empty()) ++counters_.replaced;
     if (there.size() >= kMaxHistory) there.erase(there.begin());
@@ -424,9 +435,14 @@ uint64_t MemoryMethods::Generation(ProcessKey key) const {
 void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
   if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
   Target* target = TargetOf(process, now);
-  if (target != nullptr && target->runtime != nullptr && now >= target->next_scan &&
-      (target->scan_wanted || target->scanned_mappings != process.mappings.generation())) {
-    target->scanned_mappings = process.mappings.generation();
+  if (target != nullptr && target->runtime != nullptr && target->seen_mappings != process.mappings.generation()) {
+    target->seen_mappings = process.mappings.generation();
+    target->scan_wanted |= target->NoteHeaps(process.mappings);
+    target->mappings_changed = true;
+  }
+  if (target != nullptr && target->runtime != nullptr &&
+      (target->scan_wanted || (target->mappings_changed && now >= target->next_scan))) {
+    target->mappings_changed = false;
     target->scan_wanted = false;
     const bool news = FindTransientCode(process, *target);
     target->scan_ns = news ? kMinScanNs : std::min(2 * target->scan_ns, kMaxScanNs);
