@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "formats/elf/eh_frame.h"
+#include "formats/elf/elf_exports.h"
 #include "formats/elf/elf_symbols.h"
 #include "formats/elf/plt.h"
 
@@ -62,5 +63,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (stub) Require(stub->start <= section.address);
   }
   (void)image->debug_link();
+  Require(image->interpreter().size() < 4096);
+  const ElfExports exports(*image);
+  if (const auto table = image->dynsym()) {
+    for (size_t i = 0; i < table->size() && i < 100; ++i) {
+      const absl::string_view name = table->Name(table->At(i).name);
+      const auto found = exports.Find(name);
+      if (found) Require(found->section != 0 && table->Name(found->name) == name);
+    }
+  }
   return 0;
 }

@@ -4,8 +4,10 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "formats/proc/cgroup_identity.h"
 #include "formats/proc/cgroup_text.h"
 #include "formats/proc/cpu_list_text.h"
+#include "formats/proc/environ_text.h"
 #include "formats/proc/kallsyms_text.h"
 #include "formats/proc/maps_text.h"
 #include "formats/proc/proc_stat_text.h"
@@ -30,6 +32,18 @@ size_t CountKallsyms(absl::string_view text) {
   return lines;
 }
 
+// What becomes a label is short and harmless, whatever the path held; a parent directory can't add to it.
+void CheckIdentity(absl::string_view path) {
+  const CgroupIdentity identity = IdentifyCgroup(path);
+  for (const absl::string_view text : {absl::string_view(identity.container_id), absl::string_view(identity.pod_uid),
+                                       absl::string_view(identity.service)}) {
+    Require(text.size() <= 255);
+    for (const char c : text) Require((c >= '-' && c <= 'z' && c != '/' && c != '\\') || c == '-');
+  }
+  Require(identity.service.empty() || !identity.in_container());
+  Require((identity.runtime == ContainerRuntime::kNone) == identity.container_id.empty());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -38,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t newline = text.find('\n');
   const absl::string_view head = text.substr(0, newline == absl::string_view::npos ? 0 : newline + 1);
   const absl::string_view tail = text.substr(head.size());
-  switch (data[0] % 7) {
+  switch (data[0] % 8) {
     case 0: {
       const MapsText whole = ParseMaps(text);
       for (const MapsLine& line : whole.lines) Require(line.start < line.end);
@@ -63,11 +77,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     }
     case 4:
-      (void)CgroupPath(ParseCgroup(text));
+      CheckIdentity(CgroupPath(ParseCgroup(text)));
+      CheckIdentity(text);
       break;
     case 5:
       (void)ParseProcStat(text);
       break;
+    case 7: {
+      const auto value = EnvironmentValue(text, "A");
+      if (value) Require(value->data() >= text.data() && value->data() + value->size() <= text.data() + text.size());
+      (void)RuntimeNumber(text, "B");
+      break;
+    }
     case 6:
       Require(CountKallsyms(text) == CountKallsyms(head) + CountKallsyms(tail));
       break;

@@ -2,12 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
-#include "cli/names_command.h"
+#include "cli/ps_command.h"
 #include "cli/record_command.h"
 #include "status/status.h"
 
@@ -40,6 +42,8 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Samples the stacks of .NET and native processes and writes them for flame graphs.\n"
       "  clrsampler [record] [OPTIONS] [-- COMMAND...]\n"
+      "  clrsampler ps [--json]\n"
+      "  clrsampler doctor [--pid PID] [--json]\n"
       "  clrsampler jitdump|r2rmap FILE",
       "clrsampler");
   app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
@@ -58,6 +62,15 @@ int main(int argc, char** argv) {
   record->fallthrough();
   clrsampler::RecordConfig record_config;
   clrsampler::DeclareRecordOptions(*record, record_config);
+  bool json = false;
+  std::optional<uint32_t> doctor_pid;
+  CLI::App* ps = app.add_subcommand("ps", "list the .NET processes and how well each can be profiled");
+  ps->add_flag("--json", json, "as JSON");
+  CLI::App* doctor = app.add_subcommand("doctor", "check whether profiling will work here; exit status 0: it will");
+  doctor->add_option("--pid,-p", doctor_pid, "look at this process; without it at all .NET processes")
+      ->check(CLI::Range(1u, 1u << 22))
+      ->type_name("PID");
+  doctor->add_flag("--json", json, "as JSON");
   std::string file;
   CLI::App* jitdump = app.add_subcommand("jitdump", "print the records of a jitdump file as text");
   jitdump->add_option("file", file, "jit-PID.dump")->required()->type_name("FILE");
@@ -82,6 +95,12 @@ int main(int argc, char** argv) {
   if (own_arguments < argc && command.empty()) {
     return Report(clrsampler::WithHint(absl::InvalidArgumentError("no command follows --"),
                                        "write clrsampler -- dotnet Shop.dll"));
+  }
+  if (*ps) return Report(clrsampler::PrintProcesses(json));
+  if (*doctor) {
+    const absl::StatusOr<bool> will_work = clrsampler::PrintDoctor(doctor_pid, json);
+    if (!will_work.ok()) return Report(will_work.status());
+    return *will_work ? 0 : kExitFailed;
   }
   if (*jitdump) return Report(clrsampler::PrintJitdump(file));
   if (*r2rmap) return Report(clrsampler::PrintR2rMap(file));

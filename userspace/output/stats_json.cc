@@ -34,6 +34,9 @@ std::string StatsJson(const Account& account) {
     json["processes"].push_back({{"pid", process.pid},
                                  {"comm", process.comm},
                                  {"runtime", process.runtime},
+                                 {"container", process.container},
+                                 {"container_id", process.container_id},
+                                 {"pod_uid", process.pod_uid},
                                  {"symbol_sources", process.symbol_sources},
                                  {"samples", process.samples}});
   }

@@ -11,6 +11,7 @@ LabelId ProcessLedger::Count(const Process& process, uint32_t name_sources) {
   Row& row = rows_[process.key];
   if (row.samples == 0 || row.comm != process.comm) {
     row.comm = process.comm;
+    row.container = process.container;
     const absl::string_view comm =
         process.comm.empty() ? absl::string_view("process") : absl::string_view(process.comm);
     row.label = stacks_.InternLabel(with_pid_ ? absl::StrCat(comm, "-", process.key.tgid) : std::string(comm));
@@ -39,6 +40,9 @@ std::vector<ProcessAccount> ProcessLedger::Accounts() const {
     account.pid = key.tgid;
     account.comm = row.comm;
     account.runtime = row.runtime;
+    account.container = row.container.Label();
+    account.container_id = row.container.cgroup.container_id;
+    account.pod_uid = row.container.cgroup.pod_uid;
     account.samples = row.samples;
     for (int source = 1; source < kNameSourceCount; ++source) {
       if ((row.name_sources >> source & 1) == 0) continue;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "process/container.h"
 #include "process/process.h"
 #include "profile/account.h"
 #include "profile/stack_table.h"
@@ -30,6 +31,7 @@ class ProcessLedger {
  private:
   struct Row {
     std::string comm;
+    Container container;
     std::string runtime;
     bool runtime_known = false;
     uint32_t name_sources = 0;

@@ -20,7 +20,6 @@
 #include "capture/sampler.h"
 #include "capture/side_band.h"
 #include "clr/runtime_discovery.h"
-#include "clr/runtime_version.h"
 #include "formats/proc/status_text.h"
 #include "os/clock.h"
 #include "os/file_io.h"
@@ -96,7 +95,7 @@ class RecorderImpl : public Recorder {
                              }})),
         resolver_(sources_.borrowed(), frames_),
         namer_(resolver_, kernel_, frames_),
-        runtimes_(images_),
+        runtimes_(images_, RuntimeDiscovery::CacheBy::kFile),
         expected_(kProcRoot, options.frequency_hz),
         ledger_(stacks_, options.pids.empty() && options.command.empty()) {}
 
@@ -143,7 +142,7 @@ class RecorderImpl : public Recorder {
   Sources sources_;
   Resolver resolver_;
   StackNamer namer_;
-  RuntimeVersions runtimes_;
+  RuntimeDiscovery runtimes_;
   ExpectedSamples expected_;
   ProcessLedger ledger_;
   Account account_;
@@ -498,7 +497,9 @@ void RecorderImpl::Retire(MonotonicTime before) {
 }
 
 void RecorderImpl::NoteRuntime(const Process& process) {
-  if (!ledger_.has_runtime(process.key)) ledger_.SetRuntime(process.key, runtimes_.Of(process));
+  if (ledger_.has_runtime(process.key)) return;
+  const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
+  ledger_.SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "");
 }
 
 void RecorderImpl::CloseAccount() {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "os/clock.h"
+#include "process/container.h"
 #include "process/mappings.h"
 #include "process/process_key.h"
 #include "process/target_files.h"
@@ -19,6 +20,7 @@ struct Process {
   uint32_t namespace_pid = 0;  // innermost pid, the one in file names that the process writes; 0: not known
   std::string comm;            // of the thread group leader
   std::string executable;      // path of /proc/PID/exe at start or exec; may be empty
+  Container container;         // as of start or exec: container runtimes move a process before its exec
   MonotonicTime first_seen;
   MonotonicTime exited = MonotonicTime::Max();
   // What `mappings` says holds from here on; older samples belong to a program that the process has replaced by exec.

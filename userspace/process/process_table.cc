@@ -116,6 +116,7 @@ void ProcessTable::ReadIdentity(Process& process) {
   if (const auto text = ReadWholeFile(directory + "/status", kMaxProcFileBytes); text.ok()) {
     if (const auto status = ParseStatus(*text); status.ok()) process.namespace_pid = status->innermost_tgid();
   }
+  process.container = ReadContainer(proc_root_, process.key.tgid);
   char path[PATH_MAX];
   const ssize_t length = readlink((directory + "/exe").c_str(), path, sizeof path);
   if (length > 0) process.executable.assign(path, static_cast<size_t>(length));
@@ -144,6 +145,7 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
   Process& process = added.process;
   process.comm = from.comm;
   process.executable = from.executable;
+  process.container = from.container;
   process.mappings = from.mappings;
 }
 

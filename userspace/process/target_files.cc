@@ -59,16 +59,30 @@ void TargetFiles::Reopen() {
   if (stat(directory.c_str(), &status) == 0) owner_ = status.st_uid;
 }
 
-absl::StatusOr<OpenedFile> TargetFiles::Locate(absl::string_view path, uint64_t extra_flags) const {
+absl::StatusOr<UniqueFd> TargetFiles::OpenInRoot(absl::string_view path, uint64_t flags) const {
   if (root_ == nullptr) {
     return absl::NotFoundError(absl::StrCat(path, ": the root directory of process ", pid_, " can't be reached"));
   }
   open_how how{};
-  how.flags = kLocateFlags | extra_flags;
+  how.flags = flags;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   UniqueFd fd(static_cast<int>(syscall(SYS_openat2, root_->get(), std::string(path).c_str(), &how, sizeof how)));
   if (!fd.valid()) return ErrnoError(errno, path);
-  return Checked(std::move(fd), path);
+  return fd;
+}
+
+absl::StatusOr<OpenedFile> TargetFiles::Locate(absl::string_view path, uint64_t extra_flags) const {
+  absl::StatusOr<UniqueFd> fd = OpenInRoot(path, kLocateFlags | extra_flags);
+  if (!fd.ok()) return fd.status();
+  return Checked(*std::move(fd), path);
+}
+
+absl::StatusOr<OpenedFile> TargetFiles::OpenDirectory(absl::string_view path) const {
+  absl::StatusOr<UniqueFd> fd = OpenInRoot(path, kLocateFlags | O_DIRECTORY);
+  if (!fd.ok()) return fd.status();
+  OpenedFile directory{*std::move(fd), {}};
+  if (fstat(directory.fd.get(), &directory.status) != 0) return ErrnoError(errno, path);
+  return directory;
 }
 
 absl::StatusOr<OpenedFile> TargetFiles::OpenImage(absl::string_view path) const {

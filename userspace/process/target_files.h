@@ -51,7 +51,11 @@ class TargetFiles {
   // by the process's user or by root.
   absl::StatusOr<OpenedFile> OpenRuntimeFile(absl::string_view path) const;
 
+  // A directory, for asking about it and about names in it (fstat, fstatvfs, fstatat), not for reading.
+  absl::StatusOr<OpenedFile> OpenDirectory(absl::string_view path) const;
+
  private:
+  absl::StatusOr<UniqueFd> OpenInRoot(absl::string_view path, uint64_t flags) const;
   absl::StatusOr<OpenedFile> Locate(absl::string_view path, uint64_t extra_flags) const;
 
   std::string proc_root_;

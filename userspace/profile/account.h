@@ -24,6 +24,9 @@ struct ProcessAccount {
   std::string runtime;                      // "10.0.12"; empty: no .NET runtime seen
   std::vector<std::string> symbol_sources;  // words of NameSourceText, most used first
   uint64_t samples = 0;
+  std::string container;  // name, or runtime and short id, or systemd service; empty: none of these
+  std::string container_id;
+  std::string pod_uid;
 };
 
 // All counts are of this run. Invariant: samples_taken = samples_written + the losses after capture.

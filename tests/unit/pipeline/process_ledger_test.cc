@@ -26,12 +26,15 @@ TEST(ProcessLedgerTest, AccountsAreSortedAndNameTheirSources) {
   StackTable stacks;
   ProcessLedger ledger(stacks, false);
   ledger.Count(Make(7, 1, "a"), 1u << static_cast<int>(NameSource::kJitdump));
-  for (int i = 0; i < 3; ++i) ledger.Count(Make(8, 2, "b"), 1u << static_cast<int>(NameSource::kNone));
+  Process in_service = Make(8, 2, "b");
+  in_service.container.cgroup.service = "shop.service";
+  for (int i = 0; i < 3; ++i) ledger.Count(in_service, 1u << static_cast<int>(NameSource::kNone));
   ledger.SetRuntime({7, 1}, "10.0.12");
   const auto accounts = ledger.Accounts();
   ASSERT_EQ(accounts.size(), 2u);
   EXPECT_EQ(accounts[0].pid, 8u);
   EXPECT_TRUE(accounts[0].symbol_sources.empty());
+  EXPECT_EQ(accounts[0].container, "shop.service");
   EXPECT_EQ(accounts[1].runtime, "10.0.12");
   EXPECT_THAT(accounts[1].symbol_sources, testing::ElementsAre("jitdump"));
 }

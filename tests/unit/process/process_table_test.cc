@@ -55,6 +55,20 @@ constexpr char kMaps[] =
     "00500000-00501000 rw-p 00001000 08:01 77                         /usr/bin/app\n"
     "7f0000000000-7f0000010000 r-xs 00000000 00:01 99                 /memfd:doublemapper (deleted)\n";
 
+TEST_F(ProcessTableTest, ContainersAreReadAtScanAndExecAndInheritedAtFork) {
+  MakeProcess(42, "shell", 100, 7, kMaps);
+  std::ofstream(proc_ / "42" / "cgroup") << "0::/system.slice/one.service\n";
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 0);
+  EXPECT_EQ(table.Find(42)->container.Label(), "one.service");
+  table.OnFork(43, 42, {2000});
+  EXPECT_EQ(table.Find(43)->container.Label(), "one.service");
+  MakeProcess(43, "child", 100, 8, kMaps);
+  std::ofstream(proc_ / "43" / "cgroup") << "0::/system.slice/two.service\n";
+  table.OnExec(43, "child", {3000});
+  EXPECT_EQ(table.Find(43)->container.Label(), "two.service");
+}
+
 TEST_F(ProcessTableTest, AScanReadsCommInnermostPidAndExecutableMappings) {
   MakeProcess(42, "my (app) x", 100, 7, kMaps);
   ProcessTable table(proc_.string(), clock_);

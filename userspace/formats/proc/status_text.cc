@@ -51,6 +51,8 @@ absl::StatusOr<StatusText> ParseStatus(absl::string_view text) {
       status.parent_pid = OneNumber(value).value_or(0);
     } else if (key == "Threads") {
       status.threads = OneNumber(value).value_or(0);
+    } else if (key == "TracerPid") {
+      status.tracer_pid = OneNumber(value).value_or(0);
     } else if (key == "Uid") {
       const std::vector<uint32_t> uids = Numbers(value);  // real, effective, saved, file system
       has_uid = uids.size() >= 2;

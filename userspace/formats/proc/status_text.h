@@ -17,7 +17,8 @@ struct StatusText {
   uint32_t tgid = 0;
   uint32_t pid = 0;
   uint32_t parent_pid = 0;
-  uint32_t threads = 0;  // 0: a zombie, or not said
+  uint32_t threads = 0;     // 0: a zombie, or not said
+  uint32_t tracer_pid = 0;  // who traces it (a debugger, strace); 0: nobody
   uint32_t real_uid = 0;
   uint32_t effective_uid = 0;
   // Ids in the reader's pid namespace first, the innermost last. Empty on a kernel without pid namespaces.

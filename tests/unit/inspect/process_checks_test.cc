@@ -1,0 +1,107 @@
+#include "inspect/process_checks.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/inspect/sample_facts.h"
+
+namespace clrsampler {
+namespace {
+
+// The worst finding of a check; a missing one is a pass with the text "(none)".
+Finding Worst(const ProcessFacts& facts, absl::string_view check) {
+  Finding worst{FindingLevel::kPass, "", "(none)", ""};
+  for (const Finding& finding : CheckProcess(facts)) {
+    if (finding.check == check && (worst.what == "(none)" || finding.level > worst.level)) worst = finding;
+  }
+  return worst;
+}
+
+TEST(ProcessChecksTest, AHealthyProcessPassesEveryLine) {
+  for (const Finding& finding : CheckProcess(HealthyProcess())) {
+    EXPECT_EQ(finding.level, FindingLevel::kPass) << finding.what;
+    EXPECT_EQ(finding.fix, "") << finding.what;
+  }
+  EXPECT_EQ(Worst(HealthyProcess(), "runtime").what, ".NET 10.0.14, framework-dependent, x64, glibc, server GC");
+}
+
+TEST(ProcessChecksTest, WhatIsNoPassSaysWhatToDo) {
+  ProcessFacts facts = HealthyProcess({10, 0, 12});
+  facts.memory = absl::PermissionDeniedError("memory of process 4711: Operation not permitted");
+  facts.environment.perf_map_enabled = 2;
+  facts.environment.enable_diagnostics = 0;
+  facts.environment.profiler = "/opt/profiler.so";
+  facts.perf_map_directory.read_only = true;
+  facts.tracer_pid = 99;
+  facts.age_seconds = 1;
+  int warnings = 0;
+  for (const Finding& finding : CheckProcess(facts)) {
+    if (finding.level == FindingLevel::kPass) continue;
+    EXPECT_NE(finding.fix, "") << finding.what;
+    ++warnings;
+  }
+  EXPECT_GE(warnings, 8);
+}
+
+TEST(ProcessChecksTest, ADefectWarnsWhereItIsAtWork) {
+  ProcessFacts facts = HealthyProcess({10, 0, 12});
+  EXPECT_EQ(Worst(facts, "runtime_defect").level, FindingLevel::kPass);
+  facts.environment.perf_map_enabled = 3;
+  facts.perf_map.live = true;
+  EXPECT_EQ(Worst(facts, "runtime_defect").level, FindingLevel::kPass) << "the perf map alone is whole on 10.0.12";
+  facts.environment.perf_map_enabled = 1;
+  EXPECT_EQ(Worst(facts, "runtime_defect").level, FindingLevel::kWarn);
+  EXPECT_NE(Worst(facts, "runtime_defect").what.find("dotnet/runtime#113943"), std::string::npos);
+  facts.runtime->version = {10, 0, 14};
+  EXPECT_EQ(Worst(facts, "runtime_defect").level, FindingLevel::kPass);
+}
+
+TEST(ProcessChecksTest, EarlyEnableWarnsOnlyInAYoungProcess) {
+  ProcessFacts facts = HealthyProcess({8, 0, 30});
+  EXPECT_EQ(Worst(facts, "runtime_defect").level, FindingLevel::kPass);
+  facts.age_seconds = 1;
+  EXPECT_EQ(Worst(facts, "runtime_defect").level, FindingLevel::kWarn);
+}
+
+TEST(ProcessChecksTest, NamelessCodeFails) {
+  ProcessFacts facts = HealthyProcess();
+  facts.memory = absl::PermissionDeniedError("no");
+  facts.runtime->precompiled = false;
+  EXPECT_EQ(Worst(facts, "names").level, FindingLevel::kFail);
+  facts = HealthyProcess({9, 0, 20});
+  facts.runtime->kind = RuntimeImageKind::kNativeAot;
+  EXPECT_EQ(Worst(facts, "names").level, FindingLevel::kFail);
+  EXPECT_EQ(Worst(facts, "runtime_defect").what, "(none)") << "defects of CoreCLR are none of NativeAOT";
+}
+
+TEST(ProcessChecksTest, SocketSwitchedOffIsToldFromSocketMissing) {
+  ProcessFacts facts = HealthyProcess();
+  facts.socket_exists = false;
+  EXPECT_NE(Worst(facts, "diagnostics_socket").what.find("none at /tmp/dotnet-diagnostic-7-1"), std::string::npos);
+  facts.environment.enable_diagnostics_ipc = 0;
+  EXPECT_NE(Worst(facts, "diagnostics_socket").what.find("EnableDiagnostics_IPC=0"), std::string::npos);
+  EXPECT_FALSE(HasFailure(CheckProcess(facts)));
+}
+
+TEST(ProcessChecksTest, TheDirectoryMattersToThoseWhoWriteThere) {
+  ProcessFacts facts = HealthyProcess();
+  facts.perf_map_directory.free_bytes = 1 << 20;
+  EXPECT_EQ(Worst(facts, "perf_map_directory").level, FindingLevel::kPass);
+  facts.environment.perf_map_enabled = 3;
+  EXPECT_EQ(Worst(facts, "perf_map_directory").level, FindingLevel::kWarn);
+  facts.perf_map_directory.status = absl::NotFoundError("/tmp: No such file or directory");
+  EXPECT_NE(Worst(facts, "perf_map_directory").what.find("does not exist"), std::string::npos);
+}
+
+TEST(ProcessChecksTest, WithoutARuntimeThereIsOneLineAndNoFailure) {
+  ProcessFacts facts;
+  facts.pid = 1;
+  EXPECT_EQ(CheckProcess(facts).size(), 1u);
+  EXPECT_FALSE(HasFailure(CheckProcess(facts)));
+  facts.readable = absl::PermissionDeniedError("no");
+  EXPECT_TRUE(HasFailure(CheckProcess(facts)));
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,41 @@
+#include "cli/doctor_command.h"
+
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "inspect/host_checks.h"
+#include "inspect/host_facts.h"
+#include "inspect/inspect_text.h"
+#include "inspect/process_checks.h"
+#include "inspect/process_list.h"
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+absl::StatusOr<bool> PrintDoctor(std::optional<uint32_t> pid, bool json) {
+  ProcessInspector inspector("/proc");
+  std::vector<ProcessFacts> processes;
+  if (pid.has_value()) {
+    absl::StatusOr<ProcessFacts> process = inspector.One(*pid);
+    if (!process.ok()) return process.status();
+    processes.push_back(*std::move(process));
+  } else {
+    absl::StatusOr<ProcessList> list = inspector.All();
+    if (!list.ok()) return WithHint(Annotate(list.status(), "cannot list processes"), "mount /proc");
+    processes = std::move(list->dotnet);
+  }
+  DoctorReport report;
+  report.host = CheckHost(ReadHostFacts("/proc", "/sys"));
+  report.will_work = !HasFailure(report.host);
+  for (const ProcessFacts& facts : processes) {
+    report.processes.push_back({facts.pid, facts.comm, CheckProcess(facts)});
+    if (pid.has_value() && HasFailure(report.processes.back().findings)) report.will_work = false;
+  }
+  RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, json ? DoctorJson(report) : DoctorText(report)));
+  return report.will_work;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,52 @@
+// Which container, pod or service a control group path stands for.
+//
+// Sources of the path forms: kubernetes/kubernetes:pkg/kubelet/cm/cgroup_manager_linux.go and pod_container_manager_linux.go
+// (cgroupfs and systemd drivers, quality of service), containerd/cri and cri-o (scopes "cri-containerd-ID", "crio-ID"),
+// moby ("docker-ID", "/docker/ID"), containers/podman ("libpod-ID"), lxc ("lxc.payload.NAME", "/lxc/NAME"),
+// systemd-nspawn ("machine-NAME.scope", "systemd-nspawn@NAME.service"; systemd.unit(5) has the escapes). Both versions of
+// cgroups give the same path forms.
+//
+// A container whose user may make control groups can make any path below its own. The innermost container counts, which
+// is right for containers in containers and lets such a user choose his own label, not that of others' processes.
+#ifndef CLRSAMPLER_FORMATS_PROC_CGROUP_IDENTITY_H_
+#define CLRSAMPLER_FORMATS_PROC_CGROUP_IDENTITY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+
+enum class ContainerRuntime : uint8_t {
+  kNone,     // no container
+  kUnknown,  // a container, but its path does not say whose
+  kDocker,
+  kContainerd,
+  kCrio,
+  kPodman,
+  kLxc,
+  kNspawn,
+};
+absl::string_view ContainerRuntimeText(ContainerRuntime runtime);  // "docker"; "" for kNone, "unknown" for kUnknown
+
+enum class PodQos : uint8_t { kNone, kGuaranteed, kBurstable, kBestEffort };
+absl::string_view PodQosText(PodQos qos);  // "burstable"; "" for kNone
+
+// All texts are short and of letters, digits and "._-@:" only, whatever the path held.
+struct CgroupIdentity {
+  ContainerRuntime runtime = ContainerRuntime::kNone;
+  std::string container_id;  // 64 hex digits; the name for LXC and nspawn
+  std::string pod_uid;       // with dashes, as the API server writes it; static pods have 32 hex digits
+  PodQos qos = PodQos::kNone;
+  std::string service;  // innermost systemd service, "shop.service"; empty inside a container
+
+  bool in_container() const { return runtime != ContainerRuntime::kNone || !pod_uid.empty(); }
+};
+
+// `path` as CgroupPath gives it.
+CgroupIdentity IdentifyCgroup(absl::string_view path);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_PROC_CGROUP_IDENTITY_H_

@@ -1,0 +1,214 @@
+#include "inspect/process_checks.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "inspect/naming_outlook.h"
+
+namespace clrsampler {
+namespace {
+
+// A busy service writes some 20 MB of perf map; a jitdump ten times that.
+constexpr uint64_t kLittleSpaceBytes = 64 << 20;
+// Start-up of a large application takes seconds.
+constexpr double kStartUpSeconds = 10;
+
+constexpr uint32_t kPerfMapAndJitdump = 1, kJitdumpOnly = 2;  // values of PerfMapEnabled
+
+void Add(Findings& findings, FindingLevel level, absl::string_view check, std::string what, absl::string_view fix = "") {
+  findings.push_back({level, std::string(check), std::move(what), std::string(fix)});
+}
+
+bool IsCoreClr(const ProcessFacts& facts) {
+  return facts.runtime->kind == RuntimeImageKind::kCoreClr || facts.runtime->kind == RuntimeImageKind::kSingleFileHost;
+}
+
+bool JitdumpIsOn(const ProcessFacts& facts) {
+  const auto& value = facts.environment.perf_map_enabled;
+  return facts.jitdump.live || value == kPerfMapAndJitdump || value == kJitdumpOnly;
+}
+
+bool PerfMapIsOn(const ProcessFacts& facts) {
+  return facts.perf_map.live || JitdumpIsOn(facts) || facts.environment.perf_map_enabled.value_or(0) != 0;
+}
+
+std::string Megabytes(uint64_t bytes) { return absl::StrCat(bytes >> 20, " MB"); }
+
+void CheckRuntime(const ProcessFacts& facts, Findings& findings) {
+  const DotNetRuntime& runtime = *facts.runtime;
+  std::string text = absl::StrCat(runtime.kind == RuntimeImageKind::kMono ? "Mono" : ".NET ", runtime.version.Text(), ", ",
+                                  DeploymentFormText(runtime.form), ", ", MachineText(runtime.machine), ", ",
+                                  LibcText(runtime.libc), ", ", GcFlavourText(facts.gc), " GC");
+  if (!runtime.standalone_gc.empty()) absl::StrAppend(&text, " from ", runtime.standalone_gc);
+  if (runtime.composite.value_or(false)) absl::StrAppend(&text, ", composite images");
+  if (runtime.bundle_compressed) absl::StrAppend(&text, ", compressed bundle");
+  if (runtime.version.known()) {
+    Add(findings, FindingLevel::kPass, "runtime", std::move(text));
+  } else {
+    Add(findings, FindingLevel::kWarn, "runtime", std::move(text),
+        "names come from perf map and images only; DOTNET_PerfMapEnabled=3 at its start");
+  }
+}
+
+void CheckNames(const ProcessFacts& facts, Findings& findings) {
+  const NamingOutlook outlook = OutlookOf(facts);
+  std::string what = absl::StrCat("names: ", NamingWordText(outlook.word), " (",
+                                  outlook.sources.empty() ? "no source" : absl::StrJoin(outlook.sources, ", "), ")");
+  if (!outlook.reason.empty()) absl::StrAppend(&what, ": ", outlook.reason);
+  absl::string_view fix = "";
+  if (facts.runtime->kind == RuntimeImageKind::kNativeAot) {
+    fix = "lay the PROGRAM.dbg of the publish folder beside the program, or publish with StripSymbols=false";
+  } else if (!facts.memory.ok()) {
+    fix = "run as root or with cap_sys_ptrace, or start the process with DOTNET_PerfMapEnabled=3";
+  } else {
+    fix = "start the process with DOTNET_PerfMapEnabled=3";
+  }
+  const FindingLevel level = outlook.word == NamingWord::kPoor   ? FindingLevel::kFail
+                             : outlook.word == NamingWord::kFull ? FindingLevel::kPass
+                                                                 : FindingLevel::kWarn;
+  Add(findings, level, "names", std::move(what), level == FindingLevel::kPass ? "" : fix);
+}
+
+// Whether the defect can strike in the process as it is now.
+bool IsTriggered(const RuntimeDefect& defect, const ProcessFacts& facts) {
+  switch (defect.kind) {
+    case DefectKind::kJitdumpDies:
+      return JitdumpIsOn(facts);
+    case DefectKind::kPerfMapDeadlock:
+      return PerfMapIsOn(facts);
+    case DefectKind::kEarlyPerfMapCrash:
+      return facts.age_seconds < kStartUpSeconds;
+    case DefectKind::kGluedPerfMapLines:
+    case DefectKind::kEnableSkipsStubs:
+    case DefectKind::kSocketLeftBehind:
+      return false;
+  }
+  return false;
+}
+
+void CheckDefects(const ProcessFacts& facts, Findings& findings) {
+  if (!IsCoreClr(facts)) return;
+  for (const RuntimeDefect* defect : DefectsOf(facts.runtime->version)) {
+    const bool triggered = IsTriggered(*defect, facts);
+    const std::string upstream = defect->upstream.empty() ? "" : absl::StrCat(" (", defect->upstream, ")");
+    Add(findings, triggered ? FindingLevel::kWarn : FindingLevel::kPass, "runtime_defect",
+        absl::StrCat(triggered ? "defect of this runtime: " : "defect of this runtime, not at work now: ",
+                     defect->summary, upstream),
+        triggered ? defect->way_out : "");
+  }
+}
+
+void CheckMemory(const ProcessFacts& facts, Findings& findings) {
+  if (!IsCoreClr(facts)) return;
+  if (!facts.memory.ok()) {
+    Add(findings, FindingLevel::kWarn, "memory", absl::StrCat("memory reading: ", facts.memory.message()),
+        "run as root, or with cap_sys_ptrace and kernel.yama.ptrace_scope below 3");
+  } else if (MemoryLayoutOf(facts.runtime->version) == MemoryLayout::kNone) {
+    Add(findings, FindingLevel::kWarn, "memory",
+        absl::StrCat("memory reading: the layout of .NET ", facts.runtime->version.Text(), " is not known"),
+        "use .NET 8 or newer, or DOTNET_PerfMapEnabled=3");
+  } else {
+    Add(findings, FindingLevel::kPass, "memory", "memory reading: possible");
+  }
+}
+
+void CheckSocket(const ProcessFacts& facts, Findings& findings) {
+  if (!IsCoreClr(facts)) return;
+  const EnvironmentFacts& environment = facts.environment;
+  constexpr absl::string_view kFix = "none needed, unless the perf map is to be switched on from outside";
+  if (environment.enable_diagnostics == 0u || environment.enable_diagnostics_ipc == 0u) {
+    Add(findings, FindingLevel::kWarn, "diagnostics_socket",
+        absl::StrCat("diagnostics socket: switched off by DOTNET_EnableDiagnostics",
+                     environment.enable_diagnostics == 0u ? "" : "_IPC", "=0"),
+        kFix);
+  } else if (facts.socket_exists) {
+    Add(findings, FindingLevel::kPass, "diagnostics_socket", absl::StrCat("diagnostics socket: ", facts.socket_path));
+  } else {
+    Add(findings, FindingLevel::kWarn, "diagnostics_socket",
+        absl::StrCat("diagnostics socket: none at ", facts.socket_path), kFix);
+  }
+}
+
+void CheckDirectory(const ProcessFacts& facts, Findings& findings) {
+  if (!IsCoreClr(facts)) return;
+  const DirectoryFacts& directory = facts.perf_map_directory;
+  // It only matters to those who write there.
+  const FindingLevel trouble = PerfMapIsOn(facts) ? FindingLevel::kWarn : FindingLevel::kPass;
+  const auto add = [&](std::string what, absl::string_view fix) {
+    Add(findings, trouble, "perf_map_directory", absl::StrCat("perf map directory ", directory.path, ": ", what),
+        trouble == FindingLevel::kPass ? "" : fix);
+  };
+  if (!directory.status.ok()) {
+    add(absl::IsNotFound(directory.status) ? "does not exist" : std::string(directory.status.message()),
+        "make it, or set DOTNET_PerfMapJitDumpPath to another");
+  } else if (directory.read_only) {
+    add("is on a read-only file system", "set DOTNET_PerfMapJitDumpPath to a folder that can be written");
+  } else if (!directory.writable) {
+    add("is not writable for the process", "set DOTNET_PerfMapJitDumpPath to a folder that can be written");
+  } else if (directory.free_bytes < kLittleSpaceBytes) {
+    add(absl::StrCat("only ", Megabytes(directory.free_bytes), " free"), "make room; a full disk cuts the perf map off");
+  } else {
+    Add(findings, FindingLevel::kPass, "perf_map_directory",
+        absl::StrCat("perf map directory ", directory.path, ": ", Megabytes(directory.free_bytes), " free"));
+  }
+}
+
+void CheckAttached(const ProcessFacts& facts, Findings& findings) {
+  if (facts.tracer_pid != 0) {
+    Add(findings, FindingLevel::kWarn, "tracer", absl::StrCat("traced by process ", facts.tracer_pid),
+        "a stopped process yields no samples; let the debugger go on or detach it");
+  }
+  if (!facts.environment.profiler.empty()) {
+    Add(findings, FindingLevel::kWarn, "profiler",
+        absl::StrCat("another profiler is loaded: ", facts.environment.profiler),
+        "its work shows in the profile; unset CORECLR_ENABLE_PROFILING to measure without it");
+  }
+  if (facts.perf_map.live || facts.jitdump.live) {
+    Add(findings, FindingLevel::kPass, "perf_map",
+        absl::StrCat("perf map: ",
+                     facts.perf_map.live ? absl::StrCat(facts.perf_map.path, ", ", Megabytes(facts.perf_map.bytes)) : "",
+                     facts.perf_map.live && facts.jitdump.live ? "; " : "",
+                     facts.jitdump.live ? absl::StrCat(facts.jitdump.path, ", ", Megabytes(facts.jitdump.bytes)) : ""));
+  } else if (facts.environment.perf_map_enabled.value_or(0) != 0 && facts.runtime.has_value() && IsCoreClr(facts)) {
+    Add(findings, FindingLevel::kWarn, "perf_map", "perf map: asked for by DOTNET_PerfMapEnabled and not being written",
+        "see the lines on the jitdump and on the perf map directory");
+  }
+}
+
+void CheckContainer(const ProcessFacts& facts, Findings& findings) {
+  const CgroupIdentity& cgroup = facts.container.cgroup;
+  if (!cgroup.in_container()) return;
+  std::string text = absl::StrCat("container: ", facts.container.Label());
+  if (!cgroup.pod_uid.empty()) absl::StrAppend(&text, ", pod ", cgroup.pod_uid, " (", PodQosText(cgroup.qos), ")");
+  Add(findings, FindingLevel::kPass, "container", std::move(text));
+}
+
+}  // namespace
+
+Findings CheckProcess(const ProcessFacts& facts) {
+  Findings findings;
+  if (!facts.readable.ok()) {
+    Add(findings, FindingLevel::kFail, "readable",
+        absl::StrCat(facts.threads.runtime_threads ? "a .NET process" : "a process", " that can't be looked at: ",
+                     facts.readable.message()),
+        "run as root, or with cap_sys_ptrace");
+    return findings;
+  }
+  if (!facts.runtime.has_value()) {
+    Add(findings, FindingLevel::kWarn, "runtime", "no .NET runtime is mapped: only native and kernel frames",
+        "none, if it is a native program; else look whether it has just started: clrsampler ps");
+    return findings;
+  }
+  CheckRuntime(facts, findings);
+  CheckNames(facts, findings);
+  CheckMemory(facts, findings);
+  CheckDefects(facts, findings);
+  CheckSocket(facts, findings);
+  CheckDirectory(facts, findings);
+  CheckAttached(facts, findings);
+  CheckContainer(facts, findings);
+  return findings;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,91 @@
+// What can be learnt of one process from outside, for ps and doctor: its runtime, its container, and where names can
+// come from. Nothing is changed in the process and nothing is asked of it.
+#ifndef CLRSAMPLER_INSPECT_PROCESS_FACTS_H_
+#define CLRSAMPLER_INSPECT_PROCESS_FACTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "clr/runtime_discovery.h"
+#include "process/container.h"
+#include "process/image_files.h"
+#include "process/process.h"
+
+namespace clrsampler {
+
+enum class GcFlavour : uint8_t { kUnknown, kWorkstation, kServer };
+absl::string_view GcFlavourText(GcFlavour flavour);  // "workstation"
+
+// Names of threads can be read of every process, also of one that is closed to us otherwise.
+struct ThreadFacts {
+  bool runtime_threads = false;    // some thread is called ".NET ...", as CoreCLR calls its own since .NET 6
+  bool server_gc_threads = false;  // ".NET Server GC": one for each heap, made before the first managed instruction
+};
+
+struct DirectoryFacts {
+  std::string path;     // in the mount namespace of the process
+  absl::Status status;  // why it can't be looked at; NotFound: it is not there
+  bool read_only = false;
+  bool writable = true;  // by the process's user, as far as owner and mode say
+  uint64_t free_bytes = 0;
+};
+
+// A file that the runtime writes for profilers.
+struct NameFileFacts {
+  std::string path;
+  bool exists = false;  // and belongs to the process's user or root
+  bool live = false;    // the process has it open
+  uint64_t bytes = 0;
+};
+
+struct EnvironmentFacts {
+  bool readable = false;
+  std::optional<uint32_t> perf_map_enabled;        // DOTNET_PerfMapEnabled and so on; nullopt: not set
+  std::optional<uint32_t> enable_diagnostics;
+  std::optional<uint32_t> enable_diagnostics_ipc;
+  std::optional<uint32_t> ready_to_run;
+  std::string temporary_directory = "/tmp";        // TMPDIR
+  std::string profiler;                            // library or id of a profiler that CORECLR_ENABLE_PROFILING=1 loads
+};
+
+struct ProcessFacts {
+  uint32_t pid = 0;
+  uint32_t namespace_pid = 0;
+  uint32_t uid = 0;
+  uint32_t tracer_pid = 0;  // a debugger; 0: none
+  std::string comm;
+  std::string executable;
+  absl::Status readable;  // why its mappings can't be read
+  ThreadFacts threads;
+  std::optional<DotNetRuntime> runtime;
+  GcFlavour gc = GcFlavour::kUnknown;
+  Container container;
+  EnvironmentFacts environment;
+  DirectoryFacts perf_map_directory;
+  NameFileFacts perf_map;
+  NameFileFacts jitdump;
+  std::string socket_path;  // where the diagnostics socket has to be
+  bool socket_exists = false;
+  absl::Status memory;         // OK: its memory can be read
+  bool has_symbols = false;    // the image with the runtime has a symbol table, or a debug file that was found
+  double age_seconds = 0;
+
+  bool is_dotnet() const { return runtime.has_value() || (!readable.ok() && threads.runtime_threads); }
+};
+
+// Reads one byte of a process; passed in, so that tests need no process.
+using MemoryProbe = std::function<absl::Status(uint32_t pid, uint64_t address)>;
+absl::Status ProbeProcessMemory(uint32_t pid, uint64_t address);  // process_vm_readv(2)
+
+ThreadFacts ReadThreads(const std::string& proc_root, uint32_t pid);
+
+// Everything but the mappings, which `process` has; `facts.runtime` is set already. Main loop only: it opens files.
+void ReadRuntimeSurroundings(const std::string& proc_root, const Process& process, ImageFiles& images,
+                             const MemoryProbe& memory, ProcessFacts& facts);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_INSPECT_PROCESS_FACTS_H_

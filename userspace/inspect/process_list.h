@@ -1,0 +1,51 @@
+// All .NET processes of the host, as `clrsampler ps` and `clrsampler doctor` list them.
+#ifndef CLRSAMPLER_INSPECT_PROCESS_LIST_H_
+#define CLRSAMPLER_INSPECT_PROCESS_LIST_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "clr/runtime_discovery.h"
+#include "inspect/process_facts.h"
+#include "os/clock.h"
+#include "process/image_files.h"
+#include "process/process_table.h"
+
+namespace clrsampler {
+
+struct ProcessList {
+  std::vector<ProcessFacts> dotnet;  // by pid; those that can't be read but have the runtime's threads too
+  uint64_t others = 0;               // processes without .NET; kernel threads are not counted
+  uint64_t unreadable = 0;           // closed to us, and nothing about them looks like .NET
+};
+
+// One look around: make one, ask, throw it away.
+class ProcessInspector {
+ public:
+  explicit ProcessInspector(std::string proc_root, MemoryProbe memory = ProbeProcessMemory)
+      : proc_root_(std::move(proc_root)),
+        memory_(std::move(memory)),
+        table_(proc_root_, clock_),
+        runtimes_(images_, RuntimeDiscovery::CacheBy::kMapping) {}
+
+  absl::StatusOr<ProcessList> All();
+  // One process, .NET or not. NotFound: there is none of that number.
+  absl::StatusOr<ProcessFacts> One(uint32_t pid);
+
+ private:
+  // False: it is gone, or a kernel thread.
+  bool Read(uint32_t pid, ProcessFacts& facts);
+
+  const std::string proc_root_;
+  const MemoryProbe memory_;
+  SystemClock clock_;
+  ImageFiles images_;
+  ProcessTable table_;
+  RuntimeDiscovery runtimes_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_INSPECT_PROCESS_LIST_H_
