@@ -169,23 +169,30 @@ void MethodMap::Add(uint64_t start, uint64_t size, MethodNameRef name, bool is_s
   }
 }
 
+// The first method that ends behind `start`.
+MethodMap::LiveMap::Position MethodMap::FirstReaching(uint64_t start) const {
+  const LiveMap::Position above = live_.UpperBound(start);
+  if (above == live_.Begin()) return above;
+  const LiveMap::Position before = live_.Before(above);
+  return live_.KeyAt(before) + live_.ValueAt(before).size > start ? before : above;
+}
+
 void MethodMap::AddMethod(uint64_t start, const Entry& entry) {
-  auto next = live_.end();
-  // Code heaps are filled upwards, so most methods belong behind the last one, which a hint makes three times as fast.
-  if (!live_.empty() && std::prev(next)->first + std::prev(next)->second.size > start) {
-    next = live_.upper_bound(start);
-    if (next != live_.begin()) {
-      const auto before = std::prev(next);
-      if (before->first + before->second.size > start) next = before;
-    }
-    if (next != live_.end() && next->first == start && next->second.size == entry.size &&
-        next->second.name_hash == entry.name_hash) {
+  LiveMap::Position next = live_.End();
+  // Code heaps are filled upwards, so most methods belong behind the last one.
+  if (!live_.empty()) {
+    const LiveMap::Position last = live_.Before(next);
+    if (live_.KeyAt(last) + live_.ValueAt(last).size > start) next = FirstReaching(start);
+  }
+  if (next != live_.End()) {
+    if (live_.KeyAt(next) == start && live_.ValueAt(next).size == entry.size &&
+        live_.ValueAt(next).name_hash == entry.name_hash) {
       ++counters_.duplicates;
       return;
     }
     const uint64_t end = start + entry.size;
     const uint64_t after_ns = AfterNs(entry);
-    while (next != live_.end() && next->first < end) next = Supersede(next, after_ns, entry.by_ns);
+    while (next != live_.End() && live_.KeyAt(next) < end) next = Supersede(next, after_ns, entry.by_ns);
   }
   NoteAdded(entry);
   if (!MakeRoom()) {
@@ -193,31 +200,27 @@ void MethodMap::AddMethod(uint64_t start, const Entry& entry) {
     return;
   }
   // MakeRoom may have touched the past and the stubs, not the live methods: `next` is still good.
-  live_.emplace_hint(next, start, entry);
+  live_.Insert(next, start, entry);
   ++counters_.methods;
 }
 
 // Stubs and methods have heaps of their own: where a stub is announced over a method, the method's memory was freed and has
 // become a stub heap. (In the maps of 8.0.30, 9.0.19 and 10.0.14 no two of them overlap.)
 void MethodMap::EndMethodsIn(uint64_t start, const Entry& stub) {
-  auto method = live_.upper_bound(start);
-  if (method != live_.begin()) {
-    const auto before = std::prev(method);
-    if (before->first + before->second.size > start) method = before;
-  }
+  LiveMap::Position method = FirstReaching(start);
   const uint64_t end = start + stub.size;
   const uint64_t after_ns = AfterNs(stub);
-  while (method != live_.end() && method->first < end) method = Supersede(method, after_ns, stub.by_ns);
+  while (method != live_.End() && live_.KeyAt(method) < end) method = Supersede(method, after_ns, stub.by_ns);
 }
 
-MethodMap::LiveMap::iterator MethodMap::Supersede(LiveMap::iterator method, uint64_t after_ns, uint64_t by_ns) {
-  PushPast(past_, PastEntry{method->first, method->second, after_ns, by_ns});
+MethodMap::LiveMap::Position MethodMap::Supersede(LiveMap::Position method, uint64_t after_ns, uint64_t by_ns) {
+  PushPast(past_, PastEntry{live_.KeyAt(method), live_.ValueAt(method), after_ns, by_ns});
   ++counters_.superseded;
   if (answered_) {
     ++generation_;
     answered_ = answered_open_ = false;
   }
-  return live_.erase(method);
+  return live_.Erase(method);
 }
 
 void MethodMap::PushPast(std::deque<PastEntry>& past, const PastEntry& entry) {
@@ -265,12 +268,13 @@ void MethodMap::NoteAdded(const Entry& entry) {
 }
 
 void MethodMap::Move(uint64_t old_start, uint64_t new_start, MonotonicTime time) {
-  const auto found = live_.find(old_start);
-  if (found == live_.end()) {
+  const LiveMap::Position above = live_.UpperBound(old_start);
+  if (above == live_.Begin() || live_.KeyAt(live_.Before(above)) != old_start) {
     ++counters_.unknown_moves;
     return;
   }
-  const Entry moved = found->second;
+  const LiveMap::Position found = live_.Before(above);
+  const Entry moved = live_.ValueAt(found);
   const AddedWindow window = AddedWindow::Exactly(time);
   latest_by_ns_ = std::max(latest_by_ns_, time.ns);
   Supersede(found, window.after.ns, latest_by_ns_);
@@ -278,7 +282,7 @@ void MethodMap::Move(uint64_t old_start, uint64_t new_start, MonotonicTime time)
 }
 
 void MethodMap::Clear() {
-  live_.clear();
+  live_.Clear();
   past_.clear();
   past_stubs_.clear();
   for (StubMap& stubs : stubs_) stubs.clear();
@@ -333,9 +337,11 @@ bool MethodMap::MakeRoomByEviction() {
 MethodAnswer MethodMap::QueryMethods(uint64_t address, uint64_t time_ns, bool& only_earlier, bool& only_maybe) const {
   const Entry* live = nullptr;
   uint64_t live_start = 0;
-  const auto next = live_.upper_bound(address);
-  if (next != live_.begin()) {
-    const auto& [start, entry] = *std::prev(next);
+  const LiveMap::Position next = live_.UpperBound(address);
+  if (next != live_.Begin()) {
+    const LiveMap::Position at = live_.Before(next);
+    const uint64_t start = live_.KeyAt(at);
+    const Entry& entry = live_.ValueAt(at);
     if (address - start < entry.size) {
       live = &entry;
       live_start = start;

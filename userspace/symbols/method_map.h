@@ -14,7 +14,7 @@
 // all, and none of the 125 bytes of an average .NET name) and 24 bits of hash, enough to see whether two names are the
 // same and whether the bytes that are read at the reference later are still the name.
 //
-// Cost: a lookup is one search of a B-tree. It is bounded for hostile input too: live methods never overlap, the past
+// Cost: a lookup is one search in sorted blocks. It is bounded for hostile input too: live methods never overlap, the past
 // is capped, and the walk over overlapping stubs has a limit. Threads: one thread owns a map. Nothing here fails: what
 // can't be taken is counted.
 #ifndef CLRSAMPLER_SYMBOLS_METHOD_MAP_H_
@@ -29,6 +29,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "os/clock.h"
+#include "symbols/sorted_blocks.h"
 
 namespace clrsampler {
 
@@ -129,7 +130,7 @@ class MethodMap {
   static constexpr int kMaxStubWalk = 64;
 
  private:
-  static constexpr size_t kEntryBytes = 42;  // key, Entry, and the B-tree's share
+  static constexpr size_t kEntryBytes = 42;  // key, Entry, and the share of half-filled blocks
 
   struct Entry {
     uint64_t by_ns;  // end of the window in which it was added
@@ -155,7 +156,7 @@ class MethodMap {
   };
 
   class Judge;
-  using LiveMap = absl::btree_map<uint64_t, Entry>;
+  using LiveMap = SortedBlocks<Entry>;
   using StubMap = absl::btree_map<StubKey, Entry>;
 
   static uint32_t EncodeWindow(AddedWindow window);
@@ -166,7 +167,8 @@ class MethodMap {
   void AddMethod(uint64_t start, const Entry& entry);
   void AddStub(uint64_t start, const Entry& entry);
   void EndMethodsIn(uint64_t start, const Entry& stub);
-  LiveMap::iterator Supersede(LiveMap::iterator method, uint64_t after_ns, uint64_t by_ns);
+  LiveMap::Position FirstReaching(uint64_t start) const;
+  LiveMap::Position Supersede(LiveMap::Position method, uint64_t after_ns, uint64_t by_ns);
   void PushPast(std::deque<PastEntry>& past, const PastEntry& entry);
   // True when one more entry may be kept.
   bool MakeRoom() {

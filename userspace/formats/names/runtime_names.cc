@@ -247,7 +247,10 @@ MethodName ParseRuntimeName(absl::string_view text) {
   return name;
 }
 
-bool IsRuntimeStub(absl::string_view text) { return StubDescription(text).has_value(); }
+bool IsRuntimeStub(absl::string_view text) {
+  // Asked of every line of a perf map, of which few are stubs.
+  return !text.empty() && text.front() == 's' && StubDescription(text).has_value();
+}
 
 MethodName ParseR2rMapName(absl::string_view text) {
   const size_t list = FindParameterList(text);
