@@ -80,6 +80,19 @@ bool StartsThread(const Frame& frame) {
   return std::find(std::begin(kStarts), std::end(kStarts), symbol) != std::end(kStarts);
 }
 
+Mapping MappingOf(const SideBandEvent& event) {
+  Mapping mapping;
+  mapping.start = event.start;
+  mapping.end = event.start + event.length;
+  mapping.file_offset = event.page_offset;
+  mapping.device_major = event.device_major;
+  mapping.device_minor = event.device_minor;
+  mapping.inode = event.inode;
+  mapping.path = event.path;
+  mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
+  return mapping;
+}
+
 class RecorderImpl : public Recorder {
  public:
   explicit RecorderImpl(const RecordOptions& options)
@@ -158,6 +171,7 @@ class RecorderImpl : public Recorder {
   std::vector<uint64_t> addresses_;  // of one sample; kept for its memory
   MonotonicTime started_;
   MonotonicTime turn_started_;
+  MonotonicTime horizon_;  // all events up to here have been taken
   MonotonicTime last_slow_turn_;
   bool last_chance_ = false;  // the run is over: nothing waits any longer
 };
@@ -298,6 +312,7 @@ void RecorderImpl::Turn(MonotonicTime now) {
 }
 
 void RecorderImpl::HandleUntil(MonotonicTime horizon) {
+  horizon_ = horizon;
   queue_.PopUntil(horizon, [this](MonotonicTime time, const Item& item) {
     if (const auto* sample = std::get_if<SampleBytes>(&item)) return HandleSample(time, *sample);
     HandleEvent(std::get<SideBandEvent>(item));
@@ -344,6 +359,7 @@ void RecorderImpl::TakeEvent(SideBandEvent event) {
       expected_.EndProcess(event.pid);
   }
   if (event.kind == SideBandKind::kComm && event.exec) table_.AnnounceExec(event.pid, event.time);
+  if (event.kind == SideBandKind::kMmap) table_.AnnounceMapping(event.pid, MappingOf(event), event.time);
   const MonotonicTime time = event.time;
   queue_.Push(time, Item(std::move(event)));
 }
@@ -410,19 +426,9 @@ void RecorderImpl::HandleEvent(const SideBandEvent& event) {
         table_.OnComm(event.pid, event.comm, time);
       }
       break;
-    case SideBandKind::kMmap: {
-      Mapping mapping;
-      mapping.start = event.start;
-      mapping.end = event.start + event.length;
-      mapping.file_offset = event.page_offset;
-      mapping.device_major = event.device_major;
-      mapping.device_minor = event.device_minor;
-      mapping.inode = event.inode;
-      mapping.path = event.path;
-      mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
-      table_.OnMapping(event.pid, std::move(mapping), time);
+    case SideBandKind::kMmap:
+      table_.OnMapping(event.pid, MappingOf(event), time);
       break;
-    }
     case SideBandKind::kExit:
       if (event.pid == event.tid) table_.OnExit(event.pid, time);
       break;
@@ -446,8 +452,11 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   // Neither they nor kernel threads have a /proc entry with a name.
   if (outside || process.comm.empty()) process.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
   WalkFrameChain(*raw, user_stack_);
+  const bool may_wait = !last_chance_ && turn_started_.ns - time.ns < kMaxHoldNs;
+  // Events that tell what was replaced between the sample and the scan may still be on their way.
+  if (may_wait && !user_stack_.frames.empty() && time < process.scanned && horizon_ < process.scanned) return false;
   if (!user_stack_.frames.empty() && !resolver_.CatchUp(process, time, turn_started_)) {
-    if (!last_chance_ && turn_started_.ns - time.ns < kMaxHoldNs) return false;
+    if (may_wait) return false;
     notices_.Add("names_late", absl::StrCat(process.key.tgid),
                  absl::StrCat("the maps of process ", process.key.tgid,
                               " could not be read in time; its newest methods may lack names"));

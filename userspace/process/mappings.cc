@@ -1,6 +1,8 @@
 #include "process/mappings.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -23,43 +25,59 @@ MappingKind ClassifyMapping(absl::string_view path, uint64_t inode) {
 void MappingTable::Insert(Mapping mapping) {
   if (mapping.start >= mapping.end) return;
   ++generation_;
-  // [first, last) are the mappings that the new one overlaps.
-  auto first = std::lower_bound(mappings_.begin(), mappings_.end(), mapping.start,
-                                [](const Mapping& m, uint64_t address) { return m.end <= address; });
-  auto last = std::lower_bound(first, mappings_.end(), mapping.end,
-                               [](const Mapping& m, uint64_t address) { return m.start < address; });
-  std::vector<Mapping> replacement;
-  if (first != last) {
-    if (first->start < mapping.start) {
-      Mapping head = *first;
-      head.end = mapping.start;
-      replacement.push_back(std::move(head));
-    }
-    replacement.push_back(mapping);
-    const Mapping& back = *(last - 1);
-    if (back.end > mapping.end) {
-      Mapping tail = back;
-      tail.file_offset += mapping.end - back.start;
-      tail.start = mapping.end;
-      replacement.push_back(std::move(tail));
-    }
-  } else {
-    replacement.push_back(std::move(mapping));
+  auto at = mappings_.upper_bound(mapping.start);
+  if (at != mappings_.begin()) {
+    if (const auto before = std::prev(at); before->end > mapping.start) at = before;
   }
-  const auto at = mappings_.erase(first, last);
-  mappings_.insert(at, std::make_move_iterator(replacement.begin()), std::make_move_iterator(replacement.end()));
+  // What is left over below and above of the mappings that the new one overlaps.
+  std::optional<Mapping> head, tail;
+  while (at != mappings_.end() && at->start < mapping.end) {
+    if (at->start < mapping.start) {
+      head = *at;
+      head->end = mapping.start;
+    }
+    if (at->end > mapping.end) {
+      tail = *at;
+      tail->file_offset += mapping.end - at->start;
+      tail->start = mapping.end;
+    }
+    at = mappings_.erase(at);
+  }
+  if (head.has_value()) mappings_.insert(*std::move(head));
+  if (tail.has_value()) mappings_.insert(*std::move(tail));
+  mappings_.insert(std::move(mapping));
 }
 
 void MappingTable::Clear() {
   mappings_.clear();
+  replaced_.clear();
   ++generation_;
 }
 
 const Mapping* MappingTable::Find(uint64_t address) const {
-  const auto found = std::upper_bound(mappings_.begin(), mappings_.end(), address,
-                                      [](uint64_t a, const Mapping& m) { return a < m.end; });
-  if (found == mappings_.end() || found->start > address) return nullptr;
-  return &*found;
+  const auto above = mappings_.upper_bound(address);
+  if (above == mappings_.begin()) return nullptr;
+  const Mapping& found = *std::prev(above);
+  return address < found.end ? &found : nullptr;
+}
+
+bool MappingTable::NoteReplaced(uint64_t start, uint64_t end, MonotonicTime until) {
+  if (replaced_.size() >= kMaxReplaced) return false;
+  replaced_.push_back({start, end, until});
+  ++generation_;
+  return true;
+}
+
+MonotonicTime MappingTable::KnownSince(uint64_t address) const {
+  MonotonicTime since = MonotonicTime::Min();
+  for (const ReplacedRange& range : replaced_) {
+    if (address >= range.start && address < range.end) since = std::max(since, range.until);
+  }
+  return since;
+}
+
+void MappingTable::ForgetReplacedBefore(MonotonicTime time) {
+  std::erase_if(replaced_, [time](const ReplacedRange& range) { return range.until <= time; });
 }
 
 }  // namespace clrsampler

@@ -2,11 +2,14 @@
 #ifndef CLRSAMPLER_PROCESS_MAPPINGS_H_
 #define CLRSAMPLER_PROCESS_MAPPINGS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/strings/string_view.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 
@@ -32,19 +35,48 @@ struct Mapping {
 // What kind a mapping with this name is.
 MappingKind ClassifyMapping(absl::string_view path, uint64_t inode);
 
-// Sorted and free of overlaps. Only on the main loop.
+struct MappingByStart {
+  using is_transparent = void;
+  bool operator()(const Mapping& a, const Mapping& b) const { return a.start < b.start; }
+  bool operator()(const Mapping& a, uint64_t b) const { return a.start < b; }
+  bool operator()(uint64_t a, const Mapping& b) const { return a < b.start; }
+};
+
+// Sorted and free of overlaps. Only on the main loop. A change costs O(log n): a process may have 65,530 mappings, and
+// new ones come below the others.
 class MappingTable {
  public:
+  using Mappings = absl::btree_set<Mapping, MappingByStart>;
+
   // A new mapping replaces what it overlaps, as mmap does; the rest of a cut mapping stays, with its offset moved on.
   void Insert(Mapping mapping);
+  // All of it, unknown ranges too.
   void Clear();
 
   const Mapping* Find(uint64_t address) const;  // nullptr: no executable mapping that we know of
-  const std::vector<Mapping>& all() const { return mappings_; }
+  const Mappings& all() const { return mappings_; }
   uint64_t generation() const { return generation_; }  // grows with every change
 
+  // What was in [start, end) before `until` is not known: it was replaced then, before anybody looked. False, and nothing
+  // is noted, when there are too many such ranges.
+  bool NoteReplaced(uint64_t start, uint64_t end, MonotonicTime until);
+  // From when on the mapping at this address is the one that was there; Min: as far back as anybody asks.
+  MonotonicTime KnownSince(uint64_t address) const;
+  // No question about a time before this will come.
+  void ForgetReplacedBefore(MonotonicTime time);
+
  private:
-  std::vector<Mapping> mappings_;
+  struct ReplacedRange {
+    uint64_t start;
+    uint64_t end;
+    MonotonicTime until;
+  };
+  // They come from the time between a process's first sample and its first look at /proc, 100 ms: a start-up maps some
+  // dozens. KnownSince walks them.
+  static constexpr size_t kMaxReplaced = 1024;
+
+  Mappings mappings_;
+  std::vector<ReplacedRange> replaced_;
   uint64_t generation_ = 1;
 };
 

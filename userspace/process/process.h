@@ -22,6 +22,7 @@ struct Process {
   std::string executable;      // path of /proc/PID/exe at start or exec; may be empty
   Container container;         // as of start or exec: container runtimes move a process before its exec
   MonotonicTime first_seen;
+  MonotonicTime scanned;  // /proc was read then, or its fork handled: events up to this time are in it
   MonotonicTime exited = MonotonicTime::Max();
   // What `mappings` says holds from here on; older samples belong to a program that the process has replaced by exec.
   MonotonicTime code_known_since = MonotonicTime::Min();

@@ -66,7 +66,7 @@ ProcessTable::Entry& ProcessTable::Add(uint32_t tgid, TargetFiles files, Monoton
 Process& ProcessTable::FindOrScan(uint32_t tgid, uint64_t start_ns) {
   if (Entry* entry = FindEntry(tgid); entry != nullptr && SameStart(entry->start_ns, start_ns)) {
     if (entry->start_ns == 0) entry->start_ns = start_ns;
-    if (entry->scanned < events_lost_) ScanAgain(*entry);
+    if (entry->process.scanned < events_lost_) ScanAgain(*entry);
     return entry->process;
   }
   const MonotonicTime now = clock_.Now();
@@ -75,7 +75,7 @@ Process& ProcessTable::FindOrScan(uint32_t tgid, uint64_t start_ns) {
   if (const auto announced = announced_execs_.find(tgid); announced != announced_execs_.end()) {
     entry.process.code_known_since = announced->second;
   }
-  entry.scanned = now;  // before the first read: what happens from here on comes as an event too
+  entry.process.scanned = now;  // before the first read: what happens from here on comes as an event too
   Scan(entry);
   return entry.process;
 }
@@ -83,8 +83,8 @@ Process& ProcessTable::FindOrScan(uint32_t tgid, uint64_t start_ns) {
 void ProcessTable::ScanAgain(Entry& entry) {
   Process& process = entry.process;
   const std::string executable = process.executable;
-  entry.scanned = clock_.Now();
-  process.code_known_since = entry.scanned;
+  entry.process.scanned = clock_.Now();
+  process.code_known_since = entry.process.scanned;
   process.mappings.Clear();
   process.files.Reopen();
   Scan(entry);
@@ -109,6 +109,23 @@ void ProcessTable::Scan(Entry& entry) {
       process.mappings.Insert(ToMapping(line));
     }
   }
+  for (const AnnouncedMapping& mapping : announced_mappings_) {
+    if (mapping.tgid == process.key.tgid) NoteReplaced(process, mapping);
+  }
+}
+
+// A mapping that is in the scan, but newer than some of the samples that will be named by the scan.
+void ProcessTable::NoteReplaced(Process& process, const AnnouncedMapping& mapping) {
+  if (mapping.time > process.scanned || mapping.time <= process.code_known_since) return;
+  if (!process.mappings.NoteReplaced(mapping.start, mapping.end, mapping.time)) {
+    process.code_known_since = process.scanned;
+  }
+}
+
+void ProcessTable::AnnounceMapping(uint32_t tgid, const Mapping& mapping, MonotonicTime time) {
+  if (mapping.kind == MappingKind::kJitMemory) return;
+  announced_mappings_.push_back({tgid, mapping.start, mapping.end, time});
+  if (Entry* entry = FindEntry(tgid)) NoteReplaced(entry->process, announced_mappings_.back());
 }
 
 void ProcessTable::ReadIdentity(Process& process) {
@@ -126,13 +143,13 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
   if (child == parent) return;  // a thread
   const Entry* parent_entry = FindEntry(parent);
   Entry* entry = FindEntry(child);
-  if (entry != nullptr && entry->scanned >= time && entry->process.exited == MonotonicTime::Max()) {
+  if (entry != nullptr && entry->process.scanned >= time && entry->process.exited == MonotonicTime::Max()) {
     // Read after its birth. Where it was gone by then, the parent is the next best witness.
     if (parent_entry == nullptr || entry->process.files.reachable()) return;
   }
   if (parent_entry == nullptr) {
     // Everything about it has to come from /proc, once a sample asks.
-    if (entry != nullptr && entry->scanned < time) {
+    if (entry != nullptr && entry->process.scanned < time) {
       replaced_.push_back(entry->process.key);
       current_.erase(child);
     }
@@ -141,7 +158,7 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
   const Process& from = parent_entry->process;
   // Add may move nothing of the parent: entries are held by pointer.
   Entry& added = Add(child, TargetFiles(from.files, child), time);
-  added.scanned = time;
+  added.process.scanned = time;
   Process& process = added.process;
   process.comm = from.comm;
   process.executable = from.executable;
@@ -150,7 +167,7 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
 }
 
 void ProcessTable::AnnounceExec(uint32_t tgid, MonotonicTime time) {
-  if (Entry* entry = FindEntry(tgid); entry != nullptr && time <= entry->scanned) {
+  if (Entry* entry = FindEntry(tgid); entry != nullptr && time <= entry->process.scanned) {
     entry->process.code_known_since = std::max(entry->process.code_known_since, time);
   } else if (entry != nullptr) {
     entry->process.exec_announced = std::min(entry->process.exec_announced, time);
@@ -163,7 +180,7 @@ void ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
   const auto announced = announced_execs_.find(tgid);
   if (announced != announced_execs_.end() && announced->second <= time) announced_execs_.erase(announced);
   Entry* entry = FindEntry(tgid);
-  if (entry == nullptr || time <= entry->scanned) return;
+  if (entry == nullptr || time <= entry->process.scanned) return;
   Process& process = entry->process;
   process.exec_announced = MonotonicTime::Max();
   process.exited = MonotonicTime::Max();  // a thread that calls exec ends the leader and takes its place
@@ -177,18 +194,20 @@ void ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
 
 void ProcessTable::OnComm(uint32_t tgid, absl::string_view comm, MonotonicTime time) {
   Entry* entry = FindEntry(tgid);
-  if (entry != nullptr && time > entry->scanned) entry->process.comm = std::string(comm);
+  if (entry != nullptr && time > entry->process.scanned) entry->process.comm = std::string(comm);
 }
 
 void ProcessTable::OnMapping(uint32_t tgid, Mapping mapping, MonotonicTime time) {
+  while (!announced_mappings_.empty() && announced_mappings_.front().time <= time) announced_mappings_.pop_front();
   Entry* entry = FindEntry(tgid);
-  if (entry == nullptr || time <= entry->scanned) return;
+  if (entry == nullptr) return;
+  if (time <= entry->process.scanned) return entry->process.mappings.ForgetReplacedBefore(time);
   MappingTable& mappings = entry->process.mappings;
   if (mappings.all().size() >= kMaxMappings) {
     mappings.Clear();
     const MonotonicTime now = clock_.Now();
-    if (now.ns - entry->scanned.ns >= kRescanNs) {
-      entry->scanned = now;
+    if (now.ns - entry->process.scanned.ns >= kRescanNs) {
+      entry->process.scanned = now;
       return Scan(*entry);
     }
   }

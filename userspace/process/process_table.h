@@ -7,6 +7,7 @@
 #define CLRSAMPLER_PROCESS_PROCESS_TABLE_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,12 @@ class ProcessTable {
   // which its samples from before must not be named by (Process::code_known_since).
   void AnnounceExec(uint32_t tgid, MonotonicTime time);
 
+  // A mapping whose turn has not come, in the same way: older samples must not be named by the image that a scan shows
+  // in its range (MappingTable::KnownSince). A sample older than Process::scanned may only be named once all events up
+  // to that time have been announced. Memory for compiled code does not count: the kernel announces a mapping again at
+  // each mprotect, with which code heaps grow, and the names in them come with times of their own.
+  void AnnounceMapping(uint32_t tgid, const Mapping& mapping, MonotonicTime time);
+
   // Events, in the order of their times. What happened before a process was scanned is in the scan already.
   void OnFork(uint32_t child, uint32_t parent, MonotonicTime time);
   void OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime time);
@@ -62,12 +69,20 @@ class ProcessTable {
     explicit Entry(Process p) : process(std::move(p)) {}
     Process process;
     uint64_t start_ns = 0;
-    MonotonicTime scanned;  // events up to this time are in the scan
   };
 
   // Only between an exec's arrival and its turn; beyond the bound a very short-lived process may lack names.
   static constexpr size_t kMaxAnnounced = 100'000;
 
+  // As many events wait in the caller's queue, which sets the bound.
+  struct AnnouncedMapping {
+    uint32_t tgid;
+    uint64_t start;
+    uint64_t end;
+    MonotonicTime time;
+  };
+
+  static void NoteReplaced(Process& process, const AnnouncedMapping& mapping);
   Entry& Add(uint32_t tgid, TargetFiles files, MonotonicTime time);
   void Scan(Entry& entry);
   void ScanAgain(Entry& entry);
@@ -80,6 +95,7 @@ class ProcessTable {
   uint32_t next_incarnation_ = 1;
   absl::flat_hash_map<uint32_t, std::unique_ptr<Entry>> current_;
   absl::flat_hash_map<uint32_t, MonotonicTime> announced_execs_;
+  std::deque<AnnouncedMapping> announced_mappings_;  // in the order of their arrival
   MonotonicTime events_lost_ = MonotonicTime::Min();
   std::vector<ProcessKey> replaced_;  // whose pid was taken over; given out by the next Retire
 };

@@ -39,33 +39,36 @@ constexpr int kMaxRounds = 64;
 }  // namespace
 
 Resolution Resolver::Resolve(const FrameQuery& query) {
-  if (query.time < query.process.code_known_since) {
-    const Frame replaced{FrameKind::kNative, NameSource::kNone, "[native: code not known at that time]", "", ""};
-    return Resolution{frames_.Intern(replaced), MonotonicTime::Min(), query.process.code_known_since};
+  const MonotonicTime code_since = query.process.code_known_since;
+  if (query.time < code_since) {
+    return Unknown("[native: code not known at that time]", code_since);
+  }
+  const MonotonicTime mapping_since = query.process.mappings.KnownSince(query.lookup_address);
+  if (query.time < mapping_since) {
+    return Unknown("[native: mapping replaced before it was read]", mapping_since);
   }
   std::optional<Resolution> unnamed;
   for (FrameSource* source : sources_) {
     const std::optional<Resolution> found = source->Resolve(query);
     if (!found) continue;
-    if (frames_.at(found->frame).named()) {
-      // A source that had no name then may have one at another time, and would come first.
-      Resolution answer = *found;
-      if (unnamed) {
-        answer.from = std::max(answer.from, unnamed->from);
-        answer.until = std::min(answer.until, unnamed->until);
-      }
-      return answer;
-    }
+    Resolution answer = *found;
     if (unnamed) {
-      unnamed->from = std::max(unnamed->from, found->from);
-      unnamed->until = std::min(unnamed->until, found->until);
-      unnamed->frame = found->frame;
-    } else {
-      unnamed = found;
+      // A source that had no name then may have one at another time, and would come first.
+      answer.from = std::max(answer.from, unnamed->from);
+      answer.until = std::min(answer.until, unnamed->until);
     }
+    answer.from = std::max({answer.from, code_since, mapping_since});
+    if (frames_.at(answer.frame).named()) return answer;
+    unnamed = answer;
   }
   if (unnamed) return *unnamed;
-  return Resolution{frames_.Intern(Unresolved(query.mapping)), MonotonicTime::Min(), MonotonicTime::Max()};
+  return Resolution{frames_.Intern(Unresolved(query.mapping)), std::max(code_since, mapping_since),
+                    MonotonicTime::Max()};
+}
+
+Resolution Resolver::Unknown(std::string text, MonotonicTime until) {
+  return Resolution{frames_.Intern(Frame{FrameKind::kNative, NameSource::kNone, std::move(text), "", ""}),
+                    MonotonicTime::Min(), until};
 }
 
 void Resolver::Observe(const Process& process, const ObservedSample& sample) {

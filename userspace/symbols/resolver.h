@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -37,6 +38,8 @@ class Resolver {
     MonotonicTime complete_until;  // of the source that is furthest behind
     bool complete = false;         // for the latest time that was asked for
   };
+
+  Resolution Unknown(std::string text, MonotonicTime until);
 
   std::vector<FrameSource*> sources_;
   FrameTable& frames_;

@@ -115,5 +115,15 @@ TEST_F(StackNamerTest, SamplesFromBeforeAnExecAreNotNamedByTheNewProgram) {
   EXPECT_THAT(NameAt(60), ElementsAre("Main", "New"));
 }
 
+TEST_F(StackNamerTest, SamplesFromBeforeALibraryWasReplacedAreNotNamedByTheNewOne) {
+  source_.Load(0x1000, 1, "New");
+  source_.Load(0x2000, 1, "Main");
+  EXPECT_THAT(NameAt(58), ElementsAre("Main", "New"));
+  ASSERT_TRUE(process_.mappings.NoteReplaced(0x1000, 0x1100, {60}));
+  EXPECT_THAT(NameAt(59), ElementsAre("Main", "[native: mapping replaced before it was read]"));
+  EXPECT_THAT(NameAt(60), ElementsAre("Main", "New"));
+  EXPECT_THAT(NameAt(59), ElementsAre("Main", "[native: mapping replaced before it was read]")) << "not from the cache";
+}
+
 }  // namespace
 }  // namespace clrsampler

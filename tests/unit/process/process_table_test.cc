@@ -245,5 +245,55 @@ TEST_F(ProcessTableTest, AfterLostEventsAProcessIsReadAgainAndItsPastHasNoNames)
   EXPECT_EQ(process.code_known_since, MonotonicTime{6000});
 }
 
+// Sample, mapping, scan: the scan shows the new library, the sample was taken in the old one.
+TEST_F(ProcessTableTest, ALibraryReplacedBetweenASampleAndTheScanIsNotKnownBefore) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  table.AnnounceMapping(42, Code(0x400000, "/lib/new.so"), {950});
+  table.AnnounceMapping(43, Code(0x400000, "/lib/new.so"), {960});   // of another process
+  table.AnnounceMapping(42, Code(0x400000, "/lib/new.so"), {1100});  // after the scan: not in it
+  const MappingTable& mappings = table.FindOrScan(42, 0).mappings;
+  EXPECT_EQ(mappings.KnownSince(0x400000), MonotonicTime{950});
+  EXPECT_EQ(mappings.KnownSince(0x400fff), MonotonicTime{950});
+  EXPECT_EQ(mappings.KnownSince(0x401000), MonotonicTime::Min());
+  EXPECT_EQ(mappings.KnownSince(0x3fffff), MonotonicTime::Min());
+  // Its turn: nobody asks for the time before it any more.
+  const uint64_t generation = mappings.generation();
+  table.OnMapping(42, Code(0x400000, "/lib/new.so"), {950});
+  EXPECT_EQ(mappings.KnownSince(0x400000), MonotonicTime::Min());
+  EXPECT_EQ(mappings.Find(0x400010)->path, "/usr/bin/app") << "the scan knows better";
+  EXPECT_EQ(mappings.generation(), generation) << "no answer has changed";
+}
+
+TEST_F(ProcessTableTest, AReplacementThatIsLearnedOfAfterTheScanCountsToo) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  const Process& process = table.FindOrScan(42, 0);
+  EXPECT_EQ(process.scanned, MonotonicTime{1000});
+  const uint64_t generation = process.mappings.generation();
+  table.AnnounceMapping(42, Code(0x400000, "/lib/new.so"), {1000});
+  EXPECT_EQ(process.mappings.KnownSince(0x400010), MonotonicTime{1000});
+  EXPECT_GT(process.mappings.generation(), generation) << "stacks named before must not be used again";
+  table.AnnounceMapping(42, Code(0x400000, "/lib/new.so"), {1001});
+  EXPECT_EQ(process.mappings.KnownSince(0x400010), MonotonicTime{1000});
+}
+
+// The runtime's code heaps grow by mprotect, and each time the kernel announces all of the mapping.
+TEST_F(ProcessTableTest, AGrowingCodeHeapIsNotTakenForAReplacedOne) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  Mapping heap = Code(0x7f0000000000, "/memfd:doublemapper (deleted)");
+  heap.kind = MappingKind::kJitMemory;
+  table.AnnounceMapping(42, heap, {950});
+  EXPECT_EQ(table.FindOrScan(42, 0).mappings.KnownSince(0x7f0000000010), MonotonicTime::Min());
+}
+
+TEST_F(ProcessTableTest, AFloodOfReplacementsMakesAllOfThePastUnknown) {
+  MakeProcess(42, "app", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  for (uint64_t i = 0; i < 50'000; ++i) table.AnnounceMapping(42, Code(i * 0x1000, "/lib/x.so"), {900});
+  EXPECT_EQ(table.FindOrScan(42, 0).code_known_since, MonotonicTime{1000});
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -1,0 +1,1 @@
+clrsampler_bench(mappings_bench SOURCES mappings_bench.cc DEPS clrsampler_process)
