@@ -51,7 +51,7 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
     out.from = std::max(out.from, resolution.from);
     out.until = std::min(out.until, resolution.until);
   }
-  kernel_.Append(raw.kernel_addresses(), out.frames);
+  out.until = std::min(out.until, kernel_.Append(raw.kernel_addresses(), time, out.frames));
   for (const FrameId id : out.frames) out.sources |= 1u << static_cast<unsigned>(frames_.at(id).source);
 }
 

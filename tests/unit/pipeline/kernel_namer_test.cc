@@ -15,14 +15,15 @@ KernelSymbols FromFile() {
 
 class KernelNamerTest : public testing::Test {
  protected:
-  std::vector<std::string> Name(KernelNamer& namer, std::vector<uint64_t> addresses) {
+  std::vector<std::string> Name(KernelNamer& namer, std::vector<uint64_t> addresses, MonotonicTime time = {1000}) {
     std::vector<FrameId> ids;
-    namer.Append(addresses, ids);
+    until_ = namer.Append(addresses, time, ids);
     std::vector<std::string> texts;
     for (const FrameId id : ids) texts.push_back(frames_.at(id).text);
     return texts;
   }
   FrameTable frames_;
+  MonotonicTime until_;  // of the last answer
 };
 
 TEST_F(KernelNamerTest, EachAddressIsAskedOnceAndReturnAddressesOneByteBefore) {
@@ -73,6 +74,49 @@ TEST_F(KernelNamerTest, AnAddressOfNothingSaysSo) {
       },
       FromFile());
   EXPECT_THAT(Name(namer, {1}), ElementsAre("[kernel]"));
+}
+
+// A module is unloaded, and another one's code is put where its was.
+TEST_F(KernelNamerTest, NamesOfModulesAndBpfProgramsAreAskedForAgain) {
+  std::vector<uint64_t> asked;
+  std::string module = "first [one]";
+  KernelNamer namer(
+      frames_, NameStyle::kShort,
+      [&](std::span<const uint64_t> addresses) {
+        std::vector<std::string> texts;
+        for (const uint64_t address : addresses) {
+          asked.push_back(address);
+          texts.push_back(address == 10 ? "vfs_read" : address == 19 ? module : "bpf_prog_12_x");
+        }
+        return absl::StatusOr<std::vector<std::string>>(texts);
+      },
+      FromFile());
+  EXPECT_THAT(Name(namer, {10, 20, 30}), ElementsAre("bpf_prog_12_x", "first", "vfs_read"));
+  EXPECT_EQ(until_, MonotonicTime{1000 + KernelNamer::kModuleNs});
+  module = "second [two]";
+  EXPECT_THAT(Name(namer, {10, 20}, {until_.ns - 1}), ElementsAre("first", "vfs_read"));
+  asked.clear();
+  EXPECT_THAT(Name(namer, {10, 20}, until_), ElementsAre("second", "vfs_read"));
+  EXPECT_THAT(asked, ElementsAre(19));
+  EXPECT_THAT(Name(namer, {10}), ElementsAre("vfs_read"));
+  EXPECT_EQ(until_, MonotonicTime::Max()) << "the kernel proper stays";
+}
+
+TEST_F(KernelNamerTest, TheFileIsReadAgainForModulesOnly) {
+  int read = 0;
+  KernelSymbols file(NameStyle::kShort, [&] {
+    ++read;
+    return "ffffffff81000000 T core\nffffffff81001000 T core_end\nffffffffc0000000 t " +
+           std::string(read == 1 ? "first\t[one]" : "second\t[two]") + "\n";
+  });
+  KernelNamer namer(frames_, NameStyle::kShort, nullptr, std::move(file));
+  EXPECT_THAT(Name(namer, {0xffffffffc0000010, 0xffffffff81000010}), ElementsAre("core", "first"));
+  EXPECT_EQ(until_, MonotonicTime{1000 + KernelNamer::kFileNs});
+  EXPECT_THAT(Name(namer, {0xffffffff81000020}, until_), ElementsAre("core"));
+  EXPECT_EQ(read, 1);
+  EXPECT_THAT(Name(namer, {0xffffffffc0000010}, {1000 + KernelNamer::kFileNs}), ElementsAre("second"));
+  EXPECT_THAT(Name(namer, {0xffffffffc0000010}, {1001 + KernelNamer::kFileNs}), ElementsAre("second"));
+  EXPECT_EQ(read, 2);
 }
 
 }  // namespace
