@@ -1,5 +1,5 @@
 # Names of code compiled in the target, from its jitdump and perf map.
 clrsampler_library(clr_jit
-  SOURCES tailed_file.cc jitdump_tailer.cc perf_map_tailer.cc jit_files.cc jit_methods.cc
+  SOURCES tailed_file.cc recorded_name.cc jitdump_tailer.cc perf_map_tailer.cc jit_files.cc jit_methods.cc
   DEPS clrsampler_os clrsampler_process clrsampler_formats_jit clrsampler_formats_names clrsampler_symbols_frames
        clrsampler_symbols_method_map absl::flat_hash_map absl::strings)

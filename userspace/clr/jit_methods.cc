@@ -489,6 +489,7 @@ void JitMethods::AddCounters(const Target& target, JitMethodsCounters& sum) cons
     to.read_bytes += from.read_bytes;
     to.records += from.records;
     to.bad_records += from.bad_records;
+    to.glued_lines += from.glued_lines;
     to.torn_tails += from.torn_tails;
     to.resets += from.resets;
   };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clr/recorded_name.h"
 #include "formats/names/runtime_names.h"
 #include "formats/byte_reader.h"
 #include "status/status.h"
@@ -48,6 +49,7 @@ class JitdumpTailer::Sink : public JitdumpSink {
 
   void OnUnwinding(const JitdumpUnwinding&) override { ++tailer_.counters_.records; }
   void OnClose(uint64_t) override { ++tailer_.counters_.records; }
+  void OnUnknown(uint32_t, uint32_t) override { ++tailer_.counters_.bad_records; }
 
   const absl::Status& refusal() const { return refusal_; }
 
@@ -198,45 +200,15 @@ void JitdumpTailer::ReadNew(const JitdumpExpectation& expectation, size_t budget
 }
 
 std::optional<std::string> JitdumpTailer::ReadName(MethodNameRef name) {
-  std::string text;
-  char chunk[512];
-  // Most names are shorter than one chunk; the parser took none above its limit.
-  while (text.size() <= JitdumpParser::kMaxNameBytes) {
-    const absl::StatusOr<size_t> got =
-        file_.Read(name.offset + text.size(), std::as_writable_bytes(std::span<char>(chunk)));
-    if (!got.ok() || *got == 0) return std::nullopt;
-    const absl::string_view part(chunk, *got);
-    const size_t end = part.find('\0');
-    text.append(part.data(), end == absl::string_view::npos ? part.size() : end);
-    if (end == absl::string_view::npos) continue;
-    if (MethodNameHash(text) != name.hash) return std::nullopt;
-    return text;
-  }
-  return std::nullopt;
+  return ReadRecordedName(file_, name, JitdumpParser::kMaxNameBytes + 1, [](absl::string_view bytes, bool& ended) {
+    const size_t end = bytes.find('\0');
+    ended = end != absl::string_view::npos;
+    return bytes.substr(0, end);
+  });
 }
 
 size_t JitdumpTailer::ReadCode(MethodNameRef name, size_t name_bytes, std::span<std::byte> code) {
   return file_.Read(name.offset + name_bytes + 1, code).value_or(0);
-}
-
-absl::string_view JitdumpStateText(JitdumpTailer::State state) {
-  switch (state) {
-    case JitdumpTailer::State::kMissing:
-      return "missing";
-    case JitdumpTailer::State::kReading:
-      return "reading";
-    case JitdumpTailer::State::kTorn:
-      return "torn";
-    case JitdumpTailer::State::kDead:
-      return "dead";
-    case JitdumpTailer::State::kClosed:
-      return "closed";
-    case JitdumpTailer::State::kFailed:
-      return "failed";
-    case JitdumpTailer::State::kRefused:
-      return "refused";
-  }
-  return "";
 }
 
 }  // namespace clrsampler

@@ -41,15 +41,7 @@ struct JitdumpExpectation {
 
 class JitdumpTailer {
  public:
-  enum class State : uint8_t {
-    kMissing,  // never seen
-    kReading,
-    kTorn,     // ends inside a record, which is normal for a moment
-    kDead,     // ends inside a record for good
-    kClosed,   // ends behind a record, and the process has closed it (its runtime was told to stop writing)
-    kFailed,   // status() says why
-    kRefused,  // status() says why
-  };
+  using State = TailState;
 
   JitdumpTailer() : methods_({.claims_earlier = false}) {}
 
@@ -120,9 +112,6 @@ class JitdumpTailer {
   MonotonicTime next_writer_check_;
   bool behind_ = false;
 };
-
-// "reading", "dead": for the account and for messages.
-absl::string_view JitdumpStateText(JitdumpTailer::State state);
 
 }  // namespace clrsampler
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "clr/recorded_name.h"
 #include "formats/names/runtime_names.h"
 #include "formats/byte_reader.h"
 
@@ -168,34 +169,7 @@ void PerfMapTailer::CountLines() {
 }
 
 std::optional<std::string> PerfMapTailer::ReadName(MethodNameRef name) {
-  std::string text;
-  // Most names are shorter than the first read; the parser took none above its limit.
-  for (size_t bytes = 512; bytes <= kMostScratchBytes; bytes *= 4) {
-    text.resize(bytes);
-    const absl::StatusOr<size_t> got = file_.Read(name.offset, std::as_writable_bytes(std::span(text)));
-    if (!got.ok()) return std::nullopt;
-    bool ended = false;
-    const absl::string_view found = PerfMapParser::NameAt(absl::string_view(text.data(), *got), ended);
-    if (!ended && *got == bytes) continue;
-    // A name that the file ends with was taken so, or its hash is another one.
-    if (MethodNameHash(found) != name.hash) return std::nullopt;
-    return std::string(found);
-  }
-  return std::nullopt;
-}
-
-absl::string_view PerfMapStateText(PerfMapTailer::State state) {
-  switch (state) {
-    case PerfMapTailer::State::kMissing:
-      return "missing";
-    case PerfMapTailer::State::kReading:
-      return "reading";
-    case PerfMapTailer::State::kFailed:
-      return "failed";
-    case PerfMapTailer::State::kRefused:
-      return "refused";
-  }
-  return "";
+  return ReadRecordedName(file_, name, kMostScratchBytes, PerfMapParser::NameAt);
 }
 
 }  // namespace clrsampler

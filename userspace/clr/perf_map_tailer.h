@@ -26,12 +26,7 @@ namespace clrsampler {
 
 class PerfMapTailer {
  public:
-  enum class State : uint8_t {
-    kMissing,  // never seen
-    kReading,
-    kFailed,   // status() says why; what was read before stays
-    kRefused,  // left by an earlier process of the same pid
-  };
+  using State = TailState;  // of which it is never kTorn, kDead or kClosed
 
   PerfMapTailer() : methods_({.claims_earlier = true}) {}
 
@@ -88,8 +83,6 @@ class PerfMapTailer {
   MonotonicTime complete_until_;
   bool behind_ = false;
 };
-
-absl::string_view PerfMapStateText(PerfMapTailer::State state);
 
 }  // namespace clrsampler
 

@@ -109,7 +109,9 @@ class R2rMethods::Assemblies : public AssemblyOpener {
   std::optional<OpenedAssembly> OpenPath(const std::string& path) {
     absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_->GetByPath(process_, path);
     if (!file.ok()) return std::nullopt;
-    image_.opened.push_back(*file);
+    // Assemblies that lack something are opened again for each new process.
+    if (std::find(image_.opened.begin(), image_.opened.end(), *file) == image_.opened.end())
+      image_.opened.push_back(*file);
     return OpenedAssembly{(*file)->bytes(), *file};
   }
 

@@ -29,6 +29,17 @@ struct TailCounters {
   uint64_t resets = 0;       // the file was truncated, replaced or rewritten
 };
 
+// What became of a followed file, as its tailer sees it.
+enum class TailState : uint8_t {
+  kMissing,  // never seen
+  kReading,
+  kTorn,     // ends inside a record, which is normal for a moment
+  kDead,     // ends inside a record for good
+  kClosed,   // ends behind a record, and the process has closed it (its runtime was told to stop writing)
+  kFailed,   // the tailer's status says why; what was read before stays
+  kRefused,  // not this process's; the tailer's status says why
+};
+
 class TailedFile {
  public:
   using Opener = absl::FunctionRef<absl::StatusOr<OpenedFile>()>;
