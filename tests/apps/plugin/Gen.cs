@@ -3,7 +3,7 @@ using System.Runtime.CompilerServices;
 namespace Plugin;
 
 // The text "Gen000000" is a placeholder: the workload's mode `alc` replaces it in the compiled image, at the same length, by the
-// number of the generation that it loads. So each generation has methods of its own names, mostly at addresses used before.
+// number of the generation that it loads. So each generation has methods of its own names.
 // Every method loops and calls, so it keeps a frame pointer; AggressiveOptimization compiles it once, on first call.
 public static class Gen000000
 {

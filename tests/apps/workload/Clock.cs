@@ -22,6 +22,10 @@ static unsafe class Clock
     [DllImport("libc")]
     static extern int gettid();
 
+    // struct rusage: two times of two longs each, then 14 longs, the last of which are the switches, voluntary and not.
+    [DllImport("libc")]
+    static extern int getrusage(int who, long* usage);
+
     static long Read(int clock)
     {
         TimeSpec time;
@@ -33,4 +37,13 @@ static unsafe class Clock
     public static long ThreadCpuNs() => Read(ThreadCpuTime);
     public static long ProcessCpuNs() => Read(ProcessCpuTime);
     public static int ThreadId() => gettid();
+
+    // How often the calling thread gave up or lost its CPU so far.
+    public static long ThreadSwitches()
+    {
+        const int Thread = 1, Voluntary = 16, Involuntary = 17;
+        long* usage = stackalloc long[18];
+        getrusage(Thread, usage);
+        return usage[Voluntary] + usage[Involuntary];
+    }
 }

@@ -20,6 +20,7 @@ static class Program
             "split" => SplitMode.Run,
             "recurse" => RecurseMode.Run,
             "alc" => GenerationMode.RunContexts,
+            "alc-reuse" => GenerationMode.RunReusedContexts,
             "lcg" => GenerationMode.RunDynamicMethods,
             "startup" => StartupMode.Run,
             "json" => o => Loops.Run(o, Loops.Json),
@@ -53,11 +54,13 @@ sealed class Options
     public bool Ticks { get; private set; }
     public TimeSpan Duration => TimeSpan.FromSeconds(Seconds);
 
-    readonly long _begin = Clock.MonotonicNs();
+    long _begin = Clock.MonotonicNs();
     public bool Over() => Clock.MonotonicNs() - _begin > Seconds * 1e9;
 
+    // Here the seconds begin to count.
     public void Ready()
     {
+        _begin = Clock.MonotonicNs();
         Console.WriteLine($"ready {Environment.ProcessId}");
         Console.Out.Flush();
     }
