@@ -71,16 +71,16 @@ class GenerationsTest(harness.LiveTest):
         self.assertGreaterEqual(len(inside), 8, "too few generations for a statement")
         for generation in inside:
             row = log[generation]
-            self.assertLessEqual(counts[generation], self.expected(row) + self.noise([row]), f"generation {generation} has another one's samples")
+            self.assert_within(counts[generation] - self.expected(row), self.noise([row]), f"generation {generation} has another one's samples")
         rows = [log[g] for g in inside]
         named, expected = sum(counts[g] for g in inside), sum(map(self.expected, rows))
-        self.assertLessEqual(named, expected + self.noise(rows), result)
-        self.assertGreaterEqual(named, named_floor * expected - self.noise(rows), f"{len(inside)} generations have {named} samples of {expected:.0f}\n{result}")
+        self.assert_within(named - expected, self.noise(rows), result)
+        self.assert_within(named_floor * expected - named, self.noise(rows), f"{len(inside)} generations have {named} samples of {expected:.0f}\n{result}")
         if named_floor == ALL:
             self.check_managed_named(result)
         else:
             # What has no name says why.
-            self.assertGreaterEqual(named + unnamed, ALL * expected - self.noise(rows), result)
+            self.assert_within(ALL * expected - named - unnamed, self.noise(rows), result)
 
     def count(self, profile, log, begin, end):
         """(samples by generation, samples that say they have no name); fails at what cannot have happened."""

@@ -25,9 +25,10 @@ Missing = runtimes.Missing
 class Result:
     """One run of the profiler."""
 
-    def __init__(self, status, out, err, stats, seconds):
+    def __init__(self, status, out, err, stats, seconds, stdout):
         self.status, self.out, self.err, self.stats = status, out, err, stats
         self.seconds = seconds
+        self.stdout = stdout  # with --output only what a command said
         self._profile = None
 
     @property
@@ -60,6 +61,19 @@ class Agent:
     def interrupt(self, number=signal.SIGINT):
         self.process.send_signal(number)
 
+    def wait_until_sampling(self, timeout=30):
+        """Until the program waits for its first samples."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline and self.process.poll() is None:
+            with open(f"/proc/{self.process.pid}/wchan") as f:
+                # It says that it samples just before it begins, and has begun when it waits.
+                if "sampling " in self.stderr_so_far() and "poll" in f.read():
+                    return
+            time.sleep(0.01)
+        self.process.kill()
+        self.finish(10)
+        raise AssertionError(f"the profiler did not begin to sample: {' '.join(self.command)}")
+
     def stderr_so_far(self):
         with open(os.path.join(self.dir, "stderr"), "rb") as f:
             return f.read().decode("utf-8", "replace")
@@ -80,6 +94,8 @@ class Agent:
         path = self.folded_path if os.path.exists(self.folded_path) else os.path.join(self.dir, "stdout")
         with open(path, "rb") as f:
             out = f.read()
+        with open(os.path.join(self.dir, "stdout"), "rb") as f:
+            stdout = f.read().decode("utf-8", "replace")
         stats = None
         if os.path.exists(self.stats_path):
             with open(self.stats_path) as f:
@@ -88,11 +104,22 @@ class Agent:
         if keep:
             shutil.copytree(self.dir, os.path.join(keep, os.path.basename(self.dir)))
         shutil.rmtree(self.dir, ignore_errors=True)
-        return Result(self.process.returncode, out, err, stats, seconds)
+        return Result(self.process.returncode, out, err, stats, seconds, stdout)
 
 
 def record(*arguments, timeout=60, **options):
     return Agent(arguments, **options).finish(timeout)
+
+
+def in_namespace(command):
+    """Runs a command in a pid and a mount namespace with a /tmp of its own. A checkout that lies below /tmp is carried over."""
+    script = """
+        kept=$1; shift
+        case $kept in /tmp/*) mount --bind "$kept" /mnt ;; esac
+        mount -t tmpfs tmpfs /tmp
+        case $kept in /tmp/*) mkdir -p "$kept" && mount --bind /mnt "$kept" ;; esac
+        exec "$@" """
+    return ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "sh", "-ec", script, "sh", runtimes.SOURCE, *command]
 
 
 class Target:
@@ -101,14 +128,7 @@ class Target:
     def __init__(self, command, env=None, namespace=False, ready=True):
         self.command = command
         if namespace:
-            # A /tmp of its own. Where the checkout itself lies below /tmp it is carried over.
-            script = """
-                kept=$1; shift
-                case $kept in /tmp/*) mount --bind "$kept" /mnt ;; esac
-                mount -t tmpfs tmpfs /tmp
-                case $kept in /tmp/*) mkdir -p "$kept" && mount --bind /mnt "$kept" ;; esac
-                exec "$@" """
-            command = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "sh", "-ec", script, "sh", runtimes.SOURCE, *command]
+            command = in_namespace(command)
         self.err = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.err, stdin=subprocess.DEVNULL, text=True,
                                         env=dict(os.environ, **(env or {})), start_new_session=True)
@@ -136,6 +156,29 @@ class Target:
         with open(f"/proc/{pid}/task/{pid}/children") as f:
             (child,) = f.read().split()
         return int(child)
+
+    def signal(self, number):
+        os.kill(self.host_pid, number)
+
+    def freeze(self):
+        """Stops it. From when this returns until `signal(SIGCONT)` it uses no CPU time."""
+        self.signal(signal.SIGSTOP)
+        while any(state not in "Tt" for state in self._thread_fields("State")):
+            time.sleep(0.001)
+
+    def cpu_ns(self):
+        """What its own CLOCK_PROCESS_CPUTIME_ID shows."""
+        return time.clock_gettime_ns((~self.host_pid << 3) | 2)
+
+    def stays(self):
+        """How often its threads came off a CPU so far; of those that live."""
+        fields = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
+        return sum(int(count) for field in fields for count in self._thread_fields(field))
+
+    def _thread_fields(self, field):
+        for thread in os.listdir(f"/proc/{self.host_pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{self.host_pid}/task/{thread}/status") as f:
+                yield re.search(rf"^{field}:\s+(\w+)", f.read(), re.MULTILINE).group(1)
 
     def truth(self, timeout=60):
         """Waits for the target's own end; what it says it did."""
@@ -183,6 +226,38 @@ def workload(version, mode, *arguments, perf_map=None, namespace=False, ready=Tr
     if perf_map is not None:
         additions["DOTNET_PerfMapEnabled"] = str(perf_map)
     return Target(command, env={**additions, **(env or {})}, namespace=namespace, ready=ready)
+
+
+class Window:
+    """What a target did while it was sampled: `cpu_ns` CPU time in `stays` stays of its threads on a CPU."""
+
+    def __init__(self, cpu_ns, stays):
+        self.cpu_ns, self.stays = cpu_ns, stays
+
+    def samples(self, frequency):
+        return self.cpu_ns * frequency / 1e9
+
+    def noise(self):
+        """5 sigma of the samples. A CPU is sampled at fixed intervals, so each stay counts less than one sample too many or too few,
+        with a variance of at most 1/4."""
+        return 2 + 5 * (self.stays / 4) ** 0.5
+
+
+def record_window(target, seconds, frequency, *arguments):
+    """Samples the target from standstill to standstill, so that its CPU clock tells exactly what was sampled: (result, window).
+    The target runs on afterwards."""
+    target.freeze()
+    agent = Agent(("--pid", str(target.host_pid), "--frequency", str(frequency), *arguments))
+    agent.wait_until_sampling()
+    cpu, stays = target.cpu_ns(), target.stays()
+    target.signal(signal.SIGCONT)
+    time.sleep(seconds)
+    target.freeze()
+    window = Window(target.cpu_ns() - cpu, target.stays() - stays + 1)
+    agent.interrupt()
+    result = agent.finish(30)
+    target.signal(signal.SIGCONT)
+    return result, window
 
 
 def sigma(share, samples):
@@ -235,6 +310,17 @@ class LiveTest(unittest.TestCase):
         except Missing as reason:
             self.unavailable(str(reason))
 
+    def margin(self, difference, allowed):
+        """CLRSAMPLER_MARGINS: a file that receives `test difference allowed` of each statistical bound, to see how close chance comes."""
+        if "CLRSAMPLER_MARGINS" in os.environ:
+            with open(os.environ["CLRSAMPLER_MARGINS"], "a") as f:
+                f.write(f"{self.id()} {difference:.6g} {allowed:.6g}\n")
+
+    def assert_within(self, difference, allowed, message):
+        """A statistical bound."""
+        self.margin(difference, allowed)
+        self.assertLessEqual(difference, allowed, message)
+
     # What holds for every run, whatever was profiled.
     def check_result(self, result, minimum_samples=1, status=0):
         self.assertEqual(result.status, status, result)
@@ -254,9 +340,8 @@ class LiveTest(unittest.TestCase):
             self.assertIsInstance(count, int, stats)
             self.assertGreaterEqual(count, 0, stats)
         self.assertEqual(samples["written"], result.profile.total, "stats and folded text disagree")
-        # Taken is what reached the program. Losses count before that (the kernel side could not hand a sample over) or after.
-        self.assertGreaterEqual(samples["taken"], samples["written"], stats)
-        self.assertLessEqual(samples["taken"] - samples["written"], sum(lost.values()), f"samples vanished uncounted: {stats}")
+        # Taken is what reached the program; all other losses happen before that, where the kernel side can't hand a sample over.
+        self.assertEqual(samples["taken"] - samples["written"], lost.get("damaged_record", 0), f"samples vanished uncounted: {stats}")
         stacks = stats["stacks"]
         self.assertEqual(stacks["complete"] + stacks["truncated"] + stacks["broken"], samples["written"], stats)
         for kind in ("managed", "native", "kernel"):
@@ -270,6 +355,15 @@ class LiveTest(unittest.TestCase):
             self.assertIsInstance(process["pid"], int)
             self.assertIsInstance(process["comm"], str)
             self.assertIsInstance(process["symbol_sources"], list)
+
+    def check_window(self, result, window, frequency):
+        """The account against the target's own clock."""
+        samples, true = result.stats["samples"], window.samples(frequency)
+        # User and system time come in ticks of 10 ms, at the beginning and at the end.
+        self.assert_within(abs(samples["expected"] - true), 0.04 * frequency + 1, f"{true} by the target's clock: {samples}")
+        # A hypervisor that takes the CPU away for longer than an interval swallows samples: 1 % beside the noise.
+        self.assert_within(abs(samples["taken"] + sum(samples["lost"].values()) - true), 0.01 * true + window.noise(),
+                           f"{true} by the target's clock, {window.stays} stays: {samples}")
 
     def check_managed_named(self, result, minimum=0.99, minimum_frames=200):
         named, unnamed = result.profile.managed_unnamed()

@@ -30,9 +30,11 @@ class NamesTest(harness.LiveTest):
         self.assertGreater(profile.with_frame(lambda f: f.startswith("System.Text.Json.")), 10, result)
         return result
 
-    def startup(self, version, perf_map):
+    def startup(self, version, perf_map, namespace=False):
         command, additions = runtimes.command(version, "startup", "--seconds", "0.7")
         additions["DOTNET_PerfMapEnabled"] = str(perf_map)
+        if namespace:
+            command = harness.in_namespace(command)
         result = harness.record("--frequency", "999", "--", *command, env=additions)
         profile = self.check_result(result, minimum_samples=200)
         self.check_version(result, version)
@@ -54,11 +56,17 @@ class NamesTest(harness.LiveTest):
                         self.check_managed_named(result)
 
     def test_first_second(self):
+        self.each_startup(namespace=False)
+
+    def test_first_second_in_a_namespace(self):
+        self.each_startup(namespace=True)
+
+    def each_startup(self, namespace):
         for version in VERSIONS:
             for perf_map in (1, 2, 3):
-                with self.subTest(version=version, PerfMapEnabled=perf_map):
+                with self.subTest(version=version, PerfMapEnabled=perf_map, namespace=namespace):
                     self.need_runtime(version)
-                    result = self.startup(version, perf_map)
+                    result = self.startup(version, perf_map, namespace)
                     if perf_map == 2 and runtimes.jitdump_is_broken(version):
                         self.check_broken_jitdump(result)
                     else:

@@ -120,7 +120,8 @@ class PerfOracleTest(harness.LiveTest):
         for name in top:
             a, b = theirs[name] / their_total, ours[name] / profile.total
             both = (theirs[name] + ours[name]) / (their_total + profile.total)
-            noise = 4 * (harness.sigma(both, their_total) ** 2 + harness.sigma(both, profile.total) ** 2) ** 0.5 + 0.003
+            noise = 5 * (harness.sigma(both, their_total) ** 2 + harness.sigma(both, profile.total) ** 2) ** 0.5 + 0.003
+            self.margin(abs(a - b), noise)
             rows.append(f"{name}: perf {a:.4f} ours {b:.4f} allowed {noise:.4f}")
             if abs(a - b) > noise:
                 wrong.append(rows[-1])

@@ -266,6 +266,11 @@ void R2rMethods::LoadMap(const Process& process, const File& file, Image& image)
     absl::StatusOr<R2rMapFile> map = R2rMapFile::Check(*std::move(text), *image.r2r);
     if (!map.ok()) {
       ++counters_.maps_rejected;
+      if (notices_ != nullptr) {
+        notices_->Add("r2rmap_rejected", image.file_name,
+                      absl::StrCat("a map of ", image.file_name, " is not used: ", map.status().message()),
+                      "names come from the image itself; remove the map, or put the one of this build beside the image");
+      }
       continue;
     }
     image.map = *std::move(map);
@@ -295,7 +300,14 @@ FrameId R2rMethods::NameMethod(const Process& process, const File& file, Image& 
     const absl::StatusOr<R2rMethodName> replaced = image.r2r->Name(method, assemblies, MethodVariables::kReplaced);
     agrees = replaced.ok() && R2rMapText(replaced->name) == *row;
   }
-  if (complete && row && !agrees && !own->types_by_token) ++counters_.map_disagreements;
+  if (complete && row && !agrees && !own->types_by_token) {
+    ++counters_.map_disagreements;
+    if (notices_ != nullptr) {
+      notices_->Add("r2rmap_disagrees", image.file_name,
+                    absl::StrCat("the map of ", image.file_name, " says other names than the image, whose names stand"),
+                    "the map belongs to another build or was edited; remove it");
+    }
+  }
   // The image's own tables are the truth about its code; a signature does not prove a map's texts.
   const bool use_row = row && (!complete || (own->types_by_token && !agrees));
   if (complete || use_row) {

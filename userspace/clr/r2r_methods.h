@@ -20,6 +20,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "formats/names/frame_text.h"
 #include "process/image_files.h"
+#include "status/notices.h"
 #include "symbols/frame.h"
 #include "symbols/frame_source.h"
 
@@ -50,6 +51,8 @@ class R2rMethods : public FrameSource {
  public:
   R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style);
   ~R2rMethods() override;
+  // Where maps that can't be used or that contradict their image are told of; until then they are only counted.
+  void ReportTo(Notices* notices) { notices_ = notices; }
 
   // Holds as long as the mapping does, for which the caller keeps watch.
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
@@ -78,6 +81,7 @@ class R2rMethods : public FrameSource {
   ImageFiles* images_;
   FrameTable* frames_;
   NameStyle style_;
+  Notices* notices_ = nullptr;
   R2rMethodCounters counters_;
   // By identity: each File holds its ImageFile, so that the address stays taken.
   absl::flat_hash_map<const ImageFile*, std::unique_ptr<File>> files_;

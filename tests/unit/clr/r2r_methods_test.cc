@@ -13,6 +13,7 @@
 #include <set>
 
 #include "formats/names/runtime_names.h"
+#include "status/notices.h"
 #include "unit/formats/pe/fixture.h"
 
 namespace clrsampler {
@@ -177,6 +178,32 @@ TEST_F(R2rMethodsTest, AMapOfAnotherBuildIsRejected) {
   }
   EXPECT_EQ(methods_.counters().maps_used, 0u);
   EXPECT_EQ(methods_.counters().maps_rejected, 1u);
+}
+
+// Signature and addresses are right, one name is not: the image's own tables stand, and it is said once.
+TEST_F(R2rMethodsTest, AMapThatContradictsItsImageIsToldOf) {
+  Notices notices;
+  methods_.ReportTo(&notices);
+  const FixtureMap truth = ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap");
+  std::string map = ReadFixture("10.0.14-x64/shapes.ni.r2rmap");
+  const auto& [rva, text] = *truth.names.begin();
+  const size_t at = map.find(text);
+  ASSERT_NE(at, std::string::npos);
+  map.replace(at, text.size(), "Another.Name::Altogether()");
+  const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
+  Write("shapes.dll", bytes);
+  Write("shapes.ni.r2rmap", map);
+  const Mapping mapping = Map("shapes.dll");
+  Everything(mapping);
+  const auto frame = At(mapping, *PeImage::Parse(AsBytes(bytes))->OffsetOfRva(rva));
+  ASSERT_TRUE(frame.has_value());
+  EXPECT_EQ(frame->source, NameSource::kR2rImage);
+  EXPECT_THAT(frame->text, testing::Not(HasSubstr("Altogether")));
+  EXPECT_EQ(methods_.counters().maps_used, 1u);
+  EXPECT_EQ(methods_.counters().map_disagreements, 1u);
+  ASSERT_EQ(notices.kept().size(), 1u);
+  EXPECT_EQ(notices.kept()[0].kind, "r2rmap_disagrees");
+  EXPECT_THAT(notices.kept()[0].message, HasSubstr("shapes.dll"));
 }
 
 TEST_F(R2rMethodsTest, EveryFieldOfTheMapsHeaderIsChecked) {
