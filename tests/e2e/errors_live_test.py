@@ -15,7 +15,7 @@ import harness
 class ErrorsTest(harness.LiveTest):
     NEEDS = ("minijit",)
 
-    def run_agent(self, *arguments, prefix=(), agent=None, timeout=12):
+    def run_agent(self, *arguments, prefix=(), agent=None, timeout=40):
         return subprocess.run([*prefix, agent or harness.AGENT, *arguments], capture_output=True, text=True, timeout=timeout,
                               stdin=subprocess.DEVNULL)
 
@@ -51,21 +51,18 @@ class ErrorsTest(harness.LiveTest):
         self.check_error(self.run_agent("--", "/no/such/program"), mentions="/no/such/program")
 
     def test_command_that_exits_at_once(self):
-        began = time.monotonic()
-        done = self.run_agent("--duration", "10s", "--", "true")
-        self.assertLess(time.monotonic() - began, 5)
+        done = self.run_agent("--duration", "10m", "--", "true")  # must not wait for the ten minutes
         # Nothing could be sampled: whatever the status, it is said, with a hint.
         self.assertIn("hint: ", done.stderr)
         self.assertIn(done.returncode, (0, 1))
         self.assertEqual(folded.check(done.stdout.encode()), [])
 
     def test_unwritable_output_is_noticed_before_sampling(self):
-        with harness.Target([harness.MINIJIT, "--seconds", "20"]) as target:
+        with harness.Target([harness.MINIJIT, "--seconds", "120"]) as target:
             for option in ("--output", "--stats"):
                 with self.subTest(option=option):
-                    began = time.monotonic()
-                    done = self.run_agent("--pid", str(target.pid), "--duration", "8s", option, "/no/such/folder/out")
-                    self.assertLess(time.monotonic() - began, 4, "the error came after the recording")
+                    # Longer than run_agent waits: the error must not come after the recording.
+                    done = self.run_agent("--pid", str(target.pid), "--duration", "10m", option, "/no/such/folder/out")
                     self.check_error(done, mentions="/no/such/folder")
 
     def test_output_to_a_directory(self):
@@ -108,13 +105,12 @@ class EndTest(harness.LiveTest):
     NEEDS = ("minijit",)
 
     def check_stop(self, number):
-        with harness.Target([harness.MINIJIT, "--seconds", "30"]) as target:
+        with harness.Target([harness.MINIJIT, "--seconds", "300"]) as target:
             agent = harness.Agent(("--pid", str(target.pid), "--frequency", "499"))
+            agent.wait_until_sampling()
             time.sleep(2.5)
             agent.interrupt(number)
-            asked = time.monotonic()
-            result = agent.finish(10)
-            self.assertLess(time.monotonic() - asked, 2.5)
+            result = agent.finish(30)
         self.check_result(result, minimum_samples=300)
 
     def test_control_c(self):

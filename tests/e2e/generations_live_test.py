@@ -18,6 +18,7 @@ import runtimes
 
 VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
 FREQUENCY = 999
+GENERATIONS = 25  # some 2 seconds of CPU time
 # Which part of the samples of the generations must carry their names. A perf map has no times, so where addresses are reused the samples
 # between two readings stay unnamed: 0.946 to 0.985 were named.
 ALL, PERF_MAP_ONLY = 0.99, 0.85
@@ -31,16 +32,27 @@ class GenerationsTest(harness.LiveTest):
     def run_mode(self, mode, version, perf_map):
         with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
             log = os.path.join(folder, "log")
-            with harness.workload(version, mode, "--seconds", 8, "--log", log, perf_map=perf_map) as target:
-                time.sleep(0.7)  # some generations are gone before the first sample
-                begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-                result = harness.record("--pid", str(target.host_pid), "--duration", "5s", "--frequency", str(FREQUENCY))
-                end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-                target.truth()
+            with harness.workload(version, mode, "--seconds", 300, "--log", log, perf_map=perf_map) as target:
+                self.wait_for_generations(log, 5)  # some are gone before the first sample
+                begun = len(self.rows(log))
+                result, window = harness.record_window(target, 0, FREQUENCY,
+                                                       during=lambda _: self.wait_for_generations(log, begun + GENERATIONS))
+                # The last one was stopped in its middle; what it did is known when it has ended.
+                self.wait_for_generations(log, len(self.rows(log)) + 1)
                 reused = self.reused_addresses(target.pid)
-            with open(log) as f:
-                rows = [[int(x) for x in line.split()] for line in f]
-        return result, {r[0]: r for r in rows}, begin, end, reused
+            rows = self.rows(log)
+        return result, {r[0]: r for r in rows}, window, reused
+
+    @staticmethod
+    def rows(log):
+        with open(log) as f:
+            return [[int(x) for x in line.split()] for line in f if line.endswith("\n")]
+
+    def wait_for_generations(self, log, count):
+        deadline = time.monotonic() + 120
+        while len(self.rows(log)) < count:
+            self.assertLess(time.monotonic(), deadline, "the target does not get on")
+            time.sleep(0.02)
 
     @staticmethod
     def reused_addresses(pid):
@@ -58,17 +70,17 @@ class GenerationsTest(harness.LiveTest):
 
     def check(self, mode, version, perf_map, named_floor):
         """named_floor: which part of the CPU time that the target spent in its generations must carry their names."""
-        result, log, begin, end, reused = self.run_mode(mode, version, perf_map)
+        result, log, window, reused = self.run_mode(mode, version, perf_map)
         profile = self.check_result(result, minimum_samples=500)
         if reused is not None:
             if mode == "alc":
                 self.assertEqual(reused, 0, "the runtime reuses addresses by itself: alc-reuse need not force it any more")
             else:
                 self.assertGreaterEqual(reused, 3, "the target did not reuse addresses: the test would prove nothing")
-        counts, unnamed = self.count(profile, log, begin, end)
-        # The program begins to sample a moment after it was started, and then does so for five seconds.
-        inside = [g for g, row in log.items() if row[BEGAN] > begin + 1.5e9 and row[ENDED] < begin + 5e9]
-        self.assertGreaterEqual(len(inside), 8, "too few generations for a statement")
+        self.check_window(result, window, FREQUENCY)
+        counts, unnamed = self.count(profile, log, window)
+        inside = [g for g, row in log.items() if row[BEGAN] >= window.begin_ns and row[ENDED] <= window.end_ns]
+        self.assertGreaterEqual(len(inside), GENERATIONS - 1, "too few generations for a statement")
         for generation in inside:
             row = log[generation]
             self.assert_within(counts[generation] - self.expected(row), self.noise([row]), f"generation {generation} has another one's samples")
@@ -82,7 +94,7 @@ class GenerationsTest(harness.LiveTest):
             # What has no name says why.
             self.assert_within(ALL * expected - named - unnamed, self.noise(rows), result)
 
-    def count(self, profile, log, begin, end):
+    def count(self, profile, log, window):
         """(samples by generation, samples that say they have no name); fails at what cannot have happened."""
         counts, unnamed = collections.Counter(), 0
         for frames, count in profile.stacks:
@@ -102,7 +114,7 @@ class GenerationsTest(harness.LiveTest):
             counts[generation] += count
         for generation in counts:
             row = log[generation]
-            self.assertTrue(row[ENDED] >= begin and row[BEGAN] <= end, f"generation {generation} did not run while samples were taken")
+            self.assertTrue(row[ENDED] >= window.begin_ns and row[BEGAN] <= window.end_ns, f"generation {generation} did not run while samples were taken")
         return counts, unnamed
 
     @staticmethod

@@ -160,6 +160,11 @@ class Target:
     def signal(self, number):
         os.kill(self.host_pid, number)
 
+    def end(self):
+        """Asks the modes that end on SIGTERM to end as if their time were over; what it says it did."""
+        self.signal(signal.SIGTERM)
+        return self.truth()
+
     def freeze(self):
         """Stops it. From when this returns until `signal(SIGCONT)` it uses no CPU time."""
         self.signal(signal.SIGSTOP)
@@ -229,10 +234,11 @@ def workload(version, mode, *arguments, perf_map=None, namespace=False, ready=Tr
 
 
 class Window:
-    """What a target did while it was sampled: `cpu_ns` CPU time in `stays` stays of its threads on a CPU."""
+    """What a target did while it was sampled: `cpu_ns` CPU time in `stays` stays of its threads on a CPU, between two monotonic times."""
 
-    def __init__(self, cpu_ns, stays):
+    def __init__(self, cpu_ns, stays, begin_ns, end_ns):
         self.cpu_ns, self.stays = cpu_ns, stays
+        self.begin_ns, self.end_ns = begin_ns, end_ns
 
     def samples(self, frequency):
         return self.cpu_ns * frequency / 1e9
@@ -243,21 +249,35 @@ class Window:
         return 2 + 5 * (self.stays / 4) ** 0.5
 
 
-def record_window(target, seconds, frequency, *arguments):
+def record_window(target, cpu_seconds, frequency, *arguments, during=None, timeout=120):
     """Samples the target from standstill to standstill, so that its CPU clock tells exactly what was sampled: (result, window).
-    The target runs on afterwards."""
+    Ends when it has used that much CPU time, on a crowded machine too, and `during(agent)`, called then, has returned. The target
+    runs on afterwards."""
     target.freeze()
     agent = Agent(("--pid", str(target.host_pid), "--frequency", str(frequency), *arguments))
     agent.wait_until_sampling()
     cpu, stays = target.cpu_ns(), target.stays()
+    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     target.signal(signal.SIGCONT)
-    time.sleep(seconds)
+    while target.cpu_ns() - cpu < cpu_seconds * 1e9 and time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin < timeout * 1e9:
+        time.sleep(0.02)
+    if during:
+        during(agent)
     target.freeze()
-    window = Window(target.cpu_ns() - cpu, target.stays() - stays + 1)
+    window = Window(target.cpu_ns() - cpu, target.stays() - stays + 1, begin, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
     agent.interrupt()
     result = agent.finish(30)
     target.signal(signal.SIGCONT)
     return result, window
+
+
+def record_to_end(target, frequency, *arguments):
+    """Samples the target from now, where it stands still, to its own end."""
+    target.freeze()
+    agent = Agent(("--pid", str(target.host_pid), "--frequency", str(frequency), *arguments))
+    agent.wait_until_sampling()
+    target.signal(signal.SIGCONT)
+    return agent.finish(120)
 
 
 def sigma(share, samples):
@@ -266,7 +286,7 @@ def sigma(share, samples):
 
 
 class LiveTest(unittest.TestCase):
-    """Base of tests that load BPF. NEEDS: what else must be there: "dotnet", "minijit", "perf", "npm", "unshare"."""
+    """Base of tests that load BPF. NEEDS: what else must be there: "dotnet", "minijit", or a program on PATH."""
 
     NEEDS = ()
     maxDiff = None

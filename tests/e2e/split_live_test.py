@@ -16,9 +16,9 @@ class SplitTest(harness.LiveTest):
     NEEDS = ("dotnet",)
 
     def check_split(self, version, perf_map, namespace):
-        with harness.workload(version, "split", "--seconds", 5.5, perf_map=perf_map, namespace=namespace) as target:
-            result, window = harness.record_window(target, 5, FREQUENCY)
-            truth = target.truth()
+        with harness.workload(version, "split", "--seconds", 300, perf_map=perf_map, namespace=namespace) as target:
+            result, window = harness.record_window(target, 3, FREQUENCY)
+            truth = target.end()
         profile = self.check_result(result, minimum_samples=500)
         self.check_window(result, window, FREQUENCY)
         self.check_managed_named(result)
@@ -46,8 +46,8 @@ class SplitTest(harness.LiveTest):
             self.assertGreaterEqual(whole[burner], 0.99 * counts[burner], f"{burner}: chains cut short\n{result.out[:3000]}")
 
     def check_recursion(self, version, perf_map, namespace):
-        with harness.workload(version, "recurse", "--seconds", 20, "--depth", 120, perf_map=perf_map, namespace=namespace) as target:
-            result, window = harness.record_window(target, 3, FREQUENCY)
+        with harness.workload(version, "recurse", "--seconds", 300, "--depth", 120, perf_map=perf_map, namespace=namespace) as target:
+            result, window = harness.record_window(target, 1, FREQUENCY)
         profile = self.check_result(result, minimum_samples=300)
         self.check_window(result, window, FREQUENCY)
         self.check_managed_named(result)

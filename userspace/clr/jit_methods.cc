@@ -67,6 +67,8 @@ struct JitMethods::Target {
   uint64_t perf_map_resets = 0;
   JitdumpTailer::State jitdump_state = JitdumpTailer::State::kMissing;  // as of the last poll
   PerfMapTailer::State perf_map_state = PerfMapTailer::State::kMissing;
+  bool jitdump_bad_said = false;
+  bool perf_map_bad_said = false;
   uint64_t state_changes = 0;
   absl::flat_hash_map<uint64_t, FrameId> jitdump_frames;  // by offset of the name
   absl::flat_hash_map<uint64_t, FrameId> perf_map_frames;
@@ -274,6 +276,14 @@ void JitMethods::NoteTrouble(const Process& process, Target& target) {
                    absl::StrCat("the perf map of ", who, " is not used: ", target.perf_map.status().message()));
     }
   }
+  const auto bad_records = [&](absl::string_view kind, absl::string_view file, const auto& tailer, bool& said) {
+    using State = decltype(tailer.state());
+    // Where they end the file, that has been said.
+    if (tailer.counters().bad_records == 0 || tailer.state() == State::kFailed || std::exchange(said, true)) return;
+    notices_.Add(kind, subject, absl::StrCat("the ", file, " of ", who, " holds what is no method; it is passed over"));
+  };
+  bad_records("jitdump_bad_records", "jitdump", target.jitdump, target.jitdump_bad_said);
+  bad_records("perf_map_bad_lines", "perf map", target.perf_map, target.perf_map_bad_said);
   const auto not_opened = [&](const absl::Status& status) {
     if (status.ok() || absl::IsNotFound(status)) return;
     notices_.Add("jit_file_refused", absl::StrCat(subject, status.message()),

@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Runtime.InteropServices;
 
 namespace Workload;
 
@@ -55,7 +56,17 @@ sealed class Options
     public TimeSpan Duration => TimeSpan.FromSeconds(Seconds);
 
     long _begin = Clock.MonotonicNs();
-    public bool Over() => Clock.MonotonicNs() - _begin > Seconds * 1e9;
+    public bool Over() => _stopped || Clock.MonotonicNs() - _begin > Seconds * 1e9;
+
+    volatile bool _stopped;
+    PosixSignalRegistration? _onTerminate;
+
+    // From now on SIGTERM ends the mode as if its seconds were over: its truth is still told.
+    public void EndOnTerminate() => _onTerminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context =>
+    {
+        context.Cancel = true;
+        _stopped = true;
+    });
 
     // Here the seconds begin to count.
     public void Ready()

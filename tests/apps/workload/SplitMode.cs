@@ -14,6 +14,7 @@ static class SplitMode
     {
         long a = 0, b = 0, c = 0, sum = 0;
         var random = new Random(1);
+        options.EndOnTerminate();
         ChainA1(1);
         ChainB1(1);
         ChainC1(1);
