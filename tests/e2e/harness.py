@@ -1,5 +1,6 @@
 """Runs the profiler and its targets for the live tests. Standard library only."""
 import contextlib
+import ctypes
 import json
 import os
 import re
@@ -42,13 +43,17 @@ class Result:
 
 
 class Agent:
-    """The profiler while it runs. Folded text and stats go to a private folder."""
+    """The profiler while it runs. Folded text and stats go to a private folder, which `folder` may name. agent: how it is called."""
 
-    def __init__(self, arguments, env=None, prefix=(), cwd=None, output=True):
+    def __init__(self, arguments, env=None, agent=None, cwd=None, output=True, folder=None):
         self.dir = tempfile.mkdtemp(prefix="clrsampler-test-")
+        if folder:
+            shutil.rmtree(self.dir)
+            self.dir = tempfile.mkdtemp(dir=folder)
+            os.chown(self.dir, os.stat(folder).st_uid, -1)
         self.stats_path = os.path.join(self.dir, "stats.json")
         self.folded_path = os.path.join(self.dir, "out.folded")
-        command = [*prefix, AGENT, "record"]
+        command = [*(agent or [AGENT]), "record"]
         if output:
             command += ["--output", self.folded_path, "--stats", self.stats_path]
         self.command = command + list(arguments)
@@ -56,7 +61,7 @@ class Agent:
         self.err_file = open(os.path.join(self.dir, "stderr"), "w+b")
         self.began = time.monotonic()
         self.process = subprocess.Popen(self.command, stdout=self.out_file, stderr=self.err_file, stdin=subprocess.DEVNULL,
-                                        cwd=cwd, env=dict(os.environ, **(env or {})))
+                                        cwd=cwd, env=dict(os.environ, **(env or {})), preexec_fn=_die_with_parent)
 
     def interrupt(self, number=signal.SIGINT):
         self.process.send_signal(number)
@@ -119,7 +124,12 @@ def in_namespace(command):
         mount -t tmpfs tmpfs /tmp
         case $kept in /tmp/*) mkdir -p "$kept" && mount --bind /mnt "$kept" ;; esac
         exec "$@" """
-    return ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "sh", "-ec", script, "sh", runtimes.SOURCE, *command]
+    return ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "sh", "-ec", script, "sh", runtimes.SOURCE, *command]
+
+
+def _die_with_parent():
+    """In a new child: a test that is killed leaves nothing behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 class Target:
@@ -131,7 +141,7 @@ class Target:
             command = in_namespace(command)
         self.err = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.err, stdin=subprocess.DEVNULL, text=True,
-                                        env=dict(os.environ, **(env or {})), start_new_session=True)
+                                        env=dict(os.environ, **(env or {})), start_new_session=True, preexec_fn=_die_with_parent)
         self.pid = self.host_pid = self.process.pid
         self.output = []
         if ready:
