@@ -16,7 +16,7 @@ import folded
 import harness
 import runtimes
 
-SECONDS = 2
+SECONDS = 10  # what most runs have, until the target has used a second of CPU time
 SLACK = 20  # what a run may take beyond its duration, on a busy machine: it is about runs that hang
 RSS_LIMIT = 256 << 20
 
@@ -92,7 +92,7 @@ class HostileTest(harness.LiveTest):
             self.assertIn(notice["message"], result.err, "a notice that only the stats file tells")
 
     def record(self, target, *more, frequency=199):
-        return harness.record("--pid", str(target.host_pid), "--duration", f"{SECONDS}s", "--frequency", str(frequency), *more)
+        return harness.record_window(target, 1, frequency, *more)[0]
 
 
 class HostileJitdumpTest(HostileTest):
@@ -100,7 +100,7 @@ class HostileJitdumpTest(HostileTest):
 
     def test_records_after_good_ones(self):
         for what, tail in HOSTILE_RECORDS.items():
-            with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "60"]) as target:
+            with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "300"]) as target:
                 with open(f"/tmp/jit-{target.pid}.dump", "ab") as f:
                     f.write(tail)
                 result = self.record(target)
@@ -111,7 +111,7 @@ class HostileJitdumpTest(HostileTest):
 
     def test_records_while_tailed(self):
         for what in ("record of 4 GiB", "torn record", "noise"):
-            with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "60"]) as target:
+            with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "300"]) as target:
                 agent = harness.Agent(("--pid", str(target.pid), "--duration", "3s", "--frequency", "199"))
                 time.sleep(1.5)
                 with open(f"/tmp/jit-{target.pid}.dump", "ab") as f:
@@ -121,7 +121,7 @@ class HostileJitdumpTest(HostileTest):
 
     def test_headers(self):
         for what, header in HOSTILE_HEADERS.items():
-            with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "60"]) as target:
+            with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "300"]) as target:
                 with open(f"/tmp/jit-{target.pid}.dump", "r+b") as f:
                     f.write(header)
                 result = self.record(target)
@@ -136,7 +136,7 @@ class HostileJitdumpTest(HostileTest):
         self.assertGreater(managed["unnamed"], 0.9 * result.profile.total, result)
 
     def test_truncated_while_tailed(self):
-        with harness.Target([harness.MINIJIT, "--seconds", "60"]) as target:
+        with harness.Target([harness.MINIJIT, "--seconds", "300"]) as target:
             agent = harness.Agent(("--pid", str(target.pid), "--duration", "3s", "--frequency", "199"))
             time.sleep(1.5)
             os.truncate(f"/tmp/jit-{target.pid}.dump", 20)
@@ -144,7 +144,7 @@ class HostileJitdumpTest(HostileTest):
 
     def test_other_things_in_its_place(self):
         for what in Impostor.KINDS:
-            with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "60"]) as target, \
+            with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "300"]) as target, \
                  Impostor(what, f"/tmp/jit-{target.pid}.dump"):
                 result = self.record(target)
                 self.check_hostile(result)
@@ -155,7 +155,7 @@ class HostileJitdumpTest(HostileTest):
                 self.check_unnamed(result)
 
     def test_target_killed_while_sampled(self):
-        with harness.Target([harness.MINIJIT, "--seconds", "60"]) as target:
+        with harness.Target([harness.MINIJIT, "--seconds", "300"]) as target:
             agent = harness.Agent(("--pid", str(target.pid), "--duration", "30s", "--frequency", "499"))
             time.sleep(2.5)
             target.kill()
@@ -169,9 +169,7 @@ class HostileJitdumpTest(HostileTest):
             def stand_still(agent):
                 # Until the target has used a second of CPU time: 999 samples, of which the ring can hold some 300 at most.
                 os.kill(agent.process.pid, signal.SIGSTOP)
-                begin = target.cpu_ns()
-                while target.cpu_ns() - begin < 1e9:
-                    time.sleep(0.01)
+                target.use_cpu(1)
                 os.kill(agent.process.pid, signal.SIGCONT)
 
             result, window = harness.record_window(target, 1.5, 999, "--ring-bytes", "64KiB", during=stand_still)
@@ -284,7 +282,7 @@ class HostilePerfMapTest(HostileTest):
     def test_other_things_in_its_place(self):
         for what in Impostor.KINDS:
             # One target per case: the profiler may only look when it first meets a process.
-            with self.subTest(what), harness.workload(runtimes.INSTALLED, "mix", "--seconds", 60) as target, \
+            with self.subTest(what), harness.workload(runtimes.INSTALLED, "mix", "--seconds", 300) as target, \
                  Impostor(what, f"/tmp/perf-{target.pid}.map"):
                 result = self.record(target)
                 profile = self.check_hostile(result)
@@ -298,12 +296,13 @@ class HostilePerfMapTest(HostileTest):
                 self.assertGreater(profile.with_frame(lambda f: f.startswith("System.")), 10)
 
     def hostile_writer(self, change):
-        with harness.workload(runtimes.INSTALLED, "jit", "--seconds", 60, perf_map=3) as target:
-            agent = harness.Agent(("--pid", str(target.pid), "--duration", "4s", "--frequency", "499"))
-            time.sleep(2)
-            change(f"/tmp/perf-{target.pid}.map")
-            result = agent.finish(30)
-        profile = self.check_hostile(result, minimum_samples=200, seconds=4)
+        with harness.workload(runtimes.INSTALLED, "jit", "--seconds", 300, perf_map=3) as target:
+            def change_and_go_on(_):
+                change(f"/tmp/perf-{target.pid}.map")
+                target.use_cpu(1)
+
+            result, _ = harness.record_window(target, 1, 499, during=change_and_go_on)
+        profile = self.check_hostile(result, minimum_samples=200, seconds=30)
         # What was read before the change stays named.
         self.assertGreater(profile.with_frame(lambda f: f.startswith("Workload.Loops.JitMethods")), 50, result)
         return result

@@ -185,6 +185,12 @@ class Target:
         """What its own CLOCK_PROCESS_CPUTIME_ID shows."""
         return time.clock_gettime_ns((~self.host_pid << 3) | 2)
 
+    def use_cpu(self, seconds, timeout=120):
+        """Waits until it has used that much more CPU time: a fixed number of samples, on a crowded machine too."""
+        begin, deadline = self.cpu_ns(), time.monotonic() + timeout
+        while self.cpu_ns() - begin < seconds * 1e9 and time.monotonic() < deadline:
+            time.sleep(0.01)
+
     def stays(self):
         """How often its threads came off a CPU so far; of those that live."""
         fields = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
@@ -259,7 +265,7 @@ class Window:
         return 2 + 5 * (self.stays / 4) ** 0.5
 
 
-def record_window(target, cpu_seconds, frequency, *arguments, during=None, timeout=120):
+def record_window(target, cpu_seconds, frequency, *arguments, during=None):
     """Samples the target from standstill to standstill, so that its CPU clock tells exactly what was sampled: (result, window).
     Ends when it has used that much CPU time, on a crowded machine too, and `during(agent)`, called then, has returned. The target
     runs on afterwards."""
@@ -269,8 +275,7 @@ def record_window(target, cpu_seconds, frequency, *arguments, during=None, timeo
     cpu, stays = target.cpu_ns(), target.stays()
     begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     target.signal(signal.SIGCONT)
-    while target.cpu_ns() - cpu < cpu_seconds * 1e9 and time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin < timeout * 1e9:
-        time.sleep(0.02)
+    target.use_cpu(cpu_seconds)
     if during:
         during(agent)
     target.freeze()

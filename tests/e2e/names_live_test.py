@@ -19,8 +19,8 @@ class NamesTest(harness.LiveTest):
         return process
 
     def steady(self, version, perf_map, jit_code_named=True):
-        with harness.workload(version, "mix", "--seconds", 30, "--threads", 2, perf_map=perf_map) as target:
-            result = harness.record("--pid", str(target.host_pid), "--duration", "4s", "--frequency", "499")
+        with harness.workload(version, "mix", "--seconds", 300, "--threads", 2, perf_map=perf_map) as target:
+            result, _ = harness.record_window(target, 2, 499)
         profile = self.check_result(result, minimum_samples=300)
         self.check_version(result, version)
         # The mix serialises, matches, sorts and awaits: our methods and the framework's must both show up by name.
@@ -91,8 +91,8 @@ class NamesTest(harness.LiveTest):
         self.assertIn("perf-map", self.check_version(result, runtimes.INSTALLED)["symbol_sources"], result)
 
     def test_without_preparation_ready_to_run_code_is_named_and_jit_code_says_why_not(self):
-        with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 20) as target:
-            result = harness.record("--pid", str(target.host_pid), "--duration", "3s", "--frequency", "499")
+        with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 300) as target:
+            result, _ = harness.record_window(target, 1.5, 499)
         profile = self.check_result(result, minimum_samples=200)
         jit = {frame: count for frame, count in profile.frames("j").items() if frame.startswith("[jit")}
         self.assertGreater(sum(jit.values()), 100, result)
@@ -103,8 +103,8 @@ class NamesTest(harness.LiveTest):
             with self.subTest(version=version):
                 self.need_runtime(version)
                 perf_map = 1
-                with harness.workload(version, "jit", "--seconds", 20, perf_map=perf_map) as target:
-                    result = harness.record("--pid", str(target.host_pid), "--duration", "3s", "--frequency", "499")
+                with harness.workload(version, "jit", "--seconds", 300, perf_map=perf_map) as target:
+                    result, _ = harness.record_window(target, 1.5, 499)
                 profile = self.check_result(result, minimum_samples=200)
                 if runtimes.jitdump_is_broken(version):
                     # A perf map has no times. These methods live for some 20 microseconds at addresses that others had before,
@@ -119,8 +119,8 @@ class NamesTest(harness.LiveTest):
                 self.assertGreater(profile.with_frame(lambda f: re.search(r"\bEmitted\d+$", f)), 20, result)
 
     def test_whole_host_has_a_root_for_each_process(self):
-        with harness.workload(runtimes.INSTALLED, "burn", "--seconds", 20, perf_map=3) as a, \
-             harness.workload(runtimes.INSTALLED, "mix", "--seconds", 20, perf_map=3) as b:
+        with harness.workload(runtimes.INSTALLED, "burn", "--seconds", 60, perf_map=3) as a, \
+             harness.workload(runtimes.INSTALLED, "mix", "--seconds", 60, perf_map=3) as b:
             result = harness.record("--duration", "4s")
         profile = self.check_result(result, minimum_samples=100)
         roots = {frames[0] for frames, _ in profile.stacks}
@@ -128,12 +128,11 @@ class NamesTest(harness.LiveTest):
             self.assertTrue(any(root.endswith(f"-{pid}") for root in roots), roots)
 
     def test_name_styles(self):
-        with harness.workload(runtimes.INSTALLED, "split", "--seconds", 20, perf_map=1) as target:
+        with harness.workload(runtimes.INSTALLED, "split", "--seconds", 300, perf_map=1) as target:
             for style, pattern in (("short", r"^Workload\.SplitMode\.BurnA$"), ("full", r"Workload\.SplitMode\.BurnA\(int\)"),
                                    ("raw", r"Workload\.SplitMode::BurnA\(int32\)")):
                 with self.subTest(style=style):
-                    result = harness.record("--pid", str(target.host_pid), "--duration", "1s", "--frequency", "499",
-                                            "--names", style)
+                    result, _ = harness.record_window(target, 0.5, 499, "--names", style)
                     profile = self.check_result(result, minimum_samples=30)
                     self.assertGreater(profile.with_frame(re.compile(pattern).search), 10, result.out[:2000])
 
