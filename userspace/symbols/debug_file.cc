@@ -88,6 +88,7 @@ std::optional<DebugFile> DebugFileFinder::Find(const Process& process, absl::str
   if (slash == absl::string_view::npos || image_path.front() != '/' || HasDotComponents(image_path))
     return std::nullopt;
   const absl::string_view folder = image_path.substr(0, slash);
+  const absl::string_view file_name = image_path.substr(slash + 1);
   const std::optional<std::string> by_id = BuildIdPath(image);
   const std::optional<DebugLink> link = image.debug_link();
 
@@ -97,11 +98,17 @@ std::optional<DebugFile> DebugFileFinder::Find(const Process& process, absl::str
     in_target.push_back(absl::StrCat(kDebugRoot, *by_id));
     on_host.push_back(absl::StrCat(host_debug_root_, *by_id));
   }
-  if (link && IsPlainFileName(link->file_name)) {
-    in_target.push_back(absl::StrCat(folder, "/", link->file_name));
-    in_target.push_back(absl::StrCat(folder, "/.debug/", link->file_name));
-    in_target.push_back(absl::StrCat(kDebugRoot, folder, "/", link->file_name));
-    on_host.push_back(absl::StrCat(host_debug_root_, folder, "/", link->file_name));
+  std::vector<std::string> names;
+  if (link && IsPlainFileName(link->file_name)) names.emplace_back(link->file_name);
+  for (const absl::string_view suffix : {".dbg", ".debug"}) {
+    std::string name = absl::StrCat(file_name, suffix);
+    if (names.empty() || names.front() != name) names.push_back(std::move(name));
+  }
+  for (const std::string& name : names) {
+    in_target.push_back(absl::StrCat(folder, "/", name));
+    in_target.push_back(absl::StrCat(folder, "/.debug/", name));
+    in_target.push_back(absl::StrCat(kDebugRoot, folder, "/", name));
+    on_host.push_back(absl::StrCat(host_debug_root_, folder, "/", name));
   }
   for (const std::string& path : in_target) {
     const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.GetByPath(process, path);

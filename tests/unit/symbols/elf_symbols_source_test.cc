@@ -162,6 +162,28 @@ TEST_F(ElfSymbolsSourceTest, FindsDebugFilesInTheSubfolderAndOnTheHostByBuildId)
   EXPECT_EQ(At(MappingOf(other), hidden, NameStyle::kShort, host.folder())->text, "HiddenHelper");
 }
 
+// As .NET's symbol packages and distributions ship them, for an image that says nothing about its debug file.
+TEST_F(ElfSymbolsSourceTest, FindsDebugFilesByTheImagesOwnName) {
+  const uint64_t hidden = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  for (const std::string name : {"libunlinked.so.dbg", "libunlinked.so.debug", ".debug/libunlinked.so.debug"}) {
+    CopiedFixture copy;
+    const std::string library = copy.Copy(ELF_FIXTURES "/libunlinked.so", "libunlinked.so");
+    copy.Copy(ELF_FIXTURES "/libstripped.so.dbg", name);
+    source_.reset();
+    EXPECT_EQ(At(MappingOf(library), hidden)->text, "HiddenHelper") << name;
+  }
+  CopiedFixture lone, host;
+  const std::string library = lone.Copy(ELF_FIXTURES "/libunlinked.so", "libunlinked.so");
+  host.Copy(ELF_FIXTURES "/libstripped.so.dbg", library.substr(1) + ".debug");
+  EXPECT_EQ(At(MappingOf(library), hidden, NameStyle::kShort, host.folder())->text, "HiddenHelper");
+
+  CopiedFixture other;
+  const std::string wrong = other.Copy(ELF_FIXTURES "/libunlinked.so", "libunlinked.so");
+  other.Copy(ELF_FIXTURES "/static", "libunlinked.so.dbg");
+  EXPECT_THAT(At(MappingOf(wrong), hidden)->text, StartsWith("libunlinked.so!0x"));
+  EXPECT_EQ(source_->counters().debug_files_wrong, 1u);
+}
+
 TEST_F(ElfSymbolsSourceTest, AFifoInPlaceOfTheDebugFileDoesNotStopUs) {
   CopiedFixture copy;
   const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
