@@ -21,6 +21,11 @@ pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf>=1.1)
 pkg_check_modules(LIBELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+# Opened at run time, so that the program runs without them; only the headers are needed.
+if(NOT CLRSAMPLER_STATIC)
+  pkg_check_modules(CURL REQUIRED libcurl>=7.74)
+  pkg_check_modules(DEBUGINFOD REQUIRED libdebuginfod)
+endif()
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 

@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-ROW = re.compile(r"^\| `([a-z/]+)` \|([^|]*)\|", re.M)
+ROW = re.compile(r"^\| `([a-z_/]+)` \|([^|]*)\|", re.M)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 EVERYWHERE = {"status", "formats", "clrsampler"}  # errors, byte_reader.h, and the wire format in include/
 
@@ -16,7 +16,7 @@ def allowed_includes(design):
     """folder -> set of folders it may include, its own included."""
     table = {}
     for folder, cell in ROW.findall(design):
-        table[folder] = {folder} | EVERYWHERE | set(re.findall(r"`([a-z/]+)`", cell))
+        table[folder] = {folder} | EVERYWHERE | set(re.findall(r"`([a-z_/]+)`", cell))
     return table
 
 

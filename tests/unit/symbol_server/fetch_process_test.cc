@@ -1,0 +1,108 @@
+#include "symbol_server/fetch_process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kLimit = 1 << 20;
+
+// The tests wait for the other process as the main loop does: by asking again.
+std::optional<std::string> Await(FetchProcess& process) {
+  for (;;) {
+    if (std::optional<std::string> datagram = process.Receive()) return datagram;
+    if (process.ended()) return std::nullopt;
+    usleep(1000);
+  }
+}
+
+void Say(int socket, const std::string& text) { (void)!send(socket, text.data(), text.size(), 0); }
+
+TEST(FetchProcessTest, CarriesDatagramsBothWays) {
+  auto process = FetchProcess::Start(kLimit, [](int socket) {
+    char buffer[100];
+    for (ssize_t got; (got = recv(socket, buffer, sizeof buffer, 0)) > 0;) {
+      Say(socket, "echo " + std::string(buffer, static_cast<size_t>(got)));
+    }
+  });
+  ASSERT_TRUE(process.ok());
+  EXPECT_TRUE(process->Send("one"));
+  EXPECT_TRUE(process->Send("two"));
+  EXPECT_EQ(Await(*process), "echo one");
+  EXPECT_EQ(Await(*process), "echo two");
+  EXPECT_FALSE(process->Receive().has_value());
+  EXPECT_FALSE(process->ended());
+}
+
+TEST(FetchProcessTest, IsEndedWhateverItDoes) {
+  pid_t pid = 0;
+  {
+    auto process = FetchProcess::Start(kLimit, [](int socket) {
+      Say(socket, "stuck");
+      for (;;) pause();
+    });
+    ASSERT_TRUE(process.ok());
+    pid = process->pid();
+    EXPECT_EQ(Await(*process), "stuck");
+  }
+  EXPECT_EQ(kill(pid, 0), -1);
+  EXPECT_EQ(errno, ESRCH) << "gone, and no zombie";
+}
+
+TEST(FetchProcessTest, ItsOwnEndIsSeen) {
+  auto process = FetchProcess::Start(kLimit, [](int) {});
+  ASSERT_TRUE(process.ok());
+  EXPECT_FALSE(Await(*process).has_value());
+  EXPECT_TRUE(process->ended());
+  EXPECT_FALSE(process->Send("anything"));
+}
+
+TEST(FetchProcessTest, ManyOrdersDoNotBlock) {
+  auto process = FetchProcess::Start(kLimit, [](int) {
+    for (;;) pause();
+  });
+  ASSERT_TRUE(process.ok());
+  const std::string text(1000, 'x');
+  int sent = 0;
+  while (process->Send(text)) ++sent;
+  EXPECT_GT(sent, 10);
+  EXPECT_FALSE(process->ended());
+  EXPECT_FALSE(process->Send(std::string(FetchProcess::kMaxDatagramBytes + 1, 'x')));
+}
+
+// What an attacker who took over the process would have.
+TEST(FetchProcessTest, HasNoCapabilitiesNoOpenFilesAndASmallDisk) {
+  const UniqueFd opened(open("/etc/hostname", O_RDONLY | O_CLOEXEC));
+  const int secret = fcntl(opened.get(), F_DUPFD, 50);  // without close-on-exec
+  ASSERT_GE(secret, 0);
+  auto process = FetchProcess::Start(kLimit, [secret](int socket) {
+    std::string said = fcntl(secret, F_GETFD) < 0 ? "closed" : "open";
+    FILE* status = fopen("/proc/self/status", "re");
+    char line[256];
+    while (fgets(line, sizeof line, status) != nullptr) {
+      const std::string text(line);
+      if (text.rfind("CapEff:", 0) == 0 || text.rfind("CapPrm:", 0) == 0) said += " " + text.substr(8, 16);
+      if (text.rfind("NoNewPrivs:", 0) == 0) said += " " + text.substr(12, 1);
+    }
+    char path[] = "/tmp/clrsampler_limit_XXXXXX";
+    const int file = mkstemp(path);
+    unlink(path);
+    said += ftruncate(file, kLimit + 1) == 0 ? " large" : " limited";
+    said += ftruncate(file, kLimit) == 0 ? " enough" : " nothing";
+    Say(socket, said);
+  });
+  close(secret);
+  ASSERT_TRUE(process.ok());
+  EXPECT_EQ(Await(*process), "closed 0000000000000000 0000000000000000 1 limited enough");
+}
+
+}  // namespace
+}  // namespace clrsampler

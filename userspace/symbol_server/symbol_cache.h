@@ -1,0 +1,72 @@
+// Symbol files from servers, kept on disk for the next run.
+//
+// One folder that only its owner may write to: CacheFileName of a key is the file, the same with the servers' number
+// and
+// ".missing" says that they did not have it. Files come by rename, so a reader never sees half of one, and several runs
+// may share the folder. What is deleted while it is mapped stays readable.
+#ifndef CLRSAMPLER_SYMBOL_SERVER_SYMBOL_CACHE_H_
+#define CLRSAMPLER_SYMBOL_SERVER_SYMBOL_CACHE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "os/unique_fd.h"
+#include "symbol_server/symbol_keys.h"
+
+namespace clrsampler {
+
+// For one thread of one process; each process opens its own.
+class SymbolCache {
+ public:
+  struct Options {
+    uint64_t max_bytes = uint64_t{4} << 30;
+    int64_t missing_seconds = 24 * 60 * 60;    // how long a server's "not here" is believed
+    int64_t abandoned_seconds = 24 * 60 * 60;  // after which the work folder of a run that died is deleted
+    std::function<int64_t()> now = nullptr;    // seconds since 1970, the clock of file times; nullptr: the system's
+  };
+
+  // Makes the folder where it is missing, and those above it. PermissionDenied: others may write to it.
+  static absl::StatusOr<SymbolCache> Open(const std::string& folder, Options options);
+  // /var/cache/clrsampler/symbols for root, else below $XDG_CACHE_HOME or ~/.cache; empty: none of them is set.
+  static std::string DefaultFolder();
+
+  // Opens the file and marks it as used now.
+  std::optional<UniqueFd> Find(const SymbolFileKey& key) const;
+  // Moves a file, which must lie in the same file system, into the cache; then deletes what was not used for longest.
+  absl::Status Adopt(const std::string& path, const SymbolFileKey& key);
+  void Discard(const SymbolFileKey& key);
+
+  // "Not here" holds for the servers that were asked: others may have the file.
+  bool IsMissing(const SymbolFileKey& key, uint64_t servers) const;
+  void NoteMissing(const SymbolFileKey& key, uint64_t servers);
+  static uint64_t NumberOf(std::span<const SymbolServerUrl> servers);
+
+  // A folder for the files that a process is receiving; whoever started the process removes it when that has ended.
+  absl::StatusOr<std::string> MakeWorkFolder(pid_t pid) const;
+  void RemoveWorkFolder(pid_t pid) const;
+
+  // Deletes expired entries, abandoned work folders, and files from the one that was not used for longest until the
+  // rest fits. Open does it too.
+  void Evict();
+
+  const std::string& folder() const { return folder_; }
+  const Options& options() const { return options_; }
+
+ private:
+  std::string PathOf(absl::string_view name) const;
+
+  std::string folder_;
+  UniqueFd fd_;
+  Options options_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOL_SERVER_SYMBOL_CACHE_H_

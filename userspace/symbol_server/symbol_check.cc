@@ -1,0 +1,40 @@
+#include "symbol_server/symbol_check.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "formats/byte_reader.h"
+#include "formats/elf/elf_image.h"
+#include "formats/jit/r2rmap_parser.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+absl::Status CheckElf(const SymbolFileKey& key, std::span<const std::byte> bytes) {
+  if (!ElfImage::HasMagic(bytes)) return absl::DataLossError("it is not an ELF file");
+  const absl::StatusOr<ElfImage> image = ElfImage::Parse(bytes);
+  if (!image.ok()) return absl::DataLossError(image.status().message());
+  if (image->build_id().empty()) return absl::FailedPreconditionError("it has no build-id");
+  const std::string id = BuildIdText(image->build_id());
+  if (id != key.id) return absl::FailedPreconditionError(absl::StrCat("it has build-id ", id));
+  if (!image->symtab()) return absl::NotFoundError("it has no symbols");
+  return absl::OkStatus();
+}
+
+absl::Status CheckR2rMap(const SymbolFileKey& key, std::span<const std::byte> bytes) {
+  const absl::StatusOr<R2rMap> map = ParseR2rMap(AsText(bytes));
+  if (!map.ok()) return absl::DataLossError(map.status().message());
+  const std::string id = absl::AsciiStrToLower(R2rMapSignatureText(map->header));
+  if (id != key.id || map->header.version != key.version) {
+    return absl::FailedPreconditionError(absl::StrCat("it has signature ", id, " of version ", map->header.version));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSymbolFile(const SymbolFileKey& key, std::span<const std::byte> bytes) {
+  return key.kind == SymbolFileKind::kElfDebug ? CheckElf(key, bytes) : CheckR2rMap(key, bytes);
+}
+
+}  // namespace clrsampler

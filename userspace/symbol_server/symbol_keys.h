@@ -1,0 +1,64 @@
+// What a symbol file is called: on symbol servers, in the cache, and the servers' addresses. Pure.
+//
+// Sources: dotnet/symstore docs/specs/SSQP_Key_Conventions.md (ELF-buildid, ELF-buildid-sym), the key that
+// dotnet/diagnostics' PerfMapFileKeyGenerator makes for an r2rmap, and debuginfod(8) of elfutils
+// (/buildid/ID/debuginfo, which its client library asks for).
+#ifndef CLRSAMPLER_SYMBOL_SERVER_SYMBOL_KEYS_H_
+#define CLRSAMPLER_SYMBOL_SERVER_SYMBOL_KEYS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+
+enum class SymbolFileKind : uint8_t {
+  kElfDebug,  // an ELF file with .symtab: separate debug file, or the image before it was stripped
+  kR2rMap,
+};
+
+// Which file: only texts that are safe as a component of a path and of a URL get into a key.
+struct SymbolFileKey {
+  SymbolFileKind kind = SymbolFileKind::kElfDebug;
+  std::string id;         // lower-case hex: build-id, or the r2rmap's signature
+  uint32_t version = 0;   // of the r2rmap format
+  std::string file_name;  // lower-case, without a folder; of the image, or of the r2rmap
+
+  friend bool operator==(const SymbolFileKey&, const SymbolFileKey&) = default;
+};
+
+// nullopt: without a build-id, or with one that is too short to tell builds apart or longer than any linker writes.
+// `path` is the image's and is hostile; a name that no server can have leaves the file without its keys by name.
+std::optional<SymbolFileKey> ElfDebugKey(std::span<const std::byte> build_id, absl::string_view path);
+
+// nullopt: `path`, taken from the image, names no file.
+std::optional<SymbolFileKey> R2rMapKey(std::span<const uint8_t, 16> signature, uint32_t version,
+                                       absl::string_view path);
+
+// The key's file in the cache: no two keys share it.
+std::string CacheFileName(const SymbolFileKey& key);
+
+// What an SSQP server is asked for below its address, best first; empty: it can't have the file.
+std::vector<std::string> SsqpPaths(const SymbolFileKey& key);
+
+struct SymbolServerUrl {
+  std::string base;  // "https://host/path", no slash at the end
+  bool debuginfod = true;
+  bool ssqp = true;
+
+  friend bool operator==(const SymbolServerUrl&, const SymbolServerUrl&) = default;
+};
+
+// "[debuginfod+|ssqp+][https://]HOST[:PORT][/PATH]". Without the first both protocols are tried. Plain http only where
+// it is written out; no user names or passwords, which would stand in the process list.
+absl::StatusOr<SymbolServerUrl> ParseSymbolServerUrl(absl::string_view text);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOL_SERVER_SYMBOL_KEYS_H_

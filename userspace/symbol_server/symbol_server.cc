@@ -1,0 +1,247 @@
+#include "symbol_server/symbol_server.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "os/mapped_file.h"
+#include "status/status.h"
+#include "symbol_server/symbol_check.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr absl::string_view kReady = "ready";
+constexpr absl::string_view kCannot = "cannot ";
+
+// In the fetching process: orders in, replies out, until the other end is gone.
+void ServeOrders(int socket, const SymbolServerOptions& options, const std::string& cache_folder) {
+  const auto say = [socket](absl::string_view text) {
+    (void)!send(socket, text.data(), std::min(text.size(), FetchProcess::kMaxDatagramBytes), MSG_NOSIGNAL);
+  };
+  absl::StatusOr<SymbolCache> cache = SymbolCache::Open(cache_folder, options.cache);
+  if (!cache.ok()) return say(absl::StrCat(kCannot, cache.status().message()));
+  const absl::StatusOr<std::string> work_folder = cache->MakeWorkFolder(getpid());
+  if (!work_folder.ok()) return say(absl::StrCat(kCannot, work_folder.status().message()));
+  const bool wants_debuginfod =
+      std::any_of(options.servers.begin(), options.servers.end(), [](const auto& server) { return server.debuginfod; });
+  const bool wants_ssqp =
+      std::any_of(options.servers.begin(), options.servers.end(), [](const auto& server) { return server.ssqp; });
+  std::vector<std::unique_ptr<SymbolFetcher>> fetchers;
+  std::string lacking;
+  const auto add = [&](absl::StatusOr<std::unique_ptr<SymbolFetcher>> fetcher) {
+    if (fetcher.ok()) return fetchers.push_back(*std::move(fetcher));
+    if (lacking.empty()) lacking = absl::StrCat(fetcher.status().message(), "\n", HintOf(fetcher.status()));
+  };
+  if (wants_debuginfod) add(MakeDebuginfodFetcher(options.limits, *work_folder));
+  if (wants_ssqp) add(MakeSsqpFetcher(options.limits));
+  if (fetchers.empty()) return say(absl::StrCat(kCannot, lacking));
+  say(absl::StrCat(kReady, lacking.empty() ? "" : "\n", lacking));
+
+  FetchWorker worker(options.servers, std::move(fetchers), *std::move(cache), *work_folder);
+  char buffer[FetchProcess::kMaxDatagramBytes];
+  for (;;) {
+    const ssize_t got = recv(socket, buffer, sizeof buffer, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    const auto order = ParseOrder(absl::string_view(buffer, static_cast<size_t>(got)));
+    if (order) say(ReplyText(worker.Do(order->first, order->second)));
+  }
+}
+
+}  // namespace
+
+std::map<std::string, uint64_t> SymbolServerCounters::ByName() const {
+  return {{"wanted", wanted},         {"from_cache", from_cache}, {"fetched", fetched},
+          {"missing", missing},       {"rejected", rejected},     {"failed", failed},
+          {"unfinished", unfinished}, {"not_asked", not_asked},   {"fetched_bytes", fetched_bytes}};
+}
+
+absl::StatusOr<std::unique_ptr<SymbolServer>> SymbolServer::Start(SymbolServerOptions options) {
+  options.limits.file_bytes = std::min(options.limits.file_bytes, options.cache.max_bytes);
+  const std::string folder = options.cache_folder.empty() ? SymbolCache::DefaultFolder() : options.cache_folder;
+  absl::StatusOr<SymbolCache> cache = SymbolCache::Open(folder, options.cache);
+  if (!cache.ok()) {
+    return WithHint(Annotate(cache.status(), "no cache for symbol files"),
+                    "--symbol-cache DIR chooses a folder; without --symbol-server none is needed");
+  }
+  absl::StatusOr<FetchProcess> process =
+      FetchProcess::Start(options.limits.file_bytes, [&](int socket) { ServeOrders(socket, options, folder); });
+  if (!process.ok()) return process.status();
+  return std::unique_ptr<SymbolServer>(new SymbolServer(std::move(options), *std::move(cache), *std::move(process)));
+}
+
+SymbolServer::SymbolServer(SymbolServerOptions options, SymbolCache cache, FetchProcess process)
+    : options_(std::move(options)),
+      cache_(std::move(cache)),
+      process_(std::move(process)),
+      process_pid_(process_.pid()),
+      servers_number_(SymbolCache::NumberOf(options_.servers)) {}
+
+SymbolServer::~SymbolServer() {
+  process_.End();
+  cache_.RemoveWorkFolder(process_pid_);
+}
+
+std::shared_ptr<const ImageFile> SymbolServer::OpenCached(const SymbolFileKey& key) {
+  const std::optional<UniqueFd> fd = cache_.Find(key);
+  if (!fd) return nullptr;
+  struct stat status {};
+  if (fstat(fd->get(), &status) != 0) return nullptr;
+  absl::StatusOr<MappedFile> content = MappedFile::Map(fd->get(), 0, 0, ImageFiles::kMaxImageBytes);
+  if (!content.ok()) return nullptr;
+  auto file = std::make_shared<ImageFile>();
+  file->path = absl::StrCat(cache_.folder(), "/", CacheFileName(key));
+  file->device = status.st_dev;
+  file->inode = status.st_ino;
+  file->size = static_cast<uint64_t>(status.st_size);
+  file->content = *std::move(content);
+  // Looked into by the fetching process before, but a disk can fail and a process be overtaken.
+  if (!CheckSymbolFile(key, file->bytes()).ok() || file->content.damaged()) {
+    cache_.Discard(key);
+    return nullptr;
+  }
+  return file;
+}
+
+SymbolFiles::Answer SymbolServer::Get(const SymbolFileKey& key) {
+  const std::string name = CacheFileName(key);
+  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+    Wanted& wanted = *wanted_[found->second];
+    if (wanted.state != State::kHere) return {wanted.state, nullptr};
+    std::shared_ptr<const ImageFile> file = wanted.file.lock();
+    if (file == nullptr) file = OpenCached(key);
+    if (file == nullptr) {  // another run has evicted it, or the disk has failed
+      ++counters_.failed;
+      wanted.state = State::kNone;
+      return {State::kNone, nullptr};
+    }
+    wanted.file = file;
+    return {State::kHere, std::move(file)};
+  }
+  if (wanted_.size() >= kMaxWanted) {
+    ++counters_.not_asked;
+    return {State::kNone, nullptr};
+  }
+  const size_t number = wanted_.size();
+  by_name_.emplace(name, number);
+  wanted_.push_back(std::make_unique<Wanted>(Wanted{key, State::kWaiting, {}}));
+  Wanted& wanted = *wanted_.back();
+  ++counters_.wanted;
+  if (std::shared_ptr<const ImageFile> file = OpenCached(key)) {
+    ++counters_.from_cache;
+    wanted.state = State::kHere;
+    wanted.file = file;
+    return {State::kHere, std::move(file)};
+  }
+  if (cache_.IsMissing(key, servers_number_)) {
+    ++counters_.missing;
+    wanted.state = State::kNone;
+    return {State::kNone, nullptr};
+  }
+  if (finished_) {  // nobody is there to fetch it
+    ++counters_.failed;
+    wanted.state = State::kNone;
+    return {State::kNone, nullptr};
+  }
+  queue_.push_back(number);
+  return {State::kWaiting, nullptr};
+}
+
+void SymbolServer::Poll(Notices& notices) {
+  if (finished_) return;
+  while (std::optional<std::string> datagram = process_.Receive()) {
+    if (const std::optional<OrderReply> reply = ParseReply(*datagram)) {
+      Take(*reply, notices);
+      continue;
+    }
+    const std::vector<std::string> lines = absl::StrSplit(*datagram, '\n');
+    const std::string hint = lines.size() > 2 ? lines[2] : lines.size() > 1 ? lines[1] : "";
+    if (absl::StartsWith(lines[0], kCannot)) {
+      notices.Add("symbol_server_off", "",
+                  absl::StrCat("symbol servers are not used: ", absl::StripPrefix(lines[0], kCannot)), hint);
+      return GiveUp();
+    } else if (lines[0] == kReady && lines.size() > 1) {
+      notices.Add("symbol_server_protocol", lines[1], lines[1], hint);
+    }
+  }
+  if (process_.ended()) {
+    notices.Add("symbol_server_ended", "", "the process that fetches symbol files has ended; no more files will come");
+    return GiveUp();
+  }
+  SendOrder();
+}
+
+void SymbolServer::GiveUp() {
+  counters_.failed += OpenOrders();
+  for (const std::unique_ptr<Wanted>& wanted : wanted_) {
+    if (wanted->state == State::kWaiting) wanted->state = State::kNone;
+  }
+  queue_.clear();
+  at_work_.reset();
+  finished_ = true;
+}
+
+size_t SymbolServer::OpenOrders() const { return queue_.size() + (at_work_ ? 1 : 0); }
+
+void SymbolServer::SendOrder() {
+  if (at_work_ || queue_.empty()) return;
+  const size_t number = queue_.front();
+  if (!process_.Send(OrderText(number, wanted_[number]->key))) return;
+  queue_.pop_front();
+  at_work_ = number;
+}
+
+void SymbolServer::Take(const OrderReply& reply, Notices& notices) {
+  if (!at_work_ || reply.number != *at_work_) return;
+  at_work_.reset();
+  Wanted& wanted = *wanted_[reply.number];
+  const std::string what = wanted.key.file_name.empty() ? wanted.key.id : wanted.key.file_name;
+  counters_.rejected += reply.rejected;
+  if (reply.rejected > 0) {
+    notices.Add("symbol_file_rejected", wanted.key.id,
+                absl::StrCat("a symbol server sent a wrong file for ", what, ": ", reply.detail),
+                "its files are mixed up; nothing was named from it");
+  }
+  wanted.state = State::kNone;
+  switch (reply.result) {
+    case OrderResult::kStored:
+      ++counters_.fetched;
+      counters_.fetched_bytes += reply.bytes;
+      wanted.state = State::kHere;
+      ++generation_;
+      break;
+    case OrderResult::kFailed:
+      ++counters_.failed;
+      notices.Add("symbol_server_failed", "", absl::StrCat("no symbols for ", what, ": ", reply.detail),
+                  "--stats counts such files; those that come next time are kept in the cache");
+      break;
+    case OrderResult::kMissing:
+    case OrderResult::kRejected:
+      ++counters_.missing;
+      break;
+  }
+}
+
+void SymbolServer::Finish(Notices& notices) {
+  Poll(notices);
+  if (finished_) return;
+  finished_ = true;
+  counters_.unfinished = OpenOrders();
+  if (counters_.unfinished > 0) {
+    notices.Add("symbol_files_unfinished", "",
+                absl::StrCat(counters_.unfinished, " symbol files had not come when the run ended"),
+                "sample for longer, or again: what came is in the cache");
+  }
+  process_.End();
+  cache_.RemoveWorkFolder(process_pid_);
+}
+
+}  // namespace clrsampler
