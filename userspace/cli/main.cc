@@ -9,6 +9,7 @@
 
 #include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
+#include "cli/names_command.h"
 #include "cli/ps_command.h"
 #include "cli/record_command.h"
 #include "status/status.h"

@@ -45,7 +45,8 @@ absl::StatusOr<uint64_t> ParseDurationNs(const std::string& text) {
 }
 
 // "64KiB", "8M", "16777216".
-absl::StatusOr<uint64_t> ParseBytes(const std::string& text) {
+absl::StatusOr<uint64_t> ParseBytes(absl::string_view option, const std::string& text, uint64_t min_bytes,
+                                    uint64_t max_bytes, absl::string_view hint) {
   const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   uint64_t value = 0;
   const std::string unit = absl::AsciiStrToLower(text.substr(digits));
@@ -54,12 +55,9 @@ absl::StatusOr<uint64_t> ParseBytes(const std::string& text) {
   if (unit == "k" || unit == "kib" || unit == "kb") factor = 1 << 10;
   if (unit == "m" || unit == "mib" || unit == "mb") factor = 1 << 20;
   if (unit == "g" || unit == "gib" || unit == "gb") factor = 1 << 30;
-  // A record of a deep stack has up to 70 KiB; with less room than one page nothing at all would pass.
-  constexpr uint64_t kMinRingBytes = 4096;
-  if (factor == 0 || !absl::SimpleAtoi(text.substr(0, digits), &value) || value == 0 ||
-      value > (uint64_t{1} << 30) / factor || value * factor < kMinRingBytes) {
-    return BadValue(absl::StrCat("--ring-bytes ", text, " is not a size that works"),
-                    "write it as 512KiB or 16MiB; from 4KiB to 1GiB");
+  if (factor == 0 || !absl::SimpleAtoi(text.substr(0, digits), &value) || value == 0 || value > max_bytes / factor ||
+      value * factor < min_bytes) {
+    return BadValue(absl::StrCat(option, " ", text, " is not a size that works"), hint);
   }
   return value * factor;
 }
@@ -94,10 +92,22 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
     options.duration_ns = *duration;
   }
   if (config.ring_bytes.has_value()) {
-    auto bytes = ParseBytes(*config.ring_bytes);
+    // A record of a deep stack has up to 70 KiB; with less room than one page nothing at all would pass.
+    auto bytes = ParseBytes("--ring-bytes", *config.ring_bytes, 4096, uint64_t{1} << 30,
+                            "write it as 512KiB or 16MiB; from 4KiB to 1GiB");
     if (!bytes.ok()) return bytes.status();
     options.ring_bytes = *bytes;
   }
+  for (const std::string& text : config.symbol_servers) {
+    absl::StatusOr<SymbolServerUrl> server = ParseSymbolServerUrl(text);
+    if (!server.ok()) return server.status();
+    options.symbols.servers.push_back(*std::move(server));
+  }
+  options.symbols.cache_folder = config.symbol_cache;
+  auto cache_bytes = ParseBytes("--symbol-cache-size", config.symbol_cache_size, uint64_t{1} << 20, uint64_t{1} << 40,
+                                "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
+  if (!cache_bytes.ok()) return cache_bytes.status();
+  options.symbols.cache.max_bytes = *cache_bytes;
   options.frequency_hz = config.frequency_hz;
   options.names = config.names == "full"  ? NameStyle::kFull
                   : config.names == "raw" ? NameStyle::kRaw
@@ -165,6 +175,16 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
   app.add_option("--ring-bytes", config.ring_bytes,
                  "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
+      ->type_name("SIZE");
+  app.add_option("--symbol-server", config.symbol_servers,
+                 "where symbols that are not here are asked for: debuginfod or SSQP; may be given several times")
+      ->allow_extra_args(false)
+      ->type_name("URL");
+  app.add_option("--symbol-cache", config.symbol_cache,
+                 "folder for files from symbol servers; without it /var/cache/clrsampler/symbols for root")
+      ->type_name("DIR");
+  app.add_option("--symbol-cache-size", config.symbol_cache_size, "what they may take; also the largest file taken")
+      ->capture_default_str()
       ->type_name("SIZE");
   app.add_flag("--verbose,-v", config.verbose, "say what was found about kernel, processes and files");
   app.add_flag("--quiet,-q", config.quiet, "no progress and no summary");

@@ -22,6 +22,9 @@ struct RecordConfig {
   std::string names = "short";
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;
+  std::vector<std::string> symbol_servers;
+  std::string symbol_cache;
+  std::string symbol_cache_size = "4GiB";
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;

@@ -65,7 +65,9 @@ struct R2rMethods::Image {
   std::unique_ptr<R2rImage> r2r;
   bool map_tried = false;
   std::optional<R2rMapFile> map;
-  absl::flat_hash_map<uint32_t, Named> names;            // by the function where the method begins
+  std::optional<uint64_t> map_asked_at;           // generation of the symbol files; nullopt: no map is wanted yet
+  absl::flat_hash_set<std::string> maps_refused;  // signatures of maps that came and were not of this build
+  absl::flat_hash_map<uint32_t, Named> names;     // by the function where the method begins
   std::vector<std::shared_ptr<const ImageFile>> opened;  // other assemblies, to notice damage
   size_t missing_counted = 0;
 };
@@ -121,8 +123,8 @@ class R2rMethods::Assemblies : public AssemblyOpener {
   Image& image_;
 };
 
-R2rMethods::R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style)
-    : images_(images), frames_(frames), style_(style) {}
+R2rMethods::R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style, SymbolFiles* symbol_files)
+    : images_(images), frames_(frames), style_(style), symbol_files_(symbol_files) {}
 
 R2rMethods::~R2rMethods() = default;
 
@@ -157,6 +159,7 @@ std::optional<Resolution> R2rMethods::ResolveIn(File& file, const Process& proce
     ++counters_.outside_functions;
     return Unnamed(*image, absl::StrCat("[r2r unknown ", image->file_name, "]"));
   }
+  if (image->map_asked_at) FetchMap(*image);
   const auto known = image->names.find(function->method);
   if (known != image->names.end()) return Resolution{known->second.frame};
   return Resolution{NameMethod(process, file, *image, function->method)};
@@ -279,6 +282,28 @@ void R2rMethods::LoadMap(const Process& process, const File& file, Image& image)
   }
 }
 
+void R2rMethods::FetchMap(Image& image) {
+  if (symbol_files_ == nullptr || image.map || image.map_asked_at == symbol_files_->generation()) return;
+  image.map_asked_at = symbol_files_->generation();
+  for (const PerfMapDebugEntry& entry : image.r2r->pe().PerfMapEntries()) {
+    const std::optional<SymbolFileKey> key = R2rMapKey(entry.signature, entry.version, entry.file_name);
+    if (!key || image.maps_refused.contains(key->id)) continue;
+    const SymbolFiles::Answer answer = symbol_files_->Get(*key);
+    if (answer.state != SymbolFiles::State::kHere) continue;
+    absl::StatusOr<R2rMapFile> map = R2rMapFile::Check(answer.file, *image.r2r);
+    if (!map.ok()) {
+      ++counters_.maps_rejected;
+      image.maps_refused.insert(key->id);
+      continue;
+    }
+    image.map = *std::move(map);
+    ++counters_.maps_used;
+    ++counters_.maps_fetched;
+    absl::erase_if(image.names, [](const auto& named) { return named.second.retry; });
+    return;
+  }
+}
+
 FrameId R2rMethods::NameMethod(const Process& process, const File& file, Image& image, uint32_t method) {
   LoadMap(process, file, image);
   Assemblies assemblies(images_, process, file, image);
@@ -289,6 +314,7 @@ FrameId R2rMethods::NameMethod(const Process& process, const File& file, Image& 
                                           [](const auto& assembly) { return assembly->content.damaged(); });
   if (opened_damaged) own = absl::DataLossError("another assembly was truncated while it was read");
 
+  if (!own.ok() || own->method_by_token || own->types_by_token) FetchMap(image);
   const std::optional<R2rFunction> start = image.r2r->Function(method);
   std::optional<absl::string_view> row;
   if (image.map && start && !image.map->damaged()) row = image.map->RowAt(start->begin);

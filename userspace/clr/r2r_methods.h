@@ -4,8 +4,8 @@
 // place in a file: file offset -> section table -> RVA -> runtime function -> method. The image's own tables name it
 // (formats/pe/r2r_image.h). An r2rmap beside the image is a second witness where it proves to belong to it
 // (r2r_map_file.h): it is the reported source where both agree, and its text is taken where they don't or where the
-// image's tables need an assembly that is not there. Cold parts and funclets, which have no row in it, take the name
-// of their method, so that one method is one frame.
+// image's tables need an assembly that is not there; for those it is asked for from symbol servers too. Cold parts and
+// funclets, which have no row in it, take the name of their method, so that one method is one frame.
 //
 // An address that no runtime function contains is never given a neighbour's name.
 #ifndef CLRSAMPLER_CLR_R2R_METHODS_H_
@@ -21,6 +21,7 @@
 #include "formats/names/frame_text.h"
 #include "process/image_files.h"
 #include "status/notices.h"
+#include "symbol_server/symbol_files.h"
 #include "symbols/frame.h"
 #include "symbols/frame_source.h"
 
@@ -33,6 +34,7 @@ struct R2rMethodCounters {
   uint64_t images_refused = 0;  // R2R images whose tables contradict themselves
   uint64_t images_damaged = 0;  // files that shrank while they were read
   uint64_t maps_used = 0;
+  uint64_t maps_fetched = 0;        // of these, from a symbol server
   uint64_t maps_rejected = 0;       // an r2rmap that does not parse or belongs to another image
   uint64_t missing_assemblies = 0;  // components and references that names need and that were not found
   // Methods, each once per image.
@@ -49,14 +51,15 @@ struct R2rMethodCounters {
 // Main loop only. Images are shared by all processes that map the same file, and some idle ones are kept for the next.
 class R2rMethods : public FrameSource {
  public:
-  R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style);
+  // `symbol_files`: asked for maps that are not on this machine; nullptr: nobody is.
+  R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style, SymbolFiles* symbol_files = nullptr);
   ~R2rMethods() override;
   // Where maps that can't be used or that contradict their image are told of; until then they are only counted.
   void ReportTo(Notices* notices) { notices_ = notices; }
 
   // Holds as long as the mapping does, for which the caller keeps watch.
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
-  uint64_t Generation(ProcessKey) const override { return 0; }
+  uint64_t Generation(ProcessKey) const override { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
   void Poll(const Process&, MonotonicTime) override {}
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
   void Forget(ProcessKey key) override;
@@ -74,6 +77,7 @@ class R2rMethods : public FrameSource {
   Image* ImageAt(File& file, uint64_t file_offset);
   std::unique_ptr<Image> OpenImage(const File& file, uint64_t offset, uint64_t bytes, absl::string_view file_name);
   void LoadMap(const Process& process, const File& file, Image& image);
+  void FetchMap(Image& image);
   FrameId NameMethod(const Process& process, const File& file, Image& image, uint32_t method);
   Resolution Unnamed(const Image& image, std::string text);
   void DropIdleFiles();
@@ -82,6 +86,7 @@ class R2rMethods : public FrameSource {
   FrameTable* frames_;
   NameStyle style_;
   Notices* notices_ = nullptr;
+  SymbolFiles* symbol_files_;
   R2rMethodCounters counters_;
   // By identity: each File holds its ImageFile, so that the address stays taken.
   absl::flat_hash_map<const ImageFile*, std::unique_ptr<File>> files_;

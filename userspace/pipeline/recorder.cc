@@ -95,20 +95,20 @@ Mapping MappingOf(const SideBandEvent& event) {
 
 class RecorderImpl : public Recorder {
  public:
-  explicit RecorderImpl(const RecordOptions& options)
+  RecorderImpl(const RecordOptions& options, std::unique_ptr<SymbolServer> symbol_server)
       : options_(options),
+        symbol_server_(std::move(symbol_server)),
         table_(kProcRoot, clock_),
         kernel_(
             frames_, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },
             KernelSymbols(options.names)),
-        discovery_(images_, RuntimeDiscovery::CacheBy::kFile),
-        sources_(MakeSources({frames_, images_, discovery_, notices_, clock_, options.names,
+        runtimes_(images_, RuntimeDiscovery::CacheBy::kFile),
+        sources_(MakeSources({frames_, images_, runtimes_, notices_, clock_, options.names, symbol_server_.get(),
                              [this](const Process& process, const wire_transient_code& code) {
                                TellTransientCode(process.key.tgid, code);
                              }})),
         resolver_(sources_.borrowed(), frames_),
         namer_(resolver_, kernel_, frames_),
-        runtimes_(images_, RuntimeDiscovery::CacheBy::kFile),
         expected_(kProcRoot, options.frequency_hz),
         ledger_(stacks_, options.pids.empty() && options.command.empty()) {}
 
@@ -139,9 +139,11 @@ class RecorderImpl : public Recorder {
   void Retire(MonotonicTime before);
   void NoteRuntime(const Process& process);
   void Lose(absl::string_view reason, uint64_t count = 1) { account_.lost[std::string(reason)] += count; }
+  void GiveLateNames();
   void CloseAccount();
 
   const RecordOptions options_;
+  const std::unique_ptr<SymbolServer> symbol_server_;        // nullptr: no server is named
   const ResourceLimits limits_ = ResourceLimits::Current();  // before capture raises some of them for itself
   SystemClock clock_;
   Notices notices_;
@@ -151,11 +153,10 @@ class RecorderImpl : public Recorder {
   ProcessTable table_;
   std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address
   KernelNamer kernel_;
-  RuntimeDiscovery discovery_;
+  RuntimeDiscovery runtimes_;
   Sources sources_;
   Resolver resolver_;
   StackNamer namer_;
-  RuntimeDiscovery runtimes_;
   ExpectedSamples expected_;
   ProcessLedger ledger_;
   Account account_;
@@ -306,6 +307,7 @@ void RecorderImpl::Turn(MonotonicTime now) {
   // an event can be read only a moment after its time.
   const MonotonicTime horizon{std::min(turn_started_.ns, now.ns - SideBand::kSettleNs)};
   turn_started_ = now;
+  if (symbol_server_ != nullptr) symbol_server_->Poll(notices_);
   Drain();
   HandleUntil(horizon);
   if (now.ns - last_slow_turn_.ns >= kSlowTurnNs) SlowTurn(now);
@@ -511,7 +513,19 @@ void RecorderImpl::NoteRuntime(const Process& process) {
   ledger_.SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "");
 }
 
+// Functions that were written by their start because their symbols were still on the way.
+void RecorderImpl::GiveLateNames() {
+  if (symbol_server_ == nullptr) return;
+  symbol_server_->Finish(notices_);
+  absl::flat_hash_map<FrameId, FrameId> names;
+  for (const std::unique_ptr<FrameSource>& source : sources_.in_order) source->AddLateNames(names);
+  stacks_.ReplaceFrames(names);
+  account_.symbol_server = symbol_server_->counters().ByName();
+  account_.symbol_server["late_names"] = names.size();
+}
+
 void RecorderImpl::CloseAccount() {
+  GiveLateNames();
   if (!kernel_.status().ok()) {
     notices_.Add("kernel_symbols", "", absl::StrCat("kernel frames have no names: ", kernel_.status().message()),
                  HintOf(kernel_.status()));
@@ -545,7 +559,13 @@ void RecorderImpl::CloseAccount() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Create(const RecordOptions& options) {
-  auto recorder = std::make_unique<RecorderImpl>(options);
+  std::unique_ptr<SymbolServer> symbol_server;
+  if (!options.symbols.servers.empty()) {
+    absl::StatusOr<std::unique_ptr<SymbolServer>> started = SymbolServer::Start(options.symbols);
+    if (!started.ok()) return started.status();
+    symbol_server = *std::move(started);
+  }
+  auto recorder = std::make_unique<RecorderImpl>(options, std::move(symbol_server));
   RETURN_IF_ERROR(recorder->Init());
   return std::unique_ptr<Recorder>(std::move(recorder));
 }

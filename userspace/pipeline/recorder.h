@@ -17,6 +17,7 @@
 #include "formats/names/frame_text.h"
 #include "profile/account.h"
 #include "profile/stack_table.h"
+#include "symbol_server/symbol_server.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -29,6 +30,7 @@ struct RecordOptions {
   uint64_t ring_bytes = 0;     // 0: chosen by the number of CPUs
   uint32_t gap_words = 32;     // stack words shipped between two frames
   NameStyle names = NameStyle::kShort;
+  SymbolServerOptions symbols;                      // without servers nobody is asked
   std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
 };
 

@@ -33,12 +33,14 @@ Sources MakeSources(const SourceContext& context) {
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
   if (!context.without_files) sources.in_order.push_back(std::move(jit));
   if (!context.without_images) {
-    auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names);
+    auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names, context.symbol_files);
     r2r->ReportTo(&context.notices);
     sources.in_order.push_back(std::move(r2r));
   }
-  sources.in_order.push_back(
-      std::make_unique<ElfSymbolsSource>(context.images, context.frames, context.notices, context.names));
+  ElfSymbolsSource::Options elf_options;
+  elf_options.symbol_files = context.symbol_files;
+  sources.in_order.push_back(std::make_unique<ElfSymbolsSource>(context.images, context.frames, context.notices,
+                                                                context.names, std::move(elf_options)));
   if (!context.without_files) sources.in_order.push_back(std::move(precompiled));
   if (!context.without_memory) {
     MemoryMethodsOptions options;

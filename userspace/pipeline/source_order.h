@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "process/image_files.h"
 #include "status/notices.h"
+#include "symbol_server/symbol_files.h"
 #include "symbols/frame_source.h"
 
 namespace clrsampler {
@@ -25,6 +26,7 @@ struct SourceContext {
   Notices& notices;
   const Clock& clock;
   NameStyle names;
+  SymbolFiles* symbol_files = nullptr;  // nullptr: no symbol server is named
   // Told where a process keeps code that may be freed; may be empty.
   std::function<void(const Process&, const wire_transient_code&)> transient_code = nullptr;
   // Left out, as by `names --without`: to compare one source with another.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace clrsampler {
 
@@ -27,6 +28,22 @@ StackId StackTable::Intern(LabelId label, std::span<const FrameId> frames) {
   counts_.push_back(0);
   ids_.insert(id);
   return id;
+}
+
+void StackTable::ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& replacements) {
+  if (replacements.empty()) return;
+  const std::vector<FrameId> arena = std::exchange(arena_, {});
+  const std::vector<Range> stacks = std::exchange(stacks_, {});
+  const std::vector<uint64_t> counts = std::exchange(counts_, {});
+  ids_.clear();
+  std::vector<FrameId> frames;
+  for (StackId id = 0; id < stacks.size(); ++id) {
+    frames.assign(arena.begin() + stacks[id].begin, arena.begin() + stacks[id].begin + stacks[id].length);
+    for (FrameId& frame : frames) {
+      if (const auto found = replacements.find(frame); found != replacements.end()) frame = found->second;
+    }
+    Add(Intern(stacks[id].label, frames), counts[id]);
+  }
 }
 
 StackView StackTable::stack(StackId id) const {

@@ -25,8 +25,8 @@ struct DebugFile {
 //   /usr/lib/debug/.build-id/xx/yyyy.debug, DIR/NAME, DIR/.debug/NAME, /usr/lib/debug/DIR/NAME
 // where NAME is the image's .gnu_debuglink, then the file's own name with ".dbg" (.NET's symbol packages) and with
 // ".debug" (distributions); on the host only below the debug root, since other paths mean other files there. A file
-// counts when its build-id is the image's, or, where one of them has none, when its CRC is the one in the link. Main loop
-// only: it opens files.
+// counts when its build-id is the image's, or, where one of them has none, when its CRC is the one in the link. Main
+// loop only: it opens files.
 class DebugFileFinder {
  public:
   explicit DebugFileFinder(ImageFiles& images, std::string host_debug_root = "/usr/lib/debug")

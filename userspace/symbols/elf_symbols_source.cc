@@ -40,7 +40,7 @@ std::vector<std::byte> OwnVdso() {
 
 }  // namespace
 
-// One image and what was made from it. Everything but `frames` and `last_used` is set once.
+// One image and what was made from it. Everything but frames, `last_used` and what a server's file brings is set once.
 struct ElfSymbolsSource::Image {
   std::string name;  // file name
   std::shared_ptr<const ImageFile> file;
@@ -55,6 +55,9 @@ struct ElfSymbolsSource::Image {
   absl::flat_hash_map<uint64_t, FrameId> symbol_frames;
   absl::flat_hash_map<uint64_t, FrameId> function_frames;
   uint64_t last_used = 0;
+  std::string identity;                 // of its build: the build-id, or a text of its own
+  std::optional<SymbolFileKey> wanted;  // its symbols are somewhere else
+  std::optional<uint64_t> asked_at;     // generation of the symbol files
 };
 
 ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notices& notices, NameStyle style,
@@ -63,6 +66,7 @@ ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notic
       frames_(frames),
       notices_(notices),
       style_(style),
+      symbol_files_(options.symbol_files),
       debug_files_(images, std::move(options.host_debug_root)) {}
 
 ElfSymbolsSource::~ElfSymbolsSource() = default;
@@ -85,6 +89,7 @@ std::optional<Resolution> ElfSymbolsSource::Resolve(const FrameQuery& query) {
   if (image == nullptr) return std::nullopt;
   image->last_used = ++clock_;
   if (!image->elf) return Resolution{image->nameless};
+  TakeFetched(*image);
   const uint64_t inside = query.lookup_address - mapping.start;
   if (mapping.kind == MappingKind::kVdso) {
     if (mapping.end - mapping.start != image->vdso_bytes.size())
@@ -121,8 +126,53 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
   if (!function) return image.nameless;
   const auto [it, fresh] = image.function_frames.try_emplace(function->start.value, 0);
   if (!fresh) return it->second;
-  std::string text = absl::StrCat(image.name, "!0x", absl::Hex(function->start.value));
-  return it->second = Intern(NameSource::kFunctionStart, std::move(text), image);
+  return it->second = InternStart(function->start, image);
+}
+
+FrameId ElfSymbolsSource::InternStart(VirtualAddress start, const Image& image) {
+  const FrameId id = Intern(NameSource::kFunctionStart, absl::StrCat(image.name, "!0x", absl::Hex(start.value)), image);
+  if (symbol_files_ == nullptr) return id;
+  // Two versions of a library can have the same text for two functions.
+  const auto [owner, fresh] = start_owners_.try_emplace(id, image.identity);
+  if (!fresh && owner->second != image.identity) owner->second.clear();
+  return id;
+}
+
+void ElfSymbolsSource::TakeFetched(Image& image) {
+  if (!image.wanted || image.asked_at == symbol_files_->generation()) return;
+  image.asked_at = symbol_files_->generation();
+  const SymbolFiles::Answer answer = symbol_files_->Get(*image.wanted);
+  if (answer.state == SymbolFiles::State::kWaiting) return;
+  image.wanted.reset();
+  if (answer.state == SymbolFiles::State::kNone) return;
+  const absl::StatusOr<ElfImage> debug = ElfImage::Parse(answer.file->bytes());
+  if (!debug.ok()) return;
+  ElfSymbols symbols = ElfSymbols::Build(*debug, *image.elf);
+  if (symbols.empty() || answer.file->content.damaged()) return;
+  counters_.index_bytes += symbols.memory_bytes() - image.symbols.memory_bytes();
+  ++counters_.debug_files_fetched;
+  image.symbols = std::move(symbols);
+  image.debug_file = answer.file;
+  image.symbol_frames.clear();
+  for (const auto& [start, frame] : std::exchange(image.function_frames, {})) {
+    if (frames_.at(frame).source != NameSource::kFunctionStart) continue;
+    // The frame stands for every address of the function, so one symbol must cover them all.
+    const std::optional<FunctionBounds> function = image.functions->Find({start});
+    if (!function || function->end <= function->start) continue;
+    const std::optional<FunctionSymbol> first = image.symbols.Find(function->start);
+    const std::optional<FunctionSymbol> last = image.symbols.Find({function->end.value - 1});
+    if (!first || !last || first->name.empty() || first->start.value != start || last->start.value != start) continue;
+    late_names_[frame] = NameAt(image, function->start);
+  }
+}
+
+void ElfSymbolsSource::AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names) {
+  for (const auto& [file, image] : by_file_) {
+    if (image->elf) TakeFetched(*image);
+  }
+  for (const auto& [frame, name] : late_names_) {
+    if (!start_owners_[frame].empty()) names.emplace(frame, name);
+  }
 }
 
 const std::shared_ptr<ElfSymbolsSource::Image>& ElfSymbolsSource::ImageOf(const Process& process,
@@ -174,6 +224,8 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(const Process& 
       image->symbols = ElfSymbols::Build(debug->image, *elf);
       image->debug_file = std::move(debug->file);
       ++counters_.debug_files_used;
+    } else if (symbol_files_ != nullptr) {
+      image->wanted = ElfDebugKey(elf->build_id(), file->path);
     }
     counters_.debug_files_wrong = debug_files_.mismatches();
   }
@@ -186,6 +238,8 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(const Process& 
     failed->file = std::move(file);
     return failed;
   }
+  image->identity =
+      elf->build_id().empty() ? absl::StrCat("image ", counters_.images_read) : BuildIdText(elf->build_id());
   image->elf = *std::move(elf);
   image->file = std::move(file);
   counters_.index_bytes += image->symbols.memory_bytes();

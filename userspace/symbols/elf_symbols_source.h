@@ -17,6 +17,7 @@
 #include "formats/names/frame_text.h"
 #include "process/image_files.h"
 #include "status/notices.h"
+#include "symbol_server/symbol_files.h"
 #include "symbols/debug_file.h"
 #include "symbols/frame_source.h"
 
@@ -37,8 +38,9 @@ namespace clrsampler {
 // A mapped file that is no ELF image, and an address of an ELF file outside its segments (a bundle behind a single-file
 // host), are left to other sources.
 //
-// An answer holds as long as the process's mappings do: Generation never grows here, so the caller's key must contain
-// MappingTable::generation().
+// An answer holds as long as the process's mappings do, so the caller's key must contain MappingTable::generation();
+// and until a symbol file has come from a server, which makes Generation grow. Functions that were written by their
+// start before that get their names at the end of the run (AddLateNames), unless another image has the same text.
 //
 // Memory: 12 bytes per symbol (libc 37 KB, libLLVM-14 0.6 MB), and address space for the mapped file. Images are shared
 // by all processes; those that no process uses are kept up to kMaxIdleImages.
@@ -46,13 +48,15 @@ class ElfSymbolsSource : public FrameSource {
  public:
   struct Options {
     std::string host_debug_root = "/usr/lib/debug";
+    SymbolFiles* symbol_files = nullptr;  // asked for what is not on this machine; nullptr: nobody is
   };
   struct Counters {
     uint64_t images_read = 0;
     uint64_t images_failed = 0;  // unreadable or damaged; each is a notice too
     uint64_t debug_files_used = 0;
     uint64_t debug_files_wrong = 0;  // right name, other build
-    uint64_t index_bytes = 0;        // of images now held
+    uint64_t debug_files_fetched = 0;
+    uint64_t index_bytes = 0;  // of images now held
   };
 
   ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notices& notices, NameStyle style, Options options);
@@ -61,9 +65,12 @@ class ElfSymbolsSource : public FrameSource {
   ~ElfSymbolsSource() override;
 
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
-  uint64_t Generation(ProcessKey) const override { return 1; }
+  uint64_t Generation(ProcessKey) const override {
+    return symbol_files_ == nullptr ? 1 : 1 + symbol_files_->generation();
+  }
   void Poll(const Process&, MonotonicTime) override {}
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
+  void AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names) override;
   void Forget(ProcessKey key) override;
 
   const Counters& counters() const { return counters_; }
@@ -88,16 +95,22 @@ class ElfSymbolsSource : public FrameSource {
   std::shared_ptr<Image> Vdso();
   FrameId NameAt(Image& image, VirtualAddress address);
   FrameId Intern(NameSource source, std::string text, const Image& image);
+  FrameId InternStart(VirtualAddress start, const Image& image);
+  void TakeFetched(Image& image);
   void DropIdleImages();
 
   ImageFiles& images_;
   FrameTable& frames_;
   Notices& notices_;
   NameStyle style_;
+  SymbolFiles* symbol_files_;
   DebugFileFinder debug_files_;
   Counters counters_;
   uint64_t clock_ = 0;  // counts uses, to know which image was used last
   std::shared_ptr<Image> vdso_;
+  // Of the frames by a function's start: the image that they are of ("": several), and the names that came later.
+  absl::flat_hash_map<FrameId, std::string> start_owners_;
+  absl::flat_hash_map<FrameId, FrameId> late_names_;
   absl::flat_hash_map<const ImageFile*, std::shared_ptr<Image>> by_file_;
   absl::flat_hash_map<ProcessKey, absl::flat_hash_map<uint64_t, MappedImage>> by_process_;  // by mapping start
 };

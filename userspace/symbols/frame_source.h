@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "clrsampler/wire.h"
 #include "os/clock.h"
 #include "process/process.h"
@@ -54,6 +55,9 @@ class FrameSource {
 
   // Whether samples go without a name that a shorter time between two calls of Poll would have given them.
   virtual bool WantsShortTurns(MonotonicTime /*now*/) const { return false; }
+
+  // The run is over: frames that would have another name by what is known now, by what they should read instead.
+  virtual void AddLateNames(absl::flat_hash_map<FrameId, FrameId>& /*names*/) {}
 
   // The process has exited and all its samples are named, or it has called exec: nothing of it is needed any more.
   virtual void Forget(ProcessKey key) = 0;

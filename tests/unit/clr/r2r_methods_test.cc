@@ -13,6 +13,7 @@
 #include <set>
 
 #include "formats/names/runtime_names.h"
+#include "os/file_io.h"
 #include "status/notices.h"
 #include "unit/formats/pe/fixture.h"
 
@@ -266,6 +267,70 @@ TEST_F(R2rMethodsTest, AMissingComponentIsSaidAndTriedAgainForTheNextProcess) {
   ASSERT_TRUE(second.has_value());
   EXPECT_TRUE(second->named());
   EXPECT_EQ(second->module, "library");
+}
+
+// A server that gives out one file for any key, once the test lets it.
+class FakeSymbolFiles : public SymbolFiles {
+ public:
+  Answer Get(const SymbolFileKey& key) override {
+    asked.push_back(key);
+    return file == nullptr ? Answer{State::kWaiting, nullptr} : Answer{State::kHere, file};
+  }
+  uint64_t generation() const override { return generations; }
+
+  void Arrives(const std::string& path) {
+    const auto fd = OpenForReading(path);
+    auto arrived = std::make_shared<ImageFile>();
+    arrived->content = *MappedFile::Map(fd->get(), 0, 0, 64 << 20);
+    file = std::move(arrived);
+    ++generations;
+  }
+
+  std::vector<SymbolFileKey> asked;
+  std::shared_ptr<const ImageFile> file;
+  uint64_t generations = 0;
+};
+
+TEST_F(R2rMethodsTest, AMapFromASymbolServerStandsInForAMissingComponent) {
+  Copy("10.0.14-x64-composite");
+  std::filesystem::rename(folder_ + "/both.r2r.ni.r2rmap", folder_ + "/served");
+  std::filesystem::remove(folder_ + "/library.dll");
+  FakeSymbolFiles files;
+  R2rMethods methods(&images_, &frames_, NameStyle::kRaw, &files);
+  const Mapping mapping = Map("both.r2r.dll");
+  Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  const auto at = [&](uint64_t offset) {
+    const uint64_t address = mapping.start + offset;
+    const auto resolution = methods.Resolve({process, &mapping, address + 1, address, MonotonicTime{5}});
+    return resolution ? frames_.at(resolution->frame) : Frame{};
+  };
+  uint64_t place = 0;
+  for (uint64_t offset = 0; offset < mapping.end - mapping.start && place == 0; ++offset) {
+    if (at(offset).text.find("assembly library not found") != std::string::npos) place = offset;
+  }
+  ASSERT_NE(place, 0u);
+  ASSERT_EQ(files.asked.size(), 1u);
+  EXPECT_EQ(files.asked[0].file_name, "both.r2r.ni.r2rmap");
+  // Another image's map is not believed, and not asked for again.
+  files.Arrives(std::string(CLRSAMPLER_TESTDATA) + "/r2r/10.0.14-x64/shapes.ni.r2rmap");
+  EXPECT_FALSE(at(place).named());
+  EXPECT_EQ(methods.counters().maps_rejected, 1u);
+  ++files.generations;
+  EXPECT_FALSE(at(place).named());
+  EXPECT_EQ(methods.counters().maps_rejected, 1u);
+
+  FakeSymbolFiles good;
+  R2rMethods second(&images_, &frames_, NameStyle::kRaw, &good);
+  const uint64_t address = mapping.start + place;
+  const auto resolve = [&] {
+    return frames_.at(second.Resolve({process, &mapping, address + 1, address, MonotonicTime{5}})->frame);
+  };
+  EXPECT_FALSE(resolve().named());
+  const uint64_t generation = second.Generation(process.key);
+  good.Arrives(folder_ + "/served");
+  EXPECT_GT(second.Generation(process.key), generation);
+  EXPECT_EQ(resolve().source, NameSource::kR2rMap);
+  EXPECT_EQ(second.counters().maps_fetched, 1u);
 }
 
 TEST_F(R2rMethodsTest, ImagesInsideASingleFileHost) {

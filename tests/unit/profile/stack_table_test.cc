@@ -46,5 +46,21 @@ TEST(StackTableTest, AnEmptyStackIsAStack) {
   EXPECT_TRUE(table.stack(id).frames.empty());
 }
 
+TEST(StackTableTest, ReplacedFramesMakeEqualStacksOne) {
+  StackTable table;
+  const LabelId label = table.InternLabel("x"), other = table.InternLabel("y");
+  table.Add(table.Intern(label, std::vector<FrameId>{1, 2, 3}), 10);
+  table.Add(table.Intern(label, std::vector<FrameId>{1, 2, 4}), 5);
+  table.Add(table.Intern(other, std::vector<FrameId>{1, 2, 4}), 2);
+  table.Add(table.Intern(label, std::vector<FrameId>{5}), 1);
+  table.ReplaceFrames({{3, 4}, {1, 7}});
+  ASSERT_EQ(table.size(), 3u);
+  EXPECT_EQ(table.total(), 18u);
+  EXPECT_EQ(table.count(table.Intern(label, std::vector<FrameId>{7, 2, 4})), 15u);
+  EXPECT_EQ(table.count(table.Intern(other, std::vector<FrameId>{7, 2, 4})), 2u);
+  EXPECT_EQ(table.count(table.Intern(label, std::vector<FrameId>{5})), 1u);
+  EXPECT_EQ(table.size(), 3u);
+}
+
 }  // namespace
 }  // namespace clrsampler

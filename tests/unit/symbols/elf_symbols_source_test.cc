@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
@@ -49,7 +50,7 @@ class ElfSymbolsSourceTest : public testing::Test {
                           const std::string& host_debug_root = "/nowhere") {
     if (!source_ || style != style_ || root_ != host_debug_root) {
       source_ = std::make_unique<ElfSymbolsSource>(images_, frames_, notices_, style,
-                                                   ElfSymbolsSource::Options{host_debug_root});
+                                                   ElfSymbolsSource::Options{host_debug_root, symbol_files_});
       style_ = style;
       root_ = host_debug_root;
     }
@@ -74,6 +75,7 @@ class ElfSymbolsSourceTest : public testing::Test {
   std::unique_ptr<ElfSymbolsSource> source_;
   NameStyle style_ = NameStyle::kShort;
   std::string root_;
+  SymbolFiles* symbol_files_ = nullptr;
 };
 
 TEST_F(ElfSymbolsSourceTest, StylesOfASymbol) {
@@ -182,6 +184,105 @@ TEST_F(ElfSymbolsSourceTest, FindsDebugFilesByTheImagesOwnName) {
   other.Copy(ELF_FIXTURES "/static", "libunlinked.so.dbg");
   EXPECT_THAT(At(MappingOf(wrong), hidden)->text, StartsWith("libunlinked.so!0x"));
   EXPECT_EQ(source_->counters().debug_files_wrong, 1u);
+}
+
+// A server on which files appear when the test says so.
+class FakeSymbolFiles : public SymbolFiles {
+ public:
+  Answer Get(const SymbolFileKey& key) override {
+    asked_.push_back(key.id);
+    return files_.contains(key.id) ? files_.at(key.id) : Answer{State::kWaiting, nullptr};
+  }
+  uint64_t generation() const override { return generation_; }
+
+  void Arrives(const std::string& id, const std::string& path) {
+    const auto fd = OpenForReading(path);
+    auto file = std::make_shared<ImageFile>();
+    file->content = *MappedFile::Map(fd->get(), 0, 0, 64 << 20);
+    files_[id] = {State::kHere, std::move(file)};
+    ++generation_;
+  }
+  const std::vector<std::string>& asked() const { return asked_; }
+
+ private:
+  std::map<std::string, Answer> files_;
+  std::vector<std::string> asked_;
+  uint64_t generation_ = 0;
+};
+
+std::string BuildIdOf(const std::string& path) {
+  const std::string bytes = *ReadWholeFile(path, 64 << 20);
+  return BuildIdText(ElfImage::Parse(AsBytes(bytes))->build_id());
+}
+
+TEST_F(ElfSymbolsSourceTest, ASymbolFileThatComesLaterNamesWhatFollowsAndWhatWas) {
+  FakeSymbolFiles files;
+  symbol_files_ = &files;
+  CopiedFixture copy;
+  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  const Mapping mapping = MappingOf(lone);
+  const uint64_t hidden = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  const auto before = At(mapping, hidden);
+  EXPECT_THAT(before->text, StartsWith("libstripped.so!0x"));
+  const uint64_t generation = source_->Generation(process_.key);
+  EXPECT_EQ(At(mapping, hidden), before);
+  EXPECT_THAT(files.asked(), testing::ElementsAre(BuildIdOf(lone))) << "not asked again before something came";
+
+  files.Arrives(BuildIdOf(lone), ELF_FIXTURES "/libstripped.so.dbg");
+  EXPECT_GT(source_->Generation(process_.key), generation);
+  EXPECT_EQ(At(mapping, hidden)->text, "HiddenHelper");
+  EXPECT_EQ(At(mapping, hidden)->source, NameSource::kElfSymbols);
+  EXPECT_EQ(source_->counters().debug_files_fetched, 1u);
+  EXPECT_EQ(files.asked().size(), 2u);
+
+  absl::flat_hash_map<FrameId, FrameId> names;
+  source_->AddLateNames(names);
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(frames_.at(names.begin()->first), *before);
+  EXPECT_EQ(frames_.at(names.begin()->second).text, "HiddenHelper");
+}
+
+// The process may be gone by then, and no sample will ask for the image again.
+TEST_F(ElfSymbolsSourceTest, ASymbolFileThatComesAfterTheLastSampleStillNamesIt) {
+  FakeSymbolFiles files;
+  symbol_files_ = &files;
+  CopiedFixture copy;
+  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  At(MappingOf(lone), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"));
+  source_->Forget(process_.key);
+  files.Arrives(BuildIdOf(lone), ELF_FIXTURES "/libstripped.so.dbg");
+  absl::flat_hash_map<FrameId, FrameId> names;
+  source_->AddLateNames(names);
+  EXPECT_EQ(names.size(), 1u);
+}
+
+TEST_F(ElfSymbolsSourceTest, TwoBuildsWithTheSameTextGetNoNameLater) {
+  FakeSymbolFiles files;
+  symbol_files_ = &files;
+  CopiedFixture one, two;
+  const Mapping first = MappingOf(one.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so"));
+  std::string bytes = *ReadWholeFile(ELF_FIXTURES "/libstripped.so", 64 << 20);
+  const auto image = ElfImage::Parse(AsBytes(bytes));
+  bytes[static_cast<size_t>(image->build_id().data() - AsBytes(bytes).data())] ^= 1;
+  two.Write("libstripped.so", bytes);
+  Mapping second = MappingOf(two.folder() + "/libstripped.so");
+  second.start += 0x10000000;
+  second.end += 0x10000000;
+  const uint64_t hidden = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  EXPECT_EQ(At(first, hidden)->text, At(second, hidden + 0x10000000)->text);
+  files.Arrives(BuildIdOf(first.path), ELF_FIXTURES "/libstripped.so.dbg");
+  EXPECT_EQ(At(first, hidden)->text, "HiddenHelper");
+  absl::flat_hash_map<FrameId, FrameId> names;
+  source_->AddLateNames(names);
+  EXPECT_TRUE(names.empty()) << "the frame was the other build's too";
+}
+
+TEST_F(ElfSymbolsSourceTest, NobodyIsAskedForAnImageWithSymbolsOrADebugFile) {
+  FakeSymbolFiles files;
+  symbol_files_ = &files;
+  At(MappingOf(ELF_FIXTURES "/libwhole.so"), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"));
+  At(MappingOf(ELF_FIXTURES "/libstripped.so"), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"));
+  EXPECT_THAT(files.asked(), testing::IsEmpty());
 }
 
 TEST_F(ElfSymbolsSourceTest, AFifoInPlaceOfTheDebugFileDoesNotStopUs) {
