@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
       "  sudo clrsampler --pid 4711 --duration 30s -o cpu.folded  open it in speedscope.app\n"
       "  sudo clrsampler --duration 10s -o host.folded            everything on this host\n"
       "  sudo clrsampler -o start.folded -- dotnet Shop.dll       from the first instruction\n"
-      "A .NET process is named when it was started with DOTNET_PerfMapEnabled=3 (or 1).");
+      "A .NET process needs no preparation: its names are read from its runtime's memory.");
 
   clrsampler::RecordConfig config;
   clrsampler::DeclareRecordOptions(app, config);

@@ -172,6 +172,8 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->check(CLI::IsMember({"short", "full", "raw"}))
       ->capture_default_str()
       ->type_name("STYLE");
+  app.add_flag("--annotate-source", config.annotate_source,
+               "behind each name where it came from: [memory], [r2r-image], [elf], ...");
   app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
   app.add_option("--ring-bytes", config.ring_bytes,
                  "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
@@ -216,7 +218,7 @@ absl::Status RunRecord(const RecordConfig& config) {
   absl::Status written;
   for (const WriterRow& row : WriterTable()) {
     if (row.format != config.format) continue;
-    written = row.make()->Write(profile, [&](absl::string_view text) { return output->Write(text); });
+    written = row.make({config.annotate_source})->Write(profile, [&](absl::string_view text) { return output->Write(text); });
   }
   if (written.ok()) written = output->Finish();
   // The account is worth having even where the stacks found no taker.

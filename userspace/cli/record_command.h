@@ -20,6 +20,7 @@ struct RecordConfig {
   std::string output;
   std::string format = "folded";
   std::string names = "short";
+  bool annotate_source = false;
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;
   std::vector<std::string> symbol_servers;

@@ -11,7 +11,11 @@ namespace clrsampler {
 
 class FoldedWriter : public ProfileWriter {
  public:
+  explicit FoldedWriter(WriterOptions options = {}) : options_(options) {}
   absl::Status Write(const Profile& profile, const OutputSink& sink) const override;
+
+ private:
+  WriterOptions options_;
 };
 
 }  // namespace clrsampler

@@ -31,10 +31,14 @@ class ProfileWriter {
   virtual absl::Status Write(const Profile& profile, const OutputSink& sink) const = 0;
 };
 
+struct WriterOptions {
+  bool annotate_source = false;  // behind each name the source it came from
+};
+
 struct WriterRow {
   absl::string_view format;  // value of --format
   absl::string_view help;
-  std::unique_ptr<ProfileWriter> (*make)();
+  std::unique_ptr<ProfileWriter> (*make)(const WriterOptions& options);
 };
 // One row for each format: the only place that lists them.
 const std::vector<WriterRow>& WriterTable();

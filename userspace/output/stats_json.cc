@@ -40,6 +40,7 @@ std::string StatsJson(const Account& account) {
                                  {"symbol_sources", process.symbol_sources},
                                  {"samples", process.samples}});
   }
+  json["memory"] = account.memory;
   if (!account.symbol_server.empty()) json["symbol_server"] = account.symbol_server;
   json["notices"] = nlohmann::ordered_json::array();
   for (const Notice& notice : account.notices) {

@@ -6,7 +6,9 @@ namespace clrsampler {
 const std::vector<WriterRow>& WriterTable() {
   static const auto* rows = new std::vector<WriterRow>{
       {"folded", "one line a stack, as flamegraph.pl, difffolded.pl, inferno and speedscope read it",
-       [] { return std::unique_ptr<ProfileWriter>(std::make_unique<FoldedWriter>()); }},
+       [](const WriterOptions& options) {
+         return std::unique_ptr<ProfileWriter>(std::make_unique<FoldedWriter>(options));
+       }},
   };
   return *rows;
 }

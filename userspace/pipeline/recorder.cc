@@ -19,10 +19,12 @@
 #include "capture/kernel_name_lookup.h"
 #include "capture/sampler.h"
 #include "capture/side_band.h"
+#include "clr/memory/memory_methods.h"
 #include "clr/runtime_discovery.h"
 #include "formats/proc/status_text.h"
 #include "os/clock.h"
 #include "os/file_io.h"
+#include "pipeline/dotnet_hint.h"
 #include "pipeline/expected_samples.h"
 #include "pipeline/process_ledger.h"
 #include "pipeline/source_order.h"
@@ -238,6 +240,13 @@ absl::Status RecorderImpl::FindTargets() {
     // Sources that must prepare themselves do it before the first sample.
     const MonotonicTime now = clock_.Now();
     resolver_.CatchUp(table_.FindOrScan(pid, 0), now, now);
+  }
+  if (whole_host()) {
+    // As above: the sampler shall know of their short-lived code from the first sample on.
+    const MonotonicTime now = clock_.Now();
+    for (const uint32_t pid : ProcessesLikeDotNet(kProcRoot)) {
+      resolver_.CatchUp(table_.FindOrScan(pid, 0), now, now);
+    }
   }
   if (options_.command.empty()) return absl::OkStatus();
   absl::StatusOr<TargetCommand> command = TargetCommand::Start(options_.command, limits_);
@@ -543,6 +552,7 @@ void RecorderImpl::CloseAccount() {
     Lose(DropName(static_cast<wire_drop>(drop)), counters.drops[drop]);
   }
   account_.samples_expected = expected_.samples();
+  account_.memory = sources_.memory->counters().ByName();
   account_.processes = ledger_.Accounts();
   account_.bpf_map_bytes = sampler_->bpf_map_bytes();
   account_.notices = notices_.kept();

@@ -45,6 +45,7 @@ struct Account {
   uint64_t stacks_broken = 0;
   std::map<std::string, uint64_t> stack_stops;    // by the walk's stop reason
   std::vector<ProcessAccount> processes;          // most samples first
+  std::map<std::string, uint64_t> memory;         // MemoryMethodsCounters::ByName
   std::map<std::string, uint64_t> symbol_server;  // SymbolServerCounters::ByName; empty without a server
   std::vector<Notice> notices;
   std::map<std::string, uint64_t> notice_counts;

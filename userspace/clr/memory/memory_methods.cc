@@ -490,6 +490,28 @@ void MemoryMethods::AddCounters(const Target& target, MemoryMethodsCounters& sum
   for (size_t i = 0; i < kProbeFailures; ++i) sum.failures[i] += counters.failures[i];
 }
 
+std::map<std::string, uint64_t> MemoryMethodsCounters::ByName() const {
+  const auto failed = [this](ProbeFailure failure) { return failures[static_cast<size_t>(failure)]; };
+  return {{"processes", attached},
+          {"refused", refused},
+          {"lookups", lookups},
+          {"methods", methods},
+          {"stubs", stubs},
+          {"transient", transient},
+          {"replaced", replaced},
+          {"metadata_copied", metadata_copied},
+          {"witnesses", witnesses},
+          {"witnesses_gone", witnesses_gone},
+          {"not_witnessed", not_witnessed},
+          {"gone", not_there_any_more},
+          {"changed", changed_while_read},
+          {"unreadable", failed(ProbeFailure::kUnreadable)},
+          {"contradictions", failed(ProbeFailure::kContradiction)},
+          {"unsupported", failed(ProbeFailure::kUnsupported)},
+          {"reads", memory.reads},
+          {"bytes", memory.bytes}};
+}
+
 MemoryMethodsCounters MemoryMethods::counters() const {
   MemoryMethodsCounters sum = counters_;
   for (const auto& [key, target] : targets_) AddCounters(*target, sum);

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,6 +62,8 @@ struct MemoryMethodsCounters {
   uint64_t witnesses = 0;      // notes of the sampler on transient code
   uint64_t witnesses_gone = 0; // of these: the method was gone when it was looked at, and had no name of its own
   uint64_t not_witnessed = 0;  // a transient method that was not seen before the sample
+
+  std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };
 
 class MemoryMethods : public FrameSource {

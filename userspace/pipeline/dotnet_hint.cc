@@ -1,0 +1,35 @@
+#include "pipeline/dotnet_hint.h"
+
+#include <dirent.h>
+
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "os/file_io.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxMapsBytes = 64 << 20;
+
+}  // namespace
+
+std::vector<uint32_t> ProcessesLikeDotNet(const std::string& proc_root) {
+  std::vector<uint32_t> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(proc_root.c_str()), closedir);
+  if (directory == nullptr) return found;
+  while (const dirent* entry = readdir(directory.get())) {
+    uint32_t pid = 0;
+    if (!absl::SimpleAtoi(entry->d_name, &pid)) continue;
+    const absl::StatusOr<std::string> maps = ReadWholeFile(absl::StrCat(proc_root, "/", pid, "/maps"), kMaxMapsBytes);
+    if (!maps.ok()) continue;
+    // The runtime's double-mapped heaps, and its library where those are off. A single-file program with them off has
+    // neither.
+    if (absl::StrContains(*maps, ":doublemapper") || absl::StrContains(*maps, "/libcoreclr.so")) found.push_back(pid);
+  }
+  return found;
+}
+
+}  // namespace clrsampler

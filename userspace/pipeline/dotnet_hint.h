@@ -1,0 +1,17 @@
+// Which processes of the host look as if they ran .NET: a hint, cheap and by words in their maps, so that they can be
+// read before the first sample. Who is missed is found by a sample.
+#ifndef CLRSAMPLER_PIPELINE_DOTNET_HINT_H_
+#define CLRSAMPLER_PIPELINE_DOTNET_HINT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace clrsampler {
+
+// `proc_root` is "/proc" outside tests.
+std::vector<uint32_t> ProcessesLikeDotNet(const std::string& proc_root);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_DOTNET_HINT_H_
