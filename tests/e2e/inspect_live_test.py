@@ -47,7 +47,7 @@ class VersionsTest(harness.LiveTest):
         for version in (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED):
             with self.subTest(version=version):
                 self.need_runtime(version)
-                with harness.workload(version, "idle") as target:
+                with harness.workload(version, "idle", "--seconds", 120) as target:
                     row = listed(target.host_pid)
                     self.assertEqual(row["runtime"], runtimes.number(version))
                     self.assertEqual(row["form"], "framework-dependent")
@@ -68,14 +68,14 @@ class VersionsTest(harness.LiveTest):
     def test_collectors(self):
         for env, gc, standalone in (({"DOTNET_gcServer": "1"}, "server", ""), ({"DOTNET_GCName": "libclrgc.so"}, "workstation", "libclrgc.so"),
                                     ({"DOTNET_GCName": "libclrgc.so", "DOTNET_gcServer": "1"}, "server", "libclrgc.so")):
-            with self.subTest(env=env), harness.workload("9.0.19", "idle", env=env) as target:
+            with self.subTest(env=env), harness.workload("9.0.19", "idle", "--seconds", 120, env=env) as target:
                 row = listed(target.host_pid)
                 self.assertEqual(row["gc"], gc)
                 self.assertEqual(os.path.basename(row["standalone_gc"]), standalone)
 
     def test_files_of_the_runtime_are_sources_while_they_are_written(self):
         for version in ("8.0.30", runtimes.INSTALLED):
-            with self.subTest(version=version), harness.workload(version, "idle", perf_map=1) as target:
+            with self.subTest(version=version), harness.workload(version, "idle", "--seconds", 120, perf_map=1) as target:
                 sources = listed(target.host_pid)["symbol_sources"]
                 self.assertIn("perf-map", sources)
                 # A jitdump that its runtime has given up names nothing that comes.
@@ -85,7 +85,7 @@ class VersionsTest(harness.LiveTest):
                 self.assertEqual(len(warned), 1 if runtimes.jitdump_is_broken(version) else 0, findings)
 
     def test_diagnostics_switched_off(self):
-        with harness.workload("10.0.14", "idle", env={"DOTNET_EnableDiagnostics": "0"}) as target:
+        with harness.workload("10.0.14", "idle", "--seconds", 120, env={"DOTNET_EnableDiagnostics": "0"}) as target:
             self.assertEqual(listed(target.host_pid)["profiling"], "full")
             status, _, findings = doctor(target.host_pid)
             self.assertEqual(status, 0)
@@ -95,14 +95,14 @@ class VersionsTest(harness.LiveTest):
 
     def test_temporary_directory_elsewhere(self):
         with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
-            with harness.workload("9.0.19", "idle", env={"TMPDIR": folder + "/"}) as target:
+            with harness.workload("9.0.19", "idle", "--seconds", 120, env={"TMPDIR": folder + "/"}) as target:
                 _, _, findings = doctor(target.host_pid)
                 (socket,) = lines(findings, "diagnostics_socket")
                 self.assertEqual(socket["level"], "pass", socket)
                 self.assertIn(folder + "/dotnet-diagnostic-", socket["what"])
 
     def test_what_is_attached(self):
-        with harness.workload("10.0.14", "idle", env={"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{00000000-0000-0000-0000-000000000001}",
+        with harness.workload("10.0.14", "idle", "--seconds", 120, env={"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{00000000-0000-0000-0000-000000000001}",
                                                       "CORECLR_PROFILER_PATH": "/no/profiler.so"}) as target:
             _, _, findings = doctor(target.host_pid)
             (profiler,) = lines(findings, "profiler")
@@ -177,7 +177,7 @@ class SurroundingsTest(harness.LiveTest):
     NEEDS = ("dotnet", "unshare", "minijit")
 
     def test_namespaces(self):
-        with harness.workload("10.0.14", "idle", perf_map=3, namespace=True) as target:
+        with harness.workload("10.0.14", "idle", "--seconds", 120, perf_map=3, namespace=True) as target:
             row = listed(target.host_pid)
             self.assertEqual(row["namespace_pid"], target.pid)
             self.assertNotEqual(row["namespace_pid"], row["pid"])
@@ -188,7 +188,7 @@ class SurroundingsTest(harness.LiveTest):
             self.assertIn(f"/tmp/dotnet-diagnostic-{target.pid}-", socket["what"])
 
     def test_time_namespace(self):
-        command, additions = runtimes.command("10.0.14", "idle")
+        command, additions = runtimes.command("10.0.14", "idle", "--seconds", "120")
         with harness.Target(["unshare", "--time", "--boottime", "100000", "--monotonic", "100000", "--fork", *command], env=additions) as target:
             pid = target._only_child(target.process.pid)
             _, _, findings = doctor(pid)
@@ -217,7 +217,7 @@ class SurroundingsTest(harness.LiveTest):
             os.chmod(folder, 0o755)
             agent = shutil.copy(harness.AGENT, folder)
             prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-            with harness.workload("10.0.14", "idle") as target:
+            with harness.workload("10.0.14", "idle", "--seconds", 120) as target:
                 done = run("ps", "--json", agent=agent, prefix=prefix)
                 self.assertEqual(done.returncode, 0, done)
                 (row,) = [row for row in json.loads(done.stdout)["processes"] if row["pid"] == target.host_pid]
@@ -244,7 +244,7 @@ class SurroundingsTest(harness.LiveTest):
         except OSError as error:
             self.unavailable(f"no control group can be made: {error}")
         try:
-            with harness.workload("10.0.14", "split", 3, 1, env={"HOSTNAME": "shop-7d9f-x"}) as target:
+            with harness.workload("10.0.14", "burn", "--seconds", 60, env={"HOSTNAME": "shop-7d9f-x"}) as target:
                 with open(os.path.join(path, "cgroup.procs"), "w") as f:
                     f.write(str(target.host_pid))
                 container = listed(target.host_pid)["container"]
@@ -263,7 +263,7 @@ class SurroundingsTest(harness.LiveTest):
                         time.sleep(0.1)
 
     def test_the_table_is_for_people(self):
-        with harness.workload("10.0.14", "idle") as target:
+        with harness.workload("10.0.14", "idle", "--seconds", 120) as target:
             done = run("ps")
             self.assertEqual(done.returncode, 0)
             rows = done.stdout.splitlines()

@@ -29,10 +29,10 @@ absl::StatusOr<bool> PrintDoctor(std::optional<uint32_t> pid, bool json) {
   }
   DoctorReport report;
   report.host = CheckHost(ReadHostFacts("/proc", "/sys"));
-  report.will_work = !HasFailure(report.host);
+  report.will_work = !AnyFails(report.host);
   for (const ProcessFacts& facts : processes) {
     report.processes.push_back({facts.pid, facts.comm, CheckProcess(facts)});
-    if (pid.has_value() && HasFailure(report.processes.back().findings)) report.will_work = false;
+    if (pid.has_value() && AnyFails(report.processes.back().findings)) report.will_work = false;
   }
   RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, json ? DoctorJson(report) : DoctorText(report)));
   return report.will_work;

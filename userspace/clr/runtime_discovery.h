@@ -1,7 +1,7 @@
 // Which .NET runtime a process holds, and in which form it was deployed.
 //
-// The runtime is found by what the mapped ELF images export (runtime_image.h), never by a path or a file name. Paths are
-// compared for one thing only: whether the runtime lies beside the program, which is what self-contained means.
+// The runtime is found by what the mapped ELF images export (runtime_image.h), never by a path or a file name. Paths
+// are compared for one thing only: whether the runtime lies beside the program, which is what self-contained means.
 #ifndef CLRSAMPLER_CLR_RUNTIME_DISCOVERY_H_
 #define CLRSAMPLER_CLR_RUNTIME_DISCOVERY_H_
 

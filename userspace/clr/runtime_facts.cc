@@ -73,9 +73,7 @@ constexpr RuntimeDefect kDefects[] = {
 
 }  // namespace
 
-std::string RuntimeVersion::Text() const {
-  return known() ? absl::StrCat(major, ".", minor, ".", patch) : "unknown";
-}
+std::string RuntimeVersion::Text() const { return known() ? absl::StrCat(major, ".", minor, ".", patch) : "unknown"; }
 
 std::optional<RuntimeVersion> VersionFromFileVersion(absl::string_view text) {
   const std::vector<absl::string_view> fields = absl::StrSplit(text, absl::MaxSplits('.', 3));

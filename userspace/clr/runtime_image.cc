@@ -23,9 +23,14 @@ constexpr size_t kMaxSearchBytes = 64 << 20;
 // A hostile image could be made of nothing but marks.
 constexpr int kMaxCandidates = 1000;
 
-constexpr absl::string_view kExports[] = {
-    "coreclr_initialize", "g_dacTable",   "DotNetRuntimeContractDescriptor", "DotNetRuntimeInfo",
-    "coreclr_execute_assembly", "DotNetRuntimeDebugHeader", "GC_Initialize", "GC_VersionInfo"};
+constexpr absl::string_view kExports[] = {"coreclr_initialize",
+                                          "g_dacTable",
+                                          "DotNetRuntimeContractDescriptor",
+                                          "DotNetRuntimeInfo",
+                                          "coreclr_execute_assembly",
+                                          "DotNetRuntimeDebugHeader",
+                                          "GC_Initialize",
+                                          "GC_VersionInfo"};
 
 // Calls `visit` with the bytes of each section that holds data, until it says true.
 template <typename Visitor>

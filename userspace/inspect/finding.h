@@ -28,7 +28,7 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-inline bool HasFailure(const Findings& findings) {
+inline bool AnyFails(const Findings& findings) {
   for (const Finding& finding : findings) {
     if (finding.level == FindingLevel::kFail) return true;
   }

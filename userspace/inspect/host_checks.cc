@@ -15,10 +15,12 @@ constexpr int64_t kDefaultFrequencyHz = 99;
 constexpr int64_t kUsualMlockKb = 516;
 
 constexpr absl::string_view kSetcap =
-    "use sudo, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,cap_syslog+ep on "
+    "use sudo, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,cap_syslog+ep "
+    "on "
     "the program";
 
-void Add(Findings& findings, FindingLevel level, absl::string_view check, std::string what, absl::string_view fix = "") {
+void Add(Findings& findings, FindingLevel level, absl::string_view check, std::string what,
+         absl::string_view fix = "") {
   findings.push_back({level, std::string(check), std::move(what), std::string(fix)});
 }
 
@@ -34,7 +36,8 @@ constexpr Capability kCapabilities[] = {
     {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "processes of other users can't be read"},
     {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "files of other users can't be read"},
     {CAP_SYSLOG, "CAP_SYSLOG", "kernel frames may have no names"},
-    {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", "images that were replaced after they were mapped can't be read"},
+    {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
+     "images that were replaced after they were mapped can't be read"},
 };
 
 bool Has(const HostFacts& facts, int capability) { return (facts.capabilities >> capability & 1) != 0; }
@@ -42,8 +45,7 @@ bool Has(const HostFacts& facts, int capability) { return (facts.capabilities >>
 void CheckKernel(const HostFacts& facts, Findings& findings) {
   const bool known = facts.architecture == "x86_64" || facts.architecture == "aarch64";
   Add(findings, known ? FindingLevel::kPass : FindingLevel::kFail, "kernel",
-      absl::StrCat("kernel ", facts.kernel, " on ", facts.architecture),
-      known ? "" : "x86-64 and arm64 are supported");
+      absl::StrCat("kernel ", facts.kernel, " on ", facts.architecture), known ? "" : "x86-64 and arm64 are supported");
 }
 
 void CheckCapabilities(const HostFacts& facts, Findings& findings) {
@@ -57,7 +59,8 @@ void CheckCapabilities(const HostFacts& facts, Findings& findings) {
     if (!one.without.empty()) lost.push_back(one.without);
   }
   if (missing.empty()) {
-    Add(findings, FindingLevel::kPass, "capabilities", facts.root ? "privileges: root" : "privileges: all capabilities needed");
+    Add(findings, FindingLevel::kPass, "capabilities",
+        facts.root ? "privileges: root" : "privileges: all capabilities needed");
     return;
   }
   std::string what = absl::StrCat("privileges: without ", absl::StrJoin(missing, ", "));
@@ -83,15 +86,15 @@ void CheckFeatures(const HostFacts& facts, Findings& findings) {
     const bool privileged = Has(facts, CAP_SYS_ADMIN) || (Has(facts, CAP_BPF) && Has(facts, CAP_PERFMON));
     const absl::Status usable = report.Usable();
     Add(findings, privileged ? FindingLevel::kFail : FindingLevel::kWarn, "bpf",
-        privileged ? absl::StrCat("BPF: ", usable.message()) : "BPF: what the kernel can do was not tried, for want of privileges",
+        privileged ? absl::StrCat("BPF: ", usable.message())
+                   : "BPF: what the kernel can do was not tried, for want of privileges",
         privileged ? HintOf(usable) : std::string("run doctor again with sudo"));
     return;
   }
   for (const Feature& feature : report.features) {
     if (feature.name == kFeatureBtf || feature.name == "kernel lockdown") continue;
-    const std::string what =
-        absl::StrCat("BPF: ", feature.name, feature.present ? "" : " is missing",
-                     feature.detail.empty() ? "" : absl::StrCat(" (", feature.detail, ")"));
+    const std::string what = absl::StrCat("BPF: ", feature.name, feature.present ? "" : " is missing",
+                                          feature.detail.empty() ? "" : absl::StrCat(" (", feature.detail, ")"));
     if (feature.present) {
       Add(findings, FindingLevel::kPass, "bpf", what);
     } else if (feature.required) {
@@ -131,7 +134,8 @@ void CheckReading(const HostFacts& facts, Findings& findings) {
   const bool hidden = facts.kptr_restrict.value_or(0) >= 2 || (facts.kptr_restrict == 1 && !Has(facts, CAP_SYSLOG));
   if (facts.kptr_restrict.has_value()) {
     Add(findings, hidden ? FindingLevel::kWarn : FindingLevel::kPass, "kptr_restrict",
-        absl::StrCat("kernel.kptr_restrict is ", *facts.kptr_restrict, hidden ? ": kernel frames may have no names" : ""),
+        absl::StrCat("kernel.kptr_restrict is ", *facts.kptr_restrict,
+                     hidden ? ": kernel frames may have no names" : ""),
         hidden ? "sysctl kernel.kptr_restrict=0" : "");
   }
   if (facts.ptrace_scope.has_value()) {
@@ -144,9 +148,11 @@ void CheckReading(const HostFacts& facts, Findings& findings) {
         : bound ? kSetcap
                 : "");
   }
-  Add(findings, FindingLevel::kPass, "tracefs", facts.tracefs ? "tracefs: mounted" : "tracefs: not mounted, and not needed for CPU samples");
+  Add(findings, FindingLevel::kPass, "tracefs",
+      facts.tracefs ? "tracefs: mounted" : "tracefs: not mounted, and not needed for CPU samples");
   if (facts.own_pid_namespace) {
-    Add(findings, FindingLevel::kWarn, "pid_namespace", "this is a pid namespace of its own: only its processes are to be seen",
+    Add(findings, FindingLevel::kWarn, "pid_namespace",
+        "this is a pid namespace of its own: only its processes are to be seen",
         "run on the host, or in a container with the host's pid namespace (docker: --pid=host, Kubernetes: hostPID)");
   }
 }

@@ -50,8 +50,8 @@ Row RowOf(const ProcessFacts& facts) {
   if (facts.runtime.has_value()) {
     row[3] = facts.runtime->version.Text();
     row[4] = FormText(*facts.runtime);
-    row[5] = absl::StrCat(MachineText(facts.runtime->machine),
-                          facts.runtime->libc == LibcFlavour::kMusl ? "-musl" : "");
+    row[5] =
+        absl::StrCat(MachineText(facts.runtime->machine), facts.runtime->libc == LibcFlavour::kMusl ? "-musl" : "");
     row[6] = GcText(facts);
   } else {
     row[3] = row[4] = row[5] = row[6] = "?";
@@ -68,13 +68,11 @@ Json ProcessJson(const ProcessFacts& facts) {
   Json json = {{"pid", facts.pid}, {"comm", facts.comm}};
   json["readable"] = facts.readable.ok();
   if (!facts.readable.ok()) json["error"] = std::string(facts.readable.message());
-  json["container"] = {{"label", facts.container.Label()},
-                       {"runtime", std::string(ContainerRuntimeText(cgroup.runtime))},
-                       {"id", cgroup.container_id},
-                       {"name", facts.container.name},
-                       {"pod_uid", cgroup.pod_uid},
-                       {"qos", std::string(PodQosText(cgroup.qos))},
-                       {"service", cgroup.service}};
+  json["container"] = {
+      {"label", facts.container.Label()}, {"runtime", std::string(ContainerRuntimeText(cgroup.runtime))},
+      {"id", cgroup.container_id},        {"name", facts.container.name},
+      {"pod_uid", cgroup.pod_uid},        {"qos", std::string(PodQosText(cgroup.qos))},
+      {"service", cgroup.service}};
   if (facts.runtime.has_value()) {
     const DotNetRuntime& runtime = *facts.runtime;
     json["namespace_pid"] = facts.namespace_pid;
@@ -143,7 +141,8 @@ std::string ProcessTableText(const ProcessList& list) {
   }
   absl::StrAppend(&text, list.dotnet.size(), list.dotnet.size() == 1 ? " .NET process, " : " .NET processes, ",
                   list.others, list.others == 1 ? " other" : " others");
-  if (list.unreadable != 0) absl::StrAppend(&text, ", ", list.unreadable, " that can't be read (run as root to see them)");
+  if (list.unreadable != 0)
+    absl::StrAppend(&text, ", ", list.unreadable, " that can't be read (run as root to see them)");
   return text + "\n";
 }
 

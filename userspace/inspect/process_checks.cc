@@ -16,7 +16,8 @@ constexpr double kStartUpSeconds = 10;
 
 constexpr uint32_t kPerfMapAndJitdump = 1, kJitdumpOnly = 2;  // values of PerfMapEnabled
 
-void Add(Findings& findings, FindingLevel level, absl::string_view check, std::string what, absl::string_view fix = "") {
+void Add(Findings& findings, FindingLevel level, absl::string_view check, std::string what,
+         absl::string_view fix = "") {
   findings.push_back({level, std::string(check), std::move(what), std::string(fix)});
 }
 
@@ -37,8 +38,8 @@ std::string Megabytes(uint64_t bytes) { return absl::StrCat(bytes >> 20, " MB");
 
 void CheckRuntime(const ProcessFacts& facts, Findings& findings) {
   const DotNetRuntime& runtime = *facts.runtime;
-  std::string text = absl::StrCat(runtime.kind == RuntimeImageKind::kMono ? "Mono" : ".NET ", runtime.version.Text(), ", ",
-                                  DeploymentFormText(runtime.form), ", ", MachineText(runtime.machine), ", ",
+  std::string text = absl::StrCat(runtime.kind == RuntimeImageKind::kMono ? "Mono" : ".NET ", runtime.version.Text(),
+                                  ", ", DeploymentFormText(runtime.form), ", ", MachineText(runtime.machine), ", ",
                                   LibcText(runtime.libc), ", ", GcFlavourText(facts.gc), " GC");
   if (!runtime.standalone_gc.empty()) absl::StrAppend(&text, " from ", runtime.standalone_gc);
   if (runtime.composite.value_or(false)) absl::StrAppend(&text, ", composite images");
@@ -147,7 +148,8 @@ void CheckDirectory(const ProcessFacts& facts, Findings& findings) {
   } else if (!directory.writable) {
     add("is not writable for the process", "set DOTNET_PerfMapJitDumpPath to a folder that can be written");
   } else if (directory.free_bytes < kLittleSpaceBytes) {
-    add(absl::StrCat("only ", Megabytes(directory.free_bytes), " free"), "make room; a full disk cuts the perf map off");
+    add(absl::StrCat("only ", Megabytes(directory.free_bytes), " free"),
+        "make room; a full disk cuts the perf map off");
   } else {
     Add(findings, FindingLevel::kPass, "perf_map_directory",
         absl::StrCat("perf map directory ", directory.path, ": ", Megabytes(directory.free_bytes), " free"));
@@ -166,10 +168,11 @@ void CheckAttached(const ProcessFacts& facts, Findings& findings) {
   }
   if (facts.perf_map.live || facts.jitdump.live) {
     Add(findings, FindingLevel::kPass, "perf_map",
-        absl::StrCat("perf map: ",
-                     facts.perf_map.live ? absl::StrCat(facts.perf_map.path, ", ", Megabytes(facts.perf_map.bytes)) : "",
-                     facts.perf_map.live && facts.jitdump.live ? "; " : "",
-                     facts.jitdump.live ? absl::StrCat(facts.jitdump.path, ", ", Megabytes(facts.jitdump.bytes)) : ""));
+        absl::StrCat(
+            "perf map: ",
+            facts.perf_map.live ? absl::StrCat(facts.perf_map.path, ", ", Megabytes(facts.perf_map.bytes)) : "",
+            facts.perf_map.live && facts.jitdump.live ? "; " : "",
+            facts.jitdump.live ? absl::StrCat(facts.jitdump.path, ", ", Megabytes(facts.jitdump.bytes)) : ""));
   } else if (facts.environment.perf_map_enabled.value_or(0) != 0 && facts.runtime.has_value() && IsCoreClr(facts)) {
     Add(findings, FindingLevel::kWarn, "perf_map", "perf map: asked for by DOTNET_PerfMapEnabled and not being written",
         "see the lines on the jitdump and on the perf map directory");
@@ -190,8 +193,8 @@ Findings CheckProcess(const ProcessFacts& facts) {
   Findings findings;
   if (!facts.readable.ok()) {
     Add(findings, FindingLevel::kFail, "readable",
-        absl::StrCat(facts.threads.runtime_threads ? "a .NET process" : "a process", " that can't be looked at: ",
-                     facts.readable.message()),
+        absl::StrCat(facts.threads.runtime_threads ? "a .NET process" : "a process",
+                     " that can't be looked at: ", facts.readable.message()),
         "run as root, or with cap_sys_ptrace");
     return findings;
   }

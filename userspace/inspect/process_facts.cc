@@ -116,15 +116,14 @@ void ReadSocket(const std::string& directory, const Process& process, ProcessFac
   const int64_t hertz = std::max<int64_t>(sysconf(_SC_CLK_TCK), 1);
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
-  facts.age_seconds = std::max(0.0, static_cast<double>(now.tv_sec) -
-                                        static_cast<double>(stat_text->start_ticks) / static_cast<double>(hertz));
+  facts.age_seconds = std::max(
+      0.0, static_cast<double>(now.tv_sec) - static_cast<double>(stat_text->start_ticks) / static_cast<double>(hertz));
   const int64_t key = static_cast<int64_t>(stat_text->start_ticks) + BootTimeOffsetTicks(directory, hertz);
   const std::string name = absl::StrCat("dotnet-diagnostic-", facts.namespace_pid, "-", key, "-socket");
   facts.socket_path = absl::StrCat(facts.environment.temporary_directory, "/", name);
   const auto folder = process.files.OpenDirectory(facts.environment.temporary_directory);
   struct stat status {};
-  facts.socket_exists = folder.ok() &&
-                        fstatat(folder->fd.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+  facts.socket_exists = folder.ok() && fstatat(folder->fd.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                         S_ISSOCK(status.st_mode);
 }
 

@@ -43,12 +43,12 @@ struct NameFileFacts {
 
 struct EnvironmentFacts {
   bool readable = false;
-  std::optional<uint32_t> perf_map_enabled;        // DOTNET_PerfMapEnabled and so on; nullopt: not set
+  std::optional<uint32_t> perf_map_enabled;  // DOTNET_PerfMapEnabled and so on; nullopt: not set
   std::optional<uint32_t> enable_diagnostics;
   std::optional<uint32_t> enable_diagnostics_ipc;
   std::optional<uint32_t> ready_to_run;
-  std::string temporary_directory = "/tmp";        // TMPDIR
-  std::string profiler;                            // library or id of a profiler that CORECLR_ENABLE_PROFILING=1 loads
+  std::string temporary_directory = "/tmp";  // TMPDIR
+  std::string profiler;                      // library or id of a profiler that CORECLR_ENABLE_PROFILING=1 loads
 };
 
 struct ProcessFacts {
@@ -69,8 +69,8 @@ struct ProcessFacts {
   NameFileFacts jitdump;
   std::string socket_path;  // where the diagnostics socket has to be
   bool socket_exists = false;
-  absl::Status memory;         // OK: its memory can be read
-  bool has_symbols = false;    // the image with the runtime has a symbol table, or a debug file that was found
+  absl::Status memory;       // OK: its memory can be read
+  bool has_symbols = false;  // the image with the runtime has a symbol table, or a debug file that was found
   double age_seconds = 0;
 
   bool is_dotnet() const { return runtime.has_value() || (!readable.ok() && threads.runtime_threads); }

@@ -32,7 +32,8 @@ TEST(HostChecksTest, WithoutPrivilegesOneLineFailsAndTheRestIsAnswered) {
   HostFacts facts = HealthyHost();
   facts.root = false;
   facts.capabilities = 0;
-  facts.features.features = {{std::string(kFeatureBtf), true, true, ""}, {std::string(kFeaturePerfEventProgram), false, true, ""}};
+  facts.features.features = {{std::string(kFeatureBtf), true, true, ""},
+                             {std::string(kFeaturePerfEventProgram), false, true, ""}};
   facts.features.load_error = EPERM;
   const Findings findings = CheckHost(facts);
   int failures = 0;
@@ -51,7 +52,7 @@ TEST(HostChecksTest, LesserCapabilitiesOnlyWarn) {
   HostFacts facts = HealthyHost();
   facts.capabilities = Only({CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE});
   const Findings findings = CheckHost(facts);
-  EXPECT_FALSE(HasFailure(findings));
+  EXPECT_FALSE(AnyFails(findings));
   EXPECT_NE(Find(findings, "capabilities", FindingLevel::kWarn), nullptr);
   facts.capabilities = Only({CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH});
   EXPECT_NE(Find(CheckHost(facts), "capabilities", FindingLevel::kPass), nullptr);
@@ -84,7 +85,7 @@ TEST(HostChecksTest, EachMissingRequirementFails) {
 TEST(HostChecksTest, AnOptionalFeatureThatIsMissingIsNoTrouble) {
   HostFacts facts = HealthyHost();
   facts.features.features.push_back({"bpf_loop", false, false, "Linux 5.17; not needed"});
-  EXPECT_FALSE(HasFailure(CheckHost(facts)));
+  EXPECT_FALSE(AnyFails(CheckHost(facts)));
   EXPECT_EQ(Find(CheckHost(facts), "bpf", FindingLevel::kWarn), nullptr);
 }
 
@@ -99,7 +100,7 @@ TEST(HostChecksTest, HindrancesWarn) {
   for (const char* check : {"kptr_restrict", "ptrace_scope", "pid_namespace", "ring_memory", "other_agents"}) {
     EXPECT_NE(Find(findings, check, FindingLevel::kWarn), nullptr) << check;
   }
-  EXPECT_FALSE(HasFailure(findings));
+  EXPECT_FALSE(AnyFails(findings));
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ TEST(InspectTextTest, NothingOfAProcessReachesTheTerminalAsAControl) {
   list.dotnet[0].runtime->standalone_gc = "/x\x1b]0;y\x07";
   DoctorReport report;
   report.processes.push_back({1, "a\x1b[2Jb", {{FindingLevel::kWarn, "c", "it's \x1b[2J", "\r"}}});
-  for (const std::string& text : {ProcessTableText(list), DoctorText(report), ProcessListJson(list), DoctorJson(report)}) {
+  for (const std::string& text :
+       {ProcessTableText(list), DoctorText(report), ProcessListJson(list), DoctorJson(report)}) {
     for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << text;
   }
   EXPECT_THAT(DoctorText(report), testing::HasSubstr("it's "));

@@ -81,7 +81,7 @@ TEST(ProcessChecksTest, SocketSwitchedOffIsToldFromSocketMissing) {
   EXPECT_NE(Worst(facts, "diagnostics_socket").what.find("none at /tmp/dotnet-diagnostic-7-1"), std::string::npos);
   facts.environment.enable_diagnostics_ipc = 0;
   EXPECT_NE(Worst(facts, "diagnostics_socket").what.find("EnableDiagnostics_IPC=0"), std::string::npos);
-  EXPECT_FALSE(HasFailure(CheckProcess(facts)));
+  EXPECT_FALSE(AnyFails(CheckProcess(facts)));
 }
 
 TEST(ProcessChecksTest, TheDirectoryMattersToThoseWhoWriteThere) {
@@ -98,9 +98,9 @@ TEST(ProcessChecksTest, WithoutARuntimeThereIsOneLineAndNoFailure) {
   ProcessFacts facts;
   facts.pid = 1;
   EXPECT_EQ(CheckProcess(facts).size(), 1u);
-  EXPECT_FALSE(HasFailure(CheckProcess(facts)));
+  EXPECT_FALSE(AnyFails(CheckProcess(facts)));
   facts.readable = absl::PermissionDeniedError("no");
-  EXPECT_TRUE(HasFailure(CheckProcess(facts)));
+  EXPECT_TRUE(AnyFails(CheckProcess(facts)));
 }
 
 }  // namespace

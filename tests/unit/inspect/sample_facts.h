@@ -34,7 +34,8 @@ inline HostFacts HealthyHost() {
   facts.architecture = "x86_64";
   facts.root = true;
   facts.capabilities = ~uint64_t{0};
-  for (const absl::string_view name : {kFeatureBtf, kFeaturePerfEventProgram, kFeatureRingBuffer, kFeatureProbeReadKernel}) {
+  for (const absl::string_view name :
+       {kFeatureBtf, kFeaturePerfEventProgram, kFeatureRingBuffer, kFeatureProbeReadKernel}) {
     facts.features.features.push_back({std::string(name), true, true, ""});
   }
   facts.features.lockdown = "none";

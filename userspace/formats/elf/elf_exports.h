@@ -1,8 +1,8 @@
 // What an image exports, looked up by name as the dynamic linker does it: through the GNU hash table.
 //
-// Format: "DT_GNU_HASH" as binutils' ld and lld write it (System V gABI supplement; glibc:elf/dl-lookup.c). A miss, the
-// usual case when all images of a host are asked, touches one word of the Bloom filter. Without such a table the dynamic
-// symbols are gone through one by one. Pure.
+// Format: "DT_GNU_HASH" as binutils' ld and lld write it (System V gABI supplement; glibc:elf/dl-lookup.c). A miss,
+// the usual case when all images of a host are asked, touches one word of the Bloom filter. Without such a table
+// the dynamic symbols are gone through one by one. Pure.
 #ifndef CLRSAMPLER_FORMATS_ELF_ELF_EXPORTS_H_
 #define CLRSAMPLER_FORMATS_ELF_ELF_EXPORTS_H_
 

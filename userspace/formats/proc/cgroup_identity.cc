@@ -17,8 +17,9 @@ constexpr size_t kIdDigits = 64;
 constexpr size_t kMaxNameBytes = 255;  // of a unit or container
 
 bool IsHex(absl::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)) || (c >= 'a' && c <= 'f'); });
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isdigit(static_cast<unsigned char>(c)) || (c >= 'a' && c <= 'f');
+  });
 }
 
 bool IsContainerId(absl::string_view text) { return text.size() == kIdDigits && IsHex(text); }
@@ -54,7 +55,7 @@ struct NamedContainer {
 // outside the container and have the prefix of no row.
 std::optional<NamedContainer> ScopeOf(absl::string_view component) {
   static constexpr std::pair<absl::string_view, ContainerRuntime> kPrefixes[] = {
-      {"docker-", ContainerRuntime::kDocker},   {"cri-containerd-", ContainerRuntime::kContainerd},
+      {"docker-", ContainerRuntime::kDocker},      {"cri-containerd-", ContainerRuntime::kContainerd},
       {"nerdctl-", ContainerRuntime::kContainerd}, {"crio-", ContainerRuntime::kCrio},
       {"libpod-", ContainerRuntime::kPodman},
   };
@@ -82,7 +83,7 @@ void SetContainer(ContainerRuntime runtime, absl::string_view id, CgroupIdentity
 
 // A container that goes by its name: LXC and systemd-nspawn.
 std::optional<std::pair<ContainerRuntime, std::string>> NamedByUnit(absl::string_view component,
-                                                                     absl::string_view parent) {
+                                                                    absl::string_view parent) {
   absl::string_view name = component;
   ContainerRuntime runtime = ContainerRuntime::kLxc;
   if (absl::ConsumePrefix(&name, "lxc.payload.") || parent == "lxc" || parent == "lxc.payload") {
@@ -156,7 +157,7 @@ CgroupIdentity IdentifyCgroup(absl::string_view path) {
     if (const auto scope = ScopeOf(component)) {
       SetContainer(scope->runtime, scope->id, identity);
     } else if (IsContainerId(component)) {
-      SetContainer(parent == "docker"         ? ContainerRuntime::kDocker
+      SetContainer(parent == "docker"          ? ContainerRuntime::kDocker
                    : parent == "libpod_parent" ? ContainerRuntime::kPodman
                                                : ContainerRuntime::kUnknown,
                    component, identity);

@@ -1,10 +1,10 @@
 // Which container, pod or service a control group path stands for.
 //
-// Sources of the path forms: kubernetes/kubernetes:pkg/kubelet/cm/cgroup_manager_linux.go and pod_container_manager_linux.go
+// Sources of the path forms: kubernetes/kubernetes:pkg/kubelet/cm/{cgroup_manager,pod_container_manager}_linux.go
 // (cgroupfs and systemd drivers, quality of service), containerd/cri and cri-o (scopes "cri-containerd-ID", "crio-ID"),
 // moby ("docker-ID", "/docker/ID"), containers/podman ("libpod-ID"), lxc ("lxc.payload.NAME", "/lxc/NAME"),
-// systemd-nspawn ("machine-NAME.scope", "systemd-nspawn@NAME.service"; systemd.unit(5) has the escapes). Both versions of
-// cgroups give the same path forms.
+// systemd-nspawn ("machine-NAME.scope", "systemd-nspawn@NAME.service"; systemd.unit(5) has the escapes). Both versions
+// of cgroups give the same path forms.
 //
 // A container whose user may make control groups can make any path below its own. The innermost container counts, which
 // is right for containers in containers and lets such a user choose his own label, not that of others' processes.

@@ -5,8 +5,8 @@
 namespace clrsampler {
 namespace {
 
-const absl::string_view kText("HOME=/root\0HOSTNAME=web-1\0DOTNET_gcServer=1\0COMPlus_PerfMapEnabled=0x3\0HOME=/other\0",
-                              87);
+const absl::string_view kText(
+    "HOME=/root\0HOSTNAME=web-1\0DOTNET_gcServer=1\0COMPlus_PerfMapEnabled=0x3\0HOME=/other\0", 87);
 
 TEST(EnvironTextTest, TheFirstSettingOfAWholeNameCounts) {
   EXPECT_EQ(EnvironmentValue(kText, "HOME"), "/root");
