@@ -81,18 +81,20 @@ class GenerationsTest(harness.LiveTest):
         counts, unnamed = self.count(profile, log, window)
         inside = [g for g, row in log.items() if row[BEGAN] >= window.begin_ns and row[ENDED] <= window.end_ns]
         self.assertGreaterEqual(len(inside), GENERATIONS - 1, "too few generations for a statement")
+        stolen = window.steal_seconds * FREQUENCY
         for generation in inside:
             row = log[generation]
-            self.assert_within(counts[generation] - self.expected(row), self.noise([row]), f"generation {generation} has another one's samples")
+            self.assert_within(counts[generation] - self.expected(row), self.noise([row]) + stolen, f"generation {generation} has another one's samples")
         rows = [log[g] for g in inside]
+        noise = self.noise(rows) + stolen
         named, expected = sum(counts[g] for g in inside), sum(map(self.expected, rows))
-        self.assert_within(named - expected, self.noise(rows), result)
-        self.assert_within(named_floor * expected - named, self.noise(rows), f"{len(inside)} generations have {named} samples of {expected:.0f}\n{result}")
+        self.assert_within(named - expected, noise, result)
+        self.assert_within(named_floor * expected - named, noise, f"{len(inside)} generations have {named} samples of {expected:.0f}\n{result}")
         if named_floor == ALL:
             self.check_managed_named(result)
         else:
             # What has no name says why.
-            self.assert_within(ALL * expected - named - unnamed, self.noise(rows), result)
+            self.assert_within(ALL * expected - named - unnamed, noise, result)
 
     def count(self, profile, log, window):
         """(samples by generation, samples that say they have no name); fails at what cannot have happened."""

@@ -249,11 +249,18 @@ def workload(version, mode, *arguments, perf_map=None, namespace=False, ready=Tr
     return Target(command, env={**additions, **(env or {})}, namespace=namespace, ready=ready)
 
 
+def steal_seconds():
+    """Time that a hypervisor has taken from this machine's CPUs. A timer that comes due meanwhile fires afterwards, so each such moment
+    may count a sample that belongs to no CPU time: 110 of 2,500 were seen."""
+    with open("/proc/stat") as f:
+        return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 class Window:
     """What a target did while it was sampled: `cpu_ns` CPU time in `stays` stays of its threads on a CPU, between two monotonic times."""
 
-    def __init__(self, cpu_ns, stays, begin_ns, end_ns):
-        self.cpu_ns, self.stays = cpu_ns, stays
+    def __init__(self, cpu_ns, stays, begin_ns, end_ns, steal_seconds):
+        self.cpu_ns, self.stays, self.steal_seconds = cpu_ns, stays, steal_seconds
         self.begin_ns, self.end_ns = begin_ns, end_ns
 
     def samples(self, frequency):
@@ -272,14 +279,15 @@ def record_window(target, cpu_seconds, frequency, *arguments, during=None):
     target.freeze()
     agent = Agent(("--pid", str(target.host_pid), "--frequency", str(frequency), *arguments))
     agent.wait_until_sampling()
-    cpu, stays = target.cpu_ns(), target.stays()
+    cpu, stays, steal = target.cpu_ns(), target.stays(), steal_seconds()
     begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     target.signal(signal.SIGCONT)
     target.use_cpu(cpu_seconds)
     if during:
         during(agent)
     target.freeze()
-    window = Window(target.cpu_ns() - cpu, target.stays() - stays + 1, begin, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+    window = Window(target.cpu_ns() - cpu, target.stays() - stays + 1, begin, time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+                    steal_seconds() - steal)
     agent.interrupt()
     result = agent.finish(30)
     target.signal(signal.SIGCONT)
@@ -396,8 +404,9 @@ class LiveTest(unittest.TestCase):
         samples, true = result.stats["samples"], window.samples(frequency)
         # User and system time come in ticks of 10 ms, at the beginning and at the end.
         self.assert_within(abs(samples["expected"] - true), 0.04 * frequency + 1, f"{true} by the target's clock: {samples}")
-        # A hypervisor that takes the CPU away for longer than an interval swallows samples: 1 % beside the noise.
-        self.assert_within(abs(samples["taken"] + sum(samples["lost"].values()) - true), 0.01 * true + window.noise(),
+        # A hypervisor that takes the CPU away also takes and gives samples: 1 % beside the noise, and what /proc/stat knows of.
+        self.assert_within(abs(samples["taken"] + sum(samples["lost"].values()) - true),
+                           0.01 * true + window.noise() + window.steal_seconds * frequency,
                            f"{true} by the target's clock, {window.stays} stays: {samples}")
 
     def check_managed_named(self, result, minimum=0.99, minimum_frames=200):

@@ -3,8 +3,8 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <cstring>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -72,8 +72,8 @@ struct JitMethods::Target {
   uint64_t state_changes = 0;
   absl::flat_hash_map<uint64_t, FrameId> jitdump_frames;  // by offset of the name
   absl::flat_hash_map<uint64_t, FrameId> perf_map_frames;
-  bool perf_map_held = false;  // the process had the file open when we opened it
-  MonotonicTime perf_map_since = MonotonicTime::Max();  // from when on it lacks no method
+  bool perf_map_held = false;                                     // the process had the file open when we opened it
+  MonotonicTime perf_map_since = MonotonicTime::Max();            // from when on it lacks no method
   absl::flat_hash_map<uint64_t, MonotonicTime> code_stood_until;  // by start of the method
 
   bool jitdump_alive() const {
@@ -474,9 +474,7 @@ MonotonicTime JitMethods::CompleteUntil(ProcessKey key) const {
   return expects ? target->last_look : MonotonicTime::Max();
 }
 
-bool JitMethods::WantsShortTurns(MonotonicTime now) const {
-  return now.ns < last_ambiguous_.ns + 1'000'000'000;
-}
+bool JitMethods::WantsShortTurns(MonotonicTime now) const { return now.ns < last_ambiguous_.ns + 1'000'000'000; }
 
 void JitMethods::Forget(ProcessKey key) {
   const auto found = seen_.find(key);

@@ -270,9 +270,10 @@ void R2rMethods::LoadMap(const Process& process, const File& file, Image& image)
     if (!map.ok()) {
       ++counters_.maps_rejected;
       if (notices_ != nullptr) {
-        notices_->Add("r2rmap_rejected", image.file_name,
-                      absl::StrCat("a map of ", image.file_name, " is not used: ", map.status().message()),
-                      "names come from the image itself; remove the map, or put the one of this build beside the image");
+        notices_->Add(
+            "r2rmap_rejected", image.file_name,
+            absl::StrCat("a map of ", image.file_name, " is not used: ", map.status().message()),
+            "names come from the image itself; remove the map, or put the one of this build beside the image");
       }
       continue;
     }
@@ -342,7 +343,8 @@ FrameId R2rMethods::NameMethod(const Process& process, const File& file, Image& 
     name.tier = frame.tier;
     if (row && (use_row || agrees)) frame.source = NameSource::kR2rMap;
     frame.module = name.module;
-    frame.text = frame.source == NameSource::kR2rMap && style_ == NameStyle::kRaw ? std::string(*row) : FrameText(name, style_);
+    frame.text =
+        frame.source == NameSource::kR2rMap && style_ == NameStyle::kRaw ? std::string(*row) : FrameText(name, style_);
     ++counters_.methods_named;
     if (!use_row && own->types_by_token) ++counters_.methods_with_type_tokens;
   } else {
