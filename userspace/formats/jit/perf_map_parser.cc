@@ -186,9 +186,9 @@ bool PerfMapParser::TakeUnended(std::span<const std::byte> bytes, PerfMapSink& s
   const absl::string_view text = AsText(bytes);
   const char* const end = text.data() + text.size();
   if (!error_.ok() || gap_bytes_ > 0 || text.size() > kMaxLineBytes || absl::StrContains(text, '\n')) return false;
-  uint64_t number = 0;
+  uint64_t start = 0, size = 0;
   const char* name = text.data();
-  if (!TakeNumber(name, end, number) || !TakeNumber(name, end, number)) return false;
+  if (!TakeNumber(name, end, start) || !TakeNumber(name, end, size)) return false;
   if (FirstNotAscii(name, end) == end || CutName(name, end, true).empty()) return false;
   TakeLine(text, text.data(), end, true, sink);
   ++counters_.glued_lines;
