@@ -12,6 +12,7 @@
 #include "cli/names_command.h"
 #include "cli/ps_command.h"
 #include "cli/record_command.h"
+#include "clr/lease_repair.h"
 #include "status/status.h"
 
 namespace {
@@ -30,6 +31,9 @@ int Report(const absl::Status& status) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Not for people: a run starts it to look after the perf maps that it switches on.
+  if (argc > 1 && std::strcmp(argv[1], clrsampler::kLeaseGuardVerb) == 0) return clrsampler::RunLeaseGuard(argc, argv);
+
   // What follows -- is the command's own, options and all; the parser must not look at it.
   std::vector<std::string> command;
   int own_arguments = argc;

@@ -108,6 +108,14 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
                                 "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
   if (!cache_bytes.ok()) return cache_bytes.status();
   options.symbols.cache.max_bytes = *cache_bytes;
+  options.perf_maps.everywhere = config.enable_perf_map;
+  if (config.perf_map_cap.has_value()) {
+    auto bytes = ParseBytes("--perf-map-cap", *config.perf_map_cap, 4 << 10, uint64_t{64} << 30,
+                            "write it as 512KiB or 64MiB; from 4KiB to 64GiB");
+    if (!bytes.ok()) return bytes.status();
+    options.perf_maps.cap_bytes = *bytes;
+  }
+  if (config.lease_directory.has_value()) options.perf_maps.directory = *config.lease_directory;
   options.frequency_hz = config.frequency_hz;
   options.names = config.names == "full"  ? NameStyle::kFull
                   : config.names == "raw" ? NameStyle::kRaw
@@ -188,6 +196,15 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--symbol-cache-size", config.symbol_cache_size, "what they may take; also the largest file taken")
       ->capture_default_str()
       ->type_name("SIZE");
+  app.add_flag("--enable-perf-map", config.enable_perf_map,
+               "have .NET 8+ processes that write no perf map write one for the time of the run, then remove it");
+  app.add_option("--perf-map-cap", config.perf_map_cap,
+                 "size at which a perf map of --enable-perf-map is switched off; without it 64MiB")
+      ->type_name("SIZE");
+  // For tests, and for hosts where /run is not writable.
+  app.add_option("--lease-directory", config.lease_directory, "where the record of perf maps that are on is kept")
+      ->type_name("DIR")
+      ->group("");
   app.add_flag("--verbose,-v", config.verbose, "say what was found about kernel, processes and files");
   app.add_flag("--quiet,-q", config.quiet, "no progress and no summary");
 }

@@ -26,6 +26,9 @@ struct RecordConfig {
   std::vector<std::string> symbol_servers;
   std::string symbol_cache;
   std::string symbol_cache_size = "4GiB";
+  bool enable_perf_map = false;
+  std::optional<std::string> perf_map_cap;
+  std::optional<std::string> lease_directory;
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;

@@ -73,6 +73,9 @@ struct JitMethods::Target {
   absl::flat_hash_map<uint64_t, FrameId> jitdump_frames;  // by offset of the name
   absl::flat_hash_map<uint64_t, FrameId> perf_map_frames;
   bool perf_map_held = false;                                     // the process had the file open when we opened it
+  int perf_map_descriptor = -1;                                   // of the target, where it was last seen
+  uint64_t perf_map_device = 0;
+  uint64_t perf_map_inode = 0;
   MonotonicTime perf_map_since = MonotonicTime::Max();            // from when on it lacks no method
   absl::flat_hash_map<uint64_t, MonotonicTime> code_stood_until;  // by start of the method
 
@@ -214,12 +217,20 @@ void JitMethods::PollPerfMap(const Process& process, Target& target, MonotonicTi
   // open proves the opposite.
   const auto is_ours = [&](const TailedFile& file) {
     target.perf_map_held = HasOpenFile(options_.proc_root, process.key.tgid, file.device(), file.inode());
+    target.perf_map_device = file.device();
+    target.perf_map_inode = file.inode();
     return target.perf_map_held || file.modified_ns() + kFileAgeSlackNs >= target.start.realtime_ns;
   };
   target.perf_map.Poll(open, is_ours, target.process_alive, now, options_.poll_budget_bytes, scratch_);
   if (target.perf_map_resets != target.perf_map.counters().resets) {
     target.perf_map_resets = target.perf_map.counters().resets;
     target.perf_map_frames.clear();
+  }
+  // Switched off over the diagnostics socket: code that is compiled from here on is announced nowhere.
+  if (target.perf_map_held && target.process_alive &&
+      StateOfFile(options_.proc_root, process.key.tgid, target.perf_map_device, target.perf_map_inode,
+                  target.perf_map_descriptor) == OpenFileState::kNotOpen) {
+    target.perf_map_held = false;
   }
   // A file that was cut or replaced may lack lines, as may one that the process does not write itself.
   const bool whole = target.perf_map_held && target.perf_map.counters().resets == 0;

@@ -111,6 +111,7 @@ class RecorderImpl : public Recorder {
                              }})),
         resolver_(sources_.borrowed(), frames_),
         namer_(resolver_, kernel_, frames_),
+        perf_maps_(options.perf_maps, clock_, notices_),
         expected_(kProcRoot, options.frequency_hz),
         ledger_(stacks_, options.pids.empty() && options.command.empty()) {}
 
@@ -159,6 +160,7 @@ class RecorderImpl : public Recorder {
   Sources sources_;
   Resolver resolver_;
   StackNamer namer_;
+  PerfMapLeases perf_maps_;
   ExpectedSamples expected_;
   ProcessLedger ledger_;
   Account account_;
@@ -192,6 +194,7 @@ absl::Status RecorderImpl::Init() {
                       absl::StrCat("--pid ", status->tgid));
     }
   }
+  RETURN_IF_ERROR(perf_maps_.Start());
   const FeatureReport features = ProbeFeatures(options_.verbose ? ProbeDepth::kEverything : ProbeDepth::kSampler);
   if (options_.verbose) {
     for (const Feature& feature : features.features) {
@@ -301,6 +304,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   turn_started_ = clock_.Now();
   HandleUntil(MonotonicTime::Max());
   Retire(MonotonicTime::Max());
+  perf_maps_.Finish();
   CloseAccount();
   stop_.reset();  // a second Ctrl-C may now end a writer that waits for a reader which does not read
   return absl::OkStatus();
@@ -339,6 +343,7 @@ void RecorderImpl::SlowTurn(MonotonicTime now) {
       notices_.Add("new_cpu", "", absl::StrCat("a CPU came online and can't be sampled: ", status.message()));
   }
   if (now.ns > kRetireNs) Retire({now.ns - kRetireNs});
+  perf_maps_.Poll(table_, now);
 }
 
 // Side-band events first: a process that a sample names is announced before the sample is looked at.

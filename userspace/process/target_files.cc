@@ -124,4 +124,35 @@ absl::StatusOr<OpenedFile> TargetFiles::OpenRuntimeFile(absl::string_view path) 
   return OpenLocated(std::move(file), path);
 }
 
+absl::StatusOr<UniqueFd> TargetFiles::LocateSocket(absl::string_view path) const {
+  absl::StatusOr<UniqueFd> fd = OpenInRoot(path, kLocateFlags | O_NOFOLLOW);
+  if (!fd.ok()) return fd.status();
+  struct stat status {};
+  if (fstat(fd->get(), &status) != 0) return ErrnoError(errno, path);
+  if (!S_ISSOCK(status.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is not a socket"));
+  return fd;
+}
+
+absl::Status TargetFiles::RemoveRuntimeFile(absl::string_view directory, absl::string_view name,
+                                            absl::FunctionRef<bool(const struct stat&)> is_it) const {
+  const absl::StatusOr<UniqueFd> parent = OpenInRoot(directory, kLocateFlags | O_DIRECTORY);
+  if (!parent.ok()) return parent.status();
+  const std::string file(name);
+  struct stat status {};
+  if (fstatat(parent->get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return ErrnoError(errno, absl::StrCat(directory, "/", name));
+  }
+  if (!S_ISREG(status.st_mode) || !is_it(status)) {
+    return absl::FailedPreconditionError(absl::StrCat(directory, "/", name, " is another file by now"));
+  }
+  if (unlinkat(parent->get(), file.c_str(), 0) != 0) return ErrnoError(errno, absl::StrCat(directory, "/", name));
+  return absl::OkStatus();
+}
+
+std::optional<std::pair<uint64_t, uint64_t>> TargetFiles::RootIdentity() const {
+  struct stat status {};
+  if (root_ == nullptr || fstat(root_->get(), &status) != 0) return std::nullopt;
+  return std::make_pair(uint64_t{status.st_dev}, uint64_t{status.st_ino});
+}
+
 }  // namespace clrsampler

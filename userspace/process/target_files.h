@@ -12,7 +12,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "os/unique_fd.h"
@@ -53,6 +55,20 @@ class TargetFiles {
 
   // A directory, for asking about it and about names in it (fstat, fstatvfs, fstatat), not for reading.
   absl::StatusOr<OpenedFile> OpenDirectory(absl::string_view path) const;
+
+  // A descriptor by which a Unix socket can be connected to (connect to /proc/self/fd/N: no limit on the path's length,
+  // and no second resolution of it). No symbolic link as last component.
+  absl::StatusOr<UniqueFd> LocateSocket(absl::string_view path) const;
+
+  // Removes the regular file `name` in `directory`, if `is_it` says yes to what lies there. NotFound: there is none;
+  // FailedPrecondition: another file. Between the look and the removal the name may change hands, but only by those who
+  // may write to the directory and remove this file themselves.
+  absl::Status RemoveRuntimeFile(absl::string_view directory, absl::string_view name,
+                                 absl::FunctionRef<bool(const struct stat&)> is_it) const;
+
+  // Device and inode of the root directory; nullopt when it could never be opened.
+  std::optional<std::pair<uint64_t, uint64_t>> RootIdentity() const;
+  std::optional<uid_t> owner() const { return owner_; }
 
  private:
   absl::StatusOr<UniqueFd> OpenInRoot(absl::string_view path, uint64_t flags) const;

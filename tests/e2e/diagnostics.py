@@ -1,0 +1,43 @@
+"""The .NET diagnostics protocol as another tool would speak it, and what can be seen of a process's perf map from outside."""
+import glob
+import os
+import socket
+import struct
+
+PROCESS = 4
+RESUME_RUNTIME, ENABLE_PERF_MAP, DISABLE_PERF_MAP = 1, 5, 6
+
+
+def call(pid, command, payload=b"", timeout=10):
+    """Sends a command of the process set to a process of our own namespaces; (reply id, payload)."""
+    (path,) = glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(timeout)
+        s.connect(path)
+        s.sendall(b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), PROCESS, command, 0) + payload)
+        reply = b""
+        while chunk := s.recv(65536):
+            reply += chunk
+    return reply[17], reply[20:]
+
+
+def enable(pid):
+    status, _ = call(pid, ENABLE_PERF_MAP, struct.pack("<I", 3))
+    assert status == 0, status
+
+
+def open_maps(pid):
+    """Perf maps and jitdumps that the process has open."""
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            path = os.readlink(f"/proc/{pid}/fd/{fd}").removesuffix(" (deleted)")
+        except OSError:
+            continue
+        if os.path.basename(path).startswith(("perf-", "perfinfo-", "jit-")):
+            found.append(path)
+    return found
+
+
+def map_files(pid, directory="/tmp"):
+    return glob.glob(f"{directory}/perf-{pid}.map") + glob.glob(f"{directory}/perfinfo-{pid}.map")

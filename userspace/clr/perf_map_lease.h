@@ -1,0 +1,116 @@
+// Switches perf maps on in running .NET 8+ processes, over their diagnostics sockets, and off again whatever happens.
+//
+// "What we switched on we switch off and delete." Before the request is sent, a lease lies on disk (lease_store.h) and a guard process
+// watches us (lease_repair.h); so SIGKILL at any moment leaves nothing behind that is not repaired, within moments by the guard, or by
+// the next run. A map that the target's user or another tool has is never touched (perf_map_target.h), a runtime that is still starting
+// neither, and a process whose map grows beyond the cap loses it again. One limit can't be lifted: the protocol has no owner, so if
+// another tool switches the same map on while ours is, our Disable ends both.
+//
+// How to drive it: Start once; Poll a few times a second; Finish when the last name has been read. Each process goes through
+//   starting -> asking (ProcessInfo2) -> disabling -> enabling -> on -> ending -> settled
+// by steps that never wait for a target: Poll spends at most kPollBudgetNs in poll(2), which saves a turn per step where a runtime
+// answers at once. Main loop only.
+#ifndef CLRSAMPLER_CLR_PERF_MAP_LEASE_H_
+#define CLRSAMPLER_CLR_PERF_MAP_LEASE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "clr/lease_repair.h"
+#include "clr/lease_store.h"
+#include "os/clock.h"
+#include "process/process.h"
+#include "process/process_table.h"
+#include "status/notices.h"
+
+namespace clrsampler {
+
+struct PerfMapLeaseOptions {
+  bool everywhere = false;            // --enable-perf-map: in every .NET process of the run
+  uint64_t cap_bytes = 64ull << 20;   // some 500,000 methods; the largest services have a tenth of it
+  std::string directory = kDefaultLeaseDirectory;
+  std::string proc_root = "/proc";
+  std::string guard_program = "/proc/self/exe";  // empty: no guard (tests)
+};
+
+enum class PerfMapWish : uint8_t {
+  kOption,            // the user asked for it
+  kMemoryUnreadable,  // the better source does not work for this process
+};
+
+struct PerfMapLeaseCounters {
+  uint64_t enabled = 0;
+  uint64_t theirs = 0;    // left alone: somebody else has a map there
+  uint64_t refused = 0;   // left alone or given up, with a notice
+  uint64_t ended = 0;     // switched off, files removed
+  uint64_t over_cap = 0;  // of these, before the end of the run
+  uint64_t left = 0;      // could not be ended; the guard or the next run goes on
+  uint64_t repaired = 0;  // of earlier runs
+};
+
+class PerfMapLeases {
+ public:
+  // Borrows `clock` and `notices`.
+  PerfMapLeases(PerfMapLeaseOptions options, const Clock& clock, Notices& notices);
+  ~PerfMapLeases();  // Finish
+
+  // Repairs what killed runs left. An error when `everywhere` is asked for and leases can't be kept.
+  absl::Status Start();
+
+  // This process shall have a perf map, as soon as its runtime is up; `why` goes into notices. Cheap, and repeated calls do nothing.
+  void Wanted(const Process& process, PerfMapWish why);
+
+  // A step for each process; with `everywhere` also a look for new ones.
+  void Poll(ProcessTable& table, MonotonicTime now);
+  void Step(MonotonicTime now);
+
+  // Ends all leases. Waits for the runtimes, altogether at most kFinishNs; what does not end in time is left to the guard.
+  void Finish();
+
+  // Whether a map that we switched on is being written.
+  bool IsOn(ProcessKey key) const;
+  const PerfMapLeaseCounters& counters() const { return counters_; }
+
+  static constexpr uint64_t kPollBudgetNs = 2'000'000;
+  static constexpr uint64_t kFinishNs = 3'000'000'000;
+
+ private:
+  struct Target;
+  enum class Stage : uint8_t;
+
+  bool StepTarget(Target& target, MonotonicTime now);
+  bool StepStarting(Target& target, MonotonicTime now);
+  bool StepAsking(Target& target, MonotonicTime now);
+  bool StepDisabling(Target& target, MonotonicTime now);
+  bool StepEnabling(Target& target, MonotonicTime now);
+  bool StepOn(Target& target, MonotonicTime now);
+  bool StepEnding(Target& target, MonotonicTime now);
+  absl::Status StartGuard();
+  absl::Status Acquire(Target& target);
+  absl::Status Send(Target& target, std::string request, uint64_t patience_ns, MonotonicTime now);
+  bool WaitForReplies(uint64_t ns);
+  bool IsAlive(const Target& target) const;
+  void BeginEnding(Target& target);
+  void RemoveAll(Target& target);
+  bool Settle(Target& target);
+  bool Refuse(Target& target, absl::string_view reason, absl::string_view hint = "");
+  bool Later(Target& target, MonotonicTime now);
+
+  PerfMapLeaseOptions options_;
+  const Clock& clock_;
+  Notices& notices_;
+  std::optional<LeaseStore> store_;
+  std::optional<LeaseGuard> guard_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
+  absl::flat_hash_map<ProcessKey, uint64_t> looked_at_;  // mappings' generation, of processes without compiled code
+  PerfMapLeaseCounters counters_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_PERF_MAP_LEASE_H_

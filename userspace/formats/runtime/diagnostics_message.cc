@@ -1,0 +1,201 @@
+#include "formats/runtime/diagnostics_message.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "formats/byte_reader.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr char kMagic[] = "DOTNET_IPC_V1";  // its NUL belongs to it
+constexpr size_t kMagicBytes = sizeof kMagic;
+constexpr uint8_t kServerSet = 0xFF;
+constexpr uint8_t kOk = 0x00;
+constexpr uint8_t kError = 0xFF;
+
+static_assert(kMagicBytes == 14);
+
+void AppendLittle(std::string& out, uint64_t value, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i) & 0xFF));
+}
+
+std::string Encode(uint8_t set, uint8_t id, std::span<const std::byte> payload) {
+  std::string out(kMagic, kMagicBytes);
+  AppendLittle(out, kDiagnosticsHeaderBytes + payload.size(), 2);
+  AppendLittle(out, set, 1);
+  AppendLittle(out, id, 1);
+  AppendLittle(out, 0, 2);
+  absl::StrAppend(&out, AsText(payload));
+  return out;
+}
+
+struct Message {
+  uint8_t set = 0;
+  uint8_t id = 0;
+  std::span<const std::byte> payload;
+};
+
+// The size is judged here and trusted by the callers.
+absl::StatusOr<std::optional<Message>> Split(std::span<const std::byte> bytes) {
+  const size_t magic_there = std::min(bytes.size(), kMagicBytes);
+  if (magic_there > 0 && std::memcmp(bytes.data(), kMagic, magic_there) != 0) {
+    return absl::DataLossError("what answers does not speak the .NET diagnostics protocol");
+  }
+  if (bytes.size() < kDiagnosticsHeaderBytes) return std::optional<Message>();
+  const uint16_t size = *LoadAt<uint16_t>(bytes, kMagicBytes);
+  if (size < kDiagnosticsHeaderBytes) {
+    return absl::DataLossError(absl::StrCat("a diagnostics message that says it has ", size, " bytes"));
+  }
+  if (bytes.size() < size) return std::optional<Message>();
+  return Message{*LoadAt<uint8_t>(bytes, kMagicBytes + 2), *LoadAt<uint8_t>(bytes, kMagicBytes + 3),
+                 bytes.subspan(kDiagnosticsHeaderBytes, size - kDiagnosticsHeaderBytes)};
+}
+
+void AppendUtf8(std::string& out, uint32_t code) {
+  if (code < 0x80) {
+    out.push_back(static_cast<char>(code));
+  } else if (code < 0x800) {
+    out.push_back(static_cast<char>(0xC0 | code >> 6));
+    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
+  } else if (code < 0x10000) {
+    out.push_back(static_cast<char>(0xE0 | code >> 12));
+    out.push_back(static_cast<char>(0x80 | (code >> 6 & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
+  } else {
+    out.push_back(static_cast<char>(0xF0 | code >> 18));
+    out.push_back(static_cast<char>(0x80 | (code >> 12 & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | (code >> 6 & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
+  }
+}
+
+std::string Utf8(std::span<const std::byte> units) {
+  const auto unit = [&](size_t i) -> uint32_t { return LoadAt<uint16_t>(units, 2 * i).value_or(0); };
+  const size_t count = units.size() / 2;
+  std::string out;
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t code = unit(i);
+    if (code >= 0xD800 && code < 0xDC00 && i + 1 < count && unit(i + 1) >= 0xDC00 && unit(i + 1) < 0xE000) {
+      code = 0x10000 + ((code - 0xD800) << 10) + (unit(++i) - 0xDC00);
+    } else if (code >= 0xD800 && code < 0xE000) {
+      code = 0xFFFD;
+    }
+    AppendUtf8(out, code);
+  }
+  return out;
+}
+
+// Reads fields from the front of a payload; after one that is not all there everything is empty and ok() is false.
+class Fields {
+ public:
+  explicit Fields(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  std::span<const std::byte> Bytes(uint64_t count) {
+    if (!ok_ || count > rest_.size()) {
+      ok_ = false;
+      return {};
+    }
+    return std::exchange(rest_, rest_.subspan(count)).first(count);
+  }
+  template <typename T>
+  T Number() {
+    return LoadAt<T>(Bytes(sizeof(T)), 0).value_or(0);
+  }
+  std::string Text() {
+    const uint64_t units = Number<uint32_t>();
+    if (units == 0) return "";  // an empty text may come without its NUL
+    std::span<const std::byte> text = Bytes(2 * units);
+    if (text.size() < 2) return "";
+    if (text[text.size() - 1] != std::byte{0} || text[text.size() - 2] != std::byte{0}) ok_ = false;
+    return Utf8(text.first(text.size() - 2));
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  std::span<const std::byte> rest_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+std::string EncodeDiagnosticsRequest(DiagnosticsCommand command, std::span<const std::byte> payload) {
+  const uint16_t code = static_cast<uint16_t>(command);
+  return Encode(static_cast<uint8_t>(code >> 8), static_cast<uint8_t>(code & 0xFF), payload);
+}
+
+std::string EncodeEnablePerfMap(PerfMapKind kind) {
+  std::string payload;
+  AppendLittle(payload, static_cast<uint32_t>(kind), 4);
+  return EncodeDiagnosticsRequest(DiagnosticsCommand::kEnablePerfMap, AsBytes(payload));
+}
+
+std::string EncodeDiagnosticsReply(std::optional<uint32_t> error, std::span<const std::byte> payload) {
+  if (!error.has_value()) return Encode(kServerSet, kOk, payload);
+  std::string hresult;
+  AppendLittle(hresult, *error, 4);
+  return Encode(kServerSet, kError, AsBytes(hresult));
+}
+
+absl::StatusOr<std::optional<DiagnosticsRequest>> ParseDiagnosticsRequest(std::span<const std::byte> bytes) {
+  const absl::StatusOr<std::optional<Message>> message = Split(bytes);
+  if (!message.ok()) return message.status();
+  if (!message->has_value()) return std::optional<DiagnosticsRequest>();
+  if ((*message)->set == kServerSet) return absl::DataLossError("a reply where a request was expected");
+  return DiagnosticsRequest{static_cast<DiagnosticsCommand>((*message)->set << 8 | (*message)->id),
+                            (*message)->payload};
+}
+
+absl::StatusOr<std::optional<DiagnosticsReply>> ParseDiagnosticsReply(std::span<const std::byte> bytes) {
+  const absl::StatusOr<std::optional<Message>> message = Split(bytes);
+  if (!message.ok()) return message.status();
+  if (!message->has_value()) return std::optional<DiagnosticsReply>();
+  const Message& reply = **message;
+  if (reply.set != kServerSet || (reply.id != kOk && reply.id != kError)) {
+    return absl::DataLossError(absl::StrCat("a diagnostics reply of command set ", reply.set, ", id ", reply.id));
+  }
+  if (reply.id == kOk) return DiagnosticsReply{std::nullopt, reply.payload};
+  const std::optional<uint32_t> hresult = LoadAt<uint32_t>(reply.payload, 0);
+  if (!hresult.has_value()) return absl::DataLossError("a diagnostics refusal without a reason");
+  return DiagnosticsReply{*hresult, reply.payload};
+}
+
+absl::StatusOr<RuntimeProcessInfo> ParseRuntimeProcessInfo(DiagnosticsCommand command,
+                                                           std::span<const std::byte> payload) {
+  const bool third = command == DiagnosticsCommand::kProcessInfo3;
+  const bool second = third || command == DiagnosticsCommand::kProcessInfo2;
+  Fields fields(payload);
+  RuntimeProcessInfo info;
+  if (third) fields.Number<uint32_t>();  // version of the layout; new fields come behind the ones read here
+  info.pid = fields.Number<uint64_t>();
+  const std::span<const std::byte> cookie = fields.Bytes(info.cookie.size());
+  std::copy(cookie.begin(), cookie.end(), info.cookie.begin());
+  info.command_line = fields.Text();
+  info.operating_system = fields.Text();
+  info.architecture = fields.Text();
+  if (second) {
+    info.entry_assembly = fields.Text();
+    info.runtime_version = fields.Text();
+  }
+  if (third) info.runtime_identifier = fields.Text();
+  if (!fields.ok()) return absl::DataLossError("a process info that ends inside a field");
+  return info;
+}
+
+std::string DiagnosticsErrorText(uint32_t hresult) {
+  switch (hresult) {
+    case kDiagnosticsUnknownCommand:
+      return "the runtime does not know the command (older than .NET 8)";
+    case 0x80070057:
+      return "the runtime refused the argument";
+    case 0x80131384:
+      return "the runtime could not read the message";
+    default:
+      return absl::StrFormat("the runtime answered with error 0x%08x", hresult);
+  }
+}
+
+}  // namespace clrsampler

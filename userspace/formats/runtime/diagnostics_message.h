@@ -1,0 +1,84 @@
+// Messages of the .NET diagnostics IPC protocol, as far as switching perf maps on and off needs them.
+//
+// One connection carries one request and one reply. Both begin with 20 bytes, little-endian: "DOTNET_IPC_V1\0", u16 size
+// of the whole message, u8 command set, u8 command id, u16 0. A reply has command set 0xFF; its id is 0x00 for success
+// or 0xFF for an error, whose payload is an i32 HRESULT. A text is a u32 count of UTF-16 units, the closing NUL
+// included, and the units.
+// Source: dotnet/diagnostics:documentation/design-docs/ipc-protocol.md; exercised on 8.0.30, 9.0.19, 10.0.12, 10.0.14.
+// EnablePerfMap and DisablePerfMap are answered since 8.0; older runtimes reply kDiagnosticsUnknownCommand.
+// ResumeRuntime is left out on purpose: a runtime that somebody suspended is not ours to start.
+#ifndef CLRSAMPLER_FORMATS_RUNTIME_DIAGNOSTICS_MESSAGE_H_
+#define CLRSAMPLER_FORMATS_RUNTIME_DIAGNOSTICS_MESSAGE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace clrsampler {
+
+// Command set in the high byte, command id in the low one.
+enum class DiagnosticsCommand : uint16_t {
+  kProcessInfo = 0x0400,
+  kProcessInfo2 = 0x0404,  // since 6.0
+  kEnablePerfMap = 0x0405,
+  kDisablePerfMap = 0x0406,
+  kProcessInfo3 = 0x0408,  // since 8.0
+};
+
+// What EnablePerfMap switches on. 0 and more than 3 are answered with E_INVALIDARG.
+enum class PerfMapKind : uint32_t { kBoth = 1, kJitdump = 2, kPerfMap = 3 };
+
+inline constexpr size_t kDiagnosticsHeaderBytes = 20;
+inline constexpr size_t kMaxDiagnosticsMessageBytes = 0xFFFF;  // the size field has 16 bits
+
+inline constexpr uint32_t kDiagnosticsUnknownCommand = 0x80131385;  // CORDIAGIPC_E_UNKNOWN_COMMAND
+
+// The bytes of a request; `payload` is at most kMaxDiagnosticsMessageBytes - kDiagnosticsHeaderBytes long.
+std::string EncodeDiagnosticsRequest(DiagnosticsCommand command, std::span<const std::byte> payload = {});
+std::string EncodeEnablePerfMap(PerfMapKind kind);
+std::string EncodeDiagnosticsReply(std::optional<uint32_t> error, std::span<const std::byte> payload);
+
+struct DiagnosticsRequest {
+  DiagnosticsCommand command{};  // as sent, perhaps none of ours
+  std::span<const std::byte> payload;
+};
+
+struct DiagnosticsReply {
+  std::optional<uint32_t> error;  // the HRESULT of a refusal
+  std::span<const std::byte> payload;
+};
+
+// nullopt: more bytes are needed. An error (DataLoss) is final: these bytes are no message, or not of that direction.
+// Bytes behind the message are not looked at. The payload points into `bytes`.
+absl::StatusOr<std::optional<DiagnosticsRequest>> ParseDiagnosticsRequest(std::span<const std::byte> bytes);
+absl::StatusOr<std::optional<DiagnosticsReply>> ParseDiagnosticsReply(std::span<const std::byte> bytes);
+
+struct RuntimeProcessInfo {
+  uint64_t pid = 0;  // as the process sees itself
+  std::array<std::byte, 16> cookie{};  // tells one runtime from the next
+  // UTF-8; lone surrogates become U+FFFD.
+  std::string command_line;
+  std::string operating_system;
+  std::string architecture;
+  // From ProcessInfo2 on. Measured: the assembly is named even while the runtime waits at its start for a resume, so it
+  // says nothing about whether the runtime is up.
+  std::string entry_assembly;
+  std::string runtime_version;      // "10.0.12"
+  std::string runtime_identifier;  // ProcessInfo3: "linux-x64"
+};
+
+// The payload of the reply to kProcessInfo, kProcessInfo2 or kProcessInfo3.
+absl::StatusOr<RuntimeProcessInfo> ParseRuntimeProcessInfo(DiagnosticsCommand command,
+                                                           std::span<const std::byte> payload);
+
+// Words for an HRESULT that the runtime answers with.
+std::string DiagnosticsErrorText(uint32_t hresult);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_RUNTIME_DIAGNOSTICS_MESSAGE_H_
