@@ -22,12 +22,14 @@ constexpr uint64_t kMillisecondNs = 1'000'000;
 constexpr uint64_t kAnswerNs = 2'000 * kMillisecondNs;
 // EnablePerfMap is answered when all that is compiled has been written: 8 ms for 1,000 methods.
 constexpr uint64_t kEnableNs = 10'000 * kMillisecondNs;
-constexpr uint64_t kFirstWaitNs = 200 * kMillisecondNs;  // less than the interval of polls, so that each of them tries
+constexpr uint64_t kFirstWaitNs = 40 * kMillisecondNs;  // less than a turn of the loop
+constexpr uint64_t kLookNs = 200 * kMillisecondNs;       // at a map that is on
+constexpr uint64_t kExpectNs = 2'000 * kMillisecondNs;   // for so long a runtime that starts is worth waiting for
 constexpr uint64_t kLongestWaitNs = 5'000 * kMillisecondNs;
 constexpr uint64_t kRepairNs = 2'000 * kMillisecondNs;
 constexpr uint64_t kLongestWaitDotnetNs = 1'000 * kMillisecondNs;
 constexpr int kMaxAnswers = 4;  // bad ones, or none
-constexpr int kMaxLooks = 10;   // for what should be there: some 5 s
+constexpr int kMaxLooks = 18;   // for what should be there: some 8 s
 
 }  // namespace
 
@@ -42,6 +44,8 @@ struct PerfMapLeases::Target {
   std::string who;  // "process 42 (Shop)"
   PerfMapWish why = PerfMapWish::kOption;
   bool surely_dotnet = false;
+  bool has_socket = false;
+  MonotonicTime wanted;
   TargetFiles files;
 
   Stage stage = Stage::kStarting;
@@ -106,6 +110,7 @@ void PerfMapLeases::Wanted(const Process& process, PerfMapWish why) {
   target->id = {process.key.tgid, process.namespace_pid, *ticks};
   target->who = absl::StrCat("process ", process.key.tgid, " (", process.comm, ")");
   target->why = why;
+  target->wanted = clock_.Now();
   target->surely_dotnet = std::any_of(process.mappings.all().begin(), process.mappings.all().end(), [](const Mapping& mapping) {
     return absl::StrContains(mapping.path, "/libcoreclr.so") || absl::StrContains(mapping.path, ":doublemapper");
   });
@@ -168,6 +173,14 @@ bool PerfMapLeases::IsOn(ProcessKey key) const {
   return found != targets_.end() && found->second->stage == Stage::kOn;
 }
 
+bool PerfMapLeases::IsComing(ProcessKey key) const {
+  const auto found = targets_.find(key);
+  if (found == targets_.end()) return false;
+  const Target& target = *found->second;
+  if (target.stage == Stage::kStarting) return target.has_socket && clock_.Now().ns - target.wanted.ns < kExpectNs;
+  return target.stage == Stage::kAsking || target.stage == Stage::kDisabling || target.stage == Stage::kEnabling;
+}
+
 bool PerfMapLeases::StepTarget(Target& target, MonotonicTime now) {
   if (target.stage == Stage::kSettled || now < target.next_try) return false;
   if (target.exchange.has_value() && !target.exchange->Step(now)) return false;
@@ -198,6 +211,7 @@ bool PerfMapLeases::StepStarting(Target& target, MonotonicTime now) {
     return Refuse(target, "it has no diagnostics socket",
                   "is DOTNET_EnableDiagnostics=0 set there, or was its temporary directory cleaned?");
   }
+  target.has_socket = true;
   const absl::StatusOr<std::string> directory = PerfMapDirectory(options_.proc_root, target.id.tgid);
   if (absl::IsFailedPrecondition(directory.status())) return Refuse(target, directory.status().message());
   if (!directory.ok()) return Later(target, now);
@@ -233,11 +247,12 @@ absl::Status PerfMapLeases::StartGuard() {
 
 bool PerfMapLeases::StepAsking(Target& target, MonotonicTime now) {
   const DiagnosticsExchange exchange = *std::exchange(target.exchange, std::nullopt);
-  absl::StatusOr<RuntimeProcessInfo> info = exchange.status();
   if (exchange.status().ok() && exchange.error().has_value()) {
     return Refuse(target, DiagnosticsErrorText(*exchange.error()));
   }
-  if (exchange.status().ok()) info = ParseRuntimeProcessInfo(DiagnosticsCommand::kProcessInfo2, exchange.payload());
+  const absl::StatusOr<RuntimeProcessInfo> info =
+      exchange.status().ok() ? ParseRuntimeProcessInfo(DiagnosticsCommand::kProcessInfo2, exchange.payload())
+                             : absl::StatusOr<RuntimeProcessInfo>(exchange.status());
   if (!info.ok()) {
     if (++target.bad_answers >= kMaxAnswers) return Refuse(target, info.status().message());
     target.stage = Stage::kStarting;
@@ -319,7 +334,8 @@ bool PerfMapLeases::StepEnabling(Target& target, MonotonicTime now) {
   return true;
 }
 
-bool PerfMapLeases::StepOn(Target& target, MonotonicTime) {
+bool PerfMapLeases::StepOn(Target& target, MonotonicTime now) {
+  target.next_try = {now.ns + kLookNs};
   if (!IsAlive(target)) {
     RemoveAll(target);
     return false;

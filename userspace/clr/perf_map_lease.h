@@ -6,7 +6,7 @@
 // neither, and a process whose map grows beyond the cap loses it again. One limit can't be lifted: the protocol has no owner, so if
 // another tool switches the same map on while ours is, our Disable ends both.
 //
-// How to drive it: Start once; Poll a few times a second; Finish when the last name has been read. Each process goes through
+// How to drive it: Start once; Poll at each turn of the loop; Finish when the last name has been read. Each process goes through
 //   starting -> asking (ProcessInfo2) -> disabling -> enabling -> on -> ending -> settled
 // by steps that never wait for a target: Poll spends at most kPollBudgetNs in poll(2), which saves a turn per step where a runtime
 // answers at once. Main loop only.
@@ -72,8 +72,9 @@ class PerfMapLeases {
   // Ends all leases. Waits for the runtimes, altogether at most kFinishNs; what does not end in time is left to the guard.
   void Finish();
 
-  // Whether a map that we switched on is being written.
+  // Whether a map that we switched on is being written, or will be in a moment: samples may wait for it.
   bool IsOn(ProcessKey key) const;
+  bool IsComing(ProcessKey key) const;
   const PerfMapLeaseCounters& counters() const { return counters_; }
 
   static constexpr uint64_t kPollBudgetNs = 2'000'000;

@@ -322,6 +322,7 @@ void RecorderImpl::Turn(MonotonicTime now) {
   turn_started_ = now;
   if (symbol_server_ != nullptr) symbol_server_->Poll(notices_);
   Drain();
+  perf_maps_.Poll(table_, now);
   HandleUntil(horizon);
   if (now.ns - last_slow_turn_.ns >= kSlowTurnNs) SlowTurn(now);
 }
@@ -343,7 +344,6 @@ void RecorderImpl::SlowTurn(MonotonicTime now) {
       notices_.Add("new_cpu", "", absl::StrCat("a CPU came online and can't be sampled: ", status.message()));
   }
   if (now.ns > kRetireNs) Retire({now.ns - kRetireNs});
-  perf_maps_.Poll(table_, now);
 }
 
 // Side-band events first: a process that a sample names is announced before the sample is looked at.
@@ -467,6 +467,7 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   Process& process = table_.FindOrScan(sample.tgid, outside ? 0 : sample.process_start_ns);
   // Neither they nor kernel threads have a /proc entry with a name.
   if (outside || process.comm.empty()) process.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
+  if (!last_chance_ && turn_started_.ns - time.ns < kMaxHoldNs && perf_maps_.IsComing(process.key)) return false;
   WalkFrameChain(*raw, user_stack_);
   const bool may_wait = !last_chance_ && turn_started_.ns - time.ns < kMaxHoldNs;
   // Events that tell what was replaced between the sample and the scan may still be on their way.
