@@ -68,7 +68,8 @@ class KillTest(harness.LiveTest):
             time.sleep(0.01)
 
     def state_of(self, others):
-        return [(diagnostics.open_maps(t.pid), [(p, os.stat(p).st_ino, os.stat(p).st_size) for p in diagnostics.map_files(t.pid)]) for t in others]
+        return [(diagnostics.open_maps(t.pid), [(path, os.stat(path).st_ino, os.stat(path).st_size) for path in diagnostics.map_files(t.pid)])
+                for t in others]
 
     # Most of a run's first second goes into loading BPF, so moments anywhere in it are the fewest; others are around the requests, and
     # while maps are on.

@@ -134,6 +134,16 @@ class PerfMapLeaseTest(harness.LiveTest):
             self.assertGreater(self.jit_names(result), 100, result)
             self.check_nothing_left(target, result)
 
+    def test_in_a_time_namespace(self):
+        # The socket's name holds the start time as the process sees it.
+        command, additions = runtimes.command(runtimes.INSTALLED, "mix", "--seconds", "40")
+        with harness.Target(["unshare", "--time", "--boottime", "12345", "--fork", *command], env=additions) as target:
+            target.host_pid = target._only_child(target.process.pid)
+            time.sleep(1.2)
+            result = harness.record(*self.options(target, "--duration", "3s"))
+            self.assertGreater(self.jit_names(result), 100, result)
+            self.check_nothing_left(target, result)
+
     def test_without_diagnostics_the_reason_is_said(self):
         with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 40, env={"DOTNET_EnableDiagnostics": "0"}) as target:
             time.sleep(1.2)

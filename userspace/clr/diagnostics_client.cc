@@ -72,8 +72,8 @@ std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, con
   std::vector<std::string> paths;
   for (const std::string& directory : directories) {
     for (const uint64_t key : keys) {
-      paths.push_back(
-          absl::StrCat(directory == "/" ? "" : directory, "/dotnet-diagnostic-", target.namespace_pid, "-", key, "-socket"));
+      paths.push_back(absl::StrCat(directory == "/" ? "" : directory, "/dotnet-diagnostic-", target.namespace_pid, "-",
+                                   key, "-socket"));
     }
   }
   return paths;
@@ -81,7 +81,8 @@ std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, con
 
 bool HasDiagnosticsSocket(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files) {
   const std::vector<std::string> paths = DiagnosticsSocketPaths(proc_root, target);
-  return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) { return files.LocateSocket(path).ok(); });
+  return std::any_of(paths.begin(), paths.end(),
+                     [&](const std::string& path) { return files.LocateSocket(path).ok(); });
 }
 
 absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const TargetIdentity& target,
@@ -102,7 +103,8 @@ absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const Tar
     if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       // Whoever bound it has gone: as good as no socket.
       if (errno == ECONNREFUSED) continue;
-      reason = errno == EAGAIN ? absl::UnavailableError(absl::StrCat(path, ": its queue is full")) : ErrnoError(errno, path);
+      reason =
+          errno == EAGAIN ? absl::UnavailableError(absl::StrCat(path, ": its queue is full")) : ErrnoError(errno, path);
       continue;
     }
     ucred peer{};

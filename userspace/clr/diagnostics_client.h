@@ -43,9 +43,9 @@ std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, con
 // Whether a socket of that name is there; nothing is connected to.
 bool HasDiagnosticsSocket(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files);
 
-// A connected, non-blocking socket whose other end is the target itself. NotFound: it has no diagnostics server (no .NET,
-// DOTNET_EnableDiagnostics=0, still starting, or replaced by exec). Unavailable: it has one that takes no connection now.
-// PermissionDenied: somebody else listens there.
+// A connected, non-blocking socket whose other end is the target itself. NotFound: it has no diagnostics server (no
+// .NET, DOTNET_EnableDiagnostics=0, still starting, or replaced by exec). Unavailable: it has one that takes no
+// connection now. PermissionDenied: somebody else listens there.
 absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const TargetIdentity& target,
                                           const TargetFiles& files);
 
@@ -59,10 +59,11 @@ class DiagnosticsExchange {
   bool Step(MonotonicTime now);
 
   bool over() const { return over_; }
-  int fd() const { return connection_.get(); }  // -1 once over
+  int fd() const { return connection_.get(); }              // -1 once over
   bool sending() const { return sent_ < request_.size(); }  // whether fd() is to be watched for writing
 
-  // Ok: a reply came, success or refusal. DeadlineExceeded; Unavailable: closed without a whole reply; DataLoss: nonsense.
+  // Ok: a reply came, success or refusal. DeadlineExceeded; Unavailable: closed without a whole reply; DataLoss:
+  // nonsense.
   const absl::Status& status() const { return status_; }
   std::optional<uint32_t> error() const { return error_; }  // HRESULT of a refusal
   std::span<const std::byte> payload() const;

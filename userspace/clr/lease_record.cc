@@ -45,9 +45,9 @@ absl::StatusOr<LeaseRecord> ParseLeaseRecord(absl::string_view text) {
   lines.pop_back();  // empty, or a line whose writer was killed
   if (lines.empty() || lines[0] != kFormat) return absl::DataLossError("not a lease of this format");
   LeaseRecord r;
-  std::map<absl::string_view, bool> missing{{"agent", true},      {"boot", true},  {"agent_pid_namespace", true},
-                                            {"target", true},     {"root", true},  {"namespaces", true},
-                                            {"owner", true},      {"created", true}, {"directory", true}};
+  std::map<absl::string_view, bool> missing{{"agent", true},  {"boot", true},    {"agent_pid_namespace", true},
+                                            {"target", true}, {"root", true},    {"namespaces", true},
+                                            {"owner", true},  {"created", true}, {"directory", true}};
   for (size_t i = 1; i < lines.size(); ++i) {
     const std::pair<absl::string_view, absl::string_view> pair = absl::StrSplit(lines[i], absl::MaxSplits(' ', 1));
     const auto& [key, value] = pair;

@@ -1,7 +1,8 @@
 // What a lease file says: enough to undo, by another process and later, what was switched on in a target.
 //
-// Lines of text, "KEY VALUE...", the first one naming the format. Files are added as lines behind it once they are known, so that
-// no byte that was synced is ever written again; a last line without its end is one whose writer was killed and is left out.
+// Lines of text, "KEY VALUE...", the first one naming the format. Files are added as lines behind it once they are
+// known, so that no byte that was synced is ever written again; a last line without its end is one whose writer was
+// killed and is left out.
 #ifndef CLRSAMPLER_CLR_LEASE_RECORD_H_
 #define CLRSAMPLER_CLR_LEASE_RECORD_H_
 
@@ -24,7 +25,8 @@ struct LeasedFile {
 };
 
 struct LeaseRecord {
-  // Whose it is. That the owner is dead is seen by the lock on the file, which dies with it; these are for the guard and for people.
+  // Whose it is. That the owner is dead is seen by the lock on the file, which dies with it; these are for the guard
+  // and for people.
   uint32_t agent_pid = 0;
   uint64_t agent_start_ticks = 0;
   // In what the numbers below are to be understood.
@@ -36,9 +38,9 @@ struct LeaseRecord {
   uint64_t mount_namespace = 0;  // of the target
   uint64_t root_device = 0;      // of the target's root directory
   uint64_t root_inode = 0;
-  uint32_t owner_uid = 0;           // of the target, and so of its files
+  uint32_t owner_uid = 0;            // of the target, and so of its files
   uint64_t created_realtime_ns = 0;  // of the lease; what we caused is not older
-  std::string directory;            // absolute, without control characters
+  std::string directory;             // absolute, without control characters
   std::vector<LeasedFile> files;
 };
 

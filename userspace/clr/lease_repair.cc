@@ -28,8 +28,8 @@ namespace clrsampler {
 namespace {
 
 constexpr uint64_t kMillisecondNs = 1'000'000;
-// A guard outlives its agent at most this long. A target that answers nothing for that time is stopped (a debugger, SIGSTOP): the request
-// waits in its socket, and the next run looks after the file.
+// A guard outlives its agent at most this long. A target that answers nothing for that time is stopped (a debugger,
+// SIGSTOP): the request waits in its socket, and the next run looks after the file.
 constexpr uint64_t kGuardPatienceNs = 15'000 * kMillisecondNs;
 
 void Sleep(uint64_t ns) {
@@ -42,7 +42,8 @@ uint64_t NamespaceOf(const std::string& path) {
   return stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-// The files of a process that has exited, through another one that has the same root directory in the same mount namespace.
+// The files of a process that has exited, through another one that has the same root directory in the same mount
+// namespace.
 std::optional<TargetFiles> FilesOfDead(absl::string_view proc_root, const LeaseRecord& record, bool same_boot) {
   const auto is_same = [&](uint32_t pid, const TargetFiles& files) {
     const auto root = files.RootIdentity();
@@ -63,15 +64,16 @@ std::optional<TargetFiles> FilesOfDead(absl::string_view proc_root, const LeaseR
   return std::nullopt;
 }
 
-absl::Status DisableAndWait(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files, const Clock& clock,
-                            MonotonicTime deadline) {
+absl::Status DisableAndWait(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files,
+                            const Clock& clock, MonotonicTime deadline) {
   absl::StatusOr<UniqueFd> connection = ConnectToRuntime(proc_root, target, files);
   while (absl::IsUnavailable(connection.status()) && clock.Now() < deadline) {
     Sleep(20 * kMillisecondNs);
     connection = ConnectToRuntime(proc_root, target, files);
   }
   if (!connection.ok()) return connection.status();
-  DiagnosticsExchange exchange(*std::move(connection), EncodeDiagnosticsRequest(DiagnosticsCommand::kDisablePerfMap), deadline);
+  DiagnosticsExchange exchange(*std::move(connection), EncodeDiagnosticsRequest(DiagnosticsCommand::kDisablePerfMap),
+                               deadline);
   while (!exchange.Step(clock.Now())) {
     pollfd wait{exchange.fd(), static_cast<short>(exchange.sending() ? POLLOUT : POLLIN), 0};
     poll(&wait, 1, 100);
@@ -98,17 +100,20 @@ absl::Status Undo(absl::string_view proc_root, const LeaseRecord& record, const 
   // It has called exec since, and the new program's user wants a map.
   if (EnvironmentEnablesMap(proc_root, target.tgid)) return absl::OkStatus();
   const absl::Status disabled = DisableAndWait(proc_root, target, files, clock, deadline);
-  // No server: replaced by exec, or exited meanwhile. That it has none and still has the map open is beyond repair until it exits.
+  // No server: replaced by exec, or exited meanwhile. That it has none and still has the map open is beyond repair
+  // until it exits.
   if (!disabled.ok() && !(absl::IsNotFound(disabled) && HasNoRuntime(proc_root, target))) {
     if (StartTicksOfLiving(proc_root, target.tgid) == target.start_ticks) return disabled;
   }
-  if (disabled.ok() && HasMapOpen(proc_root, target) == MapOpen::kYes) return absl::OkStatus();  // somebody else's by now
+  if (disabled.ok() && HasMapOpen(proc_root, target) == MapOpen::kYes)
+    return absl::OkStatus();  // somebody else's by now
   return RemoveLeasedFiles(record, files);
 }
 
 }  // namespace
 
-RepairResult RepairDeadLeases(LeaseStore& store, absl::string_view proc_root, const Clock& clock, uint64_t patience_ns) {
+RepairResult RepairDeadLeases(LeaseStore& store, absl::string_view proc_root, const Clock& clock,
+                              uint64_t patience_ns) {
   RepairResult result;
   for (Lease& lease : store.TakeDead()) {
     const absl::Status undone = Undo(proc_root, lease.record(), clock, {clock.Now().ns + patience_ns});
@@ -116,8 +121,8 @@ RepairResult RepairDeadLeases(LeaseStore& store, absl::string_view proc_root, co
       lease.Remove();
       ++result.repaired;
     } else {
-      result.left.push_back(
-          absl::StrCat("a perf map of process ", lease.record().target.tgid, " that a killed run switched on: ", undone.message()));
+      result.left.push_back(absl::StrCat("a perf map of process ", lease.record().target.tgid,
+                                         " that a killed run switched on: ", undone.message()));
     }
   }
   return result;

@@ -1,9 +1,10 @@
 // Undoes what a killed run left switched on, and the guard process that does so at once.
 //
-// The guard is this program, run again as `clrsampler lease-guard` when the first perf map is about to be switched on: a forked copy of
-// the agent would hold its memory and descriptors for the whole run, and could do little between fork and exec. It waits for the end
-// of a pipe, which comes when the agent ends, in whatever way; a parent-death signal would come for the thread that forked, too, and be
-// lost by setuid. After an orderly end there is nothing to do. A guard that is killed as well leaves the work to the next run.
+// The guard is this program, run again as `clrsampler lease-guard` when the first perf map is about to be switched on:
+// a forked copy of the agent would hold its memory and descriptors for the whole run, and could do little between fork
+// and exec. It waits for the end of a pipe, which comes when the agent ends, in whatever way; a parent-death signal
+// would come for the thread that forked, too, and be lost by setuid. After an orderly end there is nothing to do. A
+// guard that is killed as well leaves the work to the next run.
 #ifndef CLRSAMPLER_CLR_LEASE_REPAIR_H_
 #define CLRSAMPLER_CLR_LEASE_REPAIR_H_
 
@@ -22,11 +23,12 @@ namespace clrsampler {
 
 struct RepairResult {
   uint64_t repaired = 0;
-  std::vector<std::string> left;  // a sentence for each lease that is still there, and will be tried again by the next run
+  std::vector<std::string>
+      left;  // a sentence for each lease that is still there, and will be tried again by the next run
 };
 
-// Takes each lease whose owner is dead: Disable, if the process still lives and did not switch a map on itself; then the files; then the
-// record. Blocks, at most `patience_ns` for each of them.
+// Takes each lease whose owner is dead: Disable, if the process still lives and did not switch a map on itself; then
+// the files; then the record. Blocks, at most `patience_ns` for each of them.
 RepairResult RepairDeadLeases(LeaseStore& store, absl::string_view proc_root, const Clock& clock, uint64_t patience_ns);
 
 // The write end of the guard's pipe: keep it for as long as leases may be held. One process for the whole run.
@@ -53,8 +55,8 @@ class LeaseGuard {
 
 inline constexpr char kLeaseGuardVerb[] = "lease-guard";
 
-// The guard itself, with its pipe as standard input: `clrsampler lease-guard DIRECTORY AGENT-PID AGENT-START-TICKS`. Returns the exit
-// status.
+// The guard itself, with its pipe as standard input: `clrsampler lease-guard DIRECTORY AGENT-PID AGENT-START-TICKS`.
+// Returns the exit status.
 int RunLeaseGuard(int argc, char** argv);
 
 }  // namespace clrsampler

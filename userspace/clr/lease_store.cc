@@ -88,7 +88,8 @@ absl::StatusOr<Lease> LeaseStore::Create(const LeaseRecord& record) {
   if (const absl::Status written = WriteAll(fd.get(), EncodeLeaseRecord(record)); !written.ok()) return fail(written);
   if (fsync(fd.get()) != 0) return fail(ErrnoError(errno, name));
   if (syscall(SYS_renameat2, directory, unfinished.c_str(), directory, name.c_str(), kRenameNoReplace) != 0) {
-    return fail(errno == EEXIST ? absl::AlreadyExistsError(absl::StrCat("there is a lease ", name)) : ErrnoError(errno, name));
+    return fail(errno == EEXIST ? absl::AlreadyExistsError(absl::StrCat("there is a lease ", name))
+                                : ErrnoError(errno, name));
   }
   Lease lease(directory_, name, std::move(fd), record);
   if (fsync(directory) != 0) {

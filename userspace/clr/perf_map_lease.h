@@ -1,15 +1,17 @@
 // Switches perf maps on in running .NET 8+ processes, over their diagnostics sockets, and off again whatever happens.
 //
-// "What we switched on we switch off and delete." Before the request is sent, a lease lies on disk (lease_store.h) and a guard process
-// watches us (lease_repair.h); so SIGKILL at any moment leaves nothing behind that is not repaired, within moments by the guard, or by
-// the next run. A map that the target's user or another tool has is never touched (perf_map_target.h), a runtime that is still starting
-// neither, and a process whose map grows beyond the cap loses it again. One limit can't be lifted: the protocol has no owner, so if
-// another tool switches the same map on while ours is, our Disable ends both.
+// "What we switched on we switch off and delete." Before the request is sent, a lease lies on disk (lease_store.h) and
+// a guard process watches us (lease_repair.h); so SIGKILL at any moment leaves nothing behind that is not repaired,
+// within moments by the guard, or by the next run. A map that the target's user or another tool has is never touched
+// (perf_map_target.h), a runtime that is still starting neither, and a process whose map grows beyond the cap loses it
+// again. One limit can't be lifted: the protocol has no owner, so if another tool switches the same map on while ours
+// is, our Disable ends both.
 //
-// How to drive it: Start once; Poll at each turn of the loop; Finish when the last name has been read. Each process goes through
+// How to drive it: Start once; Poll at each turn of the loop; Finish when the last name has been read. Each process
+// goes through
 //   starting -> asking (ProcessInfo2) -> disabling -> enabling -> on -> ending -> settled
-// by steps that never wait for a target: Poll spends at most kPollBudgetNs in poll(2), which saves a turn per step where a runtime
-// answers at once. Main loop only.
+// by steps that never wait for a target: Poll spends at most kPollBudgetNs in poll(2), which saves a turn per step
+// where a runtime answers at once. Main loop only.
 #ifndef CLRSAMPLER_CLR_PERF_MAP_LEASE_H_
 #define CLRSAMPLER_CLR_PERF_MAP_LEASE_H_
 
@@ -31,8 +33,8 @@
 namespace clrsampler {
 
 struct PerfMapLeaseOptions {
-  bool everywhere = false;            // --enable-perf-map: in every .NET process of the run
-  uint64_t cap_bytes = 64ull << 20;   // some 500,000 methods; the largest services have a tenth of it
+  bool everywhere = false;           // --enable-perf-map: in every .NET process of the run
+  uint64_t cap_bytes = 64ull << 20;  // some 500,000 methods; the largest services have a tenth of it
   std::string directory = kDefaultLeaseDirectory;
   std::string proc_root = "/proc";
   std::string guard_program = "/proc/self/exe";  // empty: no guard (tests)
@@ -62,14 +64,16 @@ class PerfMapLeases {
   // Repairs what killed runs left. An error when `everywhere` is asked for and leases can't be kept.
   absl::Status Start();
 
-  // This process shall have a perf map, as soon as its runtime is up; `why` goes into notices. Cheap, and repeated calls do nothing.
+  // This process shall have a perf map, as soon as its runtime is up; `why` goes into notices. Cheap, and repeated
+  // calls do nothing.
   void Wanted(const Process& process, PerfMapWish why);
 
   // A step for each process; with `everywhere` also a look for new ones.
   void Poll(ProcessTable& table, MonotonicTime now);
   void Step(MonotonicTime now);
 
-  // Ends all leases. Waits for the runtimes, altogether at most kFinishNs; what does not end in time is left to the guard.
+  // Ends all leases. Waits for the runtimes, altogether at most kFinishNs; what does not end in time is left to the
+  // guard.
   void Finish();
 
   // Whether a map that we switched on is being written, or will be in a moment: samples may wait for it.

@@ -160,10 +160,11 @@ absl::Status CheckNobodysMap(absl::string_view proc_root, const TargetIdentity& 
   return absl::OkStatus();
 }
 
-absl::StatusOr<LeaseRecord> DescribeLease(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files,
-                                          absl::string_view directory) {
+absl::StatusOr<LeaseRecord> DescribeLease(absl::string_view proc_root, const TargetIdentity& target,
+                                          const TargetFiles& files, absl::string_view directory) {
   const auto root = files.RootIdentity();
-  if (!root.has_value() || !files.owner().has_value()) return absl::NotFoundError("its root directory can't be reached");
+  if (!root.has_value() || !files.owner().has_value())
+    return absl::NotFoundError("its root directory can't be reached");
   LeaseRecord record;
   record.agent_pid = static_cast<uint32_t>(getpid());
   record.agent_start_ticks = StartTicksOfLiving("/proc", record.agent_pid).value_or(0);
@@ -198,10 +199,9 @@ std::vector<LeasedFile> FindLeasedFiles(const LeaseRecord& record, const TargetF
 absl::Status RemoveLeasedFiles(const LeaseRecord& record, const TargetFiles& files) {
   absl::Status first;
   for (const std::string& name : PerfMapFileNames(record.target.namespace_pid)) {
-    const absl::Status removed =
-        files.RemoveRuntimeFile(record.directory, name, [&](const struct stat& status) {
-          return IsOurs(record, name, status.st_dev, status.st_ino, ModifiedNs(status), status.st_uid);
-        });
+    const absl::Status removed = files.RemoveRuntimeFile(record.directory, name, [&](const struct stat& status) {
+      return IsOurs(record, name, status.st_dev, status.st_ino, ModifiedNs(status), status.st_uid);
+    });
     const bool nothing_of_ours = absl::IsNotFound(removed) || absl::IsFailedPrecondition(removed);
     if (!removed.ok() && !nothing_of_ours && first.ok()) first = removed;
   }

@@ -105,7 +105,8 @@ TEST(DiagnosticsSocketTest, TmpdirComesFirstAndTmpIsTriedAsWell) {
   FakeRuntime runtime;
   runtime.SetEnvironment(absl::string_view("TMPDIR=/var/x//\0", 16));
   const std::string name = runtime.SocketName(runtime.ticks());
-  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()), ElementsAre("/var/x" + name, "/tmp" + name));
+  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()),
+              ElementsAre("/var/x" + name, "/tmp" + name));
   runtime.SetEnvironment(absl::string_view("TMPDIR=relative\0", 16));
   EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()), ElementsAre("/tmp" + name));
 }
@@ -118,7 +119,8 @@ TEST(DiagnosticsSocketTest, ATimeNamespaceMovesTheStartTime) {
               ElementsAre(EndsWith(runtime.SocketName(runtime.ticks() - 100 * hertz))));
   FakeRuntime::Write(runtime.process() + "/timens_offsets", "boottime 0 12345678\n");  // one tick and something
   EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()),
-              ElementsAre(EndsWith(runtime.SocketName(runtime.ticks() + 1)), EndsWith(runtime.SocketName(runtime.ticks() + 2))));
+              ElementsAre(EndsWith(runtime.SocketName(runtime.ticks() + 1)),
+                          EndsWith(runtime.SocketName(runtime.ticks() + 2))));
 }
 
 TEST(DiagnosticsSocketTest, ConnectsToTheTargetItself) {

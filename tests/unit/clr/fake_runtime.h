@@ -1,5 +1,5 @@
-// A .NET process as /proc and its diagnostics socket would show it: files in a temporary folder and a thread that answers. The process is this
-// test itself, because the kernel says who listens on a socket.
+// A .NET process as /proc and its diagnostics socket would show it: files in a temporary folder and a thread that
+// answers. The process is this test itself, because the kernel says who listens on a socket.
 #ifndef CLRSAMPLER_TESTS_UNIT_CLR_FAKE_RUNTIME_H_
 #define CLRSAMPLER_TESTS_UNIT_CLR_FAKE_RUNTIME_H_
 
@@ -72,7 +72,8 @@ class FakeRuntime {
   std::string SocketName(uint64_t key) const { return absl::StrCat("/dotnet-diagnostic-7-", key, "-socket"); }
 
   static void Write(const std::string& path, absl::string_view text) {
-    std::ofstream(path, std::ios::binary | std::ios::trunc).write(text.data(), static_cast<std::streamsize>(text.size()));
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(text.data(), static_cast<std::streamsize>(text.size()));
   }
   void SetEnvironment(absl::string_view variables) { Write(process() + "/environ", variables); }
   void SetStarted(bool started) { Write(process() + "/task/1/comm", started ? ".NET Finalizer\n" : "dotnet\n"); }
@@ -127,8 +128,8 @@ class FakeRuntime {
   static std::string ProcessInfo(uint64_t pid, absl::string_view version) {
     std::string payload(reinterpret_cast<const char*>(&pid), sizeof pid);
     payload.append(16, 'c');
-    for (const absl::string_view text : {absl::string_view("dotnet a.dll"), absl::string_view("Linux"), absl::string_view("x64"),
-                                         absl::string_view("a"), version}) {
+    for (const absl::string_view text : {absl::string_view("dotnet a.dll"), absl::string_view("Linux"),
+                                         absl::string_view("x64"), absl::string_view("a"), version}) {
       const uint32_t units = static_cast<uint32_t>(text.size()) + 1;
       payload.append(reinterpret_cast<const char*>(&units), sizeof units);
       for (const char c : text) payload.append({c, '\0'});
@@ -139,7 +140,8 @@ class FakeRuntime {
 
  private:
   void WriteStat() {
-    Write(process() + "/stat", absl::StrCat(pid(), " (dotnet) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 ", ticks_, " 0 0\n"));
+    Write(process() + "/stat",
+          absl::StrCat(pid(), " (dotnet) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 ", ticks_, " 0 0\n"));
   }
 
   void Loop() {

@@ -87,6 +87,18 @@ TEST_F(JitMethodsTest, WhatTheRuntimeDidNotAnnounceInItsHeapIsAStub) {
   EXPECT_EQ(Ask(kHeap + 0x1000, 8 * kMs), "[jit: not in the map]") << "the file was cut, lines may be lost";
 }
 
+TEST_F(JitMethodsTest, AfterThePerfMapWasSwitchedOffNothingIsAStubByElimination) {
+  tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n"));
+  tree.HoldOpen(tree.perf_map());
+  Poll(5 * kMs);
+  EXPECT_EQ(Ask(kHeap + 0x1000, 6 * kMs), "[stub]");
+  tree.LetGo();
+  std::filesystem::create_symlink("/dev/null", tree.process() + "/fd/9");
+  Poll(7 * kMs);
+  EXPECT_EQ(Ask(kHeap + 0x1000, 8 * kMs), "[jit: not in the map]") << "it may be a method that was announced nowhere";
+  EXPECT_EQ(Ask(kHeap + 4, 8 * kMs), "void [app] A::N()[Optimized]");
+}
+
 TEST_F(JitMethodsTest, NamesFromThePerfMapWhenThereIsNoJitdump) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n"));
   Poll(5 * kMs);

@@ -82,8 +82,8 @@ TEST_F(PerfMapLeaseTest, SwitchesOnAndOffAndLeavesNothing) {
   EXPECT_FALSE(fs::exists(runtime_.map()));
   EXPECT_FALSE(runtime_.MapIsOn());
   EXPECT_THAT(LeaseNames(), IsEmpty());
-  EXPECT_THAT(runtime_.commands(), ElementsAre(Command::kProcessInfo2, Command::kDisablePerfMap, Command::kEnablePerfMap,
-                                               Command::kDisablePerfMap));
+  EXPECT_THAT(runtime_.commands(), ElementsAre(Command::kProcessInfo2, Command::kDisablePerfMap,
+                                               Command::kEnablePerfMap, Command::kDisablePerfMap));
   EXPECT_EQ(Said(), "");
 }
 
@@ -91,7 +91,12 @@ TEST_F(PerfMapLeaseTest, ARuntimeThatIsStillStartingGetsNoCommandAtAll) {
   runtime_.SetStarted(false);
   runtime_.Serve();
   leases_->Wanted(TheProcess(), PerfMapWish::kOption);
-  EXPECT_FALSE(StepUntil([&] { return !runtime_.commands().empty(); }, 1000)) << "asked before it was up";
+  const MonotonicTime began = clock_.Now();
+  for (uint64_t second = 0; second < 300; ++second) leases_->Step({began.ns + second * 1'000'000'000});
+  runtime_.StopServer();
+  EXPECT_THAT(runtime_.commands(), IsEmpty()) << "asked before it was up";
+  fs::remove(runtime_.InTarget("/tmp") + runtime_.SocketName(runtime_.ticks()));
+  runtime_.Serve();
   runtime_.SetStarted(true);
   EXPECT_TRUE(StepUntil([&] { return leases_->IsOn({runtime_.pid(), 1}); }, 1000)) << Said();
 }
@@ -104,9 +109,12 @@ TEST_F(PerfMapLeaseTest, AProcessOfLessThanASecondIsLeftAlone) {
 }
 
 TEST_F(PerfMapLeaseTest, AMapOfTheTargetItselfIsNotTouched) {
-  for (const absl::string_view variable : {"DOTNET_PerfMapEnabled=3", "COMPlus_PerfMapEnabled=1", "DOTNET_PerfMapEnabled=0x2"}) {
+  for (const absl::string_view variable :
+       {"DOTNET_PerfMapEnabled=3", "COMPlus_PerfMapEnabled=1", "DOTNET_PerfMapEnabled=0x2"}) {
     runtime_.SetEnvironment(absl::StrCat("A=b", absl::string_view("\0", 1), variable, absl::string_view("\0", 1)));
-    EXPECT_TRUE(absl::IsAlreadyExists(CheckNobodysMap(runtime_.proc_root(), runtime_.identity(), runtime_.files(), "/tmp"))) << variable;
+    EXPECT_TRUE(
+        absl::IsAlreadyExists(CheckNobodysMap(runtime_.proc_root(), runtime_.identity(), runtime_.files(), "/tmp")))
+        << variable;
   }
   runtime_.SetEnvironment(absl::string_view("DOTNET_PerfMapEnabled=0\0", 24));
   EXPECT_TRUE(CheckNobodysMap(runtime_.proc_root(), runtime_.identity(), runtime_.files(), "/tmp").ok());
@@ -115,7 +123,9 @@ TEST_F(PerfMapLeaseTest, AMapOfTheTargetItselfIsNotTouched) {
 TEST_F(PerfMapLeaseTest, AMapThatAnotherToolHasOnIsNotTouched) {
   for (const char* name : {"/elsewhere/perf-7.map", "/tmp/jit-7.dump", "/tmp/perf-7.map (deleted)"}) {
     runtime_.HoldOpen(name);
-    EXPECT_TRUE(absl::IsAlreadyExists(CheckNobodysMap(runtime_.proc_root(), runtime_.identity(), runtime_.files(), "/tmp"))) << name;
+    EXPECT_TRUE(
+        absl::IsAlreadyExists(CheckNobodysMap(runtime_.proc_root(), runtime_.identity(), runtime_.files(), "/tmp")))
+        << name;
     runtime_.LetGo();
   }
   runtime_.HoldOpen("/tmp/perf-77.map");  // of a parent, inherited
@@ -124,7 +134,9 @@ TEST_F(PerfMapLeaseTest, AMapThatAnotherToolHasOnIsNotTouched) {
 
 TEST_F(PerfMapLeaseTest, AFileThatThisProcessWroteBeforeIsNotTouchedAndAnOlderOneIs) {
   FakeRuntime::Write(runtime_.map(), "theirs");
-  const auto check = [&] { return CheckNobodysMap(runtime_.proc_root(), runtime_.identity(), runtime_.files(), "/tmp"); };
+  const auto check = [&] {
+    return CheckNobodysMap(runtime_.proc_root(), runtime_.identity(), runtime_.files(), "/tmp");
+  };
   EXPECT_TRUE(absl::IsFailedPrecondition(check()));
   fs::last_write_time(runtime_.map(), fs::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_TRUE(check().ok()) << check();  // an earlier process of the same pid
@@ -181,6 +193,21 @@ TEST_F(PerfMapLeaseTest, AnOldRuntimeIsToldFromANewOne) {
   EXPECT_THAT(Said(), HasSubstr("only .NET 8"));
   EXPECT_THAT(runtime_.commands(), ElementsAre(Command::kProcessInfo2));
   EXPECT_THAT(LeaseNames(), IsEmpty());
+}
+
+TEST_F(PerfMapLeaseTest, ARuntimeThatMayHangIsOnlyTouchedWhenTheUserAsksForIt) {
+  std::string version = "10.0.9";
+  runtime_.Serve([&](const DiagnosticsRequest& request) {
+    const std::string reply = runtime_.Behave(request);
+    return request.command == Command::kProcessInfo2 ? FakeRuntime::ProcessInfo(7, version) : reply;
+  });
+  leases_->Wanted(TheProcess(), PerfMapWish::kMemoryUnreadable);
+  EXPECT_TRUE(StepUntil([&] { return !notices_.kept().empty(); }));
+  EXPECT_THAT(Said(), HasSubstr(".NET 10.0.9 can hang"));
+  EXPECT_THAT(runtime_.commands(), ElementsAre(Command::kProcessInfo2));
+  Make();
+  EXPECT_TRUE(SwitchOn());
+  EXPECT_THAT(Said(), HasSubstr("perf_map_can_hang"));
 }
 
 TEST_F(PerfMapLeaseTest, ARuntimeThatSaysItIsAnotherProcessIsRefused) {
@@ -244,7 +271,8 @@ TEST_F(PerfMapLeaseTest, ARecordWithoutFilesRemovesOnlyWhatIsNotOlder) {
   runtime_.Serve();
   FakeRuntime::Write(runtime_.map(), "written after the lease");
   FakeRuntime::Write(runtime_.InTarget("/tmp/perfinfo-7.map"), "older");
-  fs::last_write_time(runtime_.InTarget("/tmp/perfinfo-7.map"), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  fs::last_write_time(runtime_.InTarget("/tmp/perfinfo-7.map"),
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
   ASSERT_TRUE(store->Create(*record).ok());
   EXPECT_EQ(RepairDeadLeases(*store, runtime_.proc_root(), clock_, 1'000'000'000).repaired, 1u);
   EXPECT_FALSE(fs::exists(runtime_.map()));

@@ -99,6 +99,32 @@ TEST_F(TargetFilesTest, TheRootStaysReadableAfterTheProcessIsGone) {
   EXPECT_FALSE(Files().OpenRuntimeFile("/tmp/perf-1.map").ok());
 }
 
+TEST_F(TargetFilesTest, OnlyAFileThatIsRecognisedIsRemoved) {
+  Write(root_ / "tmp/perf-1.map", "x");
+  const auto yes = [](const struct stat&) { return true; };
+  const auto no = [](const struct stat&) { return false; };
+  EXPECT_EQ(Files().RemoveRuntimeFile("/tmp", "perf-1.map", no).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(fs::exists(root_ / "tmp/perf-1.map"));
+  EXPECT_TRUE(Files().RemoveRuntimeFile("/tmp", "perf-1.map", yes).ok());
+  EXPECT_FALSE(fs::exists(root_ / "tmp/perf-1.map"));
+  EXPECT_EQ(Files().RemoveRuntimeFile("/tmp", "perf-1.map", yes).code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(TargetFilesTest, NothingOutsideTheRootIsRemovedAndNoLink) {
+  const auto yes = [](const struct stat&) { return true; };
+  fs::create_directories(proc_ / "host");
+  Write(proc_ / "host/perf-1.map", "x");
+  fs::create_directory_symlink(proc_ / "host", root_ / "absolute");
+  fs::create_directory_symlink("../../host", root_ / "relative");
+  for (const char* directory : {"/absolute", "/relative", "/../../host"}) {
+    EXPECT_FALSE(Files().RemoveRuntimeFile(directory, "perf-1.map", yes).ok()) << directory;
+  }
+  EXPECT_TRUE(fs::exists(proc_ / "host/perf-1.map"));
+  fs::create_symlink("elsewhere", root_ / "tmp/perf-1.map");
+  EXPECT_EQ(Files().RemoveRuntimeFile("/tmp", "perf-1.map", yes).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(fs::is_symlink(root_ / "tmp/perf-1.map"));
+}
+
 TEST_F(TargetFilesTest, AReplacedFileIsNotTakenForTheMappedOne) {
   Write(root_ / "tmp/lib.so", "old");
   struct stat status {};

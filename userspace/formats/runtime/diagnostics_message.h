@@ -1,8 +1,8 @@
 // Messages of the .NET diagnostics IPC protocol, as far as switching perf maps on and off needs them.
 //
-// One connection carries one request and one reply. Both begin with 20 bytes, little-endian: "DOTNET_IPC_V1\0", u16 size
-// of the whole message, u8 command set, u8 command id, u16 0. A reply has command set 0xFF; its id is 0x00 for success
-// or 0xFF for an error, whose payload is an i32 HRESULT. A text is a u32 count of UTF-16 units, the closing NUL
+// One connection carries one request and one reply. Both begin with 20 bytes, little-endian: "DOTNET_IPC_V1\0", u16
+// size of the whole message, u8 command set, u8 command id, u16 0. A reply has command set 0xFF; its id is 0x00 for
+// success or 0xFF for an error, whose payload is an i32 HRESULT. A text is a u32 count of UTF-16 units, the closing NUL
 // included, and the units.
 // Source: dotnet/diagnostics:documentation/design-docs/ipc-protocol.md; exercised on 8.0.30, 9.0.19, 10.0.12, 10.0.14.
 // EnablePerfMap and DisablePerfMap are answered since 8.0; older runtimes reply kDiagnosticsUnknownCommand.
@@ -59,7 +59,7 @@ absl::StatusOr<std::optional<DiagnosticsRequest>> ParseDiagnosticsRequest(std::s
 absl::StatusOr<std::optional<DiagnosticsReply>> ParseDiagnosticsReply(std::span<const std::byte> bytes);
 
 struct RuntimeProcessInfo {
-  uint64_t pid = 0;  // as the process sees itself
+  uint64_t pid = 0;                    // as the process sees itself
   std::array<std::byte, 16> cookie{};  // tells one runtime from the next
   // UTF-8; lone surrogates become U+FFFD.
   std::string command_line;
@@ -68,7 +68,7 @@ struct RuntimeProcessInfo {
   // From ProcessInfo2 on. Measured: the assembly is named even while the runtime waits at its start for a resume, so it
   // says nothing about whether the runtime is up.
   std::string entry_assembly;
-  std::string runtime_version;      // "10.0.12"
+  std::string runtime_version;     // "10.0.12"
   std::string runtime_identifier;  // ProcessInfo3: "linux-x64"
 };
 

@@ -11,19 +11,35 @@
 namespace clrsampler {
 namespace {
 
-// Replies of .NET 10.0.12 and 8.0.30 to a request each, recorded from `dotnet workload.dll idle` (file names shortened by hand, with their
-// counts). What follows the header of 20 bytes is the payload.
+// Replies of .NET 10.0.12 and 8.0.30 to a request each, recorded from `dotnet workload.dll idle` (file names shortened
+// by hand, with their counts). What follows the header of 20 bytes is the payload.
 constexpr char kPayload1[] =
-    "c33f000000000000" "45069661b96b5d408285e720d6c36d34"
-    "0b000000" "64006f0074006e0065007400200061002e0064000000"  // "dotnet a.d"
-    "06000000" "4c0069006e00750078000000"
-    "04000000" "7800360034000000";
+    "c33f000000000000"
+    "45069661b96b5d408285e720d6c36d34"
+    "0b000000"
+    "64006f0074006e0065007400200061002e0064000000"  // "dotnet a.d"
+    "06000000"
+    "4c0069006e00750078000000"
+    "04000000"
+    "7800360034000000";
 constexpr char kVersion2Fields[] =
-    "09000000" "77006f0072006b006c006f00610064000000"
-    "08000000" "310030002e0030002e00310032000000";
-constexpr char kVersion3Fields[] = "0a000000" "6c0069006e00750078002d007800360034000000";
-constexpr char kReplyHeaderOk[] = "444f544e45545f4950435f563100" "1800" "ff00" "0000";
-constexpr char kReplyHeaderError[] = "444f544e45545f4950435f563100" "1800" "ffff" "0000";
+    "09000000"
+    "77006f0072006b006c006f00610064000000"
+    "08000000"
+    "310030002e0030002e00310032000000";
+constexpr char kVersion3Fields[] =
+    "0a000000"
+    "6c0069006e00750078002d007800360034000000";
+constexpr char kReplyHeaderOk[] =
+    "444f544e45545f4950435f563100"
+    "1800"
+    "ff00"
+    "0000";
+constexpr char kReplyHeaderError[] =
+    "444f544e45545f4950435f563100"
+    "1800"
+    "ffff"
+    "0000";
 
 std::string Bytes(absl::string_view hex) { return absl::HexStringToBytes(hex); }
 
@@ -34,11 +50,21 @@ absl::StatusOr<RuntimeProcessInfo> Info(DiagnosticsCommand command, absl::string
 
 TEST(DiagnosticsMessageTest, RequestsAreTheRecordedBytes) {
   EXPECT_EQ(absl::BytesToHexString(EncodeEnablePerfMap(PerfMapKind::kPerfMap)),
-            "444f544e45545f4950435f563100" "1800" "0405" "0000" "03000000");
+            "444f544e45545f4950435f563100"
+            "1800"
+            "0405"
+            "0000"
+            "03000000");
   EXPECT_EQ(absl::BytesToHexString(EncodeDiagnosticsRequest(DiagnosticsCommand::kDisablePerfMap)),
-            "444f544e45545f4950435f563100" "1400" "0406" "0000");
+            "444f544e45545f4950435f563100"
+            "1400"
+            "0406"
+            "0000");
   EXPECT_EQ(absl::BytesToHexString(EncodeDiagnosticsRequest(DiagnosticsCommand::kProcessInfo2)),
-            "444f544e45545f4950435f563100" "1400" "0404" "0000");
+            "444f544e45545f4950435f563100"
+            "1400"
+            "0404"
+            "0000");
 }
 
 TEST(DiagnosticsMessageTest, ReadsSuccessAndRefusal) {
@@ -66,13 +92,29 @@ TEST(DiagnosticsMessageTest, EveryShorterPartOfAReplyAsksForMore) {
 
 TEST(DiagnosticsMessageTest, NonsenseIsAnErrorAtOnceAndNotAWish) {
   for (const absl::string_view hex : {
-           "48",                                                        // HTTP/1.1
-           "444f544e45545f4950435f563200",                              // version 2
-           "444f544e45545f4950435f563100" "1300" "ff00" "0000",         // shorter than its header
-           "444f544e45545f4950435f563100" "0000" "ff00" "0000",         //
-           "444f544e45545f4950435f563100" "1400" "0404" "0000",         // a request
-           "444f544e45545f4950435f563100" "1400" "ff07" "0000",         // neither success nor refusal
-           "444f544e45545f4950435f563100" "1600" "ffff" "0000" "0000",  // a refusal without its HRESULT
+           "48",                            // HTTP/1.1
+           "444f544e45545f4950435f563200",  // version 2
+           "444f544e45545f4950435f563100"
+           "1300"
+           "ff00"
+           "0000",  // shorter than its header
+           "444f544e45545f4950435f563100"
+           "0000"
+           "ff00"
+           "0000",  //
+           "444f544e45545f4950435f563100"
+           "1400"
+           "0404"
+           "0000",  // a request
+           "444f544e45545f4950435f563100"
+           "1400"
+           "ff07"
+           "0000",  // neither success nor refusal
+           "444f544e45545f4950435f563100"
+           "1600"
+           "ffff"
+           "0000"
+           "0000",  // a refusal without its HRESULT
        }) {
     const std::string bytes = Bytes(hex);
     EXPECT_TRUE(absl::IsDataLoss(ParseDiagnosticsReply(AsBytes(bytes)).status())) << hex;
@@ -106,28 +148,59 @@ TEST(DiagnosticsMessageTest, AProcessInfoThatEndsTooEarlyIsAnErrorWhereverItEnds
   const std::string whole = Bytes(absl::StrCat(kPayload1, kVersion2Fields));
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_FALSE(
-        ParseRuntimeProcessInfo(DiagnosticsCommand::kProcessInfo2, AsBytes(absl::string_view(whole).substr(0, size))).ok())
+        ParseRuntimeProcessInfo(DiagnosticsCommand::kProcessInfo2, AsBytes(absl::string_view(whole).substr(0, size)))
+            .ok())
         << size;
   }
 }
 
 TEST(DiagnosticsMessageTest, ATextsCountIsNotTrusted) {
-  const std::string before = "c33f000000000000" "45069661b96b5d408285e720d6c36d34";
-  EXPECT_FALSE(Info(DiagnosticsCommand::kProcessInfo, before + "ffffffff" "41000000").ok());
-  EXPECT_FALSE(Info(DiagnosticsCommand::kProcessInfo, before + "00000080" "41000000").ok());
+  const std::string before =
+      "c33f000000000000"
+      "45069661b96b5d408285e720d6c36d34";
+  EXPECT_FALSE(Info(DiagnosticsCommand::kProcessInfo, before + "ffffffff"
+                                                               "41000000")
+                   .ok());
+  EXPECT_FALSE(Info(DiagnosticsCommand::kProcessInfo, before + "00000080"
+                                                               "41000000")
+                   .ok());
   // No closing NUL.
-  EXPECT_FALSE(Info(DiagnosticsCommand::kProcessInfo, before + "01000000" "4100" "00000000" "00000000").ok());
-  EXPECT_TRUE(Info(DiagnosticsCommand::kProcessInfo, before + "00000000" "00000000" "00000000").ok());
+  EXPECT_FALSE(Info(DiagnosticsCommand::kProcessInfo, before + "01000000"
+                                                               "4100"
+                                                               "00000000"
+                                                               "00000000")
+                   .ok());
+  EXPECT_TRUE(Info(DiagnosticsCommand::kProcessInfo, before + "00000000"
+                                                              "00000000"
+                                                              "00000000")
+                  .ok());
 }
 
 TEST(DiagnosticsMessageTest, TextsBecomeValidUtf8) {
-  const std::string before = "c33f000000000000" "45069661b96b5d408285e720d6c36d34";
+  const std::string before =
+      "c33f000000000000"
+      "45069661b96b5d408285e720d6c36d34";
   // e-acute, euro, U+1F600 as a pair, a high surrogate alone, a low one alone.
-  const auto info = Info(DiagnosticsCommand::kProcessInfo,
-                         before + "07000000" "e900" "ac20" "3dd8" "00de" "3dd8" "00dc" "0000" "00000000" "00000000");
+  const auto info = Info(DiagnosticsCommand::kProcessInfo, before +
+                                                               "07000000"
+                                                               "e900"
+                                                               "ac20"
+                                                               "3dd8"
+                                                               "00de"
+                                                               "3dd8"
+                                                               "00dc"
+                                                               "0000"
+                                                               "00000000"
+                                                               "00000000");
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->command_line, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xF0\x9F\x90\x80");
-  const auto lone = Info(DiagnosticsCommand::kProcessInfo, before + "03000000" "00dc" "3dd8" "0000" "00000000" "00000000");
+  const auto lone = Info(DiagnosticsCommand::kProcessInfo, before +
+                                                               "03000000"
+                                                               "00dc"
+                                                               "3dd8"
+                                                               "0000"
+                                                               "00000000"
+                                                               "00000000");
   ASSERT_TRUE(lone.ok());
   EXPECT_EQ(lone->command_line, "\xEF\xBF\xBD\xEF\xBF\xBD");
 }
