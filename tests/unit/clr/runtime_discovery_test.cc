@@ -110,7 +110,7 @@ TEST_P(RuntimeDiscoveryTest, AGcAloneIsNoRuntime) {
 
 TEST_P(RuntimeDiscoveryTest, AMapOfDataOnlyDoesNotCount) {
   Map(Fixture("CORECLR"), 0x7f0000000000);
-  Mapping behind = process_->mappings.all()[0];
+  Mapping behind = *process_->mappings.all().begin();
   behind.file_offset = 0x10000000;
   process_->mappings.Clear();
   process_->mappings.Insert(behind);
