@@ -39,9 +39,7 @@ TEST(HostChecksTest, WithoutPrivilegesOneLineFailsAndTheRestIsAnswered) {
   int failures = 0;
   for (const Finding& finding : findings) {
     failures += finding.level == FindingLevel::kFail;
-    if (finding.level != FindingLevel::kPass) {
-      EXPECT_NE(finding.fix, "") << finding.what;
-    }
+    EXPECT_EQ(finding.level == FindingLevel::kPass, finding.fix.empty()) << finding.what;
   }
   EXPECT_EQ(failures, 1);
   ASSERT_NE(Find(findings, "capabilities", FindingLevel::kFail), nullptr);
