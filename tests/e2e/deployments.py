@@ -56,7 +56,8 @@ FORMS = {
     # The linker rewrites the framework's images without their precompiled code.
     "trimmed": Form("self-contained, unused code removed; everything is compiled at run time", {**_SELF, "PublishTrimmed": "true"}),
     "trimmed-r2r": Form("trimmed, then precompiled", {**_SELF, **_R2R, "PublishTrimmed": "true"}),
-    "native-aot": Form("an ELF program without IL; NAME.dbg beside it holds the symbols", {"PublishAot": "true"}),
+    "native-aot": Form("an ELF program without IL; NAME.dbg beside it holds the symbols", {"PublishAot": "true", "DebugType": "portable"}),
+    "native-aot-stripped": Form("the same without symbols anywhere", {"PublishAot": "true", "DebugType": "none"}),
 }
 
 # Of every form. Analysis of trimmed code would stop a program that uses reflection on purpose.
@@ -111,7 +112,7 @@ def publish_folder(form, version, project=WORKLOAD):
     complete = os.path.join(folder, ".complete")
     if os.path.exists(complete):
         return folder
-    if form == "native-aot" and not (shutil.which("clang") or shutil.which("gcc")):
+    if "PublishAot" in wanted and not (shutil.which("clang") or shutil.which("gcc")):
         raise Missing("NativeAOT needs clang or gcc to link")
     os.makedirs(folder, exist_ok=True)
     with open(folder + ".lock", "w") as lock:

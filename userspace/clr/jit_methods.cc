@@ -455,7 +455,8 @@ std::optional<Resolution> JitMethods::Resolve(const FrameQuery& query) {
     return Resolution{UnnamedFrame(Reason::kNotInMap), answer.from, answer.until};
   }
   ++counters_.no_map;
-  return Resolution{UnnamedFrame(target->is_dotnet ? Reason::kNoMapDotnet : Reason::kNoMap)};
+  return Resolution{UnnamedFrame(target->is_dotnet ? Reason::kNoMapDotnet : Reason::kNoMap), MonotonicTime::Min(),
+                    MonotonicTime::Max()};
 }
 
 std::optional<Resolution> JitMethods::ResolvePrecompiled(const FrameQuery& query) {

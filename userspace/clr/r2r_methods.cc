@@ -10,6 +10,7 @@
 #include "clr/r2r_map_file.h"
 #include "formats/byte_reader.h"
 #include "formats/names/runtime_names.h"
+#include "formats/pe/bundle_content.h"
 #include "formats/pe/bundle_manifest.h"
 #include "formats/pe/r2r_image.h"
 
@@ -18,6 +19,10 @@ namespace {
 
 // What the next short-lived process can use again: CoreLib takes 5 ms to index. The test programs use 5 to 10 images.
 constexpr size_t kMaxIdleFiles = 32;
+
+// Assemblies unpacked from one compressed bundle: CoreLib has 5 MB without its code. What does not fit is not unpacked,
+// and names that need it stay tokens.
+constexpr uint64_t kMaxInflatedBytes = 256 << 20;
 
 absl::string_view FileNameOf(absl::string_view path) {
   const size_t slash = path.rfind('/');
@@ -58,6 +63,7 @@ struct R2rMethods::Image {
     bool retry;  // an assembly was missing: another process may see it
   };
 
+  std::shared_ptr<const MemoryImage> memory;  // where the image is in no file; before `r2r`, which points into it
   State state = State::kNoCode;
   std::string file_name;  // "System.Linq.dll"
   std::string module;     // "System.Linq"
@@ -70,6 +76,14 @@ struct R2rMethods::Image {
   absl::flat_hash_map<uint32_t, Named> names;     // by the function where the method begins
   std::vector<std::shared_ptr<const ImageFile>> opened;  // other assemblies, to notice damage
   size_t missing_counted = 0;
+
+  // Another process may see the assemblies that were missing.
+  void AskAgain() {
+    if (r2r == nullptr || r2r->missing_assemblies().empty()) return;
+    r2r->ForgetMissing();
+    missing_counted = 0;
+    absl::erase_if(names, [](const auto& entry) { return entry.second.retry; });
+  }
 };
 
 struct R2rMethods::File {
@@ -78,6 +92,9 @@ struct R2rMethods::File {
   bool is_pe = false;
   std::optional<BundleManifest> bundle;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Image>> images;  // by offset in the file
+  absl::flat_hash_map<const MemoryImage*, std::unique_ptr<Image>> memory_images;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<const std::vector<std::byte>>> inflated;  // by offset in the file
+  uint64_t inflated_bytes = 0;
   size_t users = 0;
   uint64_t idle_since = 0;
   bool damage_counted = false;
@@ -86,7 +103,7 @@ struct R2rMethods::File {
 // Assemblies as the target sees them: in the bundle, beside the image, or where the framework is.
 class R2rMethods::Assemblies : public AssemblyOpener {
  public:
-  Assemblies(ImageFiles* images, const Process& process, const File& file, Image& image)
+  Assemblies(ImageFiles* images, const Process& process, File& file, Image& image)
       : images_(images), process_(process), file_(file), image_(image) {}
 
   std::optional<OpenedAssembly> Open(absl::string_view simple_name) override {
@@ -96,8 +113,11 @@ class R2rMethods::Assemblies : public AssemblyOpener {
       if (entry != nullptr && entry->compressed_bytes == 0) {
         const auto bytes = SliceAt(file_.content->bytes(), entry->offset, entry->bytes);
         if (bytes) return OpenedAssembly{*bytes, file_.content};
+      } else if (entry != nullptr) {
+        if (const auto unpacked = Inflate(*entry)) return OpenedAssembly{*unpacked, unpacked};
       }
     }
+    if (file_.path.empty()) return std::nullopt;
     if (std::optional<OpenedAssembly> beside = OpenPath(absl::StrCat(FolderOf(file_.path), file_name))) return beside;
     for (const Mapping& mapping : process_.mappings.all()) {
       const absl::string_view name = FileNameOf(mapping.path);
@@ -117,52 +137,110 @@ class R2rMethods::Assemblies : public AssemblyOpener {
     return OpenedAssembly{(*file)->bytes(), *file};
   }
 
+  // nullptr: damaged or too large. Remembered either way.
+  std::shared_ptr<const std::vector<std::byte>> Inflate(const BundleEntry& entry) {
+    const auto [it, fresh] = file_.inflated.try_emplace(entry.offset);
+    if (!fresh) return it->second;
+    absl::StatusOr<std::vector<std::byte>> bytes =
+        InflateBundleEntry(file_.content->bytes(), entry, kMaxInflatedBytes - file_.inflated_bytes);
+    if (!bytes.ok() || file_.content->content.damaged()) return nullptr;
+    file_.inflated_bytes += bytes->size();
+    it->second = std::make_shared<const std::vector<std::byte>>(*std::move(bytes));
+    return it->second;
+  }
+
   ImageFiles* images_;
   const Process& process_;
-  const File& file_;
+  File& file_;
   Image& image_;
 };
 
-R2rMethods::R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style, SymbolFiles* symbol_files)
-    : images_(images), frames_(frames), style_(style), symbol_files_(symbol_files) {}
+R2rMethods::R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style, R2rMemoryOptions memory,
+                       SymbolFiles* symbol_files)
+    : images_(images),
+      frames_(frames),
+      style_(style),
+      symbol_files_(symbol_files),
+      memory_(std::move(memory)),
+      no_host_(std::make_unique<File>()) {}
 
 R2rMethods::~R2rMethods() = default;
 
 std::optional<Resolution> R2rMethods::Resolve(const FrameQuery& query) {
-  if (query.mapping == nullptr || query.mapping->kind != MappingKind::kFile) return std::nullopt;
-  const Mapping& mapping = *query.mapping;
-  if (query.lookup_address < mapping.start || query.lookup_address >= mapping.end) return std::nullopt;
+  if (query.mapping == nullptr) return std::nullopt;
+  if (query.lookup_address < query.mapping->start || query.lookup_address >= query.mapping->end) return std::nullopt;
+  switch (query.mapping->kind) {
+    case MappingKind::kFile:
+      return ResolveInFile(query);
+    case MappingKind::kJitMemory:
+      return ResolveInMemory(query);
+    case MappingKind::kVdso:
+    case MappingKind::kOther:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Resolution> R2rMethods::ResolveInFile(const FrameQuery& query) {
   File* file = FileOf(query);
   if (file == nullptr) return std::nullopt;
-  const std::optional<Resolution> resolution =
-      ResolveIn(*file, query.process, query.lookup_address - mapping.start + mapping.file_offset);
+  const uint64_t offset = query.lookup_address - query.mapping->start + query.mapping->file_offset;
+  Image* image = ImageAt(*file, offset);
+  if (image == nullptr || image->state == Image::State::kNoCode) return std::nullopt;
+  std::optional<Resolution> resolution;
+  if (image->state == Image::State::kRefused) {
+    resolution = Unnamed(*image, absl::StrCat("[r2r ", image->file_name, ": ", image->refusal, "]"));
+  } else {
+    const PeImage& pe = image->r2r->pe();
+    const uint64_t base = static_cast<uint64_t>(pe.file().data() - file->content->bytes().data());
+    if (const std::optional<uint32_t> rva = pe.RvaOfOffset(offset - base)) {
+      const PeSection* section = pe.SectionOfRva(*rva);
+      if (section != nullptr && section->executable) resolution = ResolveAt(*file, query.process, *image, *rva);
+    }
+  }
   // Only what was read tells whether the file is still whole, so the question comes last.
   if (!file->content->content.damaged()) return resolution;
   if (!std::exchange(file->damage_counted, true)) ++counters_.images_damaged;
   return std::nullopt;
 }
 
-std::optional<Resolution> R2rMethods::ResolveIn(File& file, const Process& process, uint64_t file_offset) {
-  Image* image = ImageAt(file, file_offset);
-  if (image == nullptr || image->state == Image::State::kNoCode) return std::nullopt;
+std::optional<Resolution> R2rMethods::ResolveInMemory(const FrameQuery& query) {
+  const std::optional<R2rMemoryImages::Place> place =
+      memory_.Find(query.process, *query.mapping, query.lookup_address);
+  if (!place) return std::nullopt;
+  const uint64_t rva = query.lookup_address - place->base;
+  if (query.lookup_address < place->base || rva >= place->image->memory.bytes().size()) return std::nullopt;
+  File& host = HostOf(query.process);
+  std::unique_ptr<Image>& image = host.memory_images[place->image.get()];
+  if (image == nullptr) {
+    image = std::make_unique<Image>();
+    image->memory = place->image;
+    image->file_name = "image in memory";
+    OpenTables(*image, place->image->loaded.pe);
+    if (image->r2r != nullptr) {
+      if (!image->r2r->name().empty()) image->module = std::string(image->r2r->name());
+      image->file_name = image->module.empty() ? "composite image in memory" : absl::StrCat(image->module, ".dll");
+    }
+  }
+  if (image->state == Image::State::kNoCode) return std::nullopt;
   if (image->state == Image::State::kRefused) {
     return Unnamed(*image, absl::StrCat("[r2r ", image->file_name, ": ", image->refusal, "]"));
   }
-  const PeImage& pe = image->r2r->pe();
-  const uint64_t base = static_cast<uint64_t>(pe.file().data() - file.content->bytes().data());
-  const std::optional<uint32_t> rva = pe.RvaOfOffset(file_offset - base);
-  if (!rva) return std::nullopt;
-  const PeSection* section = pe.SectionOfRva(*rva);
+  const PeSection* section = image->r2r->pe().SectionOfRva(static_cast<uint32_t>(rva));
   if (section == nullptr || !section->executable) return std::nullopt;
-  const std::optional<R2rFunction> function = image->r2r->Find(*rva);
+  return ResolveAt(host, query.process, *image, static_cast<uint32_t>(rva));
+}
+
+Resolution R2rMethods::ResolveAt(File& file, const Process& process, Image& image, uint32_t rva) {
+  const std::optional<R2rFunction> function = image.r2r->Find(rva);
   if (!function || function->method == R2rFunction::kNoOwner) {
     ++counters_.outside_functions;
-    return Unnamed(*image, absl::StrCat("[r2r unknown ", image->file_name, "]"));
+    return Unnamed(image, absl::StrCat("[r2r unknown ", image.file_name, "]"));
   }
-  if (image->map_asked_at) FetchMap(*image);
-  const auto known = image->names.find(function->method);
-  if (known != image->names.end()) return Resolution{known->second.frame};
-  return Resolution{NameMethod(process, file, *image, function->method)};
+  if (image.map_asked_at) FetchMap(image);
+  const auto known = image.names.find(function->method);
+  return Resolution{known != image.names.end() ? known->second.frame
+                                               : NameMethod(process, file, image, function->method)};
 }
 
 R2rMethods::File* R2rMethods::FileOf(const FrameQuery& query) {
@@ -171,42 +249,45 @@ R2rMethods::File* R2rMethods::FileOf(const FrameQuery& query) {
     ++counters_.unreadable_files;
     return nullptr;
   }
-  std::unique_ptr<File>* slot = nullptr;
-  if (const auto known = files_.find(content->get()); known != files_.end()) {
-    slot = &known->second;
-  } else {
+  if (!files_.contains(content->get())) {
     const std::span<const std::byte> bytes = (*content)->bytes();
-    const bool is_pe = LooksLikePe(bytes);
-    if (!is_pe) {
+    if (!LooksLikePe(bytes)) {
       // Every native library comes here; only what lies behind its segments can be ours.
       const std::optional<uint64_t> end = EndOfElfSegments(bytes);
       if (!end || query.mapping->file_offset < *end) return nullptr;
     }
-    auto file = std::make_unique<File>();
-    file->content = *content;
-    file->path = std::string(absl::StripSuffix(query.mapping->path, " (deleted)"));
-    file->is_pe = is_pe;
-    if (!is_pe) {
-      absl::StatusOr<BundleManifest> bundle = BundleManifest::Find(bytes);
+  }
+  return Use(query.process, *content, query.mapping->path);
+}
+
+R2rMethods::File& R2rMethods::HostOf(const Process& process) {
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> content = images_->GetByPath(process, process.executable);
+  if (!content.ok()) return *no_host_;
+  File* file = Use(process, *content, process.executable);
+  return file == nullptr ? *no_host_ : *file;
+}
+
+R2rMethods::File* R2rMethods::Use(const Process& process, const std::shared_ptr<const ImageFile>& content,
+                                  absl::string_view path) {
+  std::unique_ptr<File>& slot = files_[content.get()];
+  if (slot == nullptr) {
+    slot = std::make_unique<File>();
+    slot->content = content;
+    slot->path = std::string(absl::StripSuffix(path, " (deleted)"));
+    slot->is_pe = LooksLikePe(content->bytes());
+    if (!slot->is_pe) {
+      absl::StatusOr<BundleManifest> bundle = BundleManifest::Find(content->bytes());
       if (bundle.ok()) {
-        file->bundle = *std::move(bundle);
+        slot->bundle = *std::move(bundle);
         ++counters_.bundles;
       }
     }
-    slot = &files_.emplace(content->get(), std::move(file)).first->second;
   }
-  File* file = slot->get();
-  if (by_process_[query.process.key].insert(file).second) {
+  File* file = slot.get();
+  if (by_process_[process.key].insert(file).second) {
     ++file->users;
-    for (auto& [offset, image] : file->images) {
-      if (image->r2r == nullptr || image->r2r->missing_assemblies().empty()) continue;
-      image->r2r->ForgetMissing();
-      image->missing_counted = 0;
-      for (auto it = image->names.begin(); it != image->names.end();) {
-        const auto current = it++;
-        if (current->second.retry) image->names.erase(current);
-      }
-    }
+    for (auto& [offset, image] : file->images) image->AskAgain();
+    for (auto& [memory, image] : file->memory_images) image->AskAgain();
   }
   return file;
 }
@@ -233,26 +314,29 @@ std::unique_ptr<R2rMethods::Image> R2rMethods::OpenImage(const File& file, uint6
   image->module = std::string(absl::StripSuffix(file_name, ".dll"));
   const auto content = SliceAt(file.content->bytes(), offset, bytes);
   if (!content || !LooksLikePe(*content)) return image;
-  absl::StatusOr<PeImage> pe = PeImage::Parse(*content);
-  absl::Status status = pe.status();
-  if (pe.ok()) {
-    absl::StatusOr<std::unique_ptr<R2rImage>> r2r = R2rImage::Open(*std::move(pe), image->module);
-    status = r2r.status();
-    if (r2r.ok()) image->r2r = *std::move(r2r);
-  }
-  if (status.ok()) {
-    image->state = Image::State::kUsable;
-    ++counters_.images;
-  } else if (!absl::IsFailedPrecondition(status)) {  // that code means: no ready-to-run code in it
-    image->state = Image::State::kRefused;
-    image->refusal = std::string(status.message());
-    ++counters_.images_refused;
-  }
+  OpenTables(*image, PeImage::Parse(*content));
   return image;
 }
 
+void R2rMethods::OpenTables(Image& image, absl::StatusOr<PeImage> pe) {
+  absl::Status status = pe.status();
+  if (pe.ok()) {
+    absl::StatusOr<std::unique_ptr<R2rImage>> r2r = R2rImage::Open(*std::move(pe), image.module);
+    status = r2r.status();
+    if (r2r.ok()) image.r2r = *std::move(r2r);
+  }
+  if (status.ok()) {
+    image.state = Image::State::kUsable;
+    ++counters_.images;
+  } else if (!absl::IsFailedPrecondition(status)) {  // that code means: no ready-to-run code in it
+    image.state = Image::State::kRefused;
+    image.refusal = std::string(status.message());
+    ++counters_.images_refused;
+  }
+}
+
 void R2rMethods::LoadMap(const Process& process, const File& file, Image& image) {
-  if (std::exchange(image.map_tried, true)) return;
+  if (std::exchange(image.map_tried, true) || file.path.empty()) return;
   std::vector<std::string> names;
   for (const PerfMapDebugEntry& entry : image.r2r->pe().PerfMapEntries()) {
     names.push_back(std::string(FileNameOf(entry.file_name)));
@@ -305,7 +389,7 @@ void R2rMethods::FetchMap(Image& image) {
   }
 }
 
-FrameId R2rMethods::NameMethod(const Process& process, const File& file, Image& image, uint32_t method) {
+FrameId R2rMethods::NameMethod(const Process& process, File& file, Image& image, uint32_t method) {
   LoadMap(process, file, image);
   Assemblies assemblies(images_, process, file, image);
   absl::StatusOr<R2rMethodName> own = image.r2r->Name(method, assemblies);
@@ -365,10 +449,12 @@ FrameId R2rMethods::NameMethod(const Process& process, const File& file, Image& 
 }
 
 Resolution R2rMethods::Unnamed(const Image& image, std::string text) {
-  return Resolution{frames_->Intern(Frame{FrameKind::kR2r, NameSource::kNone, std::move(text), image.module, ""})};
+  Resolution resolution{frames_->Intern(Frame{FrameKind::kR2r, NameSource::kNone, std::move(text), image.module, ""})};
+  return resolution;
 }
 
 void R2rMethods::Forget(ProcessKey key) {
+  memory_.Forget(key);
   const auto used = by_process_.find(key);
   if (used == by_process_.end()) return;
   ++forget_count_;
@@ -380,6 +466,7 @@ void R2rMethods::Forget(ProcessKey key) {
 }
 
 void R2rMethods::DropIdleFiles() {
+  if (no_host_->memory_images.size() > kMaxIdleFiles) no_host_->memory_images.clear();
   std::vector<std::pair<uint64_t, const ImageFile*>> idle;
   for (const auto& [content, file] : files_) {
     if (file->users == 0) idle.emplace_back(file->idle_since, content);
@@ -392,12 +479,17 @@ void R2rMethods::DropIdleFiles() {
 
 size_t R2rMethods::heap_bytes() const {
   size_t bytes = 0;
+  const auto add = [&](const Image& image) {
+    bytes += sizeof image + image.names.capacity() * sizeof(std::pair<uint32_t, Image::Named>);
+    if (image.r2r != nullptr) bytes += image.r2r->heap_bytes();
+    if (image.map) bytes += image.map->heap_bytes();
+    if (image.memory == nullptr) return;
+    for (const RvaRange& range : image.memory->loaded.copied) bytes += range.bytes;
+  };
   for (const auto& [content, file] : files_) {
-    for (const auto& [offset, image] : file->images) {
-      bytes += sizeof *image + image->names.capacity() * sizeof(std::pair<uint32_t, Image::Named>);
-      if (image->r2r != nullptr) bytes += image->r2r->heap_bytes();
-      if (image->map) bytes += image->map->heap_bytes();
-    }
+    bytes += file->inflated_bytes;
+    for (const auto& [offset, image] : file->images) add(*image);
+    for (const auto& [memory, image] : file->memory_images) add(*image);
   }
   return bytes;
 }

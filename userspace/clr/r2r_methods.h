@@ -1,13 +1,16 @@
 // Names of ready-to-run (precompiled) managed code: the framework, and applications published with PublishReadyToRun.
 //
 // The runtime maps such an image from its dll, or from the single-file host that contains it, so an address leads to a
-// place in a file: file offset -> section table -> RVA -> runtime function -> method. The image's own tables name it
+// place in a file: file offset -> section table -> RVA -> runtime function -> method. Images of a compressed single-file
+// program are in no file: there the tables come out of the target's memory (r2r_memory_images.h), and the metadata of
+// other assemblies out of the compressed bundle. The image's own tables name it
 // (formats/pe/r2r_image.h). An r2rmap beside the image is a second witness where it proves to belong to it
 // (r2r_map_file.h): it is the reported source where both agree, and its text is taken where they don't or where the
 // image's tables need an assembly that is not there; for those it is asked for from symbol servers too. Cold parts and
 // funclets, which have no row in it, take the name of their method, so that one method is one frame.
 //
-// An address that no runtime function contains is never given a neighbour's name.
+// An address that no runtime function contains is never given a neighbour's name. What can't be named here is answered
+// with the reason, and the next source is asked all the same.
 #ifndef CLRSAMPLER_CLR_R2R_METHODS_H_
 #define CLRSAMPLER_CLR_R2R_METHODS_H_
 
@@ -18,6 +21,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "clr/r2r_memory_images.h"
 #include "formats/names/frame_text.h"
 #include "process/image_files.h"
 #include "status/notices.h"
@@ -31,7 +35,7 @@ struct R2rMethodCounters {
   // Images and maps, each once.
   uint64_t images = 0;          // whose tables were read
   uint64_t bundles = 0;         // single-file hosts
-  uint64_t images_refused = 0;  // R2R images whose tables contradict themselves
+  uint64_t images_refused = 0;  // R2R images that are newer than we know or whose tables contradict themselves
   uint64_t images_damaged = 0;  // files that shrank while they were read
   uint64_t maps_used = 0;
   uint64_t maps_fetched = 0;        // of these, from a symbol server
@@ -51,8 +55,10 @@ struct R2rMethodCounters {
 // Main loop only. Images are shared by all processes that map the same file, and some idle ones are kept for the next.
 class R2rMethods : public FrameSource {
  public:
-  // `symbol_files`: asked for maps that are not on this machine; nullptr: nobody is.
-  R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style, SymbolFiles* symbol_files = nullptr);
+  // Without `memory.read_memory` only images in files are named. `symbol_files`: asked for maps that are not on this
+  // machine; nullptr: nobody is.
+  R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style, R2rMemoryOptions memory = {},
+             SymbolFiles* symbol_files = nullptr);
   ~R2rMethods() override;
   // Where maps that can't be used or that contradict their image are told of; until then they are only counted.
   void ReportTo(Notices* notices) { notices_ = notices; }
@@ -65,6 +71,7 @@ class R2rMethods : public FrameSource {
   void Forget(ProcessKey key) override;
 
   const R2rMethodCounters& counters() const { return counters_; }
+  const R2rMemoryCounters& memory_counters() const { return memory_.counters(); }
   size_t heap_bytes() const;  // of the indexes; names are in the FrameTable
 
  private:
@@ -72,13 +79,18 @@ class R2rMethods : public FrameSource {
   struct File;
   class Assemblies;
 
+  std::optional<Resolution> ResolveInFile(const FrameQuery& query);
+  std::optional<Resolution> ResolveInMemory(const FrameQuery& query);
+  Resolution ResolveAt(File& file, const Process& process, Image& image, uint32_t rva);
   File* FileOf(const FrameQuery& query);
-  std::optional<Resolution> ResolveIn(File& file, const Process& process, uint64_t file_offset);
+  File& HostOf(const Process& process);
+  File* Use(const Process& process, const std::shared_ptr<const ImageFile>& content, absl::string_view path);
   Image* ImageAt(File& file, uint64_t file_offset);
   std::unique_ptr<Image> OpenImage(const File& file, uint64_t offset, uint64_t bytes, absl::string_view file_name);
+  void OpenTables(Image& image, absl::StatusOr<PeImage> pe);
   void LoadMap(const Process& process, const File& file, Image& image);
   void FetchMap(Image& image);
-  FrameId NameMethod(const Process& process, const File& file, Image& image, uint32_t method);
+  FrameId NameMethod(const Process& process, File& file, Image& image, uint32_t method);
   Resolution Unnamed(const Image& image, std::string text);
   void DropIdleFiles();
 
@@ -88,6 +100,8 @@ class R2rMethods : public FrameSource {
   Notices* notices_ = nullptr;
   SymbolFiles* symbol_files_;
   R2rMethodCounters counters_;
+  R2rMemoryImages memory_;
+  std::unique_ptr<File> no_host_;  // stands for the program of a process whose own file can't be read
   // By identity: each File holds its ImageFile, so that the address stays taken.
   absl::flat_hash_map<const ImageFile*, std::unique_ptr<File>> files_;
   absl::flat_hash_map<ProcessKey, absl::flat_hash_set<File*>> by_process_;

@@ -19,6 +19,7 @@ FrameSuffix SuffixOf(const Frame& frame) {
       return FrameSuffix::kNone;
     case FrameKind::kJit:
     case FrameKind::kR2r:
+    case FrameKind::kAot:
       return FrameSuffix::kManaged;
   }
   return FrameSuffix::kNone;

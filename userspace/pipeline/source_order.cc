@@ -1,5 +1,7 @@
 #include "pipeline/source_order.h"
 
+#include <utility>
+
 #include "clr/jit_methods.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/r2r_methods.h"
@@ -33,7 +35,10 @@ Sources MakeSources(const SourceContext& context) {
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
   if (!context.without_files) sources.in_order.push_back(std::move(jit));
   if (!context.without_images) {
-    auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names, context.symbol_files);
+    R2rMemoryOptions memory;
+    memory.read_memory = ReadTargetMemory;
+    auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names, std::move(memory),
+                                            context.symbol_files);
     r2r->ReportTo(&context.notices);
     sources.in_order.push_back(std::move(r2r));
   }

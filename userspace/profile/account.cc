@@ -13,6 +13,7 @@ void Account::CountFrame(const Frame& frame, uint64_t times) {
       break;
     case FrameKind::kJit:
     case FrameKind::kR2r:
+    case FrameKind::kAot:
       counts = &managed;
       break;
   }

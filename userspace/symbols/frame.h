@@ -19,6 +19,7 @@ enum class FrameKind : uint8_t {
   kNative,  // ELF code: the runtime, libc, the program of a native process
   kJit,     // code compiled in the process, runtime stubs included
   kR2r,     // precompiled managed code
+  kAot,     // managed code of a NativeAOT program: an ELF image
 };
 
 // Which source named the frame. kNone: nobody could, and Frame::text says why in brackets.

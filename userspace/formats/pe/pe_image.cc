@@ -15,7 +15,6 @@ constexpr uint16_t kDosMagic = 0x5A4D;          // "MZ"
 constexpr uint32_t kPeMagic = 0x00004550;       // "PE\0\0"
 constexpr uint32_t kR2rMagic = 0x00525452;      // "RTR\0"
 constexpr uint32_t kPerfMapMagic = 0x4D523252;  // "R2RM"
-constexpr uint32_t kPerfMapEntryType = 21;
 constexpr uint32_t kSectionExecute = 0x20000000;
 constexpr uint16_t kPe32Plus = 0x20B;
 
@@ -62,7 +61,7 @@ bool LooksLikePe(std::span<const std::byte> file) {
   return header && LoadAt<uint32_t>(file, *header) == kPeMagic;
 }
 
-absl::StatusOr<PeImage> PeImage::Parse(std::span<const std::byte> file) {
+absl::StatusOr<PeImage> PeImage::Parse(std::span<const std::byte> file, PeLayout layout) {
   if (!LooksLikePe(file)) return absl::DataLossError("not a PE file");
   const uint64_t header = LoadAt<uint32_t>(file, 0x3C).value_or(0);
   const std::optional<uint16_t> machine = LoadAt<uint16_t>(file, header + 4);
@@ -74,6 +73,7 @@ absl::StatusOr<PeImage> PeImage::Parse(std::span<const std::byte> file) {
 
   PeImage image;
   image.file_ = file;
+  image.layout_ = layout;
   const MachineName decoded = DecodeMachine(*machine);
   image.machine_ = decoded.machine;
   image.os_ = decoded.os;
@@ -150,16 +150,25 @@ const PeSection* PeImage::SectionOfRva(uint32_t rva) const {
   return nullptr;
 }
 
+uint64_t PeImage::OffsetOf(const PeSection& section) const {
+  return layout_ == PeLayout::kFile ? section.file_offset : section.rva;
+}
+
+uint32_t PeImage::BytesIn(const PeSection& section) const {
+  return layout_ == PeLayout::kFile ? section.file_bytes : std::max(section.virtual_bytes, section.file_bytes);
+}
+
 std::optional<uint64_t> PeImage::OffsetOfRva(uint32_t rva) const {
   const PeSection* section = SectionOfRva(rva);
-  if (section == nullptr || rva - section->rva >= section->file_bytes) return std::nullopt;
-  return uint64_t{section->file_offset} + (rva - section->rva);
+  if (section == nullptr || rva - section->rva >= BytesIn(*section)) return std::nullopt;
+  return OffsetOf(*section) + (rva - section->rva);
 }
 
 std::optional<uint32_t> PeImage::RvaOfOffset(uint64_t offset) const {
   for (const PeSection& section : sections_) {
-    if (offset < section.file_offset || offset - section.file_offset >= section.file_bytes) continue;
-    const uint64_t rva = section.rva + (offset - section.file_offset);
+    const uint64_t start = OffsetOf(section);
+    if (offset < start || offset - start >= BytesIn(section)) continue;
+    const uint64_t rva = section.rva + (offset - start);
     if (rva > UINT32_MAX) return std::nullopt;
     return static_cast<uint32_t>(rva);
   }
@@ -170,8 +179,8 @@ std::optional<std::span<const std::byte>> PeImage::Bytes(RvaRange range) const {
   const PeSection* section = SectionOfRva(range.rva);
   if (section == nullptr) return std::nullopt;
   const uint32_t inside = range.rva - section->rva;
-  if (inside > section->file_bytes || section->file_bytes - inside < range.bytes) return std::nullopt;
-  return SliceAt(file_, uint64_t{section->file_offset} + inside, range.bytes);
+  if (inside > BytesIn(*section) || BytesIn(*section) - inside < range.bytes) return std::nullopt;
+  return SliceAt(file_, OffsetOf(*section) + inside, range.bytes);
 }
 
 std::vector<PerfMapDebugEntry> PeImage::PerfMapEntries() const {
@@ -180,9 +189,10 @@ std::vector<PerfMapDebugEntry> PeImage::PerfMapEntries() const {
   const std::optional<std::span<const std::byte>> rows = Bytes({debug_.rva, 28 * count});
   if (!rows) return entries;
   for (uint32_t i = 0; i < count; ++i) {
-    if (LoadAt<uint32_t>(*rows, 28 * i + 12) != kPerfMapEntryType) continue;
+    if (LoadAt<uint32_t>(*rows, 28 * i + 12) != kPerfMapDebugEntryType) continue;
     const uint32_t bytes = *LoadAt<uint32_t>(*rows, 28 * i + 16);
-    const uint32_t offset = *LoadAt<uint32_t>(*rows, 28 * i + 24);
+    // An entry has both: its RVA and its place in the file.
+    const uint32_t offset = *LoadAt<uint32_t>(*rows, 28 * i + (layout_ == PeLayout::kFile ? 24 : 20));
     const std::optional<std::span<const std::byte>> data = SliceAt(file_, offset, bytes);
     if (!data || data->size() < 24 || LoadAt<uint32_t>(*data, 0) != kPerfMapMagic) continue;
     PerfMapDebugEntry entry;

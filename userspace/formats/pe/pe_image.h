@@ -3,10 +3,9 @@
 // Layouts: ECMA-335 partition II.25 (PE and CLI header), Microsoft's PE/COFF specification (sections, debug directory),
 // and dotnet/runtime docs/design/coreclr/botr/readytorun-format.md (R2R header, perf-map debug entry).
 //
-// A PeImage is a view: it holds a span of the file's bytes, which must outlive it, and copies only the section table.
+// A PeImage is a view: it holds a span of the image's bytes, which must outlive it, and copies only the section table.
 // The bytes may change while it is used (a mapped file): every value is bounds-checked after it was read. Any number of
-// threads may read. Offsets are bytes in the file, from the start of the span; RVAs are the image's own addresses, 0 =
-// header.
+// threads may read. Offsets are bytes from the start of the span; RVAs are the image's own addresses, 0 = header.
 #ifndef CLRSAMPLER_FORMATS_PE_PE_IMAGE_H_
 #define CLRSAMPLER_FORMATS_PE_PE_IMAGE_H_
 
@@ -27,6 +26,12 @@ enum class PeMachine : uint8_t { kOther, kX64, kArm64 };
 // crossgen2 XORs the machine field with a value for the target OS, so that no other loader takes the image.
 enum class PeOs : uint8_t { kWindowsOrAny, kLinux, kApple, kFreeBsd, kOther };
 
+// Where the bytes of an RVA are.
+enum class PeLayout : uint8_t {
+  kFile,    // at file offsets, by the section table
+  kLoaded,  // as the runtime lays the image out in memory: the offset is the RVA
+};
+
 struct PeSection {
   uint32_t rva = 0;
   uint32_t virtual_bytes = 0;
@@ -40,7 +45,9 @@ struct RvaRange {
   uint32_t bytes = 0;
 };
 
-// Debug directory entry of type 21: which r2rmap belongs to the image. An image can have several: recompiling an image
+constexpr uint32_t kPerfMapDebugEntryType = 21;
+
+// Debug directory entry of that type: which r2rmap belongs to the image. An image can have several: recompiling an image
 // keeps the entry of its input.
 struct PerfMapDebugEntry {
   std::array<uint8_t, 16> signature = {};
@@ -81,9 +88,10 @@ struct R2rHeader {
 class PeImage {
  public:
   // DataLoss: not a PE file, or one whose headers do not lie inside `file`.
-  static absl::StatusOr<PeImage> Parse(std::span<const std::byte> file);
+  static absl::StatusOr<PeImage> Parse(std::span<const std::byte> file, PeLayout layout = PeLayout::kFile);
 
   std::span<const std::byte> file() const { return file_; }
+  PeLayout layout() const { return layout_; }
   PeMachine machine() const { return machine_; }
   PeOs os() const { return os_; }
   const std::vector<PeSection>& sections() const { return sections_; }
@@ -96,6 +104,8 @@ class PeImage {
   // The bytes of a range of RVAs; nullopt when they are not all in one section of the file.
   std::optional<std::span<const std::byte>> Bytes(RvaRange range) const;
 
+  RvaRange cli_header() const { return cli_; }       // 0 bytes: none
+  RvaRange debug_directory() const { return debug_; }  // 0 bytes: none
   std::optional<RvaRange> metadata() const { return metadata_; }  // nullopt: no CLI header
   const std::optional<R2rHeader>& r2r() const { return r2r_; }    // nullopt: IL only, or not .NET
 
@@ -107,8 +117,11 @@ class PeImage {
  private:
   absl::Status ParseSections(uint64_t offset, uint32_t count);
   absl::Status ParseCliHeader();
+  uint64_t OffsetOf(const PeSection& section) const;
+  uint32_t BytesIn(const PeSection& section) const;
 
   std::span<const std::byte> file_;
+  PeLayout layout_ = PeLayout::kFile;
   PeMachine machine_ = PeMachine::kOther;
   PeOs os_ = PeOs::kOther;
   std::vector<PeSection> sections_;

@@ -2,8 +2,8 @@
 // single, composite and cross-module images, x64 and arm64.
 //
 // Written after dotnet/runtime docs/design/coreclr/botr/readytorun-format.md and src/coreclr/vm/readytoruninfo.cpp (8.0
-// to 10.0: R2R 9.1, 10.1, 16.0; the encodings used here are the same in all three). A newer major version is read too:
-// what does not hold together is refused. No IO: other assemblies come through an AssemblyOpener.
+// to 10.0: R2R 9.1, 10.1, 16.0; the encodings used here are the same in all three). A newer major version is refused:
+// tables that hold together may still mean something else. No IO: other assemblies come through an AssemblyOpener.
 //
 // Cost, CoreLib of 10.0.14 (50,483 runtime functions): 0.21 MB on the heap and 5 ms for the index (tests/bench/pe_bench).
 #ifndef CLRSAMPLER_FORMATS_PE_R2R_IMAGE_H_
@@ -26,6 +26,9 @@
 #include "formats/pe/signature_names.h"
 
 namespace clrsampler {
+
+// The newest version that was compared with running runtimes: that of .NET 10.
+constexpr uint16_t kNewestR2rMajor = 16;
 
 struct OpenedAssembly {
   std::span<const std::byte> bytes;        // a PE file
@@ -75,11 +78,14 @@ struct R2rMethodName {
 class R2rImage {
  public:
   // Reads the tables. FailedPrecondition: no R2R code in this file (IL only, component of a composite, no .NET image,
-  // an architecture we don't know). DataLoss: the tables contradict themselves; nothing of them can be trusted. `pe`'s
-  // bytes must outlive the image. `name` is the assembly name to use where the metadata has none.
+  // an architecture we don't know). Unimplemented: newer than kNewestR2rMajor. DataLoss: the tables contradict
+  // themselves; nothing of them can be trusted. `pe`'s bytes must outlive the image. `name` is the assembly name to use
+  // where the metadata has none.
   static absl::StatusOr<std::unique_ptr<R2rImage>> Open(PeImage pe, absl::string_view name);
 
   const PeImage& pe() const { return pe_; }
+  // Simple name of the assembly; empty: a composite, or unknown.
+  absl::string_view name() const { return self_ ? absl::string_view(self_->name) : absl::string_view(); }
   uint32_t function_count() const { return function_count_; }
   std::optional<R2rFunction> Function(uint32_t index) const;
   // nullopt: no runtime function contains the address (stubs, padding, data between functions).
