@@ -272,7 +272,9 @@ class TypeParser {
     std::string result = ParseType(depth + 1);
     if (Take(" *(") || Take(" (") || Take("(")) {
       --at_;
-      return FunctionPointer(ParseList(depth), result);
+      std::string out = FunctionPointer(ParseList(depth), result);
+      ParseSuffixes(depth, out);  // "method object *(void*)&"
+      return out;
     }
     return absl::StrCat("delegate*<", result, ">");
   }
