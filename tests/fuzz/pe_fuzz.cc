@@ -2,10 +2,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <vector>
 
 #include "formats/byte_reader.h"
+#include "formats/pe/bundle_content.h"
 #include "formats/pe/bundle_manifest.h"
+#include "formats/pe/loaded_image.h"
 #include "formats/pe/r2r_image.h"
 
 namespace {
@@ -43,6 +47,27 @@ void UseImage(clrsampler::R2rImage& image, std::span<const std::byte> bytes) {
   }
 }
 
+// The same bytes as the memory of an image, which is what a target says it is.
+void UseAsMemory(std::span<const std::byte> bytes) {
+  const auto size = clrsampler::LoadedImageBytes(bytes);
+  if (!size.ok()) return;
+  constexpr uint64_t kMaxCopied = 1 << 20;
+  std::vector<std::byte> image(std::min<uint64_t>(*size, 1 << 20));
+  uint64_t copied = 0;
+  const auto loaded = clrsampler::CopyLoadedImage(
+      [&](uint32_t rva, std::span<std::byte> into) {
+        copied += into.size();
+        const auto part = clrsampler::SliceAt(bytes, rva, into.size());
+        if (part) std::memcpy(into.data(), part->data(), into.size());
+        return part.has_value();
+      },
+      kMaxCopied, image);
+  Require(copied <= kMaxCopied);
+  if (!loaded.ok()) return;
+  auto opened = clrsampler::R2rImage::Open(loaded->pe, "fuzz");
+  if (opened.ok()) UseImage(**opened, bytes);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -51,8 +76,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const clrsampler::BundleEntry& entry : manifest->entries()) {
       const clrsampler::BundleEntry* found = manifest->At(entry.offset);
       Require(found == nullptr || entry.offset - found->offset < found->bytes);
+      const auto content = clrsampler::InflateBundleEntry(bytes, entry, 1 << 20);
+      Require(!content.ok() || content->size() == entry.bytes);
     }
   }
+  UseAsMemory(bytes);
   auto pe = clrsampler::PeImage::Parse(bytes);
   if (!pe.ok()) return 0;
   pe->PerfMapEntries();

@@ -124,16 +124,21 @@ std::shared_ptr<const MemoryImage> R2rMemoryImages::Copy(const Process& process,
   const ImageReader read = [&](uint32_t rva, std::span<std::byte> into) {
     return options_.read_memory(process.key.tgid, base + rva, into);
   };
-  absl::StatusOr<LoadedImage> loaded = CopyLoadedImage(read, options_.max_copied_bytes, memory->bytes());
+  const uint64_t in_use = BytesInUse();
+  const uint64_t room = options_.max_total_bytes - std::min(options_.max_total_bytes, in_use);
+  absl::StatusOr<LoadedImage> loaded =
+      CopyLoadedImage(read, std::min(room, options_.max_copied_bytes), memory->bytes());
   if (!loaded.ok()) {
     if (!absl::IsFailedPrecondition(loaded.status())) ++counters_.images_failed;
     return nullptr;
   }
-  for (const RvaRange& range : loaded->copied) counters_.bytes_copied += range.bytes;
+  uint64_t copied_bytes = 0;
+  for (const RvaRange& range : loaded->copied) copied_bytes += range.bytes;
+  counters_.bytes_copied += copied_bytes;
   ++counters_.images_copied;
   const uint64_t hash = HashOf(memory->bytes(), loaded->copied);
   // The address of the bytes stays the same when their owner moves.
-  auto image = std::make_shared<const MemoryImage>(MemoryImage{*std::move(memory), *std::move(loaded), hash});
+  auto image = std::make_shared<const MemoryImage>(MemoryImage{*std::move(memory), *std::move(loaded), hash, copied_bytes});
 
   std::vector<std::weak_ptr<const MemoryImage>>& same_hash = by_hash_[hash];
   for (auto it = same_hash.begin(); it != same_hash.end();) {
@@ -156,6 +161,16 @@ std::shared_ptr<const MemoryImage> R2rMemoryImages::Copy(const Process& process,
     purge_at_ = 2 * by_hash_.size() + 64;
   }
   return image;
+}
+
+uint64_t R2rMemoryImages::BytesInUse() const {
+  uint64_t bytes = 0;
+  for (const auto& [hash, images] : by_hash_) {
+    for (const auto& weak : images) {
+      if (const std::shared_ptr<const MemoryImage> image = weak.lock()) bytes += image->copied_bytes;
+    }
+  }
+  return bytes;
 }
 
 bool R2rMemoryImages::StillThere(const Process& process, const Place& place) {

@@ -33,6 +33,7 @@ struct MemoryImage {
   SparseMemory memory;
   LoadedImage loaded;
   uint64_t hash = 0;
+  uint64_t copied_bytes = 0;
 };
 
 struct R2rMemoryOptions {
@@ -41,13 +42,15 @@ struct R2rMemoryOptions {
   // A composite image of the whole framework has 60 MB, of which 12 MB are copied.
   uint64_t max_image_bytes = uint64_t{1} << 30;
   uint64_t max_copied_bytes = 64 << 20;
+  // Of all images that are in use. A target that makes up image after image gets no more names; nothing else happens.
+  uint64_t max_total_bytes = uint64_t{512} << 20;
   size_t max_images_per_process = 1024;
 };
 
 struct R2rMemoryCounters {
   uint64_t images_copied = 0;
   uint64_t images_shared = 0;  // copied, and found equal to what another process has
-  uint64_t images_failed = 0;  // a header was there, but its tables could not be copied
+  uint64_t images_failed = 0;  // a header was there, but its tables could not be copied, or there is no room for them
   uint64_t bytes_copied = 0;
   uint64_t maps_read = 0;
 };
@@ -83,6 +86,7 @@ class R2rMemoryImages {
   std::optional<uint64_t> FindBase(const Process& process, const Mapping& mapping, uint64_t address);
   bool IsBase(const Process& process, uint64_t base, uint64_t address);
   std::shared_ptr<const MemoryImage> Copy(const Process& process, uint64_t base);
+  uint64_t BytesInUse() const;
   bool StillThere(const Process& process, const Place& place);
 
   R2rMemoryOptions options_;

@@ -466,7 +466,12 @@ void R2rMethods::Forget(ProcessKey key) {
 }
 
 void R2rMethods::DropIdleFiles() {
-  if (no_host_->memory_images.size() > kMaxIdleFiles) no_host_->memory_images.clear();
+  const auto drop_unused = [](File& file) {
+    if (file.memory_images.size() <= kMaxIdleFiles) return;
+    absl::erase_if(file.memory_images, [](const auto& entry) { return entry.second->memory.use_count() == 1; });
+  };
+  drop_unused(*no_host_);
+  for (const auto& [content, file] : files_) drop_unused(*file);
   std::vector<std::pair<uint64_t, const ImageFile*>> idle;
   for (const auto& [content, file] : files_) {
     if (file->users == 0) idle.emplace_back(file->idle_since, content);
@@ -483,8 +488,7 @@ size_t R2rMethods::heap_bytes() const {
     bytes += sizeof image + image.names.capacity() * sizeof(std::pair<uint32_t, Image::Named>);
     if (image.r2r != nullptr) bytes += image.r2r->heap_bytes();
     if (image.map) bytes += image.map->heap_bytes();
-    if (image.memory == nullptr) return;
-    for (const RvaRange& range : image.memory->loaded.copied) bytes += range.bytes;
+    if (image.memory != nullptr) bytes += image.memory->copied_bytes;
   };
   for (const auto& [content, file] : files_) {
     bytes += file->inflated_bytes;

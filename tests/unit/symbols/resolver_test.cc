@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace clrsampler {
 namespace {
 
@@ -51,6 +55,69 @@ TEST_F(ResolverTest, ASourceThatIsStuckIsNotAskedAgainInItsTurn) {
   EXPECT_FALSE(resolver_.CatchUp(process_, {300}, {5000}));
   EXPECT_TRUE(resolver_.CatchUp(process_, {100}, {5000}));
   EXPECT_EQ(source_.polls, polls);
+}
+
+// Answers with what it was told.
+class FixedSource : public LaggingSource {
+ public:
+  explicit FixedSource(std::optional<Resolution> answer) : answer_(answer) {}
+  std::optional<Resolution> Resolve(const FrameQuery&) override {
+    ++asked;
+    return answer_;
+  }
+  int asked = 0;
+
+ private:
+  std::optional<Resolution> answer_;
+};
+
+class ResolverAnswerTest : public testing::Test {
+ protected:
+  Resolution Named(const char* text) {
+    return Resolution{frames_.Intern(Frame{FrameKind::kJit, NameSource::kPerfMap, text, "", ""})};
+  }
+  Resolution Unnamed(const char* text, bool ask_on, uint64_t from = 0, uint64_t until = 100) {
+    return Resolution{
+        frames_.Intern(Frame{FrameKind::kR2r, NameSource::kNone, text, "", ""}), {from}, {until}, ask_on};
+  }
+  Resolution Ask(std::vector<std::optional<Resolution>> answers) {
+    sources_.clear();
+    std::vector<FrameSource*> borrowed;
+    for (const auto& answer : answers) {
+      sources_.push_back(std::make_unique<FixedSource>(answer));
+      borrowed.push_back(sources_.back().get());
+    }
+    Resolver resolver(borrowed, frames_);
+    const Process process{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
+    return resolver.Resolve({process, nullptr, 1, 1, MonotonicTime{50}});
+  }
+  std::string TextOf(const Resolution& resolution) { return frames_.at(resolution.frame).text; }
+
+  FrameTable frames_;
+  std::vector<std::unique_ptr<FixedSource>> sources_;
+};
+
+TEST_F(ResolverAnswerTest, AReasonThatAsksOnStandsOnlyIfNobodyHasAName) {
+  EXPECT_EQ(TextOf(Ask({Unnamed("[r2r: too new]", true), std::nullopt, Named("A.B")})), "A.B");
+  EXPECT_EQ(TextOf(Ask({Unnamed("[r2r: too new]", true), std::nullopt})), "[r2r: too new]");
+  EXPECT_FALSE(Ask({Unnamed("[r2r: too new]", true)}).ask_on);
+}
+
+TEST_F(ResolverAnswerTest, AReasonThatDoesNotAskOnIsFinal) {
+  EXPECT_EQ(TextOf(Ask({Unnamed("[jit: ambiguous]", false), Named("A.B")})), "[jit: ambiguous]");
+  EXPECT_EQ(sources_[1]->asked, 0);
+}
+
+TEST_F(ResolverAnswerTest, OfTwoReasonsTheLaterOneStandsForAsLongAsBothHold) {
+  const Resolution both = Ask({Unnamed("[jit: no map]", true, 10, 60), Unnamed("[r2r: damaged]", true, 20, 90)});
+  EXPECT_EQ(TextOf(both), "[r2r: damaged]");
+  EXPECT_EQ(both.from.ns, 20u);
+  EXPECT_EQ(both.until.ns, 60u);
+}
+
+TEST_F(ResolverAnswerTest, ANameHoldsForItsOwnTime) {
+  const Resolution named = Ask({Unnamed("[jit: no map]", true, 10, 60), Named("A.B")});
+  EXPECT_EQ(named.until, MonotonicTime::Max());
 }
 
 }  // namespace

@@ -1,0 +1,222 @@
+#include "clr/r2r_memory_images.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "clr/r2r_methods.h"
+#include "unit/formats/pe/fixture.h"
+#include "unit/formats/pe/loaded_fixture.h"
+
+namespace clrsampler {
+namespace {
+
+// A process with made-up mappings: /proc is a folder, memory a map of texts.
+class R2rMemoryImagesTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kBase = 0x55e2c7850000;
+  static constexpr uint32_t kTgid = 4711;
+
+  void SetUp() override {
+    char path[] = "/tmp/r2r_memory_test.XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    proc_ = path;
+    image_ = LaidOut(ReadFixture("10.0.14-x64/shapes.dll"));
+    pe_ = *PeImage::Parse(AsBytes(image_), PeLayout::kLoaded);
+    for (const PeSection& section : pe_->sections()) {
+      if (section.executable) code_ = section;
+    }
+    memory_[kBase] = image_;
+    WriteMaps(TypicalMaps());
+  }
+  void TearDown() override { std::filesystem::remove_all(proc_); }
+
+  // As measured: header, a gap that the runtime leaves writable, code, the rest.
+  std::string TypicalMaps() const {
+    const uint64_t code = kBase + code_.rva / 4096 * 4096;
+    return absl::StrFormat(
+        "%x-%x rw-s 00191000 00:01 121810 /memfd:doublemapper (deleted)\n"
+        "%x-%x r--p 00000000 00:00 0 \n%x-%x rw-p 00000000 00:00 0 \n%x-%x r-xp 00000000 00:00 0 \n",
+        kBase - 0x50000, kBase, kBase, kBase + 0x1000, kBase + 0x1000, code, code, CodeEnd());
+  }
+  uint64_t CodeEnd() const { return kBase + (code_.rva + code_.file_bytes + 4095) / 4096 * 4096; }
+  void WriteMaps(const std::string& text, uint32_t tgid = kTgid) {
+    std::filesystem::create_directories(absl::StrCat(proc_, "/", tgid));
+    std::ofstream(absl::StrCat(proc_, "/", tgid, "/maps")) << text;
+  }
+  Mapping Code() const {
+    Mapping mapping;
+    mapping.start = kBase + code_.rva / 4096 * 4096;
+    mapping.end = CodeEnd();
+    mapping.kind = MappingKind::kJitMemory;
+    mapping.path = "//anon";
+    return mapping;
+  }
+  bool Read(uint64_t address, std::span<std::byte> into) {
+    ++reads_;
+    for (const auto& [start, content] : memory_) {
+      if (address < start) continue;
+      const auto bytes = SliceAt(AsBytes(content), address - start, into.size());
+      if (!bytes) continue;
+      std::memcpy(into.data(), bytes->data(), into.size());
+      return true;
+    }
+    return false;
+  }
+  R2rMemoryOptions Options() {
+    R2rMemoryOptions options;
+    options.proc_root = proc_;
+    options.read_memory = [this](uint32_t, uint64_t address, std::span<std::byte> into) { return Read(address, into); };
+    return options;
+  }
+  static Process MakeProcess(uint32_t tgid = kTgid) { return Process(ProcessKey{tgid, 1}, TargetFiles("/nonexistent", tgid)); }
+
+  std::string proc_;
+  std::string image_;
+  std::optional<PeImage> pe_;
+  PeSection code_;
+  std::map<uint64_t, std::string> memory_;
+  int reads_ = 0;
+};
+
+TEST_F(R2rMemoryImagesTest, EveryMethodOfAnImageInMemoryIsNamed) {
+  ImageFiles images;
+  FrameTable frames;
+  R2rMethods methods(&images, &frames, NameStyle::kFull, Options());
+  const Process process = MakeProcess();
+  const Mapping mapping = Code();
+  const auto file = OpenR2r(image_);
+  FixtureOpener opener("");
+  size_t named = 0;
+  for (const auto& [rva, row] : ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap").names) {
+    const auto resolution = methods.Resolve({process, &mapping, kBase + rva, kBase + rva, MonotonicTime{5}});
+    ASSERT_TRUE(resolution.has_value()) << row;
+    const Frame& frame = frames.at(resolution->frame);
+    EXPECT_EQ(frame.source, NameSource::kR2rImage);
+    EXPECT_EQ(frame.kind, FrameKind::kR2r);
+    EXPECT_EQ(frame.module, "shapes");
+    ++named;
+  }
+  EXPECT_EQ(named, methods.counters().methods_named);
+  EXPECT_GT(named, 60u);
+  EXPECT_EQ(methods.memory_counters().images_copied, 1u);
+  EXPECT_EQ(methods.memory_counters().maps_read, 1u);
+}
+
+TEST_F(R2rMemoryImagesTest, TwoProcessesShareWhatIsEqualAndOnlyThat) {
+  R2rMemoryImages images(Options());
+  WriteMaps(TypicalMaps(), 4712);
+  WriteMaps(TypicalMaps(), 4713);
+  const Mapping mapping = Code();
+  const Process one = MakeProcess(), two = MakeProcess(4712), liar = MakeProcess(4713);
+  const uint64_t address = mapping.start + 100;
+  const auto first = images.Find(one, mapping, address), second = images.Find(two, mapping, address);
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_EQ(first->base, kBase);
+  EXPECT_EQ(first->image, second->image);
+  EXPECT_EQ(images.counters().images_shared, 1u);
+  // The same header, another name in its metadata.
+  const size_t name = memory_[kBase].find("shapes.dll");
+  ASSERT_NE(name, std::string::npos);
+  memory_[kBase][name] = 'S';
+  const auto third = images.Find(liar, mapping, address);
+  ASSERT_TRUE(third.has_value());
+  EXPECT_NE(third->image, first->image);
+}
+
+TEST_F(R2rMemoryImagesTest, MemoryWithoutAnImageIsLookedAtOnce) {
+  R2rMemoryImages images(Options());
+  memory_[kBase] = std::string(image_.size(), 'x');
+  const Process process = MakeProcess();
+  const Mapping mapping = Code();
+  EXPECT_FALSE(images.Find(process, mapping, mapping.start).has_value());
+  const int reads = reads_;
+  EXPECT_GT(reads, 0);
+  EXPECT_FALSE(images.Find(process, mapping, mapping.start + 5).has_value());
+  EXPECT_EQ(reads_, reads);
+  EXPECT_EQ(images.counters().maps_read, 1u);
+}
+
+TEST_F(R2rMemoryImagesTest, AHeaderThatDoesNotReachTheAddressIsNotItsImage) {
+  R2rMemoryImages images(Options());
+  const uint32_t header = *LoadAt<uint32_t>(AsBytes(image_), 0x3C);
+  const uint32_t small = 0x8000;  // SizeOfImage
+  std::memcpy(memory_[kBase].data() + header + 24 + 56, &small, sizeof small);
+  const Mapping mapping = Code();
+  EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100).has_value());
+}
+
+TEST_F(R2rMemoryImagesTest, OnlyAnonymousMemoryThatTouchesTheCodeIsSearched) {
+  const uint64_t code = kBase + code_.rva / 4096 * 4096;
+  const Mapping mapping = Code();
+  for (const std::string& maps :
+       {absl::StrFormat("%x-%x r--p 00000000 00:00 0 \n%x-%x r-xp 00000000 00:00 0 \n", kBase, kBase + 0x1000, code,
+                        CodeEnd()),  // a hole between them
+        absl::StrFormat("%x-%x r--p 00000000 00:00 77 /a.so\n%x-%x r-xp 00000000 00:00 0 \n", kBase, code, code, CodeEnd()),
+        std::string("no line of maps\n"), std::string()}) {
+    R2rMemoryImages images(Options());
+    WriteMaps(maps);
+    EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100).has_value()) << maps;
+  }
+  Mapping heap = mapping;
+  heap.path = "/memfd:doublemapper (deleted)";
+  heap.inode = 121810;
+  R2rMemoryImages images(Options());
+  EXPECT_FALSE(images.Find(MakeProcess(), heap, heap.start).has_value());
+  EXPECT_EQ(images.counters().maps_read, 0u);
+}
+
+TEST_F(R2rMemoryImagesTest, AnImageThatGaveWayToAnotherIsNoticedWhenTheMappingsChange) {
+  R2rMemoryImages images(Options());
+  Process process = MakeProcess();
+  const Mapping mapping = Code();
+  process.mappings.Insert(mapping);
+  const auto before = images.Find(process, mapping, mapping.start + 100);
+  ASSERT_TRUE(before.has_value());
+  const uint32_t header = *LoadAt<uint32_t>(AsBytes(image_), 0x3C);
+  memory_[kBase][header + 8] ^= 1;  // TimeDateStamp: another build
+  process.mappings.Insert(mapping);
+  const auto after = images.Find(process, mapping, mapping.start + 100);
+  ASSERT_TRUE(after.has_value());
+  EXPECT_NE(after->image, before->image);
+  memory_.clear();  // and then nothing is there
+  process.mappings.Insert(mapping);
+  EXPECT_FALSE(images.Find(process, mapping, mapping.start + 100).has_value());
+}
+
+TEST_F(R2rMemoryImagesTest, AnImageThatClaimsGigabytesIsNotTaken) {
+  const uint32_t header = *LoadAt<uint32_t>(AsBytes(image_), 0x3C);
+  const uint32_t huge = 0xFFFFF000;
+  std::memcpy(memory_[kBase].data() + header + 24 + 56, &huge, sizeof huge);
+  R2rMemoryImages images(Options());
+  const Mapping mapping = Code();
+  EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100).has_value());
+}
+
+TEST_F(R2rMemoryImagesTest, WhatAllImagesTakeIsBounded) {
+  WriteMaps(TypicalMaps(), 4712);
+  const Mapping mapping = Code();
+  for (uint64_t limit = 4096; limit < 1 << 20; limit += 512) {
+    R2rMemoryOptions options = Options();
+    options.max_total_bytes = limit;
+    R2rMemoryImages images(std::move(options));
+    const auto first = images.Find(MakeProcess(), mapping, mapping.start + 100);
+    if (!first) continue;
+    // Just enough for one.
+    EXPECT_GT(first->image->copied_bytes, 4096u);
+    EXPECT_FALSE(images.Find(MakeProcess(4712), mapping, mapping.start + 100).has_value());
+    EXPECT_EQ(images.counters().images_failed, 1u);
+    return;
+  }
+  FAIL() << "never enough";
+}
+
+}  // namespace
+}  // namespace clrsampler
