@@ -6,6 +6,7 @@
 
 #include "formats/names/folded_text.h"
 #include "formats/names/frame_text.h"
+#include "formats/names/ilc_names.h"
 #include "formats/names/runtime_names.h"
 #include "unit/formats/names/folded_rules.h"
 
@@ -51,5 +52,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckFolded(text);
   CheckName(clrsampler::ParseRuntimeName(text), text.empty());
   CheckName(clrsampler::ParseR2rMapName(text), text.empty());
+  CheckName(clrsampler::ParseIlcName(text, "program"), text.empty());
   return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/elf/plt.h"
+#include "formats/names/ilc_names.h"
 #include "formats/proc/maps_text.h"
 #include "os/file_io.h"
 #include "symbols/demangle.h"
@@ -49,6 +50,9 @@ struct ElfSymbolsSource::Image {
   std::optional<ElfImage> elf;  // nullopt: could not be read, every address has the frame `nameless`
   ElfSymbols symbols;
   std::optional<EhFrameTable> functions;
+  bool managed_unnamed = false;  // said so
+  // Code of a NativeAOT program that was C#: its methods, and what unboxes their owners. Empty: another program.
+  std::vector<ElfSection> managed;
   FrameId nameless = 0;
   // By start of the range that the name covers. Names by symbol and by function start are kept apart: a symbol may end
   // before its function does.
@@ -58,6 +62,10 @@ struct ElfSymbolsSource::Image {
   std::string identity;                 // of its build: the build-id, or a text of its own
   std::optional<SymbolFileKey> wanted;  // its symbols are somewhere else
   std::optional<uint64_t> asked_at;     // generation of the symbol files
+
+  bool IsManaged(VirtualAddress address) const {
+    return std::any_of(managed.begin(), managed.end(), [&](const ElfSection& s) { return s.contains(address); });
+  }
 };
 
 ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notices& notices, NameStyle style,
@@ -71,9 +79,9 @@ ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notic
 
 ElfSymbolsSource::~ElfSymbolsSource() = default;
 
-FrameId ElfSymbolsSource::Intern(NameSource source, std::string text, const Image& image) {
+FrameId ElfSymbolsSource::Intern(NameSource source, std::string text, const Image& image, FrameKind kind) {
   Frame frame;
-  frame.kind = FrameKind::kNative;
+  frame.kind = kind;
   frame.source = source;
   frame.text = std::move(text);
   frame.module = image.name;
@@ -105,6 +113,7 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
   if (const std::optional<FunctionSymbol> symbol = image.symbols.Find(address); symbol && !symbol->name.empty()) {
     const auto [it, fresh] = image.symbol_frames.try_emplace(symbol->start.value, 0);
     if (!fresh) return it->second;
+    if (image.IsManaged(symbol->start)) return it->second = NameManaged(symbol->name, image);
     std::string text;
     if (style_ == NameStyle::kRaw) text = std::string(symbol->name);
     if (style_ == NameStyle::kShort) text = DemangleShort(symbol->name);
@@ -129,8 +138,16 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
   return it->second = InternStart(function->start, image);
 }
 
-FrameId ElfSymbolsSource::InternStart(VirtualAddress start, const Image& image) {
-  const FrameId id = Intern(NameSource::kFunctionStart, absl::StrCat(image.name, "!0x", absl::Hex(start.value)), image);
+FrameId ElfSymbolsSource::InternStart(VirtualAddress start, Image& image) {
+  const bool managed = image.IsManaged(start);
+  if (managed && !std::exchange(image.managed_unnamed, true)) {
+    notices_.Add("aot_no_symbols", image.file->path,
+                 absl::StrCat("no names for the managed code of ", image.file->path,
+                              ": it is a NativeAOT program without symbols; keep ", image.name,
+                              ".dbg, which its publish writes, beside it"));
+  }
+  const FrameId id = Intern(NameSource::kFunctionStart, absl::StrCat(image.name, "!0x", absl::Hex(start.value)), image,
+                            managed ? FrameKind::kAot : FrameKind::kNative);
   if (symbol_files_ == nullptr) return id;
   // Two versions of a library can have the same text for two functions.
   const auto [owner, fresh] = start_owners_.try_emplace(id, image.identity);
@@ -173,6 +190,17 @@ void ElfSymbolsSource::AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names
   for (const auto& [frame, name] : late_names_) {
     if (!start_owners_[frame].empty()) names.emplace(frame, name);
   }
+}
+
+FrameId ElfSymbolsSource::NameManaged(absl::string_view symbol, const Image& image) {
+  const MethodName name = ParseIlcName(symbol, image.name);
+  Frame frame;
+  frame.kind = FrameKind::kAot;
+  frame.source = NameSource::kElfSymbols;
+  frame.text = style_ == NameStyle::kRaw ? std::string(symbol) : FrameText(name, style_);
+  frame.module = name.module.empty() ? image.name : name.module;
+  frame.tier = name.tier;
+  return frames_.Intern(std::move(frame));
 }
 
 const std::shared_ptr<ElfSymbolsSource::Image>& ElfSymbolsSource::ImageOf(const Process& process,
@@ -240,6 +268,9 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(const Process& 
   }
   image->identity =
       elf->build_id().empty() ? absl::StrCat("image ", counters_.images_read) : BuildIdText(elf->build_id());
+  for (const absl::string_view name : {"__managedcode", "__unbox"}) {
+    if (const ElfSection* section = elf->FindSection(name)) image->managed.push_back(*section);
+  }
   image->elf = *std::move(elf);
   image->file = std::move(file);
   counters_.index_bytes += image->symbols.memory_bytes();

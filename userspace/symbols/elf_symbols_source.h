@@ -34,6 +34,8 @@ namespace clrsampler {
 //   no symbol         "libfoo.so!0x3d0b60", the virtual address of the function's start by .eh_frame_hdr: one frame for
 //   a
 //                     function, whatever its addresses; kFunctionStart.
+//   a method of a     the method as of other managed code (docs/frame-names.md), kRaw the symbol; FrameKind::kAot,
+//   NativeAOT program kElfSymbols. Without a symbol its function start, as above, and a notice.
 //   not even that     "[native: no symbols libfoo.so]", "[native: cannot read libfoo.so]"; kNone.
 // A mapped file that is no ELF image, and an address of an ELF file outside its segments (a bundle behind a single-file
 // host), are left to other sources.
@@ -94,8 +96,9 @@ class ElfSymbolsSource : public FrameSource {
   std::shared_ptr<Image> Failed(const std::string& path, const absl::Status& status);
   std::shared_ptr<Image> Vdso();
   FrameId NameAt(Image& image, VirtualAddress address);
-  FrameId Intern(NameSource source, std::string text, const Image& image);
-  FrameId InternStart(VirtualAddress start, const Image& image);
+  FrameId NameManaged(absl::string_view symbol, const Image& image);
+  FrameId Intern(NameSource source, std::string text, const Image& image, FrameKind kind = FrameKind::kNative);
+  FrameId InternStart(VirtualAddress start, Image& image);
   void TakeFetched(Image& image);
   void DropIdleImages();
 
