@@ -69,6 +69,9 @@ inline std::string StemOf(absl::string_view path) {
 int CheckLiveRun(const std::string& dump_path, const std::string& maps_path,
                  const std::vector<std::string>& references);
 
+// `live DUMP PID`: the check against a process that still runs (live_process.cc). Number of records that are wrong.
+int CheckLiveProcess(const std::string& dump_path, uint32_t pid);
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_TOOLS_R2R_CHECK_CHECKED_IMAGE_H_

@@ -5,6 +5,8 @@
 //   equal r2r_check [--references DIR]... jitdump DUMP MAPS          every [PreJIT] record of a run (jit-PID.dump and a
 //   copy of
 //                                                              /proc/PID/maps): owner and method equal
+//   r2r_check live DUMP PID                                    every [PreJIT] record of a process that still runs, by
+//                                                              the profiler's own source: full text equal
 //   r2r_check [--references DIR]... names IMAGE                prints BEGIN END PART NAME for each runtime function
 //
 // IMAGE may be a single-file host: then all its images are checked. Exit status 1: something is missing or wrong.
@@ -12,6 +14,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -176,7 +179,8 @@ int CompareWithMap(const std::vector<MapRow>& rows, absl::string_view name, Load
 
 int Usage() {
   std::fputs(
-      "usage: r2r_check [--references DIR]... coverage IMAGE... | map IMAGE R2RMAP | jitdump DUMP MAPS | names IMAGE\n",
+      "usage: r2r_check [--references DIR]... coverage IMAGE... | map IMAGE R2RMAP | jitdump DUMP MAPS | live DUMP PID | "
+      "names IMAGE\n",
       stderr);
   return 2;
 }
@@ -211,6 +215,8 @@ int Main(std::vector<std::string> arguments) {
     if (images != 1) return 1;
   } else if (mode == "jitdump" && arguments.size() == 2) {
     problems = CheckLiveRun(arguments[0], arguments[1], references);
+  } else if (mode == "live" && arguments.size() == 2) {
+    problems = CheckLiveProcess(arguments[0], static_cast<uint32_t>(std::strtoul(arguments[1].c_str(), nullptr, 10)));
   } else {
     return Usage();
   }
