@@ -30,8 +30,9 @@ EXPENSIVE = {"composite": "10.0.14", "single-file-r2r": "9.0.19", "single-file-r
 class DeploymentsLiveTest(harness.LiveTest):
     NEEDS = ("dotnet",)
 
-    def cases(self, forms):
-        for version in runtimes.PACKED_VERSIONS:
+    def cases(self, forms, versions=runtimes.PACKED_VERSIONS):
+        forms = list(forms)
+        for version in versions:
             for form in forms:
                 if EXPENSIVE.get(form, version) != version:
                     continue
@@ -103,17 +104,15 @@ class DeploymentsLiveTest(harness.LiveTest):
                 self.assertGreater(sum(c for n, c in names.items() if re.fullmatch(r"workload!0x[0-9a-f]+_\[j\]", n)), 500)
                 self.assertIn("NativeAOT program without symbols", result.err)
 
-    def test_ahead_of_time_frames_in_full_are_what_other_runtimes_print(self):
+    def test_ahead_of_time_frames_are_what_other_runtimes_print(self):
         """The names of the program's own methods, as a JIT-compiled run has them."""
         own = {}
-        for form, version, argv in self.cases(("framework-dependent", "native-aot")):
-            if version != "9.0.19":
-                continue
-            result = self.record(argv, "mix", {"DOTNET_PerfMapEnabled": "3"})
+        for form, _, argv in self.cases(("framework-dependent", "native-aot"), ["9.0.19"]):
+            result = self.record(argv, "linq", {"DOTNET_PerfMapEnabled": "3"})
             own[form] = {n for n in result.profile.frames("j") if n.startswith("Workload.Loops.")}
         if len(own) < 2:
             self.unavailable("NativeAOT of 9.0.19 could not be published")
-        self.assertGreater(len(own["native-aot"]), 8)
+        self.assertGreater(len(own["native-aot"]), 5)
         self.assertEqual(own["native-aot"] - own["framework-dependent"], set())
 
 

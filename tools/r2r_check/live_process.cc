@@ -53,9 +53,10 @@ int CheckLiveProcess(const std::string& dump_path, uint32_t pid) {
     }
   }
   const R2rMemoryCounters& copied = methods.memory_counters();
-  std::printf("%s PreJIT %zu equal %u wrong %u in-memory %u images %llu copied %llu copied-bytes %llu\n", dump_path.c_str(),
-              seen.size(), equal, wrong, in_memory, static_cast<unsigned long long>(methods.counters().images),
-              static_cast<unsigned long long>(copied.images_copied), static_cast<unsigned long long>(copied.bytes_copied));
+  std::printf(
+      "%s PreJIT %zu equal %u wrong %u in-memory %u images %llu copied %llu copied-bytes %llu\n", dump_path.c_str(),
+      seen.size(), equal, wrong, in_memory, static_cast<unsigned long long>(methods.counters().images),
+      static_cast<unsigned long long>(copied.images_copied), static_cast<unsigned long long>(copied.bytes_copied));
   return static_cast<int>(wrong) + (seen.empty() ? 1 : 0);
 }
 

@@ -179,7 +179,8 @@ int CompareWithMap(const std::vector<MapRow>& rows, absl::string_view name, Load
 
 int Usage() {
   std::fputs(
-      "usage: r2r_check [--references DIR]... coverage IMAGE... | map IMAGE R2RMAP | jitdump DUMP MAPS | live DUMP PID | "
+      "usage: r2r_check [--references DIR]... coverage IMAGE... | map IMAGE R2RMAP | jitdump DUMP MAPS | live DUMP PID "
+      "| "
       "names IMAGE\n",
       stderr);
   return 2;

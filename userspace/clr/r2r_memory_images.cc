@@ -138,7 +138,8 @@ std::shared_ptr<const MemoryImage> R2rMemoryImages::Copy(const Process& process,
   ++counters_.images_copied;
   const uint64_t hash = HashOf(memory->bytes(), loaded->copied);
   // The address of the bytes stays the same when their owner moves.
-  auto image = std::make_shared<const MemoryImage>(MemoryImage{*std::move(memory), *std::move(loaded), hash, copied_bytes});
+  auto image =
+      std::make_shared<const MemoryImage>(MemoryImage{*std::move(memory), *std::move(loaded), hash, copied_bytes});
 
   std::vector<std::weak_ptr<const MemoryImage>>& same_hash = by_hash_[hash];
   for (auto it = same_hash.begin(); it != same_hash.end();) {

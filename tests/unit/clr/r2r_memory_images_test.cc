@@ -76,7 +76,9 @@ class R2rMemoryImagesTest : public testing::Test {
     options.read_memory = [this](uint32_t, uint64_t address, std::span<std::byte> into) { return Read(address, into); };
     return options;
   }
-  static Process MakeProcess(uint32_t tgid = kTgid) { return Process(ProcessKey{tgid, 1}, TargetFiles("/nonexistent", tgid)); }
+  static Process MakeProcess(uint32_t tgid = kTgid) {
+    return Process(ProcessKey{tgid, 1}, TargetFiles("/nonexistent", tgid));
+  }
 
   std::string proc_;
   std::string image_;
@@ -159,7 +161,8 @@ TEST_F(R2rMemoryImagesTest, OnlyAnonymousMemoryThatTouchesTheCodeIsSearched) {
   for (const std::string& maps :
        {absl::StrFormat("%x-%x r--p 00000000 00:00 0 \n%x-%x r-xp 00000000 00:00 0 \n", kBase, kBase + 0x1000, code,
                         CodeEnd()),  // a hole between them
-        absl::StrFormat("%x-%x r--p 00000000 00:00 77 /a.so\n%x-%x r-xp 00000000 00:00 0 \n", kBase, code, code, CodeEnd()),
+        absl::StrFormat("%x-%x r--p 00000000 00:00 77 /a.so\n%x-%x r-xp 00000000 00:00 0 \n", kBase, code, code,
+                        CodeEnd()),
         std::string("no line of maps\n"), std::string()}) {
     R2rMemoryImages images(Options());
     WriteMaps(maps);

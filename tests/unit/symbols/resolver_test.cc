@@ -77,8 +77,7 @@ class ResolverAnswerTest : public testing::Test {
     return Resolution{frames_.Intern(Frame{FrameKind::kJit, NameSource::kPerfMap, text, "", ""})};
   }
   Resolution Unnamed(const char* text, bool ask_on, uint64_t from = 0, uint64_t until = 100) {
-    return Resolution{
-        frames_.Intern(Frame{FrameKind::kR2r, NameSource::kNone, text, "", ""}), {from}, {until}, ask_on};
+    return Resolution{frames_.Intern(Frame{FrameKind::kR2r, NameSource::kNone, text, "", ""}), {from}, {until}, ask_on};
   }
   Resolution Ask(std::vector<std::optional<Resolution>> answers) {
     sources_.clear();

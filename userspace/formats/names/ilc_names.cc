@@ -19,18 +19,29 @@ namespace {
 constexpr size_t kNone = absl::string_view::npos;
 constexpr size_t kMaxSymbolBytes = 8 * 1024;
 constexpr size_t kMaxGeneratedBytes = 512;  // of one compiler-generated class's name
-constexpr int kMaxDepth = 32;  // of types in type arguments
+constexpr int kMaxDepth = 32;               // of types in type arguments
 
 // Types that have no assembly before them.
 struct Primitive {
   absl::string_view mangled, clr;
 };
-constexpr Primitive kPrimitives[] = {
-    {"Bool", "System.Boolean"},  {"Char", "System.Char"},     {"Int8", "System.SByte"},    {"UInt8", "System.Byte"},
-    {"Int16", "System.Int16"},   {"UInt16", "System.UInt16"}, {"Int32", "System.Int32"},   {"UInt32", "System.UInt32"},
-    {"Int64", "System.Int64"},   {"UInt64", "System.UInt64"}, {"IntPtr", "System.IntPtr"}, {"UIntPtr", "System.UIntPtr"},
-    {"Single", "System.Single"}, {"Double", "System.Double"}, {"String", "System.String"}, {"Object", "System.Object"},
-    {"System___Canon", "System.__Canon"}};
+constexpr Primitive kPrimitives[] = {{"Bool", "System.Boolean"},
+                                     {"Char", "System.Char"},
+                                     {"Int8", "System.SByte"},
+                                     {"UInt8", "System.Byte"},
+                                     {"Int16", "System.Int16"},
+                                     {"UInt16", "System.UInt16"},
+                                     {"Int32", "System.Int32"},
+                                     {"UInt32", "System.UInt32"},
+                                     {"Int64", "System.Int64"},
+                                     {"UInt64", "System.UInt64"},
+                                     {"IntPtr", "System.IntPtr"},
+                                     {"UIntPtr", "System.UIntPtr"},
+                                     {"Single", "System.Single"},
+                                     {"Double", "System.Double"},
+                                     {"String", "System.String"},
+                                     {"Object", "System.Object"},
+                                     {"System___Canon", "System.__Canon"}};
 
 std::optional<absl::string_view> ClrPrimitive(absl::string_view mangled) {
   for (const Primitive& row : kPrimitives) {
@@ -85,8 +96,8 @@ std::optional<size_t> Numbers(absl::string_view text, size_t at, int least, int 
   return end;
 }
 
-// "NAME_b__0_1" -> "<NAME>b__0_1"; "NAME_g__Local_0_1" -> "<NAME>g__Local|0_1"; in a display class they have one number.
-// Empty: neither.
+// "NAME_b__0_1" -> "<NAME>b__0_1"; "NAME_g__Local_0_1" -> "<NAME>g__Local|0_1"; in a display class they have one
+// number. Empty: neither.
 std::string Function(absl::string_view text) {
   const size_t lambda = text.find("_b__");
   if (lambda != kNone && lambda > 0) {
@@ -227,7 +238,7 @@ size_t AssemblyLength(absl::string_view path, absl::string_view program) {
 
 struct TypeName {
   std::string module;
-  std::string clr;                 // "System.Collections.Generic.Dictionary`2+Enumerator"
+  std::string clr;  // "System.Collections.Generic.Dictionary`2+Enumerator"
   std::vector<std::string> arguments;
 };
 
@@ -287,8 +298,8 @@ class Parser {
   }
 
   static std::string AssemblyName(absl::string_view mangled) {
-    std::string name = absl::StartsWith(mangled, "S_P_") ? absl::StrCat("System.Private.", mangled.substr(4))
-                                                         : std::string(mangled);
+    std::string name =
+        absl::StartsWith(mangled, "S_P_") ? absl::StrCat("System.Private.", mangled.substr(4)) : std::string(mangled);
     std::replace(name.begin(), name.end(), '_', '.');
     return name;
   }

@@ -101,7 +101,8 @@ class Copier {
     if (functions == nullptr) return absl::OkStatus();
     uint32_t first = UINT32_MAX, last = 0;
     for (uint32_t i = 0; i < functions->range.bytes / 8; ++i) {
-      const uint32_t unwind = LoadAt<uint32_t>(image_, uint64_t{functions->range.rva} + 8 * uint64_t{i} + 4).value_or(0);
+      const uint32_t unwind =
+          LoadAt<uint32_t>(image_, uint64_t{functions->range.rva} + 8 * uint64_t{i} + 4).value_or(0);
       if ((unwind & 3) != 0) continue;  // packed into the entry
       first = std::min(first, unwind);
       last = std::max(last, unwind);

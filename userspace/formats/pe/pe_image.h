@@ -47,8 +47,8 @@ struct RvaRange {
 
 constexpr uint32_t kPerfMapDebugEntryType = 21;
 
-// Debug directory entry of that type: which r2rmap belongs to the image. An image can have several: recompiling an image
-// keeps the entry of its input.
+// Debug directory entry of that type: which r2rmap belongs to the image. An image can have several: recompiling an
+// image keeps the entry of its input.
 struct PerfMapDebugEntry {
   std::array<uint8_t, 16> signature = {};
   uint32_t version = 0;
@@ -104,8 +104,8 @@ class PeImage {
   // The bytes of a range of RVAs; nullopt when they are not all in one section of the file.
   std::optional<std::span<const std::byte>> Bytes(RvaRange range) const;
 
-  RvaRange cli_header() const { return cli_; }       // 0 bytes: none
-  RvaRange debug_directory() const { return debug_; }  // 0 bytes: none
+  RvaRange cli_header() const { return cli_; }                    // 0 bytes: none
+  RvaRange debug_directory() const { return debug_; }             // 0 bytes: none
   std::optional<RvaRange> metadata() const { return metadata_; }  // nullopt: no CLI header
   const std::optional<R2rHeader>& r2r() const { return r2r_; }    // nullopt: IL only, or not .NET
 

@@ -32,7 +32,8 @@ absl::StatusOr<std::unique_ptr<R2rImage>> R2rImage::Open(PeImage pe, absl::strin
     return absl::FailedPreconditionError("the image is a component: its code is in a composite image");
   }
   if (pe.r2r()->major > kNewestR2rMajor) {
-    return absl::UnimplementedError(absl::StrCat("R2R version ", pe.r2r()->major, ".", pe.r2r()->minor, " is not known"));
+    return absl::UnimplementedError(
+        absl::StrCat("R2R version ", pe.r2r()->major, ".", pe.r2r()->minor, " is not known"));
   }
   if (pe.machine() == PeMachine::kOther)
     return absl::FailedPreconditionError("ReadyToRun code for another architecture");

@@ -5,7 +5,8 @@
 // to 10.0: R2R 9.1, 10.1, 16.0; the encodings used here are the same in all three). A newer major version is refused:
 // tables that hold together may still mean something else. No IO: other assemblies come through an AssemblyOpener.
 //
-// Cost, CoreLib of 10.0.14 (50,483 runtime functions): 0.21 MB on the heap and 5 ms for the index (tests/bench/pe_bench).
+// Cost, CoreLib of 10.0.14 (50,483 runtime functions): 0.21 MB on the heap and 5 ms for the index
+// (tests/bench/pe_bench).
 #ifndef CLRSAMPLER_FORMATS_PE_R2R_IMAGE_H_
 #define CLRSAMPLER_FORMATS_PE_R2R_IMAGE_H_
 

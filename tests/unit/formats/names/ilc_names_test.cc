@@ -113,10 +113,10 @@ TEST(IlcNamesTest, TheAssemblyIsKnownByTheProgramOrBecauseItsNamespaceRepeatsIt)
 }
 
 TEST(IlcNamesTest, WhatDoesNotFitTheGrammarStaysAsItIs) {
-  for (const absl::string_view symbol :
-       {"", "_", "__", "a__", "__a", "a<", "a>__b", "List_1<Int32>", "List_1<Int32__Int32>__Add",  // one argument too many
-        "List<Int32>__Add", "List_1<Int32>__Add<", "List_1<>__Add", "List_1<Int32__>__Add", "<Boxed>X", "<Boxed>A__<unbox>B__C",
-        "unbox_"}) {
+  for (const absl::string_view symbol : {"", "_", "__", "a__", "__a", "a<", "a>__b", "List_1<Int32>",
+                                         "List_1<Int32__Int32>__Add",  // one argument too many
+                                         "List<Int32>__Add", "List_1<Int32>__Add<", "List_1<>__Add",
+                                         "List_1<Int32__>__Add", "<Boxed>X", "<Boxed>A__<unbox>B__C", "unbox_"}) {
     const MethodName name = ParseIlcName(symbol, "program");
     EXPECT_EQ(name.method, symbol);
     EXPECT_EQ(name.type, "") << symbol;

@@ -187,11 +187,13 @@ TEST(RuntimeNamesTest, TimeIsLinearInTheSizeOfTheText) {
 
 TEST(RuntimeNamesTest, AFunctionPointerCanBeAnOutParameter) {
   const MethodName name = ParseRuntimeName(
-      "void [System.Private.CoreLib] System.RuntimeTypeHandle::GetActivationInfo(class System.RuntimeType,method object "
+      "void [System.Private.CoreLib] System.RuntimeTypeHandle::GetActivationInfo(class System.RuntimeType,method "
+      "object "
       "*(void*)&,void*&,method void *(object)*[],bool&)[PreJIT]");
-  EXPECT_EQ(FrameText(name, NameStyle::kFull),
-            "System.Private.CoreLib!System.RuntimeTypeHandle.GetActivationInfo(System.RuntimeType, ref delegate*<void*, "
-            "object>, ref void*, delegate*<object, void>*[], ref bool) [PreJIT]");
+  EXPECT_EQ(
+      FrameText(name, NameStyle::kFull),
+      "System.Private.CoreLib!System.RuntimeTypeHandle.GetActivationInfo(System.RuntimeType, ref delegate*<void*, "
+      "object>, ref void*, delegate*<object, void>*[], ref bool) [PreJIT]");
 }
 
 }  // namespace
