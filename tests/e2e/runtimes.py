@@ -98,18 +98,38 @@ def root(version):
 
 
 @functools.lru_cache(None)
-def workload():
-    """Path of the compiled workload.dll (tests/apps/workload); built again when a source is newer."""
+def aspnet_root(version):
+    """The same root with ASP.NET Core of this version added."""
+    out = root(version)
+    source = pack("microsoft.aspnetcore.app.runtime.linux-x64", version)
+    folder = os.path.join(out, "shared", "Microsoft.AspNetCore.App")
+    with _Lock("runtimes"):
+        if not os.path.isdir(os.path.join(folder, version)):
+            (managed,) = glob.glob(os.path.join(source, "runtimes", "linux-x64", "lib", "net*"))
+            # The host looks for a folder with the version's name, so it appears complete or not at all.
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(managed, os.path.join(folder, ".partial"))
+            os.rename(os.path.join(folder, ".partial"), os.path.join(folder, version))
+    return out
+
+
+@functools.lru_cache(None)
+def app(name):
+    """Path of the compiled NAME.dll (tests/apps/NAME); built again when a source of any C# program is newer."""
     apps = os.path.join(SOURCE, "tests", "apps")
     sources = [p for p in glob.glob(os.path.join(apps, "*", "*.cs*"))]
     artifacts = os.path.join(BUILD, "dotnet")
-    out = os.path.join(artifacts, "bin", "workload", "release", "workload.dll")
+    out = os.path.join(artifacts, "bin", name, "release", f"{name}.dll")
     with _Lock("workload"):
         if not os.path.exists(out) or os.path.getmtime(out) < max(map(os.path.getmtime, sources)):
-            _run([dotnet(), "build", os.path.join(apps, "workload", "workload.csproj"), "-c", "Release", "--nologo",
-                  "--artifacts-path", artifacts], "build of tests/apps/workload")
+            _run([dotnet(), "build", os.path.join(apps, name, f"{name}.csproj"), "-c", "Release", "--nologo",
+                  "--artifacts-path", artifacts], f"build of tests/apps/{name}")
             os.utime(out)
     return out
+
+
+def workload():
+    return app("workload")
 
 
 @functools.lru_cache(None)
@@ -132,12 +152,12 @@ def jitdump_is_broken(version):
     return parts[0] == "10" and int(parts[2].split("-")[0]) <= 12
 
 
-def command(version, *arguments):
-    """(command line, environment additions) that run the workload on a runtime version."""
+def command(version, *arguments, program="workload"):
+    """(command line, environment additions) that run the workload, or another program of tests/apps, on a runtime version."""
     if version == INSTALLED:
-        return [dotnet(), workload(), *arguments], {}
-    base = root(version)
-    return [os.path.join(base, "dotnet"), workload(), *arguments], {"DOTNET_ROOT": base}
+        return [dotnet(), app(program), *arguments], {}
+    base = aspnet_root(version) if program == "web" else root(version)
+    return [os.path.join(base, "dotnet"), app(program), *arguments], {"DOTNET_ROOT": base}
 
 
 if __name__ == "__main__":
