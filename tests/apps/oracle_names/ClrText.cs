@@ -2,14 +2,15 @@ using System.Text;
 
 namespace OracleNames;
 
-// The debugger library's text of a method, turned into `Type[Args]` and `Method[Args]` without the assemblies.
+// The debugger library's text of a method, turned into `Type[Args]` and `Method[Args]` without the assemblies. Types' names (not methods')
+// carry a backslash before characters that have a meaning in the notation; results are without it, as metadata has them.
 static class ClrText
 {
     // null: the text does not begin with this type and this method.
     public static (string Type, string Method)? Split(string text, string type, string method)
     {
-        if (!text.StartsWith(type, StringComparison.Ordinal)) return null;
-        int at = type.Length;
+        int at = After(text, type);
+        if (at < 0) return null;
         string typeArguments = Arguments(text, ref at);
         if (at >= text.Length || text[at] != '.') return null;
         at++;
@@ -20,9 +21,26 @@ static class ClrText
         return (type + typeArguments, method + methodArguments);
     }
 
+    // The end of `name` at the beginning of `text`, in which characters may be escaped; -1: the text begins in another way.
+    static int After(string text, string name)
+    {
+        int at = 0;
+        foreach (char c in name)
+        {
+            if (at < text.Length && text[at] == '\\' && c != '\\') at++;
+            if (at >= text.Length || text[at++] != c) return -1;
+        }
+        return at;
+    }
+
     // Without metadata: the method begins after the last dot that is outside of brackets and before the parameters.
     public static (string Type, string Method) Guess(string text)
     {
+        foreach (string owner in (string[])["DynamicClass", "ILStubClass"])
+        {
+            // Generated code: all that is between the owner and the parameters is the name.
+            if (text.StartsWith(owner + ".", StringComparison.Ordinal)) return (owner, text[(owner.Length + 1)..].Split('(')[0]);
+        }
         int depth = 0, dot = -1, end = text.Length;
         for (int i = 0; i < text.Length && end == text.Length; i++)
         {
@@ -72,21 +90,26 @@ static class ClrText
     {
         while (at < text.Length && text[at] != ']' && text[at] != ',')
         {
-            if (text[at] != '[')
+            if (text[at] == '\\' && at + 1 < text.Length) at++;  // the next one stands for itself
+            else if (text[at] == '[')
             {
-                result.Append(text[at++]);
+                Bracket(text, ref at, result);
+                continue;
             }
-            else if (at + 1 < text.Length && text[at + 1] == '[')
-            {
-                result.Append(Arguments(text, ref at));
-            }
-            else
-            {
-                int end = text.IndexOf(']', at);
-                if (end < 0) end = text.Length - 1;
-                result.Append(text, at, end + 1 - at);
-                at = end + 1;
-            }
+            result.Append(text[at++]);
         }
+    }
+
+    static void Bracket(string text, ref int at, StringBuilder result)
+    {
+        if (at + 1 < text.Length && text[at + 1] == '[')
+        {
+            result.Append(Arguments(text, ref at));
+            return;
+        }
+        int end = text.IndexOf(']', at);
+        if (end < 0) end = text.Length - 1;
+        result.Append(text, at, end + 1 - at);
+        at = end + 1;
     }
 }

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Names of running processes, read from outside, against a reader that is not ours: 10,000 addresses of live code a case.
+
+A case is a runtime version, a mode of a test program, a deployment form and an oracle. The target runs without any environment variable
+(with oracle `jitdump` it writes one, which clrsampler is told not to use), works for some seconds and is stopped with SIGSTOP; then
+clrsampler draws the addresses and names them, and the oracle names the same ones. No type, method or generic argument may differ, at most
+0.1 % may be unnamed, and each reason must be one of EXPLAINED.
+
+  memory_names_oracle_test.py                       a selection, some three minutes
+  CLRSAMPLER_ORACLE=full memory_names_oracle_test.py     everything
+  CLRSAMPLER_ORACLE_CASES=REGEX                     only cases whose name (`8.0.30 zoo framework-dependent clrmd`) matches
+"""
+import collections
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import zlib
+
+import harness
+import names_oracle
+import runtimes
+
+ADDRESSES = 10_000
+MAX_UNNAMED = 0.001
+# An oracle that says nothing proves nothing. Methods may be freed between the two readings of nothing but a stopped process: none.
+MAX_SILENT = 0.01
+WARM_UP_SECONDS = 3.0
+VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
+DEPENDENT = "framework-dependent"
+
+# Why a live method may have no name: (pattern of the text in brackets, sentence). A reason that is not here fails the test.
+EXPLAINED = (
+    (r"changed while read", "the stop caught the runtime in the middle of a change"),
+    (r"not (yet )?prepared|no entry point", "a precompiled instantiation that no one has called: it can't be in a sample"),
+)
+# What a runtime does not hold at all. Counted apart, printed, and only accepted where the oracle confirms the owner.
+LIMITS = (
+    ("8.", re.compile(r"^Emitted\."), ".NET 8 keeps no readable copy of the metadata of assemblies made by Reflection.Emit"),
+)
+
+# Modes of tests/apps/workload, and `web`, a program of its own.
+MODES = ("zoo", "json", "regex", "linq", "async", "web", "expr", "jit", "startup", "methods")
+# The linker would remove what these load or emit at run time.
+TRIMMED_MODES = ("json", "regex", "linq", "async")
+SINGLE_FILE = ("single-file", "single-file-compressed", "single-file-r2r", "single-file-r2r-compressed")
+FORMS = ("self-contained", "r2r", "composite", "single-file-framework-dependent", *SINGLE_FILE)
+TRIMMED = ("trimmed", "trimmed-r2r")
+
+
+class Case(collections.namedtuple("Case", "version mode form oracle")):
+    def __str__(self):
+        return " ".join(self)
+
+
+def full_matrix():
+    for version in VERSIONS:
+        for mode in MODES:
+            yield Case(version, mode, DEPENDENT, "clrmd")
+        for mode in ("zoo", "json"):
+            yield Case(version, mode, DEPENDENT, "jitdump")
+        for form in FORMS:
+            # ClrMD finds no runtime inside a single-file host.
+            oracle = "jitdump" if form in SINGLE_FILE else "clrmd"
+            for mode in ("zoo", "json", "linq", "expr"):
+                yield Case(version, mode, form, oracle)
+        for form in TRIMMED:
+            for mode in TRIMMED_MODES:
+                yield Case(version, mode, form, "clrmd")
+
+
+def selection():
+    for version in VERSIONS:
+        yield Case(version, "zoo", DEPENDENT, "clrmd")
+        yield Case(version, "json", DEPENDENT, "clrmd")
+    for version, mode in (("8.0.30", "regex"), ("8.0.30", "expr"), ("9.0.19", "linq"), ("9.0.19", "web"), ("10.0.14", "async"),
+                          ("10.0.14", "expr"), (runtimes.INSTALLED, "web"), (runtimes.INSTALLED, "methods")):
+        yield Case(version, mode, DEPENDENT, "clrmd")
+    yield Case("10.0.14", "zoo", DEPENDENT, "jitdump")
+    yield Case("8.0.30", "json", "self-contained", "clrmd")
+    yield Case("9.0.19", "zoo", "single-file-compressed", "jitdump")
+    yield Case("10.0.14", "zoo", "single-file", "jitdump")
+
+
+def cases():
+    chosen = full_matrix() if os.environ.get("CLRSAMPLER_ORACLE") == "full" else selection()
+    pattern = re.compile(os.environ.get("CLRSAMPLER_ORACLE_CASES", ""))
+    return [case for case in chosen if pattern.search(str(case))]
+
+
+def command(case):
+    """(argv, environment) of a case's program, without the program's arguments."""
+    if case.form == DEPENDENT:
+        return runtimes.command(case.version, program="web" if case.mode == "web" else "workload")
+    try:
+        import deployments
+    except ImportError:
+        raise runtimes.Missing("no deployments.py that could publish the program") from None
+    return deployments.publish(case.form, case.version), {}
+
+
+def stop(pid):
+    """Stops a process and waits until each of its threads stands still."""
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 10
+    while True:
+        states = []
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{tid}/stat") as f:
+                states.append(f.read().rsplit(")", 1)[1].split()[0])
+        if set(states) == {"T"}:
+            return
+        if time.monotonic() > deadline:
+            raise AssertionError(f"process {pid} does not stop: {states}")
+        time.sleep(0.01)
+
+
+def run(arguments, text=None, timeout=180):
+    done = subprocess.run(arguments, input=text, capture_output=True, text=True, encoding="utf-8", timeout=timeout)
+    if done.returncode:
+        raise AssertionError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-3000:]}")
+    return done.stdout
+
+
+def names(pid, *arguments):
+    return run([harness.AGENT, "names", "--pid", str(pid), "--without", "jitdump,perf-map", *map(str, arguments)])
+
+
+def clrmd(pid, rows):
+    text = run([runtimes.dotnet(), runtimes.app("oracle_names"), str(pid)], "".join(f"{row.address:x}\n" for row in rows))
+    return names_oracle.clrmd_truths(text)
+
+
+class OracleTest(harness.LiveTest):
+    NEEDS = ("dotnet",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # Unprepared means unprepared, whatever the shell that runs the tests has set.
+        for name in [n for n in os.environ if n.startswith(("DOTNET_PerfMap", "COMPlus_PerfMap"))]:
+            del os.environ[name]
+
+    def start(self, case, folder):
+        argv, env = command(case)
+        if case.oracle == "jitdump":
+            env = {**env, "DOTNET_PerfMapEnabled": "2", "DOTNET_PerfMapJitDumpPath": folder}
+            if runtimes.jitdump_is_broken(case.version):
+                env["DOTNET_PerfMapStubGranularity"] = "2"  # with it the file is written to its end
+        return harness.Target([*argv, case.mode, "--seconds", "120"], env=env)
+
+    def truths(self, case, pid, rows, folder):
+        if case.oracle == "clrmd":
+            return clrmd(pid, rows)
+        with open(os.path.join(folder, f"jit-{pid}.dump"), "rb") as f:
+            return names_oracle.JitdumpTruths(f.read())
+
+    def compare(self, case):
+        with tempfile.TemporaryDirectory(prefix="clrsampler-oracle-") as folder, self.start(case, folder) as target:
+            time.sleep(WARM_UP_SECONDS)
+            stop(target.host_pid)
+            text = names(target.host_pid, "--random", ADDRESSES, "--seed", zlib.crc32(str(case).encode()))
+            rows = names_oracle.parse_rows(text)
+            if case == next(iter(cases()), None):
+                self.check_addresses_from_a_file(target.host_pid, rows, folder)
+            return rows, names_oracle.Comparison(rows, self.truths(case, target.host_pid, rows, folder))
+
+    # The process stands still, so asking again must give the same answer.
+    def check_addresses_from_a_file(self, pid, rows, folder):
+        path = os.path.join(folder, "addresses")
+        with open(path, "w") as f:
+            f.writelines(f"{row.address:x}\n" for row in rows)
+        self.assertEqual(names_oracle.parse_rows(names(pid, "--addresses", path)), rows)
+
+    def limits(self, case, comparison):
+        """(count, sentence) of unnamed rows that the runtime itself has no name for."""
+        found = collections.Counter()
+        for _, truth in comparison.unnamed_rows:
+            for prefix, owner, sentence in LIMITS:
+                if runtimes.number(case.version).startswith(prefix) and truth is not None and owner.search(truth.type):
+                    found[sentence] += 1
+        return found
+
+    def check(self, case, rows, comparison):
+        limits = self.limits(case, comparison)
+        print(f"  {case}: {comparison.summary()}", flush=True)
+        for reason, count in comparison.unnamed.most_common():
+            why = [sentence for pattern, sentence in EXPLAINED if re.search(pattern, reason)]
+            print(f"    unnamed: {count} x {reason}: {'; '.join(why or limits) or 'NOT EXPLAINED'}", flush=True)
+        self.assertEqual(len(rows), ADDRESSES)
+        # Addresses are drawn anew each time, but a process of one method would satisfy any count.
+        self.assertGreater(len({(row.type, row.method) for row in rows if row.method}), 150)
+        self.assertEqual(comparison.findings(), [])
+        # Single-file programs and trimmed ones have little precompiled code, but all compile some.
+        self.assertGreater(comparison.kinds["jit"], 0.2 * ADDRESSES)
+        self.assertLessEqual(sum(comparison.silent.values()), MAX_SILENT * ADDRESSES,
+                             [f"{r.address:x} {r.kind} {r.text}" for r in comparison.silent_rows[:10]])
+        unnamed = sum(comparison.unnamed.values()) - sum(limits.values())
+        self.assertLessEqual(unnamed, MAX_UNNAMED * ADDRESSES, comparison.unnamed)
+        for row, truth in comparison.unnamed_rows:
+            explained = any(re.search(pattern, row.text) for pattern, _ in EXPLAINED) or (truth is not None and any(
+                runtimes.number(case.version).startswith(prefix) and owner.search(truth.type) for prefix, owner, _ in LIMITS))
+            self.assertTrue(explained, f"{row.address:x} {row.text}: the oracle says {truth}")
+
+    def test_names_agree(self):
+        chosen = cases()
+        self.assertTrue(chosen, "CLRSAMPLER_ORACLE_CASES matches no case")
+        compared = 0
+        for case in chosen:
+            with self.subTest(str(case)):
+                try:
+                    command(case)
+                except runtimes.Missing as reason:
+                    if harness.REQUIRE_LIVE:
+                        raise
+                    print(f"SKIPPED {case}: {reason}", flush=True)
+                    continue
+                rows, comparison = self.compare(case)
+                self.check(case, rows, comparison)
+                compared += comparison.equal
+        print(f"  {compared} names equal", flush=True)
+
+
+if __name__ == "__main__":
+    harness.main()
