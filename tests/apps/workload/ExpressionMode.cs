@@ -21,7 +21,7 @@ static class Expressions
             Expression.Block([i, sum],
                 Expression.Loop(
                     Expression.IfThenElse(
-                        Expression.LessThan(Expression.PostIncrementAssign(i), Expression.Constant(5_000)),
+                        Expression.LessThan(Expression.PostIncrementAssign(i), Expression.Constant(150_000)),
                         Expression.AddAssign(sum, Expression.ExclusiveOr(Expression.Multiply(x, Expression.Constant((long)seed)), sum)),
                         Expression.Break(done, sum)),
                     done)),

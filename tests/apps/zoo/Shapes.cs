@@ -160,7 +160,7 @@ public static class Shapes
     {
         try
         {
-            if (i % 50 == 0) throw new InvalidOperationException("for the funclets");
+            if (i % 200 == 0) throw new InvalidOperationException("for the funclets");
             return i;
         }
         catch (InvalidOperationException e) when (e.Message.Length > 3)
@@ -184,7 +184,8 @@ public static class Shapes
         foreach ((int, string) p in Repeat((1, "r"), 3)) sum += p.Item1;
         sum += Größe<int>.Zähle(i) + Größe<string>.Zähle(i) + Größe<Colour>.数える<string>(i) + Größe<string>.数える<long>(i);
         sum += OnlyInThisFile.Hidden(i) + Functions("s", i) + Functions(i, i) + Native(i) + Arrays(i) + Thrown(i);
-        if (i % 64 == 0) sum += LongLoop(2_000_000) + Sum(5).AsTask().GetAwaiter().GetResult();
+        if (i % 512 == 0) sum += LongLoop(2_000_000);
+        if (i % 16 == 0) sum += Sum(5).AsTask().GetAwaiter().GetResult();
         return sum;
     }
 }
