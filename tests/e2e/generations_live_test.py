@@ -135,6 +135,10 @@ class GenerationsTest(harness.LiveTest):
             with self.subTest(mode=mode, version=version, PerfMapEnabled=perf_map):
                 self.need_runtime(version)
                 timed = perf_map in (1, 2) and not runtimes.jitdump_is_broken(version)
+                if perf_map is None:
+                    # Names come from memory that is read some time after the sample: what is gone by then has none, and no other's.
+                    self.check(mode, version, perf_map, complete=False)
+                    continue
                 if perf_map == 2 and not timed:
                     continue  # no names to be wrong: names_live_test.py
                 self.check(mode, version, perf_map, named_floor=ALL if timed or mode == "alc" else PERF_MAP_ONLY)
@@ -156,6 +160,12 @@ class GenerationsTest(harness.LiveTest):
 
     def test_dynamic_methods_at_reused_addresses_perf_map_only(self):
         self.each("lcg", 3)
+
+    def test_collectible_contexts_unprepared(self):
+        self.each("alc", None)
+
+    def test_dynamic_methods_at_reused_addresses_unprepared(self):
+        self.each("lcg", None)
 
 
 if __name__ == "__main__":
