@@ -9,6 +9,7 @@ import re
 import struct
 
 COLUMNS = ("address", "kind", "source", "start", "type", "method", "module", "token", "tier", "text")
+OPTIONAL = {"start": "0", "token": "0", "tier": ""}  # what stands for a column that is not printed
 KINDS = ("jit", "r2r", "stub", "native", "none")
 Row = collections.namedtuple("Row", COLUMNS)
 
@@ -22,13 +23,19 @@ class BadOutput(Exception):
 
 
 def parse_rows(text):
-    """Rows of `clrsampler names`; raises BadOutput at the first that is not as agreed."""
-    rows = []
-    for number, line in enumerate(text.split("\n")[:-1] if text.endswith("\n") else text.split("\n"), 1):
+    """Rows of `clrsampler names`, whose first line names the columns; raises BadOutput at the first that is not as agreed."""
+    rows, columns = [], COLUMNS
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         fields = line.split("\t")
-        if len(fields) != len(COLUMNS):
-            raise BadOutput(f"line {number} has {len(fields)} columns, not {len(COLUMNS)}: {line[:200]!r}")
-        row = Row(*fields)
+        if number == 1 and line.startswith("#"):
+            columns = [field.lstrip("#") for field in fields]
+            if missing := set(COLUMNS) - set(columns) - set(OPTIONAL):
+                raise BadOutput(f"no column {', '.join(sorted(missing))}: {line[:200]!r}")
+            continue
+        if len(fields) != len(columns):
+            raise BadOutput(f"line {number} has {len(fields)} columns, not {len(columns)}: {line[:200]!r}")
+        given = {**OPTIONAL, **dict(zip(columns, fields))}
+        row = Row(*(given[column] for column in COLUMNS))
         try:
             row = row._replace(address=int(row.address, 16), start=int(row.start, 16), token=int(row.token, 16))
         except ValueError:

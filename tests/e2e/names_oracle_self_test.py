@@ -74,6 +74,12 @@ class Altered(unittest.TestCase):
             with self.subTest(new=new), self.assertRaises(names_oracle.BadOutput):
                 names_oracle.parse_rows(ROWS.replace(old, new))
 
+    def test_the_first_line_may_name_the_columns(self):
+        rows = names_oracle.parse_rows("#address\tkind\tsource\ttype\tmethod\tmodule\ttext\n7f0000001010\tjit\tmemory\tA.B\tC\tm\tA.B::C\n")
+        self.assertEqual([(r.address, r.type, r.method, r.start, r.token) for r in rows], [(0x7f0000001010, "A.B", "C", 0, 0)])
+        with self.assertRaises(names_oracle.BadOutput):
+            names_oracle.parse_rows("#address\tkind\tsource\ttype\tmodule\ttext\n")
+
     def test_jitdump_lines(self):
         truths = names_oracle.JitdumpTruths(jitdump(
             (0x1000, 0x40, "instance !!0 [zoo] Zoo.Outer`1+Inner`1[System.__Canon,System.Int32]::Same(!!0,int32)[QuickJitted]"),
