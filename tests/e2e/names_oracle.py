@@ -94,6 +94,12 @@ class JitdumpTruths:
         self._starts.insert(at, start)
         self._owners[start] = (size, name)
 
+    def draw(self, count, random):
+        """Addresses inside methods, each method as likely as any other. Not of dynamic methods: the file does not say when they are freed."""
+        named = [(start, size) for start, (size, name) in self._owners.items()
+                 if size and (truth := truth_of_line(name, start, size)) and (truth.type != "dynamicClass" or truth.method.startswith("IL_STUB"))]
+        return [start + random.randrange(size) for start, size in random.choices(named, k=count)]
+
     def get(self, address):
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0:

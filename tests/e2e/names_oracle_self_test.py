@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The comparison of names finds what it is there to find. Needs no target."""
+import random
 import struct
 import unittest
 
@@ -94,6 +95,8 @@ class Altered(unittest.TestCase):
         self.assertIsNone(truths.get(0x2010), "replaced by a later record that overlaps it")
         self.assertEqual(truths.get(0x2030).type, "dynamicClass")
         self.assertIsNone(truths.get(0x3010))
+        drawn = truths.draw(300, random.Random(1))
+        self.assertEqual({truths.get(address).start for address in drawn}, {0x1000, 0x2020})
         self.assertEqual(names_oracle.spelled(names_oracle.truth_of_line(r"void [zoo] Zoo.<a\,b>d__1::M()[PreJIT]", 0, 1).type), "Zoo.<a,b>d__1")
 
     def test_a_jitdump_that_breaks_off_is_refused(self):

@@ -5,6 +5,11 @@ using Microsoft.Diagnostics.Runtime;
 namespace OracleNames;
 
 // oracle_names PID < ADDRESSES
+// oracle_names PID draw COUNT SEED
+//
+// The second form prints addresses: random ones inside the code heaps of the JIT, of those that lie in the active version of a method (of
+// others the library does not know the end, and it names what follows them too). So the program under test does not choose what it is to
+// name. The first form:
 //
 // What ClrMD, that is Microsoft's own debugger library (the DAC that ships with the target's runtime), says about code addresses (hex, one a
 // line). One line of tab-separated text per address, in the order of the input:
@@ -17,12 +22,13 @@ static class Program
 {
     static int Main(string[] args)
     {
-        if (args.Length != 1 || !int.TryParse(args[0], out int pid))
+        int count = 0, seed = 0;
+        bool draw = args.Length == 4 && args[1] == "draw" && int.TryParse(args[2], out count) && int.TryParse(args[3], out seed);
+        if ((args.Length != 1 && !draw) || !int.TryParse(args[0], out int pid))
         {
-            Console.Error.WriteLine("usage: oracle_names PID < ADDRESSES");
+            Console.Error.WriteLine("usage: oracle_names PID < ADDRESSES\n       oracle_names PID draw COUNT SEED");
             return 2;
         }
-        ulong[] addresses = ReadAddresses(Console.In);
         using DataTarget target = DataTarget.AttachToProcess(pid, suspend: false);
         if (target.ClrVersions.Length == 0)
         {
@@ -38,6 +44,12 @@ static class Program
         }
         using ClrRuntime runtime = info.CreateRuntime(dac, ignoreMismatch: true);
         using var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false), 1 << 16);
+        if (draw)
+        {
+            foreach (ulong address in Draw(runtime, count, new Random(seed))) output.WriteLine($"{address:x}");
+            return 0;
+        }
+        ulong[] addresses = ReadAddresses(Console.In);
         var names = new MethodNames(target.DataReader);
         foreach (ulong address in addresses) output.WriteLine(Row(runtime, names, address));
         Console.Error.WriteLine($"{info.Flavor} {info.Version}, {addresses.Length} addresses");
@@ -47,6 +59,35 @@ static class Program
     static ulong[] ReadAddresses(TextReader input) =>
         input.ReadToEnd().Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries)
             .Select(text => ulong.Parse(text.StartsWith("0x") ? text[2..] : text, NumberStyles.HexNumber, CultureInfo.InvariantCulture)).ToArray();
+
+    static IEnumerable<ulong> Draw(ClrRuntime runtime, int count, Random random)
+    {
+        (ulong Start, ulong End)[] heaps = runtime.EnumerateJitManagers().SelectMany(manager => manager.EnumerateNativeHeaps())
+            .Where(heap => heap.Kind is NativeHeapKind.LoaderCodeHeap or NativeHeapKind.HostCodeHeap && heap.MemoryRange.Length > 0)
+            .Select(heap => (heap.MemoryRange.Start, heap.MemoryRange.End)).ToArray();
+        ulong total = heaps.Aggregate(0ul, (sum, heap) => sum + (heap.End - heap.Start));
+        Console.Error.WriteLine($"{heaps.Length} heaps, {total >> 10} KiB");
+        long attempts = 0;
+        for (int found = 0; found < count && attempts < 100L * count; attempts++)
+        {
+            ulong at = (ulong)random.NextInt64((long)total);
+            foreach ((ulong start, ulong end) in heaps)
+            {
+                if (at >= end - start)
+                {
+                    at -= end - start;
+                    continue;
+                }
+                if (runtime.GetMethodByInstructionPointer(start + at) is { } method && start + at - method.NativeCode < method.HotColdInfo.HotSize)
+                {
+                    found++;
+                    yield return start + at;
+                }
+                break;
+            }
+        }
+        Console.Error.WriteLine($"{attempts} attempts");
+    }
 
     static string Row(ClrRuntime runtime, MethodNames names, ulong address)
     {
