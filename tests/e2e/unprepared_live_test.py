@@ -23,6 +23,7 @@ CHURNING = 0.99
 # Of a process that lives for half a second: what it compiles in its last moments is gone with it, unless it was read before.
 SHORT_LIVED = 0.95
 FREQUENCY = "499"
+ENOUGH_FRAMES = 2000
 
 # Mode -> (share that must be named, patterns of frames that the work can't do without). Wrong names would not match.
 WORKLOADS = {
@@ -74,7 +75,11 @@ class UnpreparedTest(harness.LiveTest):
             del os.environ[name]
 
     def record(self, target, seconds=3):
-        return harness.record("--pid", str(target.host_pid), "--duration", f"{seconds}s", "--frequency", FREQUENCY)
+        result = harness.record("--pid", str(target.host_pid), "--duration", f"{seconds}s", "--frequency", FREQUENCY)
+        # Samples follow the CPU time that the target gets; on a crowded machine it takes longer to get enough of them.
+        if result.stats and sum(result.stats["frames"]["managed"].values()) < ENOUGH_FRAMES:
+            result = harness.record("--pid", str(target.host_pid), "--duration", f"{5 * seconds}s", "--frequency", FREQUENCY)
+        return result
 
     def check_named(self, result, least, version, minimum_frames=1000):
         profile = self.check_result(result, minimum_samples=200)
