@@ -23,6 +23,7 @@ const char* KindText(const Frame& frame) {
     case FrameKind::kNative: return "native";
     case FrameKind::kJit: return frame.text.rfind("stub ", 0) == 0 || frame.text.rfind("[stub", 0) == 0 ? "stub" : "jit";
     case FrameKind::kR2r: return "r2r";
+    case FrameKind::kAot: return "aot";
   }
   return "none";
 }

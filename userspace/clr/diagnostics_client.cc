@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "clr/target_environment.h"
+#include "formats/proc/environ_text.h"
 #include "formats/proc/stat_text.h"
 #include "os/file_io.h"
 #include "status/status.h"
@@ -55,7 +56,7 @@ std::optional<uint64_t> StartTicksOfLiving(absl::string_view proc_root, uint32_t
 std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, const TargetIdentity& target) {
   std::vector<std::string> directories;
   const std::string environment = ReadEnvironment(proc_root, target.tgid).value_or(std::string());
-  std::string temporary(EnvironmentVariable(environment, "TMPDIR").value_or("/tmp"));
+  std::string temporary(EnvironmentValue(environment, "TMPDIR").value_or("/tmp"));
   while (temporary.size() > 1 && temporary.back() == '/') temporary.pop_back();
   if (!temporary.empty() && temporary[0] == '/') directories.push_back(std::move(temporary));
   if (directories.empty() || directories[0] != "/tmp") directories.push_back("/tmp");

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "clr/target_environment.h"
+#include "formats/proc/environ_text.h"
 #include "os/file_io.h"
 #include "status/status.h"
 

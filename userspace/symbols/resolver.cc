@@ -52,13 +52,13 @@ Resolution Resolver::Resolve(const FrameQuery& query) {
     const std::optional<Resolution> found = source->Resolve(query);
     if (!found) continue;
     Resolution answer = *found;
+    answer.from = std::max({answer.from, code_since, mapping_since});
+    // A name holds for its own time: should an earlier source come to know one, its generation tells.
+    if (frames_.at(answer.frame).named()) return answer;
     if (unnamed) {
-      // A source that had no name then may have one at another time, and would come first.
       answer.from = std::max(answer.from, unnamed->from);
       answer.until = std::min(answer.until, unnamed->until);
     }
-    answer.from = std::max({answer.from, code_since, mapping_since});
-    if (frames_.at(answer.frame).named()) return answer;
     unnamed = answer;
   }
   if (unnamed) return *unnamed;

@@ -296,7 +296,7 @@ TEST_F(R2rMethodsTest, AMapFromASymbolServerStandsInForAMissingComponent) {
   std::filesystem::rename(folder_ + "/both.r2r.ni.r2rmap", folder_ + "/served");
   std::filesystem::remove(folder_ + "/library.dll");
   FakeSymbolFiles files;
-  R2rMethods methods(&images_, &frames_, NameStyle::kRaw, &files);
+  R2rMethods methods(&images_, &frames_, NameStyle::kRaw, {}, &files);
   const Mapping mapping = Map("both.r2r.dll");
   Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
   const auto at = [&](uint64_t offset) {
@@ -320,7 +320,7 @@ TEST_F(R2rMethodsTest, AMapFromASymbolServerStandsInForAMissingComponent) {
   EXPECT_EQ(methods.counters().maps_rejected, 1u);
 
   FakeSymbolFiles good;
-  R2rMethods second(&images_, &frames_, NameStyle::kRaw, &good);
+  R2rMethods second(&images_, &frames_, NameStyle::kRaw, {}, &good);
   const uint64_t address = mapping.start + place;
   const auto resolve = [&] {
     return frames_.at(second.Resolve({process, &mapping, address + 1, address, MonotonicTime{5}})->frame);

@@ -76,8 +76,8 @@ class ResolverAnswerTest : public testing::Test {
   Resolution Named(const char* text) {
     return Resolution{frames_.Intern(Frame{FrameKind::kJit, NameSource::kPerfMap, text, "", ""})};
   }
-  Resolution Unnamed(const char* text, bool ask_on, uint64_t from = 0, uint64_t until = 100) {
-    return Resolution{frames_.Intern(Frame{FrameKind::kR2r, NameSource::kNone, text, "", ""}), {from}, {until}, ask_on};
+  Resolution Unnamed(const char* text, uint64_t from = 0, uint64_t until = 100) {
+    return Resolution{frames_.Intern(Frame{FrameKind::kR2r, NameSource::kNone, text, "", ""}), {from}, {until}};
   }
   Resolution Ask(std::vector<std::optional<Resolution>> answers) {
     sources_.clear();
@@ -96,26 +96,20 @@ class ResolverAnswerTest : public testing::Test {
   std::vector<std::unique_ptr<FixedSource>> sources_;
 };
 
-TEST_F(ResolverAnswerTest, AReasonThatAsksOnStandsOnlyIfNobodyHasAName) {
-  EXPECT_EQ(TextOf(Ask({Unnamed("[r2r: too new]", true), std::nullopt, Named("A.B")})), "A.B");
-  EXPECT_EQ(TextOf(Ask({Unnamed("[r2r: too new]", true), std::nullopt})), "[r2r: too new]");
-  EXPECT_FALSE(Ask({Unnamed("[r2r: too new]", true)}).ask_on);
-}
-
-TEST_F(ResolverAnswerTest, AReasonThatDoesNotAskOnIsFinal) {
-  EXPECT_EQ(TextOf(Ask({Unnamed("[jit: ambiguous]", false), Named("A.B")})), "[jit: ambiguous]");
-  EXPECT_EQ(sources_[1]->asked, 0);
+TEST_F(ResolverAnswerTest, AReasonStandsOnlyIfNobodyHasAName) {
+  EXPECT_EQ(TextOf(Ask({Unnamed("[r2r: too new]"), std::nullopt, Named("A.B")})), "A.B");
+  EXPECT_EQ(TextOf(Ask({Unnamed("[r2r: too new]"), std::nullopt})), "[r2r: too new]");
 }
 
 TEST_F(ResolverAnswerTest, OfTwoReasonsTheLaterOneStandsForAsLongAsBothHold) {
-  const Resolution both = Ask({Unnamed("[jit: no map]", true, 10, 60), Unnamed("[r2r: damaged]", true, 20, 90)});
+  const Resolution both = Ask({Unnamed("[jit: no map]", 10, 60), Unnamed("[r2r: damaged]", 20, 90)});
   EXPECT_EQ(TextOf(both), "[r2r: damaged]");
   EXPECT_EQ(both.from.ns, 20u);
   EXPECT_EQ(both.until.ns, 60u);
 }
 
 TEST_F(ResolverAnswerTest, ANameHoldsForItsOwnTime) {
-  const Resolution named = Ask({Unnamed("[jit: no map]", true, 10, 60), Named("A.B")});
+  const Resolution named = Ask({Unnamed("[jit: no map]", 10, 60), Named("A.B")});
   EXPECT_EQ(named.until, MonotonicTime::Max());
 }
 

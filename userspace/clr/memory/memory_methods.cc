@@ -383,7 +383,10 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   // Opened after the process had become another program.
   if (query.process.exec_announced <= target->opened && query.time < query.process.exec_announced) return std::nullopt;
   const uint64_t address = query.lookup_address;
-  const auto answer = [](const Known& known) { return Resolution{known.frame, known.from, known.until}; };
+  const auto answer = [](const Known& known) { 
+    // `until` is a time at which it was seen; intervals of answers end before theirs.
+    return Resolution{known.frame, known.from, MonotonicTime{known.until.ns + (known.transient ? 1 : 0)}};
+  };
   if (const Known* known = FindKnown(*target, address, query.time)) return answer(*known);
   if (is_file && target->foreign.contains(mapping->start)) return std::nullopt;
   if (query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max()) {

@@ -1,6 +1,7 @@
 #include "clr/memory/runtime_types.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -50,8 +51,29 @@ uint32_t RuntimeTypes::TypeDefOf(const MethodTableBlock& table) const {
   return FieldOf<uint16_t>(table, layout_.method_table.flags2 + 2);
 }
 
-const RuntimeModule* RuntimeTypes::ModuleOf(MemoryProbe& probe, const MethodTableBlock& table, bool transient) {
-  return modules_.At(probe, FieldOf<uint64_t>(table, layout_.method_table.module), transient);
+const RuntimeModule* RuntimeTypes::ModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table,
+                                            bool transient) {
+  return modules_.At(probe, DefiningModuleOf(probe, address, table), transient);
+}
+
+// Before .NET 9 the field is the module that loaded the type; where another one defines it (an instantiation over types
+// of this module, like AsyncStateMachineBox<T>), that one is in an optional slot. src/coreclr/vm/methodtable.h of 8.0:
+// the low bits of the second flag word say which slots there are; the first two that are free lie in the object, the
+// others behind it and behind the pointers to the chunks of virtual slots.
+uint64_t RuntimeTypes::DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const {
+  const auto& at = layout_.method_table;
+  if (at.rid_in_flags2) return FieldOf<uint64_t>(table, at.module);
+  constexpr uint16_t kSlotsMask = 0xF, kHasModuleOverride = 0x10;
+  constexpr uint32_t kFirstSlot = 48, kSecondSlot = 56, kVirtualsInChunk = 8;
+  const uint16_t flags2 = FieldOf<uint16_t>(table, at.flags2);
+  if ((flags2 & kHasModuleOverride) == 0) return FieldOf<uint64_t>(table, at.module);
+  const uint32_t slots = flags2 & kSlotsMask;
+  if ((slots & 1) == 0) return FieldOf<uint64_t>(table, kFirstSlot);
+  if ((slots & 2) == 0) return FieldOf<uint64_t>(table, kSecondSlot);
+  const uint32_t virtuals = FieldOf<uint16_t>(table, at.virtuals);
+  const uint32_t chunks = (virtuals + kVirtualsInChunk - 1) / kVirtualsInChunk;
+  const uint32_t before = static_cast<uint32_t>(std::popcount(slots)) - 2;
+  return probe.Pointer(address + RuntimeLayout::MethodTable::kBytes + 8 * (chunks + before));
 }
 
 std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool transient, int depth) {
@@ -68,7 +90,7 @@ std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool tra
     if ((flags & kHasComponentSize) != 0 && (flags & kCategoryMask) == kCategoryArray) {
       text = ArrayText(probe, table, transient, depth);
     } else {
-      const RuntimeModule* module = ModuleOf(probe, table, transient);
+      const RuntimeModule* module = ModuleOf(probe, handle, table, transient);
       if (module == nullptr) return "";
       const MetadataToken type{MetadataTable::kTypeDef, TypeDefOf(table)};
       if (module->emitted && (!module->names.tables || type.rid > module->names.tables->rows(type.table))) {
@@ -183,8 +205,8 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
   const uint32_t remainder_bits = layout_.token_remainder_bits;
   const uint32_t rid = (FieldOf<uint16_t>(chunk, layout_.method_desc_chunk.token_range) & 0xFFF) << remainder_bits |
                        (flags3 & ((1u << remainder_bits) - 1));
-  const auto table =
-      probe.Block<RuntimeLayout::MethodTable::kBytes>(FieldOf<uint64_t>(chunk, layout_.method_desc_chunk.method_table));
+  const uint64_t table_address = FieldOf<uint64_t>(chunk, layout_.method_desc_chunk.method_table);
+  const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(table_address);
   if (!probe.ok()) return method;
 
   if (kind == kClassDynamic) {
@@ -203,7 +225,7 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
     method.name.method = kNames[std::min(slot, 3)];
     return method;
   }
-  const RuntimeModule* module = ModuleOf(probe, table, transient);
+  const RuntimeModule* module = ModuleOf(probe, table_address, table, transient);
   if (module == nullptr) return method;
   const uint32_t type = TypeDefOf(table);
   if (module->emitted && (!module->names.tables || rid > module->names.tables->rows(MetadataTable::kMethodDef) ||

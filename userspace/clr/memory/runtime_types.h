@@ -56,8 +56,9 @@ class RuntimeTypes {
   std::string ArrayText(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth);
   std::vector<std::string> TypeArguments(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth);
   std::vector<std::string> TextsAt(MemoryProbe& probe, uint64_t handles, uint32_t count, bool transient, int depth);
-  const RuntimeModule* ModuleOf(MemoryProbe& probe, const MethodTableBlock& table, bool transient);
+  const RuntimeModule* ModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table, bool transient);
   uint32_t TypeDefOf(const MethodTableBlock& table) const;
+  uint64_t DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const;
 
   void NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method);
   bool NameFromMetadata(MemoryProbe& probe, const RuntimeModule& module, uint32_t type, uint32_t method_rid,

@@ -253,13 +253,18 @@ absl::string_view StubKind(absl::string_view description) {
   return kind.empty() || kind == "Unknown" ? description.substr(0, open) : kind;
 }
 
+// Sources differ in whether a blank follows the commas inside of an argument.
+std::string JoinRaw(const std::vector<std::string>& types) {
+  return absl::StrReplaceAll(absl::StrJoin(types, ","), {{", ", ","}});
+}
+
 std::string RawText(const MethodName& name) {
   if (name.kind == MethodKind::kStub) return absl::StrCat("stub ", name.method);
   std::string out = name.type;
-  if (!name.type_args.empty()) absl::StrAppend(&out, "[", absl::StrJoin(name.type_args, ","), "]");
+  if (!name.type_args.empty()) absl::StrAppend(&out, "[", JoinRaw(name.type_args), "]");
   absl::StrAppend(&out, name.type.empty() ? "" : "::", name.method);
-  if (!name.method_args.empty()) absl::StrAppend(&out, "[", absl::StrJoin(name.method_args, ","), "]");
-  if (name.parameters.has_value()) absl::StrAppend(&out, "(", absl::StrJoin(*name.parameters, ","), ")");
+  if (!name.method_args.empty()) absl::StrAppend(&out, "[", JoinRaw(name.method_args), "]");
+  if (name.parameters.has_value()) absl::StrAppend(&out, "(", JoinRaw(*name.parameters), ")");
   return out;
 }
 
