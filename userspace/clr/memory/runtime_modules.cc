@@ -104,22 +104,20 @@ size_t MetadataCopies::heap_bytes() const {
   return sum;
 }
 
-const RuntimeModule* RuntimeModules::At(MemoryProbe& probe, uint64_t address, bool transient) {
+std::shared_ptr<const RuntimeModule> RuntimeModules::At(MemoryProbe& probe, uint64_t address, bool transient) {
   // A module that can't be freed keeps its address for good, whoever asks.
-  if (const auto known = permanent_.find(address); known != permanent_.end()) return known->second.get();
+  if (const auto known = permanent_.find(address); known != permanent_.end()) return known->second;
   ModuleMap& modules = transient ? transient_ : permanent_;
-  if (const auto known = modules.find(address); known != modules.end()) return known->second.get();
+  if (const auto known = modules.find(address); known != modules.end()) return known->second;
   return Reload(probe, address, transient);
 }
 
-const RuntimeModule* RuntimeModules::Reload(MemoryProbe& probe, uint64_t address, bool transient) {
+std::shared_ptr<const RuntimeModule> RuntimeModules::Reload(MemoryProbe& probe, uint64_t address, bool transient) {
   ModuleMap& modules = transient && !permanent_.contains(address) ? transient_ : permanent_;
   if (modules.size() >= kMaxModules) modules.clear();
-  std::unique_ptr<RuntimeModule> module = Load(probe, address);
-  if (module == nullptr) return nullptr;
-  std::unique_ptr<RuntimeModule>& slot = modules[address];
-  slot = std::move(module);
-  return slot.get();
+  std::shared_ptr<const RuntimeModule> module = Load(probe, address);
+  if (module != nullptr) modules[address] = module;
+  return module;
 }
 
 std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t address) {

@@ -57,16 +57,17 @@ class RuntimeModules {
 
   // The module whose object is at `address`. nullptr with a failed probe: there is none. `transient`: it may be freed
   // while the process runs, so that another may get its address; it is kept until the next call of ForgetTransient.
-  const RuntimeModule* At(MemoryProbe& probe, uint64_t address, bool transient);
+  // Shared: a caller in the middle of a name keeps the module that it has when a type argument has it read anew.
+  std::shared_ptr<const RuntimeModule> At(MemoryProbe& probe, uint64_t address, bool transient);
   // The same, its metadata read anew: for rows that were not there before.
-  const RuntimeModule* Reload(MemoryProbe& probe, uint64_t address, bool transient);
+  std::shared_ptr<const RuntimeModule> Reload(MemoryProbe& probe, uint64_t address, bool transient);
   void ForgetTransient() { transient_.clear(); }
 
   size_t size() const { return permanent_.size(); }
   uint64_t copied() const { return copied_; }  // modules whose metadata was copied
 
  private:
-  using ModuleMap = absl::flat_hash_map<uint64_t, std::unique_ptr<RuntimeModule>>;
+  using ModuleMap = absl::flat_hash_map<uint64_t, std::shared_ptr<const RuntimeModule>>;
   static constexpr size_t kMaxModules = 65536;
 
   std::unique_ptr<RuntimeModule> Load(MemoryProbe& probe, uint64_t address);

@@ -51,8 +51,8 @@ uint32_t RuntimeTypes::TypeDefOf(const MethodTableBlock& table) const {
   return FieldOf<uint16_t>(table, layout_.method_table.flags2 + 2);
 }
 
-const RuntimeModule* RuntimeTypes::ModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table,
-                                            bool transient) {
+std::shared_ptr<const RuntimeModule> RuntimeTypes::ModuleOf(MemoryProbe& probe, uint64_t address,
+                                                            const MethodTableBlock& table, bool transient) {
   return modules_.At(probe, DefiningModuleOf(probe, address, table), transient);
 }
 
@@ -90,7 +90,7 @@ std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool tra
     if ((flags & kHasComponentSize) != 0 && (flags & kCategoryMask) == kCategoryArray) {
       text = ArrayText(probe, table, transient, depth);
     } else {
-      const RuntimeModule* module = ModuleOf(probe, handle, table, transient);
+      std::shared_ptr<const RuntimeModule> module = ModuleOf(probe, handle, table, transient);
       if (module == nullptr) return "";
       const MetadataToken type{MetadataTable::kTypeDef, TypeDefOf(table)};
       if (module->emitted && (!module->names.tables || type.rid > module->names.tables->rows(type.table))) {
@@ -128,7 +128,7 @@ std::string RuntimeTypes::TypeDescText(MemoryProbe& probe, uint64_t address, boo
       return absl::StrCat(TypeText(probe, FieldOf<uint64_t>(desc, at.argument), transient, depth + 1), "&");
     case kTypeVariable:
     case kMethodVariable: {
-      const RuntimeModule* module = modules_.At(probe, FieldOf<uint64_t>(desc, at.variable_module), transient);
+      const auto module = modules_.At(probe, FieldOf<uint64_t>(desc, at.variable_module), transient);
       const uint32_t token = FieldOf<uint32_t>(desc, at.variable_token);
       if (module == nullptr || !module->names.tables) return "?";
       const auto name = module->names.tables->GenericParameterName(token & 0xFFFFFF);
@@ -225,7 +225,7 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
     method.name.method = kNames[std::min(slot, 3)];
     return method;
   }
-  const RuntimeModule* module = ModuleOf(probe, table_address, table, transient);
+  std::shared_ptr<const RuntimeModule> module = ModuleOf(probe, table_address, table, transient);
   if (module == nullptr) return method;
   const uint32_t type = TypeDefOf(table);
   if (module->emitted && (!module->names.tables || rid > module->names.tables->rows(MetadataTable::kMethodDef) ||

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,8 @@ class RuntimeTypes {
   std::string ArrayText(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth);
   std::vector<std::string> TypeArguments(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth);
   std::vector<std::string> TextsAt(MemoryProbe& probe, uint64_t handles, uint32_t count, bool transient, int depth);
-  const RuntimeModule* ModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table, bool transient);
+  std::shared_ptr<const RuntimeModule> ModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table,
+                                                bool transient);
   uint32_t TypeDefOf(const MethodTableBlock& table) const;
   uint64_t DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const;
 
