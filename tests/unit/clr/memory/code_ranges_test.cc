@@ -1,0 +1,216 @@
+#include "clr/memory/code_ranges.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/clr/memory/fake_runtime.h"
+
+namespace clrsampler {
+namespace {
+
+// Across a boundary of 128 KiB, so that it has two entries of the map's lowest level.
+constexpr uint64_t kCode = 0x7F12'3457'F000, kCodeBytes = 0x4000;
+
+class CodeRangesTest : public testing::TestWithParam<uint32_t> {
+ protected:
+  std::optional<CodeSection> Find(uint64_t address, ProbeFailure expected = ProbeFailure::kNone) {
+    MemoryProbe probe(runtime_.memory);
+    const auto section = ranges_.FindSection(probe, address);
+    EXPECT_EQ(probe.failure(), expected) << probe.detail();
+    return section;
+  }
+  std::optional<MethodCode> FindMethod(uint64_t address, ProbeFailure expected = ProbeFailure::kNone) {
+    MemoryProbe probe(runtime_.memory);
+    const auto section = ranges_.FindSection(probe, address);
+    if (!section) return std::nullopt;
+    const auto method = ranges_.FindMethod(probe, *section, address);
+    EXPECT_EQ(probe.failure(), expected) << probe.detail();
+    EXPECT_TRUE(probe.ok() || !method);
+    return method;
+  }
+
+  FakeRuntime runtime_{GetParam()};
+  CodeRanges ranges_{runtime_.layout, FakeRuntime::kRangeMap, runtime_.image()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Majors, CodeRangesTest, testing::Values(8, 9, 10),
+                         [](const auto& one) { return "Net" + std::to_string(one.param); });
+
+TEST_P(CodeRangesTest, FindsSectionsOfEachKindAtTheirEdges) {
+  runtime_.AddHeap(kCode, kCodeBytes);
+  runtime_.AddHeap(kCode + kCodeBytes, 0x1000, /*collectible=*/true);
+  runtime_.AddStubs({kCode + 0x8000, kCode + 0x9000}, 5);
+  const uint64_t image = runtime_.AddSection({kCode + 0xA000, kCode + 0xB000}, 0);
+  runtime_.memory.Set<uint64_t>(image + runtime_.layout.range_section.r2r_module, 0x1234);
+  EXPECT_EQ(Find(kCode - 1), std::nullopt);
+  for (const uint64_t address : {kCode, kCode + 0xFFF, kCode + 0x1000, kCode + kCodeBytes - 1}) {
+    const auto heap = Find(address);
+    ASSERT_TRUE(heap.has_value()) << std::hex << address;
+    EXPECT_EQ(heap->kind, CodeSectionKind::kCodeHeap);
+    EXPECT_FALSE(heap->collectible);
+    EXPECT_EQ(heap->range.begin, kCode);
+  }
+  EXPECT_TRUE(Find(kCode + kCodeBytes)->collectible);
+  EXPECT_EQ(Find(kCode + kCodeBytes + 0x1000), std::nullopt);
+  EXPECT_EQ(Find(kCode + 0x8000)->kind, CodeSectionKind::kStubs);
+  EXPECT_EQ(Find(kCode + 0x8FFF)->stub_kind, 5u);
+  EXPECT_EQ(Find(kCode + 0xA000)->kind, CodeSectionKind::kPrecompiled);
+  EXPECT_EQ(Find(kCode + 0xA000)->r2r_module, 0x1234u);
+  EXPECT_EQ(Find(0), std::nullopt);
+  EXPECT_EQ(Find(~uint64_t{0}), std::nullopt);
+  MemoryProbe probe(runtime_.memory, 10'000);
+  EXPECT_EQ(ranges_.Sections(probe).size(), 4u);
+}
+
+TEST_P(CodeRangesTest, FragmentsInACircleEnd) {
+  runtime_.AddHeap(kCode, 0x1000);
+  const uint64_t fragment = *runtime_.memory.Value<uint64_t>(runtime_.MapSlot(kCode));
+  runtime_.memory.Set<uint64_t>(fragment + runtime_.layout.range_fragment.next, fragment | 1);
+  Find(kCode - 1, ProbeFailure::kContradiction);
+  EXPECT_TRUE(Find(kCode).has_value());
+  MemoryProbe probe(runtime_.memory, 10'000);
+  EXPECT_EQ(ranges_.Sections(probe).size(), 1u);
+}
+
+// Every entry of every level shows the table itself: a walk of all would take 256 to the power of 5 steps.
+TEST_P(CodeRangesTest, AMapThatPointsToItselfIsListedWithinTheBudget) {
+  for (uint64_t i = 0; i < 256; ++i) {
+    runtime_.memory.Set<uint64_t>(FakeRuntime::kRangeMap + 8 * i, FakeRuntime::kRangeMap | 1);
+  }
+  const uint64_t before = runtime_.memory.reads;
+  MemoryProbe probe(runtime_.memory, 5'000);
+  ranges_.Sections(probe);
+  EXPECT_LE(runtime_.memory.reads - before, 5'000u);
+  EXPECT_FALSE(probe.ok());
+  MemoryProbe one(runtime_.memory);
+  EXPECT_EQ(ranges_.FindSection(one, kCode), std::nullopt);
+}
+
+TEST_P(CodeRangesTest, SectionsThatContradictThemselvesAreRefused) {
+  const auto& at = runtime_.layout.range_section;
+  FakeRuntime::Heap& heap = runtime_.AddHeap(kCode, 0x1000);
+  const uint64_t manager = *runtime_.memory.Value<uint64_t>(heap.section + at.jit_manager);
+  for (const uint64_t not_of_the_runtime : {uint64_t{0}, FakeRuntime::kImage - 8, FakeRuntime::kImage + FakeRuntime::kImageBytes}) {
+    runtime_.memory.Set<uint64_t>(manager, not_of_the_runtime);
+    EXPECT_EQ(Find(kCode, ProbeFailure::kContradiction), std::nullopt);
+  }
+  runtime_.memory.Set<uint64_t>(manager, FakeRuntime::kClass);
+  EXPECT_TRUE(Find(kCode).has_value());
+  runtime_.memory.Set<uint64_t>(heap.section + at.begin, kCode + 0x800);
+  EXPECT_EQ(Find(kCode, ProbeFailure::kContradiction), std::nullopt) << "the fragment is larger than its section";
+  runtime_.memory.Set<uint64_t>(heap.section + at.begin, kCode + 0x1000);
+  EXPECT_EQ(Find(kCode, ProbeFailure::kContradiction), std::nullopt);
+  runtime_.memory.Set<uint64_t>(heap.section + at.begin, kCode);
+  runtime_.memory.Set<uint32_t>(heap.section + at.flags, 8);
+  EXPECT_EQ(Find(kCode, ProbeFailure::kUnsupported), std::nullopt);
+  runtime_.memory.Unmap(heap.section);
+  EXPECT_EQ(Find(kCode, ProbeFailure::kUnreadable), std::nullopt);
+}
+
+TEST_P(CodeRangesTest, AMethodIsFoundFromItsFirstByteToItsLastFuncletsIncluded) {
+  FakeRuntime::Heap& heap = runtime_.AddHeap(kCode, kCodeBytes);
+  const uint64_t header = runtime_.AddCode(heap, 0x40, 700, 0xAAAA, /*funclet_bytes=*/900);
+  runtime_.AddCode(heap, 0xA00, 50, 0xBBBB);
+  EXPECT_EQ(FindMethod(kCode + 0x3F), std::nullopt);
+  for (const uint64_t offset : {0x40, 0x41, 0x40 + 699, 0x40 + 700, 0x40 + 1599}) {
+    const auto method = FindMethod(kCode + offset);
+    ASSERT_TRUE(method.has_value()) << offset;
+    EXPECT_EQ(method->range.begin, kCode + 0x40);
+    EXPECT_EQ(method->range.end, kCode + 0x40 + 1600);
+    EXPECT_EQ(method->header, header);
+    EXPECT_EQ(method->method_desc, 0xAAAAu);
+  }
+  EXPECT_EQ(FindMethod(kCode + 0x40 + 1600), std::nullopt);
+  EXPECT_EQ(FindMethod(kCode + 0xA00)->method_desc, 0xBBBBu);
+  EXPECT_EQ(FindMethod(kCode + 0xA00 + 50), std::nullopt);
+  EXPECT_EQ(FindMethod(kCode + kCodeBytes - 1), std::nullopt);
+  MemoryProbe probe(runtime_.memory);
+  EXPECT_THAT(ranges_.Starts(probe, *Find(kCode)), testing::ElementsAre(kCode + 0x40, kCode + 0xA00));
+}
+
+TEST_P(CodeRangesTest, RandomHeapsGiveTheMethodOfEveryAddress) {
+  std::mt19937_64 random(31);
+  FakeRuntime::Heap& heap = runtime_.AddHeap(kCode, kCodeBytes);
+  const NibbleHeap plan = NibbleHeap::Random(NibbleMapVersion::k1, random, kCodeBytes);
+  std::vector<NibbleHeap::Method> methods;
+  for (const NibbleHeap::Method& method : plan.methods) {
+    if (method.start < 8) continue;
+    methods.push_back(method);
+    runtime_.AddCode(heap, method.start, static_cast<uint32_t>(method.bytes), 0x1000 + method.start);
+  }
+  ASSERT_GT(methods.size(), 10u);
+  for (uint64_t offset = 0; offset < kCodeBytes; ++offset) {
+    const auto method = FindMethod(kCode + offset);
+    const auto expected = std::find_if(methods.begin(), methods.end(), [&](const auto& one) {
+      return one.start <= offset && offset < one.start + one.bytes;
+    });
+    ASSERT_EQ(method.has_value(), expected != methods.end()) << offset;
+    if (method) {
+      ASSERT_EQ(method->method_desc, 0x1000 + expected->start);
+    }
+  }
+}
+
+TEST_P(CodeRangesTest, StubsInACodeHeapAreTold) {
+  FakeRuntime::Heap& heap = runtime_.AddHeap(kCode, kCodeBytes);
+  runtime_.AddCode(heap, 0x40, 100, 0xAAAA);
+  runtime_.SetHeader(heap, 0x40, 6);
+  const auto stub = FindMethod(kCode + 0x48);
+  ASSERT_TRUE(stub.has_value());
+  EXPECT_STREQ(StubKindName(stub->stub_kind), "VSD_DispatchStub");
+  runtime_.SetHeader(heap, 0x40, 0);
+  FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
+}
+
+TEST_P(CodeRangesTest, HeadersThatContradictThemselvesAreRefused) {
+  FakeRuntime::Heap& heap = runtime_.AddHeap(kCode, kCodeBytes);
+  const auto& at = runtime_.layout.code_header;
+  const uint64_t header = runtime_.AddCode(heap, 0x40, 100, 0xAAAA);
+  for (const uint32_t count : {0u, 4096u, 0xFFFFFFFFu}) {
+    runtime_.memory.Set<uint32_t>(header + at.unwind_count, count);
+    FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
+  }
+  runtime_.memory.Set<uint32_t>(header + at.unwind_count, 4095);
+  FindMethod(kCode + 0x48, ProbeFailure::kUnreadable);
+  runtime_.memory.Set<uint32_t>(header + at.unwind_count, 1);
+  runtime_.memory.Set<uint32_t>(header + at.unwinds + 4, 0x40);
+  FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
+  for (const uint32_t end : {static_cast<uint32_t>(kCodeBytes + 1), 0xFFFFFFFFu}) {
+    runtime_.memory.Set<uint32_t>(header + at.unwinds + 4, end);
+    FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
+  }
+  runtime_.SetHeader(heap, 0x40, 0x4141414141414141);
+  FindMethod(kCode + 0x48, ProbeFailure::kUnreadable);
+}
+
+TEST_P(CodeRangesTest, AHeaderThatIsReplacedWhileItIsReadIsChanged) {
+  FakeRuntime::Heap& heap = runtime_.AddHeap(kCode, kCodeBytes);
+  const uint64_t header = runtime_.AddCode(heap, 0x40, 100, 0xAAAA);
+  runtime_.memory.before_read = [&](uint64_t address) {
+    if (address == header + runtime_.layout.code_header.unwinds) runtime_.SetHeader(heap, 0x40, header + 8);
+  };
+  EXPECT_EQ(FindMethod(kCode + 0x48, ProbeFailure::kChanged), std::nullopt);
+}
+
+TEST_P(CodeRangesTest, HeapsOutsideTheirMapAreRefused) {
+  FakeRuntime::Heap& heap = runtime_.AddHeap(kCode, kCodeBytes);
+  runtime_.AddCode(heap, 0x40, 100, 0xAAAA);
+  const auto& at = runtime_.layout.code_heap;
+  const auto refused = [&](uint32_t field, uint64_t value) {
+    const uint64_t before = *runtime_.memory.Value<uint64_t>(heap.list + field);
+    runtime_.memory.Set<uint64_t>(heap.list + field, value);
+    FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
+    runtime_.memory.Set<uint64_t>(heap.list + field, before);
+  };
+  refused(at.map_base, kCode + 1);
+  refused(at.start, kCode + kCodeBytes + 1);
+  refused(at.end, kCode - 1);
+  refused(at.end, ~uint64_t{0});
+  EXPECT_TRUE(FindMethod(kCode + 0x48).has_value());
+  // The part that is in use is smaller than the section.
+  runtime_.memory.Set<uint64_t>(heap.list + at.end, kCode + 0x30);
+  EXPECT_EQ(FindMethod(kCode + 0x48), std::nullopt);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,546 @@
+#include "clr/memory/runtime_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "unit/clr/memory/fake_runtime.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr MetadataTable kTypeDef = MetadataTable::kTypeDef, kMethodDef = MetadataTable::kMethodDef;
+constexpr uint64_t kCode = 0x7F12'3456'0000;
+
+// Rows: 1 <Module>; 2 Ns.Plain {1 Run, 2 Of<T>}; 3 Ns.Box`1 {3 .ctor}; 4 Ns.Pair`2 {4 First}; 5 Ns.Plain+Inner {5 Deep}
+std::string Shapes() {
+  MetadataBuilder builder("shapes");
+  builder.Type("", "<Module>");
+  const uint32_t plain = builder.Type("Ns", "Plain");
+  builder.Method("Run");
+  const uint32_t of = builder.Method("Of");
+  const uint32_t box = builder.Type("Ns", "Box`1");
+  builder.Method(".ctor");
+  const uint32_t pair = builder.Type("Ns", "Pair`2");
+  builder.Method("First");
+  const uint32_t inner = builder.Type("", "Inner");
+  builder.Method("Deep");
+  builder.Sorted(MetadataTable::kNestedClass).Sorted(MetadataTable::kGenericParam);
+  builder.Nested(inner, plain);
+  builder.GenericParam({kMethodDef, of}, 0, "TOf");
+  builder.GenericParam({kTypeDef, box}, 0, "TBox");
+  builder.GenericParam({kTypeDef, pair}, 0, "TKey");
+  builder.GenericParam({kTypeDef, pair}, 1, "TValue");
+  return builder.Build();
+}
+
+class RuntimeMemoryTest : public testing::TestWithParam<uint32_t> {
+ protected:
+  void SetUp() override {
+    heap_ = &fake_.AddHeap(kCode, 0x8000);
+    module_ = fake_.AddModule(Shapes());
+    plain_ = fake_.AddType(module_, 2);
+    Reattach();
+  }
+  void Reattach() {
+    auto runtime = fake_.Attach();
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
+    runtime_ = *std::move(runtime);
+  }
+  // A method of a new piece of code.
+  uint64_t Place(uint64_t method_desc, FakeRuntime::Heap* heap = nullptr) {
+    FakeRuntime::Heap& where = heap == nullptr ? *heap_ : *heap;
+    const uint64_t offset = (where.nibbles.methods.size() + 1) * 0x100;
+    fake_.AddCode(where, offset, 0x80, method_desc);
+    return where.range.begin + offset;
+  }
+  std::string NameAt(uint64_t address) {
+    const auto found = runtime_->Find(address);
+    if (!found) return absl::StrCat("!", runtime_->last_detail());
+    if (found->kind == ManagedCode::Kind::kNone) return "none";
+    if (found->kind == ManagedCode::Kind::kNoMethod) return "no method";
+    const MethodName& name = found->name;
+    std::string text = name.type;
+    if (!name.type_args.empty()) absl::StrAppend(&text, "[", absl::StrJoin(name.type_args, ","), "]");
+    absl::StrAppend(&text, "::", name.method);
+    if (!name.method_args.empty()) absl::StrAppend(&text, "[", absl::StrJoin(name.method_args, ","), "]");
+    return text;
+  }
+  // The text of a type, as the argument of a generic method.
+  std::string TextOf(uint64_t handle) {
+    const std::string name = NameAt(Place(fake_.AddGenericMethod(plain_, 2, {handle})));
+    constexpr absl::string_view kBefore = "Ns.Plain::Of[";
+    if (!absl::StartsWith(name, kBefore)) return name;
+    return name.substr(kBefore.size(), name.size() - kBefore.size() - 1);
+  }
+
+  FakeRuntime fake_{GetParam()};
+  FakeRuntime::Heap* heap_ = nullptr;
+  uint64_t module_ = 0, plain_ = 0;
+  std::unique_ptr<RuntimeMemory> runtime_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Majors, RuntimeMemoryTest, testing::Values(8, 9, 10),
+                         [](const auto& one) { return "Net" + std::to_string(one.param); });
+
+TEST_P(RuntimeMemoryTest, NamesAMethodFromItsMetadata) {
+  const uint64_t at = Place(fake_.AddMethod(plain_, 1));
+  const auto found = runtime_->Find(at + 0x7F);
+  ASSERT_TRUE(found.has_value()) << runtime_->last_detail();
+  EXPECT_EQ(found->kind, ManagedCode::Kind::kMethod);
+  EXPECT_EQ(found->name.type, "Ns.Plain");
+  EXPECT_EQ(found->name.method, "Run");
+  EXPECT_EQ(found->name.module, "shapes");
+  EXPECT_EQ(found->token, 0x06000001u);
+  EXPECT_EQ(found->range.begin, at);
+  EXPECT_EQ(found->range.end, at + 0x80);
+  EXPECT_FALSE(found->transient);
+  EXPECT_EQ(NameAt(at + 0x80), "no method");
+  EXPECT_EQ(NameAt(at - 1), "no method");
+  EXPECT_EQ(NameAt(0x1000), "none");
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 5), 5))), "Ns.Plain+Inner::Deep");
+}
+
+TEST_P(RuntimeMemoryTest, AnImageThatTheLoaderLaidOutIsReadByItsRvas) {
+  const uint64_t module = fake_.AddModule(Shapes(), /*flat=*/false);
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module, 2), 1))), "Ns.Plain::Run");
+}
+
+TEST_P(RuntimeMemoryTest, GenericArgumentsOfTypesAndMethods) {
+  const uint64_t inner = fake_.AddType(module_, 5);
+  const uint64_t box = fake_.AddType(module_, 3, {plain_}), pair = fake_.AddType(module_, 4, {box, inner});
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(box, 3))), "Ns.Box`1[Ns.Plain]::.ctor");
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(pair, 4))), "Ns.Pair`2[Ns.Box`1[Ns.Plain],Ns.Plain+Inner]::First");
+  EXPECT_EQ(NameAt(Place(fake_.AddGenericMethod(plain_, 2, {pair}))),
+            "Ns.Plain::Of[Ns.Pair`2[Ns.Box`1[Ns.Plain],Ns.Plain+Inner]]");
+}
+
+TEST_P(RuntimeMemoryTest, WrongNumbersOfArgumentsAreRefused) {
+  const uint64_t inner = fake_.AddType(module_, 5);
+  // The definition itself, too few and too many.
+  for (const auto& [rid, method, arguments] :
+       std::vector<std::tuple<uint32_t, uint32_t, std::vector<uint64_t>>>{{3, 3, {}},
+                                                                          {3, 3, {inner, inner}},
+                                                                          {4, 4, {inner}},
+                                                                          {2, 1, {inner}},
+                                                                          {4, 4, std::vector<uint64_t>(64, inner)},
+                                                                          {4, 4, std::vector<uint64_t>(65, inner)}}) {
+    const std::string name = NameAt(Place(fake_.AddMethod(fake_.AddType(module_, rid, arguments), method)));
+    EXPECT_EQ(name[0], '!') << rid << " " << name;
+    EXPECT_EQ(runtime_->last_failure(), ProbeFailure::kContradiction);
+  }
+  for (const auto& arguments : std::vector<std::vector<uint64_t>>{{inner, inner}, std::vector<uint64_t>(65, inner)}) {
+    EXPECT_EQ(NameAt(Place(fake_.AddGenericMethod(plain_, 2, arguments)))[0], '!');
+  }
+  EXPECT_EQ(NameAt(Place(fake_.AddGenericMethod(plain_, 1, {inner})))[0], '!') << "a method without parameters";
+  // Wrong in the argument of an argument.
+  const uint64_t wrong = fake_.AddType(module_, 4, {inner});
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 3, {wrong}), 3)))[0], '!');
+}
+
+TEST_P(RuntimeMemoryTest, AMethodOfAnotherTypeThanTheMetadataSaysIsRefused) {
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(plain_, 5))), "!metadata and runtime disagree on a method's type");
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 5), 1))), "!metadata and runtime disagree on a method's type");
+  for (const uint32_t rid : {0u, 6u, 0xFFFu, 0xFFFFFFu}) {
+    EXPECT_EQ(NameAt(Place(fake_.AddMethod(plain_, rid)))[0], '!') << rid;
+  }
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 0), 1)))[0], '!');
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 99), 1)))[0], '!');
+}
+
+TEST_P(RuntimeMemoryTest, AMethodOutsideItsChunkIsRefused) {
+  const uint64_t desc = fake_.AddMethod(plain_, 1);
+  fake_.memory.Set<uint8_t>(desc - 4 * 8 - 24 + fake_.layout.method_desc_chunk.size, 3);
+  EXPECT_EQ(NameAt(Place(desc)), "!a method outside its chunk");
+}
+
+TEST_P(RuntimeMemoryTest, TextsOfConstructedTypes) {
+  const uint64_t box = fake_.AddType(module_, 3, {plain_});
+  EXPECT_EQ(TextOf(fake_.AddArray(module_, plain_, 0)), "Ns.Plain[]");
+  EXPECT_EQ(TextOf(fake_.AddArray(module_, plain_, 1)), "Ns.Plain[*]");
+  EXPECT_EQ(TextOf(fake_.AddArray(module_, plain_, 3)), "Ns.Plain[,,]");
+  EXPECT_EQ(TextOf(fake_.AddArray(module_, fake_.AddArray(module_, box, 2), 0)), "Ns.Box`1[Ns.Plain][,][]");
+  EXPECT_EQ(TextOf(fake_.AddTypeDesc(0x10, plain_)), "Ns.Plain&");
+  EXPECT_EQ(TextOf(fake_.AddTypeDesc(0x0F, fake_.AddTypeDesc(0x0F, plain_))), "Ns.Plain**");
+  EXPECT_EQ(TextOf(fake_.AddVariable(module_, 2)), "TBox");
+  EXPECT_EQ(TextOf(fake_.AddVariable(module_, 1, /*of_method=*/true)), "TOf");
+  EXPECT_EQ(TextOf(fake_.AddFunctionPointer({plain_, box, fake_.AddTypeDesc(0x10, plain_)})),
+            "Ns.Plain (Ns.Box`1[Ns.Plain], Ns.Plain&)");
+  EXPECT_EQ(TextOf(fake_.AddFunctionPointer({plain_})), "Ns.Plain ()");
+}
+
+TEST_P(RuntimeMemoryTest, DamagedTypesAreRefused) {
+  EXPECT_EQ(TextOf(fake_.AddArray(module_, plain_, 33)), "!an array of no rank");
+  EXPECT_EQ(TextOf(fake_.AddTypeDesc(0x14, plain_)), "!a type of an unknown kind");
+  EXPECT_EQ(TextOf(fake_.AddVariable(module_, 99)), "!a type variable has no row in the metadata");
+  const uint64_t pointer = fake_.AddFunctionPointer({plain_});
+  fake_.memory.Set<uint32_t>((pointer & ~uint64_t{2}) + fake_.layout.type_desc.function_count, 64);
+  EXPECT_EQ(TextOf(pointer), "!a function pointer with too many parameters");
+  EXPECT_EQ(TextOf(0), "!not mapped");
+  EXPECT_EQ(TextOf(2), "!not mapped");
+  EXPECT_EQ(TextOf(fake_.AddType(module_, 77)), "!a type has no row in the metadata");
+  EXPECT_EQ(TextOf(fake_.AddType(fake_.memory.Allocate(1600), 2)), "!a module is of no class of the runtime");
+  EXPECT_EQ(TextOf(plain_), "Ns.Plain") << "a failure is of one lookup only";
+}
+
+TEST_P(RuntimeMemoryTest, NestingIsCutAndCirclesEnd) {
+  uint64_t handle = plain_;
+  for (int i = 0; i < 11; ++i) handle = fake_.AddTypeDesc(0x0F, handle);
+  EXPECT_EQ(TextOf(handle), "Ns.Plain***********");
+  for (int i = 0; i < 5; ++i) handle = fake_.AddTypeDesc(0x0F, handle);
+  // Parts of it are known by now, so another one.
+  uint64_t deep = fake_.AddType(module_, 5);
+  for (int i = 0; i < 40; ++i) deep = fake_.AddTypeDesc(0x0F, deep);
+  EXPECT_EQ(TextOf(deep).substr(0, 4), "...*");
+  const uint64_t circle = fake_.AddTypeDesc(0x10);
+  fake_.memory.Set<uint64_t>((circle & ~uint64_t{2}) + fake_.layout.type_desc.argument, circle);
+  EXPECT_EQ(TextOf(circle).substr(0, 4), "...&");
+  // A type whose arguments are itself, twice: 2 to the power of the depth, but for the budget of reads.
+  const uint64_t pair = fake_.AddType(module_, 4, {plain_, plain_});
+  fake_.SetArguments(pair, {pair, pair});
+  const uint64_t before = fake_.memory.reads;
+  TextOf(pair);
+  EXPECT_LE(fake_.memory.reads - before, 2000u);
+}
+
+TEST_P(RuntimeMemoryTest, LongTypeTextsAreCut) {
+  uint64_t handle = fake_.AddType(module_, 4, {plain_, plain_});
+  for (int i = 0; i < 11; ++i) handle = fake_.AddType(module_, 4, {handle, handle});
+  EXPECT_LE(TextOf(handle).size(), 4096u + 3u);
+}
+
+TEST_P(RuntimeMemoryTest, DynamicMethodsHaveNamesThatArePrintable) {
+  EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, "Emitted7"))), "dynamicClass::Emitted7");
+  const uint64_t stub = Place(fake_.AddDynamicMethod(plain_, "IL_STUB_PInvoke"));
+  EXPECT_EQ(runtime_->Find(stub)->name.kind, MethodKind::kIlStub);
+  EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, "naïve"))), "dynamicClass::naïve");
+  EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, "a\nb"))), "!a dynamic method's name is no text");
+  EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, ""))), "!a dynamic method's name is no text");
+  EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, std::string(5000, 'x')))), "!a text without end");
+  const uint64_t nameless = fake_.AddDynamicMethod(plain_, "x");
+  fake_.memory.Set<uint64_t>(nameless + fake_.layout.dynamic_method_name, 0);
+  EXPECT_EQ(NameAt(Place(nameless)), "dynamicClass::(no name)");
+  fake_.memory.Set<uint64_t>(nameless + fake_.layout.dynamic_method_name, 0x999);
+  EXPECT_EQ(NameAt(Place(nameless)), "!not mapped");
+}
+
+TEST_P(RuntimeMemoryTest, ArrayMethodsAreNamedByTheirSlot) {
+  const uint64_t array = fake_.AddArray(module_, plain_, 2);
+  const char* names[] = {"Get", "Set", "Address", ".ctor", ".ctor"};
+  for (uint16_t i = 0; i < 5; ++i) {
+    const uint64_t desc = fake_.AddMethod(array, 0, FakeRuntime::kArrayMethod);
+    fake_.memory.Set<uint16_t>(desc + fake_.layout.method_desc.slot, static_cast<uint16_t>(4 + i));
+    EXPECT_EQ(NameAt(Place(desc)), absl::StrCat("Ns.Plain[,]::", names[i]));
+  }
+  const uint64_t desc = fake_.AddMethod(array, 0, FakeRuntime::kArrayMethod);
+  EXPECT_EQ(NameAt(Place(desc)), "!an array method outside its table");
+}
+
+TEST_P(RuntimeMemoryTest, TiersComeFromTheVersionThatHasThisCode) {
+  const uint64_t desc = fake_.AddMethod(plain_, 1);
+  const uint64_t first = Place(desc), second = Place(desc);
+  EXPECT_EQ(runtime_->Find(first)->name.tier, "Optimized");
+  fake_.MakeTieringEligible(desc);
+  EXPECT_EQ(runtime_->Find(first)->name.tier, "QuickJitted");
+  fake_.AddVersion(desc, second, 1);
+  fake_.AddVersion(desc, 0, 4);
+  EXPECT_EQ(runtime_->Find(first)->name.tier, "QuickJitted");
+  EXPECT_EQ(runtime_->Find(second)->name.tier, "OptimizedTier1");
+  // Another method's versions are not its own.
+  const uint64_t other = fake_.AddMethod(fake_.AddType(module_, 5), 5);
+  const uint64_t third = Place(other);
+  fake_.AddVersion(other, third, 3);
+  EXPECT_EQ(runtime_->Find(third)->name.tier, "Optimized");
+  EXPECT_EQ(runtime_->Find(second)->name.tier, "OptimizedTier1");
+  // A tier that nobody knows, and versions in a circle: the name stays.
+  const uint64_t fourth = Place(desc);
+  fake_.AddVersion(desc, fourth, 77);
+  EXPECT_EQ(runtime_->Find(fourth)->name.tier, "");
+  EXPECT_EQ(NameAt(fourth), "Ns.Plain::Run");
+}
+
+TEST_P(RuntimeMemoryTest, AMethodThatIsReplacedWhileItIsNamedIsChanged) {
+  const uint64_t at = Place(fake_.AddMethod(plain_, 1));
+  const uint64_t other = fake_.AddMethod(fake_.AddType(module_, 5), 5);
+  const uint64_t header = *fake_.memory.Value<uint64_t>(at - 8);
+  // The same header, now of another method: the pointer to it says nothing.
+  fake_.memory.before_read = [&](uint64_t address) {
+    if (address == plain_) fake_.memory.Set<uint64_t>(header + fake_.layout.code_header.method_desc, other);
+  };
+  EXPECT_EQ(runtime_->Find(at), std::nullopt);
+  EXPECT_EQ(runtime_->last_failure(), ProbeFailure::kChanged);
+  fake_.memory.before_read = nullptr;
+  EXPECT_EQ(NameAt(at), "Ns.Plain+Inner::Deep");
+}
+
+TEST_P(RuntimeMemoryTest, StandsUntilItIsAnotherMethod) {
+  const uint64_t at = Place(fake_.AddMethod(plain_, 1));
+  const MethodCode code = runtime_->Find(at)->code;
+  EXPECT_TRUE(runtime_->Stands(code));
+  fake_.memory.Set<uint64_t>(code.header, 0x1);  // debug information: any byte of the identity
+  EXPECT_FALSE(runtime_->Stands(code));
+  fake_.memory.Set<uint64_t>(code.header, 0);
+  EXPECT_TRUE(runtime_->Stands(code));
+  fake_.memory.Set<uint64_t>(at - 8, code.header + 64);
+  EXPECT_FALSE(runtime_->Stands(code));
+}
+
+// A type of a collectible assembly is freed, and another gets its address.
+TEST_P(RuntimeMemoryTest, NothingOfCollectibleCodeIsRemembered) {
+  FakeRuntime::Heap& heap = fake_.AddHeap(kCode + 0x10000, 0x4000, /*collectible=*/true);
+  const uint64_t module = fake_.AddModule(Shapes());
+  const uint64_t type = fake_.AddType(module, 2), box = fake_.AddType(module, 3, {type});
+  const uint64_t at = Place(fake_.AddMethod(box, 3), &heap);
+  EXPECT_TRUE(runtime_->Find(at)->transient);
+  EXPECT_EQ(NameAt(at), "Ns.Box`1[Ns.Plain]::.ctor");
+  fake_.memory.Set<uint32_t>(type + fake_.layout.method_table.flags2,
+                             fake_.layout.method_table.rid_in_flags2 ? 5 << 8 : 5 << 16);
+  EXPECT_EQ(NameAt(at), "Ns.Box`1[Ns.Plain+Inner]::.ctor");
+  // The module too.
+  MetadataBuilder other("other");
+  other.Type("", "<Module>");
+  other.Type("New", "Two");
+  const uint32_t three = other.Type("New", "Three`1");
+  other.Method("Go");
+  other.Method("Gone");
+  other.Type("", "Four");
+  other.Type("", "Five");
+  other.GenericParam({kTypeDef, three}, 0, "T");
+  const uint64_t replaced = fake_.AddModule(other.Build());
+  std::vector<std::byte> bytes(1400);
+  ASSERT_TRUE(fake_.memory.Read(replaced, bytes));
+  fake_.memory.SetBytes(module, bytes);
+  const uint64_t desc = fake_.AddMethod(box, 1);
+  EXPECT_EQ(NameAt(Place(desc, &heap)), "New.Three`1[Five]::Go");
+}
+
+TEST_P(RuntimeMemoryTest, EmittedMetadataIsReadAgainWhenItHasGrown) {
+  const uint64_t module = fake_.AddModuleWithoutImage();
+  const uint64_t first = Place(fake_.AddMethod(fake_.AddType(module, 2), 1));
+  if (!fake_.layout.module.dynamic_metadata) {
+    EXPECT_EQ(NameAt(first), "!a method of a module without metadata");
+    EXPECT_EQ(runtime_->last_failure(), ProbeFailure::kUnsupported);
+    return;
+  }
+  EXPECT_EQ(NameAt(first)[0], '!');
+  MetadataBuilder builder("emitted");
+  builder.Type("", "<Module>");
+  builder.Type("", "One");
+  builder.Method("Run");
+  fake_.SetEmitted(module, builder.Build("#-"));
+  EXPECT_EQ(NameAt(first), "One::Run");
+  builder.Type("", "Two");
+  builder.Method("Walk");
+  const uint64_t second = Place(fake_.AddMethod(fake_.AddType(module, 3), 2));
+  EXPECT_EQ(NameAt(second)[0], '!') << "the runtime's copy is older than the type";
+  fake_.SetEmitted(module, builder.Build("#-"));
+  EXPECT_EQ(NameAt(second), "Two::Walk");
+  EXPECT_EQ(NameAt(first), "One::Run");
+}
+
+// The metadata is read again while a name of the same module is being put together.
+TEST_P(RuntimeMemoryTest, EmittedMetadataThatGrowsInTheMiddleOfAName) {
+  if (!fake_.layout.module.dynamic_metadata) GTEST_SKIP() << "8 keeps no copy";
+  MetadataBuilder builder("emitted");
+  builder.Type("", "<Module>");
+  const uint32_t box = builder.Type("", "Box`1");
+  builder.Method("Run");
+  builder.GenericParam({kTypeDef, box}, 0, "T");
+  const uint64_t module = fake_.AddModuleWithoutImage();
+  fake_.SetEmitted(module, builder.Build("#-"));
+  const uint64_t late = fake_.AddType(module, 3);
+  const uint64_t type = fake_.AddType(module, 2, {late});
+  const uint64_t at = Place(fake_.AddMethod(type, 1));
+  EXPECT_EQ(NameAt(at)[0], '!');
+  builder.Type("", "Late");
+  fake_.SetEmitted(module, builder.Build("#-"));
+  EXPECT_EQ(NameAt(at), "Box`1[Late]::Run");
+  // And as the argument of an argument, which ends in the same module again.
+  Reattach();
+  fake_.SetEmitted(module, builder.Build("#-"));
+  EXPECT_EQ(TextOf(fake_.AddType(module, 2, {fake_.AddType(module, 2, {late})})), "Box`1[Box`1[Late]]");
+  const uint64_t later = fake_.AddType(module, 4);
+  const uint64_t outer = fake_.AddType(module, 2, {fake_.AddType(module, 2, {later})});
+  builder.Type("", "Later");
+  fake_.SetEmitted(module, builder.Build("#-"));
+  EXPECT_EQ(TextOf(outer), "Box`1[Box`1[Later]]");
+}
+
+TEST_P(RuntimeMemoryTest, ImagesThatAreDamagedNameNothing) {
+  const auto name_in = [&](std::string image) {
+    const uint64_t module = fake_.AddModule(Shapes());
+    const uint64_t base = fake_.memory.Allocate(std::max<size_t>(image.size(), 4096));
+    fake_.memory.SetBytes(base, AsBytes(image));
+    const uint64_t assembly = *fake_.memory.Value<uint64_t>(module + fake_.layout.module.assembly_file);
+    const uint64_t pe_image = *fake_.memory.Value<uint64_t>(assembly + fake_.layout.pe_assembly_image);
+    const uint64_t pe_layout = *fake_.memory.Value<uint64_t>(pe_image + fake_.layout.pe_image.flat);
+    fake_.memory.Set<uint64_t>(pe_layout + fake_.layout.pe_layout.base, base);
+    if (fake_.layout.module.base) fake_.memory.Set<uint64_t>(module + *fake_.layout.module.base, base);
+    return NameAt(Place(fake_.AddMethod(fake_.AddType(module, 2), 1)));
+  };
+  const std::string good = FakeRuntime::Image(Shapes(), true);
+  EXPECT_EQ(name_in(good), "Ns.Plain::Run");
+  std::mt19937_64 random(41);
+  for (int i = 0; i < 400; ++i) {
+    std::string bad = good;
+    // The headers, where sizes and places are.
+    const size_t at = random() % 0x1B0;
+    bad[at] = static_cast<char>(random());
+    bad[0x1000 + random() % 80] ^= static_cast<char>(1 << random() % 8);
+    const uint64_t before = fake_.memory.bytes;
+    const std::string name = name_in(bad);
+    EXPECT_TRUE(name == "Ns.Plain::Run" || name[0] == '!') << name;
+    EXPECT_LT(fake_.memory.bytes - before, 4u << 20);
+    heap_->nibbles = NibbleHeap(fake_.layout.nibble_map, 0x8000);  // room for the next
+    fake_.WriteNibbles(*heap_);
+  }
+}
+
+TEST_P(RuntimeMemoryTest, AttachSaysWhyItCannot) {
+  const auto status = [&](auto change) {
+    FakeRuntime other(GetParam());
+    other.AddHeap(kCode, 0x1000);
+    change(other);
+    return other.Attach().status();
+  };
+  EXPECT_TRUE(status([](FakeRuntime&) {}).ok());
+  EXPECT_TRUE(absl::IsUnavailable(status([](FakeRuntime& r) { r.memory.Unmap(FakeRuntime::kImage); })));
+  EXPECT_TRUE(absl::IsUnavailable(FakeRuntime(GetParam()).Attach().status())) << "no code yet";
+  const auto circle = [](FakeRuntime& r) {
+    for (uint64_t i = 0; i < 256; ++i) r.memory.Set<uint64_t>(FakeRuntime::kRangeMap + 8 * i, FakeRuntime::kRangeMap);
+  };
+  EXPECT_TRUE(absl::IsFailedPrecondition(status(circle)));
+  if (GetParam() == 8) {
+    EXPECT_TRUE(absl::IsUnavailable(status([](FakeRuntime& r) { r.memory.Set<uint64_t>(FakeRuntime::kDacTable, 0); })));
+    return;
+  }
+  const auto with = [&](const std::string& json, std::vector<uint64_t> pointers = {FakeRuntime::kRangeMap}) {
+    return status([&](FakeRuntime& r) { r.SetDescriptor(json, pointers); });
+  };
+  const std::string globals = R"("globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]})";
+  EXPECT_FALSE(with("{").ok());
+  EXPECT_TRUE(with("{\"types\":{}," + globals + "}").ok());
+  EXPECT_TRUE(absl::IsUnavailable(with("{\"types\":{}," + globals + "}", {0}))) << "not set up yet";
+  EXPECT_TRUE(absl::IsFailedPrecondition(with("{\"types\":{}," + globals + R"(,"contracts":{"Loader":2}})")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(with(R"({"types":{"MethodTable":{"Module":60}},)" + globals + "}")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(with(R"({"types":{"RealCodeHeader":{"MethodDesc":32}},)" + globals + "}")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(with(R"({"types":{"MethodDesc":{"CodeData":4294967295}},)" + globals + "}")));
+  if (GetParam() >= 10) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(with(R"({"types":{}})")));
+  }
+}
+
+TEST_P(RuntimeMemoryTest, TakesTheDescriptorsWordAndSaysWhereItDiffers) {
+  if (GetParam() == 8) GTEST_SKIP() << "8 has no descriptor";
+  fake_.layout.method_table.module = 32;
+  fake_.SetDescriptor(R"({"types":{"MethodTable":{"Module":32}},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]}})");
+  Reattach();
+  EXPECT_THAT(runtime_->layout_differences(), ElementsAre("MethodTable.Module is at 32"));
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 2), 1))), "Ns.Plain::Run");
+}
+
+// Nobody vouches for where their arguments are: they are left out, and the name is kept.
+TEST_P(RuntimeMemoryTest, ArgumentsOfMethodsNeedAWitness) {
+  auto unproven = fake_.Attach(/*proven=*/false);
+  ASSERT_TRUE(unproven.ok());
+  runtime_ = *std::move(unproven);
+  const std::string name = NameAt(Place(fake_.AddGenericMethod(plain_, 2, {fake_.AddType(module_, 5)})));
+  EXPECT_EQ(name, GetParam() == 8 ? "Ns.Plain::Of" : "Ns.Plain::Of[Ns.Plain+Inner]");
+}
+
+// Whatever memory says, a lookup ends, soon and without a crash.
+class HashedMemory : public MemoryReader {
+ public:
+  bool Read(uint64_t address, std::span<std::byte> into) override {
+    ++reads;
+    bytes += into.size();
+    if (fixed != nullptr && fixed->Read(address, into)) return true;
+    if (absl::HashOf(address >> 12, seed) % 8 == 0) return false;
+    for (size_t i = 0; i < into.size(); ++i) {
+      const uint64_t word = (address + i) / 8;
+      uint64_t value = absl::HashOf(word, seed);
+      // Small numbers, pointers into the runtime's image, and pointers to anywhere: what gets a reader furthest.
+      switch (value % 5) {
+        case 0: value = value >> 8 & 0xF; break;
+        case 1: value = FakeRuntime::kImage + (value >> 8 & 0xFFF8); break;
+        case 2: value = (value >> 8 & 7) | (value >> 16 & 7) << 32; break;
+        default: value = 0x7F00'0000'0000 + (value >> 8 & 0xFFFFF8); break;
+      }
+      into[i] = static_cast<std::byte>(value >> 8 * ((address + i) % 8));
+    }
+    return true;
+  }
+  FakeMemory* fixed = nullptr;
+  uint64_t seed = 0, reads = 0, bytes = 0;
+};
+
+TEST_P(RuntimeMemoryTest, LookupsInRandomMemoryEnd) {
+  std::mt19937_64 random(51);
+  constexpr int kLookups = 100'000, kRounds = 50;
+  uint64_t most_reads = 0, most_bytes = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    FakeMemory fixed = fake_.memory;
+    HashedMemory memory;
+    memory.fixed = &fixed;
+    auto runtime = RuntimeMemory::Attach(fake_.place(), memory, nullptr, fake_.copies, true);
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
+    memory.seed = static_cast<uint64_t>(round) + 1;
+    // Now the maps are gone, and only chance is left; in half of the rounds behind a real map of code.
+    if (round % 2 == 0) {
+      fixed = FakeMemory();
+    } else {
+      for (uint64_t i = 0; i < 0x8000; i += 0x100) fixed.Set<uint64_t>(kCode + i, random());
+      fixed.Unmap(heap_->map);
+    }
+    for (int i = 0; i < kLookups / kRounds; ++i) {
+      const uint64_t reads = memory.reads, bytes = memory.bytes;
+      const uint64_t address = i % 3 == 0 ? random() : i % 3 == 1 ? kCode + random() % 0x8000 : 0x7F00'0000'0000 + random() % (1 << 25);
+      (*runtime)->Find(address);
+      most_reads = std::max(most_reads, memory.reads - reads);
+      most_bytes = std::max(most_bytes, memory.bytes - bytes);
+    }
+  }
+  // 512 of the name, 256 of the tier, and what lists and metadata may cost.
+  EXPECT_LT(most_reads, 30'000u);
+  RecordProperty("most_reads", static_cast<int>(most_reads));
+  RecordProperty("most_bytes", static_cast<int>(most_bytes));
+}
+
+// The tables that were measured say the same as the runtimes of those versions.
+TEST(RuntimeLayoutTest, KnownRuntimesDescribeThemselvesAsMeasured) {
+  for (const auto& [major, file] : {std::pair<uint32_t, std::string>{9, "net9.0.19.json"}, {10, "net10.0.14.json"}}) {
+    std::ifstream stream(absl::StrCat(CLRSAMPLER_TESTDATA, "/../fuzz/corpus/contract_descriptor_fuzz/", file));
+    const std::string json{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    const auto descriptor = ContractDescriptor::Parse(json, std::vector<uint64_t>(24, 1));
+    ASSERT_TRUE(descriptor.ok()) << descriptor.status();
+    auto layout = RuntimeLayout::ForMajor(major);
+    std::vector<std::string> differences;
+    EXPECT_TRUE(layout->Overlay(*descriptor, differences).ok());
+    EXPECT_THAT(differences, ElementsAre());
+    EXPECT_EQ(layout->nibble_map, major == 9 ? NibbleMapVersion::k1 : NibbleMapVersion::k2);
+  }
+}
+
+TEST(RuntimeLayoutTest, OtherMajorsNeedToSpeakKnownContracts) {
+  EXPECT_TRUE(absl::IsUnimplemented(RuntimeLayout::ForMajor(7).status()));
+  auto eleven = RuntimeLayout::ForMajor(11);
+  ASSERT_TRUE(eleven.ok());
+  std::vector<std::string> differences;
+  const auto speak = [&](const std::string& contracts) {
+    RuntimeLayout layout = *eleven;
+    return layout.Overlay(*ContractDescriptor::Parse(R"({"types":{},"contracts":)" + contracts + "}", {}), differences).ok();
+  };
+  EXPECT_TRUE(speak(R"({"CodeVersions":1,"ExecutionManager":2,"Loader":1,"RuntimeTypeSystem":1})"));
+  EXPECT_FALSE(speak(R"({"CodeVersions":1,"ExecutionManager":3,"Loader":1,"RuntimeTypeSystem":1})"));
+  EXPECT_FALSE(speak(R"({"CodeVersions":1,"ExecutionManager":2,"Loader":1})"));
+}
+
+}  // namespace
+}  // namespace clrsampler
