@@ -55,6 +55,7 @@ absl::Status RuntimeMemory::Start(MappedContentFinder files, MetadataCopies& cop
   range_map_ = probe.Pointer(place_.dac_table);
   if (!probe.ok()) return absl::UnavailableError("its table for debuggers is not readable");
   if (place_.major >= 9) RETURN_IF_ERROR(ReadDescriptor());
+  if (place_.alter_layout) place_.alter_layout(layout_);
   if (!place_.image.contains(range_map_)) {
     return absl::UnavailableError("the runtime has not set up its map of code yet");
   }

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct RuntimePlace {
   AddressRange image;            // as mapped, first to last byte
   uint64_t dac_table = 0;        // address of g_dacTable
   uint64_t descriptor = 0;       // address of DotNetRuntimeContractDescriptor; 0: not exported
+  // Changes the layout before it is used; for tests that show that wrong offsets give no wrong names.
+  std::function<void(RuntimeLayout&)> alter_layout;
 };
 
 struct RuntimeMemoryCounters {
