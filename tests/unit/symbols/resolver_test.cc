@@ -2,10 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <string>
-#include <vector>
-
 namespace clrsampler {
 namespace {
 
@@ -57,60 +53,86 @@ TEST_F(ResolverTest, ASourceThatIsStuckIsNotAskedAgainInItsTurn) {
   EXPECT_EQ(source_.polls, polls);
 }
 
-// Answers with what it was told.
-class FixedSource : public LaggingSource {
+// Answers what a test gives it, and counts the questions.
+class FixedSource : public FrameSource {
  public:
-  explicit FixedSource(std::optional<Resolution> answer) : answer_(answer) {}
+  explicit FixedSource(std::optional<Resolution> answer = std::nullopt) : answer_(answer) {}
   std::optional<Resolution> Resolve(const FrameQuery&) override {
     ++asked;
     return answer_;
   }
+  uint64_t Generation(ProcessKey) const override { return 1; }
+  void Poll(const Process&, MonotonicTime) override {}
+  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
+  void Forget(ProcessKey) override {}
   int asked = 0;
 
  private:
   std::optional<Resolution> answer_;
 };
 
-class ResolverAnswerTest : public testing::Test {
+class ResolverOrderTest : public testing::Test {
  protected:
-  Resolution Named(const char* text) {
-    return Resolution{frames_.Intern(Frame{FrameKind::kJit, NameSource::kPerfMap, text, "", ""})};
+  Resolution Named(const char* text, uint64_t from = 0, uint64_t until = UINT64_MAX) {
+    return {frames_.Intern(Frame{FrameKind::kJit, NameSource::kPerfMap, text, "", ""}), {from}, {until}};
   }
-  Resolution Unnamed(const char* text, uint64_t from = 0, uint64_t until = 100) {
-    return Resolution{frames_.Intern(Frame{FrameKind::kR2r, NameSource::kNone, text, "", ""}), {from}, {until}};
+  Resolution Unnamed(const char* text, uint64_t from = 0, uint64_t until = UINT64_MAX) {
+    return {frames_.Intern(Frame{FrameKind::kJit, NameSource::kNone, text, "", ""}), {from}, {until}};
   }
-  Resolution Ask(std::vector<std::optional<Resolution>> answers) {
-    sources_.clear();
+  Resolution Ask(std::vector<FixedSource>& sources) {
     std::vector<FrameSource*> borrowed;
-    for (const auto& answer : answers) {
-      sources_.push_back(std::make_unique<FixedSource>(answer));
-      borrowed.push_back(sources_.back().get());
-    }
+    for (FixedSource& source : sources) borrowed.push_back(&source);
     Resolver resolver(borrowed, frames_);
-    const Process process{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
-    return resolver.Resolve({process, nullptr, 1, 1, MonotonicTime{50}});
+    return resolver.Resolve({process_, nullptr, 100, 99, {50}});
   }
-  std::string TextOf(const Resolution& resolution) { return frames_.at(resolution.frame).text; }
+  const std::string& Text(const Resolution& resolution) { return frames_.at(resolution.frame).text; }
 
   FrameTable frames_;
-  std::vector<std::unique_ptr<FixedSource>> sources_;
+  Process process_{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
 };
 
-TEST_F(ResolverAnswerTest, AReasonStandsOnlyIfNobodyHasAName) {
-  EXPECT_EQ(TextOf(Ask({Unnamed("[r2r: too new]"), std::nullopt, Named("A.B")})), "A.B");
-  EXPECT_EQ(TextOf(Ask({Unnamed("[r2r: too new]"), std::nullopt})), "[r2r: too new]");
+TEST_F(ResolverOrderTest, TheFirstNameWinsAndLaterSourcesAreNotAsked) {
+  std::vector<FixedSource> sources{FixedSource(), FixedSource(Named("a", 10, 90)), FixedSource(Named("b"))};
+  const Resolution found = Ask(sources);
+  EXPECT_EQ(Text(found), "a");
+  EXPECT_EQ(found.from.ns, 10u);
+  EXPECT_EQ(found.until.ns, 90u);
+  EXPECT_EQ(sources[2].asked, 0);
 }
 
-TEST_F(ResolverAnswerTest, OfTwoReasonsTheLaterOneStandsForAsLongAsBothHold) {
-  const Resolution both = Ask({Unnamed("[jit: no map]", 10, 60), Unnamed("[r2r: damaged]", 20, 90)});
-  EXPECT_EQ(TextOf(both), "[r2r: damaged]");
-  EXPECT_EQ(both.from.ns, 20u);
-  EXPECT_EQ(both.until.ns, 60u);
+TEST_F(ResolverOrderTest, ANameComesBeforeAReasonAndHoldsForItsOwnTime) {
+  std::vector<FixedSource> sources{FixedSource(Unnamed("[why]", 49, 51)), FixedSource(), FixedSource(Named("a", 45, 90))};
+  const Resolution found = Ask(sources);
+  EXPECT_EQ(Text(found), "a");
+  // Should the first source come to know more, its generation tells.
+  EXPECT_EQ(found.from.ns, 45u);
+  EXPECT_EQ(found.until.ns, 90u);
 }
 
-TEST_F(ResolverAnswerTest, ANameHoldsForItsOwnTime) {
-  const Resolution named = Ask({Unnamed("[jit: no map]", 10, 60), Named("A.B")});
-  EXPECT_EQ(named.until, MonotonicTime::Max());
+TEST_F(ResolverOrderTest, WithoutANameTheLastReasonStandsWhileAllOfThemHold) {
+  std::vector<FixedSource> sources{FixedSource(Unnamed("[1]", 20, 80)), FixedSource(), FixedSource(Unnamed("[2]", 30, 90)),
+                                   FixedSource()};
+  const Resolution found = Ask(sources);
+  EXPECT_EQ(Text(found), "[2]");
+  EXPECT_EQ(found.from.ns, 30u);
+  EXPECT_EQ(found.until.ns, 80u);
+  EXPECT_EQ(sources[3].asked, 1);
+}
+
+TEST_F(ResolverOrderTest, NobodysAddressGetsAReasonForGood) {
+  std::vector<FixedSource> sources{FixedSource(), FixedSource()};
+  const Resolution found = Ask(sources);
+  EXPECT_EQ(Text(found), "[native: no code mapped here]");
+  EXPECT_EQ(found.until, MonotonicTime::Max());
+}
+
+TEST_F(ResolverOrderTest, BeforeAnExecNobodyIsAsked) {
+  process_.code_known_since = {60};
+  std::vector<FixedSource> sources{FixedSource(Named("a"))};
+  const Resolution found = Ask(sources);
+  EXPECT_FALSE(frames_.at(found.frame).named());
+  EXPECT_EQ(found.until.ns, 60u);
+  EXPECT_EQ(sources[0].asked, 0);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ class RawRecord {
   wire_cpu_sample header{};
   std::vector<uint64_t> kernel;
   std::vector<uint64_t> user;
+  std::vector<wire_code_witness> witnesses;
 
   RawRecord& Frame(uint64_t frame_address, uint64_t saved_fp, uint64_t return_address, std::vector<uint64_t> gap = {}) {
     user.push_back(frame_address | uint64_t{gap.size()} << WIRE_GAP_SHIFT);
@@ -35,11 +36,16 @@ class RawRecord {
     header.kernel_frames = static_cast<uint16_t>(kernel.size());
     header.user_words = static_cast<uint32_t>(user.size());
     header.header.kind = WIRE_CPU_SAMPLE;
-    header.header.size = static_cast<uint32_t>(sizeof header + (kernel.size() + user.size()) * 8);
+    header.witnesses = static_cast<uint16_t>(witnesses.size());
+    header.header.size = static_cast<uint32_t>(sizeof header + (kernel.size() + user.size()) * 8 +
+                                               witnesses.size() * sizeof(wire_code_witness));
     storage_.assign(sizeof header / 8, 0);
     std::memcpy(storage_.data(), &header, sizeof header);
     storage_.insert(storage_.end(), kernel.begin(), kernel.end());
     storage_.insert(storage_.end(), user.begin(), user.end());
+    const size_t used = storage_.size();
+    storage_.resize(used + witnesses.size() * sizeof(wire_code_witness) / 8);
+    std::memcpy(storage_.data() + used, witnesses.data(), witnesses.size() * sizeof(wire_code_witness));
     return std::as_bytes(std::span<const uint64_t>(storage_));
   }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstring>
 #include <random>
 
 #include "unit/unwind/raw_record.h"
@@ -36,6 +38,52 @@ TEST(RawStackTest, RefusesEveryTruncation) {
   const auto bytes = record.Bytes();
   for (size_t length = 0; length < bytes.size(); length += 8) {
     EXPECT_FALSE(RawStack::Parse(bytes.first(length)).ok()) << length;
+  }
+}
+
+TEST(RawStackTest, WitnessesFollowTheWords) {
+  for (const bool with_stack : {true, false}) {
+    RawRecord record;
+    if (with_stack) {
+      record.kernel = {1, 2, 3};
+      record.Frame(0x7000, 0x7040, 0x401000, {1, 2}).Tail({9});
+    }
+    for (uint64_t i = 0; i < WIRE_MAX_WITNESSES; ++i) {
+      wire_code_witness witness{};
+      witness.address = 0x1000 + i;
+      witness.start = 0x1000;
+      witness.header = 0x2000 + i;
+      std::memset(witness.identity, static_cast<int>(i), sizeof witness.identity);
+      std::strcpy(witness.name, "Emitted");
+      record.witnesses.push_back(witness);
+    }
+    const auto stack = RawStack::Parse(record.Bytes());
+    ASSERT_TRUE(stack.ok()) << stack.status();
+    ASSERT_EQ(stack->witnesses().size(), size_t{WIRE_MAX_WITNESSES});
+    for (size_t i = 0; i < record.witnesses.size(); ++i) {
+      EXPECT_EQ(std::memcmp(&stack->witnesses()[i], &record.witnesses[i], sizeof(wire_code_witness)), 0) << i;
+    }
+  }
+}
+
+TEST(RawStackTest, WitnessesThatAreCutOffOrTooManyAreRefused) {
+  RawRecord record;
+  record.Frame(0x7000, 0x7040, 0x401000, {1, 2}).Tail({9});
+  EXPECT_TRUE(RawStack::Parse(record.Bytes())->witnesses().empty());
+  record.witnesses.resize(2);
+  const auto whole = record.Bytes();
+  for (size_t length = 0; length < whole.size(); length += 8) {
+    EXPECT_FALSE(RawStack::Parse(whole.first(length)).ok()) << length;
+  }
+  // More announced than there are.
+  std::vector<uint64_t> copy(whole.size() / 8);
+  std::memcpy(copy.data(), whole.data(), whole.size());
+  for (const uint16_t count : {uint16_t{0}, uint16_t{1}, uint16_t{3}, uint16_t{0xFFFF}}) {
+    std::memcpy(reinterpret_cast<char*>(copy.data()) + offsetof(wire_cpu_sample, witnesses), &count, sizeof count);
+    const auto stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(copy)));
+    if (count > 2) {
+      EXPECT_FALSE(stack.ok()) << count;
+    }
   }
 }
 
