@@ -22,13 +22,17 @@ class FakeMemory : public MemoryReader {
   // Called before each read: for memory that changes while it is read.
   std::function<void(uint64_t address)> before_read;
 
+  FakeMemory() = default;
+  // Where Allocate begins, and how much unmapped memory it leaves behind each block.
+  FakeMemory(uint64_t first, uint64_t gap) : next_(first), gap_(gap) {}
+
   // Zeros.
   void Map(uint64_t address, size_t size) { blocks_[address].assign(size, std::byte{0}); }
   void Unmap(uint64_t address) { blocks_.erase(address); }
   // Zeros at an address of its own choice.
   uint64_t Allocate(size_t size) {
     const uint64_t address = next_;
-    next_ += (size + 4096 + 63) & ~uint64_t{63};  // nothing behind it
+    next_ += (size + gap_ + 63) & ~uint64_t{63};
     Map(address, size);
     return address;
   }
@@ -49,6 +53,8 @@ class FakeMemory : public MemoryReader {
     }
     std::memcpy(there, content.data(), content.size());
   }
+
+  const std::map<uint64_t, std::vector<std::byte>>& blocks() const { return blocks_; }
 
   bool Read(uint64_t address, std::span<std::byte> into) override {
     ++reads;
@@ -72,6 +78,7 @@ class FakeMemory : public MemoryReader {
 
   std::map<uint64_t, std::vector<std::byte>> blocks_;
   uint64_t next_ = 0x5500'0000'0000;
+  uint64_t gap_ = 4096;
 };
 
 }  // namespace clrsampler

@@ -27,7 +27,8 @@ class FakeRuntime {
   // MethodDesc kinds
   static constexpr uint16_t kOrdinary = 0, kArrayMethod = 4, kInstantiated = 5, kDynamic = 7;
 
-  explicit FakeRuntime(uint32_t major) : layout(*RuntimeLayout::ForMajor(major)) {
+  explicit FakeRuntime(uint32_t major, FakeMemory empty = FakeMemory())
+      : memory(std::move(empty)), layout(*RuntimeLayout::ForMajor(major)) {
     memory.Map(kImage, kImageBytes);
     memory.Set<uint64_t>(kDacTable, kRangeMap);
     if (major >= 9) SetDescriptor(R"({"types":{},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]},)"
