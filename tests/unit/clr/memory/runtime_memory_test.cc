@@ -221,7 +221,11 @@ TEST_P(RuntimeMemoryTest, DynamicMethodsHaveNamesThatArePrintable) {
   const uint64_t stub = Place(fake_.AddDynamicMethod(plain_, "IL_STUB_PInvoke"));
   EXPECT_EQ(runtime_->Find(stub)->name.kind, MethodKind::kIlStub);
   EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, "naïve"))), "dynamicClass::naïve");
-  EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, "a\nb"))), "!a dynamic method's name is no text");
+  for (const char* damaged : {"a\nb", "\x7F", "\x80", "\xC1\xBF", "\xC3", "\xE2\x82", "\xE2\x82x", "\xF5\x80\x80\x80", "X)\xDE\xFF\x7F"}) {
+    EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, damaged))), "!a dynamic method's name is no text");
+  }
+  EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, "\xE2\x82\xAC\xF0\x9F\x98\x80"))),
+            "dynamicClass::\xE2\x82\xAC\xF0\x9F\x98\x80");
   EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, ""))), "!a dynamic method's name is no text");
   EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, std::string(5000, 'x')))), "!a text without end");
   const uint64_t nameless = fake_.AddDynamicMethod(plain_, "x");
