@@ -1,0 +1,295 @@
+#include "clr/memory/memory_methods.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "unit/clr/memory/fake_runtime.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr uint64_t kPermanent = 0x7F12'3456'0000, kTransient = 0x7F12'3460'0000, kHeapBytes = 0x4000;
+constexpr char kNotWitnessed[] = "[jit: a short-lived method that was not seen in time]";
+
+class Borrowed : public MemoryReader {
+ public:
+  explicit Borrowed(MemoryReader& memory) : memory_(memory) {}
+  bool Read(uint64_t address, std::span<std::byte> into) override { return memory_.Read(address, into); }
+
+ private:
+  MemoryReader& memory_;
+};
+
+// A process whose runtime's image is fake_coreclr.c and whose memory is a FakeRuntime's.
+class MemoryMethodsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    struct stat status {};
+    ASSERT_EQ(stat(FAKE_CORECLR, &status), 0) << FAKE_CORECLR;
+    Mapping image;
+    image.start = FakeRuntime::kImage;
+    image.end = FakeRuntime::kImage + FakeRuntime::kImageBytes;
+    image.device_major = major(status.st_dev);
+    image.device_minor = minor(status.st_dev);
+    image.inode = status.st_ino;
+    image.kind = MappingKind::kFile;
+    image.path = FAKE_CORECLR;
+    process_.mappings.Insert(image);
+    for (const uint64_t start : {kPermanent, kTransient}) {
+      Mapping heap;
+      heap.start = start;
+      heap.end = start + kHeapBytes;
+      heap.kind = MappingKind::kJitMemory;
+      process_.mappings.Insert(heap);
+    }
+    const auto found = discovery_.Find(process_);
+    ASSERT_TRUE(found.has_value());
+    ASSERT_EQ(found->version.major, 8u);
+    const uint64_t dac_table = found->AddressOf("g_dacTable").value_or(0);
+    ASSERT_TRUE(fake_.image().contains(dac_table));
+    fake_.memory.Set<uint64_t>(dac_table, FakeRuntime::kRangeMap);
+
+    permanent_ = &fake_.AddHeap(kPermanent, kHeapBytes);
+    transient_ = &fake_.AddHeap(kTransient, kHeapBytes, /*collectible=*/true);
+    MetadataBuilder builder("app");
+    builder.Type("", "<Module>");
+    builder.Type("Ns", "App");
+    builder.Method("Run");
+    type_ = fake_.AddType(fake_.AddModule(builder.Build()), 2);
+    clock_.Set({1000});
+  }
+
+  MemoryMethodsOptions Options() {
+    MemoryMethodsOptions options;
+    options.names = NameStyle::kRaw;
+    options.proc_root = "/nonexistent";
+    options.open_memory = [this](uint32_t) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
+      ++opened_;
+      if (!open_.ok()) return open_;
+      return std::make_unique<Borrowed>(fake_.memory);
+    };
+    options.transient_code = [this](const Process&, const wire_transient_code& code) { told_.push_back(code); };
+    return options;
+  }
+  void Observe(uint64_t at_ns, std::vector<uint64_t> addresses, std::vector<wire_code_witness> witnesses = {}) {
+    clock_.Set({at_ns});
+    methods_.Observe(process_, {addresses, witnesses, {at_ns}});
+  }
+  std::string NameAt(uint64_t address, uint64_t time_ns) {
+    const auto found =
+        methods_.Resolve({process_, process_.mappings.Find(address), address + 1, address, {time_ns}});
+    if (!found) return "(nobody's)";
+    EXPECT_LE(found->from.ns, time_ns);
+    EXPECT_GE(found->until.ns, time_ns);
+    return frames_.at(found->frame).text;
+  }
+  // A dynamic method at an address; what was there before is gone.
+  void Emit(uint64_t offset, const std::string& name) {
+    const uint64_t desc = fake_.AddDynamicMethod(type_, name);
+    const bool there = std::any_of(transient_->nibbles.methods.begin(), transient_->nibbles.methods.end(),
+                                   [&](const auto& method) { return method.start == offset; });
+    if (there) transient_->nibbles = NibbleHeap(fake_.layout.nibble_map, kHeapBytes);
+    fake_.AddCode(*transient_, offset, 0x80, desc);
+  }
+  void Free(uint64_t offset) {
+    transient_->nibbles = NibbleHeap(fake_.layout.nibble_map, kHeapBytes);
+    fake_.WriteNibbles(*transient_);
+    fake_.SetHeader(*transient_, offset, 0);
+  }
+  // What the sampler would note now.
+  wire_code_witness WitnessOf(uint64_t offset, const std::string& name) {
+    wire_code_witness witness{};
+    witness.address = kTransient + offset + 5;
+    witness.start = kTransient + offset;
+    witness.header = fake_.memory.Value<uint64_t>(witness.start - 8).value_or(0);
+    fake_.memory.Read(witness.header, std::as_writable_bytes(std::span(witness.identity)));
+    std::strncpy(witness.name, name.c_str(), sizeof witness.name - 1);
+    return witness;
+  }
+
+  FakeRuntime fake_{8};
+  FakeRuntime::Heap* permanent_ = nullptr;
+  FakeRuntime::Heap* transient_ = nullptr;
+  uint64_t type_ = 0;
+  int opened_ = 0;
+  absl::Status open_;
+  std::vector<wire_transient_code> told_;
+  FakeClock clock_;
+  ImageFiles images_;
+  FrameTable frames_;
+  Notices notices_;
+  RuntimeDiscovery discovery_{images_, RuntimeDiscovery::CacheBy::kFile};
+  Process process_{ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()))};
+  MemoryMethods methods_{Options(), discovery_, images_, frames_, notices_, clock_};
+};
+
+TEST_F(MemoryMethodsTest, APermanentMethodWasAlwaysThere) {
+  fake_.AddCode(*permanent_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kPermanent + 0x110});
+  for (const uint64_t time : {1, 1500, 2000, 9000}) EXPECT_THAT(NameAt(kPermanent + 0x17F, time), HasSubstr("Ns.App::Run"));
+  const uint64_t reads = fake_.memory.reads;
+  Observe(3000, {kPermanent + 0x110});
+  EXPECT_THAT(NameAt(kPermanent + 0x110, 3000), HasSubstr("Ns.App::Run"));
+  EXPECT_EQ(fake_.memory.reads, reads);
+  EXPECT_EQ(opened_, 1);
+  // Also when it can't be read any more.
+  process_.exited = {4000};
+  fake_.memory = FakeMemory();
+  EXPECT_THAT(NameAt(kPermanent + 0x110, 3500), HasSubstr("Ns.App::Run"));
+  EXPECT_EQ(methods_.counters().attached, 1u);
+}
+
+TEST_F(MemoryMethodsTest, ATransientMethodThatNobodySawHasNoName) {
+  Emit(0x100, "Emitted1");
+  Observe(1500, {});  // attached
+  clock_.Set({2000});
+  EXPECT_EQ(NameAt(kTransient + 0x110, 1800), kNotWitnessed);
+  EXPECT_EQ(methods_.counters().not_witnessed, 1u);
+  EXPECT_EQ(methods_.counters().transient, 1u);
+}
+
+TEST_F(MemoryMethodsTest, TwoReadingsThatAgreeNameTheTimeBetween) {
+  Emit(0x100, "Emitted1");
+  Observe(2000, {kTransient + 0x110});
+  Observe(3000, {kTransient + 0x120});
+  for (const uint64_t time : {2000, 2500, 3000}) EXPECT_THAT(NameAt(kTransient + 0x110, time), HasSubstr("Emitted1"));
+  EXPECT_EQ(NameAt(kTransient + 0x110, 1999), kNotWitnessed);
+  // Later than the last reading: it is looked at once more, and still there.
+  clock_.Set({4000});
+  EXPECT_THAT(NameAt(kTransient + 0x110, 3500), HasSubstr("Emitted1"));
+}
+
+TEST_F(MemoryMethodsTest, AReplacedMethodNamesOnlyItsOwnTimes) {
+  Emit(0x100, "Emitted1");
+  Observe(2000, {kTransient + 0x110});
+  Emit(0x100, "Emitted2");
+  Observe(3000, {kTransient + 0x110});
+  EXPECT_THAT(NameAt(kTransient + 0x110, 2000), HasSubstr("Emitted1"));
+  EXPECT_EQ(NameAt(kTransient + 0x110, 2500), kNotWitnessed);
+  EXPECT_THAT(NameAt(kTransient + 0x110, 3000), HasSubstr("Emitted2"));
+  EXPECT_EQ(methods_.counters().replaced, 1u);
+}
+
+TEST_F(MemoryMethodsTest, AFreedMethodNamesTheTimesInWhichItWasSeen) {
+  Emit(0x100, "Emitted1");
+  Observe(2000, {kTransient + 0x110});
+  Free(0x100);
+  Observe(3000, {kTransient + 0x110});
+  EXPECT_THAT(NameAt(kTransient + 0x110, 2000), HasSubstr("Emitted1"));
+  EXPECT_EQ(NameAt(kTransient + 0x110, 2500), kNotWitnessed);
+  EXPECT_THAT(NameAt(kTransient + 0x310, 3000), HasSubstr("gone")) << "nothing was ever seen there";
+}
+
+TEST_F(MemoryMethodsTest, AWitnessNamesItsMomentAlsoWhenTheMethodIsGone) {
+  Emit(0x100, "Emitted1");
+  const wire_code_witness witness = WitnessOf(0x100, "Emitted1");
+  Emit(0x100, "Emitted2");
+  Observe(2000, {kTransient + 0x110}, {witness});
+  // Both were seen at 2000: the one by the sampler, in the sample; the other by a reading behind it.
+  clock_.Set({2500});
+  Observe(2500, {kTransient + 0x110}, {});
+  EXPECT_THAT(NameAt(kTransient + 0x110, 2500), HasSubstr("Emitted2"));
+  EXPECT_EQ(NameAt(kTransient + 0x110, 1999), kNotWitnessed);
+  EXPECT_EQ(methods_.counters().witnesses, 1u);
+  EXPECT_EQ(methods_.counters().witnesses_gone, 0u);
+}
+
+TEST_F(MemoryMethodsTest, AWitnessOfAnEarlierMomentIsNotTheMethodOfALaterOne) {
+  Emit(0x100, "Emitted1");
+  const wire_code_witness witness = WitnessOf(0x100, "Emitted1");
+  Emit(0x100, "Emitted2");
+  clock_.Set({3000});
+  const std::vector<uint64_t> addresses = {kTransient + 0x105};
+  const std::vector<wire_code_witness> witnesses = {witness};
+  methods_.Observe(process_, {addresses, witnesses, {2000}});  // it arrived a little later
+  EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("Emitted1"));
+  EXPECT_EQ(NameAt(kTransient + 0x105, 2001), kNotWitnessed);
+  EXPECT_THAT(NameAt(kTransient + 0x105, 3000), HasSubstr("Emitted2"));
+}
+
+TEST_F(MemoryMethodsTest, AWitnessWithoutANameCountsOnlyWhileItsMethodIsThere) {
+  // A method of a collectible assembly: the sampler can't name it.
+  const uint64_t method = fake_.AddMethod(type_, 1);
+  fake_.AddCode(*transient_, 0x100, 0x80, method);
+  clock_.Set({2500});
+  const std::vector<uint64_t> addresses = {kTransient + 0x105};
+  std::vector<wire_code_witness> witnesses = {WitnessOf(0x100, "")};
+  methods_.Observe(process_, {addresses, witnesses, {2000}});
+  EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("Ns.App::Run"));
+  EXPECT_THAT(NameAt(kTransient + 0x105, 2500), HasSubstr("Ns.App::Run"));
+
+  fake_.AddCode(*transient_, 0x300, 0x80, fake_.AddMethod(type_, 1));
+  witnesses = {WitnessOf(0x300, "")};
+  Free(0x300);
+  clock_.Set({3500});
+  methods_.Observe(process_, {{}, witnesses, {3000}});
+  EXPECT_THAT(NameAt(kTransient + 0x305, 3000), StartsWith("[jit: "));
+  EXPECT_EQ(methods_.counters().witnesses_gone, 1u);
+}
+
+TEST_F(MemoryMethodsTest, AWitnessOfAStubIsOne) {
+  Emit(0x100, "IL_STUB_PInvoke");
+  const wire_code_witness witness = WitnessOf(0x100, "IL_STUB_PInvoke");
+  Free(0x100);
+  Observe(2000, {}, {witness});
+  EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("IL_STUB_PInvoke"));
+}
+
+TEST_F(MemoryMethodsTest, AfterAnAnnouncedExecNothingIsRead) {
+  fake_.AddCode(*permanent_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  fake_.AddCode(*permanent_, 0x300, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kPermanent + 0x110});
+  process_.exec_announced = {3000};
+  const uint64_t reads = fake_.memory.reads;
+  Observe(3500, {kPermanent + 0x310});
+  EXPECT_THAT(NameAt(kPermanent + 0x110, 2500), HasSubstr("Ns.App::Run"));
+  EXPECT_EQ(NameAt(kPermanent + 0x310, 2500), "(nobody's)");
+  methods_.Poll(process_, {3600});
+  EXPECT_EQ(fake_.memory.reads, reads);
+}
+
+TEST_F(MemoryMethodsTest, TheSamplerIsToldOfTransientCode) {
+  Observe(2000, {});
+  methods_.Poll(process_, {2000});
+  ASSERT_EQ(told_.size(), 1u);
+  ASSERT_EQ(told_[0].count, 1u);
+  EXPECT_EQ(told_[0].nibble_version, 1);
+  EXPECT_EQ(told_[0].ranges[0].begin, kTransient);
+  EXPECT_EQ(told_[0].ranges[0].end, kTransient + kHeapBytes);
+  EXPECT_EQ(told_[0].ranges[0].nibble_map, transient_->map);
+  // Nothing new, nothing said.
+  process_.mappings.Insert(Mapping{.start = 0x10000, .end = 0x20000, .kind = MappingKind::kJitMemory});
+  methods_.Poll(process_, {5'000'000'000});
+  EXPECT_EQ(told_.size(), 1u);
+}
+
+TEST_F(MemoryMethodsTest, MemoryThatMayNotBeReadIsARefusalWithItsReason) {
+  open_ = absl::PermissionDeniedError("not yours");
+  Observe(2000, {kPermanent + 0x110});
+  EXPECT_THAT(NameAt(kPermanent + 0x110, 2000), HasSubstr("not yours"));
+  Observe(3000, {kPermanent + 0x110});
+  EXPECT_EQ(opened_, 1);
+  EXPECT_EQ(methods_.counters().refused, 1u);
+  ASSERT_EQ(notices_.kept().size(), 1u);
+  EXPECT_EQ(methods_.RefusalOf(process_.key), "not yours");
+}
+
+TEST_F(MemoryMethodsTest, WhatIsForgottenIsReadAnew) {
+  Emit(0x100, "Emitted1");
+  Observe(2000, {kTransient + 0x110});
+  methods_.Forget(process_.key);
+  clock_.Set({3000});
+  EXPECT_EQ(NameAt(kTransient + 0x110, 2000), kNotWitnessed);
+  EXPECT_EQ(opened_, 2);
+}
+
+}  // namespace
+}  // namespace clrsampler
