@@ -32,7 +32,8 @@ WORKLOADS = {
     "linq": (STEADY, (r"^System\.Linq\.Enumerable", r"^Workload\.Loops\.(Linq|Orders)")),
     "async": (STEADY, (r"^Workload\.Loops\..*AsyncInner", r"^System\.Threading\.ThreadPoolWorkQueue\.")),
     "web": (STEADY, (r"^Microsoft\.AspNetCore\.Server\.Kestrel\.", r"^System\.Net\.Http\.", r"^Web\.")),
-    "zoo": (STEADY, (r"^Zoo\.Exhibits\.Round", r"^Zoo\.Generics\.Same", r"^Zoo\.Shapes\.LongLoop")),
+    "zoo": (CHURNING,  # loads and emits collectible assemblies in a loop
+             (r"^Zoo\.Exhibits\.Round", r"^Zoo\.Generics\.Same", r"^Zoo\.Shapes\.LongLoop")),
     "mix": (STEADY, (r"^System\.Text\.Json\.", r"^System\.Linq\.", r"^Workload\.Loops\.")),
     "methods": (STEADY, (r"^Workload\.MethodsMode\.Step",)),
     "expr": (CHURNING, (r"^System\.Linq\.Expressions\.", r"^\[dynamic\] Polynomial")),

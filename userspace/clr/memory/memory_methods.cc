@@ -32,6 +32,14 @@ constexpr uint64_t kYoungNs = 2'000'000'000;
 
 constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
 
+// The name that the sampler copied; empty: none, or no text. The copy ends after 63 bytes, perhaps inside a character.
+std::string NameOf(const wire_code_witness& witness) {
+  std::string name(witness.name, strnlen(witness.name, sizeof witness.name));
+  constexpr size_t kCut = sizeof witness.name - 1;
+  for (int i = 0; i < 3 && name.size() >= kCut - 3 && !name.empty() && !IsMethodName(name); ++i) name.pop_back();
+  return IsMethodName(name) ? name : "";
+}
+
 constexpr char kGone[] = "[jit: the method was gone before it could be read]";
 constexpr char kChanged[] = "[jit: changed while read]";
 constexpr char kUnreadable[] = "[jit: the process ended before its memory could be read]";
@@ -191,6 +199,8 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   ++target.generation;
   ++counters_.attached;
   if (target.runtime->self_test().proves_method_arguments()) proven_.insert(build);
+  // Without CoreLib's image there is nothing to compare with; every name is checked by itself all the same.
+  if (target.runtime->self_test().compared == 0) ++counters_.not_self_tested;
   for (const std::string& difference : target.runtime->layout_differences()) {
     notices_.Add("memory_layout", absl::StrCat(found->version.Text(), difference),
                  absl::StrCat(".NET ", found->version.Text(), " describes itself otherwise than known: ", difference,
@@ -249,12 +259,12 @@ void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, Monot
     known.end = found->range.end;
     known.until = clock_.Now();
     known.frame = FrameOf(*found);
-  } else if (const size_t length = strnlen(witness.name, sizeof witness.name); length != 0) {
+  } else if (const std::string name = NameOf(witness); !name.empty()) {
     ManagedCode gone;
     gone.kind = ManagedCode::Kind::kMethod;
-    gone.name.kind = absl::StartsWith(witness.name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
+    gone.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
     gone.name.type = "dynamicClass";
-    gone.name.method.assign(witness.name, length);
+    gone.name.method = name;
     gone.name.tier = "Optimized";
     known.frame = FrameOf(gone);
   } else {
@@ -315,9 +325,11 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
   target.failed.erase(address);
   if (!found) {
     const ProbeFailure failure = target.runtime->last_failure();
-    target.failed[address] = Unnamed(failure == ProbeFailure::kChanged      ? kChanged
-                                     : failure == ProbeFailure::kUnreadable ? kUnreadable
-                                                                            : kContradiction);
+    target.failed[address] =
+        Unnamed(failure == ProbeFailure::kChanged       ? std::string(kChanged)
+                : failure == ProbeFailure::kUnreadable  ? std::string(kUnreadable)
+                : failure == ProbeFailure::kUnsupported ? absl::StrCat("[jit: ", target.runtime->last_detail(), "]")
+                                                        : std::string(kContradiction));
     return;
   }
   switch (found->kind) {
@@ -497,6 +509,7 @@ std::map<std::string, uint64_t> MemoryMethodsCounters::ByName() const {
   const auto failed = [this](ProbeFailure failure) { return failures[static_cast<size_t>(failure)]; };
   return {{"processes", attached},
           {"refused", refused},
+          {"not_self_tested", not_self_tested},
           {"lookups", lookups},
           {"methods", methods},
           {"stubs", stubs},

@@ -48,6 +48,7 @@ struct MemoryMethodsOptions {
 struct MemoryMethodsCounters {
   uint64_t attached = 0;  // processes whose runtime could be read
   uint64_t refused = 0;   // and those where it could not
+  uint64_t not_self_tested = 0;  // of the attached ones: CoreLib's image could not be compared with
   uint64_t lookups = 0;   // addresses that were followed through memory
   uint64_t methods = 0;
   uint64_t stubs = 0;

@@ -14,7 +14,7 @@ namespace {
 // For lists that are as long as the target says.
 constexpr int kListBudget = 200'000;
 constexpr uint32_t kMaxBuckets = 1 << 20;
-constexpr uint32_t kMaxFunctions = 8 << 20;
+constexpr uint32_t kMaxFunctions = 2 << 20;  // of one process: 24 MB; a composite framework has 215,000
 constexpr uint32_t kMaxVersionStates = 1 << 20;
 
 // Enough to meet generic and nested types, few enough to take a millisecond.
@@ -32,7 +32,8 @@ struct RuntimeMemory::PrecompiledImage {
   uint64_t info = 0;  // ReadyToRunInfo that holds the map: the composite's where there is one
   std::vector<std::array<uint32_t, 3>> functions;  // begin, end, unwind data
   absl::flat_hash_map<uint64_t, uint64_t> methods;  // entry point -> MethodDesc
-  uint32_t buckets = 0;
+  uint32_t misses = 0;     // questions without an answer since the last look at the runtime's map
+  uint32_t next_look = 1;  // after so many of them
 };
 
 RuntimeMemory::RuntimeMemory(const RuntimePlace& place, MemoryReader& memory) : place_(place), memory_(memory) {}
@@ -83,7 +84,8 @@ absl::Status RuntimeMemory::ReadDescriptor() {
   const absl::StatusOr<ContractDescriptor> descriptor = ContractDescriptor::Parse(json, pointers);
   RETURN_IF_ERROR(descriptor.status());
   RETURN_IF_ERROR(layout_.Overlay(*descriptor, differences_));
-  described_ = true;
+  described_ = descriptor->Offset("InstantiatedMethodDesc", "PerInstInfo").has_value() &&
+               descriptor->Offset("InstantiatedMethodDesc", "NumGenericArgs").has_value();
   if (const auto map = descriptor->Global("ExecutionManagerCodeRangeMapAddress")) {
     range_map_ = *map;
   } else if (place_.major > 9) {
@@ -219,7 +221,7 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
     const auto fields = probe.Block<RuntimeLayout::R2rInfo::kBytes>(info);
     const uint64_t table = FieldOf<uint64_t>(fields, layout_.r2r_info.functions);
     const uint32_t count = FieldOf<uint32_t>(fields, layout_.r2r_info.function_count);
-    if (!probe.ok() || !probe.Require(count <= kMaxFunctions, "an impossible number of functions")) return false;
+    if (!probe.ok() || !probe.Require(count <= kMaxFunctions - functions_, "too many functions")) return false;
     auto fresh = std::make_unique<PrecompiledImage>();
     fresh->base = section.range.begin;
     std::vector<std::array<uint32_t, 3>> functions;
@@ -231,6 +233,7 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
         return probe.Fail(ProbeFailure::kUnreadable, "the table of functions is not mapped");
       }
     }
+    functions_ += count;
     fresh->functions = std::move(functions);
     image = std::move(fresh);
   }
@@ -243,14 +246,17 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
   const uint64_t start = image->base + function[0];
   auto method_desc = image->methods.find(start);
   if (method_desc == image->methods.end()) {
-    // Prepared since the last look. Not asked again for each address that has no answer: the map would be copied a
-    // thousand times.
-    const std::vector<PreparedMethod> prepared = PreparedMethods(section);
-    if (prepared.size() != image->buckets) {
-      image->buckets = static_cast<uint32_t>(prepared.size());
-      for (const PreparedMethod& method : prepared) image->methods[method.entry_point] = method.method_desc;
-      method_desc = image->methods.find(start);
+    // Prepared since the last look, perhaps. The whole map is copied for it, so less and less often while that brings
+    // nothing.
+    if (++image->misses < image->next_look) return false;
+    image->misses = 0;
+    const size_t before = image->methods.size();
+    for (const PreparedMethod& method : PreparedMethods(section)) {
+      image->methods[method.entry_point] = method.method_desc;
     }
+    constexpr uint32_t kMostMisses = 4096;
+    image->next_look = image->methods.size() > before ? 1 : std::min(2 * image->next_look, kMostMisses);
+    method_desc = image->methods.find(start);
   }
   if (method_desc == image->methods.end()) return false;
   RuntimeMethod method = types_->Method(probe, method_desc->second, section.collectible);

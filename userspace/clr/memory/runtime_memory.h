@@ -136,6 +136,7 @@ class RuntimeMemory {
   uint32_t version_count_ = 0;
 
   // R2R images whose methods only the runtime can tell: entry points to MethodDescs.
+  uint32_t functions_ = 0;  // in all of them
   struct PrecompiledImage;
   absl::flat_hash_map<uint64_t, std::unique_ptr<PrecompiledImage>> images_;  // by Module
 };

@@ -113,10 +113,24 @@ std::shared_ptr<const RuntimeModule> RuntimeModules::At(MemoryProbe& probe, uint
 }
 
 std::shared_ptr<const RuntimeModule> RuntimeModules::Reload(MemoryProbe& probe, uint64_t address, bool transient) {
-  ModuleMap& modules = transient && !permanent_.contains(address) ? transient_ : permanent_;
-  if (modules.size() >= kMaxModules) modules.clear();
+  const bool to_transient = transient && !permanent_.contains(address);
+  ModuleMap& modules = to_transient ? transient_ : permanent_;
+  uint64_t& held = to_transient ? transient_held_bytes_ : held_bytes_;
+  if (modules.size() >= kMaxModules) {
+    modules.clear();
+    held = 0;
+  }
+  const auto known = modules.find(address);
+  // Nothing was added to emitted metadata since it was copied: a row that is not there now never was.
+  if (known != modules.end() && known->second->emitted && known->second->copied_bytes == EmittedBytes(address)) {
+    return known->second;
+  }
   std::shared_ptr<const RuntimeModule> module = Load(probe, address);
-  if (module != nullptr) modules[address] = module;
+  if (module == nullptr) return nullptr;
+  std::shared_ptr<const RuntimeModule>& slot = modules[address];
+  if (slot != nullptr) held -= slot->copied_bytes;
+  held += module->copied_bytes;
+  slot = module;
   return module;
 }
 
@@ -168,6 +182,13 @@ absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& 
   return Take(*std::move(metadata), module);
 }
 
+uint32_t RuntimeModules::EmittedBytes(uint64_t address) {
+  if (!layout_.module.dynamic_metadata) return 0;
+  MemoryProbe probe(memory_);
+  const uint64_t copy = probe.Pointer(address + *layout_.module.dynamic_metadata);
+  return copy == 0 ? 0 : probe.Value<uint32_t>(copy);
+}
+
 absl::Status RuntimeModules::LoadEmitted(uint64_t address, RuntimeModule& module) {
   module.emitted = true;
   if (!layout_.module.dynamic_metadata) {
@@ -184,6 +205,10 @@ absl::Status RuntimeModules::LoadEmitted(uint64_t address, RuntimeModule& module
 }
 
 absl::Status RuntimeModules::Take(std::vector<std::byte> metadata, RuntimeModule& module) {
+  if (held_bytes_ + transient_held_bytes_ + metadata.size() > kMaxCopiedBytes) {
+    return absl::ResourceExhaustedError("more metadata than is copied of one process");
+  }
+  module.copied_bytes = metadata.size();
   std::shared_ptr<const std::vector<std::byte>> shared = copies_.Share(std::move(metadata));
   absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*shared);
   RETURN_IF_ERROR(tables.status());

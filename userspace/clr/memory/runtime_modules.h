@@ -27,6 +27,7 @@ struct RuntimeModule {
   SignatureModule names;               // simple assembly name; tables only where the metadata was found
   std::shared_ptr<const void> content; // what `names.tables` points into
   bool emitted = false;                // Reflection.Emit: its metadata grows
+  uint64_t copied_bytes = 0;           // of metadata that is in no file
   std::string trouble;                 // why there are no tables
 };
 
@@ -61,7 +62,10 @@ class RuntimeModules {
   std::shared_ptr<const RuntimeModule> At(MemoryProbe& probe, uint64_t address, bool transient);
   // The same, its metadata read anew: for rows that were not there before.
   std::shared_ptr<const RuntimeModule> Reload(MemoryProbe& probe, uint64_t address, bool transient);
-  void ForgetTransient() { transient_.clear(); }
+  void ForgetTransient() {
+    transient_.clear();
+    transient_held_bytes_ = 0;
+  }
 
   size_t size() const { return permanent_.size(); }
   uint64_t copied() const { return copied_; }  // modules whose metadata was copied
@@ -69,9 +73,12 @@ class RuntimeModules {
  private:
   using ModuleMap = absl::flat_hash_map<uint64_t, std::shared_ptr<const RuntimeModule>>;
   static constexpr size_t kMaxModules = 65536;
+  // Of all copies that are held for one process; a compressed bundle's framework has 10 MB.
+  static constexpr uint64_t kMaxCopiedBytes = uint64_t{128} << 20;
 
   std::unique_ptr<RuntimeModule> Load(MemoryProbe& probe, uint64_t address);
   absl::Status LoadImage(uint64_t base, bool flat, RuntimeModule& module);
+  uint32_t EmittedBytes(uint64_t address);  // of the copy that the runtime keeps
   absl::Status LoadEmitted(uint64_t address, RuntimeModule& module);
   absl::Status Take(std::vector<std::byte> metadata, RuntimeModule& module);
 
@@ -82,6 +89,8 @@ class RuntimeModules {
   MetadataCopies& copies_;
   ModuleMap permanent_, transient_;
   uint64_t copied_ = 0;
+  uint64_t held_bytes_ = 0;            // of permanent copies
+  uint64_t transient_held_bytes_ = 0;
 };
 
 }  // namespace clrsampler

@@ -35,9 +35,11 @@ class NoModules : public SignatureModules {
   const SignatureModule* Module(uint32_t) override { return nullptr; }
 };
 
+}  // namespace
+
 // The runtime keeps names as UTF-8. Bytes at a wrong place rarely are: with the offset of a dynamic method's name moved by
 // 8, all that a check for control characters let through on 8.0.30 and 9.0.19 were no UTF-8.
-bool IsPrintable(absl::string_view text) {
+bool IsMethodName(absl::string_view text) {
   size_t i = 0;
   while (i < text.size()) {
     const auto first = static_cast<uint8_t>(text[i++]);
@@ -48,8 +50,6 @@ bool IsPrintable(absl::string_view text) {
   }
   return !text.empty();
 }
-
-}  // namespace
 
 void RuntimeTypes::ForgetTransient() {
   transient_.clear();
@@ -270,7 +270,7 @@ void RuntimeTypes::NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, 
   method.name.type = "dynamicClass";
   method.name.method = name_address == 0 ? "" : probe.Text(name_address, kMaxDynamicName);
   if (name_address == 0) method.name.method = "(no name)";
-  probe.Require(IsPrintable(method.name.method), "a dynamic method's name is no text");
+  probe.Require(IsMethodName(method.name.method), "a dynamic method's name is no text");
   if (absl::StartsWith(method.name.method, "IL_STUB")) method.name.kind = MethodKind::kIlStub;
 }
 

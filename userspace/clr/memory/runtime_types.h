@@ -31,6 +31,9 @@ struct RuntimeMethod {
   uint64_t code_data = 0;          // 9 and newer: MethodDescCodeData
 };
 
+// Whether this can be the name of a dynamic method: UTF-8 without control characters.
+bool IsMethodName(absl::string_view text);
+
 // One process. Main loop only.
 class RuntimeTypes {
  public:

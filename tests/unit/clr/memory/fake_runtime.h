@@ -209,7 +209,7 @@ class FakeRuntime {
     if (at.rid_in_flags2) {
       memory.Set<uint32_t>(table + at.flags2, rid << 8 | 0x5A);
     } else {
-      memory.Set<uint16_t>(table + at.flags2, 0x5A5A);
+      memory.Set<uint16_t>(table + at.flags2, 0x5A4A);  // without the bit for a defining module of its own
       memory.Set<uint16_t>(table + at.flags2 + 2, static_cast<uint16_t>(rid));
     }
     memory.Set<uint16_t>(table + at.virtuals, 4);

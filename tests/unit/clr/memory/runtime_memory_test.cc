@@ -90,6 +90,12 @@ class RuntimeMemoryTest : public testing::TestWithParam<uint32_t> {
 INSTANTIATE_TEST_SUITE_P(Majors, RuntimeMemoryTest, testing::Values(8, 9, 10),
                          [](const auto& one) { return "Net" + std::to_string(one.param); });
 
+// What only some versions have.
+class RuntimeMemory8Test : public RuntimeMemoryTest {};
+INSTANTIATE_TEST_SUITE_P(Net8, RuntimeMemory8Test, testing::Values(8));
+class RuntimeMemory9Test : public RuntimeMemoryTest {};
+INSTANTIATE_TEST_SUITE_P(Net9AndNewer, RuntimeMemory9Test, testing::Values(9, 10));
+
 TEST_P(RuntimeMemoryTest, NamesAMethodFromItsMetadata) {
   const uint64_t at = Place(fake_.AddMethod(plain_, 1));
   const auto found = runtime_->Find(at + 0x7F);
@@ -106,6 +112,20 @@ TEST_P(RuntimeMemoryTest, NamesAMethodFromItsMetadata) {
   EXPECT_EQ(NameAt(at - 1), "no method");
   EXPECT_EQ(NameAt(0x1000), "none");
   EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 5), 5))), "Ns.Plain+Inner::Deep");
+}
+
+// .NET 8: the field says which module loaded the type, an optional slot which one defines it.
+TEST_P(RuntimeMemory8Test, ATypeIsNamedByTheModuleThatDefinesIt) {
+  const uint64_t other = fake_.AddModuleWithoutImage();
+  const auto type_with_slots = [&](uint16_t slots, uint64_t slot_offset) {
+    const uint64_t table = fake_.AddType(other, 2);
+    fake_.memory.Set<uint16_t>(table + fake_.layout.method_table.flags2, static_cast<uint16_t>(0x10 | slots));
+    fake_.memory.Set<uint64_t>(table + slot_offset, module_);
+    return table;
+  };
+  for (const auto& [slots, offset] : {std::pair<uint16_t, uint64_t>{0, 48}, {1, 56}, {0xE, 48}, {0xD, 56}}) {
+    EXPECT_EQ(NameAt(Place(fake_.AddMethod(type_with_slots(slots, offset), 1))), "Ns.Plain::Run") << slots;
+  }
 }
 
 TEST_P(RuntimeMemoryTest, AnImageThatTheLoaderLaidOutIsReadByItsRvas) {
@@ -350,8 +370,7 @@ TEST_P(RuntimeMemoryTest, EmittedMetadataIsReadAgainWhenItHasGrown) {
 }
 
 // The metadata is read again while a name of the same module is being put together.
-TEST_P(RuntimeMemoryTest, EmittedMetadataThatGrowsInTheMiddleOfAName) {
-  if (!fake_.layout.module.dynamic_metadata) GTEST_SKIP() << "8 keeps no copy";
+TEST_P(RuntimeMemory9Test, EmittedMetadataThatGrowsInTheMiddleOfAName) {
   MetadataBuilder builder("emitted");
   builder.Type("", "<Module>");
   const uint32_t box = builder.Type("", "Box`1");
@@ -441,8 +460,7 @@ TEST_P(RuntimeMemoryTest, AttachSaysWhyItCannot) {
   }
 }
 
-TEST_P(RuntimeMemoryTest, TakesTheDescriptorsWordAndSaysWhereItDiffers) {
-  if (GetParam() == 8) GTEST_SKIP() << "8 has no descriptor";
+TEST_P(RuntimeMemory9Test, TakesTheDescriptorsWordAndSaysWhereItDiffers) {
   fake_.layout.method_table.module = 32;
   fake_.SetDescriptor(R"({"types":{"MethodTable":{"Module":32}},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]}})");
   Reattach();
@@ -456,7 +474,18 @@ TEST_P(RuntimeMemoryTest, ArgumentsOfMethodsNeedAWitness) {
   ASSERT_TRUE(unproven.ok());
   runtime_ = *std::move(unproven);
   const std::string name = NameAt(Place(fake_.AddGenericMethod(plain_, 2, {fake_.AddType(module_, 5)})));
-  EXPECT_EQ(name, GetParam() == 8 ? "Ns.Plain::Of" : "Ns.Plain::Of[Ns.Plain+Inner]");
+  EXPECT_EQ(name, "Ns.Plain::Of");
+}
+
+TEST_P(RuntimeMemory9Test, ADescriptorThatNamesTheirPlaceIsAWitness) {
+  fake_.SetDescriptor(absl::StrCat(R"({"types":{"InstantiatedMethodDesc":{"PerInstInfo":)",
+                                   fake_.layout.instantiated_method.arguments, R"(,"NumGenericArgs":)",
+                                   fake_.layout.instantiated_method.count,
+                                   R"(}},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]}})"));
+  auto unproven = fake_.Attach(/*proven=*/false);
+  ASSERT_TRUE(unproven.ok()) << unproven.status();
+  runtime_ = *std::move(unproven);
+  EXPECT_EQ(NameAt(Place(fake_.AddGenericMethod(plain_, 2, {fake_.AddType(module_, 5)}))), "Ns.Plain::Of[Ns.Plain+Inner]");
 }
 
 // Whatever memory says, a lookup ends, soon and without a crash.
