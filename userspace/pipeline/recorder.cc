@@ -108,7 +108,9 @@ class RecorderImpl : public Recorder {
         sources_(MakeSources({frames_, images_, runtimes_, notices_, clock_, options.names, symbol_server_.get(),
                              [this](const Process& process, const wire_transient_code& code) {
                                TellTransientCode(process.key.tgid, code);
-                             }})),
+                             },
+                             // The next best source: the runtime writes a perf map while we sample.
+                             [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); }})),
         resolver_(sources_.borrowed(), frames_),
         namer_(resolver_, kernel_, frames_),
         perf_maps_(options.perf_maps, clock_, notices_),

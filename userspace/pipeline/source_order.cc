@@ -51,6 +51,7 @@ Sources MakeSources(const SourceContext& context) {
     MemoryMethodsOptions options;
     options.names = context.names;
     options.transient_code = context.transient_code;
+    options.refused = context.memory_refused;
     auto memory = std::make_unique<MemoryMethods>(options, context.runtimes, context.images, context.frames,
                                                   context.notices, context.clock);
     sources.memory = memory.get();

@@ -29,6 +29,8 @@ struct SourceContext {
   SymbolFiles* symbol_files = nullptr;  // nullptr: no symbol server is named
   // Told where a process keeps code that may be freed; may be empty.
   std::function<void(const Process&, const wire_transient_code&)> transient_code = nullptr;
+  // Told of a process whose runtime's memory can't be read; may be empty.
+  std::function<void(const Process&)> memory_refused = nullptr;
   // Left out, as by `names --without`: to compare one source with another.
   bool without_files = false;   // jitdump, perf map
   bool without_images = false;  // precompiled images

@@ -180,9 +180,12 @@ void ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
   const auto announced = announced_execs_.find(tgid);
   if (announced != announced_execs_.end() && announced->second <= time) announced_execs_.erase(announced);
   Entry* entry = FindEntry(tgid);
-  if (entry == nullptr || time <= entry->process.scanned) return;
+  if (entry == nullptr) return;
   Process& process = entry->process;
-  process.exec_announced = MonotonicTime::Max();
+  // The announcement of this one is done with, also where a later scan has seen its program already.
+  const auto next = announced_execs_.find(tgid);
+  process.exec_announced = next == announced_execs_.end() || next->second <= process.scanned ? MonotonicTime::Max() : next->second;
+  if (time <= process.scanned) return;
   process.exited = MonotonicTime::Max();  // a thread that calls exec ends the leader and takes its place
   process.comm = std::string(comm);
   process.mappings.Clear();

@@ -45,7 +45,9 @@ class RawRecord {
     storage_.insert(storage_.end(), user.begin(), user.end());
     const size_t used = storage_.size();
     storage_.resize(used + witnesses.size() * sizeof(wire_code_witness) / 8);
-    std::memcpy(storage_.data() + used, witnesses.data(), witnesses.size() * sizeof(wire_code_witness));
+    if (!witnesses.empty()) {
+      std::memcpy(storage_.data() + used, witnesses.data(), witnesses.size() * sizeof(wire_code_witness));
+    }
     return std::as_bytes(std::span<const uint64_t>(storage_));
   }
 

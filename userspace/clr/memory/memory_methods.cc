@@ -61,6 +61,8 @@ struct MemoryMethods::Known {
 struct MemoryMethods::Target {
   explicit Target(std::unique_ptr<MemoryReader> reader) : memory(std::move(reader)) {}
 
+  bool has_code = false;   // made in the process; most processes of a host have none
+  bool is_dotnet = false;
   MonotonicTime opened;
   std::unique_ptr<MemoryReader> memory;  // nullptr: may not be read
   std::unique_ptr<TargetImages> images;
@@ -131,16 +133,17 @@ MemoryMethods::~MemoryMethods() = default;
 MemoryMethods::Target* MemoryMethods::TargetOf(const Process& process, MonotonicTime now) {
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) {
-    const bool has_code =
-        std::any_of(process.mappings.all().begin(), process.mappings.all().end(), [](const Mapping& mapping) {
-          return mapping.kind == MappingKind::kJitMemory || absl::StrContains(mapping.path, kDoubleMapped);
-        });
-    if (!has_code) {
-      targets_.erase(process.key);
-      return nullptr;
-    }
     target = std::make_unique<Target>(nullptr);
     target->opened = clock_.Now();
+  }
+  if (!target->has_code) {
+    if (target->seen_mappings == process.mappings.generation()) return nullptr;
+    target->seen_mappings = process.mappings.generation();
+    target->has_code =
+        std::any_of(process.mappings.all().begin(), process.mappings.all().end(),
+                    [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
+    if (!target->has_code) return nullptr;
+    target->seen_mappings = 0;  // what is there has not been looked at as a heap
   }
   if (target->runtime == nullptr && target->refusal.empty()) Attach(process, *target, now);
   return target.get();
@@ -152,6 +155,7 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   target.tried_mappings = process.mappings.generation();
   const std::optional<DotNetRuntime> found = runtimes_.Find(process);
   if (!found || (found->kind != RuntimeImageKind::kCoreClr && found->kind != RuntimeImageKind::kSingleFileHost)) return;
+  target.is_dotnet = true;
   target.next_attempt.ns = now.ns + kRetryNs;
   ++target.attempts;
   const std::string who = absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", found->version.Text(), ")");
@@ -159,9 +163,10 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
     target.refusal = std::string(status.message());
     ++target.generation;
     ++counters_.refused;
+    if (options_.refused && !absl::IsPermissionDenied(status)) options_.refused(process);
     notices_.Add("memory_refused", absl::StrCat(process.key.tgid),
                  absl::StrCat("the runtime's memory of ", who, " is not used for names: ", status.message()),
-                 HintOf(status).empty() ? "start it with DOTNET_PerfMapEnabled=3, or sample with --enable-perf-map"
+                 HintOf(status).empty() ? "a runtime of .NET 8 and newer is asked to write a perf map for the time of the run"
                                         : HintOf(status));
   };
   if (found->machine != ElfMachine::kX64) {
@@ -387,7 +392,7 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   const auto entry = targets_.find(query.process.key);
   Target* target = entry != targets_.end() ? entry->second.get() : TargetOf(query.process, query.time);
   const bool is_file = mapping != nullptr && mapping->kind == MappingKind::kFile;
-  if (target == nullptr) return std::nullopt;
+  if (target == nullptr || !target->has_code) return std::nullopt;
   if (target->runtime == nullptr) {
     if (is_file || target->refusal.empty() || mapping == nullptr) return std::nullopt;
     return Resolution{Unnamed(absl::StrCat("[jit: memory not readable: ", target->refusal, "]"))};
@@ -463,7 +468,7 @@ void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
     target->scan_ns = news ? kMinScanNs : std::min(2 * target->scan_ns, kMaxScanNs);
     target->next_scan.ns = now.ns + target->scan_ns;
   }
-  if (target != nullptr && target->refusal.empty() && now.ns - std::min(now.ns, process.first_seen.ns) < kYoungNs) {
+  if (target != nullptr && target->is_dotnet && target->refusal.empty() && now.ns - std::min(now.ns, process.first_seen.ns) < kYoungNs) {
     last_young_ = now;
   }
 }

@@ -43,6 +43,8 @@ struct MemoryMethodsOptions {
   std::function<absl::StatusOr<std::unique_ptr<MemoryReader>>(uint32_t tgid)> open_memory;  // empty: TargetMemory
   // Told where a process keeps transient code, whenever that changes; may be empty.
   std::function<void(const Process&, const wire_transient_code&)> transient_code;
+  // Told of a process whose runtime can't be read and never will be; may be empty.
+  std::function<void(const Process&)> refused;
 };
 
 struct MemoryMethodsCounters {

@@ -5,8 +5,14 @@
 namespace clrsampler {
 namespace {
 
-const absl::string_view kText(
-    "HOME=/root\0HOSTNAME=web-1\0DOTNET_gcServer=1\0COMPlus_PerfMapEnabled=0x3\0HOME=/other\0", 87);
+// A literal with the NULs inside it, and without the one that the compiler adds.
+template <size_t N>
+absl::string_view WithNuls(const char (&literal)[N]) {
+  return absl::string_view(literal, N - 1);
+}
+
+const absl::string_view kText =
+    WithNuls("HOME=/root\0HOSTNAME=web-1\0DOTNET_gcServer=1\0COMPlus_PerfMapEnabled=0x3\0HOME=/other\0");
 
 TEST(EnvironTextTest, TheFirstSettingOfAWholeNameCounts) {
   EXPECT_EQ(EnvironmentValue(kText, "HOME"), "/root");
@@ -19,7 +25,7 @@ TEST(EnvironTextTest, RuntimeSettingsHaveTwoPrefixesAndACase) {
   EXPECT_EQ(RuntimeSetting(kText, "GCServer"), std::nullopt);
   EXPECT_EQ(RuntimeNumber(kText, "PerfMapEnabled"), 3u);
   EXPECT_EQ(RuntimeSetting(kText, "PerfMap"), std::nullopt);
-  const absl::string_view both("COMPlus_EnableDiagnostics=1\0DOTNET_EnableDiagnostics=0\0", 55);
+  const absl::string_view both = WithNuls("COMPlus_EnableDiagnostics=1\0DOTNET_EnableDiagnostics=0\0");
   EXPECT_EQ(RuntimeNumber(both, "EnableDiagnostics"), 0u);
   EXPECT_EQ(RuntimeNumber("DOTNET_PerfMapEnabled=yes", "PerfMapEnabled"), std::nullopt);
 }
