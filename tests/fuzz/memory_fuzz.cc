@@ -1,5 +1,5 @@
-// The bytes are a target's memory: a major version, then pieces of {u32 offset, u32 length, bytes} from kBase on. Whatever
-// they are, attaching and lookups end within their budgets.
+// The bytes are a target's memory: a major version, then pieces of {u32 offset, u32 length, bytes} from kBase on.
+// Whatever they are, attaching and lookups end within their budgets.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto require = [](bool condition) {
     if (!condition) __builtin_trap();
   };
-  RuntimePlace place{major, {MemoryPieces::kBase, MemoryPieces::kBase + 0x10000}, MemoryPieces::kBase + 0x1000,
+  RuntimePlace place{major,
+                     {MemoryPieces::kBase, MemoryPieces::kBase + 0x10000},
+                     MemoryPieces::kBase + 0x1000,
                      MemoryPieces::kBase + 0x4000};
   MetadataCopies copies;
   const auto runtime = RuntimeMemory::Attach(place, memory, nullptr, copies, (data[0] & 0x80) != 0);

@@ -23,14 +23,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string name = "kept";
     const bool named = tables->AppendTypeName({MetadataTable::kTypeDef, rid}, name);
     require(named ? name.size() > 4 : name == "kept");
-    require(tables->GenericParameterCount({MetadataTable::kTypeDef, rid}) <= tables->rows(MetadataTable::kGenericParam));
+    require(tables->GenericParameterCount({MetadataTable::kTypeDef, rid}) <=
+            tables->rows(MetadataTable::kGenericParam));
   }
   for (uint32_t rid = 0; rid < some(MetadataTable::kMethodDef); ++rid) {
     const auto owner = tables->OwnerOfMethod(rid);
     require(!owner || (*owner != 0 && *owner <= tables->rows(MetadataTable::kTypeDef)));
     require(!owner || (rid != 0 && rid <= tables->rows(MetadataTable::kMethodDef)));
     tables->Method(rid);
-    require(tables->GenericParameterCount({MetadataTable::kMethodDef, rid}) <= tables->rows(MetadataTable::kGenericParam));
+    require(tables->GenericParameterCount({MetadataTable::kMethodDef, rid}) <=
+            tables->rows(MetadataTable::kGenericParam));
   }
   for (uint32_t rid = 0; rid < some(MetadataTable::kGenericParam); ++rid) tables->GenericParameterName(rid);
   return 0;

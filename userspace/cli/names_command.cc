@@ -19,11 +19,16 @@ constexpr size_t kMaxFileBytes = 64 << 20;
 const char* KindText(const Frame& frame) {
   if (!frame.named()) return "none";
   switch (frame.kind) {
-    case FrameKind::kKernel: return "kernel";
-    case FrameKind::kNative: return "native";
-    case FrameKind::kJit: return frame.text.rfind("stub ", 0) == 0 || frame.text.rfind("[stub", 0) == 0 ? "stub" : "jit";
-    case FrameKind::kR2r: return "r2r";
-    case FrameKind::kAot: return "aot";
+    case FrameKind::kKernel:
+      return "kernel";
+    case FrameKind::kNative:
+      return "native";
+    case FrameKind::kJit:
+      return frame.text.rfind("stub ", 0) == 0 || frame.text.rfind("[stub", 0) == 0 ? "stub" : "jit";
+    case FrameKind::kR2r:
+      return "r2r";
+    case FrameKind::kAot:
+      return "aot";
   }
   return "none";
 }
@@ -73,7 +78,9 @@ void DeclareNamesOptions(CLI::App& app, NamesConfig& config) {
 
 absl::Status RunNames(const NamesConfig& config) {
   AddressNamerOptions options;
-  options.names = config.style == "short" ? NameStyle::kShort : config.style == "full" ? NameStyle::kFull : NameStyle::kRaw;
+  options.names = config.style == "short"  ? NameStyle::kShort
+                  : config.style == "full" ? NameStyle::kFull
+                                           : NameStyle::kRaw;
   for (const std::string& source : config.without) {
     if (source == "files" || source == "perf-map" || source == "jitdump") options.without_files = true;
     if (source == "images") options.without_images = true;
@@ -107,9 +114,8 @@ absl::Status RunNames(const NamesConfig& config) {
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Frame& frame = frames[i];
     const auto [type, method] = frame.named() ? SplitRaw(frame.text) : std::pair<std::string, std::string>();
-    std::printf("%s\n", absl::StrCat(absl::Hex(addresses[i]), "\t", KindText(frame), "\t",
-                                     NameSourceText(frame.source), "\t", type, "\t", method, "\t", frame.module, "\t",
-                                     frame.tier, "\t", frame.text)
+    std::printf("%s\n", absl::StrCat(absl::Hex(addresses[i]), "\t", KindText(frame), "\t", NameSourceText(frame.source),
+                                     "\t", type, "\t", method, "\t", frame.module, "\t", frame.tier, "\t", frame.text)
                             .c_str());
   }
   for (const std::string& notice : (*namer)->notices()) std::fprintf(stderr, "note: %s\n", notice.c_str());

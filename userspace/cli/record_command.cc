@@ -235,7 +235,8 @@ absl::Status RunRecord(const RecordConfig& config) {
   absl::Status written;
   for (const WriterRow& row : WriterTable()) {
     if (row.format != config.format) continue;
-    written = row.make({config.annotate_source})->Write(profile, [&](absl::string_view text) { return output->Write(text); });
+    written =
+        row.make({config.annotate_source})->Write(profile, [&](absl::string_view text) { return output->Write(text); });
   }
   if (written.ok()) written = output->Finish();
   // The account is worth having even where the stacks found no taker.

@@ -72,8 +72,8 @@ struct JitMethods::Target {
   uint64_t state_changes = 0;
   absl::flat_hash_map<uint64_t, FrameId> jitdump_frames;  // by offset of the name
   absl::flat_hash_map<uint64_t, FrameId> perf_map_frames;
-  bool perf_map_held = false;                                     // the process had the file open when we opened it
-  int perf_map_descriptor = -1;                                   // of the target, where it was last seen
+  bool perf_map_held = false;    // the process had the file open when we opened it
+  int perf_map_descriptor = -1;  // of the target, where it was last seen
   uint64_t perf_map_device = 0;
   uint64_t perf_map_inode = 0;
   MonotonicTime perf_map_since = MonotonicTime::Max();            // from when on it lacks no method

@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clr/recorded_name.h"
-#include "formats/names/runtime_names.h"
 #include "formats/byte_reader.h"
+#include "formats/names/runtime_names.h"
 #include "status/status.h"
 
 namespace clrsampler {

@@ -74,8 +74,8 @@ class JitdumpTailer {
   // The text of a name in the map; nullopt when the file no longer holds it there.
   std::optional<std::string> ReadName(MethodNameRef name);
 
-  // The first bytes of the code that is recorded behind a name of `name_bytes` bytes; fewer than asked where it is shorter
-  // or the file ends.
+  // The first bytes of the code that is recorded behind a name of `name_bytes` bytes; fewer than asked where it is
+  // shorter or the file ends.
   size_t ReadCode(MethodNameRef name, size_t name_bytes, std::span<std::byte> code);
 
   // Size of the file that the defect of .NET 10.0.0 to 10.0.12 leaves.

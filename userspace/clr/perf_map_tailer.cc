@@ -6,8 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "clr/recorded_name.h"
-#include "formats/names/runtime_names.h"
 #include "formats/byte_reader.h"
+#include "formats/names/runtime_names.h"
 
 namespace clrsampler {
 namespace {
@@ -24,8 +24,8 @@ class PerfMapTailer::Sink : public PerfMapSink {
   Sink(MethodMap& methods, AddedWindow first, AddedWindow others)
       : methods_(methods), window_(first), others_(others) {}
   void OnLine(const PerfMapLine& line) override {
-    methods_.Add(line.start, line.size, {line.name_offset, MethodNameHash(line.name)},
-                 IsRuntimeStub(line.name), window_);
+    methods_.Add(line.start, line.size, {line.name_offset, MethodNameHash(line.name)}, IsRuntimeStub(line.name),
+                 window_);
     window_ = others_;
   }
 

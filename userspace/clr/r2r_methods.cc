@@ -205,8 +205,7 @@ std::optional<Resolution> R2rMethods::ResolveInFile(const FrameQuery& query) {
 }
 
 std::optional<Resolution> R2rMethods::ResolveInMemory(const FrameQuery& query) {
-  const std::optional<R2rMemoryImages::Place> place =
-      memory_.Find(query.process, *query.mapping, query.lookup_address);
+  const std::optional<R2rMemoryImages::Place> place = memory_.Find(query.process, *query.mapping, query.lookup_address);
   if (!place) return std::nullopt;
   const uint64_t rva = query.lookup_address - place->base;
   if (query.lookup_address < place->base || rva >= place->image->memory.bytes().size()) return std::nullopt;

@@ -39,11 +39,11 @@ struct DotNetRuntime {
   ElfMachine machine = ElfMachine::kX64;
   LibcFlavour libc = LibcFlavour::kUnknown;
   DeploymentForm form = DeploymentForm::kFrameworkDependent;
-  bool bundled = false;             // the program carries a bundle of assemblies
-  bool bundle_compressed = false;   // those are copied into anonymous memory: no file shows their code
-  bool precompiled = false;         // executable ready-to-run code is mapped from files
-  std::optional<bool> composite;    // one of those images is a composite; not known for compressed bundles
-  std::string standalone_gc;        // path of the image that exports GC_Initialize; empty: the built-in GC
+  bool bundled = false;            // the program carries a bundle of assemblies
+  bool bundle_compressed = false;  // those are copied into anonymous memory: no file shows their code
+  bool precompiled = false;        // executable ready-to-run code is mapped from files
+  std::optional<bool> composite;   // one of those images is a composite; not known for compressed bundles
+  std::string standalone_gc;       // path of the image that exports GC_Initialize; empty: the built-in GC
 
   // In the process; nullopt: not exported. Known names only: those of runtime_image.cc.
   std::optional<uint64_t> AddressOf(absl::string_view exported_name) const;

@@ -34,22 +34,22 @@ std::optional<RuntimeVersion> VersionFromFileVersion(absl::string_view text);
 std::optional<RuntimeVersion> VersionFromMark(absl::string_view text);
 
 enum class DefectKind : uint8_t {
-  kJitdumpDies,          // the jitdump ends after its first records
-  kEarlyPerfMapCrash,    // EnablePerfMap during start-up kills the target
-  kPerfMapDeadlock,      // may hang for good while a perf map is on
-  kGluedPerfMapLines,    // names outside ASCII swallow the end of their line
-  kEnableSkipsStubs,     // stubs made before EnablePerfMap are in no map
-  kSocketLeftBehind,     // SIGTERM leaves the diagnostics socket in /tmp
+  kJitdumpDies,        // the jitdump ends after its first records
+  kEarlyPerfMapCrash,  // EnablePerfMap during start-up kills the target
+  kPerfMapDeadlock,    // may hang for good while a perf map is on
+  kGluedPerfMapLines,  // names outside ASCII swallow the end of their line
+  kEnableSkipsStubs,   // stubs made before EnablePerfMap are in no map
+  kSocketLeftBehind,   // SIGTERM leaves the diagnostics socket in /tmp
 };
 
 struct RuntimeDefect {
   DefectKind kind;
   RuntimeVersion first;  // both inclusive
   RuntimeVersion last;
-  bool harms_target;            // not only the profile: it may crash or hang the process
-  absl::string_view summary;    // half a sentence that begins with a small letter
-  absl::string_view way_out;    // what to do, one line
-  absl::string_view upstream;   // "dotnet/runtime#113943"; empty: known from measurements only
+  bool harms_target;           // not only the profile: it may crash or hang the process
+  absl::string_view summary;   // half a sentence that begins with a small letter
+  absl::string_view way_out;   // what to do, one line
+  absl::string_view upstream;  // "dotnet/runtime#113943"; empty: known from measurements only
 };
 
 // The whole table.
@@ -63,9 +63,9 @@ bool CanEnablePerfMap(RuntimeVersion version);
 
 // How names are read from the runtime's memory.
 enum class MemoryLayout : uint8_t {
-  kNone,          // before .NET 8, or not known
-  kOffsetTable,   // 8 and 9: g_dacTable and known offsets
-  kContracts,     // 10 and newer: DotNetRuntimeContractDescriptor says where things are
+  kNone,         // before .NET 8, or not known
+  kOffsetTable,  // 8 and 9: g_dacTable and known offsets
+  kContracts,    // 10 and newer: DotNetRuntimeContractDescriptor says where things are
 };
 MemoryLayout MemoryLayoutOf(RuntimeVersion version);
 

@@ -8,8 +8,8 @@
 //   else.
 // - A standalone GC (libclrgc.so, libclrgcexp.so, or a foreign one) exports GC_Initialize and GC_VersionInfo.
 // - The runtimes hold the text "@(#)Version A.B.CCDD.BUILD @Commit: ...", in .data of libcoreclr.so, elsewhere among
-//   the constants. NativeAOT has no such text; its metadata keeps the file version of its core library and right behind it
-//   the informational version "A.B.C+COMMIT", unless reflection was trimmed away.
+//   the constants. NativeAOT has no such text; its metadata keeps the file version of its core library and right behind
+//   it the informational version "A.B.C+COMMIT", unless reflection was trimmed away.
 #ifndef CLRSAMPLER_CLR_RUNTIME_IMAGE_H_
 #define CLRSAMPLER_CLR_RUNTIME_IMAGE_H_
 

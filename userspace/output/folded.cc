@@ -40,9 +40,10 @@ absl::Status FoldedWriter::Write(const Profile& profile, const OutputSink& sink)
   std::vector<std::string> frame_texts(profile.frames.size());
   for (FrameId id = 0; id < frame_texts.size(); ++id) {
     const Frame& frame = profile.frames.at(id);
-    frame_texts[id] = options_.annotate_source && frame.named()
-                          ? FoldedFrame(absl::StrCat(frame.text, " [", NameSourceText(frame.source), "]"), SuffixOf(frame))
-                          : FoldedFrame(frame.text, SuffixOf(frame));
+    frame_texts[id] =
+        options_.annotate_source && frame.named()
+            ? FoldedFrame(absl::StrCat(frame.text, " [", NameSourceText(frame.source), "]"), SuffixOf(frame))
+            : FoldedFrame(frame.text, SuffixOf(frame));
   }
 
   std::string text;  // all lines without their counts, one behind the other

@@ -38,8 +38,8 @@ void KernelNamer::Learn(std::span<const uint64_t> addresses, MonotonicTime time)
     const absl::StatusOr<std::vector<std::string>> texts = look_up_(addresses);
     if (texts.ok() && texts->size() == addresses.size()) {
       for (size_t i = 0; i < addresses.size(); ++i) {
-        Frame frame = KernelFrame((*texts)[i], style_)
-                          .value_or(Frame{FrameKind::kKernel, NameSource::kNone, "[kernel]", "", ""});
+        Frame frame =
+            KernelFrame((*texts)[i], style_).value_or(Frame{FrameKind::kKernel, NameSource::kNone, "[kernel]", "", ""});
         const MonotonicTime until = IsOfKernelProper(frame) ? MonotonicTime::Max() : MonotonicTime{time.ns + kModuleNs};
         known_[addresses[i]] = {frames_.Intern(std::move(frame)), until};
       }

@@ -49,8 +49,8 @@ constexpr char kProcRoot[] = "/proc";
 // 20 turns a second of a dozen system calls.
 constexpr int kTurnMs = 50;
 
-// The same while perf-map lines replace each other faster than that. Of a program whose methods live for 20 ms, 19 % of the
-// managed frames had no name with turns of 50 ms, 3.5 % with turns of 5 ms, at 3 ms more of CPU time a second.
+// The same while perf-map lines replace each other faster than that. Of a program whose methods live for 20 ms, 19 % of
+// the managed frames had no name with turns of 50 ms, 3.5 % with turns of 5 ms, at 3 ms more of CPU time a second.
 constexpr int kShortTurnMs = 5;
 
 // An exited process is kept this long: threads that die last may be sampled after the leader's exit event.
@@ -105,12 +105,13 @@ class RecorderImpl : public Recorder {
             frames_, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },
             KernelSymbols(options.names)),
         runtimes_(images_, RuntimeDiscovery::CacheBy::kFile),
-        sources_(MakeSources({frames_, images_, runtimes_, notices_, clock_, options.names, symbol_server_.get(),
-                             [this](const Process& process, const wire_transient_code& code) {
-                               TellTransientCode(process.key.tgid, code);
-                             },
-                             // The next best source: the runtime writes a perf map while we sample.
-                             [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); }})),
+        sources_(MakeSources(
+            {frames_, images_, runtimes_, notices_, clock_, options.names, symbol_server_.get(),
+             [this](const Process& process, const wire_transient_code& code) {
+               TellTransientCode(process.key.tgid, code);
+             },
+             // The next best source: the runtime writes a perf map while we sample.
+             [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); }})),
         resolver_(sources_.borrowed(), frames_),
         namer_(resolver_, kernel_, frames_),
         perf_maps_(options.perf_maps, clock_, notices_),

@@ -31,8 +31,8 @@ struct RecordOptions {
   uint64_t ring_bytes = 0;     // 0: chosen by the number of CPUs
   uint32_t gap_words = 32;     // stack words shipped between two frames
   NameStyle names = NameStyle::kShort;
-  SymbolServerOptions symbols;    // without servers nobody is asked
-  PerfMapLeaseOptions perf_maps;  // whether and how perf maps are switched on in targets
+  SymbolServerOptions symbols;                      // without servers nobody is asked
+  PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
   std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
 };
 

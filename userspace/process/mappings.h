@@ -57,8 +57,8 @@ class MappingTable {
   const Mappings& all() const { return mappings_; }
   uint64_t generation() const { return generation_; }  // grows with every change
 
-  // What was in [start, end) before `until` is not known: it was replaced then, before anybody looked. False, and nothing
-  // is noted, when there are too many such ranges.
+  // What was in [start, end) before `until` is not known: it was replaced then, before anybody looked. False, and
+  // nothing is noted, when there are too many such ranges.
   bool NoteReplaced(uint64_t start, uint64_t end, MonotonicTime until);
   // From when on the mapping at this address is the one that was there; Min: as far back as anybody asks.
   MonotonicTime KnownSince(uint64_t address) const;

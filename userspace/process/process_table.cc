@@ -184,7 +184,8 @@ void ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
   Process& process = entry->process;
   // The announcement of this one is done with, also where a later scan has seen its program already.
   const auto next = announced_execs_.find(tgid);
-  process.exec_announced = next == announced_execs_.end() || next->second <= process.scanned ? MonotonicTime::Max() : next->second;
+  process.exec_announced =
+      next == announced_execs_.end() || next->second <= process.scanned ? MonotonicTime::Max() : next->second;
   if (time <= process.scanned) return;
   process.exited = MonotonicTime::Max();  // a thread that calls exec ends the leader and takes its place
   process.comm = std::string(comm);

@@ -40,8 +40,8 @@ class FrameSource {
   // stands where none of them has a name.
   virtual std::optional<Resolution> Resolve(const FrameQuery& query) = 0;
 
-  // Each sample, as soon as it arrives; Resolve will ask for its addresses later. `process` is as of the last event that
-  // was handled.
+  // Each sample, as soon as it arrives; Resolve will ask for its addresses later. `process` is as of the last event
+  // that was handled.
   virtual void Observe(const Process& /*process*/, const ObservedSample& /*sample*/) {}
 
   // Grows when an earlier answer (or the lack of one) may have changed; part of the key of the stack cache.

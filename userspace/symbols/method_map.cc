@@ -204,8 +204,8 @@ void MethodMap::AddMethod(uint64_t start, const Entry& entry) {
   ++counters_.methods;
 }
 
-// Stubs and methods have heaps of their own: where a stub is announced over a method, the method's memory was freed and has
-// become a stub heap. (In the maps of 8.0.30, 9.0.19 and 10.0.14 no two of them overlap.)
+// Stubs and methods have heaps of their own: where a stub is announced over a method, the method's memory was freed and
+// has become a stub heap. (In the maps of 8.0.30, 9.0.19 and 10.0.14 no two of them overlap.)
 void MethodMap::EndMethodsIn(uint64_t start, const Entry& stub) {
   LiveMap::Position method = FirstReaching(start);
   const uint64_t end = start + stub.size;

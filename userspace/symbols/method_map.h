@@ -14,9 +14,9 @@
 // all, and none of the 125 bytes of an average .NET name) and 24 bits of hash, enough to see whether two names are the
 // same and whether the bytes that are read at the reference later are still the name.
 //
-// Cost: a lookup is one search in sorted blocks. It is bounded for hostile input too: live methods never overlap, the past
-// is capped, and the walk over overlapping stubs has a limit. Threads: one thread owns a map. Nothing here fails: what
-// can't be taken is counted.
+// Cost: a lookup is one search in sorted blocks. It is bounded for hostile input too: live methods never overlap, the
+// past is capped, and the walk over overlapping stubs has a limit. Threads: one thread owns a map. Nothing here fails:
+// what can't be taken is counted.
 #ifndef CLRSAMPLER_SYMBOLS_METHOD_MAP_H_
 #define CLRSAMPLER_SYMBOLS_METHOD_MAP_H_
 

@@ -13,11 +13,11 @@ extern "C" {
 
 // What the helpers find; all of the test's.
 struct host_bpf {
-	void *memory;
-	bool (*read)(void *memory, __u64 address, void *into, size_t bytes);
-	struct wire_transient_code code;
-	bool has_code;	  /* an entry in the map transient_code */
-	__u64 reads;
+  void* memory;
+  bool (*read)(void* memory, __u64 address, void* into, size_t bytes);
+  struct wire_transient_code code;
+  bool has_code; /* an entry in the map transient_code */
+  __u64 reads;
 };
 extern struct host_bpf host_bpf;
 

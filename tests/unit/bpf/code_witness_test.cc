@@ -106,7 +106,8 @@ TEST_P(CodeWitnessTest, OnHostileMapsItNeverFindsAnotherStart) {
     memory_.SetBytes(kMap, std::as_bytes(std::span(words)));
     for (int i = 0; i < 20; ++i) {
       const uint64_t offset = kHeap - kMapBase + random() % (kBytes - (kHeap - kMapBase));
-      const auto start = FindMethodStart(GetParam(), offset, [&](uint64_t index) -> std::optional<uint32_t> { return words[index]; });
+      const auto start =
+          FindMethodStart(GetParam(), offset, [&](uint64_t index) -> std::optional<uint32_t> { return words[index]; });
       // Any header: the start alone is compared.
       if (start && *start < kBytes) memory_.Set<uint64_t>(kMapBase + *start - 8, kHeaders);
       host_bpf.reads = 0;

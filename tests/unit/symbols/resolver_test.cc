@@ -101,7 +101,8 @@ TEST_F(ResolverOrderTest, TheFirstNameWinsAndLaterSourcesAreNotAsked) {
 }
 
 TEST_F(ResolverOrderTest, ANameComesBeforeAReasonAndHoldsForItsOwnTime) {
-  std::vector<FixedSource> sources{FixedSource(Unnamed("[why]", 49, 51)), FixedSource(), FixedSource(Named("a", 45, 90))};
+  std::vector<FixedSource> sources{FixedSource(Unnamed("[why]", 49, 51)), FixedSource(),
+                                   FixedSource(Named("a", 45, 90))};
   const Resolution found = Ask(sources);
   EXPECT_EQ(Text(found), "a");
   // Should the first source come to know more, its generation tells.
@@ -110,8 +111,8 @@ TEST_F(ResolverOrderTest, ANameComesBeforeAReasonAndHoldsForItsOwnTime) {
 }
 
 TEST_F(ResolverOrderTest, WithoutANameTheLastReasonStandsWhileAllOfThemHold) {
-  std::vector<FixedSource> sources{FixedSource(Unnamed("[1]", 20, 80)), FixedSource(), FixedSource(Unnamed("[2]", 30, 90)),
-                                   FixedSource()};
+  std::vector<FixedSource> sources{FixedSource(Unnamed("[1]", 20, 80)), FixedSource(),
+                                   FixedSource(Unnamed("[2]", 30, 90)), FixedSource()};
   const Resolution found = Ask(sources);
   EXPECT_EQ(Text(found), "[2]");
   EXPECT_EQ(found.from.ns, 30u);

@@ -136,7 +136,8 @@ std::optional<MethodCode> CodeRanges::MethodAt(MemoryProbe& probe, const CodeSec
   code.identity = probe.Block<48>(code.header);
   code.method_desc = FieldOf<uint64_t>(code.identity, layout_.code_header.method_desc);
   const uint32_t unwinds = FieldOf<uint32_t>(code.identity, layout_.code_header.unwind_count);
-  if (!probe.ok() || !probe.Require(unwinds != 0 && unwinds < kMaxUnwindInfos, "an impossible number of unwind infos")) {
+  if (!probe.ok() ||
+      !probe.Require(unwinds != 0 && unwinds < kMaxUnwindInfos, "an impossible number of unwind infos")) {
     return std::nullopt;
   }
   // The funclets follow the body; each has an unwind info of its own.
@@ -206,18 +207,30 @@ std::vector<uint64_t> CodeRanges::Starts(MemoryProbe& probe, const CodeSection& 
 const char* StubKindName(uint32_t kind) {
   // src/coreclr/vm/codeman.h, StubCodeBlockKind.
   switch (kind) {
-    case 1: return "JumpStub";
-    case 2: return "Precode";
-    case 3: return "DynamicHelper";
-    case 4: return "StubPrecode";
-    case 5: return "FixupPrecode";
-    case 6: return "VSD_DispatchStub";
-    case 7: return "VSD_ResolveStub";
-    case 8: return "VSD_LookupStub";
-    case 9: return "VSD_VTableStub";
-    case 0xE: return "MethodCallThunk";
-    case 0xF: return "Stub";
-    default: return "Unknown";
+    case 1:
+      return "JumpStub";
+    case 2:
+      return "Precode";
+    case 3:
+      return "DynamicHelper";
+    case 4:
+      return "StubPrecode";
+    case 5:
+      return "FixupPrecode";
+    case 6:
+      return "VSD_DispatchStub";
+    case 7:
+      return "VSD_ResolveStub";
+    case 8:
+      return "VSD_LookupStub";
+    case 9:
+      return "VSD_VTableStub";
+    case 0xE:
+      return "MethodCallThunk";
+    case 0xF:
+      return "Stub";
+    default:
+      return "Unknown";
   }
 }
 

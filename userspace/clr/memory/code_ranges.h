@@ -48,7 +48,7 @@ struct CodeHeap {
 // The code of one compiled method, funclets included.
 struct MethodCode {
   AddressRange range;
-  uint64_t header = 0;       // RealCodeHeader
+  uint64_t header = 0;  // RealCodeHeader
   uint64_t method_desc = 0;
   // What the header says, debug, exception and GC information included: the method at `range.begin` is still the same
   // as long as these bytes are (0 of 361 replaced methods went unnoticed on 8.0.30 and 10.0.14; without the MethodDesc

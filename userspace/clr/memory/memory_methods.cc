@@ -13,10 +13,10 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxKnown = 1 << 18;      // methods of one process
-constexpr size_t kMaxSettled = 1 << 18;    // addresses of one process
-constexpr size_t kMaxHistory = 16;         // transient methods remembered at one address
-constexpr int kMaxOverlaps = 256;          // starts before an address that are looked at; dynamic methods have some 100 bytes
+constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
+constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
+constexpr size_t kMaxHistory = 16;       // transient methods remembered at one address
+constexpr int kMaxOverlaps = 256;  // starts before an address that are looked at; dynamic methods have some 100 bytes
 
 // Transient code is looked for again when mappings have changed, less and less often while there is nothing new: it
 // takes some 200 reads.
@@ -61,7 +61,7 @@ struct MemoryMethods::Known {
 struct MemoryMethods::Target {
   explicit Target(std::unique_ptr<MemoryReader> reader) : memory(std::move(reader)) {}
 
-  bool has_code = false;   // made in the process; most processes of a host have none
+  bool has_code = false;  // made in the process; most processes of a host have none
   bool is_dotnet = false;
   MonotonicTime opened;
   std::unique_ptr<MemoryReader> memory;  // nullptr: may not be read
@@ -139,9 +139,8 @@ MemoryMethods::Target* MemoryMethods::TargetOf(const Process& process, Monotonic
   if (!target->has_code) {
     if (target->seen_mappings == process.mappings.generation()) return nullptr;
     target->seen_mappings = process.mappings.generation();
-    target->has_code =
-        std::any_of(process.mappings.all().begin(), process.mappings.all().end(),
-                    [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
+    target->has_code = std::any_of(process.mappings.all().begin(), process.mappings.all().end(),
+                                   [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
     if (!target->has_code) return nullptr;
     target->seen_mappings = 0;  // what is there has not been looked at as a heap
   }
@@ -158,7 +157,8 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   target.is_dotnet = true;
   target.next_attempt.ns = now.ns + kRetryNs;
   ++target.attempts;
-  const std::string who = absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", found->version.Text(), ")");
+  const std::string who =
+      absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", found->version.Text(), ")");
   const auto refuse = [&](const absl::Status& status) {
     target.refusal = std::string(status.message());
     ++target.generation;
@@ -166,8 +166,9 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
     if (options_.refused && !absl::IsPermissionDenied(status)) options_.refused(process);
     notices_.Add("memory_refused", absl::StrCat(process.key.tgid),
                  absl::StrCat("the runtime's memory of ", who, " is not used for names: ", status.message()),
-                 HintOf(status).empty() ? "a runtime of .NET 8 and newer is asked to write a perf map for the time of the run"
-                                        : HintOf(status));
+                 HintOf(status).empty()
+                     ? "a runtime of .NET 8 and newer is asked to write a perf map for the time of the run"
+                     : HintOf(status));
   };
   if (found->machine != ElfMachine::kX64) {
     return refuse(absl::UnimplementedError("its structures were never measured on this architecture"));
@@ -229,8 +230,8 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
   }
 }
 
-// What the sampler saw at the moment of the sample. Its name, when it has one, needs no second look; else the method must
-// still be there.
+// What the sampler saw at the moment of the sample. Its name, when it has one, needs no second look; else the method
+// must still be there.
 void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, MonotonicTime time) {
   ++counters_.witnesses;
   std::array<std::byte, sizeof witness.identity> identity;
@@ -400,7 +401,7 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   // Opened after the process had become another program.
   if (query.process.exec_announced <= target->opened && query.time < query.process.exec_announced) return std::nullopt;
   const uint64_t address = query.lookup_address;
-  const auto answer = [](const Known& known) { 
+  const auto answer = [](const Known& known) {
     // `until` is a time at which it was seen; intervals of answers end before theirs.
     return Resolution{known.frame, known.from, MonotonicTime{known.until.ns + (known.transient ? 1 : 0)}};
   };
@@ -468,7 +469,8 @@ void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
     target->scan_ns = news ? kMinScanNs : std::min(2 * target->scan_ns, kMaxScanNs);
     target->next_scan.ns = now.ns + target->scan_ns;
   }
-  if (target != nullptr && target->is_dotnet && target->refusal.empty() && now.ns - std::min(now.ns, process.first_seen.ns) < kYoungNs) {
+  if (target != nullptr && target->is_dotnet && target->refusal.empty() &&
+      now.ns - std::min(now.ns, process.first_seen.ns) < kYoungNs) {
     last_young_ = now;
   }
 }

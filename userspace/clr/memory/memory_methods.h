@@ -8,8 +8,8 @@
 //    sampler itself noted of it at the moment of the sample (wire_code_witness).
 // So a name is right or missing, never a guess.
 //
-// How to drive it: Observe for each sample as soon as it arrives, while the code still exists; Resolve later, also after
-// the process has ended. Main loop only.
+// How to drive it: Observe for each sample as soon as it arrives, while the code still exists; Resolve later, also
+// after the process has ended. Main loop only.
 #ifndef CLRSAMPLER_CLR_MEMORY_MEMORY_METHODS_H_
 #define CLRSAMPLER_CLR_MEMORY_MEMORY_METHODS_H_
 
@@ -48,23 +48,23 @@ struct MemoryMethodsOptions {
 };
 
 struct MemoryMethodsCounters {
-  uint64_t attached = 0;  // processes whose runtime could be read
-  uint64_t refused = 0;   // and those where it could not
+  uint64_t attached = 0;         // processes whose runtime could be read
+  uint64_t refused = 0;          // and those where it could not
   uint64_t not_self_tested = 0;  // of the attached ones: CoreLib's image could not be compared with
-  uint64_t lookups = 0;   // addresses that were followed through memory
+  uint64_t lookups = 0;          // addresses that were followed through memory
   uint64_t methods = 0;
   uint64_t stubs = 0;
-  uint64_t transient = 0;       // methods that may be freed
-  uint64_t replaced = 0;        // of these: found to be another one later
-  uint64_t metadata_copied = 0; // modules without a file
+  uint64_t transient = 0;                           // methods that may be freed
+  uint64_t replaced = 0;                            // of these: found to be another one later
+  uint64_t metadata_copied = 0;                     // modules without a file
   std::array<uint64_t, kProbeFailures> failures{};  // by ProbeFailure
-  MemoryCounters memory;        // reads and bytes
+  MemoryCounters memory;                            // reads and bytes
   // Answers without a name.
   uint64_t not_there_any_more = 0;
   uint64_t changed_while_read = 0;
-  uint64_t witnesses = 0;      // notes of the sampler on transient code
-  uint64_t witnesses_gone = 0; // of these: the method was gone when it was looked at, and had no name of its own
-  uint64_t not_witnessed = 0;  // a transient method that was not seen before the sample
+  uint64_t witnesses = 0;       // notes of the sampler on transient code
+  uint64_t witnesses_gone = 0;  // of these: the method was gone when it was looked at, and had no name of its own
+  uint64_t not_witnessed = 0;   // a transient method that was not seen before the sample
 
   std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };

@@ -14,7 +14,10 @@ struct KnownContract {
   uint32_t oldest, newest;
 };
 constexpr KnownContract kContracts[] = {
-    {"CodeVersions", 1, 1}, {"ExecutionManager", 1, 2}, {"Loader", 1, 1}, {"RuntimeTypeSystem", 1, 1},
+    {"CodeVersions", 1, 1},
+    {"ExecutionManager", 1, 2},
+    {"Loader", 1, 1},
+    {"RuntimeTypeSystem", 1, 1},
 };
 
 }  // namespace
@@ -144,22 +147,24 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
     return std::all_of(offsets.begin(), offsets.end(), [&](uint32_t at) { return at <= block - 8; });
   };
   const bool sound =
-      fits(RangeFragment::kBytes, {range_fragment.next, range_fragment.begin, range_fragment.end, range_fragment.section}) &&
-      fits(RangeSection::kBytes, {range_section.begin, range_section.end, range_section.flags, range_section.jit_manager,
-                                  range_section.r2r_module, range_section.heap_list}) &&
+      fits(RangeFragment::kBytes,
+           {range_fragment.next, range_fragment.begin, range_fragment.end, range_fragment.section}) &&
+      fits(RangeSection::kBytes, {range_section.begin, range_section.end, range_section.flags,
+                                  range_section.jit_manager, range_section.r2r_module, range_section.heap_list}) &&
       fits(CodeHeap::kBytes, {code_heap.start, code_heap.end, code_heap.map_base, code_heap.header_map}) &&
       fits(MethodDesc::kBytes, {method_desc.flags3, method_desc.chunk_index, method_desc.slot, method_desc.flags,
                                 instantiated_method.arguments, instantiated_method.count, dynamic_method_name,
                                 method_desc.code_data.value_or(0)}) &&
       fits(MethodTable::kBytes, {method_table.flags, method_table.base_size, method_table.flags2, method_table.virtuals,
                                  method_table.module, method_table.arguments}) &&
-      fits(TypeDesc::kBytes, {type_desc.argument, type_desc.variable_module, type_desc.variable_token,
-                              type_desc.function_count}) &&
+      fits(TypeDesc::kBytes,
+           {type_desc.argument, type_desc.variable_module, type_desc.variable_token, type_desc.function_count}) &&
       fits(PeLayout::kBytes, {pe_layout.base, pe_layout.size}) && pe_layout.flags <= PeLayout::kBytes - 4 &&
       fits(R2rInfo::kBytes, {r2r_info.header, r2r_info.composite, r2r_info.functions, r2r_info.function_count}) &&
       fits(VersionNode::kBytes, {version_node.code, version_node.method_desc, version_node.next}) &&
-      method_desc_chunk.bytes == 24 && method_desc_chunk.size < 23 && method_desc_chunk.token_range < 23 && method_desc_chunk.method_table == 0 && code_header.unwinds == 36 &&
-      code_header.method_desc == 24 && code_header.unwind_count == 32;
+      method_desc_chunk.bytes == 24 && method_desc_chunk.size < 23 && method_desc_chunk.token_range < 23 &&
+      method_desc_chunk.method_table == 0 && code_header.unwinds == 36 && code_header.method_desc == 24 &&
+      code_header.unwind_count == 32;
   if (!sound) return absl::FailedPreconditionError("its structures are larger than the ones that are known");
   return absl::OkStatus();
 }

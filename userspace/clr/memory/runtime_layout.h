@@ -1,10 +1,10 @@
 // Where the fields are in CoreCLR's own structures, for the runtime of one process.
 //
-// Offsets are bytes, for 64-bit runtimes. Base tables: measured on 8.0.30, 9.0.19, 10.0.12 and 10.0.14 (x64), each by naming
-// thousands of addresses and comparing with the debugger's data access library. .NET 9 and newer also publish a part of
-// them as a contract descriptor (formats/runtime/contract_descriptor.h), whose word is taken where it speaks, so that a
-// newer runtime with the same contract versions works. What nobody vouches for is checked before it is trusted
-// (runtime_self_test.h).
+// Offsets are bytes, for 64-bit runtimes. Base tables: measured on 8.0.30, 9.0.19, 10.0.12 and 10.0.14 (x64), each by
+// naming thousands of addresses and comparing with the debugger's data access library. .NET 9 and newer also publish a
+// part of them as a contract descriptor (formats/runtime/contract_descriptor.h), whose word is taken where it speaks,
+// so that a newer runtime with the same contract versions works. What nobody vouches for is checked before it is
+// trusted (runtime_self_test.h).
 #ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_
 #define CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_
 
@@ -45,7 +45,7 @@ struct RuntimeLayout {
   } code_header;
   struct MethodDesc {
     uint32_t flags3 = 0, chunk_index = 2, slot = 4, flags = 6;
-    std::optional<uint32_t> code_data;  // since 9
+    std::optional<uint32_t> code_data;      // since 9
     static constexpr uint32_t kBytes = 48;  // enough for all kinds that are read
   } method_desc;
   struct MethodDescChunk {

@@ -30,7 +30,7 @@ constexpr const char* kTiers[] = {"QuickJitted", "OptimizedTier1",   "OptimizedT
 struct RuntimeMemory::PrecompiledImage {
   uint64_t base = 0;  // RVA 0
   uint64_t info = 0;  // ReadyToRunInfo that holds the map: the composite's where there is one
-  std::vector<std::array<uint32_t, 3>> functions;  // begin, end, unwind data
+  std::vector<std::array<uint32_t, 3>> functions;   // begin, end, unwind data
   absl::flat_hash_map<uint64_t, uint64_t> methods;  // entry point -> MethodDesc
   uint32_t misses = 0;     // questions without an answer since the last look at the runtime's map
   uint32_t next_look = 1;  // after so many of them
@@ -40,8 +40,8 @@ RuntimeMemory::RuntimeMemory(const RuntimePlace& place, MemoryReader& memory) : 
 RuntimeMemory::~RuntimeMemory() = default;
 
 absl::StatusOr<std::unique_ptr<RuntimeMemory>> RuntimeMemory::Attach(const RuntimePlace& place, MemoryReader& memory,
-                                                                     MappedContentFinder files,
-                                                                     MetadataCopies& copies, bool proven) {
+                                                                     MappedContentFinder files, MetadataCopies& copies,
+                                                                     bool proven) {
   std::unique_ptr<RuntimeMemory> runtime(new RuntimeMemory(place, memory));
   RETURN_IF_ERROR(runtime->Start(std::move(files), copies, proven));
   return runtime;
@@ -366,8 +366,8 @@ absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool prov
       if (!own.ok()) return std::nullopt;
       return std::move(method.name);
     };
-    RETURN_IF_ERROR(CompareWithImage(**image, entry_points, name_of, proven ? kSelfTestMethods / 8 : kSelfTestMethods,
-                                     self_test_));
+    RETURN_IF_ERROR(
+        CompareWithImage(**image, entry_points, name_of, proven ? kSelfTestMethods / 8 : kSelfTestMethods, self_test_));
     break;
   }
   // Without a witness for their place the arguments of generic methods are left out, and only those.

@@ -1,5 +1,5 @@
-// Names of managed code read from the memory of a running CoreCLR: nothing is asked of the target, nothing is written to
-// it and nothing is stopped.
+// Names of managed code read from the memory of a running CoreCLR: nothing is asked of the target, nothing is written
+// to it and nothing is stopped.
 //
 //   address -> code range -> method start -> code header -> MethodDesc -> MethodTable -> module -> metadata
 //
@@ -31,9 +31,9 @@ namespace clrsampler {
 // Where a runtime is in a process: from its image (runtime_finder.h).
 struct RuntimePlace {
   uint32_t major = 0;
-  AddressRange image;            // as mapped, first to last byte
-  uint64_t dac_table = 0;        // address of g_dacTable
-  uint64_t descriptor = 0;       // address of DotNetRuntimeContractDescriptor; 0: not exported
+  AddressRange image;       // as mapped, first to last byte
+  uint64_t dac_table = 0;   // address of g_dacTable
+  uint64_t descriptor = 0;  // address of DotNetRuntimeContractDescriptor; 0: not exported
   // Changes the layout before it is used; for tests that show that wrong offsets give no wrong names.
   std::function<void(RuntimeLayout&)> alter_layout;
 };
@@ -55,10 +55,10 @@ struct ManagedCode {
     kStub,         // `name.method` is its kind
   };
   Kind kind = Kind::kNone;
-  AddressRange range;      // of kMethod and kPrecompiled: the method's code; of others what is known to be the same
+  AddressRange range;  // of kMethod and kPrecompiled: the method's code; of others what is known to be the same
   bool transient = false;
-  MethodCode code;         // of kMethod
-  MethodName name;         // with tier
+  MethodCode code;  // of kMethod
+  MethodName name;  // with tier
   uint32_t token = 0;
 };
 

@@ -192,7 +192,8 @@ uint32_t RuntimeModules::EmittedBytes(uint64_t address) {
 absl::Status RuntimeModules::LoadEmitted(uint64_t address, RuntimeModule& module) {
   module.emitted = true;
   if (!layout_.module.dynamic_metadata) {
-    return absl::UnimplementedError(absl::StrCat(".NET ", layout_.major, " keeps no copy of the names of emitted code"));
+    return absl::UnimplementedError(
+        absl::StrCat(".NET ", layout_.major, " keeps no copy of the names of emitted code"));
   }
   MemoryProbe probe(memory_);
   const uint64_t copy = probe.Pointer(address + *layout_.module.dynamic_metadata);

@@ -24,11 +24,11 @@ namespace clrsampler {
 
 struct RuntimeModule {
   uint64_t address = 0;
-  SignatureModule names;               // simple assembly name; tables only where the metadata was found
-  std::shared_ptr<const void> content; // what `names.tables` points into
-  bool emitted = false;                // Reflection.Emit: its metadata grows
-  uint64_t copied_bytes = 0;           // of metadata that is in no file
-  std::string trouble;                 // why there are no tables
+  SignatureModule names;                // simple assembly name; tables only where the metadata was found
+  std::shared_ptr<const void> content;  // what `names.tables` points into
+  bool emitted = false;                 // Reflection.Emit: its metadata grows
+  uint64_t copied_bytes = 0;            // of metadata that is in no file
+  std::string trouble;                  // why there are no tables
 };
 
 // The file that is mapped at an address, from that byte on; nullopt: no file there.
@@ -89,7 +89,7 @@ class RuntimeModules {
   MetadataCopies& copies_;
   ModuleMap permanent_, transient_;
   uint64_t copied_ = 0;
-  uint64_t held_bytes_ = 0;            // of permanent copies
+  uint64_t held_bytes_ = 0;  // of permanent copies
   uint64_t transient_held_bytes_ = 0;
 };
 

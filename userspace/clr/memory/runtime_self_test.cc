@@ -19,9 +19,8 @@ class NoAssemblies : public AssemblyOpener {
 };
 
 std::string Text(const MethodName& name) {
-  const std::string text =
-      absl::StrCat(name.type, "[", absl::StrJoin(name.type_args, ","), "]::", name.method, "[",
-                   absl::StrJoin(name.method_args, ","), "]");
+  const std::string text = absl::StrCat(name.type, "[", absl::StrJoin(name.type_args, ","), "]::", name.method, "[",
+                                        absl::StrJoin(name.method_args, ","), "]");
   return absl::StrReplaceAll(text, {{", ", ","}});
 }
 

@@ -17,15 +17,15 @@
 namespace clrsampler {
 
 struct SelfTestReport {
-  size_t compared = 0;          // names that were equal
-  size_t generic_types = 0;     // of these: with type arguments
-  size_t generic_methods = 0;   // with method arguments
+  size_t compared = 0;         // names that were equal
+  size_t generic_types = 0;    // of these: with type arguments
+  size_t generic_methods = 0;  // with method arguments
   // Enough of each kind to know that arguments are read from the right place.
   bool proves_method_arguments() const { return generic_methods >= 3; }
 };
 
-// Precompiled methods by RVA of their entry point; `name_of(i)` is what memory says of the i-th. nullopt: not readable at
-// this moment, which says nothing. Stops after `most` names, generic ones not counted. An error names the first two
+// Precompiled methods by RVA of their entry point; `name_of(i)` is what memory says of the i-th. nullopt: not readable
+// at this moment, which says nothing. Stops after `most` names, generic ones not counted. An error names the first two
 // that differ.
 absl::Status CompareWithImage(R2rImage& image, std::span<const uint32_t> entry_points,
                               const std::function<std::optional<MethodName>(size_t)>& name_of, size_t most,

@@ -37,8 +37,8 @@ class NoModules : public SignatureModules {
 
 }  // namespace
 
-// The runtime keeps names as UTF-8. Bytes at a wrong place rarely are: with the offset of a dynamic method's name moved by
-// 8, all that a check for control characters let through on 8.0.30 and 9.0.19 were no UTF-8.
+// The runtime keeps names as UTF-8. Bytes at a wrong place rarely are: with the offset of a dynamic method's name moved
+// by 8, all that a check for control characters let through on 8.0.30 and 9.0.19 were no UTF-8.
 bool IsMethodName(absl::string_view text) {
   size_t i = 0;
   while (i < text.size()) {
@@ -108,7 +108,8 @@ std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool tra
         if (module == nullptr) return "";
       }
       if (!module->names.tables) {
-        text = absl::StrFormat("%s!0x%08x", module->names.name.empty() ? "<emitted>" : module->names.name, type.value());
+        text =
+            absl::StrFormat("%s!0x%08x", module->names.name.empty() ? "<emitted>" : module->names.name, type.value());
       } else if (!module->names.tables->AppendTypeName(type, text)) {
         probe.Fail(ProbeFailure::kContradiction, "a type has no row in the metadata");
         return "";

@@ -189,7 +189,8 @@ absl::Status MetadataTables::ParseTables(std::span<const std::byte> stream) {
     if (offset > stream.size()) return absl::DataLossError(absl::StrCat("metadata table ", i, " is cut off"));
   }
   sorted_ = *sorted;
-  for (const MetadataTable table : {MetadataTable::kNestedClass, MetadataTable::kGenericParam, MetadataTable::kMethodPtr}) {
+  for (const MetadataTable table :
+       {MetadataTable::kNestedClass, MetadataTable::kGenericParam, MetadataTable::kMethodPtr}) {
     const bool is_sorted = table != MetadataTable::kMethodPtr && (sorted_ >> static_cast<int>(table) & 1) != 0;
     if (!is_sorted && rows(table) > kMaxUnsortedRows) {
       return absl::UnimplementedError(absl::StrCat("metadata with ", rows(table), " unsorted rows in a table"));

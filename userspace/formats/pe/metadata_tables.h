@@ -98,7 +98,7 @@ class MetadataTables {
   uint32_t FindRow(MetadataTable table, size_t column, uint32_t value) const;
   bool AppendTypeName(MetadataToken type, int depth, std::string& text) const;
 
-  uint64_t sorted_ = 0;  // bit for each table
+  uint64_t sorted_ = 0;                // bit for each table
   std::span<const std::byte> stream_;  // #~ or #-
   std::span<const std::byte> strings_;
   std::span<const std::byte> blobs_;

@@ -95,7 +95,8 @@ absl::StatusOr<ContractDescriptorHeader> ContractDescriptorHeader::Parse(std::sp
 absl::StatusOr<ContractDescriptor> ContractDescriptor::Parse(absl::string_view json,
                                                              std::span<const uint64_t> pointers) {
   // Comments are allowed: the specification calls the format JSON with comments.
-  const Json root = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  const Json root =
+      Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
   if (!root.is_object()) return absl::DataLossError("the contract descriptor is not JSON");
   const Json* types = ObjectAt(root, "types");
   if (types == nullptr) return absl::DataLossError("the contract descriptor has no types");

@@ -90,7 +90,8 @@ TEST_P(CodeRangesTest, SectionsThatContradictThemselvesAreRefused) {
   const auto& at = runtime_.layout.range_section;
   FakeRuntime::Heap& heap = runtime_.AddHeap(kCode, 0x1000);
   const uint64_t manager = *runtime_.memory.Value<uint64_t>(heap.section + at.jit_manager);
-  for (const uint64_t not_of_the_runtime : {uint64_t{0}, FakeRuntime::kImage - 8, FakeRuntime::kImage + FakeRuntime::kImageBytes}) {
+  for (const uint64_t not_of_the_runtime :
+       {uint64_t{0}, FakeRuntime::kImage - 8, FakeRuntime::kImage + FakeRuntime::kImageBytes}) {
     runtime_.memory.Set<uint64_t>(manager, not_of_the_runtime);
     EXPECT_EQ(Find(kCode, ProbeFailure::kContradiction), std::nullopt);
   }

@@ -31,18 +31,17 @@ class FakeRuntime {
       : memory(std::move(empty)), layout(*RuntimeLayout::ForMajor(major)) {
     memory.Map(kImage, kImageBytes);
     memory.Set<uint64_t>(kDacTable, kRangeMap);
-    if (major >= 9) SetDescriptor(R"({"types":{},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]},)"
-                                  R"("contracts":{"CodeVersions":1,"ExecutionManager":)" +
-                                  std::string(major >= 10 ? "2" : "1") + R"(,"Loader":1,"RuntimeTypeSystem":1}})");
+    if (major >= 9)
+      SetDescriptor(R"({"types":{},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]},)"
+                    R"("contracts":{"CodeVersions":1,"ExecutionManager":)" +
+                    std::string(major >= 10 ? "2" : "1") + R"(,"Loader":1,"RuntimeTypeSystem":1}})");
   }
 
   FakeMemory memory;
   RuntimeLayout layout;
   MetadataCopies copies;
 
-  RuntimePlace place() const {
-    return {layout.major, image(), kDacTable, layout.major >= 9 ? kDescriptor : 0};
-  }
+  RuntimePlace place() const { return {layout.major, image(), kDacTable, layout.major >= 9 ? kDescriptor : 0}; }
   AddressRange image() const { return {kImage, kImage + kImageBytes}; }
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> Attach(bool proven = true) {
     return RuntimeMemory::Attach(place(), memory, nullptr, copies, proven);
@@ -153,7 +152,8 @@ class FakeRuntime {
     memory.Set<uint64_t>(heap.range.begin + offset - 8, header);
   }
   void WriteNibbles(const Heap& heap) {
-    memory.SetBytes(heap.map, std::as_bytes(std::span(heap.nibbles.words)).first(4 * (heap.range.end - heap.range.begin) / 256));
+    memory.SetBytes(heap.map,
+                    std::as_bytes(std::span(heap.nibbles.words)).first(4 * (heap.range.end - heap.range.begin) / 256));
   }
 
   // ---- modules

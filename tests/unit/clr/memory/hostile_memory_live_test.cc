@@ -63,8 +63,9 @@ class FaultyMemory : public MemoryReader {
 
 // Arguments of generic methods may be missing, as a whole: nobody vouches for where they are.
 std::string Text(const ManagedCode& code, bool with_method_arguments = true) {
-  return absl::StrCat(code.name.module, "!", code.name.type, "[", absl::StrJoin(code.name.type_args, ","), "]::",
-                      code.name.method, "[", with_method_arguments ? absl::StrJoin(code.name.method_args, ",") : "", "](",
+  return absl::StrCat(code.name.module, "!", code.name.type, "[", absl::StrJoin(code.name.type_args, ","),
+                      "]::", code.name.method, "[",
+                      with_method_arguments ? absl::StrJoin(code.name.method_args, ",") : "", "](",
                       absl::StrJoin(code.name.parameters.value_or(std::vector<std::string>()), ","), ")");
 }
 
@@ -175,8 +176,9 @@ TEST_F(HostileMemoryLiveTest, FaultsEndWithinTheBudget) {
       }
     }
   }
-  std::printf("%s\n", absl::StrCat(lookups, " lookups, ", named, " named; at most ", most_reads, " reads and ", most_bytes,
-                                   " bytes for one").c_str());
+  std::printf("%s\n", absl::StrCat(lookups, " lookups, ", named, " named; at most ", most_reads, " reads and ",
+                                   most_bytes, " bytes for one")
+                          .c_str());
   EXPECT_GT(named, 1000u);
   EXPECT_LT(named, lookups);
   // Lists of entry points, of functions and of versions, and metadata that is read anew, besides the 512 of the name.
@@ -322,7 +324,9 @@ TEST_F(HostileMemoryLiveTest, OneWrongOffsetGivesNoWrongName) {
     }
   }
   std::printf("%d layouts refused, %d attached: %s\n", refused, attached,
-              absl::StrCat(right, " names right, ", bare, " without the method's arguments, ", missing, " missing, ", wrong, " wrong").c_str());
+              absl::StrCat(right, " names right, ", bare, " without the method's arguments, ", missing, " missing, ",
+                           wrong, " wrong")
+                  .c_str());
   EXPECT_GT(refused, 10);
 }
 

@@ -84,8 +84,7 @@ class MemoryMethodsTest : public testing::Test {
     methods_.Observe(process_, {addresses, witnesses, {at_ns}});
   }
   std::string NameAt(uint64_t address, uint64_t time_ns) {
-    const auto found =
-        methods_.Resolve({process_, process_.mappings.Find(address), address + 1, address, {time_ns}});
+    const auto found = methods_.Resolve({process_, process_.mappings.Find(address), address + 1, address, {time_ns}});
     if (!found) return "(nobody's)";
     EXPECT_LE(found->from.ns, time_ns);
     EXPECT_GE(found->until.ns, time_ns);
@@ -134,7 +133,8 @@ class MemoryMethodsTest : public testing::Test {
 TEST_F(MemoryMethodsTest, APermanentMethodWasAlwaysThere) {
   fake_.AddCode(*permanent_, 0x100, 0x80, fake_.AddMethod(type_, 1));
   Observe(2000, {kPermanent + 0x110});
-  for (const uint64_t time : {1, 1500, 2000, 9000}) EXPECT_THAT(NameAt(kPermanent + 0x17F, time), HasSubstr("Ns.App::Run"));
+  for (const uint64_t time : {1, 1500, 2000, 9000})
+    EXPECT_THAT(NameAt(kPermanent + 0x17F, time), HasSubstr("Ns.App::Run"));
   const uint64_t reads = fake_.memory.reads;
   Observe(3000, {kPermanent + 0x110});
   EXPECT_THAT(NameAt(kPermanent + 0x110, 3000), HasSubstr("Ns.App::Run"));

@@ -45,7 +45,8 @@ class MemoryPieces : public MemoryReader {
         there[page - first] = true;
       }
       const uint64_t from = std::max(piece.address, address), to = std::min(end, address + into.size());
-      if (from < to) std::memcpy(into.data() + (from - address), piece.bytes.data() + (from - piece.address), to - from);
+      if (from < to)
+        std::memcpy(into.data() + (from - address), piece.bytes.data() + (from - piece.address), to - from);
     }
     return pages == there.size();
   }

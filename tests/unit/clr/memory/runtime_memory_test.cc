@@ -167,7 +167,8 @@ TEST_P(RuntimeMemoryTest, WrongNumbersOfArgumentsAreRefused) {
 
 TEST_P(RuntimeMemoryTest, AMethodOfAnotherTypeThanTheMetadataSaysIsRefused) {
   EXPECT_EQ(NameAt(Place(fake_.AddMethod(plain_, 5))), "!metadata and runtime disagree on a method's type");
-  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 5), 1))), "!metadata and runtime disagree on a method's type");
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 5), 1))),
+            "!metadata and runtime disagree on a method's type");
   for (const uint32_t rid : {0u, 6u, 0xFFFu, 0xFFFFFFu}) {
     EXPECT_EQ(NameAt(Place(fake_.AddMethod(plain_, rid)))[0], '!') << rid;
   }
@@ -241,7 +242,8 @@ TEST_P(RuntimeMemoryTest, DynamicMethodsHaveNamesThatArePrintable) {
   const uint64_t stub = Place(fake_.AddDynamicMethod(plain_, "IL_STUB_PInvoke"));
   EXPECT_EQ(runtime_->Find(stub)->name.kind, MethodKind::kIlStub);
   EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, "naïve"))), "dynamicClass::naïve");
-  for (const char* damaged : {"a\nb", "\x7F", "\x80", "\xC1\xBF", "\xC3", "\xE2\x82", "\xE2\x82x", "\xF5\x80\x80\x80", "X)\xDE\xFF\x7F"}) {
+  for (const char* damaged :
+       {"a\nb", "\x7F", "\x80", "\xC1\xBF", "\xC3", "\xE2\x82", "\xE2\x82x", "\xF5\x80\x80\x80", "X)\xDE\xFF\x7F"}) {
     EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, damaged))), "!a dynamic method's name is no text");
   }
   EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, "\xE2\x82\xAC\xF0\x9F\x98\x80"))),
@@ -462,7 +464,8 @@ TEST_P(RuntimeMemoryTest, AttachSaysWhyItCannot) {
 
 TEST_P(RuntimeMemory9Test, TakesTheDescriptorsWordAndSaysWhereItDiffers) {
   fake_.layout.method_table.module = 32;
-  fake_.SetDescriptor(R"({"types":{"MethodTable":{"Module":32}},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]}})");
+  fake_.SetDescriptor(
+      R"({"types":{"MethodTable":{"Module":32}},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]}})");
   Reattach();
   EXPECT_THAT(runtime_->layout_differences(), ElementsAre("MethodTable.Module is at 32"));
   EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 2), 1))), "Ns.Plain::Run");
@@ -485,7 +488,8 @@ TEST_P(RuntimeMemory9Test, ADescriptorThatNamesTheirPlaceIsAWitness) {
   auto unproven = fake_.Attach(/*proven=*/false);
   ASSERT_TRUE(unproven.ok()) << unproven.status();
   runtime_ = *std::move(unproven);
-  EXPECT_EQ(NameAt(Place(fake_.AddGenericMethod(plain_, 2, {fake_.AddType(module_, 5)}))), "Ns.Plain::Of[Ns.Plain+Inner]");
+  EXPECT_EQ(NameAt(Place(fake_.AddGenericMethod(plain_, 2, {fake_.AddType(module_, 5)}))),
+            "Ns.Plain::Of[Ns.Plain+Inner]");
 }
 
 // Whatever memory says, a lookup ends, soon and without a crash.
@@ -501,10 +505,18 @@ class HashedMemory : public MemoryReader {
       uint64_t value = absl::HashOf(word, seed);
       // Small numbers, pointers into the runtime's image, and pointers to anywhere: what gets a reader furthest.
       switch (value % 5) {
-        case 0: value = value >> 8 & 0xF; break;
-        case 1: value = FakeRuntime::kImage + (value >> 8 & 0xFFF8); break;
-        case 2: value = (value >> 8 & 7) | (value >> 16 & 7) << 32; break;
-        default: value = 0x7F00'0000'0000 + (value >> 8 & 0xFFFFF8); break;
+        case 0:
+          value = value >> 8 & 0xF;
+          break;
+        case 1:
+          value = FakeRuntime::kImage + (value >> 8 & 0xFFF8);
+          break;
+        case 2:
+          value = (value >> 8 & 7) | (value >> 16 & 7) << 32;
+          break;
+        default:
+          value = 0x7F00'0000'0000 + (value >> 8 & 0xFFFFF8);
+          break;
       }
       into[i] = static_cast<std::byte>(value >> 8 * ((address + i) % 8));
     }
@@ -534,7 +546,9 @@ TEST_P(RuntimeMemoryTest, LookupsInRandomMemoryEnd) {
     }
     for (int i = 0; i < kLookups / kRounds; ++i) {
       const uint64_t reads = memory.reads, bytes = memory.bytes;
-      const uint64_t address = i % 3 == 0 ? random() : i % 3 == 1 ? kCode + random() % 0x8000 : 0x7F00'0000'0000 + random() % (1 << 25);
+      const uint64_t address = i % 3 == 0   ? random()
+                               : i % 3 == 1 ? kCode + random() % 0x8000
+                                            : 0x7F00'0000'0000 + random() % (1 << 25);
       (*runtime)->Find(address);
       most_reads = std::max(most_reads, memory.reads - reads);
       most_bytes = std::max(most_bytes, memory.bytes - bytes);
@@ -568,7 +582,8 @@ TEST(RuntimeLayoutTest, OtherMajorsNeedToSpeakKnownContracts) {
   std::vector<std::string> differences;
   const auto speak = [&](const std::string& contracts) {
     RuntimeLayout layout = *eleven;
-    return layout.Overlay(*ContractDescriptor::Parse(R"({"types":{},"contracts":)" + contracts + "}", {}), differences).ok();
+    return layout.Overlay(*ContractDescriptor::Parse(R"({"types":{},"contracts":)" + contracts + "}", {}), differences)
+        .ok();
   };
   EXPECT_TRUE(speak(R"({"CodeVersions":1,"ExecutionManager":2,"Loader":1,"RuntimeTypeSystem":1})"));
   EXPECT_FALSE(speak(R"({"CodeVersions":1,"ExecutionManager":3,"Loader":1,"RuntimeTypeSystem":1})"));

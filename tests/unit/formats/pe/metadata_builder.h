@@ -18,18 +18,22 @@ class MetadataBuilder {
  public:
   explicit MetadataBuilder(const std::string& assembly = "fake") {
     Append(MetadataTable::kModule, {{2, 0}, {2, String(assembly + ".dll")}, {2, 0}, {2, 0}, {2, 0}});
-    Append(MetadataTable::kAssembly,
-           {{4, 0}, {4, 0}, {4, 0}, {4, 0}, {2, 0}, {2, String(assembly)}, {2, 0}});
+    Append(MetadataTable::kAssembly, {{4, 0}, {4, 0}, {4, 0}, {4, 0}, {2, 0}, {2, String(assembly)}, {2, 0}});
   }
 
   // Owns the methods that are added behind it, up to the next type.
   uint32_t Type(const std::string& name_space, const std::string& name) {
-    return Append(MetadataTable::kTypeDef, {{4, 0}, {2, String(name)}, {2, String(name_space)}, {2, 0}, {2, 1},
+    return Append(MetadataTable::kTypeDef, {{4, 0},
+                                            {2, String(name)},
+                                            {2, String(name_space)},
+                                            {2, 0},
+                                            {2, 1},
                                             {2, static_cast<uint32_t>(rows(MetadataTable::kMethodDef)) + 1}});
   }
   // With a list of methods that begins at any row (of MethodPtr where there is one).
   uint32_t TypeWithMethodsFrom(const std::string& name_space, const std::string& name, uint32_t first) {
-    return Append(MetadataTable::kTypeDef, {{4, 0}, {2, String(name)}, {2, String(name_space)}, {2, 0}, {2, 1}, {2, first}});
+    return Append(MetadataTable::kTypeDef,
+                  {{4, 0}, {2, String(name)}, {2, String(name_space)}, {2, 0}, {2, 1}, {2, first}});
   }
   // By default `void ()`.
   uint32_t Method(const std::string& name, std::vector<uint8_t> signature = {0x00, 0x00, 0x01}) {
@@ -37,7 +41,9 @@ class MetadataBuilder {
                   {{4, 0}, {2, 0}, {2, 0}, {2, String(name)}, {2, Blob(std::move(signature))}, {2, 1}});
   }
   uint32_t MethodPtr(uint32_t method) { return Append(MetadataTable::kMethodPtr, {{2, method}}); }
-  uint32_t Nested(uint32_t type, uint32_t outer) { return Append(MetadataTable::kNestedClass, {{2, type}, {2, outer}}); }
+  uint32_t Nested(uint32_t type, uint32_t outer) {
+    return Append(MetadataTable::kNestedClass, {{2, type}, {2, outer}});
+  }
   uint32_t GenericParam(MetadataToken owner, uint32_t number, const std::string& name) {
     const uint32_t coded = owner.rid << 1 | (owner.table == MetadataTable::kMethodDef ? 1 : 0);
     return Append(MetadataTable::kGenericParam, {{2, number}, {2, 0}, {2, coded}, {2, String(name)}});

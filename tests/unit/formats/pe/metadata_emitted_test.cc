@@ -74,7 +74,8 @@ TEST(MetadataEmittedTest, UnsortedNestedTypesHaveTheirWholeNames) {
   for (const bool sorted : {true, false}) {
     MetadataBuilder builder;
     const uint32_t outer = builder.Type("Ns", "Outer"), other = builder.Type("Ns", "Other");
-    const uint32_t first = builder.Type("", "First"), second = builder.Type("", "Second"), third = builder.Type("", "Third");
+    const uint32_t first = builder.Type("", "First"), second = builder.Type("", "Second"),
+                   third = builder.Type("", "Third");
     if (sorted) {
       builder.Sorted(MetadataTable::kNestedClass);
       builder.Nested(first, outer);

@@ -93,7 +93,8 @@ TEST_F(ContractDescriptorTest, WhatIsNotUnderstoodIsLeftOutAndTheRestKept) {
       "globals":{"Outside":[3],"Negative":[-1],"Two":[[0,1],"x"],"None":[[],"x"],"Empty":[],"Huge":[[18446744073709551615],"x"],
       "Text":["1-x64","string"],"Deep":[[[0]],"pointer"],"Good":[[0],"pointer"]},
       "contracts":{"Bad":"new","Loader":1,"Object":{"v":1}}})");
-  for (const char* field : {"Negative", "Real", "Null", "True", "Object", "Empty", "Deep", "Large", "Word", "HexOnly"}) {
+  for (const char* field :
+       {"Negative", "Real", "Null", "True", "Object", "Empty", "Deep", "Large", "Word", "HexOnly"}) {
     EXPECT_EQ(descriptor.Offset("A", field), std::nullopt) << field;
   }
   EXPECT_EQ(descriptor.Offset("A", "Good"), 8u);
@@ -138,8 +139,8 @@ TEST_F(ContractDescriptorTest, DamagedTextIsRefused) {
 TEST_F(ContractDescriptorTest, DeepNestingIsNoDanger) {
   const size_t depth = ContractDescriptorHeader::kMaxJsonBytes / 2 - 64;
   EXPECT_FALSE(ContractDescriptor::Parse(std::string(depth, '['), {}).ok());
-  const std::string nested = absl::StrCat(R"({"types":{"T":{"F":)", std::string(depth, '['), std::string(depth, ']'),
-                                          R"(,"G":8}}})");
+  const std::string nested =
+      absl::StrCat(R"({"types":{"T":{"F":)", std::string(depth, '['), std::string(depth, ']'), R"(,"G":8}}})");
   const auto descriptor = Parse(nested);
   EXPECT_EQ(descriptor.Offset("T", "F"), std::nullopt);
   EXPECT_EQ(descriptor.Offset("T", "G"), 8u);
@@ -191,7 +192,8 @@ TEST_F(ContractDescriptorTest, ReadsTheInstalledRuntimesOwn) {
       const size_t magic = image.find(std::string("DNCCDAC\0", 8)), json = image.find("{\"version\"");
       ASSERT_NE(magic, std::string::npos) << version.path();
       ASSERT_NE(json, std::string::npos) << version.path();
-      const auto header = ContractDescriptorHeader::Parse(AsBytes(image).subspan(magic, ContractDescriptorHeader::kBytes));
+      const auto header =
+          ContractDescriptorHeader::Parse(AsBytes(image).subspan(magic, ContractDescriptorHeader::kBytes));
       ASSERT_TRUE(header.ok()) << header.status();
       EXPECT_EQ(header->json_bytes, image.find('\0', json) - json);
       pointers_.assign(header->pointers, 1);

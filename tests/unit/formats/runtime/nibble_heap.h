@@ -23,7 +23,8 @@ struct NibbleHeap {
   std::vector<Method> methods;  // by start; never two in a bucket of 32 bytes
   std::vector<uint32_t> words;
 
-  explicit NibbleHeap(NibbleMapVersion map_version, uint64_t bytes = 0) : version(map_version), words(bytes / 256 + 1) {}
+  explicit NibbleHeap(NibbleMapVersion map_version, uint64_t bytes = 0)
+      : version(map_version), words(bytes / 256 + 1) {}
 
   void Add(uint64_t start, uint64_t bytes) {
     const Method method{start, bytes};
