@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "absl/strings/str_split.h"
 #include "formats/byte_reader.h"
 #include "symbol_server/fetch_worker.h"
 #include "symbol_server/symbol_check.h"
@@ -24,7 +25,9 @@ void CheckKey(const clrsampler::SymbolFileKey& key) {
       Require(static_cast<unsigned char>(c) > 0x20 && static_cast<unsigned char>(c) < 0x7f && c != '?' && c != '#');
       slashes += c == '/';
     }
-    Require(slashes == 2 && path.rfind("../", 0) != 0 && path.find("/..") == std::string::npos);
+    Require(slashes == 2);
+    // "..2" is a name like any other.
+    for (const absl::string_view part : absl::StrSplit(path, '/')) Require(part != "." && part != ".." && !part.empty());
   }
   Require(clrsampler::CacheFileName(key).find('/') == std::string::npos);
   const auto order = clrsampler::ParseOrder(clrsampler::OrderText(7, key));
