@@ -26,7 +26,7 @@ Missing = runtimes.Missing
 class Result:
     """One run of the profiler."""
 
-    def __init__(self, status, out, err, stats, seconds, stdout):
+    def __init__(self, status, out, err, stats, seconds, stdout=b""):
         self.status, self.out, self.err, self.stats = status, out, err, stats
         self.seconds = seconds
         self.stdout = stdout  # with --output only what a command said
