@@ -53,7 +53,8 @@ struct MemoryMethods::Known {
   uint64_t end = 0;
   FrameId frame = 0;
   bool transient = false;
-  MethodCode code;  // of transient ones: what must still be there
+  MethodCode code;   // of transient ones: what must still be there
+  std::string name;  // of dynamic methods
   // When it was seen there; a permanent method was and will be there always.
   MonotonicTime from = MonotonicTime::Min();
   MonotonicTime until = MonotonicTime::Max();
@@ -235,11 +236,19 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
 // must still be there.
 void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, MonotonicTime time) {
   ++counters_.witnesses;
+  const std::string name = NameOf(witness);
+  // Without a name of its own a witness proves nothing: what is read now may be the next one of the same shape. Two
+  // readings have to agree then (Look).
+  if (name.empty()) {
+    ++counters_.witnesses_gone;
+    return;
+  }
   std::array<std::byte, sizeof witness.identity> identity;
   std::memcpy(identity.data(), witness.identity, identity.size());
   std::vector<Known>& there = target.known[witness.start];
   for (Known& known : there) {
-    if (known.transient && known.code.header == witness.header && known.code.identity == identity) {
+    if (known.transient && known.code.header == witness.header && known.code.identity == identity &&
+        absl::StartsWith(known.name, name)) {
       known.from = std::min(known.from, time);
       known.until = std::max(known.until, time);
       known.end = std::max<uint64_t>(known.end, witness.address + 1);
@@ -259,26 +268,14 @@ void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, Monot
   const uint64_t body = end > begin && end - begin < kMaxBody ? end - begin : 0;
   known.end = std::max<uint64_t>(witness.start + body, witness.address + 1);
   known.code.range.end = known.end;
-  const std::optional<ManagedCode> found = target.runtime->Find(witness.address);
-  if (found && found->kind == ManagedCode::Kind::kMethod && found->code.header == witness.header &&
-      found->code.identity == identity) {
-    known.code = found->code;
-    known.end = found->range.end;
-    known.until = clock_.Now();
-    known.frame = FrameOf(*found);
-  } else if (const std::string name = NameOf(witness); !name.empty()) {
-    ManagedCode gone;
-    gone.kind = ManagedCode::Kind::kMethod;
-    gone.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
-    gone.name.type = "dynamicClass";
-    gone.name.method = name;
-    gone.name.tier = "Optimized";
-    known.frame = FrameOf(gone);
-  } else {
-    ++counters_.witnesses_gone;
-    if (there.empty()) target.known.erase(witness.start);
-    return;
-  }
+  ManagedCode method;
+  method.kind = ManagedCode::Kind::kMethod;
+  method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
+  method.name.type = "dynamicClass";
+  method.name.method = name;
+  method.name.tier = "Optimized";
+  known.name = name;
+  known.frame = FrameOf(method);
   ++counters_.transient;
   if (there.size() >= kMaxHistory) there.erase(there.begin());
   there.push_back(std::move(known));
@@ -322,10 +319,6 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
       return;
     }
     if (last->until >= time) return;  // seen in this turn
-    if (target.runtime->Stands(last->code)) {
-      last->until = time;
-      return;
-    }
   }
   std::optional<ManagedCode> found = target.runtime->Find(address);
   if (!found && target.runtime->last_failure() == ProbeFailure::kChanged) found = target.runtime->Find(address);
@@ -355,10 +348,18 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
   known.frame = FrameOf(*found);
   known.end = is_stub ? address + 1 : found->range.end;
   known.transient = found->transient;
+  // Methods of one shape that follow each other get the same places for all that their headers name, so the header
+  // alone does not tell them apart: the name must have been read again, too.
+  if (last != nullptr && known.transient && last->frame == known.frame && last->code.header == found->code.header &&
+      last->code.identity == found->code.identity) {
+    last->until = time;
+    return;
+  }
   const uint64_t start = is_stub ? address : found->range.begin;
   std::vector<Known>& there = target.known[start];
   if (known.transient) {
     known.code = found->code;
+    if (found->name.kind != MethodKind::kMethod) known.name = found->name.method;
     known.from = known.until = time;
     ++counters_.transient;
     const wire_transient_code& told = target.transient_code;
@@ -434,8 +435,8 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   if (mapping != nullptr && absl::StrContains(mapping->path, kDoubleMapped)) {
     return Resolution{frames_.Intern(Frame{FrameKind::kJit, NameSource::kRuntimeMemory, "[stub]", "", ""})};
   }
-  // Without W^X its heaps look like anybody's: code there that no range claims may be a copied write barrier (0.2 % of the
-  // frames of a JSON workload), or the code of another JIT compiler.
+  // Without W^X its heaps look like anybody's: code there that no range claims may be a copied write barrier (0.2 % of
+  // the frames of a JSON workload), or the code of another JIT compiler.
   if (mapping != nullptr && readable) return Resolution{Unnamed(kOutside), query.time, {query.time.ns + 1}};
   return std::nullopt;
 }

@@ -63,7 +63,7 @@ struct MemoryMethodsCounters {
   uint64_t not_there_any_more = 0;
   uint64_t changed_while_read = 0;
   uint64_t witnesses = 0;       // notes of the sampler on transient code
-  uint64_t witnesses_gone = 0;  // of these: the method was gone when it was looked at, and had no name of its own
+  uint64_t witnesses_gone = 0;  // of these: without a name, so that they prove nothing
   uint64_t not_witnessed = 0;   // a transient method that was not seen before the sample
 
   std::map<std::string, uint64_t> ByName() const;  // as --stats writes them

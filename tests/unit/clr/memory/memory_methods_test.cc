@@ -215,23 +215,16 @@ TEST_F(MemoryMethodsTest, AWitnessOfAnEarlierMomentIsNotTheMethodOfALaterOne) {
   EXPECT_THAT(NameAt(kTransient + 0x105, 3000), HasSubstr("Emitted2"));
 }
 
-TEST_F(MemoryMethodsTest, AWitnessWithoutANameCountsOnlyWhileItsMethodIsThere) {
-  // A method of a collectible assembly: the sampler can't name it.
+// Methods of one shape have the same header bytes one after the other: without a name two readings must agree.
+TEST_F(MemoryMethodsTest, AWitnessWithoutANameProvesNothing) {
   const uint64_t method = fake_.AddMethod(type_, 1);
   fake_.AddCode(*transient_, 0x100, 0x80, method);
   clock_.Set({2500});
   const std::vector<uint64_t> addresses = {kTransient + 0x105};
-  std::vector<wire_code_witness> witnesses = {WitnessOf(0x100, "")};
+  const std::vector<wire_code_witness> witnesses = {WitnessOf(0x100, "")};
   methods_.Observe(process_, {addresses, witnesses, {2000}});
-  EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("Ns.App::Run"));
+  EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("not seen in time"));
   EXPECT_THAT(NameAt(kTransient + 0x105, 2500), HasSubstr("Ns.App::Run"));
-
-  fake_.AddCode(*transient_, 0x300, 0x80, fake_.AddMethod(type_, 1));
-  witnesses = {WitnessOf(0x300, "")};
-  Free(0x300);
-  clock_.Set({3500});
-  methods_.Observe(process_, {{}, witnesses, {3000}});
-  EXPECT_THAT(NameAt(kTransient + 0x305, 3000), StartsWith("[jit: "));
   EXPECT_EQ(methods_.counters().witnesses_gone, 1u);
 }
 
