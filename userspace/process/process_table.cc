@@ -10,6 +10,7 @@
 #include "formats/proc/stat_text.h"
 #include "formats/proc/status_text.h"
 #include "os/file_io.h"
+#include "process/maps_mapping.h"
 
 namespace clrsampler {
 namespace {
@@ -28,19 +29,6 @@ constexpr uint64_t kRescanNs = 1'000'000'000;
 bool SameStart(uint64_t a_ns, uint64_t b_ns) {
   if (a_ns == 0 || b_ns == 0) return true;  // unknown
   return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) <= kStartToleranceNs;
-}
-
-Mapping ToMapping(const MapsLine& line) {
-  Mapping mapping;
-  mapping.start = line.start;
-  mapping.end = line.end;
-  mapping.file_offset = line.file_offset;
-  mapping.device_major = line.device_major;
-  mapping.device_minor = line.device_minor;
-  mapping.inode = line.inode;
-  mapping.path = line.path;
-  mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
-  return mapping;
 }
 
 }  // namespace
@@ -106,7 +94,7 @@ void ProcessTable::Scan(Entry& entry) {
   ReadIdentity(process);
   if (const auto text = ReadWholeFile(directory + "/maps", kMaxProcFileBytes); text.ok()) {
     for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/true).lines) {
-      process.mappings.Insert(ToMapping(line));
+      process.mappings.Insert(MappingOf(line));
     }
   }
   for (const AnnouncedMapping& mapping : announced_mappings_) {

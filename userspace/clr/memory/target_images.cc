@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/proc/maps_text.h"
 #include "os/file_io.h"
+#include "process/maps_mapping.h"
 
 namespace clrsampler {
 namespace {
@@ -19,18 +20,7 @@ void TargetImages::Read() {
   const auto text = ReadWholeFile(absl::StrCat(proc_root_, "/", process_.key.tgid, "/maps"), kMaxMapsBytes);
   if (!text.ok()) return;
   mappings_.clear();
-  for (MapsLine& line : ParseMaps(*text).lines) {
-    Mapping mapping;
-    mapping.start = line.start;
-    mapping.end = line.end;
-    mapping.file_offset = line.file_offset;
-    mapping.device_major = line.device_major;
-    mapping.device_minor = line.device_minor;
-    mapping.inode = line.inode;
-    mapping.path = std::move(line.path);
-    mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
-    mappings_.push_back(std::move(mapping));
-  }
+  for (const MapsLine& line : ParseMaps(*text).lines) mappings_.push_back(MappingOf(line));
 }
 
 const Mapping* TargetImages::Find(uint64_t address) {
