@@ -117,8 +117,8 @@ struct wire_cpu_sample {
 
 /*
  * What stood at a code address at the moment of the sample, for code that the runtime may free and replace: behind the
- * user words, one for each of `witnesses`. The method is told apart from others at the same address by its identity: the
- * first bytes of its code header (debug, exception and GC information, MethodDesc, number of unwind infos, the first).
+ * user words, one for each of `witnesses`. `identity` is the first bytes of its code header (debug, exception and GC
+ * information, MethodDesc, number of unwind infos, the first): other bytes are another method, the same ones may be, too.
  */
 struct wire_code_witness {
 	__u64 address;		/* the sampled one, inside a call for return addresses */

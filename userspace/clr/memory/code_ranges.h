@@ -50,9 +50,9 @@ struct MethodCode {
   AddressRange range;
   uint64_t header = 0;  // RealCodeHeader
   uint64_t method_desc = 0;
-  // What the header says, debug, exception and GC information included: the method at `range.begin` is still the same
-  // as long as these bytes are (0 of 361 replaced methods went unnoticed on 8.0.30 and 10.0.14; without the MethodDesc
-  // 94 did).
+  // What the header says, debug, exception and GC information included. Other bytes are another method; the same bytes
+  // are not always the same one: methods of one shape that follow each other can get the same places for all of it
+  // (seen on 8, 9 and 10), so that their names must be read as well.
   std::array<std::byte, 48> identity{};
   uint32_t stub_kind = 0;  // not 0: a stub in a code heap, no method
 };
