@@ -35,6 +35,8 @@ const Mapping* TargetImages::Find(uint64_t address) {
 }
 
 std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
+  // Anew each time: an assembly that was unloaded gives its addresses to the next one, whose names are in another file.
+  Read();
   const Mapping* mapping = Find(address);
   if (mapping == nullptr || mapping->kind != MappingKind::kFile) return std::nullopt;
   const uint64_t offset = mapping->file_offset + (address - mapping->start);
