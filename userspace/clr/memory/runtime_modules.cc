@@ -17,6 +17,10 @@ constexpr uint32_t kMaxMetadataBytes = 64 << 20;
 constexpr uint32_t kMaxEmittedBytes = 16 << 20;
 constexpr uint32_t kMaxHeaderBytes = 4096;
 
+// What two images can't share unless they are one: compared as a whole up to this size (a plugin's metadata), above it
+// both ends of this size each, where the row counts and the module's GUID are.
+constexpr size_t kComparedBytes = 64 << 10;
+
 constexpr uint32_t kLayoutIsMapped = 1;  // PEImageLayout flags: sections lie at their RVAs; else as in the file
 
 // Where the metadata is in an image that lies in memory, from the bytes of its headers. PE/COFF and ECMA-335 II.25.
@@ -24,7 +28,7 @@ class MemoryImage {
  public:
   MemoryImage(MemoryReader& memory, uint64_t base, bool flat) : memory_(memory), base_(base), flat_(flat) {}
 
-  absl::StatusOr<std::vector<std::byte>> Metadata() {
+  absl::StatusOr<AddressRange> Metadata() {
     std::vector<std::byte> header(kMaxHeaderBytes);
     if (!memory_.Read(base_, header)) {
       header.resize(1024);
@@ -49,31 +53,27 @@ class MemoryImage {
     if (cli_rva == 0 || !ReadRva(cli_rva, cli)) return absl::DataLossError("it has no CLI header");
     const uint32_t rva = *LoadAt<uint32_t>(cli, 8), bytes = *LoadAt<uint32_t>(cli, 12);
     if (bytes == 0 || bytes > kMaxMetadataBytes) return absl::DataLossError("its metadata has an impossible size");
-    // The size is the target's word: memory follows what can really be read.
-    constexpr uint32_t kStep = 1 << 20;
-    std::vector<std::byte> metadata;
-    while (metadata.size() < bytes) {
-      const size_t done = metadata.size();
-      metadata.resize(std::min<size_t>(bytes, done + kStep));
-      if (!ReadRva(rva + static_cast<uint32_t>(done), std::span(metadata).subspan(done))) {
-        return absl::UnavailableError("its metadata is not readable");
-      }
-    }
-    return metadata;
+    const std::optional<uint64_t> address = AddressOf(rva, bytes);
+    if (!address) return absl::DataLossError("its metadata lies in no section");
+    return AddressRange{*address, *address + bytes};
   }
 
  private:
   struct Section {
     uint32_t rva, bytes, offset;
   };
-  bool ReadRva(uint32_t rva, std::span<std::byte> into) {
-    if (!flat_) return memory_.Read(base_ + rva, into);
+  std::optional<uint64_t> AddressOf(uint32_t rva, uint32_t bytes) const {
+    if (!flat_) return base_ + rva;
     for (const Section& section : sections_) {
       if (rva < section.rva || rva - section.rva >= section.bytes) continue;
-      if (into.size() > section.bytes - (rva - section.rva)) return false;
-      return memory_.Read(base_ + section.offset + (rva - section.rva), into);
+      if (bytes > section.bytes - (rva - section.rva)) return std::nullopt;
+      return base_ + section.offset + (rva - section.rva);
     }
-    return false;
+    return std::nullopt;
+  }
+  bool ReadRva(uint32_t rva, std::span<std::byte> into) {
+    const std::optional<uint64_t> address = AddressOf(rva, static_cast<uint32_t>(into.size()));
+    return address && memory_.Read(*address, into);
   }
 
   MemoryReader& memory_;
@@ -81,6 +81,29 @@ class MemoryImage {
   bool flat_;
   std::vector<Section> sections_;
 };
+
+absl::StatusOr<std::vector<std::byte>> Copy(MemoryReader& memory, AddressRange metadata) {
+  // The size is the target's word: memory follows what can really be read.
+  constexpr uint64_t kStep = 1 << 20;
+  std::vector<std::byte> bytes;
+  for (uint64_t at = metadata.begin; at < metadata.end; at += kStep) {
+    const size_t done = bytes.size();
+    bytes.resize(done + std::min(kStep, metadata.end - at));
+    if (!memory.Read(at, std::span(bytes).subspan(done))) {
+      return absl::UnavailableError("its metadata is not readable");
+    }
+  }
+  return bytes;
+}
+
+bool Stands(MemoryReader& memory, uint64_t address, std::span<const std::byte> bytes) {
+  const auto equal = [&](size_t offset, size_t count) {
+    std::vector<std::byte> now(count);
+    return memory.Read(address + offset, now) && std::ranges::equal(now, bytes.subspan(offset, count));
+  };
+  if (bytes.size() <= 2 * kComparedBytes) return equal(0, bytes.size());
+  return equal(0, kComparedBytes) && equal(bytes.size() - kComparedBytes, kComparedBytes);
+}
 
 }  // namespace
 
@@ -165,21 +188,38 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
   return module;
 }
 
+// What is in the target's memory decides: addresses of assemblies that were unloaded are used again, by files that
+// differ in a digit.
 absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& module) {
+  const absl::StatusOr<AddressRange> metadata = MemoryImage(memory_, base, flat).Metadata();
+  RETURN_IF_ERROR(metadata.status());
+  const auto stands = [&](std::span<const std::byte> bytes) {
+    return bytes.size() == metadata->end - metadata->begin && Stands(memory_, metadata->begin, bytes);
+  };
+  if (const auto before = forgotten_.find(module.address);
+      before != forgotten_.end() && before->second->names.tables && stands(before->second->metadata)) {
+    module.names.tables = before->second->names.tables;
+    module.content = before->second->content;
+    module.metadata = before->second->metadata;
+    module.copied_bytes = before->second->copied_bytes;
+    return absl::OkStatus();
+  }
   if (std::optional<MappedContent> mapped = files_ ? files_(base) : std::nullopt) {
     const absl::StatusOr<PeImage> pe = PeImage::Parse(mapped->bytes);
-    const auto metadata = pe.ok() && pe->metadata() ? pe->Bytes(*pe->metadata()) : std::nullopt;
-    if (metadata) {
-      absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*metadata);
+    const auto place = pe.ok() ? pe->metadata() : std::nullopt;
+    const auto bytes = place ? pe->Bytes(*place) : std::nullopt;
+    if (bytes && stands(*bytes)) {
+      absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*bytes);
       RETURN_IF_ERROR(tables.status());
       module.names.tables = *std::move(tables);
       module.content = std::move(mapped->keep_alive);
+      module.metadata = *bytes;
       return absl::OkStatus();
     }
   }
-  absl::StatusOr<std::vector<std::byte>> metadata = MemoryImage(memory_, base, flat).Metadata();
-  RETURN_IF_ERROR(metadata.status());
-  return Take(*std::move(metadata), module);
+  absl::StatusOr<std::vector<std::byte>> bytes = Copy(memory_, *metadata);
+  RETURN_IF_ERROR(bytes.status());
+  return Take(*std::move(bytes), module);
 }
 
 uint32_t RuntimeModules::EmittedBytes(uint64_t address) {
@@ -214,6 +254,7 @@ absl::Status RuntimeModules::Take(std::vector<std::byte> metadata, RuntimeModule
   absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*shared);
   RETURN_IF_ERROR(tables.status());
   module.names.tables = *std::move(tables);
+  module.metadata = *shared;
   module.content = std::move(shared);
   ++copied_;
   return absl::OkStatus();

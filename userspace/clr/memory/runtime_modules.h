@@ -1,8 +1,8 @@
 // The modules (assemblies) of one process, by the address of the runtime's Module object, with their metadata.
 //
-// Metadata comes from the file behind the image where there is one (shared between processes, in the page cache), else
-// it is copied from the target: images that were loaded from bytes or unpacked from a compressed bundle, and the copy
-// that the runtime keeps of Reflection.Emit's for debuggers (9 and newer).
+// Metadata comes from the file behind the image where there is one (shared between processes, in the page cache) and it
+// holds what the target has in memory. Else it is copied from the target: images that were loaded from bytes or unpacked
+// from a compressed bundle, and the copy that the runtime keeps of Reflection.Emit's for debuggers (9 and newer).
 #ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_MODULES_H_
 #define CLRSAMPLER_CLR_MEMORY_RUNTIME_MODULES_H_
 
@@ -26,6 +26,7 @@ struct RuntimeModule {
   uint64_t address = 0;
   SignatureModule names;                // simple assembly name; tables only where the metadata was found
   std::shared_ptr<const void> content;  // what `names.tables` points into
+  std::span<const std::byte> metadata;  // a part of `content`
   bool emitted = false;                 // Reflection.Emit: its metadata grows
   uint64_t copied_bytes = 0;            // of metadata that is in no file
   std::string trouble;                  // why there are no tables
@@ -63,6 +64,7 @@ class RuntimeModules {
   // The same, its metadata read anew: for rows that were not there before.
   std::shared_ptr<const RuntimeModule> Reload(MemoryProbe& probe, uint64_t address, bool transient);
   void ForgetTransient() {
+    if (!transient_.empty()) forgotten_.swap(transient_);
     transient_.clear();
     transient_held_bytes_ = 0;
   }
@@ -88,6 +90,7 @@ class RuntimeModules {
   MappedContentFinder files_;
   MetadataCopies& copies_;
   ModuleMap permanent_, transient_;
+  ModuleMap forgotten_;  // what was transient; good again where the same metadata still stands
   uint64_t copied_ = 0;
   uint64_t held_bytes_ = 0;  // of permanent copies
   uint64_t transient_held_bytes_ = 0;

@@ -21,6 +21,8 @@ void TargetImages::Read() {
   if (!text.ok()) return;
   mappings_.clear();
   for (const MapsLine& line : ParseMaps(*text).lines) mappings_.push_back(MappingOf(line));
+  // 16,000 mappings take some 10 ms.
+  reread_ns_ = std::max(kRereadNs, kReadingShare * (clock_.Now().ns - read_at_.ns));
 }
 
 const Mapping* TargetImages::Find(uint64_t address) {
@@ -28,15 +30,13 @@ const Mapping* TargetImages::Find(uint64_t address) {
     const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), address,
                                        [](uint64_t value, const Mapping& mapping) { return value < mapping.start; });
     if (next != mappings_.begin() && address < std::prev(next)->end) return &*std::prev(next);
-    if (!mappings_.empty() && clock_.Now().ns - read_at_.ns < kRereadNs) return nullptr;
+    if (!mappings_.empty() && clock_.Now().ns - read_at_.ns < reread_ns_) return nullptr;
     Read();
   }
   return nullptr;
 }
 
 std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
-  // Anew each time: an assembly that was unloaded gives its addresses to the next one, whose names are in another file.
-  Read();
   const Mapping* mapping = Find(address);
   if (mapping == nullptr || mapping->kind != MappingKind::kFile) return std::nullopt;
   const uint64_t offset = mapping->file_offset + (address - mapping->start);

@@ -22,7 +22,8 @@ class TargetImages {
   TargetImages(std::string proc_root, const Process& process, ImageFiles& images, const Clock& clock)
       : proc_root_(std::move(proc_root)), process_(process), images_(images), clock_(clock) {}
 
-  // The file that is mapped at `address`, from that byte on. nullopt: anonymous memory, or the file can't be opened.
+  // The file that was mapped at `address` at the last look, from that byte on; another one may be there by now, so the
+  // caller compares. nullopt: anonymous memory, or the file can't be opened.
   std::optional<MappedContent> ContentAt(uint64_t address);
 
   // Where the image that `mapping` is a part of lies, from its first mapped byte to its last, with the zeroed memory
@@ -33,6 +34,7 @@ class TargetImages {
   // Maps are read again when an address is in none of the known ones, but not for each: a hostile process would have us
   // read ten megabytes a thousand times.
   static constexpr uint64_t kRereadNs = 20'000'000;
+  static constexpr uint64_t kReadingShare = 50;  // of the time at most one part in so many goes into it
 
   void Read();
   const Mapping* Find(uint64_t address);
@@ -43,6 +45,7 @@ class TargetImages {
   const Clock& clock_;
   std::vector<Mapping> mappings_;  // by address
   MonotonicTime read_at_;
+  uint64_t reread_ns_ = kRereadNs;
 };
 
 }  // namespace clrsampler
