@@ -171,7 +171,7 @@ void IndexJitdump(JitdumpTailer& tailer, std::vector<std::byte>& scratch) {
 }
 
 void IndexPerfMap(PerfMapTailer& tailer, std::vector<std::byte>& scratch) {
-  tailer.Poll([] { return PerfMapFile().Open(); }, Ours, true, kNow, kNoBudget, scratch);
+  tailer.Poll([] { return PerfMapFile().Open(); }, Ours, true, kNow, FakeClock(), kNoBudget, scratch);
 }
 
 void BM_JitdumpBareScan100k(benchmark::State& state) {

@@ -84,8 +84,8 @@ struct JitMethods::Target {
   }
 };
 
-JitMethods::JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices)
-    : options_(std::move(options)), frames_(frames), notices_(notices) {}
+JitMethods::JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices, const Clock& clock)
+    : options_(std::move(options)), frames_(frames), notices_(notices), clock_(clock) {}
 
 JitMethods::~JitMethods() = default;
 
@@ -221,7 +221,7 @@ void JitMethods::PollPerfMap(const Process& process, Target& target, MonotonicTi
     target.perf_map_inode = file.inode();
     return target.perf_map_held || file.modified_ns() + kFileAgeSlackNs >= target.start.realtime_ns;
   };
-  target.perf_map.Poll(open, is_ours, target.process_alive, now, options_.poll_budget_bytes, scratch_);
+  target.perf_map.Poll(open, is_ours, target.process_alive, now, clock_, options_.poll_budget_bytes, scratch_);
   if (target.perf_map_resets != target.perf_map.counters().resets) {
     target.perf_map_resets = target.perf_map.counters().resets;
     target.perf_map_frames.clear();

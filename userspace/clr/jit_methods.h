@@ -55,8 +55,8 @@ struct JitMethodsCounters {
 
 class JitMethods : public FrameSource {
  public:
-  // Borrows `frames` and `notices`; both outlive it.
-  JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices);
+  // Borrows `frames`, `notices` and `clock`; they outlive it.
+  JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices, const Clock& clock);
   ~JitMethods() override;
 
   // Answers for JIT memory, with a reason when there is no name; for an address without a known mapping only with a
@@ -108,6 +108,7 @@ class JitMethods : public FrameSource {
   JitMethodsOptions options_;
   FrameTable& frames_;
   Notices& notices_;
+  const Clock& clock_;
   absl::flat_hash_map<ProcessKey, Seen> seen_;
   uint64_t targets_made_ = 0;
   std::vector<std::byte> scratch_;

@@ -21,18 +21,20 @@ static_assert(kMostScratchBytes > PerfMapParser::kMaxLineBytes);
 class PerfMapTailer::Sink : public PerfMapSink {
  public:
   // The first line may be older than the others: the file may have ended inside it before.
-  Sink(MethodMap& methods, AddedWindow first, AddedWindow others)
-      : methods_(methods), window_(first), others_(others) {}
+  Sink(MethodMap& methods, MonotonicTime first_after, MonotonicTime after)
+      : methods_(methods), window_{first_after, first_after}, after_(after) {}
+  // What follows was in the file by then.
+  void FoundBy(MonotonicTime time) { window_.by = time; }
   void OnLine(const PerfMapLine& line) override {
     methods_.Add(line.start, line.size, {line.name_offset, MethodNameHash(line.name)}, IsRuntimeStub(line.name),
                  window_);
-    window_ = others_;
+    window_.after = after_;
   }
 
  private:
   MethodMap& methods_;
   AddedWindow window_;
-  const AddedWindow others_;
+  const MonotonicTime after_;
 };
 
 void PerfMapTailer::Reset() {
@@ -51,7 +53,8 @@ void PerfMapTailer::Fail(absl::Status status) {
 }
 
 void PerfMapTailer::Poll(TailedFile::Opener open, absl::FunctionRef<bool(const TailedFile&)> is_ours,
-                         bool process_alive, MonotonicTime now, size_t budget_bytes, std::vector<std::byte>& scratch) {
+                         bool process_alive, MonotonicTime now, const Clock& clock, size_t budget_bytes,
+                         std::vector<std::byte>& scratch) {
   const absl::StatusOr<TailedFile::Change> change = file_.Look(open, now, process_alive);
   if (!change.ok()) {
     if (state_ == State::kMissing) {
@@ -77,15 +80,16 @@ void PerfMapTailer::Poll(TailedFile::Opener open, absl::FunctionRef<bool(const T
       status_ = absl::FailedPreconditionError("it was left by an earlier process of the same pid");
     grown = true;
   }
-  if (state_ == State::kReading && grown) ReadNew(now, budget_bytes, scratch);
+  if (state_ == State::kReading && grown) ReadNew(now, clock, budget_bytes, scratch);
   if (behind_) return;
-  const bool tail_is_open = state_ == State::kReading && TailIsOpen(process_alive, now, scratch);
+  const bool tail_is_open = state_ == State::kReading && TailIsOpen(process_alive, now, clock, scratch);
   complete_until_ = tail_is_open ? std::max(complete_until_, tail_not_there_) : now;
   if (state_ == State::kReading) read_to_end_ = now;
 }
 
 // Whether the file ends in a line of which more may come soon. Takes a line that has lost its end.
-bool PerfMapTailer::TailIsOpen(bool process_alive, MonotonicTime now, std::vector<std::byte>& scratch) {
+bool PerfMapTailer::TailIsOpen(bool process_alive, MonotonicTime now, const Clock& clock,
+                               std::vector<std::byte>& scratch) {
   const uint64_t offset = parser_.offset();
   if (offset >= file_.size() || parser_.inside_long_line()) {
     tail_offset_ = kNoTail;
@@ -109,8 +113,8 @@ bool PerfMapTailer::TailIsOpen(bool process_alive, MonotonicTime now, std::vecto
   if (scratch.size() < bytes) scratch.resize(bytes);
   const absl::StatusOr<size_t> got = file_.Read(offset, std::span(scratch).first(bytes));
   if (!got.ok() || *got != bytes) return false;
-  const AddedWindow window{tail_not_there_, now};
-  Sink sink(methods_, window, window);
+  Sink sink(methods_, tail_not_there_, tail_not_there_);
+  sink.FoundBy(std::max(now, clock.Now()));
   if (parser_.TakeUnended(std::span(scratch).first(bytes), sink)) tail_offset_ = kNoTail;
   CountLines();
   return false;
@@ -128,9 +132,10 @@ bool PerfMapTailer::ContinuesAtLineStart() {
   return got.ok() && *got == 1 && before == std::byte{'\n'};
 }
 
-void PerfMapTailer::ReadNew(MonotonicTime now, size_t budget_bytes, std::vector<std::byte>& scratch) {
+void PerfMapTailer::ReadNew(MonotonicTime now, const Clock& clock, size_t budget_bytes,
+                            std::vector<std::byte>& scratch) {
   if (scratch.size() < kLeastScratchBytes) scratch.resize(kLeastScratchBytes);
-  Sink sink(methods_, AddedWindow{LineNotThereAt(), now}, AddedWindow{read_to_end_, now});
+  Sink sink(methods_, LineNotThereAt(), read_to_end_);
   size_t read = 0;
   behind_ = true;
   while (read < budget_bytes) {
@@ -139,6 +144,7 @@ void PerfMapTailer::ReadNew(MonotonicTime now, size_t budget_bytes, std::vector<
     if (!got.ok()) return Fail(got.status());
     read += *got;
     counters_.read_bytes += *got;
+    sink.FoundBy(std::max(now, clock.Now()));
     const std::span<const std::byte> bytes(scratch.data(), *got);
     const absl::StatusOr<size_t> used = parser_.Feed(bytes, sink);
     CountLines();

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "clr/tailed_file.h"
 #include "formats/jit/perf_map_parser.h"
+#include "os/clock.h"
 #include "symbols/method_map.h"
 
 namespace clrsampler {
@@ -32,9 +33,10 @@ class PerfMapTailer {
 
   // Reads what is new, at most about `budget_bytes`. `scratch` is room to read into, made larger for long lines up to 2
   // MiB. `is_ours` judges a file that was opened (its time of modification, CLOCK_REALTIME, and who has it open); it is
-  // asked again after each growth until it says yes. `process_alive` false: the path is not opened again.
+  // asked again after each growth until it says yes. `process_alive` false: the path is not opened again. `now`: not
+  // later than the call; `clock` tells how much later a line was found, in which time another method may have run.
   void Poll(TailedFile::Opener open, absl::FunctionRef<bool(const TailedFile&)> is_ours, bool process_alive,
-            MonotonicTime now, size_t budget_bytes, std::vector<std::byte>& scratch);
+            MonotonicTime now, const Clock& clock, size_t budget_bytes, std::vector<std::byte>& scratch);
 
   State state() const { return state_; }
   bool usable() const { return state_ == State::kReading || state_ == State::kFailed; }
@@ -59,8 +61,8 @@ class PerfMapTailer {
 
   class Sink;
   void Reset();
-  void ReadNew(MonotonicTime now, size_t budget_bytes, std::vector<std::byte>& scratch);
-  bool TailIsOpen(bool process_alive, MonotonicTime now, std::vector<std::byte>& scratch);
+  void ReadNew(MonotonicTime now, const Clock& clock, size_t budget_bytes, std::vector<std::byte>& scratch);
+  bool TailIsOpen(bool process_alive, MonotonicTime now, const Clock& clock, std::vector<std::byte>& scratch);
   MonotonicTime LineNotThereAt() const;
   bool ContinuesAtLineStart();
   void CountLines();

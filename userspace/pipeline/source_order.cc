@@ -31,7 +31,7 @@ Sources MakeSources(const SourceContext& context) {
   Sources sources;
   JitMethodsOptions jit_options;
   jit_options.names = context.names;
-  auto jit = std::make_unique<JitMethods>(jit_options, context.frames, context.notices);
+  auto jit = std::make_unique<JitMethods>(jit_options, context.frames, context.notices, context.clock);
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
   if (!context.without_files) sources.in_order.push_back(std::move(jit));
   if (!context.without_images) {

@@ -29,7 +29,7 @@ class JitMethodsTest : public testing::Test {
     process.comm = "shop";
     process.first_seen = {1000};
     Map(kHeap, kHeap + 0x100000, MappingKind::kJitMemory, "/memfd:doublemapper (deleted)");
-    methods = std::make_unique<JitMethods>(JitMethodsOptions{NameStyle::kRaw, tree.proc_root()}, frames, notices);
+    methods = std::make_unique<JitMethods>(JitMethodsOptions{NameStyle::kRaw, tree.proc_root()}, frames, notices, clock);
   }
 
   void Map(uint64_t start, uint64_t end, MappingKind kind, absl::string_view path) {
@@ -55,6 +55,7 @@ class JitMethodsTest : public testing::Test {
   FrameTable frames;
   Notices notices;
   Process process;
+  FakeClock clock;
   std::unique_ptr<JitMethods> methods;
   Frame last;
 };
@@ -158,7 +159,7 @@ TEST_F(JitMethodsTest, BehindADeadJitdumpAMethodIsNamedAsLongAsItsCodeStands) {
     std::memcpy(bytes.data(), memory.data(), bytes.size());
     return true;
   };
-  methods = std::make_unique<JitMethods>(options, frames, notices);
+  methods = std::make_unique<JitMethods>(options, frames, notices, clock);
   Poll(5 * kMs);
   Poll(300 * kMs);
   EXPECT_EQ(Ask(kHeap, 250 * kMs), "One");

@@ -279,8 +279,8 @@ TEST_F(JitdumpTailerTest, StaysWithinItsBudget) {
 class PerfMapTailerTest : public testing::Test {
  protected:
   void Poll(MonotonicTime now, size_t budget = kBudget) {
-    tailer.Poll([&] { return OpenPath(tree.perf_map()); }, [&](const TailedFile&) { return ours; }, true, now, budget,
-                scratch);
+    tailer.Poll([&] { return OpenPath(tree.perf_map()); }, [&](const TailedFile&) { return ours; }, true, now, clock,
+                budget, scratch);
   }
   std::string NameAt(uint64_t address, uint64_t time_ns) {
     const MethodAnswer answer = tailer.methods().Query(address, {time_ns});
@@ -289,6 +289,7 @@ class PerfMapTailerTest : public testing::Test {
     return tailer.ReadName(answer.name).value_or("lost");
   }
   JitTargetTree tree;
+  FakeClock clock;
   PerfMapTailer tailer;
   bool ours = true;
   std::vector<std::byte> scratch;
@@ -305,6 +306,17 @@ TEST_F(PerfMapTailerTest, ALineCountsFromTheReadThatFoundIt) {
   EXPECT_EQ(NameAt(0x1000, 5 * kMs - 2000), "One") << "windows are kept in units of 1024 ns, rounded outwards";
   EXPECT_EQ(NameAt(0x1000, 7 * kMs), "ambiguous");
   EXPECT_EQ(NameAt(0x1000, 10 * kMs), "Two");
+}
+
+TEST_F(PerfMapTailerTest, ALineMayHaveBeenWrittenUntilItWasRead) {
+  tree.Write(tree.perf_map(), "1000 40 One\n");
+  clock.Set({5 * kMs});
+  Poll({5 * kMs});
+  tree.Append(tree.perf_map(), "1000 40 Two\n");
+  clock.Set({13 * kMs});  // the turn began at 10 ms
+  Poll({10 * kMs});
+  EXPECT_EQ(NameAt(0x1000, 12 * kMs), "ambiguous");
+  EXPECT_EQ(NameAt(0x1000, 13 * kMs), "Two");
 }
 
 TEST_F(PerfMapTailerTest, TakesALastLineThatLostItsEnd) {

@@ -306,7 +306,7 @@ bool MemoryMethods::FindTransientCode(const Process& process, Target& target) {
   return true;
 }
 
-void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
+void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) {
   if (target.settled.size() >= kMaxSettled) target.settled.clear();
   if (target.failed.size() >= kMaxSettled) target.failed.clear();
   if (target.methods >= kMaxKnown) {
@@ -323,10 +323,13 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
       target.settled.insert(address);
       return;
     }
-    if (last->until >= time) return;  // seen in this turn
+    if (last->until >= since) return;
   }
+  // What is found was there at some moment between these two, not throughout.
+  const MonotonicTime before = clock_.Now();
   std::optional<ManagedCode> found = target.runtime->Find(address);
   if (!found && target.runtime->last_failure() == ProbeFailure::kChanged) found = target.runtime->Find(address);
+  const MonotonicTime after = clock_.Now();
   target.failed.erase(address);
   if (!found) {
     const ProbeFailure failure = target.runtime->last_failure();
@@ -357,7 +360,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
   // alone does not tell them apart: the name must have been read again, too.
   if (last != nullptr && known.transient && last->frame == known.frame && last->code.header == found->code.header &&
       last->code.identity == found->code.identity) {
-    last->until = time;
+    last->until = before;
     return;
   }
   const uint64_t start = is_stub ? address : found->range.begin;
@@ -365,7 +368,8 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime time) {
   if (known.transient) {
     known.code = found->code;
     if (found->name.kind != MethodKind::kMethod) known.name = found->name.method;
-    known.from = known.until = time;
+    known.from = after;
+    known.until = before;  // a second look makes it an interval
     ++counters_.transient;
     const wire_transient_code& told = target.transient_code;
     if (!std::any_of(told.ranges, told.ranges + told.count,

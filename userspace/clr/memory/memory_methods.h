@@ -97,7 +97,7 @@ class MemoryMethods : public FrameSource {
 
   Target* TargetOf(const Process& process, MonotonicTime now);
   void Attach(const Process& process, Target& target, MonotonicTime now);
-  void Look(Target& target, uint64_t address, MonotonicTime time);
+  void Look(Target& target, uint64_t address, MonotonicTime since);  // not again if seen since
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   // True: there is more or less of it than the last time.
   bool FindTransientCode(const Process& process, Target& target);
