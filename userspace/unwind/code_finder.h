@@ -1,0 +1,53 @@
+// What the replay must know about the code at an address. Implemented where runtimes and images are read.
+#ifndef CLRSAMPLER_UNWIND_CODE_FINDER_H_
+#define CLRSAMPLER_UNWIND_CODE_FINDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "formats/elf/cfi_rows.h"
+#include "formats/unwind/unwind_info.h"
+
+namespace clrsampler {
+
+// One function of managed code on x86-64: a method's body or one of its funclets. Immutable and shared.
+struct ManagedFunction {
+  uint64_t begin = 0;  // in the process
+  uint64_t end = 0;    // exclusive
+  UnwindInfo unwind;   // with that of the functions it is chained to behind it
+  bool funclet = false;
+  bool osr = false;             // on-stack replacement: the frame of the method's first version lies above its own
+  std::span<const std::byte> code;  // from `begin` on; empty: not known. For leaves in prologues and epilogues.
+  std::shared_ptr<const void> keep_alive;  // what `code` lies in
+};
+
+enum class CodeKind : uint8_t {
+  kUnknown,  // no code is known there
+  kManaged,  // `managed`
+  kNative,   // `row` where has_row; else an image without a row for the address
+  kStub,     // of the runtime: a few instructions, no frame
+};
+
+struct CodeAt {
+  CodeKind kind = CodeKind::kUnknown;
+  std::shared_ptr<const ManagedFunction> managed;
+  CfiRow row;
+  bool has_row = false;
+  // A native image with unwind data that has no row here: PLT entries and other code without a frame.
+  bool between_rows = false;
+};
+
+// Bound to one process and time by whoever makes it.
+class CodeFinder {
+ public:
+  virtual ~CodeFinder() = default;
+  // `address` is inside an instruction of the function: for callers the return address less one.
+  virtual const CodeAt& At(uint64_t address) = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_UNWIND_CODE_FINDER_H_

@@ -1,0 +1,29 @@
+// What one step of an unwind needs and gives, and the stack words that a sample brought along.
+#ifndef CLRSAMPLER_UNWIND_REGISTERS_H_
+#define CLRSAMPLER_UNWIND_REGISTERS_H_
+
+#include <cstdint>
+#include <optional>
+
+namespace clrsampler {
+
+// Of one frame, as they were in it: for the leaf as sampled, for a caller as they are when the call returns.
+struct UnwindRegisters {
+  uint64_t ip = 0;
+  uint64_t sp = 0;
+  uint64_t fp = 0;  // rbp, x29
+  uint64_t lr = 0;  // x30, known for the leaf only; 0 on x86-64
+};
+
+// The stack of one sample. Words that were not shipped are not there, and nothing is read from the live process: it has
+// moved on since.
+class StackMemory {
+ public:
+  virtual ~StackMemory() = default;
+  // The 8 bytes at `address`; nullopt: not shipped, or unaligned.
+  virtual std::optional<uint64_t> Word(uint64_t address) const = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_UNWIND_REGISTERS_H_
