@@ -16,7 +16,7 @@ import folded
 import harness
 import runtimes
 
-VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
+VERSIONS = runtimes.selected()
 FREQUENCY = 999
 GENERATIONS = 25  # some 2 seconds of CPU time
 # Which part of the samples of the generations must carry their names. A perf map has no times, so where addresses are reused the samples

@@ -43,7 +43,7 @@ class KillTest(harness.LiveTest):
 
     def start_targets(self, stack):
         plain = []
-        for version in (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED):
+        for version in runtimes.selected():
             self.need_runtime(version)
             plain.append(stack.enter_context(harness.workload(version, "idle", "--seconds", 1000)))
         own = stack.enter_context(harness.workload(runtimes.INSTALLED, "idle", "--seconds", 1000, perf_map=3))

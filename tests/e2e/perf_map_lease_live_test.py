@@ -11,7 +11,7 @@ import diagnostics
 import harness
 import runtimes
 
-VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
+VERSIONS = runtimes.selected()
 
 
 class PerfMapLeaseTest(harness.LiveTest):

@@ -104,7 +104,7 @@ class R2rNames(unittest.TestCase):
                 self.assertGreater(total, 1000)
 
     def test_recompiled_images_agree_with_their_maps(self):
-        for version in runtimes.PACKED_VERSIONS:
+        for version in runtimes.selected(runtimes.PACKED_VERSIONS):
             self.need(runtimes.crossgen, version)
             for arch in ("x64", "arm64"):
                 for name in ("System.Linq", "System.Text.Json", "System.Private.CoreLib"):
@@ -113,14 +113,14 @@ class R2rNames(unittest.TestCase):
                         self.assert_map_agrees(version, crossgen(version, arch, [source], name))
 
     def test_cross_module_inlining_agrees(self):
-        for version in runtimes.PACKED_VERSIONS:
+        for version in runtimes.selected(runtimes.PACKED_VERSIONS):
             self.need(runtimes.crossgen, version)
             with self.subTest(version):
                 source = os.path.join(self.need(framework, version), "System.Text.Json.dll")
                 self.assert_map_agrees(version, crossgen(version, "x64", [source], "cross-module", "--opt-cross-module:*"))
 
     def test_composite_images_agree(self):
-        for version in runtimes.PACKED_VERSIONS:
+        for version in runtimes.selected(runtimes.PACKED_VERSIONS):
             self.need(runtimes.crossgen, version)
             for arch in ("x64", "arm64"):
                 with self.subTest(f"{version} {arch}"):
@@ -139,7 +139,7 @@ class R2rNames(unittest.TestCase):
         self.assertGreater(field(output, "cold"), 100)
 
     def test_live_runs_agree(self):
-        for version in runtimes.PACKED_VERSIONS:
+        for version in runtimes.selected(runtimes.PACKED_VERSIONS):
             for mode in ("json", "regex", "linq", "async"):
                 with self.subTest(f"{version} {mode}"):
                     command, environment = self.need(runtimes.command, version, mode, "--seconds", "4")

@@ -14,6 +14,15 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 BUILD = os.environ.get("CLRSAMPLER_E2E_DIR", os.path.join(SOURCE, "build"))
 PACKED_VERSIONS = ("8.0.30", "9.0.19", "10.0.14")
 INSTALLED = "installed"  # the runtime that `dotnet` on PATH picks
+ALL = (*PACKED_VERSIONS, INSTALLED)
+
+
+def selected(versions=ALL):
+    """The oldest and the newest one; all with CLRSAMPLER_MATRIX=full, as `ctest -C full -L matrix` sets it."""
+    if os.environ.get("CLRSAMPLER_MATRIX") == "full":
+        return versions
+    return (PACKED_VERSIONS[0], PACKED_VERSIONS[-1])
+
 NUGET = os.environ.get("NUGET_PACKAGES", os.path.expanduser("~/.nuget/packages"))
 QUIET = {"DOTNET_NOLOGO": "1", "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1"}
 

@@ -17,7 +17,7 @@ import folded
 import harness
 import runtimes
 
-VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
+VERSIONS = runtimes.selected()
 STEADY = 0.999
 CHURNING = 0.99
 # Assemblies that are collectible, loaded and emitted in a loop: their methods have a name from the second reading on (measured: 0.988, 0.991).
