@@ -16,7 +16,7 @@
 #define WINDOW_BLOCK 32
 
 /*
- * Where one sample is put together: 78 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB) can
+ * Where one sample is put together: 107 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB) can
  * hold. The walk keeps its state here too: what is in memory the verifier forgets between two steps, so that it checks
  * one step and not a thousand.
  *
@@ -32,6 +32,8 @@ struct scratch {
 	__u64 first_user;			   /* of words */
 	__u64 window_begin;			   /* the stack memory that window holds a copy of; 0: nothing */
 	__u64 window_broken;			   /* a window could not be read: no more tries for this stack */
+	__u64 resumed;				   /* WIRE_FRAME_RESUMED: the next frame is where a broken chain goes on */
+	__u64 resumes;				   /* how often this stack's chain broke */
 	__u64 window[WINDOW_WORDS + WINDOW_BLOCK]; /* copied in blocks, the last of which may begin at its end */
 	__u64 transient_begin, transient_end;	   /* around all transient code of the process; 0, 0: none */
 	struct wire_transient_range range;	   /* that the address at hand lies in */

@@ -17,6 +17,7 @@
 int walk_step(__u32 cpu);
 int walk_steps(__u32 cpu);
 int walk_tail(__u32 cpu);
+int resume_walk(__u32 cpu);
 
 /* Walks from sample.sp and sample.fp, appending to words. */
 static __always_inline void walk_user_stack(struct scratch *scratch, __u32 cpu)
@@ -26,6 +27,8 @@ static __always_inline void walk_user_stack(struct scratch *scratch, __u32 cpu)
 	scratch->first_user = scratch->used;
 	scratch->window_begin = 0;
 	scratch->window_broken = 0;
+	scratch->resumed = 0;
+	scratch->resumes = 0;
 	for (int i = 0; i <= WIRE_MAX_USER_FRAMES / WALK_STEPS; i++) { /* the last one meets max_frames */
 		if (walk_steps(cpu))
 			break;

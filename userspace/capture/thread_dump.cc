@@ -25,8 +25,7 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kPage = 4096;
-// A gap's length has 16 bits in the record.
-constexpr uint64_t kMaxGapWords = 0xffff;
+constexpr uint64_t kMaxGapWords = WIRE_GAP_MASK;
 
 struct Registers {
   uint64_t ip = 0, sp = 0, fp = 0, lr = 0;

@@ -29,6 +29,8 @@ const char* KindText(const Frame& frame) {
       return "r2r";
     case FrameKind::kAot:
       return "aot";
+    case FrameKind::kMark:
+      return "mark";
   }
   return "none";
 }

@@ -117,6 +117,10 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   }
   if (config.lease_directory.has_value()) options.perf_maps.directory = *config.lease_directory;
   options.frequency_hz = config.frequency_hz;
+  options.replay = config.unwind == "replay";
+  options.max_frames = config.max_frames;
+  options.gap_words = config.gap_words;
+  options.stack_words = config.stack_words;
   options.names = config.names == "full"  ? NameStyle::kFull
                   : config.names == "raw" ? NameStyle::kRaw
                                           : NameStyle::kShort;
@@ -186,6 +190,23 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--ring-bytes", config.ring_bytes,
                  "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
       ->type_name("SIZE");
+  app.add_option("--unwind", config.unwind,
+                 "replay: every frame, by the code's own unwind data; chain: frame pointers only, which skip callers")
+      ->check(CLI::IsMember({"replay", "chain"}))
+      ->capture_default_str()
+      ->type_name("WAY");
+  app.add_option("--max-frames", config.max_frames, "most frames of a stack; a deeper one says so at its root")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--gap-words", config.gap_words, "most stack words kept between two frames; docs/unwinding.md")
+      ->check(CLI::Range(0, 512))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--stack-words", config.stack_words, "most stack words kept of a stack; docs/unwinding.md")
+      ->check(CLI::Range(64, 8192))
+      ->capture_default_str()
+      ->type_name("N");
   app.add_option("--symbol-server", config.symbol_servers,
                  "where symbols that are not here are asked for: debuginfod or SSQP; may be given several times")
       ->allow_extra_args(false)

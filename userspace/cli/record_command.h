@@ -23,6 +23,10 @@ struct RecordConfig {
   bool annotate_source = false;
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;
+  std::string unwind = "replay";
+  uint32_t max_frames = 512;
+  uint32_t gap_words = 32;
+  uint32_t stack_words = 4096;
   std::vector<std::string> symbol_servers;
   std::string symbol_cache;
   std::string symbol_cache_size = "4GiB";

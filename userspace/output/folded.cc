@@ -21,6 +21,8 @@ FrameSuffix SuffixOf(const Frame& frame) {
     case FrameKind::kR2r:
     case FrameKind::kAot:
       return FrameSuffix::kManaged;
+    case FrameKind::kMark:
+      return FrameSuffix::kNone;
   }
   return FrameSuffix::kNone;
 }

@@ -28,7 +28,9 @@ std::string StatsJson(const Account& account) {
   json["stacks"] = {{"complete", account.stacks_complete},
                     {"truncated", account.stacks_truncated},
                     {"broken", account.stacks_broken},
-                    {"stops", account.stack_stops}};
+                    {"stops", account.stack_stops},
+                    {"marks", account.marks}};
+  json["unwind"] = account.unwind;
   json["processes"] = nlohmann::ordered_json::array();
   for (const ProcessAccount& process : account.processes) {
     json["processes"].push_back({{"pid", process.pid},

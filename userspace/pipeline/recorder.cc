@@ -210,6 +210,8 @@ absl::Status RecorderImpl::Init() {
   sampler_options.frequency_hz = static_cast<int>(options_.frequency_hz);
   sampler_options.ring_bytes = options_.ring_bytes;
   sampler_options.gap_words = options_.gap_words;
+  sampler_options.max_frames = options_.max_frames;
+  sampler_options.word_limit = options_.stack_words;
   sampler_options.filter_processes = !whole_host();
   sampler_options.follow_children = !options_.command.empty();
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(sampler_options, features);

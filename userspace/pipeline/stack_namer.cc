@@ -3,13 +3,29 @@
 #include <algorithm>
 
 namespace clrsampler {
+namespace {
+
+constexpr absl::string_view kMissing = "[caller may be missing]";
+constexpr absl::string_view kContradicted = "[unwind data contradicted: by frame pointer from here]";
+constexpr absl::string_view kDeeper = "[deeper than the limit of frames]";
+
+}  // namespace
+
+FrameId StackNamer::Mark(absl::string_view text) {
+  return frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, std::string(text), "", ""});
+}
 
 const NamedStack& StackNamer::Name(const Process& process, const RawStack& raw, const UserStack& user,
                                    MonotonicTime time) {
   key_.exec_count = process.exec_count;
   key_.addresses.assign(raw.kernel_addresses().begin(), raw.kernel_addresses().end());
   key_.addresses.push_back(0);
-  for (const UserFrame& frame : user.frames) key_.addresses.push_back(frame.address);
+  // What is said about the stack is a part of it; addresses have at most 48 bits.
+  constexpr int kDoubtShift = 56;
+  for (const UserFrame& frame : user.frames) {
+    key_.addresses.push_back(frame.address | static_cast<uint64_t>(frame.doubt) << kDoubtShift);
+  }
+  key_.addresses.push_back(static_cast<uint64_t>(user.end));
 
   const uint64_t generation = resolver_.Generation(process);
   auto* of_process = &cache_[process.key];
@@ -43,7 +59,10 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
                          NamedStack& out) {
   out = NamedStack{};
   out.frames.reserve(user.frames.size() + raw.kernel_addresses().size());
+  if (user.end == StackEnd::kTruncated) out.frames.push_back(Mark(kDeeper));
   for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame) {
+    if (frame->doubt == FrameDoubt::kCallerMayBeMissing) out.frames.push_back(Mark(kMissing));
+    if (frame->doubt == FrameDoubt::kContradiction) out.frames.push_back(Mark(kContradicted));
     const Mapping* mapping = process.mappings.Find(frame->lookup_address);
     const Resolution resolution =
         resolver_.Resolve(FrameQuery{process, mapping, frame->address, frame->lookup_address, time});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "pipeline/kernel_namer.h"
 #include "symbols/resolver.h"
 #include "unwind/frame_chain.h"
@@ -47,7 +48,7 @@ class StackNamer {
   // All that the frames depend on besides process, time and generation.
   struct Key {
     uint32_t exec_count = 0;
-    std::vector<uint64_t> addresses;  // kernel, 0, user; all leaf first
+    std::vector<uint64_t> addresses;  // kernel, 0, user with what is doubted, end; all leaf first
     friend bool operator==(const Key&, const Key&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const Key& key) {
@@ -56,6 +57,8 @@ class StackNamer {
   };
 
   void Resolve(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time, NamedStack& out);
+
+  FrameId Mark(absl::string_view text);
 
   Resolver& resolver_;
   KernelNamer& kernel_;

@@ -16,6 +16,9 @@ void Account::CountFrame(const Frame& frame, uint64_t times) {
     case FrameKind::kAot:
       counts = &managed;
       break;
+    case FrameKind::kMark:
+      marks[frame.text] += times;
+      return;
   }
   if (frame.named()) {
     counts->named += times;

@@ -40,10 +40,12 @@ struct Account {
   FrameCounts kernel;
   std::array<uint64_t, kNameSourceCount> frames_by_source{};
   std::map<std::string, uint64_t> unnamed_reasons;  // text of the unnamed frame -> frames
+  std::map<std::string, uint64_t> marks;            // text of a mark -> how often it stands in a stack
   uint64_t stacks_complete = 0;
   uint64_t stacks_truncated = 0;
   uint64_t stacks_broken = 0;
   std::map<std::string, uint64_t> stack_stops;    // by the walk's stop reason
+  std::map<std::string, uint64_t> unwind;         // ReplayCounters and what unwind data was there, by name
   std::vector<ProcessAccount> processes;          // most samples first
   std::map<std::string, uint64_t> memory;         // MemoryMethodsCounters::ByName
   std::map<std::string, uint64_t> symbol_server;  // SymbolServerCounters::ByName; empty without a server

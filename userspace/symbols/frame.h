@@ -20,6 +20,7 @@ enum class FrameKind : uint8_t {
   kJit,     // code compiled in the process, runtime stubs included
   kR2r,     // precompiled managed code
   kAot,     // managed code of a NativeAOT program: an ELF image
+  kMark,    // no code: a word about the stack at that place, like "[caller may be missing]"
 };
 
 // Which source named the frame. kNone: nobody could, and Frame::text says why in brackets.

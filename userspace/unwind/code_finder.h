@@ -33,6 +33,7 @@ enum class CodeKind : uint8_t {
 
 struct CodeAt {
   CodeKind kind = CodeKind::kUnknown;
+  bool mapped = true;  // false: no executable memory is known there
   std::shared_ptr<const ManagedFunction> managed;
   CfiRow row;
   bool has_row = false;

@@ -1,13 +1,7 @@
 #include "unwind/frame_chain.h"
 
 namespace clrsampler {
-namespace {
-
-// Pointer-authentication bits of arm64 return addresses; user addresses have at most 48 bits on both architectures
-// unless a program asks mmap for more, which no runtime that we know does.
-constexpr uint64_t kUserAddressMask = 0x0000'ffff'ffff'ffff;
-
-StackEnd EndOf(uint16_t stop) {
+StackEnd EndOfStop(uint16_t stop) {
   switch (stop) {
     case WIRE_STOP_NONE:
     case WIRE_STOP_END:
@@ -20,18 +14,20 @@ StackEnd EndOf(uint16_t stop) {
   }
 }
 
-}  // namespace
-
 void WalkFrameChain(const RawStack& stack, UserStack& out) {
   out.frames.clear();
   const wire_cpu_sample& sample = stack.sample();
-  out.end = EndOf(sample.stop);
+  out.end = EndOfStop(sample.stop);
   if ((sample.flags & WIRE_SAMPLE_KTHREAD) != 0 || sample.ip == 0) return;
   out.frames.push_back({sample.ip, sample.ip});
+  bool broken = false;
   stack.ForEachFrame([&](const RawStack::Frame& frame) {
+    broken |= frame.resumed;
+    if (broken) return;
     const uint64_t address = frame.return_address & kUserAddressMask;
-    if (address != 0) out.frames.push_back({address, address - 1});
+    if (address != 0) out.frames.push_back({address, address - 1, FrameOrigin::kChain});
   });
+  if (broken) out.end = StackEnd::kBroken;
 }
 
 }  // namespace clrsampler

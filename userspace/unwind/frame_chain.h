@@ -1,7 +1,7 @@
-// From a raw stack to code addresses, by the frame-pointer chain alone.
+// A stack of code addresses, and the way to one by the frame-pointer chain alone.
 //
-// The chain skips the callers of frameless functions (common in optimised .NET code on x86-64); replaying the methods'
-// own unwind data over the shipped words closes that gap and takes the place of this step for code it has data for.
+// The chain skips the callers of frameless functions (common in optimised .NET code on x86-64): stack_replay.h does
+// better where there is unwind data.
 #ifndef CLRSAMPLER_UNWIND_FRAME_CHAIN_H_
 #define CLRSAMPLER_UNWIND_FRAME_CHAIN_H_
 
@@ -18,10 +18,30 @@ enum class StackEnd : uint8_t {
   kBroken,     // the chain ended early: data in the frame pointer, or memory that could not be read
 };
 
+// How a frame was found: what led from the frame below to this one.
+enum class FrameOrigin : uint8_t {
+  kSampled,   // the leaf: the registers
+  kChain,     // the frame pointer, in code that has no unwind data
+  kReplay,    // the unwind data of a managed method
+  kTable,     // the call frame information of a native image
+  kStub,      // code without a frame, by rule: the return address is on top of the stack
+  kFallback,  // the frame pointer, where unwind data could not be followed
+};
+constexpr int kFrameOrigins = 6;
+
+// What is wrong between a frame and its caller.
+enum class FrameDoubt : uint8_t {
+  kNone,
+  kCallerMayBeMissing,  // not enough was known to step out of the frame: functions in between may not be shown
+  kContradiction,       // the stack pointer and the frame pointer disagree on where the frame lies
+};
+
 struct UserFrame {
   uint64_t address = 0;  // as sampled or returned to
-  uint64_t lookup_address =
-      0;  // inside the calling instruction: a return address may already belong to the next function
+  // Inside the calling instruction: a return address may already belong to the next function.
+  uint64_t lookup_address = 0;
+  FrameOrigin origin = FrameOrigin::kSampled;
+  FrameDoubt doubt = FrameDoubt::kNone;
 };
 
 struct UserStack {
@@ -29,7 +49,14 @@ struct UserStack {
   StackEnd end = StackEnd::kComplete;
 };
 
-// `stack` is any parsed record; `frames` is reused between calls.
+// Pointer-authentication bits of arm64 return addresses are above it; user addresses have at most 48 bits on both
+// architectures unless a program asks mmap for more, which no runtime that we know does.
+constexpr uint64_t kUserAddressMask = 0x0000'ffff'ffff'ffff;
+
+// What BPF's reason to stop says about a stack of which nothing more is known.
+StackEnd EndOfStop(uint16_t stop);
+
+// `stack` is any parsed record; `out` is reused between calls.
 void WalkFrameChain(const RawStack& stack, UserStack& out);
 
 }  // namespace clrsampler

@@ -33,11 +33,11 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   size_t at = 0;
   for (uint32_t i = 0; i < sample.user_frames; ++i) {
     if (at >= stack.user_.size()) return absl::DataLossError("sample record with fewer steps than announced");
-    const size_t needed = (stack.user_[at] >> WIRE_GAP_SHIFT) + 3;
+    const size_t needed = GapWords(stack.user_[at]) + 3;
     if (stack.user_.size() - at < needed) return absl::DataLossError("sample record with a step cut short");
     at += needed;
   }
-  if (at < stack.user_.size() && stack.user_.size() - at - 1 < (stack.user_[at] >> WIRE_GAP_SHIFT)) {
+  if (at < stack.user_.size() && stack.user_.size() - at - 1 < GapWords(stack.user_[at])) {
     return absl::DataLossError("sample record with a tail cut short");
   }
   return stack;

@@ -23,6 +23,7 @@ class RawStack {
     std::span<const uint64_t> gap;  // words from the end of the previous frame upwards; cut when longer than the limit
     uint64_t saved_fp = 0;
     uint64_t return_address = 0;
+    bool resumed = false;  // the chain broke below it, and this is where it may go on: no frame until proven
   };
 
   static absl::StatusOr<RawStack> Parse(std::span<const std::byte> record);
@@ -40,16 +41,18 @@ class RawStack {
     size_t at = 0;
     for (uint32_t i = 0; i < sample_.user_frames; ++i) {
       const uint64_t head = user_[at];
-      const size_t gap_words = head >> WIRE_GAP_SHIFT;
+      const size_t gap_words = GapWords(head);
       visit(Frame{head & WIRE_FRAME_ADDRESS_MASK, user_.subspan(at + 1, gap_words), user_[at + 1 + gap_words],
-                  user_[at + 2 + gap_words]});
+                  user_[at + 2 + gap_words], (head & WIRE_FRAME_RESUMED) != 0});
       at += gap_words + 3;
     }
     if (at >= user_.size()) return {};
-    return user_.subspan(at + 1, user_[at] >> WIRE_GAP_SHIFT);
+    return user_.subspan(at + 1, GapWords(user_[at]));
   }
 
  private:
+  static size_t GapWords(uint64_t head) { return head >> WIRE_GAP_SHIFT & WIRE_GAP_MASK; }
+
   wire_cpu_sample sample_{};
   std::span<const uint64_t> kernel_;
   std::span<const uint64_t> user_;
