@@ -167,67 +167,99 @@ R2rMethods::R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style, 
 R2rMethods::~R2rMethods() = default;
 
 std::optional<Resolution> R2rMethods::Resolve(const FrameQuery& query) {
+  const std::optional<Place> place = Find(query);
+  if (!place) return std::nullopt;
+  std::optional<Resolution> resolution;
+  if (place->image->state == Image::State::kRefused) {
+    resolution = Unnamed(*place->image, absl::StrCat("[r2r ", place->image->file_name, ": ", place->image->refusal, "]"));
+  } else if (place->rva) {
+    resolution = ResolveAt(*place->file, query.process, *place->image, *place->rva);
+  }
+  // Only what was read tells whether the file is still whole, so the question comes last.
+  if (place->image->memory == nullptr && IsDamaged(*place->file)) return std::nullopt;
+  return resolution;
+}
+
+std::optional<R2rMethods::Code> R2rMethods::CodeAt(const FrameQuery& query) {
+  const std::optional<Place> place = Find(query);
+  if (!place || place->image->r2r == nullptr || !place->rva) return std::nullopt;
+  Code code;
+  code.image = place->image->r2r.get();
+  code.function = code.image->Find(*place->rva);
+  code.address = query.lookup_address - *place->rva;
+  code.in_memory = place->image->memory != nullptr;
+  if (code.in_memory) {
+    code.content = place->image->memory;
+    return code;
+  }
+  code.content = place->file->content;
+  code.file = place->file->content.get();
+  if (IsDamaged(*place->file)) return std::nullopt;
+  return code;
+}
+
+std::optional<R2rMethods::Place> R2rMethods::Find(const FrameQuery& query) {
   if (query.mapping == nullptr) return std::nullopt;
   if (query.lookup_address < query.mapping->start || query.lookup_address >= query.mapping->end) return std::nullopt;
+  std::optional<Place> place;
   switch (query.mapping->kind) {
     case MappingKind::kFile:
-      return ResolveInFile(query);
+      place = FindInFile(query);
+      break;
     case MappingKind::kJitMemory:
-      return ResolveInMemory(query);
+      place = FindInMemory(query);
+      break;
     case MappingKind::kVdso:
     case MappingKind::kOther:
       break;
   }
-  return std::nullopt;
+  if (!place || place->image->state == Image::State::kNoCode) return std::nullopt;
+  if (place->rva) {
+    const PeSection* section = place->image->r2r->pe().SectionOfRva(*place->rva);
+    if (section == nullptr || !section->executable) place->rva.reset();
+  }
+  return place;
 }
 
-std::optional<Resolution> R2rMethods::ResolveInFile(const FrameQuery& query) {
+bool R2rMethods::IsDamaged(File& file) {
+  if (!file.content->content.damaged()) return false;
+  if (!std::exchange(file.damage_counted, true)) ++counters_.images_damaged;
+  return true;
+}
+
+std::optional<R2rMethods::Place> R2rMethods::FindInFile(const FrameQuery& query) {
   File* file = FileOf(query);
   if (file == nullptr) return std::nullopt;
   const uint64_t offset = query.lookup_address - query.mapping->start + query.mapping->file_offset;
-  Image* image = ImageAt(*file, offset);
-  if (image == nullptr || image->state == Image::State::kNoCode) return std::nullopt;
-  std::optional<Resolution> resolution;
-  if (image->state == Image::State::kRefused) {
-    resolution = Unnamed(*image, absl::StrCat("[r2r ", image->file_name, ": ", image->refusal, "]"));
-  } else {
-    const PeImage& pe = image->r2r->pe();
-    const uint64_t base = static_cast<uint64_t>(pe.file().data() - file->content->bytes().data());
-    if (const std::optional<uint32_t> rva = pe.RvaOfOffset(offset - base)) {
-      const PeSection* section = pe.SectionOfRva(*rva);
-      if (section != nullptr && section->executable) resolution = ResolveAt(*file, query.process, *image, *rva);
-    }
+  Place place{file, ImageAt(*file, offset)};
+  if (place.image == nullptr) return std::nullopt;
+  if (place.image->state == Image::State::kUsable) {
+    const PeImage& pe = place.image->r2r->pe();
+    place.rva = pe.RvaOfOffset(offset - static_cast<uint64_t>(pe.file().data() - file->content->bytes().data()));
   }
-  // Only what was read tells whether the file is still whole, so the question comes last.
-  if (!file->content->content.damaged()) return resolution;
-  if (!std::exchange(file->damage_counted, true)) ++counters_.images_damaged;
-  return std::nullopt;
+  return place;
 }
 
-std::optional<Resolution> R2rMethods::ResolveInMemory(const FrameQuery& query) {
-  const std::optional<R2rMemoryImages::Place> place = memory_.Find(query.process, *query.mapping, query.lookup_address);
-  if (!place) return std::nullopt;
-  const uint64_t rva = query.lookup_address - place->base;
-  if (query.lookup_address < place->base || rva >= place->image->memory.bytes().size()) return std::nullopt;
+std::optional<R2rMethods::Place> R2rMethods::FindInMemory(const FrameQuery& query) {
+  const std::optional<R2rMemoryImages::Place> found = memory_.Find(query.process, *query.mapping, query.lookup_address);
+  if (!found) return std::nullopt;
+  const uint64_t rva = query.lookup_address - found->base;
+  if (query.lookup_address < found->base || rva >= found->image->memory.bytes().size()) return std::nullopt;
   File& host = HostOf(query.process);
-  std::unique_ptr<Image>& image = host.memory_images[place->image.get()];
+  std::unique_ptr<Image>& image = host.memory_images[found->image.get()];
   if (image == nullptr) {
     image = std::make_unique<Image>();
-    image->memory = place->image;
+    image->memory = found->image;
     image->file_name = "image in memory";
-    OpenTables(*image, place->image->loaded.pe);
+    OpenTables(*image, found->image->loaded.pe);
     if (image->r2r != nullptr) {
       if (!image->r2r->name().empty()) image->module = std::string(image->r2r->name());
       image->file_name = image->module.empty() ? "composite image in memory" : absl::StrCat(image->module, ".dll");
     }
   }
-  if (image->state == Image::State::kNoCode) return std::nullopt;
-  if (image->state == Image::State::kRefused) {
-    return Unnamed(*image, absl::StrCat("[r2r ", image->file_name, ": ", image->refusal, "]"));
-  }
-  const PeSection* section = image->r2r->pe().SectionOfRva(static_cast<uint32_t>(rva));
-  if (section == nullptr || !section->executable) return std::nullopt;
-  return ResolveAt(host, query.process, *image, static_cast<uint32_t>(rva));
+  Place place{&host, image.get()};
+  if (image->state == Image::State::kUsable) place.rva = static_cast<uint32_t>(rva);
+  return place;
 }
 
 Resolution R2rMethods::ResolveAt(File& file, const Process& process, Image& image, uint32_t rva) {

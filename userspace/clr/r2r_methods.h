@@ -23,6 +23,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "clr/r2r_memory_images.h"
 #include "formats/names/frame_text.h"
+#include "formats/pe/r2r_image.h"
 #include "process/image_files.h"
 #include "status/notices.h"
 #include "symbol_server/symbol_files.h"
@@ -70,6 +71,18 @@ class R2rMethods : public FrameSource {
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
   void Forget(ProcessKey key) override;
 
+  // The code at an address of a ready-to-run image. nullopt: there is no such image.
+  struct Code {
+    const R2rImage* image = nullptr;  // as long as `content`, and until the next call that is not const
+    // nullopt: in no runtime function, so in a stub of the image.
+    std::optional<R2rFunction> function;
+    uint64_t address = 0;                  // of RVA 0, if the code lies there as the image says
+    std::shared_ptr<const void> content;   // holds the image's bytes
+    bool in_memory = false;                // the bytes were copied from the process, without code and unwind data
+    const ImageFile* file = nullptr;       // of others: check whether it is damaged after what was read
+  };
+  std::optional<Code> CodeAt(const FrameQuery& query);
+
   const R2rMethodCounters& counters() const { return counters_; }
   const R2rMemoryCounters& memory_counters() const { return memory_.counters(); }
   size_t heap_bytes() const;  // of the indexes; names are in the FrameTable
@@ -79,8 +92,16 @@ class R2rMethods : public FrameSource {
   struct File;
   class Assemblies;
 
-  std::optional<Resolution> ResolveInFile(const FrameQuery& query);
-  std::optional<Resolution> ResolveInMemory(const FrameQuery& query);
+  struct Place {
+    File* file = nullptr;
+    Image* image = nullptr;
+    // In an executable section; of images that are not usable it is not known. nullopt: in no such section.
+    std::optional<uint32_t> rva;
+  };
+  std::optional<Place> Find(const FrameQuery& query);
+  std::optional<Place> FindInFile(const FrameQuery& query);
+  std::optional<Place> FindInMemory(const FrameQuery& query);
+  bool IsDamaged(File& file);
   Resolution ResolveAt(File& file, const Process& process, Image& image, uint32_t rva);
   File* FileOf(const FrameQuery& query);
   File& HostOf(const Process& process);

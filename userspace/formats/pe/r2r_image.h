@@ -64,6 +64,7 @@ struct R2rFunction {
   uint32_t index = 0;
   uint32_t method = kNoOwner;  // index of the function where its method begins: the same for all parts of one method
   R2rPart part = R2rPart::kBody;
+  uint32_t unwind = 0;  // RVA of its unwind data; x64 only
 };
 
 struct R2rMethodName {
@@ -92,6 +93,8 @@ class R2rImage {
   // nullopt: no runtime function contains the address (stubs, padding, data between functions).
   std::optional<R2rFunction> Find(uint32_t rva) const;
   bool BeginsAt(uint32_t rva) const;
+  // Whether methods are split, so that a jump out of a function may lead to its own cold part.
+  bool has_cold_parts() const { return first_cold_ < function_count_; }
 
   // NotFound: the function has no owner. DataLoss: its name can't be read.
   absl::StatusOr<R2rMethodName> Name(uint32_t method, AssemblyOpener& opener,

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
 namespace clrsampler {
@@ -24,6 +25,8 @@ struct UnwindCode {
   UnwindOp op = UnwindOp::kAlloc;
   uint8_t reg = 0;  // 5: rbp
   uint32_t value = 0;
+
+  friend bool operator==(const UnwindCode&, const UnwindCode&) = default;
 };
 
 constexpr uint8_t kUnwindRbp = 5;
@@ -36,8 +39,17 @@ struct UnwindInfo {
   size_t bytes = 0;                          // of its fixed part and codes, where the GC information or a chain begins
   bool chained = false;                      // followed by the RUNTIME_FUNCTION that this is a part of
 
+  // The largest one: 255 codes, and the RUNTIME_FUNCTION behind them.
+  static constexpr size_t kMaxBytes = 4 + 2 * 256 + 12;
+
   // `bytes` may be longer than the structure. DataLoss: too short, another version, an op that nobody writes.
   static absl::StatusOr<UnwindInfo> Parse(std::span<const std::byte> bytes);
+
+  // Up to kMaxBytes of an image from this RVA on, fewer where it ends. They need to hold until the next call only.
+  using Reader = absl::FunctionRef<std::span<const std::byte>(uint32_t rva)>;
+  // With the codes of the functions that it is chained to behind its own, as done before its first instruction: their
+  // prologue_offset is 0. DataLoss as above, or a chain of more than a few.
+  static absl::StatusOr<UnwindInfo> ParseWithChain(Reader read, uint32_t rva);
 };
 
 }  // namespace clrsampler

@@ -1,0 +1,227 @@
+#include "formats/unwind/x64_code.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "formats/byte_reader.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int kMaxEpilogueInstructions = 14;
+// Prologue offsets have eight bits.
+constexpr size_t kMaxPrologueBytes = 255;
+
+// The instructions at one place.
+class At {
+ public:
+  explicit At(std::span<const std::byte> code) : code_(code) {}
+
+  uint8_t operator[](size_t i) const { return i < code_.size() ? static_cast<uint8_t>(code_[i]) : 0; }
+  bool Has(size_t bytes) const { return bytes <= code_.size(); }
+  bool Begins(std::initializer_list<uint8_t> bytes) const {
+    if (!Has(bytes.size())) return false;
+    size_t i = 0;
+    for (const uint8_t byte : bytes) {
+      if (static_cast<uint8_t>(code_[i++]) != byte) return false;
+    }
+    return true;
+  }
+  // Sign-extended constants of an instruction; nullopt: it is cut off.
+  std::optional<int64_t> Small(size_t i) const { return Widened(LoadAt<int8_t>(code_, i)); }
+  std::optional<int64_t> Large(size_t i) const { return Widened(LoadAt<int32_t>(code_, i)); }
+
+ private:
+  template <typename T>
+  static std::optional<int64_t> Widened(std::optional<T> value) {
+    return value ? std::optional<int64_t>(*value) : std::nullopt;
+  }
+  std::span<const std::byte> code_;
+};
+
+}  // namespace
+
+Prologue DecodePrologue(std::span<const std::byte> code) {
+  constexpr uint8_t kRax = 0, kRbx = 3, kFirstOfR8 = 8;
+  Prologue prologue;
+  code = code.first(std::min(code.size(), kMaxPrologueBytes));
+  uint32_t probed = 0;  // size of a frame whose pages are being touched one by one; 0: none is
+  const auto add = [&](size_t bytes, UnwindOp op, uint8_t reg, uint32_t value) {
+    prologue.bytes += bytes;
+    prologue.codes.push_back({static_cast<uint8_t>(prologue.bytes), op, reg, value});
+  };
+  const auto end = [&](PrologueEnd how) {
+    prologue.end = how;
+    return prologue;
+  };
+  while (prologue.bytes < code.size()) {
+    const At at(code.subspan(prologue.bytes));
+    if (at[0] >= 0x50 && at[0] <= 0x57) {
+      const uint8_t reg = at[0] - 0x50;
+      if (reg == kRax) {  // only to move sp
+        add(1, UnwindOp::kAlloc, 0, 8);
+      } else if (reg == kRbx || reg == kUnwindRbp) {
+        add(1, UnwindOp::kPush, reg, 0);
+      } else {
+        return end(PrologueEnd::kBody);
+      }
+    } else if (at[0] == 0x41 && at[1] >= 0x54 && at[1] <= 0x57) {  // push r12 to r15
+      add(2, UnwindOp::kPush, static_cast<uint8_t>(at[1] - 0x50 + kFirstOfR8), 0);
+    } else if (at.Begins({0x48, 0x83, 0xEC})) {  // sub rsp, small
+      const auto size = at.Small(3);
+      if (!size) return end(PrologueEnd::kBytes);
+      if (*size <= 0) return end(PrologueEnd::kBody);
+      add(4, UnwindOp::kAlloc, 0, static_cast<uint32_t>(*size));
+    } else if (at.Begins({0x48, 0x81, 0xEC})) {  // sub rsp, large
+      const auto size = at.Large(3);
+      if (!size) return end(PrologueEnd::kBytes);
+      if (*size <= 0) return end(PrologueEnd::kBody);
+      add(7, UnwindOp::kAlloc, 0, static_cast<uint32_t>(*size));
+    } else if (at.Begins({0x48, 0x8B, 0xEC}) || at.Begins({0x48, 0x89, 0xE5})) {  // mov rbp, rsp
+      add(3, UnwindOp::kSetFrame, kUnwindRbp, 0);
+      return end(PrologueEnd::kFrame);
+    } else if (at.Begins({0x48, 0x8D, 0x6C, 0x24}) || at.Begins({0x48, 0x8D, 0xAC, 0x24})) {  // lea rbp, [rsp+n]
+      const bool small = at[2] == 0x6C;
+      const auto offset = small ? at.Small(4) : at.Large(4);
+      if (!offset) return end(PrologueEnd::kBytes);
+      if (*offset < 0) return end(PrologueEnd::kBody);
+      add(small ? 5 : 8, UnwindOp::kSetFrame, kUnwindRbp, static_cast<uint32_t>(*offset));
+      return end(PrologueEnd::kFrame);
+    } else if (at.Begins({0xC5, 0xF8, 0x77})) {  // vzeroupper
+      prologue.bytes += 3;
+    } else if (at.Begins({0x4C, 0x8D, 0x9C, 0x24})) {  // lea r11, [rsp-n]; call the probe; mov rsp, r11
+      const auto offset = at.Large(4);
+      if (!offset) return end(PrologueEnd::kBytes);
+      if (*offset >= 0) return end(PrologueEnd::kBody);
+      probed = static_cast<uint32_t>(-*offset);
+      prologue.bytes += 8;
+    } else if (probed != 0 && at[0] == 0xE8) {
+      prologue.bytes += 5;
+    } else if (probed != 0 && at.Begins({0xFF, 0x15})) {
+      prologue.bytes += 6;
+    } else if (probed != 0 && (at.Begins({0x49, 0x8B, 0xE3}) || at.Begins({0x4C, 0x89, 0xDC}))) {
+      add(3, UnwindOp::kAlloc, 0, probed);
+      probed = 0;
+    } else if (at.Begins({0x85, 0x84, 0x24})) {  // test [rsp-n], eax: touches a page
+      prologue.bytes += 7;
+    } else if (at.Begins({0x48, 0x85, 0x84, 0x24})) {
+      prologue.bytes += 8;
+    } else {
+      return end(PrologueEnd::kBody);
+    }
+    if (prologue.bytes > code.size()) return end(PrologueEnd::kBytes);
+  }
+  return end(PrologueEnd::kBytes);
+}
+
+std::optional<size_t> FuncletFrameReady(std::span<const std::byte> code) {
+  const Prologue prologue = DecodePrologue(code);
+  if (prologue.end != PrologueEnd::kBody) return std::nullopt;
+  bool saves_rbp = false;
+  for (const UnwindCode& done : prologue.codes) saves_rbp |= done.op == UnwindOp::kPush && done.reg == kUnwindRbp;
+  if (!saves_rbp) return std::nullopt;
+  size_t offset = prologue.bytes;
+  // mov rbp, [rdi+n]; mov [rsp+n], rbp; lea rbp, [rbp+n]
+  At at(code.subspan(offset));
+  if (at.Begins({0x48, 0x8B, 0x2F})) {
+    offset += 3;
+  } else if (at.Begins({0x48, 0x8B, 0x6F})) {
+    offset += 4;
+  } else if (at.Begins({0x48, 0x8B, 0xAF})) {
+    offset += 7;
+  } else {
+    return std::nullopt;
+  }
+  if (offset > code.size()) return std::nullopt;
+  at = At(code.subspan(offset));
+  if (at.Begins({0x48, 0x89, 0x2C, 0x24})) {
+    offset += 4;
+  } else if (at.Begins({0x48, 0x89, 0x6C, 0x24})) {
+    offset += 5;
+  } else if (at.Begins({0x48, 0x89, 0xAC, 0x24})) {
+    offset += 8;
+  } else {
+    return std::nullopt;
+  }
+  if (offset > code.size()) return std::nullopt;
+  at = At(code.subspan(offset));
+  if (at.Begins({0x48, 0x8D, 0x6D})) return offset + 4;
+  if (at.Begins({0x48, 0x8D, 0xAD})) return offset + 7;
+  return std::nullopt;
+}
+
+Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes, size_t offset, uint64_t sp,
+                        uint64_t rbp, StackWords words) {
+  Epilogue epilogue;
+  epilogue.sp = sp;
+  epilogue.rbp = rbp;
+  std::optional<uint64_t> missing;
+  const auto word = [&](uint64_t address) -> uint64_t {
+    const std::optional<uint64_t> value = words(address);
+    if (!value && !missing) missing = address;
+    return value.value_or(0);
+  };
+  const auto leave = [&] {
+    epilogue.ip = word(epilogue.sp);
+    epilogue.sp += 8;
+    epilogue.kind = missing ? Epilogue::Kind::kMissingWord : Epilogue::Kind::kLeaves;
+    epilogue.missing = missing.value_or(0);
+    return epilogue;
+  };
+  bool began = false;  // sp was moved: only epilogues do that
+  for (int i = 0; i < kMaxEpilogueInstructions && offset < code.size(); ++i) {
+    const At at(code.subspan(offset));
+    size_t bytes = 0;
+    std::optional<int64_t> number = 0;
+    if (at.Begins({0xC5, 0xF8, 0x77})) {  // vzeroupper
+      bytes = 3;
+      offset += bytes;
+      continue;
+    }
+    if (at.Begins({0x48, 0x83, 0xC4}) || at.Begins({0x48, 0x81, 0xC4})) {  // add rsp, n
+      bytes = at[1] == 0x83 ? 4 : 7;
+      number = at[1] == 0x83 ? at.Small(3) : at.Large(3);
+      if (number.value_or(-1) < 0) return Epilogue();
+      epilogue.sp += static_cast<uint64_t>(*number);
+    } else if (at.Begins({0x48, 0x8D, 0x65}) || at.Begins({0x48, 0x8D, 0xA5})) {  // lea rsp, [rbp+n]
+      bytes = at[2] == 0x65 ? 4 : 7;
+      number = at[2] == 0x65 ? at.Small(3) : at.Large(3);
+      if (!number) return Epilogue();
+      epilogue.sp = epilogue.rbp + static_cast<uint64_t>(*number);
+    } else if (at.Begins({0x48, 0x8B, 0xE5}) || at.Begins({0x48, 0x89, 0xEC})) {  // mov rsp, rbp
+      bytes = 3;
+      epilogue.sp = epilogue.rbp;
+    } else if (at[0] >= 0x58 && at[0] <= 0x5F) {  // pop
+      if (at[0] == 0x5D) {
+        epilogue.rbp = word(epilogue.sp);
+        epilogue.pops_rbp = true;
+      }
+      epilogue.sp += 8;
+      bytes = 1;
+    } else if (at[0] == 0x41 && at[1] >= 0x58 && at[1] <= 0x5F) {
+      epilogue.sp += 8;
+      bytes = 2;
+    } else if (at[0] == 0xC3 || at.Begins({0xF3, 0xC3})) {
+      return leave();
+    } else if (at.Begins({0xFF, 0x25})) {  // jmp [rip+n]
+      return leave();
+    } else if (at[0] >= 0x48 && at[0] <= 0x4F && at[1] == 0xFF && (at[2] >> 3 & 7) == 4) {
+      return leave();  // rex.W jmp: the JIT's mark for a tail call. A plain jump through a register is a switch.
+    } else if (began && at[0] == 0xFF && (at[1] >> 3 & 7) == 4) {
+      return leave();
+    } else if (at[0] == 0xE9) {
+      const std::optional<int64_t> distance = at.Large(1);
+      if (!distance) return Epilogue();
+      const int64_t target = static_cast<int64_t>(offset) + 5 + *distance;
+      if (target >= 0 && static_cast<uint64_t>(target) < function_bytes) return Epilogue();
+      return leave();
+    } else {
+      return Epilogue();
+    }
+    began = true;
+    offset += bytes;
+  }
+  return Epilogue();
+}
+
+}  // namespace clrsampler
