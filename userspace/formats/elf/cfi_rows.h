@@ -5,6 +5,7 @@
 #define CLRSAMPLER_FORMATS_ELF_CFI_ROWS_H_
 
 #include <cstdint>
+#include <utility>
 
 namespace clrsampler {
 
@@ -14,13 +15,15 @@ enum class CfaRule : uint8_t {
   kSpOffset,     // sp + cfa_offset
   kFpOffset,     // rbp or x29 + cfa_offset
   kFpDeref,      // the word at fp + cfa_offset: functions that realign the stack
-  kPlt,          // sp + 8, and 8 more in the last 5 bytes of each 16: lazy PLT entries
+  kSpDeref,      // 8 above the word at sp + cfa_offset: OpenSSL's assembly keeps the caller's sp in its frame
+  kPlt,          // sp + 8, and 8 more where the low four bits of ip are at least cfa_offset: lazy PLT entries
 };
 
 enum class RegisterRule : uint8_t {
   kSame,         // not saved: the caller's is what it is now
   kAtCfaOffset,  // saved at CFA + offset
-  kUndefined,    // of the return address: the outermost frame
+  kAtFpOffset,   // of fp only: saved at fp + offset, in functions that realign the stack
+  kUndefined,    // lost; of the return address: the outermost frame
   kUnsupported,
 };
 
@@ -31,9 +34,14 @@ struct CfiRow {
   bool signal_frame = false;  // interrupted by a signal, not called; all registers lie in the signal's context
   int32_t cfa_offset = 0;
   int32_t fp_offset = 0;
-  int32_t ra_offset = 0;  // always -8 on x86-64 where kAtCfaOffset; kSame on AArch64: in lr
+  int32_t ra_offset = 0;  // -8 on x86-64 in all but a few functions of assembly; kSame on AArch64: in lr
 
   friend bool operator==(const CfiRow&, const CfiRow&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const CfiRow& row) {
+    return H::combine(std::move(h), row.cfa, row.fp, row.ra, row.signal_frame, row.cfa_offset, row.fp_offset,
+                      row.ra_offset);
+  }
 };
 
 }  // namespace clrsampler

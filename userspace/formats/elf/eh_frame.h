@@ -13,27 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "formats/elf/elf_image.h"
+#include "formats/elf/frame_entry.h"
 
 namespace clrsampler {
-
-// Common Information Entry: what several FDEs share.
-struct CommonEntry {
-  uint64_t code_alignment = 1;
-  int64_t data_alignment = 1;
-  uint64_t return_register = 0;
-  uint8_t pointer_encoding = 0;  // DW_EH_PE_* of the addresses in FDEs
-  bool has_augmentation_data = false;
-  bool signal_frame = false;  // the frame was interrupted, not called: its return address is not to be lowered by one
-  std::span<const std::byte> instructions;
-};
-
-// Frame Description Entry: one function, or a part of one that the compiler placed elsewhere.
-struct FrameDescription {
-  VirtualAddress start;
-  VirtualAddress end;  // exclusive, above start
-  CommonEntry common;
-  std::span<const std::byte> instructions;
-};
 
 struct FunctionBounds {
   VirtualAddress start;
