@@ -34,13 +34,13 @@ LEAST_WHOLE = 3
 _STAY = {"DOTNET_TC_CallCountingDelayMs": "600000"}
 VARIANTS = {
     "default": ({}, None),
-    "tier-0": ({**_STAY, "DOTNET_TieredPGO": "0", "DOTNET_OSR_HitLimit": "1000000000"}, None),
+    "tier-0": ({**_STAY, "DOTNET_TieredPGO": "0", "DOTNET_TC_OnStackReplacement_InitialCounter": "7fffffff"}, None),
     "tier-1": ({"DOTNET_TieredPGO": "0", "DOTNET_TC_CallCountingDelayMs": "0", "DOTNET_TC_BackgroundWorkerTimeoutMs": "0"}, None),
     "instrumented": ({**_STAY, "DOTNET_TieredPGO": "1", "DOTNET_TieredPGO_InstrumentOnlyHotCode": "0"}, None),
     "full": ({"DOTNET_TieredCompilation": "0"}, None),
     "r2r": ({**_STAY, "DOTNET_TieredPGO": "0"}, "r2r"),
 }
-MODES = ("chains", "tiny", "recursion", "structs", "localloc", "generics", "delegates", "interfaces", "tail-calls", "exceptions", "async", "callbacks",
+MODES = ("framed", "chains", "tiny", "recursion", "structs", "localloc", "generics", "delegates", "interfaces", "tail-calls", "exceptions", "async", "callbacks",
          "suppressed", "sorts", "foreign", "osr")
 COMPILED = ("chains", "tiny", "structs", "localloc", "exceptions", "callbacks")  # modes whose frames differ most from compiler to compiler
 
@@ -138,12 +138,12 @@ class StacksTest(harness.LiveTest):
 
 
 class JudgeSeesTest(harness.LiveTest):
-    """The judge on real stacks whose truth was changed: it must notice, or the test above proves nothing."""
+    """The judge on real stacks, which frame pointers alone show whole, and on changed truths: it must notice, or the test above proves nothing."""
 
     NEEDS = ("dotnet",)
 
     def test_changed_truths(self):
-        with start(Case(runtimes.INSTALLED, "osr", "full")) as target:
+        with start(Case(runtimes.INSTALLED, "framed", "default")) as target:
             (text,) = [line for line in target.output if line.startswith("chains ")]
             result, _ = harness.record_window(target, 0.5, FREQUENCY)
         data = json.loads(text.removeprefix("chains "))
@@ -152,8 +152,8 @@ class JudgeSeesTest(harness.LiveTest):
         exact = verdict.counts["exact"]
         self.assertGreater(exact, 0.9 * verdict.judged, verdict)
         swapped = [*chain[:2], chain[3], chain[2], *chain[4:]]
-        for name, changed in (("one left out", chain[:3] + chain[4:]), ("one more", [*chain[:3], "Shapes.Osr.Other", *chain[3:]]), ("two swapped", swapped),
-                              ("another leaf", [*chain[:-1], "Shapes.Osr.Other"])):
+        for name, changed in (("one left out", chain[:3] + chain[4:]), ("one more", [*chain[:3], "Shapes.Framed.Other", *chain[3:]]), ("two swapped", swapped),
+                              ("another leaf", [*chain[:-1], "Shapes.Framed.Other"])):
             with self.subTest(name):
                 changed = stack_truth.judge(result.profile, stack_truth.Truth({**data, "chains": [changed]}))
                 self.assertLess(changed.counts["exact"], 0.05 * exact, changed)

@@ -2,6 +2,29 @@ using System.Runtime.CompilerServices;
 
 namespace Shapes;
 
+// Each method has a frame pointer, because it calls in a loop, and is compiled once: what plain frame-pointer chains show whole.
+static class Framed
+{
+    const MethodImplOptions Once = MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization;
+
+    public static readonly Mode Mode = new("framed", Root,
+        ["Shapes.Framed.Root", "Shapes.Framed.One", "Shapes.Framed.Two", "Shapes.Framed.Three", "Shapes.Framed.Four", "Shapes.Framed.Leaf"]);
+
+    [MethodImpl(Once)] static void Root() { for (int i = 0; !Program.Stop; i++) Program.Sink += One(i); }
+    [MethodImpl(Once)] static long One(int n) { long s = 0; for (int i = 0; i < 2; i++) s += Two(n + i); return s; }
+    [MethodImpl(Once)] static long Two(int n) { long s = 0; for (int i = 0; i < 2; i++) s += Three(n + i); return s; }
+    [MethodImpl(Once)] static long Three(int n) { long s = 0; for (int i = 0; i < 2; i++) s += Four(n + i); return s; }
+    [MethodImpl(Once)] static long Four(int n) { long s = 0; for (int i = 0; i < 2; i++) s += Leaf(n + i); return s; }
+
+    [MethodImpl(Once)]
+    static long Leaf(int n)
+    {
+        ulong x = (ulong)n | 1;
+        for (int i = 0; i < 8_000; i++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; }
+        return (long)x;
+    }
+}
+
 // Methods so small that the instruction pointer is mostly in a prologue, an epilogue, at a call or at a return.
 static class Tiny
 {

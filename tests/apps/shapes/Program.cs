@@ -26,8 +26,8 @@ static class Program
             else if (args[i] == "--native") UseNative(args[i + 1]);
             else return Usage();
         }
-        Mode[] all = [Chains.Mode, Tiny.Mode, Recursion.Mode, Structs.Mode, Locallocs.Mode, Generics.Mode, Delegates.Mode, Interfaces.Mode,
-                      TailCalls.Mode, Exceptions.Mode, Asyncs.Mode, Callbacks.Mode, Suppressed.Mode, Sorts.Mode, Foreign.Mode, Osr.Mode];
+        Mode[] all = [Framed.Mode, Chains.Mode, Tiny.Mode, Recursion.Mode, Structs.Mode, Locallocs.Mode, Generics.Mode, Delegates.Mode,
+                      Interfaces.Mode, TailCalls.Mode, Exceptions.Mode, Asyncs.Mode, Callbacks.Mode, Suppressed.Mode, Sorts.Mode, Foreign.Mode, Osr.Mode];
         if (args is ["list"])
         {
             foreach (Mode one in all) Console.WriteLine(one.Name);
@@ -36,18 +36,18 @@ static class Program
         if (args.Length == 0 || all.FirstOrDefault(m => m.Name == args[0]) is not { } mode) return Usage();
         Console.WriteLine("chains " + JsonSerializer.Serialize(new
         {
-            mode = mode.Name, chains = mode.Chains, optional = mode.Optional.Append(["Shapes.Program.Main"]), prefix = mode.Prefix,
+            mode = mode.Name, chains = mode.Chains, optional = mode.Optional.Append(["Shapes.Program.Main", "~waits"]), prefix = mode.Prefix,
         }));
-        var worker = new Thread(mode.Root, mode.StackBytes);
-        worker.Start();
-        Thread.Sleep(TimeSpan.FromSeconds(warmUp));
-        Console.WriteLine($"ready {Environment.ProcessId}");
-        Console.Out.Flush();
         using var onTerminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context =>
         {
             context.Cancel = true;
             Stop = true;
         });
+        var worker = new Thread(mode.Root, mode.StackBytes);
+        worker.Start();
+        Thread.Sleep(TimeSpan.FromSeconds(warmUp));
+        Console.WriteLine($"ready {Environment.ProcessId}");
+        Console.Out.Flush();
         for (double left = seconds; left > 0 && !Stop; left -= 0.1) Thread.Sleep(100);
         Stop = true;
         worker.Join();
