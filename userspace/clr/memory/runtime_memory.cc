@@ -148,6 +148,34 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
   return found;
 }
 
+std::optional<RuntimeCode> RuntimeMemory::FindCode(uint64_t address) {
+  MemoryProbe probe(memory_);
+  RuntimeCode found;
+  const std::optional<CodeSection> section = ranges_->FindSection(probe, address);
+  if (section && probe.ok()) {
+    found.transient = section->collectible;
+    switch (section->kind) {
+      case CodeSectionKind::kStubs:
+        found.kind = ManagedCode::Kind::kStub;
+        break;
+      case CodeSectionKind::kPrecompiled:
+        found.kind = ManagedCode::Kind::kPrecompiled;
+        break;
+      case CodeSectionKind::kCodeHeap:
+        found.kind = ManagedCode::Kind::kNoMethod;
+        if (const std::optional<MethodCode> code = ranges_->FindMethod(probe, *section, address)) {
+          found.kind = code->stub_kind != 0 ? ManagedCode::Kind::kStub : ManagedCode::Kind::kMethod;
+          found.code = *code;
+        }
+        break;
+    }
+  }
+  last_failure_ = probe.failure();
+  last_detail_ = probe.detail();
+  if (!probe.ok()) return std::nullopt;
+  return found;
+}
+
 bool RuntimeMemory::Stands(const MethodCode& code) {
   MemoryProbe probe(memory_);
   if (probe.Pointer(code.range.begin - 8) != code.header || !probe.ok()) return false;

@@ -62,6 +62,13 @@ struct ManagedCode {
   uint32_t token = 0;
 };
 
+// The same without a name. `code` is that of kMethod, and of the kStub that lie in code heaps.
+struct RuntimeCode {
+  ManagedCode::Kind kind = ManagedCode::Kind::kNone;
+  bool transient = false;
+  MethodCode code;
+};
+
 // One process. Main loop only.
 class RuntimeMemory {
  public:
@@ -76,6 +83,8 @@ class RuntimeMemory {
 
   // nullopt: it could not be read this time; `last_failure` says why.
   std::optional<ManagedCode> Find(uint64_t address);
+  // Cheaper, and without a say in the counters of names. nullopt as above.
+  std::optional<RuntimeCode> FindCode(uint64_t address);
   // Whether the method whose code was found before is still the one there.
   bool Stands(const MethodCode& code);
 
@@ -84,6 +93,7 @@ class RuntimeMemory {
   const RuntimeMemoryCounters& counters() const { return counters_; }
   const std::vector<std::string>& layout_differences() const { return differences_; }
   const RuntimeLayout& layout() const { return layout_; }
+  MemoryReader& memory() { return memory_; }
   const RuntimeModules& modules() const { return *modules_; }
   const SelfTestReport& self_test() const { return self_test_; }
 

@@ -39,6 +39,8 @@ struct UnwindInfo {
   size_t bytes = 0;                          // of its fixed part and codes, where the GC information or a chain begins
   bool chained = false;                      // followed by the RUNTIME_FUNCTION that this is a part of
 
+  friend bool operator==(const UnwindInfo&, const UnwindInfo&) = default;
+
   // The largest one: 255 codes, and the RUNTIME_FUNCTION behind them.
   static constexpr size_t kMaxBytes = 4 + 2 * 256 + 12;
 

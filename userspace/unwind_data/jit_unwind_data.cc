@@ -1,0 +1,321 @@
+#include "unwind_data/jit_unwind_data.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "unwind_data/managed_functions.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxMethods = 1 << 17;  // of one process
+constexpr size_t kMaxStubs = 1 << 17;    // addresses of one process
+constexpr size_t kMaxHistory = 16;       // transient methods remembered at one address
+constexpr int kMaxOverlaps = 256;        // starts before an address that are looked at
+// A method and its funclets. Those behind are not read: each takes two reads.
+constexpr uint32_t kMaxFunctions = 256;
+constexpr uint64_t kMaxMethodBytes = uint64_t{1} << 30;  // so that no sum of offsets overflows
+
+constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
+
+// What may lie anonymous or in a runtime's heap; a mapping that is not known yet may be one.
+bool MayBeJitMemory(const Mapping* mapping) { return mapping == nullptr || mapping->kind == MappingKind::kJitMemory; }
+
+bool IsReadable(const Process& process) {
+  return process.exec_announced == MonotonicTime::Max() && process.exited == MonotonicTime::Max();
+}
+
+}  // namespace
+
+struct JitUnwindData::Method {
+  MethodCode code;
+  bool transient = false;
+  uint64_t end = 0;
+  // When it was seen there; a permanent method was and will be there always.
+  MonotonicTime from = MonotonicTime::Min();
+  MonotonicTime until = MonotonicTime::Max();
+  uint64_t code_bytes = 0;  // that are kept for it
+  // The body first. Empty: a stub, or the sampler saw it but it was not read yet.
+  std::vector<std::shared_ptr<const ManagedFunction>> functions;
+
+  bool is_stub() const { return code.stub_kind != 0; }
+  bool IsAt(const MethodCode& other) const {
+    return code.header == other.header && code.stub_kind == other.stub_kind && code.identity == other.identity;
+  }
+  bool SameContent(const Method& other) const {
+    return std::equal(functions.begin(), functions.end(), other.functions.begin(), other.functions.end(),
+                      [](const auto& a, const auto& b) {
+                        return a->begin == b->begin && a->end == b->end && a->unwind == b->unwind &&
+                               std::equal(a->code.begin(), a->code.end(), b->code.begin(), b->code.end());
+                      });
+  }
+  const std::shared_ptr<const ManagedFunction>* FunctionAt(uint64_t address) const {
+    for (const auto& function : functions) {
+      if (function->begin <= address && address < function->end) return &function;
+    }
+    return nullptr;
+  }
+};
+
+struct JitUnwindData::Target {
+  uint32_t exec_count = 0;
+  absl::btree_map<uint64_t, std::vector<Method>> known;  // by start; of each address the newest last
+  absl::flat_hash_set<uint64_t> stubs;                   // addresses in permanent ones
+  // Addresses in the runtime's heaps that none of its ranges claims: copies of write barriers and the like.
+  absl::flat_hash_set<uint64_t> unclaimed;
+  size_t methods = 0;
+  uint64_t code_bytes = 0;
+
+  // Each method that was seen to cover the address, newest first where they begin at the same place, until one is
+  // wanted. Transient methods of different times overlap in any way.
+  template <typename Visitor>
+  void ForEachAround(uint64_t address, Visitor&& wanted) {
+    auto it = known.upper_bound(address);
+    for (int i = 0; i < kMaxOverlaps && it != known.begin(); ++i) {
+      --it;
+      for (auto method = it->second.rbegin(); method != it->second.rend(); ++method) {
+        if (address < method->end && wanted(*method)) return;
+      }
+      if (!it->second.back().transient) return;  // permanent methods overlap nothing
+    }
+  }
+  void Clear() {
+    known.clear();
+    stubs.clear();
+    unclaimed.clear();
+    methods = 0;
+    code_bytes = 0;
+  }
+  void Add(std::vector<Method>& there, Method method) {
+    if (there.size() >= kMaxHistory) Drop(there, 1);
+    code_bytes += method.code_bytes;
+    there.push_back(std::move(method));
+    ++methods;
+  }
+  // The oldest ones.
+  void Drop(std::vector<Method>& there, size_t count) {
+    const auto end = there.begin() + static_cast<ptrdiff_t>(count);
+    for (auto method = there.begin(); method != end; ++method) code_bytes -= method->code_bytes;
+    there.erase(there.begin(), end);
+    methods -= count;
+  }
+};
+
+JitUnwindData::JitUnwindData(RuntimeFinder runtime_of, const Clock& clock)
+    : runtime_of_(std::move(runtime_of)), clock_(clock) {}
+
+JitUnwindData::~JitUnwindData() = default;
+
+void JitUnwindData::Forget(ProcessKey key) { targets_.erase(key); }
+
+JitUnwindData::Target& JitUnwindData::TargetOf(const Process& process) {
+  std::unique_ptr<Target>& target = targets_[process.key];
+  if (target == nullptr) target = std::make_unique<Target>();
+  if (std::exchange(target->exec_count, process.exec_count) != process.exec_count) target->Clear();
+  if (target->methods >= kMaxMethods || target->stubs.size() + target->unclaimed.size() >= kMaxStubs || target->code_bytes >= kMaxCopiedCodeBytes) {
+    target->Clear();
+  }
+  return *target;
+}
+
+void JitUnwindData::Observe(const Process& process, const ObservedSample& sample) {
+  if (!IsReadable(process)) return;
+  RuntimeMemory* runtime = runtime_of_(process.key);
+  if (runtime == nullptr) return;
+  Target& target = TargetOf(process);
+  for (const wire_code_witness& witness : sample.witnesses) Hear(target, *runtime, witness, sample.time);
+  for (const uint64_t address : sample.addresses) {
+    if (!MayBeJitMemory(process.mappings.Find(address)) || target.stubs.contains(address)) continue;
+    bool permanent = false;
+    target.ForEachAround(address, [&](const Method& method) { return permanent = !method.transient; });
+    if (!permanent) Look(target, *runtime, address);
+  }
+}
+
+// What the sampler saw at the moment of the sample: where the method that is read stood then, too.
+void JitUnwindData::Hear(Target& target, const RuntimeMemory& runtime, const wire_code_witness& witness,
+                         MonotonicTime time) {
+  Method seen;
+  seen.transient = true;
+  seen.code.header = witness.header;
+  std::memcpy(seen.code.identity.data(), witness.identity, seen.code.identity.size());
+  seen.code.range.begin = witness.start;
+  seen.from = seen.until = time;
+  // The body's; funclets behind it are covered where samples hit them.
+  const uint32_t unwinds = runtime.layout().code_header.unwinds;
+  const auto begin = FieldOf<uint32_t>(seen.code.identity, unwinds);
+  const auto end = FieldOf<uint32_t>(seen.code.identity, unwinds + 4);
+  const uint64_t body = end > begin && end - begin < kMaxMethodBytes ? end - begin : 0;
+  seen.end = std::max<uint64_t>(witness.start + body, witness.address + 1);
+  std::vector<Method>& there = target.known[witness.start];
+  if (!there.empty() && there.back().IsAt(seen.code)) {
+    Method& method = there.back();
+    if (!method.transient) return;
+    // Not across another one that was there in between.
+    if (there.size() == 1 || there[there.size() - 2].until < time) method.from = std::min(method.from, time);
+    method.until = std::max(method.until, time);
+    method.end = std::max(method.end, seen.end);
+    return;
+  }
+  target.Add(there, std::move(seen));
+}
+
+// False: it can't be read, or is another one by now.
+bool JitUnwindData::Read(RuntimeMemory& runtime, Target& target, Method& method) {
+  MemoryReader& memory = runtime.memory();
+  const auto read = [&](uint64_t address, std::span<std::byte> into) { return memory.Read(address, into); };
+  const auto& at = runtime.layout().code_header;
+  const uint64_t start = method.code.range.begin, bytes = method.code.range.end - start;
+  const auto functions = FieldOf<uint32_t>(method.code.identity, at.unwind_count);
+  std::vector<std::array<uint32_t, 3>> table(std::min(functions, kMaxFunctions));
+  if (table.empty() || bytes > kMaxMethodBytes ||
+      !memory.Read(method.code.header + at.unwinds, std::as_writable_bytes(std::span(table)))) {
+    return false;
+  }
+  std::shared_ptr<std::vector<std::byte>> content;
+  if (const uint64_t kept = std::min(bytes, kMaxCodeBytes); kept <= kMaxCopiedCodeBytes - target.code_bytes) {
+    content = std::make_shared<std::vector<std::byte>>(kept);
+    if (!memory.Read(start, *content)) return false;
+    method.code_bytes = kept;
+  }
+  const uint64_t base = start - table[0][0];
+  std::optional<uint32_t> osr_frame_bytes;
+  for (size_t i = 0; i < table.size(); ++i) {
+    const auto [begin, end, unwind] = table[i];
+    // All of them lie in the method, one behind the other.
+    if (begin >= end || (i > 0 && begin < table[i - 1][1]) || end - table[0][0] > bytes) return false;
+    std::optional<UnwindInfo> info = ReadUnwindInfo(read, base, unwind);
+    if (!info) return false;
+    auto function = std::make_shared<ManagedFunction>();
+    if (i == 0) osr_frame_bytes = OsrFrameBytes(*info);
+    function->begin = base + begin;
+    function->end = base + end;
+    function->method_begin = start;
+    function->unwind = *std::move(info);
+    function->funclet = i > 0;
+    function->osr = osr_frame_bytes.has_value();
+    function->osr_frame_bytes = osr_frame_bytes.value_or(0);
+    const uint64_t offset = begin - table[0][0];
+    if (content != nullptr && offset < content->size()) {
+      function->code = std::span(*content).subspan(offset, std::min<uint64_t>(end - begin, content->size() - offset));
+      function->keep_alive = content;
+    }
+    method.functions.push_back(std::move(function));
+  }
+  // What was read belongs to the method that was found only if it still is there.
+  return runtime.Stands(method.code);
+}
+
+void JitUnwindData::Look(Target& target, RuntimeMemory& runtime, uint64_t address) {
+  // What is found was there at some moment between these two, not throughout.
+  const MonotonicTime before = clock_.Now();
+  target.unclaimed.erase(address);
+  std::optional<RuntimeCode> found = runtime.FindCode(address);
+  if (!found && runtime.last_failure() == ProbeFailure::kChanged) found = runtime.FindCode(address);
+  if (!found) return;
+  Method method;
+  method.transient = found->transient;
+  if (found->kind == ManagedCode::Kind::kStub) {
+    if (!found->transient) {
+      target.stubs.insert(address);
+      return;
+    }
+    method.code.stub_kind = std::max<uint32_t>(found->code.stub_kind, 1);
+    method.code.range = {address, address + 1};
+  } else if (found->kind == ManagedCode::Kind::kMethod) {
+    method.code = found->code;
+    if (!Read(runtime, target, method)) {
+      ++counters_.failed;
+      return;
+    }
+  } else {
+    if (found->kind == ManagedCode::Kind::kNone) target.unclaimed.insert(address);
+    return;
+  }
+  method.end = method.code.range.end;
+  const MonotonicTime after = clock_.Now();
+  std::vector<Method>& there = target.known[method.code.range.begin];
+  if (!method.transient) {
+    target.Drop(there, there.size());
+  } else {
+    for (Method& known : there) {
+      if (!known.transient || !known.IsAt(method.code)) continue;
+      if (known.functions.empty() && !method.is_stub()) {  // of which only the sampler knew until now
+        known.code = method.code;
+        known.functions = std::move(method.functions);
+        known.code_bytes = method.code_bytes;
+        target.code_bytes += known.code_bytes;
+        known.end = std::max(known.end, method.end);
+        ++counters_.methods;
+        ++counters_.transient;
+      } else if (&known != &there.back() || !known.SameContent(method)) {
+        continue;
+      }
+      known.from = std::min(known.from, after);
+      known.until = std::max(known.until, before);
+      return;
+    }
+    method.from = after;
+    method.until = before;  // a second look makes it an interval
+  }
+  if (!method.is_stub()) {
+    ++counters_.methods;
+    counters_.transient += method.transient ? 1 : 0;
+    counters_.osr += method.functions.front()->osr ? 1 : 0;
+  }
+  target.Add(there, std::move(method));
+}
+
+std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, MonotonicTime time) const {
+  std::optional<CodeAt> answer;
+  if (target.stubs.contains(address)) {
+    answer.emplace().kind = CodeKind::kStub;
+    return answer;
+  }
+  target.ForEachAround(address, [&](const Method& method) {
+    if (method.from > time || time > method.until) return false;
+    if (method.is_stub()) {
+      answer.emplace().kind = CodeKind::kStub;
+      return true;
+    }
+    const std::shared_ptr<const ManagedFunction>* function = method.FunctionAt(address);
+    if (function == nullptr) return false;
+    answer.emplace().kind = CodeKind::kManaged;
+    answer->managed = *function;
+    return true;
+  });
+  return answer;
+}
+
+CodeAt JitUnwindData::At(const FrameQuery& query) {
+  if (!MayBeJitMemory(query.mapping)) return {};
+  const uint64_t address = query.lookup_address;
+  Target& target = TargetOf(query.process);
+  if (const std::optional<CodeAt> known = Answer(target, address, query.time)) return *known;
+  RuntimeMemory* runtime = runtime_of_(query.process.key);
+  if (runtime == nullptr) return {};
+  if (IsReadable(query.process)) {
+    Look(target, *runtime, address);
+    if (const std::optional<CodeAt> known = Answer(target, address, query.time)) return *known;
+  }
+  bool other_times = false;
+  target.ForEachAround(address, [&](const Method&) { return other_times = true; });
+  if (other_times) {
+    ++counters_.not_witnessed;
+    return {};
+  }
+  CodeAt answer;
+  if (target.unclaimed.contains(address) && query.mapping != nullptr &&
+      absl::StrContains(query.mapping->path, kDoubleMapped)) {
+    answer.kind = CodeKind::kStub;
+  }
+  return answer;
+}
+
+}  // namespace clrsampler

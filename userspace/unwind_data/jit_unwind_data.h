@@ -1,0 +1,71 @@
+// Unwind data of code that was compiled in the process, read out of its memory:
+//
+//   address -> method start S and its RealCodeHeader (clr/memory/code_ranges.h)
+//           -> RUNTIME_FUNCTIONs {begin, end, unwind data} of the body and the funclets, relative to S - [0].begin
+//
+// dotnet/runtime src/coreclr/vm/codeman.h, jitinterface.cpp (allocUnwindInfo); the same on 8.0.30, 9.0.19, 10.0.12 and
+// 10.0.14. Time is treated as names treat it (clr/memory/memory_methods.h): code of ordinary assemblies never moves, and
+// what may be freed holds from one reading to the next that finds the same, and at moments at which the sampler saw the
+// same header there. Two readings agree if all that is taken from them is equal, code included; a method of the same name
+// is not asked for.
+#ifndef CLRSAMPLER_UNWIND_DATA_JIT_UNWIND_DATA_H_
+#define CLRSAMPLER_UNWIND_DATA_JIT_UNWIND_DATA_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "clr/memory/runtime_memory.h"
+#include "os/clock.h"
+#include "process/process.h"
+#include "symbols/frame_source.h"
+#include "unwind/code_finder.h"
+
+namespace clrsampler {
+
+struct JitUnwindCounters {
+  uint64_t methods = 0;        // whose unwind data was read
+  uint64_t transient = 0;      // of these: may be freed
+  uint64_t osr = 0;            // of these: replace a method while it runs
+  uint64_t failed = 0;         // found, but their unwind data can't be read or does not fit together
+  uint64_t not_witnessed = 0;  // questions about transient code that was not seen before and after
+};
+
+// Main loop only.
+class JitUnwindData {
+ public:
+  // The reader of a process's runtime, nullptr where there is none; such as MemoryMethods::RuntimeOf.
+  using RuntimeFinder = std::function<RuntimeMemory*(ProcessKey)>;
+
+  JitUnwindData(RuntimeFinder runtime_of, const Clock& clock);
+  ~JitUnwindData();
+
+  // kManaged, kStub or kUnknown. It may be another answer later, for code that is freed.
+  CodeAt At(const FrameQuery& query);
+  // To be called when a sample arrives, after the source of names that finds the runtime has seen it.
+  void Observe(const Process& process, const ObservedSample& sample);
+  void Forget(ProcessKey key);
+
+  const JitUnwindCounters& counters() const { return counters_; }
+
+ private:
+  struct Method;
+  struct Target;
+
+  Target& TargetOf(const Process& process);
+  void Look(Target& target, RuntimeMemory& runtime, uint64_t address);
+  void Hear(Target& target, const RuntimeMemory& runtime, const wire_code_witness& witness, MonotonicTime time);
+  std::optional<CodeAt> Answer(Target& target, uint64_t address, MonotonicTime time) const;
+  bool Read(RuntimeMemory& runtime, Target& target, Method& method);
+
+  RuntimeFinder runtime_of_;
+  const Clock& clock_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
+  JitUnwindCounters counters_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_UNWIND_DATA_JIT_UNWIND_DATA_H_

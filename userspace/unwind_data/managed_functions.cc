@@ -1,0 +1,44 @@
+#include "unwind_data/managed_functions.h"
+
+#include <array>
+
+#include "absl/status/statusor.h"
+
+namespace clrsampler {
+
+std::optional<UnwindInfo> ReadUnwindInfo(ReadBytes read, uint64_t base, uint32_t rva) {
+  std::array<std::byte, UnwindInfo::kMaxBytes> bytes;
+  const absl::StatusOr<UnwindInfo> info = UnwindInfo::ParseWithChain(
+      [&](uint32_t at) -> std::span<const std::byte> {
+        // First what tells the size: the memory may end behind it.
+        constexpr size_t kHeader = 4, kChain = 12;
+        constexpr uint8_t kChained = 4;
+        if (!read(base + at, std::span(bytes).first(kHeader))) return {};
+        const size_t slots = (static_cast<size_t>(bytes[2]) + 1) & ~size_t{1};
+        const bool chained = (static_cast<uint8_t>(bytes[0]) >> 3 & kChained) != 0;
+        const size_t size = kHeader + 2 * slots + (chained ? kChain : 0);
+        const auto all = std::span(bytes).first(size);
+        // The size was read a moment before; that of other data is noticed by the parser.
+        if (size > kHeader && !read(base + at + kHeader, all.subspan(kHeader))) return {};
+        return all;
+      },
+      rva);
+  if (!info.ok()) return std::nullopt;
+  return *info;
+}
+
+std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind) {
+  if (unwind.chained) return std::nullopt;  // what was done before is the parent's prologue
+  bool begins_with_frame = false;
+  uint64_t bytes = 0;
+  for (const UnwindCode& code : unwind.codes) {
+    if (code.prologue_offset != 0) continue;
+    begins_with_frame = true;
+    if (code.op == UnwindOp::kAlloc) bytes += code.value;
+    if (code.op == UnwindOp::kPush && code.reg != kUnwindRbp) bytes += 8;
+  }
+  if (!begins_with_frame || bytes > UINT32_MAX) return std::nullopt;
+  return static_cast<uint32_t>(bytes);
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,34 @@
+// What both sources of managed unwind data share: bounds, and unwind data that lies in a process.
+#ifndef CLRSAMPLER_UNWIND_DATA_MANAGED_FUNCTIONS_H_
+#define CLRSAMPLER_UNWIND_DATA_MANAGED_FUNCTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "absl/functional/function_ref.h"
+#include "formats/unwind/unwind_info.h"
+
+namespace clrsampler {
+
+// Code that is kept of one function. Larger ones are stepped out of as if none of their epilogues were known: those lie
+// at the end of what the frameworks hold in functions of at most 40 KB.
+constexpr uint64_t kMaxCodeBytes = 64 << 10;
+// Of one process, where code is copied out of its memory. A large application has 20 MB.
+constexpr uint64_t kMaxCopiedCodeBytes = uint64_t{64} << 20;
+
+// Copies memory of the process; false: not all of it could be read.
+using ReadBytes = absl::FunctionRef<bool(uint64_t address, std::span<std::byte> bytes)>;
+
+// The unwind data at base + rva, with that of its chain. nullopt: not readable, or damaged.
+std::optional<UnwindInfo> ReadUnwindInfo(ReadBytes read, uint64_t base, uint32_t rva);
+
+// Whether this is the unwind data of a method that replaces another one while it runs: it begins with a frame, that of
+// the method's first version, so that something was done before its first instruction. No other function's does.
+// Gives the size of that frame, from behind the place where rbp was saved.
+std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_UNWIND_DATA_MANAGED_FUNCTIONS_H_

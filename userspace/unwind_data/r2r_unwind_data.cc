@@ -1,0 +1,128 @@
+#include "unwind_data/r2r_unwind_data.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "unwind_data/managed_functions.h"
+
+namespace clrsampler {
+namespace {
+
+// Of one process; the shipped framework has 150,000 functions in all its images.
+constexpr size_t kMaxFunctions = 1 << 18;
+
+bool IsSame(const std::weak_ptr<const void>& a, const std::shared_ptr<const void>& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
+// Where the code lies in the process; the rest is the caller's.
+std::shared_ptr<ManagedFunction> Begin(const R2rMethods::Code& code) {
+  auto function = std::make_shared<ManagedFunction>();
+  function->begin = code.address + code.function->begin;
+  function->end = code.address + code.function->end;
+  function->funclet = code.function->part == R2rPart::kFunclet;
+  const std::optional<R2rFunction> method = code.image->Function(code.function->method);
+  function->method_begin = method ? code.address + method->begin : function->begin;
+  return function;
+}
+
+}  // namespace
+
+R2rUnwindData::R2rUnwindData(R2rMethods* methods, ReadMemory read_memory)
+    : methods_(methods), read_memory_(std::move(read_memory)) {}
+
+CodeAt R2rUnwindData::At(const FrameQuery& query) {
+  CodeAt answer;
+  const std::optional<R2rMethods::Code> code = methods_->CodeAt(query);
+  if (!code || code->image->pe().machine() != PeMachine::kX64) return answer;
+  if (!code->function) {
+    answer.kind = CodeKind::kStub;
+    return answer;
+  }
+  PerProcess& process = processes_[query.process.key];
+  if (process.functions.size() >= kMaxFunctions) process = PerProcess();
+  Known& known = process.functions[code->address + code->function->begin];
+  if (known.index != code->function->index || !IsSame(known.content, code->content)) {
+    known = Known();
+    bool unreadable = false;
+    known.function =
+        code->in_memory ? FromMemory(query.process, *code, process, unreadable) : FromFile(*code);
+    if (unreadable) {  // perhaps only now: a process that has just begun to exec
+      ++counters_.unreadable;
+      process.functions.erase(code->address + code->function->begin);
+      return answer;
+    }
+    known.content = code->content;
+    known.index = code->function->index;
+    ++(known.function != nullptr ? counters_.functions : counters_.damaged);
+  }
+  if (known.function == nullptr) return answer;
+  answer.kind = CodeKind::kManaged;
+  answer.managed = known.function;
+  return answer;
+}
+
+std::shared_ptr<const ManagedFunction> R2rUnwindData::FromFile(const R2rMethods::Code& code) {
+  const PeImage& pe = code.image->pe();
+  absl::StatusOr<UnwindInfo> unwind = UnwindInfo::ParseWithChain(
+      [&](uint32_t rva) -> std::span<const std::byte> {
+        const std::optional<uint64_t> offset = pe.OffsetOfRva(rva);
+        if (!offset || *offset >= pe.file().size()) return {};
+        return pe.file().subspan(*offset, std::min<uint64_t>(UnwindInfo::kMaxBytes, pe.file().size() - *offset));
+      },
+      code.function->unwind);
+  if (!unwind.ok()) return nullptr;
+  const uint64_t bytes = std::min<uint64_t>(code.function->end - code.function->begin, kMaxCodeBytes);
+  const auto content = pe.Bytes({code.function->begin, static_cast<uint32_t>(bytes)});
+  if (code.file->content.damaged()) return nullptr;
+  std::shared_ptr<ManagedFunction> function = Begin(code);
+  function->unwind = *std::move(unwind);
+  // Of split methods a jump out of a function is no proof of a tail call, so that epilogues could be mistaken.
+  if (content && !code.image->has_cold_parts()) {
+    function->code = *content;
+    function->keep_alive = code.content;
+  }
+  return function;
+}
+
+std::shared_ptr<const ManagedFunction> R2rUnwindData::FromMemory(const Process& process, const R2rMethods::Code& code,
+                                                                 PerProcess& known, bool& unreadable) {
+  // What is there now may be another program's.
+  if (!read_memory_ || process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) {
+    unreadable = true;
+    return nullptr;
+  }
+  const auto read = [&](uint64_t address, std::span<std::byte> into) {
+    const bool done = read_memory_(process.key.tgid, address, into);
+    unreadable |= !done;
+    return done;
+  };
+  const std::optional<UnwindInfo> unwind = ReadUnwindInfo(read, code.address, code.function->unwind);
+  if (!unwind) return nullptr;
+  std::shared_ptr<ManagedFunction> function = Begin(code);
+  function->unwind = *unwind;
+  const uint64_t bytes = std::min<uint64_t>(function->end - function->begin, kMaxCodeBytes);
+  if (code.image->has_cold_parts() || bytes > kMaxCopiedCodeBytes - std::min(kMaxCopiedCodeBytes, known.copied_bytes)) {
+    return function;
+  }
+  auto content = std::make_shared<std::vector<std::byte>>(bytes);
+  if (read_memory_(process.key.tgid, function->begin, *content)) {
+    known.copied_bytes += bytes;
+    function->code = *content;
+    function->keep_alive = std::move(content);
+  }
+  return function;
+}
+
+void R2rUnwindData::Observe(const Process& process, const ObservedSample& sample) {
+  if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
+  for (const uint64_t address : sample.addresses) {
+    const Mapping* mapping = process.mappings.Find(address);
+    // Files can be read later.
+    if (mapping == nullptr || mapping->kind != MappingKind::kJitMemory) continue;
+    At({process, mapping, address, address, sample.time});
+  }
+}
+
+}  // namespace clrsampler
