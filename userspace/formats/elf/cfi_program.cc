@@ -338,7 +338,11 @@ CfiRow CfiProgram::Reduce(const State& state, bool signal_frame) const {
   reduce(state.fp, /*is_fp=*/true, row.fp, row.fp_offset);
   reduce(state.ra, /*is_fp=*/false, row.ra, row.ra_offset);
   if (Fits(state.cfa_offset)) {
-    if (state.cfa == Cfa::kRegister && state.cfa_register == sp_register_) row.cfa = CfaRule::kSpOffset;
+    // Below sp: nonsense, which libcoreclr's delay-load helpers have behind their first return, where what is said of
+    // one way out goes on for the other.
+    if (state.cfa == Cfa::kRegister && state.cfa_register == sp_register_ && state.cfa_offset >= 0) {
+      row.cfa = CfaRule::kSpOffset;
+    }
     if (state.cfa == Cfa::kRegister && state.cfa_register == fp_register_) row.cfa = CfaRule::kFpOffset;
     if (state.cfa == Cfa::kSpDeref) row.cfa = CfaRule::kSpDeref;
     if (state.cfa == Cfa::kFpDeref) row.cfa = CfaRule::kFpDeref;

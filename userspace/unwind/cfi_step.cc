@@ -1,0 +1,148 @@
+#include "unwind/cfi_step.h"
+
+#include <ucontext.h>
+
+#include <cstddef>
+#include <optional>
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kWord = 8;
+// arm64: what pointer authentication puts into the upper bits of a return address.
+constexpr uint64_t kArm64AddressMask = (uint64_t{1} << 48) - 1;
+
+// Where the kernel keeps the registers of who was interrupted, from sp in the code that the handler returns to.
+struct SignalContext {
+  uint64_t fp, sp, ip;
+  std::optional<uint64_t> lr;
+};
+
+// struct rt_sigframe (Linux: arch/x86/include/asm/sigframe.h): a return address, which the handler's `ret` has taken
+// off, and the ucontext.
+constexpr SignalContext kX64Context{120, 160, 168, std::nullopt};
+// arch/arm64/kernel/signal.c: 128 bytes of siginfo, the ucontext, in it x0 to x30, sp and pc.
+constexpr uint64_t kArm64SigInfo = 128, kArm64X0 = kArm64SigInfo + 184;
+constexpr SignalContext kArm64Context{kArm64X0 + 29 * kWord, kArm64X0 + 31 * kWord, kArm64X0 + 32 * kWord,
+                                      kArm64X0 + 30 * kWord};
+
+#if defined(__x86_64__)
+static_assert(offsetof(ucontext_t, uc_mcontext.gregs) + REG_RBP * kWord == kX64Context.fp);
+static_assert(offsetof(ucontext_t, uc_mcontext.gregs) + REG_RSP * kWord == kX64Context.sp);
+static_assert(offsetof(ucontext_t, uc_mcontext.gregs) + REG_RIP * kWord == kX64Context.ip);
+#elif defined(__aarch64__)
+static_assert(sizeof(siginfo_t) == kArm64SigInfo);
+static_assert(kArm64SigInfo + offsetof(ucontext_t, uc_mcontext) + offsetof(mcontext_t, regs) == kArm64X0);
+static_assert(kArm64SigInfo + offsetof(ucontext_t, uc_mcontext) + offsetof(mcontext_t, sp) == kArm64Context.sp);
+static_assert(kArm64SigInfo + offsetof(ucontext_t, uc_mcontext) + offsetof(mcontext_t, pc) == kArm64Context.ip);
+#endif
+
+CfiStepResult Ended(CfiStepOutcome outcome) {
+  CfiStepResult result;
+  result.outcome = outcome;
+  return result;
+}
+
+CfiStepResult Missing(uint64_t address) {
+  CfiStepResult result = Ended(CfiStepOutcome::kMissingWord);
+  result.missing = address;
+  return result;
+}
+
+// Sums of an address and an offset wrap around to nonsense that is not shipped, or not above sp.
+uint64_t Plus(uint64_t address, int64_t offset) { return address + static_cast<uint64_t>(offset); }
+
+CfiStepResult StepOutOfSignal(const UnwindRegisters& registers, const StackMemory& stack, ElfMachine machine) {
+  const SignalContext& context = machine == ElfMachine::kX64 ? kX64Context : kArm64Context;
+  CfiStepResult result = Ended(CfiStepOutcome::kCaller);
+  result.interrupted = true;
+  const auto read = [&](uint64_t offset, uint64_t& value) {
+    const std::optional<uint64_t> word = stack.Word(registers.sp + offset);
+    if (!word && result.outcome == CfiStepOutcome::kCaller) {
+      result.outcome = CfiStepOutcome::kMissingWord;
+      result.missing = registers.sp + offset;
+    }
+    value = word.value_or(0);
+  };
+  read(context.ip, result.caller.ip);
+  read(context.sp, result.caller.sp);
+  read(context.fp, result.caller.fp);
+  if (context.lr) read(*context.lr, result.caller.lr);
+  if (result.outcome != CfiStepOutcome::kCaller) return Missing(result.missing);
+  // What was interrupted may have any value in sp, but then there is nothing to be read there.
+  if (result.caller.ip == 0 || result.caller.sp % kWord != 0) return Ended(CfiStepOutcome::kContradiction);
+  return result;
+}
+
+// nullopt: `failure` says why.
+std::optional<uint64_t> FrameAddress(const CfiRow& row, const UnwindRegisters& registers, const StackMemory& stack,
+                                     CfiStepResult& failure) {
+  std::optional<uint64_t> slot;
+  uint64_t above = 0;
+  switch (row.cfa) {
+    case CfaRule::kUnsupported:
+      failure = Ended(CfiStepOutcome::kUnsupported);
+      return std::nullopt;
+    case CfaRule::kSpOffset:
+      return Plus(registers.sp, row.cfa_offset);
+    case CfaRule::kFpOffset:
+      return Plus(registers.fp, row.cfa_offset);
+    case CfaRule::kPlt:
+      return registers.sp + kWord + ((registers.ip & 15) >= static_cast<uint64_t>(row.cfa_offset) ? kWord : 0);
+    case CfaRule::kFpDeref:
+      slot = Plus(registers.fp, row.cfa_offset);
+      break;
+    case CfaRule::kSpDeref:
+      slot = Plus(registers.sp, row.cfa_offset);
+      above = kWord;
+      break;
+  }
+  const std::optional<uint64_t> word = slot ? stack.Word(*slot) : std::nullopt;
+  if (!word) {
+    failure = Missing(slot.value_or(0));
+    return std::nullopt;
+  }
+  return *word + above;
+}
+
+}  // namespace
+
+CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& registers, const StackMemory& stack,
+                      ElfMachine machine) {
+  if (row.signal_frame) return StepOutOfSignal(registers, stack, machine);
+  if (row.ra == RegisterRule::kUndefined) return Ended(CfiStepOutcome::kOutermost);
+  CfiStepResult result;
+  const std::optional<uint64_t> frame = FrameAddress(row, registers, stack, result);
+  if (!frame) return result;
+  const bool by_link_register = row.ra == RegisterRule::kSame && machine == ElfMachine::kArm64;
+  // A frame that has called saved its return address somewhere; only a leaf on arm64 may have used no stack at all.
+  if (*frame % kWord != 0 || *frame < registers.sp || (*frame == registers.sp && !(leaf && by_link_register))) {
+    return Ended(CfiStepOutcome::kContradiction);
+  }
+  result.caller.sp = *frame;
+
+  if (row.ra == RegisterRule::kAtCfaOffset) {
+    const uint64_t slot = Plus(*frame, row.ra_offset);
+    const std::optional<uint64_t> word = stack.Word(slot);
+    if (!word) return Missing(slot);
+    result.caller.ip = *word;
+  } else if (by_link_register) {
+    if (!leaf) return Ended(CfiStepOutcome::kContradiction);
+    result.caller.ip = registers.lr;
+  } else {
+    return Ended(CfiStepOutcome::kUnsupported);
+  }
+  if (machine == ElfMachine::kArm64) result.caller.ip &= kArm64AddressMask;
+  if (result.caller.ip == 0) return Ended(CfiStepOutcome::kContradiction);
+
+  std::optional<uint64_t> fp;
+  if (row.fp == RegisterRule::kSame) fp = registers.fp;
+  if (row.fp == RegisterRule::kAtCfaOffset) fp = stack.Word(Plus(*frame, row.fp_offset));
+  if (row.fp == RegisterRule::kAtFpOffset) fp = stack.Word(Plus(registers.fp, row.fp_offset));
+  result.caller.fp = fp.value_or(0);
+  result.fp_known = fp.has_value();
+  result.outcome = CfiStepOutcome::kCaller;
+  return result;
+}
+
+}  // namespace clrsampler
