@@ -42,11 +42,15 @@ struct UserFrame {
   uint64_t lookup_address = 0;
   FrameOrigin origin = FrameOrigin::kSampled;
   FrameDoubt doubt = FrameDoubt::kNone;
+
+  friend bool operator==(const UserFrame&, const UserFrame&) = default;
 };
 
 struct UserStack {
   std::vector<UserFrame> frames;  // leaf first
   StackEnd end = StackEnd::kComplete;
+
+  friend bool operator==(const UserStack&, const UserStack&) = default;
 };
 
 // Pointer-authentication bits of arm64 return addresses are above it; user addresses have at most 48 bits on both

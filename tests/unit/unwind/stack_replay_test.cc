@@ -1,0 +1,245 @@
+#include "unwind/stack_replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "formats/byte_reader.h"
+#include "unit/unwind/raw_record.h"
+#include "unwind/stack_recording.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr uint64_t kStack = 0x7fff00000000;
+// Each function has 256 bytes.
+constexpr uint64_t kFrameless = 0x10000, kFramed = 0x20000, kOther = 0x30000, kNative = 0x40000, kRoot = 0x50000,
+                   kFunclet = 0x60000, kStub = 0x70000;
+
+UnwindInfo Info(std::vector<UnwindCode> codes) {
+  UnwindInfo info;
+  info.prologue_bytes = 8;
+  info.codes.assign(codes.begin(), codes.end());
+  return info;
+}
+
+class FakeCode : public CodeFinder {
+ public:
+  FakeCode() {
+    // sub rsp, 24
+    Managed(kFrameless, Info({{4, UnwindOp::kAlloc, 0, 24}}));
+    // push rbp; sub rsp, 16; lea rbp, [rsp+16]
+    Managed(kFramed, Info({{5, UnwindOp::kAlloc, 0, 16}, {1, UnwindOp::kPush, kUnwindRbp, 0}}));
+    Managed(kOther, Info({{5, UnwindOp::kAlloc, 0, 16}, {1, UnwindOp::kPush, kUnwindRbp, 0}}));
+    CodeAt native;
+    native.kind = CodeKind::kNative;
+    native.has_row = true;
+    native.row = {CfaRule::kSpOffset, RegisterRule::kSame, RegisterRule::kAtCfaOffset, false, 16, 0, -8};
+    functions_[kNative] = native;
+    native.row.ra = RegisterRule::kUndefined;
+    functions_[kRoot] = native;
+    CodeAt stub;
+    stub.kind = CodeKind::kStub;
+    functions_[kStub] = stub;
+  }
+  ManagedFunction& Managed(uint64_t begin, UnwindInfo info) {
+    auto function = std::make_shared<ManagedFunction>();
+    function->begin = function->method_begin = begin;
+    function->end = begin + 256;
+    function->unwind = std::move(info);
+    CodeAt code;
+    code.kind = CodeKind::kManaged;
+    code.managed = function;
+    functions_[begin] = code;
+    return *function;
+  }
+  const CodeAt& At(uint64_t address) override {
+    const auto found = functions_.find(address & ~uint64_t{255});
+    return found == functions_.end() ? nothing_ : found->second;
+  }
+
+ private:
+  std::map<uint64_t, CodeAt> functions_;
+  CodeAt nothing_{.mapped = false};
+};
+
+class StackReplayTest : public testing::Test {
+ protected:
+  std::vector<uint64_t> Walk() {
+    const absl::StatusOr<RawStack> raw = RawStack::Parse(record_.Bytes());
+    EXPECT_TRUE(raw.ok()) << raw.status();
+    replay_.Walk(*raw, code_, stack_);
+    std::vector<uint64_t> addresses;
+    for (const UserFrame& frame : stack_.frames) addresses.push_back(frame.address);
+    return addresses;
+  }
+  void Leaf(uint64_t ip, uint64_t fp) {
+    record_.header.ip = ip;
+    record_.header.sp = kStack;
+    record_.header.fp = fp;
+    record_.header.stop = WIRE_STOP_END;
+  }
+  RawRecord record_;
+  FakeCode code_;
+  StackReplay replay_{{64}};
+  UserStack stack_;
+};
+
+TEST_F(StackReplayTest, FindsTheCallerThatTheChainSkips) {
+  // kFrameless is the leaf, called by kFramed, called by kRoot. The chain goes from the leaf to kFramed's caller.
+  Leaf(kFrameless + 0x20, kStack + 48);
+  record_.Frame(kStack + 48, kStack + 80, kRoot + 0x10, {1, 2, 3, kFramed + 0x30, 5, 6});
+  EXPECT_THAT(Walk(), ElementsAre(kFrameless + 0x20, kFramed + 0x30, kRoot + 0x10));
+  EXPECT_EQ(stack_.end, StackEnd::kComplete);
+  EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kReplay);
+  EXPECT_EQ(stack_.frames[1].lookup_address, kFramed + 0x2f);
+  EXPECT_EQ(replay_.counters().checked, 1u);
+  EXPECT_EQ(replay_.counters().contradictions, 0u);
+}
+
+TEST_F(StackReplayTest, AWordThatIsNotThereIsSaid) {
+  // The gap was cut after two words: the frameless leaf's return address is not known.
+  Leaf(kFrameless + 0x20, kStack + 48);
+  record_.Frame(kStack + 48, 0, kRoot + 0x10, {1, 2});
+  EXPECT_THAT(Walk(), ElementsAre(kFrameless + 0x20, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
+  EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kFallback);
+  EXPECT_EQ(replay_.counters().missing_words, 1u);
+}
+
+TEST_F(StackReplayTest, TwoWitnessesThatDisagreeAreAContradiction) {
+  // kFramed at a call site: by sp its rbp was saved at kStack + 16, but rbp says kStack + 32.
+  Leaf(kNative + 1, kStack + 48);
+  record_.Frame(kStack + 48, kStack + 80, kOther + 0x10, {1, kFramed + 0x30, 3, 4, 5, 6});
+  record_.Frame(kStack + 80, 0, kRoot + 0x10, {7, 8});
+  EXPECT_THAT(Walk(), ElementsAre(kNative + 1, kFramed + 0x30, kOther + 0x10, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[1].doubt, FrameDoubt::kContradiction);
+  EXPECT_EQ(stack_.frames[2].origin, FrameOrigin::kFallback);
+  EXPECT_EQ(stack_.frames[2].doubt, FrameDoubt::kNone);
+  EXPECT_EQ(replay_.counters().contradictions, 1u);
+}
+
+TEST_F(StackReplayTest, AFuncletAndItsMethodAreOneFrame) {
+  ManagedFunction& funclet = code_.Managed(kFunclet, Info({{4, UnwindOp::kAlloc, 0, 8}}));
+  funclet.funclet = true;
+  funclet.method_begin = kOther;
+  // rbp is the parent's: the frame that called the parent lies there.
+  Leaf(kFunclet + 0x20, kStack + 64);
+  record_.Frame(kStack + 64, 0, kRoot + 0x10, {1, kOther + 0x40, 3, 4, 5, 6, 7, 8});
+  EXPECT_THAT(Walk(), ElementsAre(kFunclet + 0x20, kRoot + 0x10));
+}
+
+TEST_F(StackReplayTest, AStubHasItsCallerOnTop) {
+  Leaf(kStub + 3, kStack + 24);
+  record_.Frame(kStack + 24, 0, kRoot + 0x10, {kFramed + 0x30, 2, 3});
+  EXPECT_THAT(Walk(), ElementsAre(kStub + 3, kFramed + 0x30, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kStub);
+}
+
+TEST_F(StackReplayTest, ACallThroughABadPointerShowsWhoMadeIt) {
+  Leaf(0xdead0000, kStack + 24);
+  record_.Frame(kStack + 24, 0, kRoot + 0x10, {kFramed + 0x30, 2, 3});
+  EXPECT_THAT(Walk(), ElementsAre(0xdead0000, kFramed + 0x30, kRoot + 0x10));
+}
+
+TEST_F(StackReplayTest, AReturnAddressWithoutCodeIsNoFrame) {
+  Leaf(kFrameless + 0x20, kStack + 48);
+  record_.Frame(kStack + 48, 0, kRoot + 0x10, {1, 2, 3, 0xdead0000, 5, 6});
+  EXPECT_THAT(Walk(), ElementsAre(kFrameless + 0x20, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
+  EXPECT_EQ(replay_.counters().no_code, 1u);
+}
+
+TEST_F(StackReplayTest, AResumedFrameIsNotOneUntilUnwindDataLeadsThere) {
+  // The frame pointer holds data, and a word of the stack points to what looks like a frame: no unwind data leads there.
+  Leaf(kStub + 3, 12345);
+  record_.header.stop = WIRE_STOP_END;
+  record_.Frame((kStack + 24) | WIRE_FRAME_RESUMED, 0, kRoot + 0x10, {kNative + 0x30, kStack + 24, 0xdead0000});
+  EXPECT_THAT(Walk(), ElementsAre(kStub + 3, kNative + 0x30));
+  EXPECT_EQ(stack_.end, StackEnd::kBroken);
+}
+
+TEST_F(StackReplayTest, ADeeperStackThanTheLimitIsTruncated) {
+  Leaf(kFramed + 0x20, kStack + 16);
+  for (uint64_t i = 0; i < 200; ++i) {
+    record_.Frame(kStack + 16 + 32 * i, kStack + 48 + 32 * i, kFramed + 0x20, {1, 2});
+  }
+  EXPECT_EQ(Walk().size(), 64u);
+  EXPECT_EQ(stack_.end, StackEnd::kTruncated);
+}
+
+TEST_F(StackReplayTest, KernelThreadsHaveNoStack) {
+  record_.header.flags = WIRE_SAMPLE_KTHREAD;
+  EXPECT_THAT(Walk(), ElementsAre());
+  EXPECT_EQ(stack_.end, StackEnd::kComplete);
+}
+
+// Whatever the words are: it ends, and each frame is in code.
+TEST_F(StackReplayTest, GarbageEnds) {
+  std::mt19937_64 random(7);
+  const uint64_t starts[] = {kFrameless, kFramed, kOther, kNative, kStub};
+  for (int round = 0; round < 2000; ++round) {
+    record_ = RawRecord();
+    const auto word = [&]() -> uint64_t {
+      switch (random() % 4) {
+        case 0:
+          return starts[random() % 5] + random() % 256;
+        case 1:
+          return kStack + 8 * (random() % 400);
+        default:
+          return random();
+      }
+    };
+    Leaf(starts[random() % 5] + random() % 256, kStack + 8 * (random() % 100));
+    uint64_t at = kStack;
+    for (int i = 0; i < 20; ++i) {
+      std::vector<uint64_t> gap(random() % 12);
+      for (uint64_t& value : gap) value = word();
+      at += 8 * gap.size();
+      record_.Frame(at, word(), word(), gap);
+      at += 16;
+    }
+    record_.Tail({word(), word(), word()});
+    const std::vector<uint64_t> addresses = Walk();
+    ASSERT_LE(addresses.size(), 64u);
+    for (size_t i = 1; i < addresses.size(); ++i) ASSERT_TRUE(code_.At(addresses[i] - 1).mapped);
+  }
+}
+
+TEST_F(StackReplayTest, ARecordingGivesTheSameStack) {
+  Leaf(kFrameless + 0x20, kStack + 48);
+  record_.Frame(kStack + 48, kStack + 80, kRoot + 0x10, {1, 2, 3, kFramed + 0x30, 5, 6});
+  StackRecording recording;
+  const std::span<const std::byte> bytes = record_.Bytes();
+  RecordedStack& recorded = recording.stacks.emplace_back();
+  recorded.record.resize(bytes.size() / 8);
+  std::memcpy(recorded.record.data(), bytes.data(), bytes.size());
+  CodeRecorder recorder(code_, recording);
+  replay_.Walk(*RawStack::Parse(bytes), recorder, recorded.result);
+
+  const std::string text = recording.Serialize();
+  const absl::StatusOr<StackRecording> read = StackRecording::Parse(AsBytes(text));
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->stacks.size(), 1u);
+  RecordedCode code(*read);
+  const absl::StatusOr<RawStack> raw = RawStack::Parse(std::as_bytes(std::span(read->stacks[0].record)));
+  ASSERT_TRUE(raw.ok());
+  replay_.Walk(*raw, code, stack_);
+  EXPECT_EQ(stack_, read->stacks[0].result);
+  EXPECT_EQ(stack_, recorded.result);
+  EXPECT_EQ(stack_.frames.size(), 3u);
+
+  // Cut anywhere it is refused.
+  for (size_t size = 0; size < text.size(); ++size) {
+    EXPECT_FALSE(StackRecording::Parse(AsBytes(absl::string_view(text).substr(0, size))).ok()) << size;
+  }
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,189 @@
+#include "unwind/stack_replay.h"
+
+#include <algorithm>
+
+#include "unwind/cfi_step.h"
+#include "unwind/managed_step.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int kMaxSignalFrames = 16;
+
+}  // namespace
+
+struct StackReplay::Step {
+  enum class Kind : uint8_t { kCaller, kOutermost, kFailed };
+  Kind kind = Kind::kFailed;
+  FrameOrigin origin = FrameOrigin::kChain;
+  FrameDoubt doubt = FrameDoubt::kNone;
+  bool exact = false;     // the caller was interrupted and did not call: its address is that of the next instruction
+  UnwindRegisters caller;
+};
+
+// {saved frame pointer, return address} at the frame pointer; x86-64 and AArch64 alike.
+StackReplay::Step StackReplay::StepByChain(const UnwindRegisters& registers) const {
+  Step step;
+  const uint64_t frame = registers.fp;
+  // A frame pointer of zero is how a thread's outermost frame is marked.
+  if (frame == 0) return Step{Step::Kind::kOutermost};
+  if (frame < registers.sp) return step;
+  const std::optional<uint64_t> saved = memory_.Word(frame);
+  const std::optional<uint64_t> address = memory_.Word(frame + sizeof(uint64_t));
+  if (!saved || !address) return step;
+  step.caller = {*address & kUserAddressMask, frame + 2 * sizeof(uint64_t), *saved, 0};
+  step.kind = step.caller.ip == 0 ? Step::Kind::kOutermost : Step::Kind::kCaller;
+  return step;
+}
+
+StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact) {
+  Step step;
+  const auto fall_back = [&](uint64_t& reason, FrameDoubt doubt) {
+    ++reason;
+    step = StepByChain(registers);
+    step.origin = FrameOrigin::kFallback;
+    step.doubt = doubt;
+    return step;
+  };
+  const auto take = [&](FrameOrigin origin, const UnwindRegisters& caller) {
+    step.kind = caller.ip == 0 ? Step::Kind::kOutermost : Step::Kind::kCaller;
+    step.origin = origin;
+    step.caller = caller;
+    return step;
+  };
+  const auto top_of_stack = [&] {
+    const std::optional<uint64_t> address = memory_.Word(registers.sp);
+    if (!address) return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
+    return take(FrameOrigin::kStub, {*address & kUserAddressMask, registers.sp + sizeof(uint64_t), registers.fp, 0});
+  };
+  switch (code.kind) {
+    case CodeKind::kManaged: {
+      if (code.managed == nullptr) {
+        // AArch64, where managed code always keeps its frames.
+        step = StepByChain(registers);
+        return step;
+      }
+      const ManagedStepResult result = ManagedStep(*code.managed, exact, registers, memory_);
+      // A frame pointer that is lost is no witness.
+      const bool checked = result.check != ManagedStepCheck::kNotCheckable && registers.fp != 0;
+      if (checked) ++counters_.checked;
+      if (checked && result.check == ManagedStepCheck::kContradicted) {
+        return fall_back(counters_.contradictions, FrameDoubt::kContradiction);
+      }
+      switch (result.kind) {
+        case ManagedStepResult::Kind::kStepped:
+          return take(FrameOrigin::kReplay, result.caller);
+        case ManagedStepResult::Kind::kMissingWord:
+          return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
+        case ManagedStepResult::Kind::kNotPossible:
+          return fall_back(counters_.unsupported, FrameDoubt::kCallerMayBeMissing);
+      }
+      return step;
+    }
+    case CodeKind::kNative: {
+      if (!code.has_row) {
+        if (code.between_rows && exact) return top_of_stack();
+        ++counters_.no_data;
+        step = StepByChain(registers);
+        // Code without unwind data is built with frame pointers, or is written by hand; a leaf may have no frame yet.
+        if (exact || code.between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
+        return step;
+      }
+      const CfiStepResult result = CfiStep(code.row, exact, registers, memory_);
+      switch (result.outcome) {
+        case CfiStepOutcome::kCaller:
+          take(FrameOrigin::kTable, result.caller);
+          step.exact = result.interrupted;
+          return step;
+        case CfiStepOutcome::kOutermost:
+          step.kind = Step::Kind::kOutermost;
+          return step;
+        case CfiStepOutcome::kMissingWord:
+          return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
+        case CfiStepOutcome::kUnsupported:
+          return fall_back(counters_.unsupported, FrameDoubt::kCallerMayBeMissing);
+        case CfiStepOutcome::kContradiction:
+          if (registers.fp == 0) return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
+          return fall_back(counters_.contradictions, FrameDoubt::kContradiction);
+      }
+      return step;
+    }
+    case CodeKind::kStub:
+      if (exact) return top_of_stack();
+      return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
+    case CodeKind::kUnknown:
+      // A call through a bad pointer, or code that is gone: what called it is on top of the stack.
+      if (exact && !code.mapped) return top_of_stack();
+      return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
+  }
+  return step;
+}
+
+void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out) {
+  out.frames.clear();
+  const wire_cpu_sample& sample = stack.sample();
+  out.end = EndOfStop(sample.stop);
+  if ((sample.flags & WIRE_SAMPLE_KTHREAD) != 0 || sample.ip == 0) return;
+  memory_.Assign(stack);
+  UnwindRegisters registers{sample.ip, sample.sp, sample.fp, sample.lr};
+  UnwindRegisters before;  // of the frame below
+  bool exact = true;
+  FrameOrigin origin = FrameOrigin::kSampled;
+  int signal_frames = 0;
+  bool below_is_funclet = false;
+  uint64_t method_below = 0;
+  while (true) {
+    if (out.frames.size() >= options_.max_frames) {
+      out.end = StackEnd::kTruncated;
+      return;
+    }
+    const uint64_t lookup = exact ? registers.ip : registers.ip - 1;
+    const CodeAt& code = finder.At(lookup);
+    if (!code.mapped && origin != FrameOrigin::kSampled) {
+      ++counters_.no_code;
+      UserFrame& last = out.frames.back();
+      last.doubt = FrameDoubt::kCallerMayBeMissing;
+      // What the data led to is no code; the chain may know better, once.
+      Step step;
+      if (origin != FrameOrigin::kFallback && origin != FrameOrigin::kChain) step = StepByChain(before);
+      if (step.kind != Step::Kind::kCaller) {
+        ++counters_.lost;
+        out.end = out.end == StackEnd::kTruncated ? StackEnd::kTruncated : StackEnd::kBroken;
+        return;
+      }
+      origin = FrameOrigin::kFallback;
+      exact = false;
+      registers = step.caller;
+      continue;
+    }
+    // A funclet and the method that it is a part of are one frame.
+    const uint64_t method = code.managed != nullptr ? code.managed->method_begin : 0;
+    if (!(below_is_funclet && method == method_below)) out.frames.push_back({registers.ip, lookup, origin, FrameDoubt::kNone});
+    below_is_funclet = code.managed != nullptr && code.managed->funclet;
+    method_below = method;
+    ++counters_.by_origin[static_cast<size_t>(origin)];
+    const Step step = StepByData(code, registers, exact);
+    out.frames.back().doubt = step.doubt;
+    if (step.kind == Step::Kind::kOutermost) {
+      // By a chain that was only the last resort, the end proves nothing.
+      out.end = step.doubt == FrameDoubt::kNone ? StackEnd::kComplete : StackEnd::kBroken;
+      return;
+    }
+    // A stack that does not grow would never end.
+    // Signal handlers may have a stack of their own, but there are only so many of those.
+    const bool leaves_handler = step.exact && ++signal_frames <= kMaxSignalFrames;
+    const bool grows =
+        step.caller.sp > registers.sp || (step.caller.sp == registers.sp && exact) || leaves_handler;
+    if (step.kind == Step::Kind::kFailed || !grows) {
+      ++counters_.lost;
+      if (out.end != StackEnd::kTruncated) out.end = StackEnd::kBroken;
+      return;
+    }
+    before = registers;
+    registers = step.caller;
+    exact = step.exact;
+    origin = step.origin;
+  }
+}
+
+}  // namespace clrsampler
