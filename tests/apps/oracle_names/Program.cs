@@ -6,8 +6,11 @@ namespace OracleNames;
 
 // oracle_names PID < ADDRESSES
 // oracle_names PID draw COUNT SEED
+// oracle_names PID stacks
 //
-// The second form prints addresses: random ones inside the code heaps of the JIT, of those that lie in the active version of a method (of
+// The third form prints the managed threads' stacks as the library walks them, leaf first, one line of tab-separated text per frame:
+//   tid  ip  sp  kind(managed|stub|runtime)  type  method
+// where kind `runtime` is no code but a marker that the runtime keeps on the stack, and named in the column of the method. The second form prints addresses: random ones inside the code heaps of the JIT, of those that lie in the active version of a method (of
 // others the library does not know the end, and it names what follows them too). So the program under test does not choose what it is to
 // name. The first form:
 //
@@ -24,12 +27,13 @@ static class Program
     {
         int count = 0, seed = 0;
         bool draw = args.Length == 4 && args[1] == "draw" && int.TryParse(args[2], out count) && int.TryParse(args[3], out seed);
-        if ((args.Length != 1 && !draw) || !int.TryParse(args[0], out int pid))
+        bool stacks = args is [_, "stacks"];
+        if ((args.Length != 1 && !draw && !stacks) || !int.TryParse(args[0], out int pid))
         {
-            Console.Error.WriteLine("usage: oracle_names PID < ADDRESSES\n       oracle_names PID draw COUNT SEED");
+            Console.Error.WriteLine("usage: oracle_names PID < ADDRESSES\n       oracle_names PID draw COUNT SEED\n       oracle_names PID stacks");
             return 2;
         }
-        using DataTarget target = DataTarget.AttachToProcess(pid, suspend: false);
+        using DataTarget target = DataTarget.AttachToProcess(pid, suspend: stacks);  // registers are read by ptrace
         if (target.ClrVersions.Length == 0)
         {
             Console.Error.WriteLine("no runtime found in the process");
@@ -44,6 +48,11 @@ static class Program
         }
         using ClrRuntime runtime = info.CreateRuntime(dac, ignoreMismatch: true);
         using var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false), 1 << 16);
+        if (stacks)
+        {
+            foreach (string line in Stacks(runtime, new MethodNames(target.DataReader))) output.WriteLine(line);
+            return 0;
+        }
         if (draw)
         {
             foreach (ulong address in Draw(runtime, count, new Random(seed))) output.WriteLine($"{address:x}");
@@ -87,6 +96,21 @@ static class Program
             }
         }
         Console.Error.WriteLine($"{attempts} attempts");
+    }
+
+    static IEnumerable<string> Stacks(ClrRuntime runtime, MethodNames names)
+    {
+        foreach (ClrThread thread in runtime.Threads.Where(t => t.IsAlive))
+        {
+            foreach (ClrStackFrame frame in thread.EnumerateStackTrace(includeContext: false, maxFrames: 4096))
+            {
+                MethodName? name = frame.Method == null ? null : names.Of(frame.Method);
+                string kind = frame.Kind == ClrStackFrameKind.Runtime ? "runtime"
+                    : name == null || name.Method.StartsWith("IL_STUB", StringComparison.Ordinal) ? "stub" : "managed";
+                yield return string.Join('\t', thread.OSThreadId, $"{frame.InstructionPointer:x}", $"{frame.StackPointer:x}", kind, name?.Type ?? "",
+                                         name?.Method ?? frame.FrameName ?? "");
+            }
+        }
     }
 
     static string Row(ClrRuntime runtime, MethodNames names, ulong address)
