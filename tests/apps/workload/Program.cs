@@ -11,6 +11,7 @@ static class Program
 {
     static int Main(string[] args)
     {
+        if (args is ["icu", ..]) Libraries.UseCultures();
         if (args.Length == 0 || !Options.TryParse(args, out Options options))
         {
             Console.Error.WriteLine("usage: workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--ticks]");
@@ -34,6 +35,10 @@ static class Program
             "expr" => o => Loops.Run(o, Expressions.Churn),
             "zoo" => ZooMode.Run,
             "methods" => MethodsMode.Run,
+            "compression" => o => Loops.Run(o, Libraries.Compression),
+            "crypto" => o => Loops.Run(o, Libraries.Crypto),
+            "icu" => Libraries.RunIcu,
+            "memcpy" => o => Loops.Run(o, Libraries.Copies),
             "burn" => o => Loops.Run(o, Loops.Burn),
             "idle" => o => { o.Ready(); Thread.Sleep(o.Duration); },
             _ => null,
