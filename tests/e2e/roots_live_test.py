@@ -101,7 +101,7 @@ class RootsTest(harness.LiveTest):
         return unwind
 
     def test_roots(self):
-        frames = contradictions = 0
+        frames = contradictions = user = lost = 0
         for version, name in cases():
             with self.subTest(version=version, mode=name):
                 self.need_runtime(version)
@@ -111,11 +111,14 @@ class RootsTest(harness.LiveTest):
                 print(f"{version} {name}: {100 * roots.share:.3f} % of {roots.user}; {result.stats.get('unwind')}", flush=True)
                 self.assertGreater(profile.with_frame(re.compile(MODES[name][3]).search), 20, f"the work is not seen\n{result}")
                 self.assertGreater(roots.user, 0.5 * profile.total)
+                user += roots.user
+                lost += roots.user - roots.reached
                 # So many may be chance among so few samples.
                 self.assert_within(roots.user - roots.reached, stack_truth.allowed_faults(roots.user, SHARE), f"{version} {name}: {roots}")
                 unwind = self.check_unwind(result.stats)
                 frames += unwind["frames"]
                 contradictions += unwind["contradictions"]
+        self.assertLessEqual(lost, (1 - SHARE) * user, f"of {user} stacks in all modes")
         self.assertLessEqual(contradictions, max(1, MOST_CONTRADICTIONS * frames), f"of {frames} frames in all modes")
 
 

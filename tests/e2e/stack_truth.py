@@ -273,11 +273,17 @@ def _judge_prefixes(judged):
         if judgement.kind == "exact":
             name, prefix = _prefix(stack)
             prefixes[name][prefix] += count
+    usuals = {name: prefixes[name].most_common(1)[0][0] for name in prefixes}
     result = []
     for stack, count, judgement in judged:
-        if judgement.kind == "exact":
+        if judgement.kind == "elsewhere":
+            # All that a thread does below its way to its own code is its own code.
+            for name, usual in usuals.items():
+                if len(usual) > 1 and stack[:len(usual)] == usual and any(not f.endswith("_[k]") for f in stack[len(usual):]):
+                    judgement = Judgement("missing", f"the way to {name}, and then {stack[len(usual)]}")
+        elif judgement.kind == "exact":
             name, prefix = _prefix(stack)
-            ((usual, _),) = prefixes[name].most_common(1)
+            usual = usuals[name]
             if prefix != usual:
                 why = f"what lies above {name} is else {';'.join(usual)}"
                 judgement = Judgement("missing" if _is_subsequence(prefix, usual) else "invented", why)

@@ -84,6 +84,13 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(kind(line("R A", "start_thread"), {**TRUTH, "prefix": "any"}), "exact")
         self.assertEqual(kind("_start;__libc_start_main_impl;Shapes.Program.Main_[j]"), "exact")
 
+    def test_all_own_frames_left_out(self):
+        self.assertEqual(kind(START + ";libcoreclr.so!0x99"), "missing")
+        self.assertEqual(kind(START + ";System.String.Concat_[j];asm_exc_[k]"), "missing")
+        self.assertEqual(kind(START), "elsewhere")
+        self.assertEqual(kind(START + ";asm_exc_[k]"), "elsewhere")
+        self.assertEqual(kind(START + ";libcoreclr.so!0x99", {**TRUTH, "prefix": "any"}), "elsewhere")
+
     def test_counts(self):
         verdict = judged((line("R A B Leaf"), 970), (line("R A"), 20), (line("R B Leaf"), 4), (line("R Leaf A"), 3), (line("A", ""), 3), ("start_thread", 50))
         self.assertEqual((verdict.judged, verdict.faults, verdict.share), (1000, 10, 0.99))

@@ -26,7 +26,7 @@ SHARE = 0.999
 FREQUENCY = 997
 CPU_SECONDS = {"full": 2.0, "": 1.0}
 # The program does nothing else: a profile in which few stacks can be judged proves nothing.
-LEAST_JUDGED = 0.9
+LEAST_JUDGED = 0.95
 # Each chain must have been seen to its leaf.
 LEAST_WHOLE = 3
 
