@@ -1,42 +1,24 @@
 #include "symbols/elf_symbols_source.h"
 
-#include <sys/auxv.h>
-
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "formats/elf/plt.h"
 #include "formats/names/ilc_names.h"
 #include "formats/proc/maps_text.h"
-#include "os/file_io.h"
+#include "process/own_vdso.h"
 #include "symbols/demangle.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxMapsBytes = 64 << 20;
 constexpr size_t kMaxMappingsKept = 16 * 1024;  // of one process
 
 absl::string_view FileName(absl::string_view path) {
   path = WithoutDeletedMark(path);
   const size_t slash = path.rfind('/');
   return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
-
-// The vDSO belongs to the kernel, not to a process: ours has the bytes of everybody's (64-bit programs only).
-std::vector<std::byte> OwnVdso() {
-  const uint64_t start = getauxval(AT_SYSINFO_EHDR);
-  const absl::StatusOr<std::string> text = ReadWholeFile("/proc/self/maps", kMaxMapsBytes);
-  if (start == 0 || !text.ok()) return {};
-  for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/true).lines) {
-    if (line.start != start || line.path != "[vdso]") continue;
-    std::vector<std::byte> bytes(line.end - line.start);
-    std::memcpy(bytes.data(), reinterpret_cast<const void*>(start), bytes.size());
-    return bytes;
-  }
-  return {};
 }
 
 }  // namespace

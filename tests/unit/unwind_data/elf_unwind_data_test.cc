@@ -1,0 +1,330 @@
+#include "unwind_data/elf_unwind_data.h"
+
+#include <execinfo.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "formats/byte_reader.h"
+#include "os/file_io.h"
+#include "process/maps_mapping.h"
+#include "unit/formats/elf/frame_builder.h"
+#include "unwind/cfi_step.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+// The words of our own stack, as they are.
+class OwnMemory : public StackMemory {
+ public:
+  std::optional<uint64_t> Word(uint64_t address) const override {
+    if (address % 8 != 0 || address < low_ || address >= low_ + (64 << 20)) return std::nullopt;
+    return *reinterpret_cast<const uint64_t*>(address);
+  }
+  explicit OwnMemory(uint64_t low) : low_(low) {}
+
+ private:
+  uint64_t low_;
+};
+
+class ElfUnwindDataTest : public testing::Test {
+ protected:
+  ElfUnwindDataTest()
+      : process_(ProcessKey{static_cast<uint32_t>(getpid()), 1},
+                 TargetFiles("/proc", static_cast<uint32_t>(getpid()))) {}
+
+  void ReadOwnMappings() {
+    const auto text = ReadWholeFile("/proc/self/maps", 64 << 20);
+    for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/true).lines) {
+      process_.mappings.Insert(clrsampler::MappingOf(line));
+    }
+  }
+
+  CodeAt At(uint64_t address) {
+    const Mapping* mapping = process_.mappings.Find(address);
+    return mapping == nullptr ? CodeAt() : data_->Find(process_, *mapping, address);
+  }
+
+  // As if the whole file were mapped at kBase.
+  static constexpr uint64_t kBase = 0x7f0000000000;
+  static Mapping MappingOf(const std::string& path, uint64_t base = kBase) {
+    struct stat status {};
+    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+    Mapping mapping;
+    mapping.start = base;
+    mapping.end = base + static_cast<uint64_t>(status.st_size);
+    mapping.inode = status.st_ino;
+    mapping.device_major = major(status.st_dev);
+    mapping.device_minor = minor(status.st_dev);
+    mapping.kind = MappingKind::kFile;
+    mapping.path = path;
+    return mapping;
+  }
+
+  ImageFiles images_;
+  Process process_;
+  std::optional<ElfUnwindData> data_{std::in_place, images_};
+};
+
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/clrsampler_unwind_XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string Write(const std::string& name, const std::string& bytes) {
+    std::ofstream(path_ + "/" + name, std::ios::binary) << bytes;
+    return path_ + "/" + name;
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string ImageWithFrames(int functions = 1, bool with_header = true) {
+  FrameBuilder builder;
+  const uint64_t common = builder.AddCommon();
+  for (int i = 0; i < functions; ++i) {
+    const uint64_t start = FrameBuilder::kCode + static_cast<uint64_t>(i) * 0x20;
+    builder.AddFunction(common, start, 0x10, cfa::DefCfaOffset(24));
+  }
+  return builder.Build(with_header);
+}
+
+// Where FrameBuilder's code lies in a mapping of the whole file.
+uint64_t CodeIn(const std::string& image) {
+  return ElfImage::Parse(AsBytes(image))->ToOffset({FrameBuilder::kCode})->value;
+}
+
+#if defined(__x86_64__)
+// Registers here, and what glibc says of the callers, both seen from the same frame.
+struct Sight {
+  ucontext_t context{};
+  void* addresses[64];
+  int count = 0;
+};
+
+class LiveUnwindTest : public ElfUnwindDataTest {
+ protected:
+  std::vector<uint64_t> Unwind(const Sight& sight) {
+    ReadOwnMappings();
+    const auto& gregs = sight.context.uc_mcontext.gregs;
+    UnwindRegisters registers{static_cast<uint64_t>(gregs[REG_RIP]), static_cast<uint64_t>(gregs[REG_RSP]),
+                              static_cast<uint64_t>(gregs[REG_RBP]), 0};
+    std::vector<uint64_t> ips;
+    bool exact = true;
+    while (ips.size() < 64) {
+      const CodeAt code = At(registers.ip - (exact ? 0 : 1));
+      if (!code.has_row) {
+        ADD_FAILURE() << "no row for 0x" << std::hex << registers.ip;
+        break;
+      }
+      const CfiStepResult step = CfiStep(code.row, exact, registers, OwnMemory(registers.sp));
+      if (step.outcome != CfiStepOutcome::kCaller) {
+        EXPECT_EQ(step.outcome, CfiStepOutcome::kOutermost) << "at 0x" << std::hex << registers.ip;
+        break;
+      }
+      interruptions_ += step.interrupted ? 1 : 0;
+      registers = step.caller;
+      exact = step.interrupted;
+      ips.push_back(registers.ip);
+    }
+    return ips;
+  }
+  // glibc's walk begins with the frame that asked, ours with its caller.
+  static std::vector<uint64_t> Expected(const Sight& sight) {
+    std::vector<uint64_t> ips;
+    for (int i = 1; i < sight.count; ++i) ips.push_back(reinterpret_cast<uint64_t>(sight.addresses[i]));
+    return ips;
+  }
+  int interruptions_ = 0;
+};
+
+TEST_F(LiveUnwindTest, OurOwnStackToItsRootAsGlibcSeesIt) {
+  Sight sight;
+  const auto look = [&]() {
+    getcontext(&sight.context);
+    sight.count = backtrace(sight.addresses, 64);
+    const std::vector<uint64_t> ips = Unwind(sight);
+    EXPECT_GT(ips.size(), 8u);
+    EXPECT_THAT(ips, ElementsAreArray(Expected(sight)));
+  };
+  look();
+}
+
+LiveUnwindTest* live_test = nullptr;
+std::vector<uint64_t> handler_ips;
+Sight handler_sight;
+
+class LiveSignalTest : public LiveUnwindTest {
+ public:
+  static void OnSignal(int) {
+    getcontext(&handler_sight.context);
+    handler_sight.count = backtrace(handler_sight.addresses, 64);
+    auto* test = static_cast<LiveSignalTest*>(live_test);
+    handler_ips = test->Unwind(handler_sight);
+  }
+  int interruptions() const { return interruptions_; }
+};
+
+TEST_F(LiveSignalTest, ThroughASignalHandlerAsGlibcSeesIt) {
+  live_test = this;
+  void* warm_up[1];
+  backtrace(warm_up, 1);  // loads libgcc, before the handler does
+  struct sigaction action {}, before {};
+  action.sa_handler = OnSignal;
+  ASSERT_EQ(sigaction(SIGUSR2, &action, &before), 0);
+  raise(SIGUSR2);
+  sigaction(SIGUSR2, &before, nullptr);
+  EXPECT_EQ(interruptions(), 1);
+  EXPECT_GT(handler_ips.size(), 8u);
+  EXPECT_THAT(handler_ips, ElementsAreArray(Expected(handler_sight)));
+}
+#endif
+
+TEST_F(ElfUnwindDataTest, TheVdsoIsReadFromOurOwn) {
+  ReadOwnMappings();
+  const uint64_t start = getauxval(AT_SYSINFO_EHDR);
+  const Mapping* mapping = process_.mappings.Find(start);
+  ASSERT_NE(mapping, nullptr);
+  EXPECT_EQ(At(start).kind, CodeKind::kNative);
+  EXPECT_TRUE(At(start).between_rows) << "the ELF header is no function";
+  const auto* bytes = reinterpret_cast<const std::byte*>(start);
+  const auto image = ElfImage::Parse({bytes, mapping->end - start});
+  const auto symbol = FindSymbol(*image, "__vdso_clock_gettime");
+  ASSERT_TRUE(symbol.has_value());
+  EXPECT_TRUE(At(start + symbol->address.value - image->lowest_address().value).has_row);
+  Mapping other = *mapping;  // of a 32-bit process
+  other.end = other.start + 0x1000;
+  EXPECT_FALSE(data_->Find(process_, other, start + 0x800).has_row);
+}
+
+TEST_F(ElfUnwindDataTest, BetweenFunctionsIsToldFromNoData) {
+  Folder folder;
+  const std::string image = ImageWithFrames();
+  const Mapping mapping = MappingOf(folder.Write("frames.so", image));
+  const uint64_t code = kBase + CodeIn(image);
+  const CodeAt inside = data_->Find(process_, mapping, code + 0xf);
+  EXPECT_EQ(inside.kind, CodeKind::kNative);
+  EXPECT_TRUE(inside.has_row);
+  EXPECT_EQ(inside.row.cfa_offset, 24);
+  const CodeAt behind = data_->Find(process_, mapping, code + 0x10);
+  EXPECT_EQ(behind.kind, CodeKind::kNative);
+  EXPECT_FALSE(behind.has_row);
+  EXPECT_TRUE(behind.between_rows);
+
+  const std::string bare = FrameBuilder().Build(/*with_header=*/false);
+  const std::string bare_path = folder.Write("bare.so", bare);
+  const CodeAt nothing = data_->Find(process_, MappingOf(bare_path), kBase + CodeIn(bare));
+  EXPECT_EQ(nothing.kind, CodeKind::kNative);
+  EXPECT_FALSE(nothing.has_row);
+  EXPECT_FALSE(nothing.between_rows);
+  ASSERT_EQ(data_->unusable().size(), 1u);
+  EXPECT_EQ(data_->unusable()[0].path, bare_path);
+  EXPECT_THAT(data_->unusable()[0].reason, HasSubstr("without functions"));
+}
+
+TEST_F(ElfUnwindDataTest, FailuresAreRememberedAndListedOnce) {
+  Folder folder;
+  const std::string path = folder.Write("torn.so", ImageWithFrames().substr(0, 100));
+  const Mapping torn = MappingOf(path);
+  Mapping gone = MappingOf(path, 2 * kBase);
+  gone.path = "/nowhere/gone.so";
+  gone.inode += 1'000'000;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(data_->Find(process_, torn, kBase + 10).has_row);
+    EXPECT_FALSE(data_->Find(process_, gone, 2 * kBase + 10).has_row);
+  }
+  EXPECT_EQ(data_->counters().images_unusable, 2u);
+  ASSERT_EQ(data_->unusable().size(), 2u);
+  EXPECT_EQ(data_->unusable()[0].path, path);
+  EXPECT_EQ(data_->unusable()[1].path, "/nowhere/gone.so");
+  EXPECT_FALSE(data_->unusable()[1].reason.empty());
+}
+
+TEST_F(ElfUnwindDataTest, OtherFilesAndOtherPartsOfAFileAreNotNativeCode) {
+  Folder folder;
+  EXPECT_EQ(data_->Find(process_, MappingOf(folder.Write("a.dll", "MZ, no ELF image")), kBase + 4).kind,
+            CodeKind::kUnknown);
+  const std::string image = ImageWithFrames() + std::string(0x1000, 'b');
+  const Mapping bundle = MappingOf(folder.Write("host", image), 2 * kBase);
+  EXPECT_EQ(data_->Find(process_, bundle, bundle.end - 8).kind, CodeKind::kUnknown);
+  Mapping jit = bundle;
+  jit.kind = MappingKind::kJitMemory;
+  EXPECT_EQ(data_->Find(process_, jit, jit.start + CodeIn(image)).kind, CodeKind::kUnknown);
+  EXPECT_EQ(data_->Find(process_, bundle, bundle.end).kind, CodeKind::kUnknown);
+  EXPECT_TRUE(data_->unusable().empty());
+}
+
+TEST_F(ElfUnwindDataTest, ProcessesShareAnImage) {
+  Folder folder;
+  const std::string image = ImageWithFrames(200, /*with_header=*/false);
+  const Mapping mapping = MappingOf(folder.Write("shared.so", image));
+  EXPECT_TRUE(data_->Find(process_, mapping, kBase + CodeIn(image)).has_row);
+  const uint64_t bytes = data_->counters().bytes;
+  Process other(ProcessKey{static_cast<uint32_t>(getpid()), 2}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  EXPECT_TRUE(data_->Find(other, mapping, kBase + CodeIn(image)).has_row);
+  EXPECT_EQ(data_->counters().images_opened, 1u);
+  EXPECT_EQ(data_->counters().bytes, bytes);
+  data_->Forget(process_.key);
+  EXPECT_TRUE(data_->Find(other, mapping, kBase + CodeIn(image)).has_row);
+}
+
+TEST_F(ElfUnwindDataTest, WhatWasUsedLongestAgoGoesWhenThereIsNoRoom) {
+  Folder folder;
+  const std::string image = ImageWithFrames(500, /*with_header=*/false);
+  constexpr size_t kMaxBytes = 30'000;
+  data_.emplace(images_, ElfUnwindData::Options{.max_bytes = kMaxBytes});
+  std::vector<Mapping> mappings;
+  for (uint64_t i = 0; i < 12; ++i) {
+    mappings.push_back(MappingOf(folder.Write(absl::StrCat(i, ".so"), image), kBase + (i << 30)));
+    const CodeAt code = data_->Find(process_, mappings.back(), mappings.back().start + CodeIn(image));
+    EXPECT_TRUE(code.has_row);
+    EXPECT_LE(data_->counters().bytes, kMaxBytes);
+  }
+  EXPECT_GT(data_->counters().images_evicted, 5u);
+  const uint64_t opened = data_->counters().images_opened;
+  EXPECT_TRUE(data_->Find(process_, mappings[11], mappings[11].start + CodeIn(image)).has_row);
+  EXPECT_EQ(data_->counters().images_opened, opened) << "the last one is still there";
+  EXPECT_TRUE(data_->Find(process_, mappings[0], mappings[0].start + CodeIn(image)).has_row);
+  EXPECT_EQ(data_->counters().images_opened, opened + 1) << "the first one is made again";
+  EXPECT_TRUE(data_->unusable().empty());
+}
+
+TEST_F(ElfUnwindDataTest, AnImageThatIsLargerThanAllTheRoomIsUnusable) {
+  Folder folder;
+  const std::string path = folder.Write("large.so", ImageWithFrames(2000, /*with_header=*/false));
+  data_.emplace(images_, ElfUnwindData::Options{.max_bytes = 8000});
+  EXPECT_FALSE(data_->Find(process_, MappingOf(path), kBase + 0x2000).has_row);
+  ASSERT_EQ(data_->unusable().size(), 1u);
+  EXPECT_LE(data_->counters().bytes, 8000u);
+}
+
+TEST_F(ElfUnwindDataTest, AFileThatIsTruncatedWhileItIsUsedIsNotBelieved) {
+  Folder folder;
+  const std::string image = ImageWithFrames(400);
+  const std::string path = folder.Write("shrinks.so", image);
+  const Mapping mapping = MappingOf(path);
+  const uint64_t code = kBase + CodeIn(image);
+  EXPECT_TRUE(data_->Find(process_, mapping, code).has_row);
+  std::filesystem::resize_file(path, 0x1000);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(data_->Find(process_, mapping, code + 300 * 0x20).has_row);
+  ASSERT_EQ(data_->unusable().size(), 1u);
+  EXPECT_THAT(data_->unusable()[0].reason, HasSubstr("truncated"));
+}
+
+}  // namespace
+}  // namespace clrsampler

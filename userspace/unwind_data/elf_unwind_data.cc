@@ -1,0 +1,214 @@
+#include "unwind_data/elf_unwind_data.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "process/own_vdso.h"
+
+namespace clrsampler {
+
+struct ElfUnwindData::Image {
+  std::string path;
+  std::shared_ptr<const ImageFile> file;        // nullptr: the vDSO
+  std::shared_ptr<const ImageFile> debug_file;  // where the table is from, if not from `file`
+  std::vector<std::byte> vdso_bytes;
+  std::optional<ElfImage> elf;
+  std::optional<CfiTable> table;  // nullopt: unusable
+  size_t bytes = 0;
+  uint64_t last_used = 0;
+
+  bool damaged() const {
+    return (file != nullptr && file->content.damaged()) || (debug_file != nullptr && debug_file->content.damaged());
+  }
+};
+
+namespace {
+
+size_t BytesOf(const ElfImage& image) {
+  return image.sections().size() * sizeof(ElfSection) + image.segments().size() * sizeof(LoadSegment);
+}
+
+}  // namespace
+
+ElfUnwindData::ElfUnwindData(ImageFiles& images, Options options)
+    : images_(images), max_bytes_(options.max_bytes), debug_files_(images, std::move(options.host_debug_root)) {}
+
+ElfUnwindData::~ElfUnwindData() = default;
+
+void ElfUnwindData::NoteUnusable(absl::string_view path, absl::string_view reason) {
+  ++counters_.images_unusable;
+  const bool known = std::any_of(unusable_.begin(), unusable_.end(), [&](const auto& e) { return e.path == path; });
+  if (known || unusable_.size() >= kMaxUnusableListed) return;
+  unusable_.push_back({std::string(path), std::string(reason)});
+}
+
+ElfUnwindData::MappedImage& ElfUnwindData::Known(const Process& process, const Mapping& mapping) {
+  auto& mapped = by_process_[process.key];
+  if (mapped.size() >= kMaxMappingsKept) mapped.clear();
+  MappedImage& known = mapped[mapping.start];
+  if (known.end != mapping.end || known.file_offset != mapping.file_offset || known.inode != mapping.inode ||
+      known.device_major != mapping.device_major || known.device_minor != mapping.device_minor) {
+    known = MappedImage();
+    known.end = mapping.end;
+    known.file_offset = mapping.file_offset;
+    known.inode = mapping.inode;
+    known.device_major = mapping.device_major;
+    known.device_minor = mapping.device_minor;
+  }
+  return known;
+}
+
+CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint64_t address) {
+  CodeAt code;
+  if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return code;
+  if (address < mapping.start || address >= mapping.end) return code;
+  MappedImage& known = Known(process, mapping);
+  if (known.state == MappedImage::State::kForeign) return code;
+  code.kind = CodeKind::kNative;
+  if (known.state == MappedImage::State::kUnusable) return code;
+  std::shared_ptr<Image> image = known.image.lock();
+  if (image == nullptr) {
+    image = Open(process, mapping, known);
+    if (image == nullptr) {
+      if (known.state == MappedImage::State::kForeign) code.kind = CodeKind::kUnknown;
+      return code;
+    }
+  }
+  image->last_used = ++clock_;
+  const uint64_t inside = address - mapping.start;
+  std::optional<VirtualAddress> at;
+  if (mapping.kind == MappingKind::kVdso) {
+    // A 32-bit process has another.
+    if (mapping.end - mapping.start == image->vdso_bytes.size() && image->elf) {
+      at = VirtualAddress{image->elf->lowest_address().value + inside};
+    }
+  } else if (image->elf) {
+    at = image->elf->ToAddress({mapping.file_offset + inside});
+    if (!at) code.kind = CodeKind::kUnknown;  // a bundle behind a single-file host
+  }
+  if (!at) return code;
+  // Also in images that have no unwind data, or have it in a file without code: musl.
+  if ((!image->table || image->debug_file != nullptr) && IsSignalReturn(*image->elf, *at)) {
+    code.has_row = true;
+    code.row.signal_frame = true;
+    return code;
+  }
+  if (!image->table) return code;
+  const CfiAnswer answer = image->table->At(*at);
+  if (image->damaged()) {
+    image->table.reset();
+    NoteUnusable(image->path, "it was truncated while it was read");
+    return code;
+  }
+  code.has_row = answer.coverage == CfiCoverage::kRow;
+  code.between_rows = answer.coverage == CfiCoverage::kBetween;
+  if (code.has_row) code.row = answer.row;
+  if (answer.coverage == CfiCoverage::kUnreadable) ++counters_.unreadable_rows;
+  return code;
+}
+
+std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process, const Mapping& mapping,
+                                                          MappedImage& known) {
+  known.state = MappedImage::State::kImage;
+  if (mapping.kind == MappingKind::kVdso) {
+    known.image = Vdso();
+    return known.image.lock();
+  }
+  absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process, mapping);
+  if (!file.ok()) {
+    known.state = MappedImage::State::kUnusable;
+    NoteUnusable(mapping.path, file.status().message());
+    return nullptr;
+  }
+  if (!ElfImage::HasMagic((*file)->bytes())) {
+    known.state = MappedImage::State::kForeign;
+    return nullptr;
+  }
+  std::shared_ptr<Image>& shared = by_file_[file->get()];
+  if (shared == nullptr) shared = Make(process, *std::move(file));
+  known.image = shared;
+  const std::shared_ptr<Image> image = shared;  // eviction moves what is in the map
+  Evict(image.get());
+  return image;
+}
+
+std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Make(const Process& process,
+                                                          std::shared_ptr<const ImageFile> file) {
+  ++counters_.images_opened;
+  auto image = std::make_shared<Image>();
+  image->path = file->path;
+  image->file = std::move(file);
+  const absl::Status status = Fill(process, *image);
+  if (!status.ok()) {
+    image->table.reset();
+    NoteUnusable(image->path, status.message());
+  }
+  image->bytes = sizeof(Image) + image->path.capacity();
+  if (image->elf) image->bytes += BytesOf(*image->elf);
+  if (image->table) image->bytes += image->table->memory_bytes() + 2 * BytesOf(*image->elf);  // the table's and its index's
+  counters_.bytes += image->bytes;
+  return image;
+}
+
+absl::Status ElfUnwindData::Fill(const Process& process, Image& image) {
+  absl::StatusOr<ElfImage> elf = ElfImage::Parse(image.file->bytes());
+  if (!elf.ok()) return elf.status();
+  if (4 * BytesOf(*elf) > max_bytes_) return absl::ResourceExhaustedError("more section headers than there is room for");
+  image.elf = *std::move(elf);
+  absl::StatusOr<CfiTable> table = CfiTable::Open(*image.elf);
+  if (absl::IsNotFound(table.status())) {
+    if (std::optional<DebugFile> debug = debug_files_.Find(process, image.path, *image.elf)) {
+      absl::StatusOr<CfiTable> other = CfiTable::OpenCompiled(debug->image);
+      if (other.ok() || !absl::IsNotFound(other.status())) table = std::move(other);
+      image.debug_file = std::move(debug->file);
+      if (table.ok()) ++counters_.debug_files_used;
+    }
+  }
+  if (!table.ok()) return table.status();
+  if (table->memory_bytes() > max_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat("its table has ", table->memory_bytes(), " bytes"));
+  }
+  if (image.damaged()) return absl::DataLossError("it was truncated while it was read");
+  image.table = *std::move(table);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Vdso() {
+  if (vdso_ != nullptr) return vdso_;
+  vdso_ = std::make_shared<Image>();
+  vdso_->path = "[vdso]";
+  vdso_->vdso_bytes = OwnVdso();
+  absl::StatusOr<ElfImage> elf = ElfImage::Parse(vdso_->vdso_bytes);
+  if (!elf.ok()) {
+    NoteUnusable(vdso_->path, elf.status().message());
+    return vdso_;
+  }
+  vdso_->elf = *std::move(elf);
+  absl::StatusOr<CfiTable> table = CfiTable::Open(*vdso_->elf);
+  if (table.ok()) {
+    vdso_->table = *std::move(table);
+  } else {
+    NoteUnusable(vdso_->path, table.status().message());
+  }
+  return vdso_;
+}
+
+void ElfUnwindData::Evict(const Image* keep) {
+  const auto fits = [&] { return counters_.bytes <= max_bytes_ && by_file_.size() <= kMaxImages; };
+  if (fits()) return;
+  std::vector<std::pair<uint64_t, const ImageFile*>> by_use;
+  for (const auto& [file, image] : by_file_) {
+    if (image.get() != keep) by_use.emplace_back(image->last_used, file);
+  }
+  std::sort(by_use.begin(), by_use.end());
+  for (const auto& [last_used, file] : by_use) {
+    if (fits()) return;
+    const auto found = by_file_.find(file);
+    counters_.bytes -= found->second->bytes;
+    ++counters_.images_evicted;
+    by_file_.erase(found);  // the file goes with it, unless somebody else has it
+  }
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,102 @@
+// What the unwinder must know about native code: CFI rows of the images that processes map.
+#ifndef CLRSAMPLER_UNWIND_DATA_ELF_UNWIND_DATA_H_
+#define CLRSAMPLER_UNWIND_DATA_ELF_UNWIND_DATA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "formats/elf/cfi_table.h"
+#include "process/image_files.h"
+#include "process/process.h"
+#include "symbols/debug_file.h"
+#include "unwind/code_finder.h"
+
+namespace clrsampler {
+
+// Main loop only. Borrows `images`, which outlives it. Processes that map the same file share what is known of it.
+//
+// Memory: an image that has .eh_frame_hdr costs its section headers (3 KB), and address space for the mapped file;
+// others a compiled table (formats/elf/cfi_table.h). All of it together stays below Options::max_bytes: what was used
+// longest ago goes, and is made again when it is asked for. An image that alone needs more is unusable.
+class ElfUnwindData {
+ public:
+  struct Options {
+    size_t max_bytes = 32 << 20;
+    std::string host_debug_root = "/usr/lib/debug";
+  };
+  struct Counters {
+    uint64_t images_opened = 0;
+    uint64_t images_unusable = 0;
+    uint64_t images_evicted = 0;
+    uint64_t debug_files_used = 0;  // for images that have no unwind data themselves
+    uint64_t unreadable_rows = 0;   // look-ups that ended at damaged or unknown instructions
+    uint64_t bytes = 0;             // of what is held now
+  };
+  struct UnusableImage {
+    std::string path;
+    std::string reason;
+  };
+
+  ElfUnwindData(ImageFiles& images, Options options);
+  explicit ElfUnwindData(ImageFiles& images) : ElfUnwindData(images, Options()) {}
+  ~ElfUnwindData();
+
+  // What is at an address inside `mapping`, one of `process`. kUnknown: not an image that the system's loader mapped (a
+  // PE file, JIT code), or no part of the image. kNative without a row and not between rows: the image can't be used.
+  CodeAt Find(const Process& process, const Mapping& mapping, uint64_t address);
+
+  // The process has ended or called exec.
+  void Forget(ProcessKey key) { by_process_.erase(key); }
+
+  const Counters& counters() const { return counters_; }
+  // The images that stacks can't be unwound through, each path once, in the order of their discovery. At most
+  // kMaxUnusableListed; counters().images_unusable says how many there were.
+  const std::vector<UnusableImage>& unusable() const { return unusable_; }
+
+  static constexpr size_t kMaxUnusableListed = 256;
+  // Each holds its file mapped; a .NET process has some 30. os/mapped_file watches over 4096 views.
+  static constexpr size_t kMaxImages = 1024;
+
+ private:
+  struct Image;
+  struct MappedImage {
+    uint64_t end = 0;
+    uint64_t file_offset = 0;
+    uint64_t inode = 0;
+    uint32_t device_major = 0;
+    uint32_t device_minor = 0;
+    enum class State : uint8_t { kNew, kForeign, kUnusable, kImage } state = State::kNew;
+    std::weak_ptr<Image> image;  // expired: evicted
+  };
+  // Mappings of a process that loads and unloads for days.
+  static constexpr size_t kMaxMappingsKept = 16 * 1024;
+
+  MappedImage& Known(const Process& process, const Mapping& mapping);
+  std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping, MappedImage& known);
+  std::shared_ptr<Image> Make(const Process& process, std::shared_ptr<const ImageFile> file);
+  absl::Status Fill(const Process& process, Image& image);
+  std::shared_ptr<Image> Vdso();
+  void NoteUnusable(absl::string_view path, absl::string_view reason);
+  void Evict(const Image* keep);
+
+  ImageFiles& images_;
+  const size_t max_bytes_;
+  DebugFileFinder debug_files_;
+  Counters counters_;
+  std::vector<UnusableImage> unusable_;
+  uint64_t clock_ = 0;  // counts uses
+  std::shared_ptr<Image> vdso_;
+  absl::flat_hash_map<const ImageFile*, std::shared_ptr<Image>> by_file_;
+  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<uint64_t, MappedImage>> by_process_;  // by mapping start
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_UNWIND_DATA_ELF_UNWIND_DATA_H_
