@@ -2,3 +2,5 @@ clrsampler_fuzz(elf_fuzz SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/elf_fuzz.cc DEPS cl
   CORPUS ${CMAKE_CURRENT_SOURCE_DIR}/corpus/elf_fuzz)
 clrsampler_fuzz(proc_text_fuzz SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/proc_text_fuzz.cc DEPS clrsampler_formats_proc
   CORPUS ${CMAKE_CURRENT_SOURCE_DIR}/corpus/proc_text_fuzz)
+clrsampler_fuzz(cfi_fuzz SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/cfi_fuzz.cc DEPS clrsampler_formats_elf
+  CORPUS ${CMAKE_CURRENT_SOURCE_DIR}/corpus/cfi_fuzz)

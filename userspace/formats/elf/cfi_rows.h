@@ -39,8 +39,11 @@ struct CfiRow {
   friend bool operator==(const CfiRow&, const CfiRow&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const CfiRow& row) {
-    return H::combine(std::move(h), row.cfa, row.fp, row.ra, row.signal_frame, row.cfa_offset, row.fp_offset,
-                      row.ra_offset);
+    const uint64_t rules = static_cast<uint64_t>(row.cfa) | static_cast<uint64_t>(row.fp) << 8 |
+                           static_cast<uint64_t>(row.ra) << 16 | uint64_t{row.signal_frame} << 24 |
+                           static_cast<uint64_t>(row.cfa_offset) << 32;
+    const uint64_t offsets = static_cast<uint32_t>(row.fp_offset) | static_cast<uint64_t>(row.ra_offset) << 32;
+    return H::combine(std::move(h), rules, offsets);
   }
 };
 
