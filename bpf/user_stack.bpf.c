@@ -21,7 +21,7 @@ const volatile __u32 max_frames = 512;
  * Where a frame pointer may have been saved: within so many words (the 90th percentile of native frames that the callers
  * of ICU and OpenSSL stand behind), pointing up at most so far. A read costs 85 ns, so only some are tried.
  */
-#define RESUME_WORDS 128
+#define RESUME_WORDS 512
 #define MAX_RESUME_BYTES (64 << 10)
 #define MAX_RESUME_TRIES 8
 #define MAX_RESUMES 8
@@ -119,10 +119,26 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 /* Whether {frame pointer, return address} at `at` look like a frame's, seen from a stack that ends at `last`. */
 static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64 last)
 {
-	if (pair[0] && (pair[0] <= at || pair[0] - at > MAX_FRAME_BYTES || (pair[0] & 7)))
+	if (pair[0] <= at || pair[0] - at > MAX_FRAME_BYTES || (pair[0] & 7))
 		return 0;
 	/* not data, and not another place on the stack */
 	return pair[1] > 0x10000 && pair[1] <= WIRE_FRAME_ADDRESS_MASK && pair[1] - last > 2 * MAX_FRAME_BYTES;
+}
+
+/* Whether a frame lies at `at`; then the walk goes on there. */
+__attribute__((noinline)) int try_resume(__u32 cpu, __u64 at)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 pair[2];
+
+	if (!scratch || scratch->resume_tries >= MAX_RESUME_TRIES)
+		return 0;
+	scratch->resume_tries++;
+	if (bpf_probe_read_user(pair, sizeof(pair), (void *)at) || !looks_like_frame(pair, at, scratch->end_of_last))
+		return 0;
+	scratch->frame = at;
+	scratch->resumed = WIRE_FRAME_RESUMED;
+	return 1;
 }
 
 /*
@@ -133,31 +149,25 @@ static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64
 __attribute__((noinline)) int resume_walk(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
-	__u64 last, used, pair[2];
-	int tries = 0;
+	__u64 last, used;
 
-	if (!scratch)
+	if (!scratch || scratch->resumes >= MAX_RESUMES)
 		return 0;
 	last = scratch->end_of_last;
 	used = scratch->used;
 	scratch->resumes++;
+	scratch->resume_tries = 0;
 	if ((last & 7) || used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS)
 		return 0;
 	if (bpf_probe_read_user(&scratch->words[used + 1], RESUME_WORDS * 8, (void *)last))
 		return 0;
 	for (int i = 0; i < RESUME_WORDS; i++) {
-		__u64 at = last + i * 8;
-		__u64 word = scratch->words[used + 1 + i];
+		__u64 at = last + i * 8, word = scratch->words[used + 1 + i];
 
 		if (word <= at || word - at > MAX_RESUME_BYTES || (word & 7))
 			continue;
-		if (++tries > MAX_RESUME_TRIES)
-			return 0;
-		if (bpf_probe_read_user(pair, sizeof(pair), (void *)word) || !looks_like_frame(pair, word, last))
-			continue;
-		scratch->frame = word;
-		scratch->resumed = WIRE_FRAME_RESUMED;
-		return 1;
+		if (try_resume(cpu, word))
+			return 1;
 	}
 	return 0;
 }
@@ -175,7 +185,7 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 	used = scratch->used;
 
 	reason = judge_frame(frame, last);
-	if (reason == WIRE_STOP_BAD_FP && scratch->resumes < MAX_RESUMES && resume_walk(cpu))
+	if (reason == WIRE_STOP_BAD_FP && resume_walk(cpu))
 		return 0;
 	if (reason)
 		return stop(scratch, reason);

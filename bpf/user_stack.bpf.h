@@ -17,6 +17,7 @@
 int walk_step(__u32 cpu);
 int walk_steps(__u32 cpu);
 int walk_tail(__u32 cpu);
+int try_resume(__u32 cpu, __u64 at);
 int resume_walk(__u32 cpu);
 
 /* Walks from sample.sp and sample.fp, appending to words. */

@@ -12,6 +12,7 @@
 #include "cli/names_command.h"
 #include "cli/ps_command.h"
 #include "cli/record_command.h"
+#include "cli/stacks_command.h"
 #include "clr/lease_repair.h"
 #include "status/status.h"
 
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
       "  clrsampler [record] [OPTIONS] [-- COMMAND...]\n"
       "  clrsampler ps [--json]\n"
       "  clrsampler doctor [--pid PID] [--json]\n"
+      "  clrsampler stacks --pid PID [--json]\n"
       "  clrsampler jitdump|r2rmap FILE",
       "clrsampler");
   app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
@@ -84,6 +86,9 @@ int main(int argc, char** argv) {
   CLI::App* names = app.add_subcommand("names", "name code addresses of a running process, one a line");
   clrsampler::NamesConfig names_config;
   clrsampler::DeclareNamesOptions(*names, names_config);
+  CLI::App* stacks = app.add_subcommand("stacks", "print where every thread of a process stands now");
+  clrsampler::StacksConfig stacks_config;
+  clrsampler::DeclareStacksOptions(*stacks, stacks_config);
   app.require_subcommand(0, 1);
 
   try {
@@ -109,6 +114,7 @@ int main(int argc, char** argv) {
   }
   if (*jitdump) return Report(clrsampler::PrintJitdump(file));
   if (*r2rmap) return Report(clrsampler::PrintR2rMap(file));
+  if (*stacks) return Report(clrsampler::RunStacks(stacks_config));
   if (*names) return Report(clrsampler::RunNames(names_config));
   clrsampler::RecordConfig& chosen = *record ? record_config : config;
   chosen.command = std::move(command);

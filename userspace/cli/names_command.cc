@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cli/frame_words.h"
 #include "os/file_io.h"
 #include "pipeline/address_namer.h"
 #include "status/status.h"
@@ -15,25 +16,6 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxFileBytes = 64 << 20;
-
-const char* KindText(const Frame& frame) {
-  if (!frame.named()) return "none";
-  switch (frame.kind) {
-    case FrameKind::kKernel:
-      return "kernel";
-    case FrameKind::kNative:
-      return "native";
-    case FrameKind::kJit:
-      return frame.text.rfind("stub ", 0) == 0 || frame.text.rfind("[stub", 0) == 0 ? "stub" : "jit";
-    case FrameKind::kR2r:
-      return "r2r";
-    case FrameKind::kAot:
-      return "aot";
-    case FrameKind::kMark:
-      return "mark";
-  }
-  return "none";
-}
 
 // "Ns.Type[Args]::Method[Args](Parameters)" -> owner and method without parameters.
 std::pair<std::string, std::string> SplitRaw(const std::string& text) {
@@ -116,7 +98,7 @@ absl::Status RunNames(const NamesConfig& config) {
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Frame& frame = frames[i];
     const auto [type, method] = frame.named() ? SplitRaw(frame.text) : std::pair<std::string, std::string>();
-    std::printf("%s\n", absl::StrCat(absl::Hex(addresses[i]), "\t", KindText(frame), "\t", NameSourceText(frame.source),
+    std::printf("%s\n", absl::StrCat(absl::Hex(addresses[i]), "\t", FrameKindText(frame), "\t", NameSourceText(frame.source),
                                      "\t", type, "\t", method, "\t", frame.module, "\t", frame.tier, "\t", frame.text)
                             .c_str());
   }

@@ -200,7 +200,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--gap-words", config.gap_words, "most stack words kept between two frames; docs/unwinding.md")
-      ->check(CLI::Range(0, 512))
+      ->check(CLI::Range(0, 4096))
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--stack-words", config.stack_words, "most stack words kept of a stack; docs/unwinding.md")

@@ -16,6 +16,7 @@ std::string StatsJson(const Account& account) {
   json["samples"] = {{"expected", account.samples_expected},
                      {"taken", account.samples_taken},
                      {"written", account.samples_written},
+                     {"bytes", account.sample_bytes},
                      {"lost", account.lost}};
   json["frames"] = {
       {"managed", Counts(account.managed)}, {"native", Counts(account.native)}, {"kernel", Counts(account.kernel)}};

@@ -18,9 +18,9 @@ std::string Share(const FrameCounts& counts) {
                          all);
 }
 
-// Names of files and processes come from targets: nothing in them may reach the terminal as a control sequence or as a
-// line of ours. Control characters are those below 0x20, 0x7f, and U+0080 to U+009F as UTF-8.
-std::string Printable(absl::string_view text) {
+}  // namespace
+
+std::string PrintableText(absl::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -34,8 +34,6 @@ std::string Printable(absl::string_view text) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string SummaryText(const Account& account) {
   std::string text = absl::StrFormat("%d samples in %.1f s", account.samples_written, account.duration_seconds);
@@ -59,15 +57,15 @@ std::string SummaryText(const Account& account) {
     const size_t shown = std::min<size_t>(unnamed.size(), 3);
     absl::StrAppend(&text, "without a name: ");
     for (size_t i = 0; i < shown; ++i) {
-      absl::StrAppend(&text, i > 0 ? ", " : "", unnamed[i].first, " ", Printable(unnamed[i].second));
+      absl::StrAppend(&text, i > 0 ? ", " : "", unnamed[i].first, " ", PrintableText(unnamed[i].second));
     }
     if (unnamed.size() > shown)
       absl::StrAppend(&text, ", and ", unnamed.size() - shown, " kinds more (--stats has all)");
     absl::StrAppend(&text, "\n");
   }
   for (const Notice& notice : account.notices) {
-    absl::StrAppend(&text, "note: ", Printable(notice.message), "\n");
-    if (!notice.hint.empty()) absl::StrAppend(&text, "  hint: ", Printable(notice.hint), "\n");
+    absl::StrAppend(&text, "note: ", PrintableText(notice.message), "\n");
+    if (!notice.hint.empty()) absl::StrAppend(&text, "  hint: ", PrintableText(notice.hint), "\n");
   }
   absl::StrAppend(
       &text, absl::StrFormat("cost: %.3f s of CPU, %.1f MiB of memory, %.1f MiB of BPF maps\n",

@@ -11,6 +11,10 @@ namespace clrsampler {
 // At most a dozen lines, each ending in a newline, plus the notices.
 std::string SummaryText(const Account& account);
 
+// Names of files and processes come from targets: nothing in them may reach the terminal as a control sequence or as a
+// line of ours. Control characters are those below 0x20, 0x7f, and U+0080 to U+009F as UTF-8.
+std::string PrintableText(absl::string_view text);
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_OUTPUT_SUMMARY_H_

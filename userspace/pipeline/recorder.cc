@@ -29,6 +29,7 @@
 #include "pipeline/process_ledger.h"
 #include "pipeline/source_order.h"
 #include "pipeline/stack_namer.h"
+#include "pipeline/stack_unwinder.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/target_command.h"
 #include "process/image_files.h"
@@ -113,6 +114,7 @@ class RecorderImpl : public Recorder {
              // The next best source: the runtime writes a perf map while we sample.
              [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); }})),
         resolver_(sources_.borrowed(), frames_),
+        unwinder_({options.replay, options.max_frames}, sources_, images_, resolver_, clock_),
         namer_(resolver_, kernel_, frames_),
         perf_maps_(options.perf_maps, clock_, notices_),
         expected_(kProcRoot, options.frequency_hz),
@@ -135,7 +137,6 @@ class RecorderImpl : public Recorder {
   void Drain();
   void TakeRecord(std::span<const std::byte> record);
   void TakeEvent(SideBandEvent event);
-  void Observe(const Process& process, std::span<const std::byte> record);
   void TellTransientCode(uint32_t tgid, const wire_transient_code& code);
   void Follow(uint32_t pid);
   void HandleEvent(const SideBandEvent& event);
@@ -162,6 +163,7 @@ class RecorderImpl : public Recorder {
   RuntimeDiscovery runtimes_;
   Sources sources_;
   Resolver resolver_;
+  StackUnwinder unwinder_;
   StackNamer namer_;
   PerfMapLeases perf_maps_;
   ExpectedSamples expected_;
@@ -175,8 +177,6 @@ class RecorderImpl : public Recorder {
 
   absl::flat_hash_set<uint32_t> followed_;  // the targets, and children of the command; unused for the whole host
   HoldQueue<Item> queue_;
-  UserStack user_stack_;
-  std::vector<uint64_t> addresses_;  // of one sample; kept for its memory
   MonotonicTime started_;
   MonotonicTime turn_started_;
   MonotonicTime horizon_;  // all events up to here have been taken
@@ -391,29 +391,19 @@ void RecorderImpl::TakeRecord(std::span<const std::byte> record) {
   std::memcpy(&header, record.data(), sizeof header);
   if (header.kind != WIRE_CPU_SAMPLE) return;
   ++account_.samples_taken;
+  account_.sample_bytes += record.size();
   wire_cpu_sample sample;
   if (record.size() < sizeof sample) return Lose("damaged_record");
   std::memcpy(&sample, record.data(), sizeof sample);
   // A process that we have not heard of is read now: in a moment it may be gone.
   if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
     Process& process = table_.FindOrScan(sample.tgid, sample.process_start_ns);
-    Observe(process, record);
+    if (const absl::StatusOr<RawStack> raw = RawStack::Parse(record); raw.ok()) unwinder_.Observe(process, *raw);
     if (!whole_host() && followed_.insert(sample.tgid).second) Follow(sample.tgid);
   }
   SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
   queue_.Push({header.time_ns}, Item(std::move(bytes)));
-}
-
-void RecorderImpl::Observe(const Process& process, std::span<const std::byte> record) {
-  const absl::StatusOr<RawStack> raw = RawStack::Parse(record);
-  if (!raw.ok()) return;
-  WalkFrameChain(*raw, user_stack_);
-  addresses_.clear();
-  for (const auto& frame : user_stack_.frames) addresses_.push_back(frame.lookup_address);
-  if (!addresses_.empty()) {
-    resolver_.Observe(process, {addresses_, raw->witnesses(), MonotonicTime{raw->sample().header.time_ns}});
-  }
 }
 
 void RecorderImpl::TellTransientCode(uint32_t tgid, const wire_transient_code& code) {
@@ -439,6 +429,7 @@ void RecorderImpl::HandleEvent(const SideBandEvent& event) {
       if (event.exec) {
         if (Process* process = table_.Find(event.pid)) {
           resolver_.Forget(process->key);
+          unwinder_.Forget(process->key);
           namer_.Forget(process->key);
           images_.Forget(process->key);
         }
@@ -473,21 +464,22 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   // Neither they nor kernel threads have a /proc entry with a name.
   if (outside || process.comm.empty()) process.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
   if (!last_chance_ && turn_started_.ns - time.ns < kMaxHoldNs && perf_maps_.IsComing(process.key)) return false;
-  WalkFrameChain(*raw, user_stack_);
+  const bool has_stack = (sample.flags & WIRE_SAMPLE_KTHREAD) == 0 && sample.ip != 0;
   const bool may_wait = !last_chance_ && turn_started_.ns - time.ns < kMaxHoldNs;
   // Events that tell what was replaced between the sample and the scan may still be on their way.
-  if (may_wait && !user_stack_.frames.empty() && time < process.scanned && horizon_ < process.scanned) return false;
-  if (!user_stack_.frames.empty() && !resolver_.CatchUp(process, time, turn_started_)) {
+  if (may_wait && has_stack && time < process.scanned && horizon_ < process.scanned) return false;
+  if (has_stack && !resolver_.CatchUp(process, time, turn_started_)) {
     if (may_wait) return false;
     notices_.Add("names_late", absl::StrCat(process.key.tgid),
                  absl::StrCat("the maps of process ", process.key.tgid,
                               " could not be read in time; its newest methods may lack names"));
   }
-  const NamedStack& named = namer_.Name(process, *raw, user_stack_, time);
+  const UserStack& user = unwinder_.Walk(process, *raw);
+  const NamedStack& named = namer_.Name(process, *raw, user, time);
   const LabelId label = ledger_.Count(process, named.sources);
   stacks_.Add(stacks_.Intern(label, named.frames), 1);
   ++account_.samples_written;
-  StackEnd end = user_stack_.end;
+  StackEnd end = user.end;
   if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(frames_.at(named.frames.front()))) {
     end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it
   }
@@ -516,6 +508,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
   });
   for (const ProcessKey key : table_.Retire(before)) {
     resolver_.Forget(key);
+    unwinder_.Forget(key);
     namer_.Forget(key);
     images_.Forget(key);
     if (table_.Find(key.tgid) == nullptr) TellTransientCode(key.tgid, {});
@@ -563,6 +556,7 @@ void RecorderImpl::CloseAccount() {
     Lose(DropName(static_cast<wire_drop>(drop)), counters.drops[drop]);
   }
   account_.samples_expected = expected_.samples();
+  account_.unwind = unwinder_.Counters();
   account_.memory = sources_.memory->counters().ByName();
   account_.processes = ledger_.Accounts();
   account_.bpf_map_bytes = sampler_->bpf_map_bytes();

@@ -40,6 +40,7 @@ Sources MakeSources(const SourceContext& context) {
     auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names, std::move(memory),
                                             context.symbol_files);
     r2r->ReportTo(&context.notices);
+    sources.precompiled = r2r.get();
     sources.in_order.push_back(std::move(r2r));
   }
   ElfSymbolsSource::Options elf_options;

@@ -17,6 +17,7 @@
 namespace clrsampler {
 
 class MemoryMethods;
+class R2rMethods;
 
 // Borrows everything it is given; those outlive the sources.
 struct SourceContext {
@@ -39,7 +40,8 @@ struct SourceContext {
 
 struct Sources {
   std::vector<std::unique_ptr<FrameSource>> in_order;
-  MemoryMethods* memory = nullptr;  // one of them; nullptr: left out
+  MemoryMethods* memory = nullptr;    // one of them; nullptr: left out
+  R2rMethods* precompiled = nullptr;  // likewise
 
   std::vector<FrameSource*> borrowed() const {
     std::vector<FrameSource*> sources;

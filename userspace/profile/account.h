@@ -34,6 +34,7 @@ struct Account {
   uint64_t samples_expected = 0;
   uint64_t samples_taken = 0;            // received from BPF
   uint64_t samples_written = 0;          // in the profile
+  uint64_t sample_bytes = 0;             // of what BPF sent
   std::map<std::string, uint64_t> lost;  // by reason; samples that BPF could not send and records we could not read
   FrameCounts managed;
   FrameCounts native;

@@ -1,0 +1,43 @@
+#include "cli/frame_words.h"
+
+namespace clrsampler {
+
+const char* FrameKindText(const Frame& frame) {
+  if (frame.kind == FrameKind::kMark) return "mark";
+  if (!frame.named()) return "none";
+  switch (frame.kind) {
+    case FrameKind::kKernel:
+      return "kernel";
+    case FrameKind::kNative:
+      return "native";
+    case FrameKind::kJit:
+      return frame.text.rfind("stub ", 0) == 0 || frame.text.rfind("[stub", 0) == 0 ? "stub" : "jit";
+    case FrameKind::kR2r:
+      return "r2r";
+    case FrameKind::kAot:
+      return "aot";
+    case FrameKind::kMark:
+      break;
+  }
+  return "none";
+}
+
+const char* FrameOriginText(FrameOrigin origin) {
+  switch (origin) {
+    case FrameOrigin::kSampled:
+      return "sampled";
+    case FrameOrigin::kChain:
+      return "chain";
+    case FrameOrigin::kReplay:
+      return "replay";
+    case FrameOrigin::kTable:
+      return "table";
+    case FrameOrigin::kStub:
+      return "stub";
+    case FrameOrigin::kFallback:
+      return "fallback";
+  }
+  return "";
+}
+
+}  // namespace clrsampler

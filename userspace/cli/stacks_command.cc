@@ -1,0 +1,93 @@
+#include "cli/stacks_command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "cli/frame_words.h"
+#include "output/summary.h"
+#include "pipeline/thread_stacks.h"
+
+namespace clrsampler {
+namespace {
+
+const char* DoubtText(FrameDoubt doubt) {
+  switch (doubt) {
+    case FrameDoubt::kNone:
+      return "";
+    case FrameDoubt::kCallerMayBeMissing:
+      return "[caller may be missing]";
+    case FrameDoubt::kContradiction:
+      return "[unwind data contradicted: by frame pointer from here]";
+  }
+  return "";
+}
+
+const char* EndText(StackEnd end) {
+  switch (end) {
+    case StackEnd::kComplete:
+      return "complete";
+    case StackEnd::kTruncated:
+      return "truncated";
+    case StackEnd::kBroken:
+      return "broken";
+  }
+  return "";
+}
+
+std::string Json(const ThreadStack& thread) {
+  nlohmann::ordered_json json = {{"tid", thread.tid}, {"comm", thread.comm}, {"end", EndText(thread.end)}};
+  if (!thread.trouble.empty()) json["trouble"] = thread.trouble;
+  json["frames"] = nlohmann::ordered_json::array();
+  for (const ThreadFrame& frame : thread.frames) {
+    nlohmann::ordered_json row = {{"ip", absl::StrCat("0x", absl::Hex(frame.user.address))},
+                                  {"name", frame.frame.text},
+                                  {"kind", FrameKindText(frame.frame)},
+                                  {"how", FrameOriginText(frame.user.origin)}};
+    if (frame.user.doubt != FrameDoubt::kNone) row["doubt"] = DoubtText(frame.user.doubt);
+    json["frames"].push_back(std::move(row));
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void Print(const ThreadStack& thread) {
+  std::printf("thread %u %s\n", thread.tid, PrintableText(thread.comm).c_str());
+  if (!thread.trouble.empty()) std::printf("  no stack: %s\n", thread.trouble.c_str());
+  for (const ThreadFrame& frame : thread.frames) {
+    std::printf("  %s\n", PrintableText(frame.frame.text).c_str());
+    if (frame.user.doubt != FrameDoubt::kNone) std::printf("  %s\n", DoubtText(frame.user.doubt));
+  }
+  if (thread.end == StackEnd::kBroken) std::printf("  [the stack could not be followed further]\n");
+  std::printf("\n");
+}
+
+}  // namespace
+
+void DeclareStacksOptions(CLI::App& app, StacksConfig& config) {
+  app.add_option("--pid,-p", config.pid, "the process")->required()->type_name("PID");
+  app.add_option("--names", config.names, "short, full or raw")
+      ->check(CLI::IsMember({"short", "full", "raw"}))
+      ->capture_default_str()
+      ->type_name("STYLE");
+  app.add_flag("--json", config.json, "one thread a line: tid, comm, end, frames with ip, name, kind, how");
+}
+
+absl::Status RunStacks(const StacksConfig& config) {
+  const NameStyle style = config.names == "full"  ? NameStyle::kFull
+                          : config.names == "raw" ? NameStyle::kRaw
+                                                  : NameStyle::kShort;
+  const absl::StatusOr<ThreadStacks> stacks = TakeThreadStacks(config.pid, style);
+  if (!stacks.ok()) return stacks.status();
+  for (const ThreadStack& thread : stacks->threads) {
+    if (config.json) {
+      std::printf("%s\n", Json(thread).c_str());
+    } else {
+      Print(thread);
+    }
+  }
+  for (const std::string& notice : stacks->notices) std::fprintf(stderr, "note: %s\n", PrintableText(notice).c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler

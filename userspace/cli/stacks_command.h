@@ -1,0 +1,27 @@
+// clrsampler stacks --pid PID: where every thread of a process stands now.
+#ifndef CLRSAMPLER_CLI_STACKS_COMMAND_H_
+#define CLRSAMPLER_CLI_STACKS_COMMAND_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace clrsampler {
+
+struct StacksConfig {
+  uint32_t pid = 0;
+  std::string names = "short";
+  bool json = false;
+};
+
+void DeclareStacksOptions(CLI::App& app, StacksConfig& config);
+absl::Status RunStacks(const StacksConfig& config);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_STACKS_COMMAND_H_

@@ -1,0 +1,79 @@
+#include "pipeline/stack_unwinder.h"
+
+#include "clr/jit_methods.h"
+#include "clr/memory/memory_methods.h"
+
+namespace clrsampler {
+
+StackUnwinder::StackUnwinder(StackUnwinderOptions options, const Sources& sources, ImageFiles& images,
+                             Resolver& resolver, const Clock& clock)
+    : options_(options),
+      resolver_(resolver),
+      jit_([memory = sources.memory](ProcessKey key) { return memory == nullptr ? nullptr : memory->RuntimeOf(key); },
+           clock),
+      r2r_(sources.precompiled, ReadTargetMemory),
+      elf_(images),
+      replay_({options.max_frames}),
+      preview_({options.max_frames}) {}
+
+// Shows the code of `early_` to all that must look while it is there.
+void StackUnwinder::Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses) {
+  addresses_.clear();
+  for (const UserFrame& frame : early_.frames) addresses_.push_back(frame.lookup_address);
+  if (addresses_.empty()) return;
+  const ObservedSample sample{addresses_, witnesses, MonotonicTime{stack.sample().header.time_ns}};
+  resolver_.Observe(process, sample);
+  if (options_.replay) code_.Observe(process, sample);
+}
+
+void StackUnwinder::Observe(const Process& process, const RawStack& stack) {
+  WalkFrameChain(stack, early_);
+  Show(process, stack, stack.witnesses());
+  if (!options_.replay) return;
+  // With the data of these frames the replay finds those that the chain skips.
+  const size_t by_chain = early_.frames.size();
+  preview_.Walk(stack, code_.For(process, MonotonicTime{stack.sample().header.time_ns}), early_);
+  if (early_.frames.size() > by_chain) Show(process, stack, {});
+}
+
+const UserStack& StackUnwinder::Walk(const Process& process, const RawStack& stack) {
+  if (options_.replay) {
+    replay_.Walk(stack, code_.For(process, MonotonicTime{stack.sample().header.time_ns}), stack_);
+  } else {
+    WalkFrameChain(stack, stack_);
+  }
+  return stack_;
+}
+
+void StackUnwinder::Forget(ProcessKey key) { code_.Forget(key); }
+
+std::map<std::string, uint64_t> StackUnwinder::Counters() const {
+  if (!options_.replay) return {};
+  const ReplayCounters& replay = replay_.counters();
+  const auto found = [&](FrameOrigin origin) { return replay.by_origin[static_cast<size_t>(origin)]; };
+  uint64_t frames = 0;
+  for (const uint64_t count : replay.by_origin) frames += count;
+  return {{"frames", frames},
+          {"sampled", found(FrameOrigin::kSampled)},
+          {"chain", found(FrameOrigin::kChain)},
+          {"replay", found(FrameOrigin::kReplay)},
+          {"table", found(FrameOrigin::kTable)},
+          {"stub", found(FrameOrigin::kStub)},
+          {"fallback", found(FrameOrigin::kFallback)},
+          {"checked", replay.checked},
+          {"contradictions", replay.contradictions},
+          {"missing_words", replay.missing_words},
+          {"unsupported", replay.unsupported},
+          {"no_data", replay.no_data},
+          {"no_code", replay.no_code},
+          {"lost", replay.lost},
+          {"jit_methods", jit_.counters().methods},
+          {"jit_transient", jit_.counters().transient},
+          {"jit_failed", jit_.counters().failed},
+          {"jit_not_witnessed", jit_.counters().not_witnessed},
+          {"r2r_functions", r2r_.counters().functions},
+          {"r2r_damaged", r2r_.counters().damaged},
+          {"r2r_unreadable", r2r_.counters().unreadable}};
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,64 @@
+// From samples to the addresses of whole stacks: by replay of unwind data, or by frame pointers where that is asked for.
+#ifndef CLRSAMPLER_PIPELINE_STACK_UNWINDER_H_
+#define CLRSAMPLER_PIPELINE_STACK_UNWINDER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/source_order.h"
+#include "process/image_files.h"
+#include "symbols/resolver.h"
+#include "unwind/frame_chain.h"
+#include "unwind/raw_stack.h"
+#include "unwind/stack_replay.h"
+#include "unwind_data/elf_unwind_data.h"
+#include "unwind_data/jit_unwind_data.h"
+#include "unwind_data/process_code.h"
+#include "unwind_data/r2r_unwind_data.h"
+
+namespace clrsampler {
+
+struct StackUnwinderOptions {
+  bool replay = true;  // false: frame-pointer chains
+  uint32_t max_frames = 512;
+};
+
+// Main loop only. Borrows what it is given.
+class StackUnwinder {
+ public:
+  StackUnwinder(StackUnwinderOptions options, const Sources& sources, ImageFiles& images, Resolver& resolver,
+                const Clock& clock);
+
+  // A sample that has just arrived: sources of names and of unwind data look at its code while it is there.
+  void Observe(const Process& process, const RawStack& stack);
+
+  // The stack as of the time of the sample. The result is valid until the next call.
+  const UserStack& Walk(const Process& process, const RawStack& stack);
+
+  void Forget(ProcessKey key);
+
+  // What became of all frames, by name, as --stats shows it.
+  std::map<std::string, uint64_t> Counters() const;
+  const ElfUnwindData& images() const { return elf_; }
+
+ private:
+  void Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses);
+
+  const StackUnwinderOptions options_;
+  Resolver& resolver_;
+  JitUnwindData jit_;
+  R2rUnwindData r2r_;
+  ElfUnwindData elf_;
+  ProcessCode code_{jit_, r2r_, elf_};
+  StackReplay replay_;
+  StackReplay preview_;  // of samples that have just arrived; its counters are nobody's
+  UserStack stack_;
+  UserStack early_;
+  std::vector<uint64_t> addresses_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_STACK_UNWINDER_H_

@@ -1,0 +1,40 @@
+// The stacks of all threads of a running process as they stand now, unwound and named as samples are.
+#ifndef CLRSAMPLER_PIPELINE_THREAD_STACKS_H_
+#define CLRSAMPLER_PIPELINE_THREAD_STACKS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/names/frame_text.h"
+#include "symbols/frame.h"
+#include "unwind/frame_chain.h"
+
+namespace clrsampler {
+
+struct ThreadFrame {
+  UserFrame user;
+  Frame frame;
+};
+
+struct ThreadStack {
+  uint32_t tid = 0;
+  std::string comm;
+  std::vector<ThreadFrame> frames;  // leaf first
+  StackEnd end = StackEnd::kComplete;
+  std::string trouble;  // why there are no frames
+};
+
+struct ThreadStacks {
+  std::vector<ThreadStack> threads;  // by id
+  std::vector<std::string> notices;
+};
+
+// Each thread stands still for the time that its stack is copied (capture/thread_dump.h). Errors: NotFound,
+// PermissionDenied.
+absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_THREAD_STACKS_H_

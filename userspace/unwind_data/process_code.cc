@@ -1,0 +1,79 @@
+#include "unwind_data/process_code.h"
+
+#include <utility>
+
+namespace clrsampler {
+
+CodeFinder& ProcessCode::For(const Process& process, MonotonicTime time) {
+  std::unique_ptr<Target>& target = targets_[process.key];
+  if (target == nullptr) target = std::make_unique<Target>();
+  if (target->exec_count != process.exec_count) {
+    target->exec_count = process.exec_count;
+    target->known.clear();
+  }
+  finder_.process_ = &process;
+  finder_.target_ = target.get();
+  finder_.time_ = time;
+  return finder_;
+}
+
+const CodeAt& ProcessCode::Finder::At(uint64_t address) {
+  const uint64_t generation = process_->mappings.generation();
+  const auto known = target_->known.find(address);
+  if (known != target_->known.end() && known->second.mappings == generation) return known->second.code;
+  const Mapping* mapping = process_->mappings.Find(address);
+  const bool lasting = mapping != nullptr && (mapping->kind == MappingKind::kFile || mapping->kind == MappingKind::kVdso);
+  if (lasting && known != target_->known.end() && known->second.mapping_start == mapping->start &&
+      known->second.mapping_inode == mapping->inode) {
+    known->second.mappings = generation;
+    return known->second.code;
+  }
+  answer_ = owner_.Find(FrameQuery{*process_, mapping, address, address, time_});
+  if (!lasting) return answer_;
+  if (target_->known.size() >= kMaxKnown) target_->known.clear();
+  Known& fresh = target_->known[address];
+  fresh = {std::move(answer_), generation, mapping->start, mapping->inode};
+  return fresh.code;
+}
+
+CodeAt ProcessCode::Find(const FrameQuery& query) {
+  CodeAt code;
+  code.mapped = query.mapping != nullptr;
+  const auto take = [&](CodeAt found) {
+    if (found.kind == CodeKind::kUnknown) return false;
+    code = std::move(found);
+    code.mapped = true;
+    return true;
+  };
+  const MappingKind kind = query.mapping != nullptr ? query.mapping->kind : MappingKind::kJitMemory;
+  switch (kind) {
+    case MappingKind::kFile:
+      if (take(r2r_.At(query))) break;
+      take(elf_.Find(query.process, *query.mapping, query.address));
+      break;
+    case MappingKind::kVdso:
+      take(elf_.Find(query.process, *query.mapping, query.address));
+      break;
+    case MappingKind::kJitMemory:
+      // Images of compressed single-file programs lie in anonymous memory, too.
+      if (take(jit_.At(query)) || query.mapping == nullptr) break;
+      take(r2r_.At(query));
+      break;
+    case MappingKind::kOther:
+      break;
+  }
+  return code;
+}
+
+void ProcessCode::Observe(const Process& process, const ObservedSample& sample) {
+  r2r_.Observe(process, sample);
+  jit_.Observe(process, sample);
+}
+
+void ProcessCode::Forget(ProcessKey key) {
+  targets_.erase(key);
+  r2r_.Forget(key);
+  jit_.Forget(key);
+}
+
+}  // namespace clrsampler

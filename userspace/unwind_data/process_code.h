@@ -1,0 +1,70 @@
+// All code of a process, as the replay of stacks asks for it: precompiled and compiled managed code, native images.
+#ifndef CLRSAMPLER_UNWIND_DATA_PROCESS_CODE_H_
+#define CLRSAMPLER_UNWIND_DATA_PROCESS_CODE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "process/process.h"
+#include "symbols/frame_source.h"
+#include "unwind/code_finder.h"
+#include "unwind_data/elf_unwind_data.h"
+#include "unwind_data/jit_unwind_data.h"
+#include "unwind_data/r2r_unwind_data.h"
+
+namespace clrsampler {
+
+// Main loop only. Borrows what it is given.
+class ProcessCode {
+ public:
+  ProcessCode(JitUnwindData& jit, R2rUnwindData& r2r, ElfUnwindData& elf) : jit_(jit), r2r_(r2r), elf_(elf) {}
+
+  // Answers about this process as of that time, until the next call of any function here.
+  CodeFinder& For(const Process& process, MonotonicTime time);
+
+  // A sample that has just arrived: what is in memory only is read while it is there.
+  void Observe(const Process& process, const ObservedSample& sample);
+
+  void Forget(ProcessKey key);
+
+ private:
+  // What a stack's return addresses lead to again and again: 2 MB a process at the most.
+  static constexpr size_t kMaxKnown = 16'384;
+
+  struct Known {
+    CodeAt code;
+    uint64_t mappings = 0;  // generation for which it holds
+    uint64_t mapping_start = 0;
+    uint64_t mapping_inode = 0;
+  };
+  struct Target {
+    uint32_t exec_count = 0;
+    absl::flat_hash_map<uint64_t, Known> known;  // of code in image files, by address
+  };
+  class Finder : public CodeFinder {
+   public:
+    explicit Finder(ProcessCode& owner) : owner_(owner) {}
+    const CodeAt& At(uint64_t address) override;
+
+   private:
+    friend class ProcessCode;
+    ProcessCode& owner_;
+    const Process* process_ = nullptr;
+    Target* target_ = nullptr;
+    MonotonicTime time_;
+    CodeAt answer_;
+  };
+
+  CodeAt Find(const FrameQuery& query);
+
+  JitUnwindData& jit_;
+  R2rUnwindData& r2r_;
+  ElfUnwindData& elf_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
+  Finder finder_{*this};
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_UNWIND_DATA_PROCESS_CODE_H_
