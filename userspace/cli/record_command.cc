@@ -118,6 +118,8 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   if (config.lease_directory.has_value()) options.perf_maps.directory = *config.lease_directory;
   options.frequency_hz = config.frequency_hz;
   options.replay = config.unwind == "replay";
+  constexpr size_t kSavedStacks = 500;
+  if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
   options.max_frames = config.max_frames;
   options.gap_words = config.gap_words;
   options.stack_words = config.stack_words;
@@ -226,6 +228,10 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--lease-directory", config.lease_directory, "where the record of perf maps that are on is kept")
       ->type_name("DIR")
       ->group("");
+  // For the project's own tests: docs/testing.md.
+  app.add_option("--save-stacks", config.save_stacks, "keep samples with what unwinding them needs, doubtful ones first")
+      ->type_name("FILE")
+      ->group("");
   app.add_flag("--verbose,-v", config.verbose, "say what was found about kernel, processes and files");
   app.add_flag("--quiet,-q", config.quiet, "no progress and no summary");
 }
@@ -260,6 +266,12 @@ absl::Status RunRecord(const RecordConfig& config) {
         row.make({config.annotate_source})->Write(profile, [&](absl::string_view text) { return output->Write(text); });
   }
   if (written.ok()) written = output->Finish();
+  if (!config.save_stacks.empty()) {
+    absl::StatusOr<OutputFile> saved = OutputFile::Open(config.save_stacks);
+    if (!saved.ok()) return saved.status();
+    RETURN_IF_ERROR(saved->Write((*recorder)->kept_stacks().Serialize()));
+    RETURN_IF_ERROR(saved->Finish());
+  }
   // The account is worth having even where the stacks found no taker.
   if (stats.has_value()) {
     RETURN_IF_ERROR(stats->Write(StatsJson(profile.account)));

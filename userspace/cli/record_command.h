@@ -25,7 +25,7 @@ struct RecordConfig {
   std::optional<std::string> ring_bytes;
   std::string unwind = "replay";
   uint32_t max_frames = 512;
-  uint32_t gap_words = 512;
+  uint32_t gap_words = 4096;
   uint32_t stack_words = 4096;
   std::vector<std::string> symbol_servers;
   std::string symbol_cache;
@@ -33,6 +33,7 @@ struct RecordConfig {
   bool enable_perf_map = false;
   std::optional<std::string> perf_map_cap;
   std::optional<std::string> lease_directory;
+  std::string save_stacks;
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;

@@ -114,7 +114,7 @@ class RecorderImpl : public Recorder {
              // The next best source: the runtime writes a perf map while we sample.
              [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); }})),
         resolver_(sources_.borrowed(), frames_),
-        unwinder_({options.replay, options.max_frames}, sources_, images_, resolver_, clock_),
+        unwinder_({options.replay, options.max_frames, options.keep_stacks}, sources_, images_, resolver_, clock_),
         namer_(resolver_, kernel_, frames_),
         perf_maps_(options.perf_maps, clock_, notices_),
         expected_(kProcRoot, options.frequency_hz),
@@ -126,6 +126,7 @@ class RecorderImpl : public Recorder {
   const FrameTable& frames() const override { return frames_; }
   const StackTable& stacks() const override { return stacks_; }
   const Account& account() const override { return account_; }
+  const StackRecording& kept_stacks() const override { return unwinder_.kept(); }
 
  private:
   bool whole_host() const { return options_.pids.empty() && options_.command.empty(); }

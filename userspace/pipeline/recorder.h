@@ -20,6 +20,7 @@
 #include "profile/stack_table.h"
 #include "symbol_server/symbol_server.h"
 #include "symbols/frame.h"
+#include "unwind/stack_recording.h"
 
 namespace clrsampler {
 
@@ -30,9 +31,10 @@ struct RecordOptions {
   uint32_t frequency_hz = 99;  // samples a second and CPU
   uint64_t ring_bytes = 0;     // 0: chosen by the number of CPUs
   uint32_t max_frames = 512;   // of a user stack; at most 1024
-  uint32_t gap_words = 512;    // stack words shipped between two frames; at most 4096
+  uint32_t gap_words = 4096;   // stack words shipped between two frames; at most 4096
   uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
   bool replay = true;          // false: frame-pointer chains only
+  size_t keep_stacks = 0;      // so many samples are kept with all that unwinding them needs
   NameStyle names = NameStyle::kShort;
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
@@ -59,6 +61,7 @@ class Recorder {
   virtual const FrameTable& frames() const = 0;
   virtual const StackTable& stacks() const = 0;
   virtual const Account& account() const = 0;
+  virtual const StackRecording& kept_stacks() const = 0;
 };
 
 }  // namespace clrsampler

@@ -1,5 +1,8 @@
 #include "pipeline/stack_unwinder.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "clr/jit_methods.h"
 #include "clr/memory/memory_methods.h"
 
@@ -38,11 +41,39 @@ void StackUnwinder::Observe(const Process& process, const RawStack& stack) {
 
 const UserStack& StackUnwinder::Walk(const Process& process, const RawStack& stack) {
   if (options_.replay) {
-    replay_.Walk(stack, code_.For(process, MonotonicTime{stack.sample().header.time_ns}), stack_);
+    CodeFinder& code = code_.For(process, MonotonicTime{stack.sample().header.time_ns});
+    if (options_.keep == 0) {
+      replay_.Walk(stack, code, stack_);
+      return stack_;
+    }
+    CodeRecorder recorder(code, kept_);
+    replay_.Walk(stack, recorder, stack_);
+    Keep(stack);
   } else {
     WalkFrameChain(stack, stack_);
   }
   return stack_;
+}
+
+void StackUnwinder::Keep(const RawStack& stack) {
+  const bool doubtful = stack_.end != StackEnd::kComplete ||
+                        std::any_of(stack_.frames.begin(), stack_.frames.end(),
+                                    [](const UserFrame& frame) { return frame.doubt != FrameDoubt::kNone; });
+  RecordedStack* slot = nullptr;
+  if (kept_.stacks.size() < options_.keep) {
+    slot = &kept_.stacks.emplace_back();
+  } else if (doubtful && kept_doubtful_ < kept_.stacks.size()) {
+    slot = &kept_.stacks[kept_doubtful_];  // in place of one without doubt, or of an older one
+  }
+  if (slot == nullptr) return;
+  if (doubtful) {
+    std::swap(*slot, kept_.stacks[kept_doubtful_]);
+    slot = &kept_.stacks[kept_doubtful_++];
+  }
+  const std::span<const std::byte> bytes = stack.bytes();
+  slot->record.resize(bytes.size() / sizeof(uint64_t));
+  std::memcpy(slot->record.data(), bytes.data(), slot->record.size() * sizeof(uint64_t));
+  slot->result = stack_;
 }
 
 void StackUnwinder::Forget(ProcessKey key) { code_.Forget(key); }

@@ -12,6 +12,7 @@
 #include "symbols/resolver.h"
 #include "unwind/frame_chain.h"
 #include "unwind/raw_stack.h"
+#include "unwind/stack_recording.h"
 #include "unwind/stack_replay.h"
 #include "unwind_data/elf_unwind_data.h"
 #include "unwind_data/jit_unwind_data.h"
@@ -23,6 +24,7 @@ namespace clrsampler {
 struct StackUnwinderOptions {
   bool replay = true;  // false: frame-pointer chains
   uint32_t max_frames = 512;
+  size_t keep = 0;  // so many samples are kept, those first whose stacks are in doubt
 };
 
 // Main loop only. Borrows what it is given.
@@ -38,12 +40,14 @@ class StackUnwinder {
   const UserStack& Walk(const Process& process, const RawStack& stack);
 
   void Forget(ProcessKey key);
+  const StackRecording& kept() const { return kept_; }
 
   // What became of all frames, by name, as --stats shows it.
   std::map<std::string, uint64_t> Counters() const;
   const ElfUnwindData& images() const { return elf_; }
 
  private:
+  void Keep(const RawStack& stack);
   void Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses);
 
   const StackUnwinderOptions options_;
@@ -54,6 +58,8 @@ class StackUnwinder {
   ProcessCode code_{jit_, r2r_, elf_};
   StackReplay replay_;
   StackReplay preview_;  // of samples that have just arrived; its counters are nobody's
+  StackRecording kept_;
+  size_t kept_doubtful_ = 0;
   UserStack stack_;
   UserStack early_;
   std::vector<uint64_t> addresses_;

@@ -29,6 +29,8 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
       reinterpret_cast<const wire_code_witness*>(payload_words + sample.kernel_frames + sample.user_words),
       sample.witnesses};
 
+  stack.bytes_ = record.first(sizeof sample + words * sizeof(uint64_t));
+
   // Walk the steps once, so that ForEachFrame needs no checks.
   size_t at = 0;
   for (uint32_t i = 0; i < sample.user_frames; ++i) {

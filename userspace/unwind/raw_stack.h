@@ -29,6 +29,7 @@ class RawStack {
   static absl::StatusOr<RawStack> Parse(std::span<const std::byte> record);
 
   const wire_cpu_sample& sample() const { return sample_; }
+  std::span<const std::byte> bytes() const { return bytes_; }  // the whole record
   // Leaf first. Copies, since records are only 8-byte aligned inside the ring.
   std::span<const uint64_t> kernel_addresses() const { return kernel_; }
 
@@ -54,6 +55,7 @@ class RawStack {
   static size_t GapWords(uint64_t head) { return head >> WIRE_GAP_SHIFT & WIRE_GAP_MASK; }
 
   wire_cpu_sample sample_{};
+  std::span<const std::byte> bytes_;
   std::span<const uint64_t> kernel_;
   std::span<const uint64_t> user_;
   std::span<const wire_code_witness> witnesses_;
