@@ -40,7 +40,7 @@ GAPS = {
     "reverse": (STUB, None),
     "tail-helper": (STUB + r"|System\.Runtime\.CompilerServices\.RuntimeHelpers\.DispatchTailCalls", None),
     "async": (STUB + r"|System\.Runtime\.CompilerServices\..*|System\.Threading\..*", None),
-    "waits": (STUB + r"|System\.Threading\..*", None),
+    "framework": (STUB + r"|System\..*", None),
     "array-sort": (r"System\.Array\..*|System\.Collections\.Generic\..*|System\.(Span|MemoryExtensions).*", None),
     "libc": (None, r"libc\.so\.6!0x[0-9a-f]+|\[plt .*\]|_*qsort(_r)?|msort_with_tmp.*|.*introsort.*"),
     "throw": (STUB + r"|System\.Runtime\.(EH|StackFrameIterator|ExceptionServices|InternalCalls)\b.*|System\.(Exception|AppContext)\..*", r".*"),

@@ -60,6 +60,21 @@ class JudgeTest(unittest.TestCase):
             with self.subTest(own):
                 self.assertEqual(kind(line(own)), "invented")
 
+    def test_each_change_of_a_deep_chain(self):
+        names = [f"Shapes.E{i:02}" for i in range(40)]
+        truth = {**TRUTH, "chains": [*TRUTH["chains"], names]}
+
+        def changed(frames):
+            return kind(";".join([START, *(f"{frame}_[j]" for frame in frames)]), truth)
+
+        self.assertEqual(changed(names), "exact")
+        for i in range(40):
+            self.assertEqual(changed(names[:i] + names[i + 1:]), "missing" if i < 39 else "exact", i)
+            self.assertEqual(changed(names[:i + 1] + names[i:]), "invented", i)
+            self.assertEqual(changed(names[:i] + ["Shapes.Leaf"] + names[i:]), "invented", i)
+            if i < 39:
+                self.assertEqual(changed(names[:i] + [names[i + 1], names[i]] + names[i + 2:]), "invented", i)
+
     def test_cut(self):
         for own, start in (("R A B Leaf", "libcoreclr.so!0x10"), ("R A B Leaf", ""), ("B Leaf", ""), ("Leaf", ""), ("Deep Deep Bottom", "")):
             with self.subTest(own=own, start=start):

@@ -89,22 +89,30 @@ def parse_eu_stack(text):
 
 
 class NativeCode:
-    """Which addresses lie in ELF files, from the text of /proc/PID/maps. Precompiled assemblies (.dll) and the runtime's own memory do not."""
+    """Which addresses lie in ELF files, from the text of /proc/PID/maps. Precompiled assemblies (.dll) and the runtime's own memory do not;
+    those are `other`, if code can run there."""
 
     def __init__(self, maps):
-        self._starts, self._ends = [], []
+        self._starts, self._ends, self._native = [], [], []
         for line in maps.splitlines():
             fields = line.split(None, 5)
             path = fields[5] if len(fields) == 6 else ""
-            if "x" in fields[1] and (path == "[vdso]" or (path.startswith("/") and not path.endswith((".dll", ".exe")) and "doublemapper" not in path
-                                                         and not path.startswith(("/memfd:", "/dev/")))):
+            if "x" in fields[1]:
                 start, end = (int(word, 16) for word in fields[0].split("-"))
                 self._starts.append(start)
                 self._ends.append(end)
+                self._native.append(path == "[vdso]" or (path.startswith("/") and not path.endswith((".dll", ".exe")) and "doublemapper" not in path
+                                                         and not path.startswith(("/memfd:", "/dev/"))))
+
+    def _kind(self, ip):
+        at = bisect.bisect_right(self._starts, ip) - 1
+        return self._native[at] if at >= 0 and ip < self._ends[at] else None
 
     def __contains__(self, ip):
-        at = bisect.bisect_right(self._starts, ip) - 1
-        return at >= 0 and ip < self._ends[at]
+        return self._kind(ip) is True
+
+    def other(self, ip):
+        return self._kind(ip) is False
 
 
 def same_ip(ours, theirs):
@@ -125,7 +133,10 @@ def bare_name(name):
 
 
 def compare_managed(ours, clrmd):
-    """Findings on the managed frames of threads that ClrMD knows, and how many frames were compared."""
+    """Findings on the managed frames of threads that ClrMD knows, and how many frames were compared.
+
+    Where a thread is in native code, ClrMD finds the managed frames above the innermost mark. A helper of the runtime that was called without one
+    hides its callers from ClrMD, so there ours may have more frames at the leaf's end."""
     findings, compared = [], 0
     for tid, truth in sorted(clrmd.items()):
         marked, theirs = False, []
@@ -139,6 +150,8 @@ def compare_managed(ours, clrmd):
                 findings.append(Finding(tid, "no such thread in ours", "", _text([f for f, _ in theirs])))
             continue
         mine = [frame for frame in ours[tid] if is_managed(frame)]
+        if ours[tid] and not is_managed(ours[tid][0]):
+            mine = mine[max(len(mine) - len(theirs), 0):]
         for at in range(max(len(mine), len(theirs))):
             if at >= len(theirs):
                 findings.append(Finding(tid, f"{len(mine) - at} managed frames more than ClrMD's {at}", _text(mine), _text([f for f, _ in theirs])))
@@ -175,13 +188,15 @@ def compare_native(ours, theirs, native):
                 break
             compared += 1
         else:
-            # A stack without managed code is compared to its end. One that goes on must go on in managed code.
+            # A stack without managed code is compared to its end. One that goes on must go on in managed code, if theirs is not lost.
             if count == len(truth) and len(mine) > count:
                 findings.append(Finding(tid, f"{len(mine) - count} frames more than {count}", _text(mine), _text(truth)))
+            elif 0 < count < len(truth) and not native.other(truth[count].ip):
+                pass
             elif 0 < count < len(truth) and len(mine) > count and mine[count].ip in native:
                 findings.append(Finding(tid, f"frame {count}, {mine[count].ip:x} {mine[count].name}, is native; the caller is not", _text(mine), _text(truth)))
             elif 0 < count < len(truth) and len(mine) == count:
-                findings.append(Finding(tid, f"ends at the way from managed to native code, after {count} frames", _text(mine), _text(truth)))
+                findings.append(Finding(tid, f"ends where managed code called native code, after {count} frames", _text(mine), _text(truth)))
     return findings, compared
 
 

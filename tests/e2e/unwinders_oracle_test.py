@@ -9,6 +9,7 @@ import collections
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -24,6 +25,8 @@ VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
 STOPS = 6
 RUN_SECONDS = 0.15
 WORKLOADS = ("json", "regex", "linq", "async", "gc", "zoo", "expr")
+# In the middle of a throw ClrMD shows the runtime's own order of frames, a handler and its method as two; a reader of profiles wants one.
+HANDLERS = ("exceptions",)
 # Of all frames that could be compared so many may differ: moments for which ClrMD itself is known to be wrong (inside stubs and while an exception
 # is on its way it skips frames), and gdb (the first instructions of a PLT entry).
 SHARE = 0.999
@@ -94,7 +97,7 @@ class StoppedTest(harness.LiveTest):
             time.sleep(RUN_SECONDS + 0.00317 * number)
             target.freeze()
             yield number
-            target.signal(18)  # SIGCONT
+            target.signal(signal.SIGCONT)
 
 
 class UnwindersTest(StoppedTest):
@@ -110,7 +113,10 @@ class UnwindersTest(StoppedTest):
             for _ in self.stops(target):
                 pid = target.host_pid
                 mine, code = ours(pid), unwinders.NativeCode(maps(pid))
-                for found, count in (unwinders.compare_managed(mine, clrmd(pid)), unwinders.compare_native(mine, native(pid), code)):
+                results = [unwinders.compare_native(mine, native(pid), code)]
+                if case.mode not in HANDLERS:
+                    results.append(unwinders.compare_managed(mine, clrmd(pid)))
+                for found, count in results:
                     findings += found
                     compared += count
                 self.assertTrue(unwinders.same_leaves(mine, ours(pid)), f"{case}: the process did not stand still")
@@ -142,9 +148,8 @@ def short_name(name):
 class TruthTest(StoppedTest):
     """What ClrMD sees must be what the program says, too. It does not show native frames."""
 
-    # In the middle of a throw ClrMD shows the runtime's own order of frames, a handler and its method as two. And from native code that was called
-    # without a transition it finds no way.
-    DIFFERENT = ("exceptions", "suppressed")
+    # From native code that was called without a transition ClrMD finds no way.
+    DIFFERENT = (*HANDLERS, "suppressed")
 
     def test_clrmd_sees_the_chains(self):
         for case in cases(("shapes",)):

@@ -74,14 +74,36 @@ class UnwindersTest(unittest.TestCase):
 
     def test_notices_each_fault_of_managed_frames(self):
         main = (0xb00020, "Shapes.Program.Main", "jit")
-        for change, what in ((remove(7, 4), "ends after 1 of 2"), (remove(7, 2), "managed frame 0"), (insert(7, 4, (0xb00080, "Shapes.X.Y", "jit")), "managed frame 1"),
-                             (insert(7, 5, main), "1 managed frames more"), (replace(7, 4, ip=0xb00021), "managed frame 1"),
+        for change, what in ((remove(7, 4), "ends after 1 of 2"), (remove(7, 2), "managed frame 0"), (insert(7, 4, (0xb00080, "Shapes.X.Y", "jit")), "managed frame 0"),
+                             (insert(7, 5, main), "managed frame 0"), (replace(7, 4, ip=0xb00021), "managed frame 1"),
                              (replace(7, 4, ip=0xb0001e), "managed frame 1"), (replace(7, 2, name="System.Threading.Thread.Join"), "managed frame 0"),
                              (lambda stacks: stacks.pop(7), "no such thread")):
             with self.subTest(what):
                 findings, _ = managed(change)
                 self.assertEqual([f.tid for f in findings], [7])
                 self.assertIn(what, findings[0].what)
+
+    def test_frames_that_a_helper_hides_from_clrmd(self):
+        more = insert(7, 2, (0xb00060, "Shapes.Helped.Caller", "jit"))
+        self.assertEqual(managed(more), ([], 2))
+
+        def in_managed_code(stacks):
+            more(stacks)
+            del stacks[7][:2]
+
+        findings, _ = managed(in_managed_code)
+        self.assertIn("managed frame 0", findings[0].what)
+
+        def at_the_root(stacks):
+            del stacks[7][:2]
+            stacks[7].insert(3, (0xb00020, "Shapes.Program.Main", "jit"))
+
+        findings, _ = managed(at_the_root)
+        self.assertIn("1 managed frames more", findings[0].what)
+
+    def test_an_unwinder_that_is_lost(self):
+        lost = unwinders.parse_gdb("frame 8 0x501030 poll\nframe 8 0x1 None\n")
+        self.assertEqual(native(theirs=lost), ([], 1))
 
     def test_notices_each_fault_of_native_frames(self):
         def only_leaf(stacks):
@@ -92,7 +114,7 @@ class UnwindersTest(unittest.TestCase):
 
         for change, tid, what in (
                 (remove(7, 0), 7, "native frame 0"), (remove(7, 1), 7, "native frame 1"), (replace(7, 1, ip=0x700011), 7, "native frame 1"),
-                (insert(7, 2, (0x700050, "x", "native")), 7, "is native"), (only_leaf, 7, "ends after 1 of 2"), (no_managed, 7, "managed to native"),
+                (insert(7, 2, (0x700050, "x", "native")), 7, "is native"), (only_leaf, 7, "ends after 1 of 2"), (no_managed, 7, "ends where managed code"),
                 (remove(8, 2), 8, "ends after 2 of 4"), (remove(8, 1), 8, "native frame 1"), (replace(8, 2, name="other"), 8, "ends after 3 of 4"),
                 (lambda stacks: stacks[8].extend([(0x501050, "clone3", "native"), (0x501060, "y", "native")]), 8, "1 frames more"),
                 (lambda stacks: stacks.pop(8), 8, "no such thread")):
@@ -106,6 +128,8 @@ class UnwindersTest(unittest.TestCase):
         for ip, expected in ((0x400000, True), (0x401000, False), (0x500500, False), (0x7fffff, True), (0x900010, False), (0xb00010, False), (0xd00000, False),
                              (0xf01fff, True), (0, False)):
             self.assertEqual(ip in code, expected, hex(ip))
+        for ip, expected in ((0x400000, False), (0x500500, False), (0x900010, True), (0xb00010, True), (0xd00000, True), (1, False)):
+            self.assertEqual(code.other(ip), expected, hex(ip))
 
     def test_names(self):
         for one, other in (("System.Collections.Generic.List<int>.Add", "System.Collections.Generic.List`1[System.Int32].Add"), ("A.B.C", "A+B.C"),

@@ -15,7 +15,8 @@ static class Exceptions
 
     public static readonly Mode Mode = new("exceptions", Root,
         [Logical("Catch"), Logical("Finally"), Logical("Filter")],
-        [Throws("Catch"), Throws("Finally"), Throws("Filter"), Physical("Catch"), Physical("Finally"), Physical("Filter")]);
+        [Throws("Catch"), Throws("Finally"), Throws("Filter"), Physical("Catch"), Physical("Finally"), Physical("Filter"),
+         [.. Throws("Finally"), "~throw+", "Shapes.Exceptions.FinallyOuter"]]);
 
     sealed class Thrown : Exception;
 

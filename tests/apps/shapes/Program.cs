@@ -36,7 +36,7 @@ static class Program
         if (args.Length == 0 || all.FirstOrDefault(m => m.Name == args[0]) is not { } mode) return Usage();
         Console.WriteLine("chains " + JsonSerializer.Serialize(new
         {
-            mode = mode.Name, chains = mode.Chains, optional = mode.Optional.Append(["Shapes.Program.Main", "~waits"]), prefix = mode.Prefix,
+            mode = mode.Name, chains = mode.Chains, optional = mode.Optional.Append(["Shapes.Program.Main", "~framework"]), prefix = mode.Prefix,
         }));
         using var onTerminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context =>
         {
