@@ -55,7 +55,7 @@ class Roots:
             if not frames:
                 continue
             self.user += count
-            if stack_truth.STARTS.fullmatch(frames[0]) or LINKER.fullmatch(frames[0]) or any(MAIN.fullmatch(frame) for frame in frames):
+            if stack_truth.reaches_start(frames) or LINKER.fullmatch(frames[0]) or any(MAIN.fullmatch(frame) for frame in frames):
                 self.reached += count
             else:
                 self.others[";".join(stack[1:])] += count

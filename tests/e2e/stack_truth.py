@@ -32,6 +32,7 @@ import folded
 OWN = re.compile(r"Shapes\.|shapes_|\[dynamic\] Shapes")
 # Where libc's threads and programs begin. What is above them (`_start`, `clone3`) has unwind data that says: the end.
 STARTS = re.compile(r"(__)?clone3?|start_thread|_start|__libc_start_main.*|__libc_start_call_main")
+UNNAMED_START = re.compile(r"[^;!]+!0x[0-9a-f]+")  # `_start` of a program without symbols
 STUB = r"\[stub(?: .*)?\]"
 GAPS = {
     # What stands between caller and target: (pattern of managed frames, pattern of native frames).
@@ -45,6 +46,7 @@ GAPS = {
     "libc": (None, r"libc\.so\.6!0x[0-9a-f]+|\[plt .*\]|_*qsort(_r)?|msort_with_tmp.*|.*introsort.*"),
     "throw": (STUB + r"|System\.Runtime\.(EH|StackFrameIterator|ExceptionServices|InternalCalls)\b.*|System\.(Exception|AppContext)\..*", r".*"),
 }
+LONG_WAY = 5
 KINDS = ("exact", "missing", "invented", "cut", "unnamed", "elsewhere")
 
 # exact: where in the chain the stack ends is `whole` for the number of the chain whose last frame it has, else None.
@@ -95,6 +97,14 @@ def is_own(frame):
     return OWN.match(frame) is not None
 
 
+def reaches_start(frames):
+    """Whether a stack, from the root and without the command name, begins where its thread does."""
+    names = [folded.bare(frame) for frame in frames[:2]]
+    if UNNAMED_START.fullmatch(names[0]) and names[1:] and names[1].startswith("__libc_start_main"):
+        return True
+    return STARTS.fullmatch(names[0]) is not None
+
+
 class Truth:
     def __init__(self, data):
         self.mode = data["mode"]
@@ -115,7 +125,7 @@ class Truth:
             frames.pop()
         if not frames:
             return Judgement("elsewhere", "kernel only")
-        reached = STARTS.fullmatch(folded.bare(frames[0])) is not None
+        reached = reaches_start(frames)
         own = [i for i, frame in enumerate(frames) if is_own(frame)]
         if not own:
             return Judgement("elsewhere") if reached else Judgement("cut", f"begins at {frames[0]}, nothing of the program's own")
@@ -277,9 +287,9 @@ def _judge_prefixes(judged):
     result = []
     for stack, count, judgement in judged:
         if judgement.kind == "elsewhere":
-            # All that a thread does below its way to its own code is its own code.
+            # All that a thread does below its way to its own code is its own code. A short way is that of many threads.
             for name, usual in usuals.items():
-                if len(usual) > 1 and stack[:len(usual)] == usual and any(not f.endswith("_[k]") for f in stack[len(usual):]):
+                if len(usual) >= LONG_WAY and stack[:len(usual)] == usual and any(not f.endswith("_[k]") for f in stack[len(usual):]):
                     judgement = Judgement("missing", f"the way to {name}, and then {stack[len(usual)]}")
         elif judgement.kind == "exact":
             name, prefix = _prefix(stack)

@@ -5,7 +5,7 @@ import unittest
 import folded
 import stack_truth
 
-START = "start_thread;libcoreclr.so!0x10;System.Threading.Thread.StartCallback_[j]"
+START = "clone3;start_thread;libcoreclr.so!0x10;libcoreclr.so!0x11;System.Threading.Thread.StartCallback_[j]"
 TRUTH = {
     "mode": "test", "prefix": "constant", "optional": [["Shapes.Program.Main"]],
     "chains": [["Shapes.R", "Shapes.A", "Shapes.B", "Shapes.Leaf"], ["Shapes.R", "Shapes.I", "~stub", "Shapes.J"], ["Shapes.R", "Shapes.Deep*5", "Shapes.Bottom"],
@@ -92,17 +92,24 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(kind(line("R A [jit:+x]_[j] B Leaf")), "unnamed")
         self.assertEqual(kind(line("R A [jit:+x]_[j] Leaf")), "unnamed")
 
+    def test_a_mark_of_doubt_is_no_invention(self):
+        self.assertEqual(kind(line("R A [caller+may+be+missing] B Leaf")), "unnamed")
+        self.assertEqual(kind(line("R A B Leaf", "clone3;start_thread;[caller may be missing]")), "unnamed")
+
     def test_above_the_own_frames(self):
-        self.assertEqual(kind(line("R A", "start_thread;System.Threading.Thread.StartCallback_[j]")), "missing")
+        self.assertEqual(kind(line("R A", "clone3;start_thread;System.Threading.Thread.StartCallback_[j]")), "missing")
         self.assertEqual(kind(line("R A", START + ";System.String.Concat_[j]")), "invented")
         self.assertEqual(kind(line("R A", "_start")), "invented")
         self.assertEqual(kind(line("R A", "start_thread"), {**TRUTH, "prefix": "any"}), "exact")
+        self.assertEqual(kind("dotnet!0x6bb0;__libc_start_main;dotnet!0x10;Shapes.Program.Main_[j]"), "exact")
+        self.assertEqual(kind("dotnet!0x6bb0;dotnet!0x10;Shapes.Program.Main_[j]"), "cut")
         self.assertEqual(kind("_start;__libc_start_main_impl;Shapes.Program.Main_[j]"), "exact")
 
     def test_all_own_frames_left_out(self):
         self.assertEqual(kind(START + ";libcoreclr.so!0x99"), "missing")
         self.assertEqual(kind(START + ";System.String.Concat_[j];asm_exc_[k]"), "missing")
         self.assertEqual(kind(START), "elsewhere")
+        self.assertEqual(kind("clone3;start_thread;libcoreclr.so!0x99"), "elsewhere")
         self.assertEqual(kind(START + ";asm_exc_[k]"), "elsewhere")
         self.assertEqual(kind(START + ";libcoreclr.so!0x99", {**TRUTH, "prefix": "any"}), "elsewhere")
 
