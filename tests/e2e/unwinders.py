@@ -58,14 +58,14 @@ def parse_gdb(text):
     return dict(stacks)
 
 
-# Inlined functions are no frames of the machine.
+# Inlined functions are no frames of the machine, nor are functions that jumped away, which gdb makes up from call-site data.
 GDB_SCRIPT = """
 import gdb
 for thread in gdb.selected_inferior().threads():
     thread.switch()
     frame, count = gdb.newest_frame(), 0
     while frame is not None and frame.is_valid() and count < 2048:
-        if frame.type() != gdb.INLINE_FRAME:
+        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
             print("frame", thread.ptid[1], hex(frame.pc()), frame.name())
         try:
             frame = frame.older()

@@ -58,7 +58,7 @@ def run(*arguments):
 
 
 def ours(pid):
-    return unwinders.parse_ours(run(harness.AGENT, "stacks", "--pid", str(pid)))
+    return unwinders.parse_ours(run(harness.AGENT, "stacks", "--json", "--pid", str(pid)))
 
 
 def clrmd(pid):
