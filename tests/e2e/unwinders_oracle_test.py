@@ -133,6 +133,7 @@ class UnwindersTest(StoppedTest):
                 faults += len(findings)
                 # Which of the two is right, a reader must see: one is too many to be passed over where the others are equal.
                 text = "\n".join(f"  {f.tid}: {f.what}\n    ours   {f.ours}\n    theirs {f.theirs}" for f in findings[:5])
+                print(text, end="\n" if text else "", flush=True)
                 self.assertLessEqual(len(findings), 1, f"{case}:\n{text}")
                 self.assertGreater(compared, 10 * STOPS)
         self.assertLessEqual(faults, (1 - SHARE) * total + 1, f"{faults} stacks differ; {total} frames are equal")
