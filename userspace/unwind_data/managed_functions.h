@@ -12,8 +12,8 @@
 
 namespace clrsampler {
 
-// Code that is kept of one function. Larger ones are stepped out of as if none of their epilogues were known: those lie
-// at the end of what the frameworks hold in functions of at most 40 KB.
+// Code that is kept of one function. Larger ones are stepped out of as if their epilogues were not known: those lie
+// at their ends. The largest one of the shipped frameworks has 26 KB.
 constexpr uint64_t kMaxCodeBytes = 64 << 10;
 // Of one process, where code is copied out of its memory. A large application has 20 MB.
 constexpr uint64_t kMaxCopiedCodeBytes = uint64_t{64} << 20;

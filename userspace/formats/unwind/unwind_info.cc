@@ -42,7 +42,7 @@ absl::StatusOr<UnwindInfo> UnwindInfo::Parse(std::span<const std::byte> bytes) {
   info.chained = (first >> 3 & kChainFlag) != 0;
   info.bytes = kHeaderBytes + 2 * ((size_t{count} + 1) & ~size_t{1});  // an even number of slots
   const std::optional<std::span<const std::byte>> slots = SliceAt(bytes, kHeaderBytes, 2 * size_t{count});
-  if (!slots || bytes.size() < info.bytes) return Damaged("too short");
+  if (!slots) return Damaged("too short");
   for (size_t i = 0; i < count;) {
     const uint8_t offset = *LoadAt<uint8_t>(*slots, 2 * i), op_and_info = *LoadAt<uint8_t>(*slots, 2 * i + 1);
     const uint8_t op = op_and_info & 15, op_info = op_and_info >> 4;

@@ -1,0 +1,2 @@
+clrsampler_fuzz(unwind_info_fuzz SOURCES ${CMAKE_CURRENT_LIST_DIR}/unwind_info_fuzz.cc DEPS clrsampler_unwind
+  CORPUS ${CMAKE_CURRENT_LIST_DIR}/corpus/unwind_info_fuzz)

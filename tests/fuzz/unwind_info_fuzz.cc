@@ -1,0 +1,88 @@
+// A function as a target shows it, and a stack of any words: {u16 where it is interrupted, u8 flags, u8 bytes of unwind
+// data, unwind data, code}. The words come from the address.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "formats/unwind/x64_code.h"
+#include "unwind/managed_step.h"
+
+namespace {
+
+using namespace clrsampler;  // NOLINT(google-build-using-namespace): one file, one purpose
+
+constexpr uint64_t kSp = 0x7FFF00001000;
+
+void Require(bool condition) {
+  if (!condition) __builtin_trap();
+}
+
+class AnyWords : public StackMemory {
+ public:
+  explicit AnyWords(uint8_t seed) : seed_(seed) {}
+  std::optional<uint64_t> Word(uint64_t address) const override {
+    ++asked;
+    if (address % 8 != 0) return std::nullopt;
+    const uint64_t mixed = (address + seed_) * 0x9E3779B97F4A7C15;
+    if (mixed >> 61 == 0) return std::nullopt;
+    return mixed >> 62 == 1 ? kSp + (mixed & 0xFFF8) : mixed;
+  }
+  mutable int asked = 0;
+
+ private:
+  uint8_t seed_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 4) return 0;
+  const uint16_t at = static_cast<uint16_t>(data[0] | data[1] << 8);
+  const uint8_t flags = data[2];
+  const auto bytes = std::as_bytes(std::span(data + 4, size - 4));
+  const auto unwind = bytes.first(std::min<size_t>(data[3], bytes.size()));
+  const auto code = bytes.subspan(unwind.size());
+
+  const Prologue prologue = DecodePrologue(code);
+  for (const UnwindCode& done : prologue.codes) Require(done.prologue_offset != 0 && done.prologue_offset <= code.size());
+  if (const auto ready = FuncletFrameReady(code)) Require(*ready > prologue.bytes);
+
+  const auto info = UnwindInfo::Parse(unwind);
+  const auto chained = UnwindInfo::ParseWithChain(
+      [&](uint32_t rva) { return bytes.subspan(std::min<size_t>(rva, bytes.size())); }, 0);
+  if (chained.ok()) Require(chained->codes.size() <= 9 * 255);
+  if (!info.ok()) return 0;
+  Require(info->bytes >= 4 && info->bytes <= UnwindInfo::kMaxBytes && info->codes.size() <= 255);
+
+  ManagedFunction function;
+  function.begin = 0x400000;
+  function.end = function.begin + std::max<size_t>(code.size(), 1) + (flags & 1) * 64;
+  function.method_begin = function.begin;
+  function.unwind = *(flags & 2 && chained.ok() ? chained : info);
+  function.funclet = (flags & 4) != 0;
+  function.osr = (flags & 8) != 0;
+  function.osr_frame_bytes = flags;
+  function.code = code;
+  const AnyWords stack(flags);
+  UnwindRegisters registers;
+  registers.ip = function.begin + at;
+  registers.sp = kSp;
+  registers.fp = kSp + (flags & 0xF0);
+  for (const bool leaf : {true, false}) {
+    stack.asked = 0;
+    const ManagedStepResult result = ManagedStep(function, leaf, registers, stack);
+    Require(stack.asked <= 2 * 255 * 9 + 32);
+    if (result.kind == ManagedStepResult::Kind::kStepped) {
+      Require(result.caller.sp > registers.sp);  // so that a walk ends
+      Require(leaf || result.how == ManagedStepHow::kBody || result.how == ManagedStepHow::kFunclet);
+    }
+    if (leaf && !function.funclet && at < function.end - function.begin) {
+      const Epilogue epilogue = FollowEpilogue(code, function.end - function.begin, at, kSp, registers.fp,
+                                               [&](uint64_t word) { return stack.Word(word); });
+      const bool taken = result.how == ManagedStepHow::kEpilogue;
+      Require(at == 0 || taken == (epilogue.kind != Epilogue::Kind::kNone));
+    }
+  }
+  return 0;
+}

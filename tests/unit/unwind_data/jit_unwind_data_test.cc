@@ -1,0 +1,233 @@
+#include "unwind_data/jit_unwind_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "unit/clr/memory/fake_runtime.h"
+#include "unit/formats/unwind/code_bytes.h"
+#include "unwind_data/managed_functions.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kPermanent = 0x7F12'3456'0000, kTransient = 0x7F12'3460'0000, kStubs = 0x7F12'3480'0000, kHeapBytes = 0x4000;
+
+class JitUnwindDataTest : public testing::TestWithParam<uint32_t> {
+ protected:
+  void SetUp() override {
+    for (const uint64_t start : {kPermanent, kTransient, kStubs}) {
+      Mapping heap;
+      heap.start = start;
+      heap.end = start + kHeapBytes;
+      heap.kind = MappingKind::kJitMemory;
+      heap.path = "/memfd:doublemapper (deleted)";
+      process_.mappings.Insert(heap);
+    }
+    permanent_ = &fake_.AddHeap(kPermanent, kHeapBytes);
+    transient_ = &fake_.AddHeap(kTransient, kHeapBytes, /*collectible=*/true);
+    fake_.AddStubs({kStubs, kStubs + 0x1000}, 5);
+    auto runtime = fake_.Attach();
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
+    runtime_ = *std::move(runtime);
+    clock_.Set({1000});
+  }
+
+  // A method whose parts stand one behind the other; what was there before is gone.
+  void Emit(FakeRuntime::Heap& heap, uint64_t offset, const std::vector<CodeBytes>& parts, uint64_t method_desc = 0x1234560) {
+    std::vector<std::byte> code;
+    std::vector<std::array<uint32_t, 3>> table;
+    uint32_t unwind = static_cast<uint32_t>(offset) + 0x1000;
+    for (const CodeBytes& part : parts) {
+      const std::vector<std::byte> bytes = Hex(part.code), info = Hex(part.unwind);
+      const auto begin = static_cast<uint32_t>(offset + code.size());
+      code.insert(code.end(), bytes.begin(), bytes.end());
+      table.push_back({begin, static_cast<uint32_t>(offset + code.size()), unwind});
+      fake_.memory.SetBytes(heap.range.begin + unwind, info);
+      unwind += 0x40;
+    }
+    for (const auto& method : heap.nibbles.methods) {
+      if (method.start == offset) {
+        heap.nibbles = NibbleHeap(fake_.layout.nibble_map, kHeapBytes);
+        break;
+      }
+    }
+    // The same header again, as the runtime's allocator would give it.
+    uint64_t& header = headers_[heap.range.begin + offset];
+    const uint64_t fresh = fake_.AddCode(heap, offset, static_cast<uint32_t>(code.size()), method_desc);
+    if (header == 0) header = fresh;
+    fake_.SetHeader(heap, offset, header);
+    fake_.memory.Set<uint64_t>(header + fake_.layout.code_header.method_desc, method_desc);
+    fake_.memory.Set<uint32_t>(header + fake_.layout.code_header.unwind_count, static_cast<uint32_t>(table.size()));
+    fake_.memory.SetBytes(header + fake_.layout.code_header.unwinds, std::as_bytes(std::span(table)));
+    fake_.memory.SetBytes(heap.range.begin + offset, code);
+  }
+  void Free(FakeRuntime::Heap& heap, uint64_t offset) {
+    heap.nibbles = NibbleHeap(fake_.layout.nibble_map, kHeapBytes);
+    fake_.WriteNibbles(heap);
+    fake_.SetHeader(heap, offset, 0);
+  }
+  CodeAt At(uint64_t address, uint64_t time_ns) {
+    return data_.At({process_, process_.mappings.Find(address), address, address, {time_ns}});
+  }
+  void Observe(uint64_t at_ns, std::vector<uint64_t> addresses, std::vector<wire_code_witness> witnesses = {}) {
+    clock_.Set({at_ns});
+    data_.Observe(process_, {addresses, witnesses, {at_ns}});
+  }
+  wire_code_witness WitnessOf(uint64_t offset) {
+    wire_code_witness witness{};
+    witness.address = kTransient + offset + 5;
+    witness.start = kTransient + offset;
+    witness.header = fake_.memory.Value<uint64_t>(witness.start - 8).value_or(0);
+    fake_.memory.Read(witness.header, std::as_writable_bytes(std::span(witness.identity)));
+    return witness;
+  }
+
+  FakeRuntime fake_{GetParam()};
+  FakeRuntime::Heap* permanent_ = nullptr;
+  FakeRuntime::Heap* transient_ = nullptr;
+  std::map<uint64_t, uint64_t> headers_;
+  std::unique_ptr<RuntimeMemory> runtime_;
+  FakeClock clock_;
+  Process process_{ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()))};
+  JitUnwindData data_{[this](ProcessKey) { return runtime_.get(); }, clock_};
+};
+
+INSTANTIATE_TEST_SUITE_P(Versions, JitUnwindDataTest, testing::Values(8, 9, 10));
+
+TEST_P(JitUnwindDataTest, AMethodAndItsFunclet) {
+  Emit(*permanent_, 0x100, {kFramed, kFunclet8});
+  const CodeAt body = At(kPermanent + 0x10F, 5), funclet = At(kPermanent + 0x100 + 21 + 14, 99999);
+  ASSERT_EQ(body.kind, CodeKind::kManaged);
+  ASSERT_EQ(funclet.kind, CodeKind::kManaged);
+  EXPECT_EQ(body.managed->begin, kPermanent + 0x100);
+  EXPECT_EQ(body.managed->end, kPermanent + 0x100 + 21);
+  EXPECT_EQ(body.managed->unwind, *UnwindInfo::Parse(Hex(kFramed.unwind)));
+  EXPECT_TRUE(std::equal(body.managed->code.begin(), body.managed->code.end(), Hex(kFramed.code).begin()));
+  EXPECT_FALSE(body.managed->funclet);
+  EXPECT_TRUE(funclet.managed->funclet);
+  EXPECT_EQ(funclet.managed->begin, body.managed->end);
+  EXPECT_EQ(funclet.managed->method_begin, body.managed->begin);
+  EXPECT_EQ(funclet.managed->unwind, *UnwindInfo::Parse(Hex(kFunclet8.unwind)));
+  EXPECT_TRUE(std::equal(funclet.managed->code.begin(), funclet.managed->code.end(), Hex(kFunclet8.code).begin()));
+  // It is read once, and holds when the process is gone.
+  const uint64_t reads = fake_.memory.reads;
+  process_.exited = {4000};
+  EXPECT_EQ(At(kPermanent + 0x110, 1).managed, body.managed);
+  EXPECT_EQ(fake_.memory.reads, reads);
+  EXPECT_EQ(data_.counters().methods, 1u);
+  data_.Forget(process_.key);
+  EXPECT_EQ(At(kPermanent + 0x110, 1).kind, CodeKind::kUnknown);
+}
+
+TEST_P(JitUnwindDataTest, OnStackReplacementIsKnownByItsUnwindData) {
+  Emit(*permanent_, 0x100, {kOsr, kFunclet10});
+  const CodeAt body = At(kPermanent + 0x110, 5), funclet = At(kPermanent + 0x100 + 64 + 5, 5);
+  ASSERT_EQ(funclet.kind, CodeKind::kManaged);
+  EXPECT_TRUE(body.managed->osr);
+  EXPECT_EQ(body.managed->osr_frame_bytes, 120u);
+  EXPECT_TRUE(funclet.managed->osr);
+  EXPECT_EQ(funclet.managed->osr_frame_bytes, 120u);
+  EXPECT_EQ(data_.counters().osr, 1u);
+}
+
+TEST_P(JitUnwindDataTest, StubsHaveNoFrame) {
+  EXPECT_EQ(At(kStubs + 0x10, 5).kind, CodeKind::kStub);
+  fake_.AddCode(*permanent_, 0x200, 0x20, 0);
+  fake_.SetHeader(*permanent_, 0x200, 6);  // a stub among methods
+  EXPECT_EQ(At(kPermanent + 0x208, 5).kind, CodeKind::kStub);
+  process_.exited = {4000};
+  EXPECT_EQ(At(kPermanent + 0x208, 5).kind, CodeKind::kStub);
+  EXPECT_EQ(At(kPermanent + 0x209, 5).kind, CodeKind::kUnknown);  // nobody looked in time
+}
+
+TEST_P(JitUnwindDataTest, OnlyWhatNoRangeClaimsIsAHelperOfTheRuntime) {
+  EXPECT_EQ(At(kStubs + 0x2000, 5).kind, CodeKind::kStub);         // behind the range
+  EXPECT_EQ(At(kPermanent + 0x3000, 5).kind, CodeKind::kUnknown);  // a heap, but no method
+  EXPECT_EQ(At(0x1000, 5).kind, CodeKind::kUnknown);
+  runtime_.reset();
+  EXPECT_EQ(At(kStubs + 0x2008, 5).kind, CodeKind::kUnknown);
+}
+
+TEST_P(JitUnwindDataTest, TransientCodeHoldsBetweenTwoReadingsThatAgree) {
+  Emit(*transient_, 0x100, {kFramed});
+  Observe(2000, {kTransient + 0x10F});
+  Observe(3000, {kTransient + 0x10F});
+  EXPECT_EQ(At(kTransient + 0x10F, 2500).kind, CodeKind::kManaged);
+  Free(*transient_, 0x100);
+  clock_.Set({4000});
+  EXPECT_EQ(At(kTransient + 0x10F, 2500).kind, CodeKind::kManaged);
+  EXPECT_EQ(At(kTransient + 0x10F, 1999).kind, CodeKind::kUnknown);
+  EXPECT_EQ(At(kTransient + 0x10F, 3001).kind, CodeKind::kUnknown);
+  EXPECT_EQ(data_.counters().not_witnessed, 2u);
+  // Another one takes its place; each holds at its own time.
+  Emit(*transient_, 0x100, {kFrameless}, 0x7654320);
+  Observe(5000, {kTransient + 0x10F});
+  Observe(6000, {kTransient + 0x10F});
+  EXPECT_EQ(At(kTransient + 0x10F, 2500).managed->unwind, *UnwindInfo::Parse(Hex(kFramed.unwind)));
+  EXPECT_EQ(At(kTransient + 0x10F, 5500).managed->unwind, *UnwindInfo::Parse(Hex(kFrameless.unwind)));
+  EXPECT_EQ(At(kTransient + 0x10F, 4000).kind, CodeKind::kUnknown);
+}
+
+TEST_P(JitUnwindDataTest, TheSameHeaderOverOtherCodeIsNotTheSame) {
+  CodeBytes other = kFramed;
+  other.unwind = "1909030009d00330015000";  // other registers
+  Emit(*transient_, 0x100, {kFramed});
+  Observe(2000, {kTransient + 0x10F});
+  Emit(*transient_, 0x100, {other});
+  Observe(3000, {kTransient + 0x10F});
+  EXPECT_EQ(At(kTransient + 0x10F, 2500).kind, CodeKind::kUnknown);
+}
+
+TEST_P(JitUnwindDataTest, TheSamplerSawIt) {
+  Emit(*transient_, 0x100, {kFramed});
+  // Before it was read, and after.
+  Observe(2000, {}, {WitnessOf(0x100)});
+  Observe(3000, {kTransient + 0x10F});
+  Observe(4000, {}, {WitnessOf(0x100)});
+  clock_.Set({5000});
+  for (const uint64_t time : {2000, 2500, 3000, 3500, 4000}) {
+    EXPECT_EQ(At(kTransient + 0x10F, time).kind, CodeKind::kManaged) << time;
+  }
+  Free(*transient_, 0x100);
+  EXPECT_EQ(At(kTransient + 0x10F, 1999).kind, CodeKind::kUnknown);
+  EXPECT_EQ(At(kTransient + 0x10F, 4001).kind, CodeKind::kUnknown);
+}
+
+TEST_P(JitUnwindDataTest, WhatIsReplacedWhileItIsReadIsNotTaken) {
+  Emit(*transient_, 0x100, {kFramed});
+  const uint64_t unwind = kTransient + 0x1100;
+  fake_.memory.before_read = [&](uint64_t address) {
+    if (address == unwind) fake_.SetHeader(*transient_, 0x100, headers_[kTransient + 0x100] + 8);
+  };
+  Observe(2000, {kTransient + 0x10F});
+  EXPECT_EQ(data_.counters().failed, 1u);
+  EXPECT_EQ(data_.counters().methods, 0u);
+}
+
+TEST_P(JitUnwindDataTest, TablesThatDoNotFitTogetherAreNotTaken) {
+  const uint32_t unwinds = fake_.layout.code_header.unwinds;
+  Emit(*permanent_, 0x100, {kFramed, kFunclet8});
+  const uint64_t header = headers_[kPermanent + 0x100];
+  const auto funclet_begin = *fake_.memory.Value<uint32_t>(header + unwinds + 12);
+  fake_.memory.Set<uint32_t>(header + unwinds + 12, 0x100);  // begins in the body
+  EXPECT_EQ(At(kPermanent + 0x10F, 5).kind, CodeKind::kUnknown);
+  fake_.memory.Set<uint32_t>(header + unwinds + 12, funclet_begin);
+  fake_.memory.Set<uint32_t>(header + unwinds + 20, 0x7FFFFFFF);  // unwind data that is not there
+  EXPECT_EQ(At(kPermanent + 0x10F, 5).kind, CodeKind::kUnknown);
+  fake_.memory.Set<uint32_t>(header + unwinds + 20, 0x1100);
+  fake_.memory.Set<uint8_t>(kPermanent + 0x1100, 0x1A);  // of another version
+  EXPECT_EQ(At(kPermanent + 0x10F, 5).kind, CodeKind::kUnknown);
+  EXPECT_EQ(data_.counters().failed, 3u);
+}
+
+TEST_P(JitUnwindDataTest, AnExecutedProgramHasItsOwnCode) {
+  Emit(*permanent_, 0x100, {kFramed});
+  EXPECT_EQ(At(kPermanent + 0x10F, 5).kind, CodeKind::kManaged);
+  ++process_.exec_count;
+  process_.exec_announced = {9};
+  EXPECT_EQ(At(kPermanent + 0x10F, 10).kind, CodeKind::kUnknown);
+}
+
+}  // namespace
+}  // namespace clrsampler

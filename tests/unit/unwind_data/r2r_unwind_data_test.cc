@@ -1,0 +1,219 @@
+#include "unwind_data/r2r_unwind_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_format.h"
+#include "formats/unwind/x64_code.h"
+#include "unit/formats/pe/fixture.h"
+#include "unit/formats/pe/loaded_fixture.h"
+#include "unwind/managed_step.h"
+
+namespace clrsampler {
+namespace {
+
+Mapping FileMapping(const std::string& path) {
+  struct stat status {};
+  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+  Mapping mapping;
+  mapping.start = 0x7f0000010000;
+  mapping.end = mapping.start + static_cast<uint64_t>(status.st_size);
+  mapping.device_major = major(status.st_dev);
+  mapping.device_minor = minor(status.st_dev);
+  mapping.inode = status.st_ino;
+  mapping.kind = MappingKind::kFile;
+  mapping.path = path;
+  return mapping;
+}
+
+std::unique_ptr<R2rImage> Open(const std::string& bytes) {
+  return *R2rImage::Open(*PeImage::Parse(AsBytes(bytes)), "fixture");
+}
+
+// The codes of a prologue, but not where the frame pointer was set, which few functions say.
+std::vector<UnwindCode> Decoded(const ManagedFunction& function) {
+  std::vector<UnwindCode> codes;
+  for (const UnwindCode& code : DecodePrologue(function.code).codes) {
+    if (code.op != UnwindOp::kSetFrame || function.unwind.frame_register != 0) codes.insert(codes.begin(), code);
+  }
+  return codes;
+}
+
+class R2rUnwindDataTest : public testing::Test {
+ protected:
+  CodeAt At(const Mapping& mapping, uint64_t offset) {
+    const uint64_t address = mapping.start + offset;
+    return data_.At({process_, &mapping, address + 1, address, MonotonicTime{5}});
+  }
+
+  ImageFiles images_;
+  FrameTable frames_;
+  R2rMethods methods_{&images_, &frames_, NameStyle::kRaw};
+  R2rUnwindData data_{&methods_};
+  Process process_{ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()))};
+};
+
+TEST_F(R2rUnwindDataTest, EachFunctionOfAnImageAgreesWithItsPrologue) {
+  for (const char* name : {"8.0.30-x64/shapes.dll", "9.0.19-x64/shapes.dll", "10.0.14-x64/shapes.dll",
+                           "10.0.14-x64-composite/both.r2r.dll"}) {
+    const std::string bytes = ReadFixture(name);
+    const auto image = Open(bytes);
+    const Mapping mapping = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/", name));
+    uint32_t funclets = 0;
+    for (uint32_t i = 0; i < image->function_count(); ++i) {
+      const R2rFunction function = *image->Function(i);
+      const uint64_t offset = *image->pe().OffsetOfRva(function.begin);
+      const CodeAt found = At(mapping, offset);
+      ASSERT_EQ(found.kind, CodeKind::kManaged) << name << " " << i;
+      EXPECT_EQ(found.managed->begin, mapping.start + offset);
+      EXPECT_EQ(found.managed->end - found.managed->begin, function.end - function.begin);
+      EXPECT_EQ(found.managed->method_begin,
+                found.managed->begin - function.begin + image->Function(function.method)->begin);
+      EXPECT_EQ(found.managed->code.size(), function.end - function.begin);
+      EXPECT_THAT(Decoded(*found.managed), testing::ElementsAreArray(found.managed->unwind.codes)) << name << " " << i;
+      EXPECT_EQ(found.managed->funclet, function.part == R2rPart::kFunclet);
+      funclets += found.managed->funclet ? 1 : 0;
+      // Also from its last byte, and without being read again.
+      EXPECT_EQ(At(mapping, offset + function.end - function.begin - 1).managed, found.managed);
+    }
+    EXPECT_GT(funclets, 0u) << name;
+  }
+}
+
+TEST_F(R2rUnwindDataTest, SplitMethodsHaveUnwindDataOfBothPartsAndNoEpilogues) {
+  const char* name = "10.0.14-x64-hot-cold/shapes.dll";
+  const std::string bytes = ReadFixture(name);
+  const auto image = Open(bytes);
+  ASSERT_TRUE(image->has_cold_parts());
+  const Mapping mapping = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/", name));
+  uint32_t cold = 0, with_frame = 0;
+  for (uint32_t i = 0; i < image->function_count(); ++i) {
+    const R2rFunction function = *image->Function(i);
+    const CodeAt found = At(mapping, *image->pe().OffsetOfRva(function.begin));
+    ASSERT_EQ(found.kind, CodeKind::kManaged) << i;
+    EXPECT_TRUE(found.managed->code.empty());
+    if (function.part != R2rPart::kCold) continue;
+    ++cold;
+    if (!found.managed->unwind.chained) continue;
+    // What the hot part did, as done before.
+    const CodeAt hot = At(mapping, *image->pe().OffsetOfRva(image->Function(function.method)->begin));
+    ASSERT_EQ(found.managed->unwind.codes.size(), hot.managed->unwind.codes.size());
+    with_frame += found.managed->unwind.codes.empty() ? 0 : 1;
+    EXPECT_EQ(found.managed->method_begin, hot.managed->begin);
+    EXPECT_FALSE(found.managed->osr);
+  }
+  EXPECT_GT(cold, 0u);
+  std::printf("%u cold parts, %u with a frame\n", cold, with_frame);
+}
+
+TEST_F(R2rUnwindDataTest, OtherCodeOfAnImageIsAStub) {
+  const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
+  const auto image = Open(bytes);
+  const Mapping mapping = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/10.0.14-x64/shapes.dll"));
+  const R2rFunction last = *image->Function(image->function_count() - 1);
+  EXPECT_EQ(At(mapping, *image->pe().OffsetOfRva(last.end - 1) + 1).kind, CodeKind::kStub);
+  EXPECT_EQ(At(mapping, 0).kind, CodeKind::kUnknown);  // headers are no code
+}
+
+TEST_F(R2rUnwindDataTest, OtherFilesAndArchitecturesHaveNone) {
+  const Mapping arm64 = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/10.0.14-arm64/shapes.dll"));
+  const Mapping il = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/10.0.14-x64-composite/library.dll"));
+  const Mapping own = FileMapping("/proc/self/exe");
+  for (uint64_t offset = 0; offset < 0x2000; offset += 16) {
+    EXPECT_EQ(At(arm64, offset).kind, CodeKind::kUnknown);
+    EXPECT_EQ(At(il, offset).kind, CodeKind::kUnknown);
+    EXPECT_EQ(At(own, offset).kind, CodeKind::kUnknown);
+  }
+}
+
+// Of a compressed single-file program: the image is in the process's memory only.
+class R2rUnwindDataInMemoryTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kBase = 0x55e2c7850000;
+  static constexpr uint32_t kTgid = 4711;
+
+  void SetUp() override {
+    char path[] = "/tmp/r2r_unwind_test.XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    proc_ = path;
+    file_ = ReadFixture("8.0.30-x64/shapes.dll");
+    image_ = LaidOut(file_);
+    const auto pe = PeImage::Parse(AsBytes(image_), PeLayout::kLoaded);
+    for (const PeSection& section : pe->sections()) {
+      if (section.executable) code_ = section;
+    }
+    mapping_.start = kBase + code_.rva / 4096 * 4096;
+    mapping_.end = kBase + (code_.rva + code_.file_bytes + 4095) / 4096 * 4096;
+    mapping_.kind = MappingKind::kJitMemory;
+    mapping_.path = "//anon";
+    process_.mappings.Insert(mapping_);
+    std::filesystem::create_directories(absl::StrCat(proc_, "/", kTgid));
+    std::ofstream(absl::StrCat(proc_, "/", kTgid, "/maps"))
+        << absl::StrFormat("%x-%x r--p 00000000 00:00 0 \n%x-%x rw-p 00000000 00:00 0 \n%x-%x r-xp 00000000 00:00 0 \n",
+                           kBase, kBase + 0x1000, kBase + 0x1000, mapping_.start, mapping_.start, mapping_.end);
+    options_.proc_root = proc_;
+    options_.read_memory = [this](uint32_t, uint64_t address, std::span<std::byte> into) { return Read(address, into); };
+    methods_ = std::make_unique<R2rMethods>(&images_, &frames_, NameStyle::kRaw, options_);
+    data_ = std::make_unique<R2rUnwindData>(methods_.get(), options_.read_memory);
+  }
+  void TearDown() override { std::filesystem::remove_all(proc_); }
+  bool Read(uint64_t address, std::span<std::byte> into) {
+    const auto bytes = SliceAt(AsBytes(image_), address - kBase, into.size());
+    if (address < kBase || gone_ || !bytes) return false;
+    std::memcpy(into.data(), bytes->data(), into.size());
+    return true;
+  }
+  CodeAt At(uint64_t rva) {
+    const uint64_t address = kBase + rva;
+    return data_->At({process_, &mapping_, address + 1, address, MonotonicTime{5}});
+  }
+
+  std::string proc_, file_, image_;
+  bool gone_ = false;
+  PeSection code_;
+  Mapping mapping_;
+  R2rMemoryOptions options_;
+  ImageFiles images_;
+  FrameTable frames_;
+  std::unique_ptr<R2rMethods> methods_;
+  std::unique_ptr<R2rUnwindData> data_;
+  Process process_{ProcessKey{kTgid, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()))};
+};
+
+TEST_F(R2rUnwindDataInMemoryTest, IsReadOutOfTheProcess) {
+  const auto image = Open(file_);
+  uint32_t funclets = 0;
+  for (uint32_t i = 0; i < image->function_count(); ++i) {
+    const R2rFunction function = *image->Function(i);
+    const CodeAt found = At(function.begin);
+    ASSERT_EQ(found.kind, CodeKind::kManaged) << i;
+    EXPECT_EQ(found.managed->begin, kBase + function.begin);
+    EXPECT_EQ(found.managed->code.size(), function.end - function.begin);
+    EXPECT_THAT(Decoded(*found.managed), testing::ElementsAreArray(found.managed->unwind.codes)) << i;
+    funclets += found.managed->funclet ? 1 : 0;
+  }
+  EXPECT_GT(funclets, 0u);
+  EXPECT_EQ(data_->counters().functions, image->function_count());
+}
+
+TEST_F(R2rUnwindDataInMemoryTest, WhatASampleMetIsKnownWhenTheProcessIsGone) {
+  const auto image = Open(file_);
+  const R2rFunction one = *image->Function(0), other = *image->Function(1);
+  const uint64_t addresses[] = {kBase + one.begin};
+  data_->Observe(process_, {addresses, {}, MonotonicTime{5}});
+  gone_ = true;
+  process_.exited = {9};
+  EXPECT_EQ(At(one.begin).kind, CodeKind::kManaged);
+  EXPECT_EQ(At(other.begin).kind, CodeKind::kUnknown);
+  EXPECT_EQ(data_->counters().unreadable, 1u);
+}
+
+}  // namespace
+}  // namespace clrsampler
