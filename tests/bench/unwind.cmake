@@ -1,0 +1,1 @@
+clrsampler_bench(managed_step_bench SOURCES ${CMAKE_CURRENT_LIST_DIR}/managed_step_bench.cc DEPS clrsampler_unwind)

@@ -1,0 +1,6 @@
+# Unwind data of managed code against the code itself, in the real images and in running processes.
+if(TARGET unwind_check)
+  add_test(NAME unwind_data_test COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/unwind_data_test.py)
+  set_tests_properties(unwind_data_test PROPERTIES LABELS "live_dotnet" TIMEOUT 600 RUN_SERIAL TRUE SKIP_RETURN_CODE 77
+    ENVIRONMENT "UNWIND_CHECK=$<TARGET_FILE:unwind_check>;PYTHONDONTWRITEBYTECODE=1")
+endif()

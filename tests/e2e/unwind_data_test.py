@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Do the two witnesses of managed frames, unwind data and code bytes, agree: in every ready-to-run function, in every JIT method?
+
+Each check is one run of tools/unwind_check, the program that reads both with the profiler's own code. It is found through UNWIND_CHECK
+or CLRSAMPLER_BUILD_DIR.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+import harness
+import runtimes
+
+BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE, "build", "release"))
+PROGRAM = os.environ.get("UNWIND_CHECK", os.path.join(BUILD_DIR, "tools", "unwind_check", "unwind_check"))
+
+# Of all images of a runtime pack, counted by a reader of section 102 that shares no code with ours (r2r_names_test.py).
+FUNCTIONS = {"8.0.30": 126918, "9.0.19": 140485, "10.0.14": 148195}
+
+
+def check(*arguments):
+    """Runs unwind_check; (exit status, output)."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+def total(output, name):
+    return sum(int(number) for number in re.findall(rf" {name} (\d+)", " " + output))
+
+
+class UnwindData(unittest.TestCase):
+    def need(self, what, *arguments):
+        try:
+            return what(*arguments)
+        except runtimes.Missing as reason:
+            if harness.REQUIRE_LIVE:
+                self.fail(f"CLRSAMPLER_REQUIRE_LIVE=1, but: {reason}")
+            print(f"skipped: {reason}", flush=True)
+            self.skipTest(str(reason))
+
+    def assert_images_agree(self, what, folder):
+        status, output = check("images", *sorted(glob.glob(os.path.join(folder, "*.dll"))))
+        self.assertEqual(status, 0, output[-3000:])
+        print(f"  {what}: {total(output, 'functions')} functions, {total(output, 'differences')} differences, "
+              f"{total(output, 'funclets')} funclets, {total(output, 'epilogues')} end in a known epilogue", flush=True)
+        self.assertEqual(total(output, "missing") + total(output, "differences") + total(output, "wrong-funclets"), 0)
+        # Two thirds and more end in a return; epilogues that lead where the codes lead must be found in most of them.
+        self.assertGreater(total(output, "epilogues"), total(output, "functions") // 2)
+        return total(output, "functions")
+
+    def test_every_function_of_the_runtime_packs(self):
+        for version, expected in FUNCTIONS.items():
+            with self.subTest(version):
+                folder = os.path.join(self.need(runtimes.root, version), "shared", "Microsoft.NETCore.App", version)
+                self.assertEqual(self.assert_images_agree(version, folder), expected)
+
+    def test_every_function_of_the_installed_frameworks(self):
+        text = subprocess.run([self.need(runtimes.dotnet), "--list-runtimes"], capture_output=True, text=True, timeout=60).stdout
+        for line in text.splitlines():
+            name, version = line.split()[:2]
+            with self.subTest(f"{name} {version}"):
+                folder = os.path.join(line[line.index("[") + 1:-1], version)
+                self.assertGreater(self.assert_images_agree(f"{name} {version}", folder), 1000)
+
+    def test_every_method_of_running_processes(self):
+        for version in (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED):
+            self.need(runtimes.command, version, "mix")
+            replaced = 0
+            for mode in ("mix", "linq", "gc", "expr"):
+                with self.subTest(f"{version} {mode}"):
+                    with harness.workload(version, mode, "--seconds", 120, "--threads", 2) as target:
+                        target.use_cpu(4)  # until methods of all tiers are there
+                        target.freeze()    # so that dynamic methods are not freed between two readings
+                        status, output = check("process", target.host_pid)
+                    print(f"  {version} {mode}: {output.strip()[-400:]}", flush=True)
+                    self.assertEqual(status, 0, output[-3000:])
+                    self.assertGreater(total(output, "methods"), 100)
+                    replaced += total(output, "osr")
+            # Methods that were replaced while they ran, judged by the tier that the runtime notes for them.
+            self.assertGreater(replaced, 0, version)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(PROGRAM):
+        print(f"skipped: no program {PROGRAM}: build the target unwind_check", flush=True)
+        sys.exit(1 if harness.REQUIRE_LIVE else harness.SKIP_EXIT)
+    unittest.main(verbosity=2)
