@@ -9,7 +9,7 @@
 const volatile __u32 gap_words = 32;
 /* Words of the tail where the chain ended as it should, and where it broke (native code with data in rbp). */
 const volatile __u32 tail_words = 32;
-const volatile __u32 broken_tail_words = 256;
+const volatile __u32 broken_tail_words = 512;
 /* From so many words on, frames are sent without their gaps. */
 const volatile __u32 word_limit = 4096;
 const volatile __u32 max_frames = 512;
@@ -23,8 +23,8 @@ const volatile __u32 max_frames = 512;
  */
 #define RESUME_WORDS 512
 #define MAX_RESUME_BYTES (64 << 10)
-#define MAX_RESUME_TRIES 8
-#define MAX_RESUMES 8
+#define MAX_RESUME_TRIES 32
+#define MAX_RESUMES 16
 
 /* What can't be told from the addresses is told by reading: a page that is not there ends the walk. */
 static __always_inline int judge_frame(__u64 frame, __u64 end_of_last)
@@ -116,13 +116,27 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 	return bpf_probe_read_user(&scratch->words[used + 1], 16, (void *)frame) ? -1 : 0;
 }
 
-/* Whether {frame pointer, return address} at `at` look like a frame's, seen from a stack that ends at `last`. */
+/* No return address: it can't be one on any machine. What is left of pointer authentication on arm64 is above the mask. */
+static __always_inline int is_no_code(__u64 address)
+{
+#ifdef bpf_target_x86
+	return address < 0x10000 || address > WIRE_FRAME_ADDRESS_MASK;
+#else
+	return (address & WIRE_FRAME_ADDRESS_MASK) < 0x10000;
+#endif
+}
+
+/*
+ * Whether {frame pointer, return address} at `at` look like a frame's, seen from a stack that ends at `last`. Code lies in
+ * the first 4 GB or among the mappings, far above; numbers and pointers into the stack do not pass for it.
+ */
 static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64 last)
 {
-	if (pair[0] <= at || pair[0] - at > MAX_FRAME_BYTES || (pair[0] & 7))
+	__u64 code = pair[1] & WIRE_FRAME_ADDRESS_MASK;
+
+	if (pair[0] <= at || pair[0] - at > MAX_FRAME_BYTES || (pair[0] & 7) || is_no_code(pair[1]))
 		return 0;
-	/* not data, and not another place on the stack */
-	return pair[1] > 0x10000 && pair[1] <= WIRE_FRAME_ADDRESS_MASK && pair[1] - last > 2 * MAX_FRAME_BYTES;
+	return (code < 1ull << 32 || code > 1ull << 40) && code - last > 2 * MAX_FRAME_BYTES;
 }
 
 /* Whether a frame lies at `at`; then the walk goes on there. */
@@ -185,8 +199,12 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 	used = scratch->used;
 
 	reason = judge_frame(frame, last);
-	if (reason == WIRE_STOP_BAD_FP && resume_walk(cpu))
-		return 0;
+	/* A zero is the end of a chain, but not of one that broke, or that never began. */
+	if (reason && (reason == WIRE_STOP_BAD_FP || scratch->resumes || !scratch->sample.user_frames)) {
+		if (resume_walk(cpu))
+			return 0;
+		reason = WIRE_STOP_BAD_FP;
+	}
 	if (reason)
 		return stop(scratch, reason);
 	if (scratch->sample.user_frames >= max_frames || scratch->sample.user_frames >= WIRE_MAX_USER_FRAMES)
@@ -212,15 +230,25 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 		if (count > WIRE_MAX_GAP_WORDS) /* can't be; for the verifier */
 			return stop(scratch, WIRE_STOP_FAULT);
 	}
+	caller = scratch->words[used + 2 + count];
+	if (caller && is_no_code(caller)) { /* the frame pointer happened to point into the stack */
+		if (resume_walk(cpu))
+			return 0;
+		return stop(scratch, WIRE_STOP_BAD_FP);
+	}
 	scratch->words[used] = frame | count << WIRE_GAP_SHIFT | scratch->resumed;
 	scratch->resumed = 0;
 	scratch->frame = scratch->words[used + 1 + count];
 	scratch->end_of_last = frame + 16;
 	scratch->used = used + count + 3;
 	scratch->sample.user_frames++;
-	caller = scratch->words[used + 2 + count] & WIRE_FRAME_ADDRESS_MASK;
-	if (!caller)
-		return stop(scratch, WIRE_STOP_END);
+	caller &= WIRE_FRAME_ADDRESS_MASK;
+	if (!caller) {
+		if (!scratch->resumes)
+			return stop(scratch, WIRE_STOP_END);
+		scratch->frame = 0; /* what is there belongs to no chain */
+		return 0;
+	}
 	if (may_be_transient(scratch, caller - 1)) /* inside the call */
 		witness_code(cpu, caller - 1);
 	return 0;

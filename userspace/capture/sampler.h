@@ -32,7 +32,7 @@ struct SamplerOptions {
   uint32_t max_frames = 512;      // at most WIRE_MAX_USER_FRAMES
   uint32_t gap_words = 32;        // at most WIRE_MAX_GAP_WORDS
   uint32_t tail_words = 32;
-  uint32_t broken_tail_words = 256;
+  uint32_t broken_tail_words = 512;
   uint32_t word_limit = 4096;
   uint32_t tracked_limit = 8192;  // entries of the filter
   // Inode of the pid namespace whose numbers are meant (0: the initial one). Default: our own.

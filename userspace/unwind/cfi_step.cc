@@ -137,7 +137,11 @@ CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& regis
 
   std::optional<uint64_t> fp;
   if (row.fp == RegisterRule::kSame) fp = registers.fp;
-  if (row.fp == RegisterRule::kAtCfaOffset) fp = stack.Word(Plus(*frame, row.fp_offset));
+  if (row.fp == RegisterRule::kAtCfaOffset) {
+    const uint64_t slot = Plus(*frame, row.fp_offset);
+    // Clang does not say that an epilogue has taken the register back: its slot is below the stack pointer then.
+    fp = leaf && slot < registers.sp ? registers.fp : stack.Word(slot);
+  }
   if (row.fp == RegisterRule::kAtFpOffset) fp = stack.Word(Plus(registers.fp, row.fp_offset));
   result.caller.fp = fp.value_or(0);
   result.fp_known = fp.has_value();

@@ -1,0 +1,124 @@
+// What is in recordings of stacks (clrsampler --save-stacks), and whether they still unwind to the same frames.
+//
+//   stack_recordings print FILE    the doubtful stacks, with the words that were there
+//   stack_recordings check FILE... exit status 1 and a line for each stack that comes out otherwise than recorded
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "formats/byte_reader.h"
+#include "os/file_io.h"
+#include "unwind/stack_recording.h"
+#include "unwind/stack_replay.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxBytes = 256 << 20;
+
+const char* Word(FrameOrigin origin) {
+  static constexpr const char* kWords[] = {"sampled", "chain", "replay", "table", "stub", "fallback"};
+  return kWords[static_cast<size_t>(origin)];
+}
+
+std::string Text(const CodeAt& code) {
+  switch (code.kind) {
+    case CodeKind::kManaged:
+      if (code.managed == nullptr) return "managed";
+      return absl::StrCat("managed ", absl::Hex(code.managed->begin), " prologue ", code.managed->unwind.prologue_bytes,
+                          code.managed->funclet ? " funclet" : "", code.managed->osr ? " osr" : "");
+    case CodeKind::kNative: {
+      if (!code.has_row) return code.between_rows ? "native between rows" : "native without data";
+      const CfiRow& row = code.row;
+      return absl::StrCat("native cfa ", static_cast<int>(row.cfa), "+", row.cfa_offset, " fp ", static_cast<int>(row.fp),
+                          "+", row.fp_offset, " ra ", static_cast<int>(row.ra), "+", row.ra_offset);
+    }
+    case CodeKind::kStub:
+      return "stub";
+    case CodeKind::kUnknown:
+      return code.mapped ? "unknown" : "no code";
+  }
+  return "";
+}
+
+void Print(const StackRecording& recording, const RecordedStack& stack) {
+  const absl::StatusOr<RawStack> raw = RawStack::Parse(std::as_bytes(std::span(stack.record)));
+  if (!raw.ok()) return;
+  const wire_cpu_sample& sample = raw->sample();
+  std::printf("ip %llx sp %llx fp %llx (sp%+lld) stop %d end %d%s\n", sample.ip, sample.sp, sample.fp,
+              static_cast<long long>(sample.fp - sample.sp), sample.stop, static_cast<int>(stack.result.end),
+              (sample.flags & WIRE_SAMPLE_IN_KERNEL) != 0 ? " in kernel" : "");
+  uint64_t next = sample.sp;
+  const auto tail = raw->ForEachFrame([&](const RawStack::Frame& frame) {
+    std::printf("  words sp+%llu..%llu then frame sp+%llu%s [%llx %llx]\n",
+                static_cast<unsigned long long>(next - sample.sp),
+                static_cast<unsigned long long>(next - sample.sp + 8 * frame.gap.size()),
+                static_cast<unsigned long long>(frame.frame_address - sample.sp), frame.resumed ? " resumed" : "",
+                static_cast<unsigned long long>(frame.saved_fp), static_cast<unsigned long long>(frame.return_address));
+    next = frame.frame_address + 16;
+  });
+  std::printf("  tail sp+%llu..%llu\n", static_cast<unsigned long long>(next - sample.sp),
+              static_cast<unsigned long long>(next - sample.sp + 8 * tail.size()));
+  RecordedCode code(recording);
+  for (const UserFrame& frame : stack.result.frames) {
+    std::printf("  %llx %s%s: %s\n", static_cast<unsigned long long>(frame.address), Word(frame.origin),
+                frame.doubt != FrameDoubt::kNone ? (frame.doubt == FrameDoubt::kContradiction ? " CONTRADICTION" : " MISSING") : "",
+                Text(code.At(frame.lookup_address)).c_str());
+  }
+  std::printf("\n");
+}
+
+bool IsDoubtful(const UserStack& stack) {
+  for (const UserFrame& frame : stack.frames) {
+    if (frame.doubt != FrameDoubt::kNone) return true;
+  }
+  return stack.end != StackEnd::kComplete;
+}
+
+int Check(const char* path, const StackRecording& recording) {
+  RecordedCode code(recording);
+  StackReplay replay({.max_frames = UINT16_MAX});
+  UserStack stack;
+  int different = 0;
+  for (size_t i = 0; i < recording.stacks.size(); ++i) {
+    const absl::StatusOr<RawStack> raw = RawStack::Parse(std::as_bytes(std::span(recording.stacks[i].record)));
+    if (raw.ok()) replay.Walk(*raw, code, stack);
+    if (raw.ok() && stack == recording.stacks[i].result) continue;
+    std::printf("%s: stack %zu is another one\n", path, i);
+    ++different;
+  }
+  std::printf("%s: %zu stacks, %d different\n", path, recording.stacks.size(), different);
+  return different;
+}
+
+int Main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: stack_recordings print|check FILE...\n");
+    return 2;
+  }
+  int bad = 0;
+  for (int i = 2; i < argc; ++i) {
+    const absl::StatusOr<std::string> bytes = ReadWholeFile(argv[i], kMaxBytes);
+    const absl::StatusOr<StackRecording> recording =
+        bytes.ok() ? StackRecording::Parse(AsBytes(*bytes)) : absl::StatusOr<StackRecording>(bytes.status());
+    if (!recording.ok()) {
+      std::fprintf(stderr, "%s: %s\n", argv[i], std::string(recording.status().message()).c_str());
+      return 1;
+    }
+    if (std::strcmp(argv[1], "check") == 0) {
+      bad += Check(argv[i], *recording);
+      continue;
+    }
+    for (const RecordedStack& stack : recording->stacks) {
+      if (IsDoubtful(stack.result)) Print(*recording, stack);
+    }
+  }
+  return bad == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace clrsampler
+
+int main(int argc, char** argv) { return clrsampler::Main(argc, argv); }
