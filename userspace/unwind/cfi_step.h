@@ -24,8 +24,8 @@ struct CfiStepResult {
   // The caller was interrupted by a signal: its ip is the next instruction, not a return address, its registers are
   // exact, and it is to be treated like a leaf.
   bool interrupted = false;
-  // False: caller.fp is 0 because the row does not say where it is, or the word was not shipped. Rows that go by it fail
-  // then (kContradiction); those that go by sp don't need it.
+  // False: caller.fp is 0 because the row does not say where it is, or the word was not shipped. Rows that go by it
+  // fail then (kContradiction); those that go by sp don't need it.
   bool fp_known = true;
   uint64_t missing = 0;  // address of the word of kMissingWord
 };
@@ -37,8 +37,8 @@ inline constexpr ElfMachine kHostMachine = ElfMachine::kX64;
 #endif
 
 // `leaf`: the frame was sampled or interrupted, so all its registers are known. Bounded and without side effects; who
-// calls it in a loop bounds the number of frames (sp grows with each step, but for signal frames, whose handler may have
-// a stack of its own).
+// calls it in a loop bounds the number of frames (sp grows with each step, but for signal frames, whose handler may
+// have a stack of its own).
 CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& registers, const StackMemory& stack,
                       ElfMachine machine = kHostMachine);
 

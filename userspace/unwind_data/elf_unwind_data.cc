@@ -146,7 +146,8 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Make(const Process& process
   }
   image->bytes = sizeof(Image) + image->path.capacity();
   if (image->elf) image->bytes += BytesOf(*image->elf);
-  if (image->table) image->bytes += image->table->memory_bytes() + 2 * BytesOf(*image->elf);  // the table's and its index's
+  if (image->table)
+    image->bytes += image->table->memory_bytes() + 2 * BytesOf(*image->elf);  // the table's and its index's
   counters_.bytes += image->bytes;
   return image;
 }
@@ -154,7 +155,8 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Make(const Process& process
 absl::Status ElfUnwindData::Fill(const Process& process, Image& image) {
   absl::StatusOr<ElfImage> elf = ElfImage::Parse(image.file->bytes());
   if (!elf.ok()) return elf.status();
-  if (4 * BytesOf(*elf) > max_bytes_) return absl::ResourceExhaustedError("more section headers than there is room for");
+  if (4 * BytesOf(*elf) > max_bytes_)
+    return absl::ResourceExhaustedError("more section headers than there is room for");
   image.elf = *std::move(elf);
   absl::StatusOr<CfiTable> table = CfiTable::Open(*image.elf);
   if (absl::IsNotFound(table.status())) {

@@ -60,8 +60,8 @@ TEST(CfiStepTest, RealignedStacks) {
   CfiRow row = Row(CfaRule::kFpDeref, -8);
   row.fp = RegisterRule::kAtFpOffset;
   const uint64_t fp = kStack + 0x40;
-  const auto step = OnX64(row, {0x1000, kStack, fp, 0},
-                          {{fp - 8, kStack + 0x100}, {fp, 0x55}, {kStack + 0xf8, 0x2005}});
+  const auto step =
+      OnX64(row, {0x1000, kStack, fp, 0}, {{fp - 8, kStack + 0x100}, {fp, 0x55}, {kStack + 0xf8, 0x2005}});
   ASSERT_EQ(step.outcome, CfiStepOutcome::kCaller);
   EXPECT_EQ(step.caller.sp, kStack + 0x100);
   EXPECT_EQ(step.caller.fp, 0x55u);
@@ -101,9 +101,11 @@ TEST(CfiStepTest, WhyThereIsNoCallerIsTold) {
 
   const Words stack{{kStack - 8, 0x2005}, {kStack + 8, 0}, {kStack + 4, 0x2005}};
   const UnwindRegisters registers{0x1000, kStack, kStack - 16, 0};
-  EXPECT_EQ(OnX64(Row(CfaRule::kFpOffset, 16), registers, stack).outcome, CfiStepOutcome::kContradiction) << "no growth";
+  EXPECT_EQ(OnX64(Row(CfaRule::kFpOffset, 16), registers, stack).outcome, CfiStepOutcome::kContradiction)
+      << "no growth";
   EXPECT_EQ(OnX64(Row(CfaRule::kFpOffset, 8), registers, stack).outcome, CfiStepOutcome::kContradiction) << "below";
-  EXPECT_EQ(OnX64(Row(CfaRule::kSpOffset, 12), registers, stack).outcome, CfiStepOutcome::kContradiction) << "unaligned";
+  EXPECT_EQ(OnX64(Row(CfaRule::kSpOffset, 12), registers, stack).outcome, CfiStepOutcome::kContradiction)
+      << "unaligned";
   EXPECT_EQ(OnX64(Row(CfaRule::kSpOffset, 16), registers, stack).outcome, CfiStepOutcome::kContradiction) << "no ip";
   EXPECT_EQ(OnX64(Row(CfaRule::kFpOffset, 16), {0x1000, kStack, ~uint64_t{7}, 0}, stack).outcome,
             CfiStepOutcome::kContradiction)

@@ -184,7 +184,8 @@ TEST_F(LiveSignalTest, ThroughASignalHandlerAsGlibcSeesIt) {
   live_test = this;
   void* warm_up[1];
   backtrace(warm_up, 1);  // loads libgcc, before the handler does
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = OnSignal;
   ASSERT_EQ(sigaction(SIGUSR2, &action, &before), 0);
   raise(SIGUSR2);

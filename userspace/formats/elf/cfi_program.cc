@@ -355,9 +355,9 @@ CfiRow CfiProgram::Reduce(const State& state, bool signal_frame) const {
   const auto in_context = [](const Rule& rule, int64_t offset) {
     return rule.where == Where::kAtSp && rule.offset == offset;
   };
-  row.signal_frame = machine_ == ElfMachine::kArm64 ||
-                     (state.cfa == Cfa::kSignalContext && in_context(state.fp, kContextRbp) &&
-                      in_context(state.ra, kContextRip));
+  row.signal_frame =
+      machine_ == ElfMachine::kArm64 ||
+      (state.cfa == Cfa::kSignalContext && in_context(state.fp, kContextRbp) && in_context(state.ra, kContextRip));
   return row;
 }
 

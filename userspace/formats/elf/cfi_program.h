@@ -20,8 +20,8 @@ namespace clrsampler {
 // What a CIE says about all its functions. Immutable after construction.
 class CfiProgram {
  public:
-  // The longest program that is run: a look-up in a hostile image costs no more than this. Of 965 libraries of Debian 12
-  // and .NET, the longest has 9,984 bytes.
+  // The longest program that is run: a look-up in a hostile image costs no more than this. Of 965 libraries of Debian
+  // 12 and .NET, the longest has 9,984 bytes.
   static constexpr size_t kMaxInstructionBytes = 64 * 1024;
   // What a CIE says before the function's own: some 6 bytes.
   static constexpr size_t kMaxCommonBytes = 4096;
@@ -50,9 +50,9 @@ class CfiProgram {
     kUnstated,
     kSame,
     kUndefined,
-    kAtCfa,    // stored at CFA + offset
-    kAtSp,     // stored at sp + offset
-    kAtFp,     // stored at fp + offset
+    kAtCfa,  // stored at CFA + offset
+    kAtSp,   // stored at sp + offset
+    kAtFp,   // stored at fp + offset
     kElsewhere,
   };
   struct Rule {

@@ -37,7 +37,8 @@ absl::StatusOr<EhFrameTable> EhFrameTable::Parse(const ElfImage& image) {
   const uint8_t table_encoding = cursor.Take<uint8_t>();
   if (!cursor.ok()) return absl::DataLossError("truncated .eh_frame_hdr");
   if (version != 1) return absl::UnimplementedError(absl::StrCat(".eh_frame_hdr version ", version));
-  if (count_encoding == PointerEncoding::kOmitted || table_encoding == PointerEncoding::kOmitted) return absl::NotFoundError("no table in .eh_frame_hdr");
+  if (count_encoding == PointerEncoding::kOmitted || table_encoding == PointerEncoding::kOmitted)
+    return absl::NotFoundError("no table in .eh_frame_hdr");
   if (table_encoding != kTableEncoding) {
     return absl::UnimplementedError(absl::StrCat(".eh_frame_hdr table encoding 0x", absl::Hex(table_encoding)));
   }

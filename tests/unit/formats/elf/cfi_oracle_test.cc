@@ -28,8 +28,8 @@ uint64_t Hex(absl::string_view text) {
   return value;
 }
 
-// CIEs are printed with their augmentation and their one row, functions with the offset of their CIE and with their rows
-// below a line of column names; functions that add nothing to their CIE have no rows.
+// CIEs are printed with their augmentation and their one row, functions with the offset of their CIE and with their
+// rows below a line of column names; functions that add nothing to their CIE have no rows.
 class ReadelfParser {
  public:
   void AddLine(absl::string_view line) {
@@ -112,8 +112,8 @@ bool RegisterAgrees(RegisterRule rule, int32_t offset, const std::string* column
     case RegisterRule::kAtFpOffset:
       return column != nullptr && *column == "exp";
     case RegisterRule::kUnsupported:
-      return column != nullptr && (*column == "exp" || *column == "vexp" || column->starts_with("v") ||
-                                   column->starts_with("r"));
+      return column != nullptr &&
+             (*column == "exp" || *column == "vexp" || column->starts_with("v") || column->starts_with("r"));
   }
   return false;
 }
@@ -181,10 +181,11 @@ size_t Compare(const std::string& path) {
   }
   EXPECT_EQ(differing, 0u) << path;
   EXPECT_EQ(compiled->compiled()->damaged(), 0u) << path;
-  std::printf("%s: %zu rows compared, %zu differ, %zu have a rule that is not supported; compiled %zu rows, %zu "
-              "distinct, %zu bytes\n",
-              path.c_str(), compared, differing, unsupported, compiled->compiled()->size(),
-              compiled->compiled()->distinct_rows(), compiled->compiled()->memory_bytes());
+  std::printf(
+      "%s: %zu rows compared, %zu differ, %zu have a rule that is not supported; compiled %zu rows, %zu "
+      "distinct, %zu bytes\n",
+      path.c_str(), compared, differing, unsupported, compiled->compiled()->size(),
+      compiled->compiled()->distinct_rows(), compiled->compiled()->memory_bytes());
   return compared;
 }
 

@@ -86,8 +86,8 @@ TEST(CfiTableTest, ArgumentSizesChangeNothing) {
 
 TEST(CfiTableTest, AdvancesOfAllWidths) {
   const std::string one("\x02\x01", 2), two("\x03\x00\x01", 3);
-  const std::string program = one + cfa::DefCfaOffset(16) + two + cfa::DefCfaOffset(24) + cfa::Advance4(0x100) +
-                              cfa::DefCfaOffset(32);
+  const std::string program =
+      one + cfa::DefCfaOffset(16) + two + cfa::DefCfaOffset(24) + cfa::Advance4(0x100) + cfa::DefCfaOffset(32);
   EXPECT_EQ(RowOf(program, 0x100), SpRow(16));
   EXPECT_EQ(RowOf(program, 0x101), SpRow(24));
   EXPECT_EQ(RowOf(program, 0x200), SpRow(24));
@@ -137,8 +137,8 @@ TEST(CfiTableTest, TheKernelsSignalFrame) {
   FrameBuilder::Common common;
   common.augmentation = "zRS";
   const std::string context = cfa::DefCfaExpression(cfa::Breg(kRsp, 160) + "\x06") +
-                              cfa::Expression(kRsp, cfa::Breg(kRsp, 160)) + cfa::Expression(kRbp, cfa::Breg(kRsp, 120)) +
-                              cfa::Expression(kRip, cfa::Breg(kRsp, 168));
+                              cfa::Expression(kRsp, cfa::Breg(kRsp, 160)) +
+                              cfa::Expression(kRbp, cfa::Breg(kRsp, 120)) + cfa::Expression(kRip, cfa::Breg(kRsp, 168));
   EXPECT_TRUE(RowOf(context, 0, EM_X86_64, common).signal_frame);
   EXPECT_FALSE(RowOf(context, 0).signal_frame) << "not said to be one";
   EXPECT_FALSE(RowOf(cfa::DefCfaOffset(16), 0, EM_X86_64, common).signal_frame) << "of another kind";

@@ -170,10 +170,9 @@ class FrameBuilder {
     header.e_shentsize = sizeof(Elf64_Shdr);
     header.e_shnum = 3;
     header.e_shstrndx = 2;
-    const Elf64_Phdr segments[] = {
-        {PT_LOAD, PF_R, frames_at, kFrames, kFrames, frames_bytes, frames_bytes, 0x1000},
-        {PT_LOAD, PF_R | PF_X, code_at, kCode, kCode, kCodeBytes, kCodeBytes, 0x1000},
-        {PT_GNU_EH_FRAME, PF_R, header_at, header_address, header_address, 0, 0, 4}};
+    const Elf64_Phdr segments[] = {{PT_LOAD, PF_R, frames_at, kFrames, kFrames, frames_bytes, frames_bytes, 0x1000},
+                                   {PT_LOAD, PF_R | PF_X, code_at, kCode, kCode, kCodeBytes, kCodeBytes, 0x1000},
+                                   {PT_GNU_EH_FRAME, PF_R, header_at, header_address, header_address, 0, 0, 4}};
     header.e_phnum = with_header ? 3 : 2;
     image.append(reinterpret_cast<const char*>(sections), sizeof sections);
     std::memcpy(image.data(), &header, sizeof header);
