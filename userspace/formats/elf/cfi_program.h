@@ -2,7 +2,8 @@
 // say to CfiRow: the CFA, the frame pointer and the return address.
 //
 // Expressions are not evaluated; those that compilers, linkers and OpenSSL's assembly write are recognised by their
-// bytes. In the libraries of Debian 12 and of .NET 8 to 10 that leaves out one form (libcrypto's CFA by way of r9).
+// bytes. In Debian 12's C and C++ libraries, OpenSSL and ICU and in libcoreclr that leaves out one form (libcrypto's
+// CFA by way of r9).
 #ifndef CLRSAMPLER_FORMATS_ELF_CFI_PROGRAM_H_
 #define CLRSAMPLER_FORMATS_ELF_CFI_PROGRAM_H_
 
@@ -20,7 +21,7 @@ namespace clrsampler {
 // What a CIE says about all its functions. Immutable after construction.
 class CfiProgram {
  public:
-  // The longest program that is run: a look-up in a hostile image costs no more than this. Of 965 libraries of Debian
+  // The longest program that is run: a look-up in a hostile image costs no more than this. Of 524 libraries of Debian
   // 12 and .NET, the longest has 9,984 bytes.
   static constexpr size_t kMaxInstructionBytes = 64 * 1024;
   // What a CIE says before the function's own: some 6 bytes.

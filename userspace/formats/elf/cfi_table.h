@@ -3,8 +3,8 @@
 // Normally the row is found when it is asked for: .eh_frame_hdr is searched and one function's instructions are run
 // over the mapped file. That takes 0.2 to 0.5 us (tests/bench/cfi_bench) and no memory, and starts at once. Images
 // without .eh_frame_hdr, and .debug_frame, are compiled into a sorted table when they are opened: 10 ms a megabyte, 6
-// bytes a row, 0.02 to 0.15 us a look-up. Every one of 965 libraries of Debian 12 and .NET 8 to 10 has all its
-// functions in .eh_frame_hdr.
+// bytes a row, 0.02 to 0.15 us a look-up. Of 524 libraries of a Debian 12 machine and of .NET 8 to 10, all that have
+// functions in .eh_frame have every one of them in .eh_frame_hdr.
 #ifndef CLRSAMPLER_FORMATS_ELF_CFI_TABLE_H_
 #define CLRSAMPLER_FORMATS_ELF_CFI_TABLE_H_
 
@@ -34,7 +34,7 @@ struct CfiAnswer {
 // The rows of a whole image. Owns what it holds.
 class CompiledCfi {
  public:
-  // Bounds on what is made of one image. Chrome, the largest program known to us, has some 20 MB of .eh_frame.
+  // Bounds on what is made of one image. libLLVM-14 has 5.3 MB of .eh_frame and 950,000 rows.
   static constexpr size_t kMaxSectionBytes = 32 << 20;
   static constexpr size_t kMaxFunctions = 1'000'000;
   static constexpr size_t kMaxRows = 4'000'000;  // 24 MB
