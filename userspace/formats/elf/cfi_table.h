@@ -34,7 +34,7 @@ struct CfiAnswer {
 // The rows of a whole image. Owns what it holds.
 class CompiledCfi {
  public:
-  // Bounds on what is made of one image. libLLVM-14 has 5.3 MB of .eh_frame and 950,000 rows.
+  // Bounds on what is made of one image. libLLVM-14 has 5.0 MB of .eh_frame and 950,000 rows.
   static constexpr size_t kMaxSectionBytes = 32 << 20;
   static constexpr size_t kMaxFunctions = 1'000'000;
   static constexpr size_t kMaxRows = 4'000'000;  // 24 MB
