@@ -4,9 +4,10 @@
 
 /*
  * Words of each gap that are sent. Managed code on x86-64 is often frameless, and the return addresses that the chain
- * skips lie in the gaps; its largest frameless frames have 41 words, all but six methods of the framework at most 32.
+ * skips lie in the gaps: 200 words for 40 such methods in a row. Of longer gaps half are its first words and half its
+ * last ones, since the long ones are large local variables of the callers at one end or the other.
  */
-const volatile __u32 gap_words = 32;
+const volatile __u32 gap_words = 1024;
 /* Words of the tail where the chain ended as it should, and where it broke (native code with data in rbp). */
 const volatile __u32 tail_words = 32;
 const volatile __u32 broken_tail_words = 512;
@@ -186,6 +187,30 @@ __attribute__((noinline)) int resume_walk(__u32 cpu)
 	return 0;
 }
 
+/*
+ * Of a gap that is longer than what is sent of one: sends the first half, and leaves the walk at the beginning of the
+ * last half. Returns 0 where that can't be.
+ */
+__attribute__((noinline)) int ship_first_half(__u32 cpu, __u64 half)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 used;
+
+	if (!scratch || half < 2 || half > WIRE_MAX_GAP_WORDS)
+		return 0;
+	used = scratch->used;
+	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS)
+		return 0;
+	if (bpf_probe_read_user(&scratch->words[used + 1], half * 8, (void *)scratch->end_of_last))
+		return 0;
+	scratch->words[used] = (scratch->end_of_last + (half - 2) * 8) | (half - 2) << WIRE_GAP_SHIFT |
+			       WIRE_FRAME_WORDS_ONLY | scratch->resumed;
+	scratch->used = used + 1 + half;
+	scratch->end_of_last = scratch->frame - half * 8;
+	scratch->sample.user_frames++;
+	return 1;
+}
+
 __attribute__((noinline)) int walk_step(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
@@ -219,6 +244,8 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 		limit = WIRE_MAX_GAP_WORDS;
 
 	count = (frame - last) / 8;
+	if (count > limit && limit >= 4 && ship_first_half(cpu, limit / 2))
+		return 0;
 	if (count > limit)
 		count = limit;
 	if (!read_from_window(cpu, last, frame, used, count)) {

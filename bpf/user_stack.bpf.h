@@ -19,6 +19,7 @@ int walk_steps(__u32 cpu);
 int walk_tail(__u32 cpu);
 int try_resume(__u32 cpu, __u64 at);
 int resume_walk(__u32 cpu);
+int ship_first_half(__u32 cpu, __u64 half);
 
 /* Walks from sample.sp and sample.fp, appending to words. */
 static __always_inline void walk_user_stack(struct scratch *scratch, __u32 cpu)

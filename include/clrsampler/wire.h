@@ -88,13 +88,15 @@ struct wire_header {
 /*
  * One sample of one CPU. Behind it follow kernel_frames u64 addresses (leaf first), then user_words u64 words:
  * for each of user_frames frames
- *	word	frame address | number of gap words << 48 | WIRE_FRAME_RESUMED
+ *	word	frame address | number of gap words << 48 | WIRE_FRAME_WORDS_ONLY | WIRE_FRAME_RESUMED
  *	words	the gap: stack memory from the end of the previous frame (at first: from sp) upwards, possibly cut
  *	word	saved frame pointer, [frame address]
  *	word	return address, [frame address + 8]
  * and, unless user_words is 0, one tail: a word with frame address 0 and a count, then that many words of what lies above
  * the last frame (with no frame at all: from sp). A frame whose gap could not be read is sent without it, and a tail that
- * would cross into unreadable memory is shortened, down to none. The outermost frame may have return address 0.
+ * would cross into unreadable memory is shortened, down to none. Of a long gap the first and the last words are sent: the
+ * first end in a frame that is none (WIRE_FRAME_WORDS_ONLY), whose two words are words like those before it; the next gap is
+ * then what lies right below its frame. The outermost frame may have return address 0.
  * Where the chain broke, the walk may have gone on at a frame that a word on the stack points to, since native code that
  * keeps data in the frame pointer saves it there: such a frame is marked, and whether it is one only unwind data can tell.
  * Both architectures keep {frame pointer, return address} pairs in a chain: rbp on x86-64, x29 on arm64.
@@ -149,7 +151,8 @@ struct wire_transient_code {
 
 #define WIRE_FRAME_ADDRESS_MASK 0x0000ffffffffffffull
 #define WIRE_GAP_SHIFT 48
-#define WIRE_GAP_MASK 0x7fffull			/* of the word shifted right */
+#define WIRE_GAP_MASK 0x1fffull			/* of the word shifted right */
+#define WIRE_FRAME_WORDS_ONLY 0x4000000000000000ull
 #define WIRE_FRAME_RESUMED 0x8000000000000000ull
 
 #if defined(__cplusplus)

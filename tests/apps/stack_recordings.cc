@@ -51,11 +51,14 @@ void Print(const StackRecording& recording, const RecordedStack& stack) {
               static_cast<long long>(sample.fp - sample.sp), sample.stop, static_cast<int>(stack.result.end),
               (sample.flags & WIRE_SAMPLE_IN_KERNEL) != 0 ? " in kernel" : "");
   uint64_t next = sample.sp;
+  bool after_words_only = false;
   const auto tail = raw->ForEachFrame([&](const RawStack::Frame& frame) {
+    if (after_words_only) next = frame.frame_address - 8 * frame.gap.size();
+    after_words_only = frame.words_only;
     std::printf("  words sp+%llu..%llu then frame sp+%llu%s [%llx %llx]\n",
                 static_cast<unsigned long long>(next - sample.sp),
                 static_cast<unsigned long long>(next - sample.sp + 8 * frame.gap.size()),
-                static_cast<unsigned long long>(frame.frame_address - sample.sp), frame.resumed ? " resumed" : "",
+                static_cast<unsigned long long>(frame.frame_address - sample.sp), frame.words_only ? " none" : frame.resumed ? " resumed" : "",
                 static_cast<unsigned long long>(frame.saved_fp), static_cast<unsigned long long>(frame.return_address));
     next = frame.frame_address + 16;
   });

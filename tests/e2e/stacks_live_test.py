@@ -105,7 +105,7 @@ class StacksTest(harness.LiveTest):
     def run_case(self, case):
         with start(case) as target:
             truth = truth_of(target)
-            result, _ = harness.record_window(target, CPU_SECONDS[FULL], FREQUENCY)
+            result, _ = harness.record_window(target, CPU_SECONDS[FULL], FREQUENCY, "--max-frames", "1024")
         profile = self.check_result(result, minimum_samples=int(0.8 * CPU_SECONDS[FULL] * FREQUENCY))
         return result, profile, truth, stack_truth.judge(profile, truth)
 
@@ -145,7 +145,7 @@ class JudgeSeesTest(harness.LiveTest):
     def test_changed_truths(self):
         with start(Case(runtimes.INSTALLED, "framed", "default")) as target:
             (text,) = [line for line in target.output if line.startswith("chains ")]
-            result, _ = harness.record_window(target, 0.5, FREQUENCY)
+            result, _ = harness.record_window(target, 0.5, FREQUENCY, "--max-frames", "1024")
         data = json.loads(text.removeprefix("chains "))
         (chain,) = data["chains"]
         verdict = stack_truth.judge(result.profile, stack_truth.Truth(data))

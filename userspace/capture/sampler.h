@@ -30,7 +30,7 @@ struct SamplerOptions {
   bool filter_processes = false;  // only those given to Track
   bool follow_children = false;   // with the filter: a child of a tracked process counts at once
   uint32_t max_frames = 512;      // at most WIRE_MAX_USER_FRAMES
-  uint32_t gap_words = 32;        // at most WIRE_MAX_GAP_WORDS
+  uint32_t gap_words = 1024;      // at most WIRE_MAX_GAP_WORDS
   uint32_t tail_words = 32;
   uint32_t broken_tail_words = 512;
   uint32_t word_limit = 4096;

@@ -118,7 +118,16 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
       sample.stop = WIRE_STOP_MAX_FRAMES;
       break;
     }
-    const uint64_t gap = std::min(index - last, kMaxGapWords);
+    if (index - last > kMaxGapWords) {
+      // As the sampler does: the first and the last words of a long gap.
+      constexpr uint64_t kHalf = kMaxGapWords / 2;
+      out.push_back((sp + (last + kHalf - 2) * sizeof(uint64_t)) | (kHalf - 2) << WIRE_GAP_SHIFT | WIRE_FRAME_WORDS_ONLY);
+      out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
+                 stack.begin() + static_cast<ptrdiff_t>(last + kHalf));
+      ++sample.user_frames;
+      last = index - kHalf;
+    }
+    const uint64_t gap = index - last;
     out.push_back(frame | gap << WIRE_GAP_SHIFT);
     out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last), stack.begin() + static_cast<ptrdiff_t>(last + gap));
     out.push_back(stack[index]);

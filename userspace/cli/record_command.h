@@ -25,7 +25,7 @@ struct RecordConfig {
   std::optional<std::string> ring_bytes;
   std::string unwind = "replay";
   uint32_t max_frames = 512;
-  uint32_t gap_words = 4096;
+  uint32_t gap_words = 1024;
   uint32_t stack_words = 4096;
   std::vector<std::string> symbol_servers;
   std::string symbol_cache;

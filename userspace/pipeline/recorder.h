@@ -31,7 +31,7 @@ struct RecordOptions {
   uint32_t frequency_hz = 99;  // samples a second and CPU
   uint64_t ring_bytes = 0;     // 0: chosen by the number of CPUs
   uint32_t max_frames = 512;   // of a user stack; at most 1024
-  uint32_t gap_words = 4096;   // stack words shipped between two frames; at most 4096
+  uint32_t gap_words = 1024;   // stack words shipped between two frames; at most 4096
   uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
   bool replay = true;          // false: frame-pointer chains only
   size_t keep_stacks = 0;      // so many samples are kept with all that unwinding them needs

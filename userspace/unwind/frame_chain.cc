@@ -23,7 +23,7 @@ void WalkFrameChain(const RawStack& stack, UserStack& out) {
   bool broken = false;
   stack.ForEachFrame([&](const RawStack::Frame& frame) {
     broken |= frame.resumed;
-    if (broken) return;
+    if (broken || frame.words_only) return;
     const uint64_t address = frame.return_address & kUserAddressMask;
     if (address != 0) out.frames.push_back({address, address - 1, FrameOrigin::kChain});
   });

@@ -23,7 +23,8 @@ class RawStack {
     std::span<const uint64_t> gap;  // words from the end of the previous frame upwards; cut when longer than the limit
     uint64_t saved_fp = 0;
     uint64_t return_address = 0;
-    bool resumed = false;  // the chain broke below it, and this is where it may go on: no frame until proven
+    bool words_only = false;  // a piece of stack memory and no frame
+    bool resumed = false;     // the chain broke below it, and this is where it may go on: no frame until proven
   };
 
   static absl::StatusOr<RawStack> Parse(std::span<const std::byte> record);
@@ -44,7 +45,7 @@ class RawStack {
       const uint64_t head = user_[at];
       const size_t gap_words = GapWords(head);
       visit(Frame{head & WIRE_FRAME_ADDRESS_MASK, user_.subspan(at + 1, gap_words), user_[at + 1 + gap_words],
-                  user_[at + 2 + gap_words], (head & WIRE_FRAME_RESUMED) != 0});
+                  user_[at + 2 + gap_words], (head & WIRE_FRAME_WORDS_ONLY) != 0, (head & WIRE_FRAME_RESUMED) != 0});
       at += gap_words + 3;
     }
     if (at >= user_.size()) return {};

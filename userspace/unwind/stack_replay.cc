@@ -36,7 +36,8 @@ StackReplay::Step StackReplay::StepByChain(const UnwindRegisters& registers) con
   return step;
 }
 
-StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact) {
+StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact,
+                                          bool in_doubt) {
   Step step;
   const auto fall_back = [&](uint64_t& reason, FrameDoubt doubt) {
     ++reason;
@@ -64,8 +65,8 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         return step;
       }
       const ManagedStepResult result = ManagedStep(*code.managed, exact, registers, memory_);
-      // A frame pointer that is lost is no witness.
-      const bool checked = result.check != ManagedStepCheck::kNotCheckable && registers.fp != 0;
+      // A frame pointer that is lost is no witness, nor is what a fallback led to.
+      const bool checked = result.check != ManagedStepCheck::kNotCheckable && registers.fp != 0 && !in_doubt;
       if (checked) ++counters_.checked;
       if (checked && result.check == ManagedStepCheck::kContradicted) {
         return fall_back(counters_.contradictions, FrameDoubt::kContradiction);
@@ -103,7 +104,7 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         case CfiStepOutcome::kUnsupported:
           return fall_back(counters_.unsupported, FrameDoubt::kCallerMayBeMissing);
         case CfiStepOutcome::kContradiction:
-          if (registers.fp == 0) return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
+          if (registers.fp == 0 || in_doubt) return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
           return fall_back(counters_.contradictions, FrameDoubt::kContradiction);
       }
       return step;
@@ -162,7 +163,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     below_is_funclet = code.managed != nullptr && code.managed->funclet;
     method_below = method;
     ++counters_.by_origin[static_cast<size_t>(origin)];
-    const Step step = StepByData(code, registers, exact);
+    const Step step = StepByData(code, registers, exact, origin == FrameOrigin::kFallback);
     out.frames.back().doubt = step.doubt;
     if (step.kind == Step::Kind::kOutermost) {
       // By a chain that was only the last resort, the end proves nothing.

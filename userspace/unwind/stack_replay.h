@@ -43,8 +43,7 @@ class StackReplay {
 
  private:
   struct Step;
-  Step StepOut(const CodeAt& code, const UnwindRegisters& registers, bool exact);
-  Step StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact);
+  Step StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact, bool in_doubt);
   Step StepByChain(const UnwindRegisters& registers) const;
 
   const Options options_;

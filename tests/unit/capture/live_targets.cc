@@ -149,14 +149,20 @@ DecodedSample Decode(std::span<const std::byte> record) {
       words.size() != size_t{sample.head.kernel_frames} + sample.head.user_words) {
     return sample;
   }
+  size_t words_only = 0;
   size_t at = sample.head.kernel_frames;
   sample.kernel.assign(words.begin(), words.begin() + static_cast<ptrdiff_t>(at));
   while (at < words.size()) {
     const uint64_t address = words[at] & 0xffffffffffff;
-    const size_t gap = words[at] >> 48;
+    const size_t gap = words[at] >> WIRE_GAP_SHIFT & WIRE_GAP_MASK;
     const size_t needed = gap + (address == 0 ? 1 : 3);
     if (needed > words.size() - at) return sample;
     const auto begin = words.begin() + static_cast<ptrdiff_t>(at + 1);
+    if ((words[at] & WIRE_FRAME_WORDS_ONLY) != 0) {
+      ++words_only;
+      at += needed;
+      continue;
+    }
     std::vector<uint64_t> gap_words(begin, begin + static_cast<ptrdiff_t>(gap));
     if (address == 0) {
       sample.tail = std::move(gap_words);
@@ -167,7 +173,7 @@ DecodedSample Decode(std::span<const std::byte> record) {
     at += needed;
   }
   if (sample.head.user_words == 0) sample.well_formed = true;
-  if (sample.frames.size() != sample.head.user_frames) sample.well_formed = false;
+  if (sample.frames.size() + words_only != sample.head.user_frames) sample.well_formed = false;
   return sample;
 }
 
