@@ -68,6 +68,7 @@ static __always_inline void copy_registers(struct wire_cpu_sample *sample, const
 	sample->sp = REGISTERS_SP(regs);
 	sample->fp = REGISTERS_FP(regs);
 	sample->lr = REGISTERS_LR(regs);
+	COPY_GENERAL_REGISTERS(sample->general, regs);
 }
 
 /* Fills in the user registers; returns 0 or the reason why the stack can't be walked. */
@@ -81,6 +82,7 @@ static __always_inline int find_registers(struct scratch *scratch, struct perf_e
 		scratch->sample.sp = REGISTERS_SP(&ctx->regs);
 		scratch->sample.fp = REGISTERS_FP(&ctx->regs);
 		scratch->sample.lr = REGISTERS_LR(&ctx->regs);
+		COPY_GENERAL_REGISTERS(scratch->sample.general, &ctx->regs);
 		return REGISTERS_32BIT(&ctx->regs) ? WIRE_STOP_32BIT : 0;
 	}
 	if (!BPF_CORE_READ(task, mm))

@@ -120,11 +120,25 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 /* No return address: it can't be one on any machine. What is left of pointer authentication on arm64 is above the mask. */
 static __always_inline int is_no_code(__u64 address)
 {
-#ifdef bpf_target_x86
+#if defined(__TARGET_ARCH_x86)
 	return address < 0x10000 || address > WIRE_FRAME_ADDRESS_MASK;
 #else
 	return (address & WIRE_FRAME_ADDRESS_MASK) < 0x10000;
 #endif
+}
+
+/* Whether what lies at `frame` is data, to which a frame pointer happens to point that is used for something else. */
+static __always_inline int is_no_frame(__u64 saved, __u64 address, __u64 frame, __u64 last)
+{
+#if !defined(__TARGET_ARCH_x86)
+	if (!address) /* the outermost frame */
+		return 0;
+#endif
+	if (is_no_code(address))
+		return 1;
+	if (saved < frame || saved - frame > MAX_FRAME_BYTES)
+		saved = frame;
+	return address >= last && address < saved + 4096; /* a pointer into the stack */
 }
 
 /*
@@ -228,7 +242,7 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 	if (reason && (reason == WIRE_STOP_BAD_FP || scratch->resumes || !scratch->sample.user_frames)) {
 		if (resume_walk(cpu))
 			return 0;
-		reason = WIRE_STOP_BAD_FP;
+		reason = frame || !scratch->sample.user_frames ? WIRE_STOP_BAD_FP : WIRE_STOP_END;
 	}
 	if (reason)
 		return stop(scratch, reason);
@@ -258,10 +272,10 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 			return stop(scratch, WIRE_STOP_FAULT);
 	}
 	caller = scratch->words[used + 2 + count];
-	if (caller && is_no_code(caller)) { /* the frame pointer happened to point into the stack */
+	if (is_no_frame(scratch->words[used + 1 + count], caller, frame, last)) {
 		if (resume_walk(cpu))
 			return 0;
-		return stop(scratch, WIRE_STOP_BAD_FP);
+		return stop(scratch, caller || !scratch->sample.user_frames ? WIRE_STOP_BAD_FP : WIRE_STOP_END);
 	}
 	scratch->words[used] = frame | count << WIRE_GAP_SHIFT | scratch->resumed;
 	scratch->resumed = 0;

@@ -34,6 +34,7 @@ typedef unsigned long long __u64;
 #define WIRE_MAX_TAIL_WORDS 512
 /* Most witnesses of one sample: methods, each once. Dynamic methods call through ordinary ones, a few deep. */
 #define WIRE_MAX_WITNESSES 8
+#define WIRE_GENERAL_REGISTERS 16
 /* Ranges of transient code of one process; a dynamic method's heap has 64 KB, a collectible assembly's at least that. */
 #define WIRE_MAX_TRANSIENT_RANGES 32
 
@@ -110,6 +111,11 @@ struct wire_cpu_sample {
 	__u64 sp;
 	__u64 fp;			/* rbp, x29 */
 	__u64 lr;			/* x30; 0 on x86-64 */
+	/*
+	 * The others, by their DWARF numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15; 0 on arm64. Hand-written
+	 * leaf functions keep the end of their frame in one of them (libcrypto: 670 rows of unwind data).
+	 */
+	__u64 general[WIRE_GENERAL_REGISTERS];
 	__u32 flags;			/* WIRE_SAMPLE_* */
 	__u16 stop;			/* enum wire_stop */
 	__u16 kernel_frames;
@@ -157,12 +163,12 @@ struct wire_transient_code {
 
 #if defined(__cplusplus)
 static_assert(sizeof(struct wire_header) == 16, "wire_header");
-static_assert(sizeof(struct wire_cpu_sample) == 96, "wire_cpu_sample");
+static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
 static_assert(sizeof(struct wire_code_witness) == 136, "wire_code_witness");
 static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
-_Static_assert(sizeof(struct wire_cpu_sample) == 96, "wire_cpu_sample");
+_Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
 _Static_assert(sizeof(struct wire_code_witness) == 136, "wire_code_witness");
 _Static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #endif

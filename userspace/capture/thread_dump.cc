@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -29,6 +30,7 @@ constexpr uint64_t kMaxGapWords = WIRE_GAP_MASK;
 
 struct Registers {
   uint64_t ip = 0, sp = 0, fp = 0, lr = 0;
+  std::array<uint64_t, WIRE_GENERAL_REGISTERS> general{};
 };
 
 // Detaches when it goes: the thread runs on, or stays stopped if it was.
@@ -65,14 +67,16 @@ class Seized {
     if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(NT_PRSTATUS), &into) != 0 || into.iov_len < sizeof user) {
       return absl::ErrnoToStatus(errno, "its registers can't be read");
     }
-    registers = {user.rip, user.rsp, user.rbp, 0};
+    registers = {user.rip, user.rsp, user.rbp, 0,
+                 {user.rax, user.rdx, user.rcx, user.rbx, user.rsi, user.rdi, user.rbp, user.rsp, user.r8, user.r9,
+                  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15}};
 #elif defined(__aarch64__)
     user_regs_struct user{};
     iovec into{&user, sizeof user};
     if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(NT_PRSTATUS), &into) != 0 || into.iov_len < sizeof user) {
       return absl::ErrnoToStatus(errno, "its registers can't be read");
     }
-    registers = {user.pc, user.sp, user.regs[29], user.regs[30]};
+    registers = {user.pc, user.sp, user.regs[29], user.regs[30], {}};
 #endif
     return registers;
   }
@@ -156,6 +160,7 @@ std::vector<uint64_t> RecordOf(uint32_t pid, uint32_t tid, absl::string_view com
   sample.sp = registers.sp;
   sample.fp = registers.fp;
   sample.lr = registers.lr;
+  std::copy(registers.general.begin(), registers.general.end(), sample.general);
   comm.copy(sample.comm, sizeof sample.comm - 1);
   std::vector<uint64_t> user;
   AppendChain(registers.sp, registers.fp, stack, sample, user);

@@ -1,5 +1,7 @@
 #include "unwind/cfi_step.h"
 
+#include "clrsampler/wire.h"
+
 #include <ucontext.h>
 
 #include <cstddef>
@@ -83,6 +85,16 @@ std::optional<uint64_t> FrameAddress(const CfiRow& row, const UnwindRegisters& r
     case CfaRule::kUnsupported:
       failure = Ended(CfiStepOutcome::kUnsupported);
       return std::nullopt;
+    case CfaRule::kRegister:
+    case CfaRule::kSpIndexed:
+      if (registers.general == nullptr || row.cfa_register >= WIRE_GENERAL_REGISTERS) {
+        failure = Ended(CfiStepOutcome::kUnsupported);
+        return std::nullopt;
+      }
+      if (row.cfa == CfaRule::kRegister) return Plus(registers.general[row.cfa_register], row.cfa_offset);
+      slot = Plus(registers.sp, row.cfa_offset) + kWord * registers.general[row.cfa_register];
+      above = kWord;
+      break;
     case CfaRule::kSpOffset:
       return Plus(registers.sp, row.cfa_offset);
     case CfaRule::kFpOffset:
@@ -111,12 +123,15 @@ CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& regis
                       ElfMachine machine) {
   if (row.signal_frame) return StepOutOfSignal(registers, stack, machine);
   if (row.ra == RegisterRule::kUndefined) return Ended(CfiStepOutcome::kOutermost);
+  if (row.ra == RegisterRule::kUnsupported) return Ended(CfiStepOutcome::kUnsupported);
   CfiStepResult result;
   const std::optional<uint64_t> frame = FrameAddress(row, registers, stack, result);
   if (!frame) return result;
   const bool by_link_register = row.ra == RegisterRule::kSame && machine == ElfMachine::kArm64;
+  const bool in_register = row.ra == RegisterRule::kInRegister && registers.general != nullptr &&
+                           static_cast<uint32_t>(row.ra_offset) < WIRE_GENERAL_REGISTERS;
   // A frame that has called saved its return address somewhere; only a leaf on arm64 may have used no stack at all.
-  if (*frame % kWord != 0 || *frame < registers.sp || (*frame == registers.sp && !(leaf && by_link_register))) {
+  if (*frame % kWord != 0 || *frame < registers.sp || (*frame == registers.sp && !(leaf && (by_link_register || in_register)))) {
     return Ended(CfiStepOutcome::kContradiction);
   }
   result.caller.sp = *frame;
@@ -126,6 +141,8 @@ CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& regis
     const std::optional<uint64_t> word = stack.Word(slot);
     if (!word) return Missing(slot);
     result.caller.ip = *word;
+  } else if (in_register) {
+    result.caller.ip = registers.general[row.ra_offset];
   } else if (by_link_register) {
     if (!leaf) return Ended(CfiStepOutcome::kContradiction);
     result.caller.ip = registers.lr;

@@ -13,6 +13,8 @@ struct UnwindRegisters {
   uint64_t sp = 0;
   uint64_t fp = 0;  // rbp, x29
   uint64_t lr = 0;  // x30, known for the leaf only; 0 on x86-64
+  // All registers of a leaf on x86-64, 16 of them by their DWARF numbers; nullptr for callers and on arm64.
+  const uint64_t* general = nullptr;
 };
 
 // The stack of one sample. Words that were not shipped are not there, and nothing is read from the live process: it has

@@ -129,6 +129,7 @@ void Put(Writer& out, const CfiRow& row) {
   out.Put(row.cfa);
   out.Put(row.fp);
   out.Put(row.ra);
+  out.Put(row.cfa_register);
   out.Put(static_cast<uint8_t>(row.signal_frame));
   out.Put(row.cfa_offset);
   out.Put(row.fp_offset);
@@ -140,6 +141,7 @@ CfiRow GetRow(Reader& in) {
   row.cfa = in.Enum(CfaRule::kPlt);
   row.fp = in.Enum(RegisterRule::kUnsupported);
   row.ra = in.Enum(RegisterRule::kUnsupported);
+  row.cfa_register = in.Get<uint8_t>();
   row.signal_frame = in.Get<bool>();
   row.cfa_offset = in.Get<int32_t>();
   row.fp_offset = in.Get<int32_t>();

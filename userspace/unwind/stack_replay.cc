@@ -127,6 +127,11 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
   if ((sample.flags & WIRE_SAMPLE_KTHREAD) != 0 || sample.ip == 0) return;
   memory_.Assign(stack);
   UnwindRegisters registers{sample.ip, sample.sp, sample.fp, sample.lr};
+  // The machine of the record is ours.
+  if constexpr (kHostMachine == ElfMachine::kX64) {
+    std::copy(std::begin(sample.general), std::end(sample.general), general_.begin());
+    registers.general = general_.data();
+  }
   UnwindRegisters before;  // of the frame below
   bool exact = true;
   FrameOrigin origin = FrameOrigin::kSampled;

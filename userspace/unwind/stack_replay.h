@@ -8,8 +8,10 @@
 #ifndef CLRSAMPLER_UNWIND_STACK_REPLAY_H_
 #define CLRSAMPLER_UNWIND_STACK_REPLAY_H_
 
+#include <array>
 #include <cstdint>
 
+#include "clrsampler/wire.h"
 #include "unwind/code_finder.h"
 #include "unwind/frame_chain.h"
 #include "unwind/raw_stack.h"
@@ -48,6 +50,7 @@ class StackReplay {
 
   const Options options_;
   SampleMemory memory_;
+  std::array<uint64_t, WIRE_GENERAL_REGISTERS> general_{};  // of the sample at hand
   ReplayCounters counters_;
 };
 

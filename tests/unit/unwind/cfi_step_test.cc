@@ -76,6 +76,39 @@ TEST(CfiStepTest, CallersStackPointerKeptInTheFrame) {
   EXPECT_EQ(step.caller.ip, 0x2005u);
 }
 
+TEST(CfiStepTest, AnyRegisterOfALeaf) {
+  uint64_t general[16] = {};
+  general[9] = 3;
+  general[2] = kStack + 0x20;
+  UnwindRegisters registers{0x1000, kStack, 0, 0, general};
+  CfiRow row = Row(CfaRule::kSpIndexed, 8);
+  row.cfa_register = 9;
+  CfiStepResult step = OnX64(row, registers, {{kStack + 32, kStack + 0x200}, {kStack + 0x200, 0x2005}});
+  ASSERT_EQ(step.outcome, CfiStepOutcome::kCaller);
+  EXPECT_EQ(step.caller.sp, kStack + 0x208);
+  EXPECT_EQ(step.caller.general, nullptr);
+
+  row = Row(CfaRule::kRegister, 8);
+  row.cfa_register = 2;
+  step = OnX64(row, registers, {{kStack + 0x20, 0x2005}});
+  ASSERT_EQ(step.outcome, CfiStepOutcome::kCaller);
+  EXPECT_EQ(step.caller.sp, kStack + 0x28);
+
+  row = Row(CfaRule::kSpOffset, 0);
+  row.ra = RegisterRule::kInRegister;
+  row.ra_offset = 9;
+  general[9] = 0x2005;
+  step = OnX64(row, registers, {});
+  ASSERT_EQ(step.outcome, CfiStepOutcome::kCaller);
+  EXPECT_EQ(step.caller.ip, 0x2005u);
+  EXPECT_EQ(step.caller.sp, kStack);
+
+  registers.general = nullptr;  // of a caller nothing is known
+  EXPECT_NE(OnX64(row, registers, {}).outcome, CfiStepOutcome::kCaller);
+  row = Row(CfaRule::kRegister, 8);
+  EXPECT_EQ(OnX64(row, registers, {}).outcome, CfiStepOutcome::kUnsupported);
+}
+
 TEST(CfiStepTest, LazyPltEntriesHavePushedTheirNumberInTheEnd) {
   const Words stack{{kStack, 0x2005}, {kStack + 8, 0x3005}};
   const CfiRow row = Row(CfaRule::kPlt, 11);

@@ -10,6 +10,7 @@
 
 #include "formats/byte_reader.h"
 #include "unit/unwind/raw_record.h"
+#include "unwind/cfi_step.h"
 #include "unwind/stack_recording.h"
 
 namespace clrsampler {
@@ -40,7 +41,9 @@ class FakeCode : public CodeFinder {
     CodeAt native;
     native.kind = CodeKind::kNative;
     native.has_row = true;
-    native.row = {CfaRule::kSpOffset, RegisterRule::kSame, RegisterRule::kAtCfaOffset, false, 16, 0, -8};
+    native.row.cfa = CfaRule::kSpOffset;
+    native.row.cfa_offset = 16;
+    native.row.ra_offset = -8;
     functions_[kNative] = native;
     native.row.ra = RegisterRule::kUndefined;
     functions_[kRoot] = native;
@@ -59,6 +62,7 @@ class FakeCode : public CodeFinder {
     functions_[begin] = code;
     return *function;
   }
+  void Native(uint64_t begin, const CodeAt& code) { functions_[begin] = code; }
   const CodeAt& At(uint64_t address) override {
     const auto found = functions_.find(address & ~uint64_t{255});
     return found == functions_.end() ? nothing_ : found->second;
@@ -172,6 +176,24 @@ TEST_F(StackReplayTest, ADeeperStackThanTheLimitIsTruncated) {
   }
   EXPECT_EQ(Walk().size(), 64u);
   EXPECT_EQ(stack_.end, StackEnd::kTruncated);
+}
+
+TEST_F(StackReplayTest, ALeafsFrameMayEndWhereAnyRegisterSays) {
+  CodeAt code;
+  code.kind = CodeKind::kNative;
+  code.has_row = true;
+  code.row.cfa = CfaRule::kRegister;
+  code.row.cfa_register = 2;  // rcx
+  code.row.cfa_offset = 8;
+  code.row.ra_offset = -8;
+  code_.Native(kOther, code);
+  Leaf(kOther + 3, 77);
+  record_.header.general[2] = kStack + 24;
+  record_.Tail({1, 2, 3, kRoot + 0x10, 5});
+  if constexpr (kHostMachine == ElfMachine::kX64) {
+    EXPECT_THAT(Walk(), ElementsAre(kOther + 3, kRoot + 0x10));
+    EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kTable);
+  }
 }
 
 TEST_F(StackReplayTest, KernelThreadsHaveNoStack) {

@@ -9,6 +9,7 @@ namespace clrsampler {
 namespace {
 
 // DWARF's numbers of registers.
+constexpr int64_t kGeneralRegisters = 16;  // of x86-64, as samples carry them
 constexpr uint64_t kX64Rbp = 6, kX64Rsp = 7, kArm64X29 = 29, kArm64Sp = 31;
 
 // DW_CFA_*. The first three hold an operand in their low six bits.
@@ -23,7 +24,8 @@ constexpr uint8_t kNegateRaStateWithPc = 0x2c, kNegateRaState = 0x2d;  // arm64;
 constexpr uint8_t kGnuArgsSize = 0x2e, kGnuNegativeOffsetExtended = 0x2f;
 
 // DW_OP_*.
-constexpr uint8_t kOpDeref = 0x06, kOpPlusUconst = 0x23, kOpLit0 = 0x30, kOpBreg0 = 0x70, kOpBreg31 = 0x8f;
+constexpr uint8_t kOpDeref = 0x06, kOpMul = 0x1e, kOpPlus = 0x22, kOpPlusUconst = 0x23, kOpLit0 = 0x30, kOpLit8 = 0x38;
+constexpr uint8_t kOpBreg0 = 0x70, kOpBreg31 = 0x8f;
 // Behind "rsp + 8" in the CFA of a lazy PLT: "+ ((rip & 15) >= N) << 3" with N as DW_OP_litN in the middle.
 constexpr uint8_t kPltBefore[] = {0x80, 0x00, 0x3f, 0x1a}, kPltAfter[] = {0x2a, 0x33, 0x24, 0x22};
 constexpr int64_t kWord = 8;
@@ -141,6 +143,15 @@ class CfiRun {
     state_.cfa_offset = offset;
   }
 
+  // `+ 8 * register`, the word there + 8: OpenSSL's multiplications, whose frames are as long as the numbers. nullopt:
+  // something else.
+  static std::optional<uint64_t> IndexRegister(std::span<const std::byte> rest) {
+    const std::optional<BregExpression> index = ReadBreg(rest);
+    static constexpr uint8_t kTimesWordDerefPlusWord[] = {kOpLit8, kOpMul, kOpPlus, kOpDeref, kOpPlusUconst, kWord};
+    if (!index || index->offset != 0 || !Is(index->rest, kTimesWordDerefPlusWord)) return std::nullopt;
+    return index->reg;
+  }
+
   void DefineCfaByExpression(std::span<const std::byte> expression) {
     state_.cfa = Cfa::kUnknown;
     state_.cfa_offset = 0;
@@ -154,6 +165,10 @@ class CfiRun {
       state_.cfa_offset = breg->offset;
     } else if (by_sp && Is(breg->rest, kDerefPlusWord)) {
       state_.cfa = Cfa::kSpDeref;
+      state_.cfa_offset = breg->offset;
+    } else if (const auto index = IndexRegister(breg->rest); by_sp && index) {
+      state_.cfa = Cfa::kSpIndexed;
+      state_.cfa_register = *index;
       state_.cfa_offset = breg->offset;
     } else if (by_sp && Is(breg->rest, kDeref) && breg->offset == kContextRsp) {
       state_.cfa = Cfa::kSignalContext;
@@ -214,6 +229,9 @@ class CfiRun {
         Set(cursor_.TakeUleb(), Where::kSame);
         return false;
       case kRegister:
+        reg = cursor_.TakeUleb();
+        Set(reg, Where::kRegister, static_cast<int64_t>(std::min<uint64_t>(cursor_.TakeUleb(), UINT32_MAX)));
+        return false;
       case kValOffset:
         reg = cursor_.TakeUleb();
         cursor_.TakeUleb();
@@ -330,6 +348,10 @@ CfiRow CfiProgram::Reduce(const State& state, bool signal_frame) const {
     if (rule.where == Where::kUnstated || rule.where == Where::kSame) kind = RegisterRule::kSame;
     if (rule.where == Where::kUndefined) kind = RegisterRule::kUndefined;
     if (rule.where == Where::kAtCfa && Fits(rule.offset)) kind = RegisterRule::kAtCfaOffset;
+    if (rule.where == Where::kRegister && !is_fp && machine_ == ElfMachine::kX64 && rule.offset < kGeneralRegisters) {
+      kind = RegisterRule::kInRegister;
+      offset = static_cast<int32_t>(rule.offset);
+    }
     if (rule.where == Where::kAtFp && is_fp && Fits(rule.offset)) kind = RegisterRule::kAtFpOffset;
     if (kind == RegisterRule::kAtCfaOffset || kind == RegisterRule::kAtFpOffset) {
       offset = static_cast<int32_t>(rule.offset);
@@ -344,7 +366,16 @@ CfiRow CfiProgram::Reduce(const State& state, bool signal_frame) const {
       row.cfa = CfaRule::kSpOffset;
     }
     if (state.cfa == Cfa::kRegister && state.cfa_register == fp_register_) row.cfa = CfaRule::kFpOffset;
+    if (state.cfa == Cfa::kRegister && row.cfa == CfaRule::kUnsupported && machine_ == ElfMachine::kX64 &&
+        state.cfa_register != sp_register_ && state.cfa_register < kGeneralRegisters) {
+      row.cfa = CfaRule::kRegister;
+      row.cfa_register = static_cast<uint8_t>(state.cfa_register);
+    }
     if (state.cfa == Cfa::kSpDeref) row.cfa = CfaRule::kSpDeref;
+    if (state.cfa == Cfa::kSpIndexed && machine_ == ElfMachine::kX64 && state.cfa_register < kGeneralRegisters) {
+      row.cfa = CfaRule::kSpIndexed;
+      row.cfa_register = static_cast<uint8_t>(state.cfa_register);
+    }
     if (state.cfa == Cfa::kFpDeref) row.cfa = CfaRule::kFpDeref;
     if (state.cfa == Cfa::kPlt) row.cfa = CfaRule::kPlt;
   }

@@ -54,13 +54,14 @@ class CfiProgram {
     kAtCfa,  // stored at CFA + offset
     kAtSp,   // stored at sp + offset
     kAtFp,   // stored at fp + offset
+    kRegister,  // in the register of number `offset`
     kElsewhere,
   };
   struct Rule {
     int64_t offset = 0;
     Where where = Where::kUnstated;
   };
-  enum class Cfa : uint8_t { kNone, kRegister, kSpDeref, kFpDeref, kPlt, kSignalContext, kUnknown };
+  enum class Cfa : uint8_t { kNone, kRegister, kSpDeref, kSpIndexed, kFpDeref, kPlt, kSignalContext, kUnknown };
   struct State {
     Cfa cfa = Cfa::kNone;
     uint64_t cfa_register = 0;

@@ -1,6 +1,6 @@
 // What an ELF image says about stepping out of its functions, in a form that a sampler can use: rows of Call Frame
 // Information (DWARF 5, 6.4; LSB 5.0 "Exception Frames"; x86-64 psABI 3.6; AArch64 DWARF ABI), reduced to the stack and
-// frame pointer, which is what samples carry.
+// frame pointer, and for leaves to any register: what samples carry.
 #ifndef CLRSAMPLER_FORMATS_ELF_CFI_ROWS_H_
 #define CLRSAMPLER_FORMATS_ELF_CFI_ROWS_H_
 
@@ -12,10 +12,12 @@ namespace clrsampler {
 // How to find the Canonical Frame Address: the value of sp in the caller, once it has returned there.
 enum class CfaRule : uint8_t {
   kUnsupported,  // another register, or an expression that we don't know
+  kRegister,     // the register of DWARF number `cfa_register` + cfa_offset: known for leaves only
   kSpOffset,     // sp + cfa_offset
   kFpOffset,     // rbp or x29 + cfa_offset
   kFpDeref,      // the word at fp + cfa_offset: functions that realign the stack
   kSpDeref,      // 8 above the word at sp + cfa_offset: OpenSSL's assembly keeps the caller's sp in its frame
+  kSpIndexed,    // 8 above the word at sp + cfa_offset + 8 * the register `cfa_register`: leaves only
   kPlt,          // sp + 8, and 8 more where the low four bits of ip are at least cfa_offset: lazy PLT entries
 };
 
@@ -23,6 +25,7 @@ enum class RegisterRule : uint8_t {
   kSame,         // not saved: the caller's is what it is now
   kAtCfaOffset,  // saved at CFA + offset
   kAtFpOffset,   // of fp only: saved at fp + offset, in functions that realign the stack
+  kInRegister,   // of the return address: in the register of DWARF number ra_offset; known for leaves only
   kUndefined,    // lost; of the return address: the outermost frame
   kUnsupported,
 };
@@ -31,6 +34,7 @@ struct CfiRow {
   CfaRule cfa = CfaRule::kUnsupported;
   RegisterRule fp = RegisterRule::kSame;
   RegisterRule ra = RegisterRule::kAtCfaOffset;
+  uint8_t cfa_register = 0;
   bool signal_frame = false;  // interrupted by a signal, not called; all registers lie in the signal's context
   int32_t cfa_offset = 0;
   int32_t fp_offset = 0;
@@ -40,7 +44,7 @@ struct CfiRow {
   template <typename H>
   friend H AbslHashValue(H h, const CfiRow& row) {
     const uint64_t rules = static_cast<uint64_t>(row.cfa) | static_cast<uint64_t>(row.fp) << 8 |
-                           static_cast<uint64_t>(row.ra) << 16 | uint64_t{row.signal_frame} << 24 |
+                           static_cast<uint64_t>(row.ra) << 16 | uint64_t{row.signal_frame} << 24 | uint64_t{row.cfa_register} << 25 |
                            static_cast<uint64_t>(row.cfa_offset) << 32;
     const uint64_t offsets = static_cast<uint32_t>(row.fp_offset) | static_cast<uint64_t>(row.ra_offset) << 32;
     return H::combine(std::move(h), rules, offsets);

@@ -105,6 +105,8 @@ bool RegisterAgrees(RegisterRule rule, int32_t offset, const std::string* column
   switch (rule) {
     case RegisterRule::kSame:  // readelf has "u" for what is not stated, too
       return column == nullptr || *column == "u" || *column == "s";
+    case RegisterRule::kInRegister:
+      return column != nullptr && column->starts_with(absl::StrCat("r", offset));
     case RegisterRule::kUndefined:
       return column != nullptr && *column == "u";
     case RegisterRule::kAtCfaOffset:
@@ -124,8 +126,14 @@ bool CfaAgrees(const CfiRow& row, const std::string& column, bool arm64) {
       return column == Signed(arm64 ? "sp" : "rsp", row.cfa_offset);
     case CfaRule::kFpOffset:
       return column == Signed(arm64 ? "x29" : "rbp", row.cfa_offset);
+    case CfaRule::kRegister: {
+      static constexpr const char* kNames[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+                                               "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+      return column == Signed(kNames[row.cfa_register], row.cfa_offset);
+    }
     case CfaRule::kFpDeref:
     case CfaRule::kSpDeref:
+    case CfaRule::kSpIndexed:
     case CfaRule::kPlt:
       return column == "exp";
     case CfaRule::kUnsupported:

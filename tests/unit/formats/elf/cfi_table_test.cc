@@ -115,8 +115,22 @@ TEST(CfiTableTest, ExpressionsThatAreKnown) {
   }
 }
 
-TEST(CfiTableTest, WhatASampleCanNotServeIsUnsupportedForThatRegisterOnly) {
+TEST(CfiTableTest, AnyRegisterServesALeaf) {
   CfiRow row = RowOf(cfa::DefCfaRegister(0));  // rax
+  EXPECT_EQ(row.cfa, CfaRule::kRegister);
+  EXPECT_EQ(row.cfa_register, 0);
+  // rsp + 8 + 8 * r9, the word there, 8 above it: bn_mul_mont of OpenSSL.
+  row = RowOf(cfa::DefCfaExpression(std::string("\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08", 10)));
+  EXPECT_EQ(row.cfa, CfaRule::kSpIndexed);
+  EXPECT_EQ(row.cfa_register, 9);
+  EXPECT_EQ(row.cfa_offset, 8);
+  row = RowOf(cfa::Register(kRip, 2));  // rcx
+  EXPECT_EQ(row.ra, RegisterRule::kInRegister);
+  EXPECT_EQ(row.ra_offset, 2);
+}
+
+TEST(CfiTableTest, WhatASampleCanNotServeIsUnsupportedForThatRegisterOnly) {
+  CfiRow row = RowOf(cfa::DefCfaRegister(17));  // xmm0
   EXPECT_EQ(row.cfa, CfaRule::kUnsupported);
   EXPECT_EQ(row.ra, RegisterRule::kAtCfaOffset);
   EXPECT_EQ(RowOf(cfa::DefCfaExpression("\x91\x08")).cfa, CfaRule::kUnsupported);
@@ -126,7 +140,7 @@ TEST(CfiTableTest, WhatASampleCanNotServeIsUnsupportedForThatRegisterOnly) {
   row = RowOf(cfa::ValExpression(kRbp, cfa::Breg(kRsp, 0)));
   EXPECT_EQ(row.fp, RegisterRule::kUnsupported);
   EXPECT_EQ(row.cfa, CfaRule::kSpOffset);
-  row = RowOf(cfa::Register(kRip, 5));
+  row = RowOf(cfa::Register(kRip, 17));
   EXPECT_EQ(row.ra, RegisterRule::kUnsupported);
   EXPECT_EQ(RowOf(cfa::Register(kRsp, 8)).cfa, CfaRule::kUnsupported) << "the caller's sp is not the CFA";
   // Registers that nobody needs may have any rule.
