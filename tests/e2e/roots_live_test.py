@@ -41,6 +41,8 @@ MODES = {
 KEYS = ("frames", "chain", "replay", "table", "stub", "fallback", "checked", "contradictions", "missing_words")
 MAIN = re.compile(r"\w+\.Program\.Main")
 # Before there is a libc, the dynamic linker is the first.
+# In the middle of an exec the old program's code is gone, and its registers say nothing of the new one.
+EXEC = "__x64_sys_execve_[k]"
 LINKER = re.compile(r"_dl_start.*|ld-linux-x86-64\.so\.2!0x[0-9a-f]+")
 
 
@@ -52,7 +54,7 @@ class Roots:
         self.others = collections.Counter()
         for stack, count in profile.stacks:
             frames = [folded.bare(frame) for frame in stack[1:] if not frame.endswith("_[k]")]
-            if not frames:
+            if not frames or EXEC in stack:
                 continue
             self.user += count
             if stack_truth.reaches_start(frames) or LINKER.fullmatch(frames[0]) or any(MAIN.fullmatch(frame) for frame in frames):

@@ -18,6 +18,7 @@ struct StackReplay::Step {
   FrameOrigin origin = FrameOrigin::kChain;
   FrameDoubt doubt = FrameDoubt::kNone;
   bool exact = false;     // the caller was interrupted and did not call: its address is that of the next instruction
+  bool fp_known = true;   // false: the caller's frame pointer is lost, and 0
   UnwindRegisters caller;
 };
 
@@ -37,7 +38,7 @@ StackReplay::Step StackReplay::StepByChain(const UnwindRegisters& registers) con
 }
 
 StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact,
-                                          bool in_doubt) {
+                                          bool in_doubt, bool fp_known) {
   Step step;
   const auto fall_back = [&](uint64_t& reason, FrameDoubt doubt) {
     ++reason;
@@ -86,8 +87,10 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         if (code.between_rows && exact) return top_of_stack();
         ++counters_.no_data;
         step = StepByChain(registers);
-        // Code without unwind data is built with frame pointers, or is written by hand; a leaf may have no frame yet.
-        if (exact || code.between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
+        // Code without unwind data is built with frame pointers, or is written by hand: then a frame pointer of zero is
+        // how a program's first code marks the end of the stack. A leaf may have no frame yet.
+        const bool first_code = !exact && registers.fp == 0 && fp_known;
+        if (exact || (code.between_rows && !first_code)) step.doubt = FrameDoubt::kCallerMayBeMissing;
         return step;
       }
       const CfiStepResult result = CfiStep(code.row, exact, registers, memory_);
@@ -95,6 +98,7 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         case CfiStepOutcome::kCaller:
           take(FrameOrigin::kTable, result.caller);
           step.exact = result.interrupted;
+          step.fp_known = result.fp_known;
           return step;
         case CfiStepOutcome::kOutermost:
           step.kind = Step::Kind::kOutermost;
@@ -134,6 +138,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
   }
   UnwindRegisters before;  // of the frame below
   bool exact = true;
+  bool fp_known = true;
   FrameOrigin origin = FrameOrigin::kSampled;
   int signal_frames = 0;
   bool below_is_funclet = false;
@@ -168,7 +173,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     below_is_funclet = code.managed != nullptr && code.managed->funclet;
     method_below = method;
     ++counters_.by_origin[static_cast<size_t>(origin)];
-    const Step step = StepByData(code, registers, exact, origin == FrameOrigin::kFallback);
+    const Step step = StepByData(code, registers, exact, origin == FrameOrigin::kFallback, fp_known);
     out.frames.back().doubt = step.doubt;
     if (step.kind == Step::Kind::kOutermost) {
       // By a chain that was only the last resort, the end proves nothing.
@@ -188,6 +193,8 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     before = registers;
     registers = step.caller;
     exact = step.exact;
+    // A word of the stack is known, a register that nobody saved is what it was.
+    fp_known = step.fp_known && (fp_known || registers.fp != 0);
     origin = step.origin;
   }
 }

@@ -45,7 +45,8 @@ class StackReplay {
 
  private:
   struct Step;
-  Step StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact, bool in_doubt);
+  Step StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact, bool in_doubt,
+                  bool fp_known);
   Step StepByChain(const UnwindRegisters& registers) const;
 
   const Options options_;
