@@ -26,7 +26,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kRecordBytes = 4096;
+constexpr uint64_t kRecordBytes = 6144;
 constexpr uint64_t kStallSeconds = 2;
 constexpr uint64_t kMinRingBytes = 1 << 20;
 constexpr uint64_t kMaxRingBytes = 64 << 20;

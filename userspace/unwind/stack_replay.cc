@@ -180,13 +180,13 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
       out.end = step.doubt == FrameDoubt::kNone ? StackEnd::kComplete : StackEnd::kBroken;
       return;
     }
-    // A stack that does not grow would never end.
-    // Signal handlers may have a stack of their own, but there are only so many of those.
+    // A stack that does not grow would never end. Signal handlers may have one of their own, but only so many.
     const bool leaves_handler = step.exact && ++signal_frames <= kMaxSignalFrames;
     const bool grows =
         step.caller.sp > registers.sp || (step.caller.sp == registers.sp && exact) || leaves_handler;
     if (step.kind == Step::Kind::kFailed || !grows) {
       ++counters_.lost;
+      if (step.kind != Step::Kind::kFailed) out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
       if (out.end != StackEnd::kTruncated) out.end = StackEnd::kBroken;
       return;
     }
