@@ -16,6 +16,14 @@ StackUnwinder::StackUnwinder(StackUnwinderOptions options, const Sources& source
            clock),
       r2r_(sources.precompiled, ReadTargetMemory),
       elf_(images),
+      code_(jit_, r2r_, elf_,
+            [memory = sources.memory](ProcessKey key) {
+#if defined(__x86_64__)
+              return memory != nullptr && (memory->RuntimeOf(key) != nullptr || !memory->RefusalOf(key).empty());
+#else
+              return false;  // managed code always keeps its frames on arm64
+#endif
+            }),
       replay_({options.max_frames}),
       preview_({options.max_frames}) {}
 

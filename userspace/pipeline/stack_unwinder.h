@@ -55,7 +55,7 @@ class StackUnwinder {
   JitUnwindData jit_;
   R2rUnwindData r2r_;
   ElfUnwindData elf_;
-  ProcessCode code_{jit_, r2r_, elf_};
+  ProcessCode code_;
   StackReplay replay_;
   StackReplay preview_;  // of samples that have just arrived; its counters are nobody's
   StackRecording kept_;

@@ -39,6 +39,8 @@ enum class CodeKind : uint8_t {
 struct CodeAt {
   CodeKind kind = CodeKind::kUnknown;
   bool mapped = true;  // false: no executable memory is known there
+  // Of kUnknown: compiled by a runtime that leaves frame pointers out where it can, so that the chain skips callers.
+  bool omits_frames = false;
   std::shared_ptr<const ManagedFunction> managed;
   CfiRow row;
   bool has_row = false;

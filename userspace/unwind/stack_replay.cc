@@ -119,7 +119,10 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
     case CodeKind::kUnknown:
       // A call through a bad pointer, or code that is gone: what called it is on top of the stack.
       if (exact && !code.mapped) return top_of_stack();
-      return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
+      if (code.omits_frames || !code.mapped) return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
+      // Other JIT compilers keep frame pointers, or nobody could walk their stacks.
+      ++counters_.no_data;
+      return StepByChain(registers);
   }
   return step;
 }

@@ -57,7 +57,7 @@ CodeAt ProcessCode::Find(const FrameQuery& query) {
     case MappingKind::kJitMemory:
       // Images of compressed single-file programs lie in anonymous memory, too.
       if (take(jit_.At(query)) || query.mapping == nullptr) break;
-      take(r2r_.At(query));
+      if (!take(r2r_.At(query))) code.omits_frames = omits_frames_ && omits_frames_(query.process.key);
       break;
     case MappingKind::kOther:
       break;

@@ -3,7 +3,9 @@
 #define CLRSAMPLER_UNWIND_DATA_PROCESS_CODE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "process/process.h"
@@ -18,7 +20,9 @@ namespace clrsampler {
 // Main loop only. Borrows what it is given.
 class ProcessCode {
  public:
-  ProcessCode(JitUnwindData& jit, R2rUnwindData& r2r, ElfUnwindData& elf) : jit_(jit), r2r_(r2r), elf_(elf) {}
+  // `omits_frames`: whether JIT compiled code of the process is .NET's on x86-64.
+  ProcessCode(JitUnwindData& jit, R2rUnwindData& r2r, ElfUnwindData& elf, std::function<bool(ProcessKey)> omits_frames)
+      : jit_(jit), r2r_(r2r), elf_(elf), omits_frames_(std::move(omits_frames)) {}
 
   // Answers about this process as of that time, until the next call of any function here.
   CodeFinder& For(const Process& process, MonotonicTime time);
@@ -61,6 +65,7 @@ class ProcessCode {
   JitUnwindData& jit_;
   R2rUnwindData& r2r_;
   ElfUnwindData& elf_;
+  std::function<bool(ProcessKey)> omits_frames_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   Finder finder_{*this};
 };
