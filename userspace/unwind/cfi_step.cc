@@ -1,11 +1,12 @@
 #include "unwind/cfi_step.h"
 
-#include "clrsampler/wire.h"
-
+#include <signal.h>
 #include <ucontext.h>
 
 #include <cstddef>
 #include <optional>
+
+#include "clrsampler/wire.h"
 
 namespace clrsampler {
 namespace {
@@ -81,6 +82,14 @@ std::optional<uint64_t> FrameAddress(const CfiRow& row, const UnwindRegisters& r
                                      CfiStepResult& failure) {
   std::optional<uint64_t> slot;
   uint64_t above = 0;
+  if (!registers.sp_exact && row.cfa != CfaRule::kFpOffset && row.cfa != CfaRule::kFpDeref) {
+    // Compiled code lets x29 point to where the caller's was saved, so that the frame is known all the same.
+    if (row.cfa == CfaRule::kSpOffset && row.fp == RegisterRule::kAtCfaOffset && registers.fp != 0) {
+      return Plus(registers.fp, -int64_t{row.fp_offset});
+    }
+    failure = Ended(CfiStepOutcome::kUnsupported);
+    return std::nullopt;
+  }
   switch (row.cfa) {
     case CfaRule::kUnsupported:
       failure = Ended(CfiStepOutcome::kUnsupported);
@@ -121,7 +130,9 @@ std::optional<uint64_t> FrameAddress(const CfiRow& row, const UnwindRegisters& r
 
 CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& registers, const StackMemory& stack,
                       ElfMachine machine) {
-  if (row.signal_frame) return StepOutOfSignal(registers, stack, machine);
+  if (row.signal_frame) {
+    return registers.sp_exact ? StepOutOfSignal(registers, stack, machine) : Ended(CfiStepOutcome::kUnsupported);
+  }
   if (row.ra == RegisterRule::kUndefined) return Ended(CfiStepOutcome::kOutermost);
   if (row.ra == RegisterRule::kUnsupported) return Ended(CfiStepOutcome::kUnsupported);
   CfiStepResult result;

@@ -31,7 +31,7 @@ struct ManagedFunction {
 
 enum class CodeKind : uint8_t {
   kUnknown,  // no code is known there
-  kManaged,  // `managed`
+  kManaged,  // `managed`; nullptr on arm64, where managed code keeps frame records
   kNative,   // `row` where has_row; else an image without a row for the address
   kStub,     // of the runtime: a few instructions, no frame
 };
@@ -46,6 +46,9 @@ struct CodeAt {
   bool has_row = false;
   // A native image with unwind data that has no row here: PLT entries and other code without a frame.
   bool between_rows = false;
+  // Managed code on arm64 has a row where the frame record is not in place, and this is set where it is not known
+  // whether it is. Both are of use for a leaf only.
+  bool may_have_no_record() const { return kind == CodeKind::kManaged && managed == nullptr && between_rows; }
 };
 
 // Bound to one process and time by whoever makes it.

@@ -13,6 +13,9 @@ struct UnwindRegisters {
   uint64_t sp = 0;
   uint64_t fp = 0;  // rbp, x29
   uint64_t lr = 0;  // x30, known for the leaf only; 0 on x86-64
+  // False: `sp` is too low by an amount that is not known. A frame record of arm64 says where its frame begins, which
+  // is not where it ends.
+  bool sp_exact = true;
   // All registers of a leaf on x86-64, 16 of them by their DWARF numbers; nullptr for callers and on arm64.
   const uint64_t* general = nullptr;
 };

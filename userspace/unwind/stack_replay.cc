@@ -32,8 +32,31 @@ StackReplay::Step StackReplay::StepByChain(const UnwindRegisters& registers) con
   const std::optional<uint64_t> saved = memory_.Word(frame);
   const std::optional<uint64_t> address = memory_.Word(frame + sizeof(uint64_t));
   if (!saved || !address) return step;
-  step.caller = {*address & kUserAddressMask, frame + 2 * sizeof(uint64_t), *saved, 0};
+  step.caller = {*address & kUserAddressMask, frame + 2 * sizeof(uint64_t), *saved, 0,
+                 options_.machine == ElfMachine::kX64};
   step.kind = step.caller.ip == 0 ? Step::Kind::kOutermost : Step::Kind::kCaller;
+  return step;
+}
+
+// Managed code on arm64, which keeps a frame record but for a few instructions.
+StackReplay::Step StackReplay::StepByRecord(const CodeAt& code, const UnwindRegisters& registers, bool exact) {
+  if (exact && code.has_row) {
+    const CfiStepResult result = CfiStep(code.row, exact, registers, memory_, ElfMachine::kArm64);
+    if (result.outcome == CfiStepOutcome::kCaller) {
+      return {Step::Kind::kCaller, FrameOrigin::kReplay, FrameDoubt::kNone, false, true, result.caller};
+    }
+  }
+  Step step = StepByChain(registers);
+  // Something called it, always: a frame pointer of zero is one that was not found.
+  const bool lost = step.kind == Step::Kind::kOutermost;
+  if (lost) ++counters_.missing_words;
+  const bool skips = exact && (code.has_row || (code.may_have_no_record() && step.kind == Step::Kind::kCaller &&
+                                                step.caller.ip != (registers.lr & kUserAddressMask)));
+  if (skips) ++counters_.no_data;
+  if (lost || skips) {
+    step.origin = FrameOrigin::kFallback;
+    step.doubt = FrameDoubt::kCallerMayBeMissing;
+  }
   return step;
 }
 
@@ -53,18 +76,18 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
     step.caller = caller;
     return step;
   };
+  // What was called without a frame of its own returns to.
   const auto top_of_stack = [&] {
+    if (options_.machine == ElfMachine::kArm64) {
+      return take(FrameOrigin::kStub, {registers.lr & kUserAddressMask, registers.sp, registers.fp, 0});
+    }
     const std::optional<uint64_t> address = memory_.Word(registers.sp);
     if (!address) return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
     return take(FrameOrigin::kStub, {*address & kUserAddressMask, registers.sp + sizeof(uint64_t), registers.fp, 0});
   };
   switch (code.kind) {
     case CodeKind::kManaged: {
-      if (code.managed == nullptr) {
-        // AArch64, where managed code always keeps its frames.
-        step = StepByChain(registers);
-        return step;
-      }
+      if (code.managed == nullptr) return StepByRecord(code, registers, exact);
       const ManagedStepResult result = ManagedStep(*code.managed, exact, registers, memory_);
       // A frame pointer that is lost is no witness, nor is what a fallback led to.
       const bool checked = result.check != ManagedStepCheck::kNotCheckable && registers.fp != 0 && !in_doubt;
@@ -93,7 +116,7 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         if (exact || (code.between_rows && !first_code)) step.doubt = FrameDoubt::kCallerMayBeMissing;
         return step;
       }
-      const CfiStepResult result = CfiStep(code.row, exact, registers, memory_);
+      const CfiStepResult result = CfiStep(code.row, exact, registers, memory_, options_.machine);
       switch (result.outcome) {
         case CfiStepOutcome::kCaller:
           take(FrameOrigin::kTable, result.caller);
@@ -134,8 +157,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
   if ((sample.flags & WIRE_SAMPLE_KTHREAD) != 0 || sample.ip == 0) return;
   memory_.Assign(stack);
   UnwindRegisters registers{sample.ip, sample.sp, sample.fp, sample.lr};
-  // The machine of the record is ours.
-  if constexpr (kHostMachine == ElfMachine::kX64) {
+  if (options_.machine == ElfMachine::kX64) {
     std::copy(std::begin(sample.general), std::end(sample.general), general_.begin());
     registers.general = general_.data();
   }

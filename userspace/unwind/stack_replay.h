@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "clrsampler/wire.h"
+#include "unwind/cfi_step.h"
 #include "unwind/code_finder.h"
 #include "unwind/frame_chain.h"
 #include "unwind/raw_stack.h"
@@ -35,6 +36,7 @@ class StackReplay {
  public:
   struct Options {
     uint32_t max_frames = 1024;
+    ElfMachine machine = kHostMachine;
   };
   explicit StackReplay(Options options) : options_(options) {}
 
@@ -47,6 +49,7 @@ class StackReplay {
   struct Step;
   Step StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact, bool in_doubt,
                   bool fp_known);
+  Step StepByRecord(const CodeAt& code, const UnwindRegisters& registers, bool exact);
   Step StepByChain(const UnwindRegisters& registers) const;
 
   const Options options_;

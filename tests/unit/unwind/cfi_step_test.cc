@@ -80,7 +80,8 @@ TEST(CfiStepTest, AnyRegisterOfALeaf) {
   uint64_t general[16] = {};
   general[9] = 3;
   general[2] = kStack + 0x20;
-  UnwindRegisters registers{0x1000, kStack, 0, 0, general};
+  UnwindRegisters registers{0x1000, kStack, 0, 0};
+  registers.general = general;
   CfiRow row = Row(CfaRule::kSpIndexed, 8);
   row.cfa_register = 9;
   CfiStepResult step = OnX64(row, registers, {{kStack + 32, kStack + 0x200}, {kStack + 0x200, 0x2005}});

@@ -34,11 +34,11 @@ struct CfiRow {
   CfaRule cfa = CfaRule::kUnsupported;
   RegisterRule fp = RegisterRule::kSame;
   RegisterRule ra = RegisterRule::kAtCfaOffset;
-  uint8_t cfa_register = 0;
   bool signal_frame = false;  // interrupted by a signal, not called; all registers lie in the signal's context
   int32_t cfa_offset = 0;
   int32_t fp_offset = 0;
   int32_t ra_offset = 0;  // -8 on x86-64 in all but a few functions of assembly; kSame on AArch64: in lr
+  uint8_t cfa_register = 0;  // of kRegister and kSpIndexed
 
   friend bool operator==(const CfiRow&, const CfiRow&) = default;
   template <typename H>
