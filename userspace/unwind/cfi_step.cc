@@ -172,7 +172,7 @@ CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& regis
   }
   if (row.fp == RegisterRule::kAtFpOffset) fp = stack.Word(Plus(registers.fp, row.fp_offset));
   result.caller.fp = fp.value_or(0);
-  result.fp_known = fp.has_value();
+  result.fp_known = result.caller.fp_known = fp.has_value();
   result.outcome = CfiStepOutcome::kCaller;
   return result;
 }

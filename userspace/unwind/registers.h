@@ -16,6 +16,7 @@ struct UnwindRegisters {
   // False: `sp` is too low by an amount that is not known. A frame record of arm64 says where its frame begins, which
   // is not where it ends.
   bool sp_exact = true;
+  bool fp_known = true;  // false: `fp` is 0 because nothing says what it is
   // All registers of a leaf on x86-64, 16 of them by their DWARF numbers; nullptr for callers and on arm64.
   const uint64_t* general = nullptr;
 };

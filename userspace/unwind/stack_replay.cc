@@ -18,7 +18,6 @@ struct StackReplay::Step {
   FrameOrigin origin = FrameOrigin::kChain;
   FrameDoubt doubt = FrameDoubt::kNone;
   bool exact = false;     // the caller was interrupted and did not call: its address is that of the next instruction
-  bool fp_known = true;   // false: the caller's frame pointer is lost, and 0
   UnwindRegisters caller;
 };
 
@@ -43,7 +42,7 @@ StackReplay::Step StackReplay::StepByRecord(const CodeAt& code, const UnwindRegi
   if (exact && code.has_row) {
     const CfiStepResult result = CfiStep(code.row, exact, registers, memory_, ElfMachine::kArm64);
     if (result.outcome == CfiStepOutcome::kCaller) {
-      return {Step::Kind::kCaller, FrameOrigin::kReplay, FrameDoubt::kNone, false, true, result.caller};
+      return {Step::Kind::kCaller, FrameOrigin::kReplay, FrameDoubt::kNone, false, result.caller};
     }
   }
   Step step = StepByChain(registers);
@@ -61,7 +60,7 @@ StackReplay::Step StackReplay::StepByRecord(const CodeAt& code, const UnwindRegi
 }
 
 StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact,
-                                          bool in_doubt, bool fp_known) {
+                                          bool in_doubt) {
   Step step;
   const auto fall_back = [&](uint64_t& reason, FrameDoubt doubt) {
     ++reason;
@@ -112,7 +111,7 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         step = StepByChain(registers);
         // Code without unwind data is built with frame pointers, or is written by hand: then a frame pointer of zero is
         // how a program's first code marks the end of the stack. A leaf may have no frame yet.
-        const bool first_code = !exact && registers.fp == 0 && fp_known;
+        const bool first_code = !exact && registers.fp == 0 && registers.fp_known;
         if (exact || (code.between_rows && !first_code)) step.doubt = FrameDoubt::kCallerMayBeMissing;
         return step;
       }
@@ -121,7 +120,6 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         case CfiStepOutcome::kCaller:
           take(FrameOrigin::kTable, result.caller);
           step.exact = result.interrupted;
-          step.fp_known = result.fp_known;
           return step;
         case CfiStepOutcome::kOutermost:
           step.kind = Step::Kind::kOutermost;
@@ -163,7 +161,6 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
   }
   UnwindRegisters before;  // of the frame below
   bool exact = true;
-  bool fp_known = true;
   FrameOrigin origin = FrameOrigin::kSampled;
   int signal_frames = 0;
   bool below_is_funclet = false;
@@ -198,7 +195,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     below_is_funclet = code.managed != nullptr && code.managed->funclet;
     method_below = method;
     ++counters_.by_origin[static_cast<size_t>(origin)];
-    const Step step = StepByData(code, registers, exact, origin == FrameOrigin::kFallback, fp_known);
+    const Step step = StepByData(code, registers, exact, origin == FrameOrigin::kFallback);
     out.frames.back().doubt = step.doubt;
     if (step.kind == Step::Kind::kOutermost) {
       // By a chain that was only the last resort, the end proves nothing.
@@ -218,8 +215,8 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     before = registers;
     registers = step.caller;
     exact = step.exact;
-    // A word of the stack is known, a register that nobody saved is what it was.
-    fp_known = step.fp_known && (fp_known || registers.fp != 0);
+    // What is lost stays lost until somebody has saved it.
+    if (!before.fp_known && registers.fp == 0) registers.fp_known = false;
     origin = step.origin;
   }
 }

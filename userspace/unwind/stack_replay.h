@@ -47,8 +47,7 @@ class StackReplay {
 
  private:
   struct Step;
-  Step StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact, bool in_doubt,
-                  bool fp_known);
+  Step StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact, bool in_doubt);
   Step StepByRecord(const CodeAt& code, const UnwindRegisters& registers, bool exact);
   Step StepByChain(const UnwindRegisters& registers) const;
 

@@ -356,5 +356,25 @@ TEST_F(Arm64ReplayTest, ALostFramePointerIsNoEnd) {
   EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
 }
 
+TEST_F(Arm64ReplayTest, AProgramsStartHasNoRowAndNoFrame) {
+  constexpr uint64_t kStart = 0xe0000;
+  CodeAt start;
+  start.kind = CodeKind::kNative;
+  start.between_rows = true;
+  code_.Set(kStart, start);
+  Leaf(kGcc + 0x20, kStack);
+  record_.Frame(kStack, 0, kStart + 0x30);
+  record_.Tail({1, 2, 3, 4});
+  EXPECT_THAT(WalkArm64(), ElementsAre(kGcc + 0x20, kStart + 0x30));
+  EXPECT_EQ(stack_.end, StackEnd::kComplete);
+  // A frame pointer that was not found is no such zero.
+  CodeAt lost = code_.At(kGcc);
+  lost.row.fp_offset = -4096;
+  code_.Set(kGcc, lost);
+  record_.header.fp = kStack + 8;
+  EXPECT_THAT(WalkArm64(), ElementsAre(kGcc + 0x20, kStart + 0x30));
+  EXPECT_EQ(stack_.end, StackEnd::kBroken);
+}
+
 }  // namespace
 }  // namespace clrsampler
