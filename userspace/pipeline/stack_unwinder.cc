@@ -16,13 +16,12 @@ StackUnwinder::StackUnwinder(StackUnwinderOptions options, const Sources& source
            clock),
       r2r_(sources.precompiled, ReadTargetMemory),
       elf_(images),
-      code_(jit_, r2r_, elf_,
+      arm64_(ReadTargetMemory,
+             [memory = sources.memory](ProcessKey key) { return memory != nullptr && memory->IsDotNet(key); }),
+      code_(jit_, r2r_, elf_, kHostMachine == ElfMachine::kArm64 ? &arm64_ : nullptr,
             [memory = sources.memory](ProcessKey key) {
-#if defined(__x86_64__)
-              return memory != nullptr && (memory->RuntimeOf(key) != nullptr || !memory->RefusalOf(key).empty());
-#else
-              return false;  // managed code always keeps its frames on arm64
-#endif
+              // Managed code always keeps its frames on arm64.
+              return kHostMachine == ElfMachine::kX64 && memory != nullptr && memory->IsDotNet(key);
             }),
       replay_({options.max_frames}),
       preview_({options.max_frames}) {}
@@ -110,6 +109,9 @@ std::map<std::string, uint64_t> StackUnwinder::Counters() const {
           {"jit_transient", jit_.counters().transient},
           {"jit_failed", jit_.counters().failed},
           {"jit_not_witnessed", jit_.counters().not_witnessed},
+          {"arm64_leaves", arm64_.counters().leaves},
+          {"arm64_without_frame", arm64_.counters().without_frame},
+          {"arm64_unreadable", arm64_.counters().unreadable},
           {"r2r_functions", r2r_.counters().functions},
           {"r2r_damaged", r2r_.counters().damaged},
           {"r2r_unreadable", r2r_.counters().unreadable}};

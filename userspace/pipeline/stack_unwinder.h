@@ -14,6 +14,7 @@
 #include "unwind/raw_stack.h"
 #include "unwind/stack_recording.h"
 #include "unwind/stack_replay.h"
+#include "unwind_data/arm64_jit_code.h"
 #include "unwind_data/elf_unwind_data.h"
 #include "unwind_data/jit_unwind_data.h"
 #include "unwind_data/process_code.h"
@@ -55,6 +56,7 @@ class StackUnwinder {
   JitUnwindData jit_;
   R2rUnwindData r2r_;
   ElfUnwindData elf_;
+  Arm64JitCode arm64_;
   ProcessCode code_;
   StackReplay replay_;
   StackReplay preview_;  // of samples that have just arrived; its counters are nobody's

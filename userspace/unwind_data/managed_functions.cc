@@ -1,5 +1,7 @@
 #include "unwind_data/managed_functions.h"
 
+#include "formats/unwind/arm64_code.h"
+
 #include <array>
 
 #include "absl/status/statusor.h"
@@ -39,6 +41,20 @@ std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind) {
   }
   if (!begins_with_frame || bytes > UINT32_MAX) return std::nullopt;
   return static_cast<uint32_t>(bytes);
+}
+
+CodeAt ManagedArm64(std::span<const std::byte> code, uint64_t begin, uint64_t address) {
+  CodeAt answer;
+  answer.kind = CodeKind::kManaged;
+  const Arm64Leaf leaf = DecodeArm64Leaf(code, address - begin);
+  answer.between_rows = leaf.where == Arm64Return::kUnknown;
+  answer.has_row = leaf.where == Arm64Return::kLinkRegister;
+  if (answer.has_row) {
+    answer.row.cfa = CfaRule::kSpOffset;
+    answer.row.cfa_offset = static_cast<int32_t>(leaf.sp_above);
+    answer.row.fp = answer.row.ra = RegisterRule::kSame;
+  }
+  return answer;
 }
 
 }  // namespace clrsampler

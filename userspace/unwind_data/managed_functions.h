@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "formats/unwind/unwind_info.h"
+#include "unwind/code_finder.h"
 
 namespace clrsampler {
 
@@ -28,6 +29,10 @@ std::optional<UnwindInfo> ReadUnwindInfo(ReadBytes read, uint64_t base, uint32_t
 // the method's first version, so that something was done before its first instruction. No other function's does.
 // Gives the size of that frame, from behind the place where rbp was saved.
 std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind);
+
+// Managed code on arm64, where `address` is in or at `code`, which lies at `begin`; empty: not known. Of a leaf the code
+// around it says where its return address is.
+CodeAt ManagedArm64(std::span<const std::byte> code, uint64_t begin, uint64_t address);
 
 }  // namespace clrsampler
 

@@ -57,7 +57,8 @@ CodeAt ProcessCode::Find(const FrameQuery& query) {
     case MappingKind::kJitMemory:
       // Images of compressed single-file programs lie in anonymous memory, too.
       if (take(jit_.At(query)) || query.mapping == nullptr) break;
-      if (!take(r2r_.At(query))) code.omits_frames = omits_frames_ && omits_frames_(query.process.key);
+      if (take(r2r_.At(query)) || (arm64_ != nullptr && take(arm64_->At(query)))) break;
+      code.omits_frames = omits_frames_ && omits_frames_(query.process.key);
       break;
     case MappingKind::kOther:
       break;
@@ -68,12 +69,14 @@ CodeAt ProcessCode::Find(const FrameQuery& query) {
 void ProcessCode::Observe(const Process& process, const ObservedSample& sample) {
   r2r_.Observe(process, sample);
   jit_.Observe(process, sample);
+  if (arm64_ != nullptr) arm64_->Observe(process, sample);
 }
 
 void ProcessCode::Forget(ProcessKey key) {
   targets_.erase(key);
   r2r_.Forget(key);
   jit_.Forget(key);
+  if (arm64_ != nullptr) arm64_->Forget(key);
 }
 
 }  // namespace clrsampler

@@ -11,6 +11,7 @@
 #include "process/process.h"
 #include "symbols/frame_source.h"
 #include "unwind/code_finder.h"
+#include "unwind_data/arm64_jit_code.h"
 #include "unwind_data/elf_unwind_data.h"
 #include "unwind_data/jit_unwind_data.h"
 #include "unwind_data/r2r_unwind_data.h"
@@ -20,9 +21,11 @@ namespace clrsampler {
 // Main loop only. Borrows what it is given.
 class ProcessCode {
  public:
-  // `omits_frames`: whether JIT compiled code of the process is .NET's on x86-64.
-  ProcessCode(JitUnwindData& jit, R2rUnwindData& r2r, ElfUnwindData& elf, std::function<bool(ProcessKey)> omits_frames)
-      : jit_(jit), r2r_(r2r), elf_(elf), omits_frames_(std::move(omits_frames)) {}
+  // `arm64`: takes the place of the runtime's data on that machine; else nullptr. `omits_frames`: whether JIT-compiled
+  // code of the process is .NET's on x86-64.
+  ProcessCode(JitUnwindData& jit, R2rUnwindData& r2r, ElfUnwindData& elf, Arm64JitCode* arm64,
+              std::function<bool(ProcessKey)> omits_frames)
+      : jit_(jit), r2r_(r2r), elf_(elf), arm64_(arm64), omits_frames_(std::move(omits_frames)) {}
 
   // Answers about this process as of that time, until the next call of any function here.
   CodeFinder& For(const Process& process, MonotonicTime time);
@@ -65,6 +68,7 @@ class ProcessCode {
   JitUnwindData& jit_;
   R2rUnwindData& r2r_;
   ElfUnwindData& elf_;
+  Arm64JitCode* arm64_;
   std::function<bool(ProcessKey)> omits_frames_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   Finder finder_{*this};

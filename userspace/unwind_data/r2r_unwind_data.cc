@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/unwind/arm64_code.h"
 #include "unwind_data/managed_functions.h"
 
 namespace clrsampler {
@@ -35,11 +36,13 @@ R2rUnwindData::R2rUnwindData(R2rMethods* methods, ReadMemory read_memory)
 CodeAt R2rUnwindData::At(const FrameQuery& query) {
   CodeAt answer;
   const std::optional<R2rMethods::Code> code = methods_->CodeAt(query);
-  if (!code || code->image->pe().machine() != PeMachine::kX64) return answer;
+  const PeMachine machine = code ? code->image->pe().machine() : PeMachine::kOther;
+  if (machine == PeMachine::kOther) return answer;
   if (!code->function) {
     answer.kind = CodeKind::kStub;
     return answer;
   }
+  if (machine == PeMachine::kArm64) return OnArm64(query, *code);
   PerProcess& process = processes_[query.process.key];
   if (process.functions.size() >= kMaxFunctions) process = PerProcess();
   Known& known = process.functions[code->address + code->function->begin];
@@ -61,6 +64,24 @@ CodeAt R2rUnwindData::At(const FrameQuery& query) {
   answer.kind = CodeKind::kManaged;
   answer.managed = known.function;
   return answer;
+}
+
+// Its unwind data says nothing that the frame record and the code do not.
+CodeAt R2rUnwindData::OnArm64(const FrameQuery& query, const R2rMethods::Code& code) {
+  const uint64_t address = query.lookup_address - code.address;
+  const uint64_t begin = std::max<uint64_t>(code.function->begin, address - std::min<uint64_t>(address, kArm64BytesBefore));
+  const uint64_t end = std::min<uint64_t>(code.function->end, address + kArm64BytesFrom);
+  if (begin > address || address >= end) return ManagedArm64({}, address, address);
+  const auto bytes = static_cast<uint32_t>(end - begin);
+  if (!code.in_memory) {
+    const auto content = code.image->pe().Bytes({static_cast<uint32_t>(begin), bytes});
+    if (content && !code.file->content.damaged()) return ManagedArm64(*content, begin, address);
+  } else if (address % 4 == 0 && read_memory_ && query.process.exited == MonotonicTime::Max() &&
+             query.process.exec_announced == MonotonicTime::Max()) {
+    std::vector<std::byte> content(bytes);
+    if (read_memory_(query.process.key.tgid, code.address + begin, content)) return ManagedArm64(content, begin, address);
+  }
+  return ManagedArm64({}, address, address);
 }
 
 std::shared_ptr<const ManagedFunction> R2rUnwindData::FromFile(const R2rMethods::Code& code) {

@@ -47,6 +47,7 @@ class R2rUnwindData {
     uint64_t copied_bytes = 0;
   };
 
+  CodeAt OnArm64(const FrameQuery& query, const R2rMethods::Code& code);
   std::shared_ptr<const ManagedFunction> FromFile(const R2rMethods::Code& code);
   std::shared_ptr<const ManagedFunction> FromMemory(const Process& process, const R2rMethods::Code& code,
                                                     PerProcess& known, bool& unreadable);

@@ -361,7 +361,7 @@ TEST_F(Arm64ReplayTest, AProgramsStartHasNoRowAndNoFrame) {
   CodeAt start;
   start.kind = CodeKind::kNative;
   start.between_rows = true;
-  code_.Set(kStart, start);
+  code_.Native(kStart, start);
   Leaf(kGcc + 0x20, kStack);
   record_.Frame(kStack, 0, kStart + 0x30);
   record_.Tail({1, 2, 3, 4});
@@ -370,7 +370,7 @@ TEST_F(Arm64ReplayTest, AProgramsStartHasNoRowAndNoFrame) {
   // A frame pointer that was not found is no such zero.
   CodeAt lost = code_.At(kGcc);
   lost.row.fp_offset = -4096;
-  code_.Set(kGcc, lost);
+  code_.Native(kGcc, lost);
   record_.header.fp = kStack + 8;
   EXPECT_THAT(WalkArm64(), ElementsAre(kGcc + 0x20, kStart + 0x30));
   EXPECT_EQ(stack_.end, StackEnd::kBroken);

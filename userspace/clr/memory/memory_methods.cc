@@ -513,6 +513,11 @@ std::string MemoryMethods::RefusalOf(ProcessKey key) const {
   return target == targets_.end() ? "" : target->second->refusal;
 }
 
+bool MemoryMethods::IsDotNet(ProcessKey key) const {
+  const auto target = targets_.find(key);
+  return target != targets_.end() && target->second->is_dotnet;
+}
+
 void MemoryMethods::AddCounters(const Target& target, MemoryMethodsCounters& sum) const {
   if (const auto* memory = dynamic_cast<const TargetMemory*>(target.memory.get())) {
     sum.memory.reads += memory->counters().reads;

@@ -88,6 +88,8 @@ class MemoryMethods : public FrameSource {
   // The reader of this process's runtime; nullptr: not attached, and `refusal` may say why.
   RuntimeMemory* RuntimeOf(ProcessKey key) const;
   std::string RefusalOf(ProcessKey key) const;
+  // Whether a .NET runtime that compiles code was found in it, readable or not.
+  bool IsDotNet(ProcessKey key) const;
   MemoryMethodsCounters counters() const;
   size_t heap_bytes() const;  // copies of metadata
 
