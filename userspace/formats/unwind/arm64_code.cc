@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kFp = 29, kLr = 30, kSp = 31;
 constexpr int64_t kInstructionBytes = 4;
-constexpr int kMaxBefore = kArm64BytesBefore / kInstructionBytes;
+constexpr int kMaxBefore = 16;  // longer than prologues and epilogues
 constexpr int kMaxFrom = kArm64BytesFrom / kInstructionBytes;
 // No frame is larger: the JIT probes pages one by one, and a stack has 8 MiB.
 constexpr int64_t kMaxFrameBytes = 8 << 20;

@@ -32,11 +32,12 @@ struct Arm64Leaf {
   friend bool operator==(const Arm64Leaf&, const Arm64Leaf&) = default;
 };
 
-// As many bytes are of use before the sampled instruction, and from it on.
-constexpr size_t kArm64BytesBefore = 64;
+// As many bytes are of use before the sampled instruction, and from it on. Stubs that resolve interface calls jump back by
+// 112.
+constexpr size_t kArm64BytesBefore = 128;
 constexpr size_t kArm64BytesFrom = 256;
 
-// `offset` of the instruction that was to be executed next. Looks at most at so many bytes as above.
+// `offset` of the instruction that was to be executed next. Looks at no more bytes than these.
 Arm64Leaf DecodeArm64Leaf(std::span<const std::byte> code, size_t offset);
 
 }  // namespace clrsampler
