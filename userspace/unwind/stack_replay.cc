@@ -107,12 +107,12 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
     case CodeKind::kNative: {
       if (!code.has_row) {
         if (code.between_rows && exact) return top_of_stack();
-        ++counters_.no_data;
         step = StepByChain(registers);
-        // Code without unwind data is built with frame pointers, or is written by hand: then a frame pointer of zero is
-        // how a program's first code marks the end of the stack. A leaf may have no frame yet.
-        const bool first_code = !exact && registers.fp == 0 && registers.fp_known;
-        if (exact || (code.between_rows && !first_code)) step.doubt = FrameDoubt::kCallerMayBeMissing;
+        // Where a program begins there is no row, and a frame pointer of zero marks the end of the stack.
+        if (step.kind == Step::Kind::kOutermost && !exact && registers.fp_known) return step;
+        ++counters_.no_data;
+        // Code without unwind data is built with frame pointers, or is written by hand; a leaf may have no frame yet.
+        if (exact || code.between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
         return step;
       }
       const CfiStepResult result = CfiStep(code.row, exact, registers, memory_, options_.machine);

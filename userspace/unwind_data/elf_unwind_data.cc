@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "process/own_vdso.h"
+#include "unwind_data/managed_functions.h"
 
 namespace clrsampler {
 
@@ -27,6 +28,19 @@ namespace {
 
 size_t BytesOf(const ElfImage& image) {
   return image.sections().size() * sizeof(ElfSection) + image.segments().size() * sizeof(LoadSegment);
+}
+
+// Leaves on arm64 without unwind data, such as all of newer kernels' vDSO: what their code does next says whether their
+// return address is still in the link register.
+void FindWithoutRow(const ElfImage& elf, VirtualAddress address, CodeAt& code) {
+  // Return addresses less one are no instructions' addresses.
+  if (elf.machine() != ElfMachine::kArm64 || address.value % 4 != 0) return;
+  for (const uint64_t before : {uint64_t{kArm64BytesBefore}, uint64_t{0}}) {
+    const auto bytes = elf.BytesFrom({address.value - std::min(before, address.value)});
+    if (!bytes) continue;
+    SetLinkRegisterRow(DecodeArm64Leaf(*bytes, std::min(before, address.value)), code);
+    return;
+  }
 }
 
 }  // namespace
@@ -94,7 +108,10 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
     code.row.signal_frame = true;
     return code;
   }
-  if (!image->table) return code;
+  if (!image->table) {
+    FindWithoutRow(*image->elf, *at, code);
+    return code;
+  }
   const CfiAnswer answer = image->table->At(*at);
   if (image->damaged()) {
     image->table.reset();
@@ -104,6 +121,7 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
   code.has_row = answer.coverage == CfiCoverage::kRow;
   code.between_rows = answer.coverage == CfiCoverage::kBetween;
   if (code.has_row) code.row = answer.row;
+  if (!code.has_row) FindWithoutRow(*image->elf, *at, code);
   if (answer.coverage == CfiCoverage::kUnreadable) ++counters_.unreadable_rows;
   return code;
 }

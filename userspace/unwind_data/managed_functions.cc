@@ -1,7 +1,5 @@
 #include "unwind_data/managed_functions.h"
 
-#include "formats/unwind/arm64_code.h"
-
 #include <array>
 
 #include "absl/status/statusor.h"
@@ -43,17 +41,22 @@ std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind) {
   return static_cast<uint32_t>(bytes);
 }
 
+void SetLinkRegisterRow(const Arm64Leaf& leaf, CodeAt& code) {
+  if (leaf.where != Arm64Return::kLinkRegister) return;
+  code.has_row = true;
+  code.row = CfiRow();
+  code.row.cfa = CfaRule::kSpOffset;
+  code.row.cfa_offset = static_cast<int32_t>(leaf.sp_above);
+  code.row.fp = code.row.ra = RegisterRule::kSame;
+}
+
 CodeAt ManagedArm64(std::span<const std::byte> code, uint64_t begin, uint64_t address) {
   CodeAt answer;
   answer.kind = CodeKind::kManaged;
-  const Arm64Leaf leaf = DecodeArm64Leaf(code, address - begin);
+  // Return addresses less one are no instructions' addresses.
+  const Arm64Leaf leaf = address % 4 == 0 ? DecodeArm64Leaf(code, address - begin) : Arm64Leaf();
   answer.between_rows = leaf.where == Arm64Return::kUnknown;
-  answer.has_row = leaf.where == Arm64Return::kLinkRegister;
-  if (answer.has_row) {
-    answer.row.cfa = CfaRule::kSpOffset;
-    answer.row.cfa_offset = static_cast<int32_t>(leaf.sp_above);
-    answer.row.fp = answer.row.ra = RegisterRule::kSame;
-  }
+  SetLinkRegisterRow(leaf, answer);
   return answer;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "absl/functional/function_ref.h"
+#include "formats/unwind/arm64_code.h"
 #include "formats/unwind/unwind_info.h"
 #include "unwind/code_finder.h"
 
@@ -29,6 +30,9 @@ std::optional<UnwindInfo> ReadUnwindInfo(ReadBytes read, uint64_t base, uint32_t
 // the method's first version, so that something was done before its first instruction. No other function's does.
 // Gives the size of that frame, from behind the place where rbp was saved.
 std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind);
+
+// The row of a leaf on arm64 whose return address is in the link register; of others nothing changes.
+void SetLinkRegisterRow(const Arm64Leaf& leaf, CodeAt& code);
 
 // Managed code on arm64, where `address` is in or at `code`, which lies at `begin`; empty: not known. Of a leaf the code
 // around it says where its return address is.

@@ -46,6 +46,7 @@ class Instruction {
   bool SetsFramePointer() const {
     return rd() == kFp && rn() == kSp && (Is(0xFF800000, 0x91000000) || Is(0xFFE00000, 0x8B200000));
   }
+  bool MovesToLinkRegister() const { return rd() == kLr && Is(0xFFE0FFE0, 0xAA0003E0); }  // mov x30, xN
   bool IsLoadOrStore() const { return Is(0x0A000000, 0x08000000); }
   bool IsLiteralLoad() const { return Is(0x3B000000, 0x18000000); }
   bool IsLoad() const { return IsLoadOrStore() && (IsLiteralLoad() || Is(0x00400000, 0x00400000)); }
@@ -151,7 +152,7 @@ Arm64Leaf DecodeArm64Leaf(std::span<const std::byte> bytes, size_t offset) {
     const std::optional<Instruction> next = code.At(at);
     if (!next && restored) return in_link_register(moved);
     if (!next) return jumped ? record : Arm64Leaf{};
-    if (next->Loads(kLr)) return record;
+    if (next->Loads(kLr) || next->MovesToLinkRegister()) return record;
     if (next->SetsFramePointer()) return in_link_register(MovedByPrologue(code, static_cast<int64_t>(offset)));
     if (next->IsRet()) return in_link_register(moved);
     if (next->IsJumpToRegister()) {

@@ -141,6 +141,11 @@ TEST(Arm64CodeTest, StubsReturnToTheLinkRegister) {
   EXPECT_THAT(All(Code({0xf80085cf, 0xeb0c01ff, 0x54000063, 0x3900018b, 0xd65f03c0})), testing::Each(Lr(0)));
 }
 
+TEST(Arm64CodeTest, ALinkRegisterSavedElsewhere) {
+  // mov x30, x5; ret
+  EXPECT_THAT(All(Code({0xaa0503fe, 0xd65f03c0})), ElementsAre(kRecord, Lr(0)));
+}
+
 TEST(Arm64CodeTest, AuthenticatedReturns) {
   // paciasp; stp; mov x29, sp; ...; ldp; autiasp; ret, and retaa
   EXPECT_THAT(All(Code({0xd503233f, 0xa9bf7bfd, 0x910003fd, 0xd503201f, 0xa8c17bfd, 0xd50323bf, 0xd65f03c0})),
