@@ -33,7 +33,7 @@ GUEST = """
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_TieredPGO=0 {environment}
 {command} {lifetime} >/tmp/output &
 pid=$!
-while ! grep -q started /tmp/output; do sleep 0.2; done
+while kill -0 $pid && ! grep -q started /tmp/output; do sleep 0.2; done
 clrsampler --pid $pid --duration {seconds}s --frequency 99 --output /out/out.folded --stats /out/stats.json --save-stacks /out/stacks 2>/out/err
 echo $? >/out/status
 cp /proc/$pid/maps /out/maps

@@ -89,7 +89,7 @@ def _x86_64_parts(folder):
     # Of files, not of folders, the machine gets the shared libraries they need.
     library = os.path.join(root, framework, "libcoreclr.so")
     return [(os.path.join(root, "dotnet"), "/app/dotnet"), (os.path.join(root, "host"), "/app/host"),
-            (os.path.join(root, framework), os.path.join("/app", framework)), (library, "/app/libcoreclr.so"),
+            (os.path.join(root, framework), os.path.join("/app", framework)), (library, "/opt/libcoreclr.so"),
             (os.path.join(folder, "app.dll"), "/app/app.dll"),
             (os.path.join(folder, "app.runtimeconfig.json"), "/app/app.runtimeconfig.json")]
 
