@@ -33,7 +33,7 @@ enum class CodeKind : uint8_t {
   kUnknown,  // no code is known there
   kManaged,  // `managed`; nullptr on arm64, where managed code keeps frame records
   kNative,   // `row` where has_row; else an image without a row for the address
-  kStub,     // of the runtime: a few instructions, no frame
+  kStub,     // of the runtime: a few instructions, no frame; has_row: but words on the stack, `row`
 };
 
 struct CodeAt {

@@ -135,7 +135,12 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
       return step;
     }
     case CodeKind::kStub:
-      if (exact) return top_of_stack();
+      if (exact && code.has_row) {
+        const CfiStepResult result = CfiStep(code.row, exact, registers, memory_, options_.machine);
+        if (result.outcome == CfiStepOutcome::kCaller) return take(FrameOrigin::kStub, result.caller);
+      } else if (exact) {
+        return top_of_stack();
+      }
       return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
     case CodeKind::kUnknown:
       // A call through a bad pointer, or code that is gone: what called it is on top of the stack.

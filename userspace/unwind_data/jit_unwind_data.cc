@@ -9,6 +9,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "formats/unwind/x64_code.h"
 #include "unwind_data/managed_functions.h"
 
 namespace clrsampler {
@@ -66,7 +67,8 @@ struct JitUnwindData::Method {
 struct JitUnwindData::Target {
   uint32_t exec_count = 0;
   absl::btree_map<uint64_t, std::vector<Method>> known;  // by start; of each address the newest last
-  absl::flat_hash_set<uint64_t> stubs;                   // addresses in permanent ones
+  // Addresses in permanent ones, and how many words are pushed there.
+  absl::flat_hash_map<uint64_t, uint32_t> stubs;
   // Addresses in the runtime's heaps that none of its ranges claims: copies of write barriers and the like.
   absl::flat_hash_set<uint64_t> unclaimed;
   size_t methods = 0;
@@ -223,7 +225,9 @@ void JitUnwindData::Look(Target& target, RuntimeMemory& runtime, uint64_t addres
   method.transient = found->transient;
   if (found->kind == ManagedCode::Kind::kStub) {
     if (!found->transient) {
-      target.stubs.insert(address);
+      std::array<std::byte, kMaxResolveStubBytes> code;
+      const bool read = runtime.memory().Read(address, code);
+      target.stubs[address] = read ? WordsPushedByResolveStub(code).value_or(0) : 0;
       return;
     }
     method.code.stub_kind = std::max<uint32_t>(found->code.stub_kind, 1);
@@ -274,8 +278,13 @@ void JitUnwindData::Look(Target& target, RuntimeMemory& runtime, uint64_t addres
 
 std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, MonotonicTime time) const {
   std::optional<CodeAt> answer;
-  if (target.stubs.contains(address)) {
+  if (const auto stub = target.stubs.find(address); stub != target.stubs.end()) {
     answer.emplace().kind = CodeKind::kStub;
+    answer->has_row = stub->second > 0;
+    if (answer->has_row) {
+      const auto bytes = static_cast<int32_t>((stub->second + 1) * sizeof(uint64_t));
+      answer->row = {CfaRule::kSpOffset, RegisterRule::kSame, RegisterRule::kAtCfaOffset, false, bytes, 0, -8};
+    }
     return answer;
   }
   target.ForEachAround(address, [&](const Method& method) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 
 #include "formats/byte_reader.h"
 
@@ -222,6 +223,55 @@ Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes
     offset += bytes;
   }
   return Epilogue();
+}
+
+std::optional<uint32_t> WordsPushedByResolveStub(std::span<const std::byte> code) {
+  struct Form {
+    std::initializer_list<uint8_t> bytes;
+    size_t length;
+  };
+  static const Form kForms[] = {
+      {{0x49, 0xBA}, 10},             // mov r10, imm64
+      {{0x48, 0xB8}, 10},             // mov rax, imm64
+      {{0x48, 0x8B, 0x07}, 3},        // mov rax, [rdi]
+      {{0x48, 0x8B, 0xD0}, 3},        // mov rdx, rax
+      {{0x48, 0xC1, 0xE8}, 4},        // shr rax, imm8
+      {{0x48, 0x03, 0xC2}, 3},        // add rax, rdx
+      {{0x48, 0x35}, 6},              // xor rax, imm32
+      {{0x48, 0x25}, 6},              // and rax, imm32
+      {{0x4A, 0x8B, 0x04, 0x10}, 4},  // mov rax, [rax+r10]
+      {{0x48, 0x3B, 0x50}, 4},        // cmp rdx, [rax+imm8]
+      {{0x4C, 0x3B, 0x50}, 4},        // cmp r10, [rax+imm8]
+      {{0x48, 0x8B, 0x40}, 4},        // mov rax, [rax+imm8]
+      {{0x75}, 2},                    // jne miss
+      {{0x83, 0x00, 0xFF}, 3},        // add dword ptr [rax], -1
+      {{0x7D}, 2},                    // jge to the stub's begin
+      {{0x49, 0x83, 0xCB, 0x01}, 4},  // or r11, 1
+  };
+  // A hit pops what it has pushed; the way to the runtime's resolver leaves two words, rdx and rax, on the stack.
+  constexpr int kPushedForResolver = 2;
+  int moved = 0;
+  for (size_t at = 0; at < code.size();) {
+    const At next(code.subspan(at));
+    if (next[0] == 0x52 || next[0] == 0x50 || next[0] == 0x5A) {  // push rdx, push rax, pop rdx
+      moved += next[0] == 0x5A ? -1 : 1;
+      ++at;
+      continue;
+    }
+    if (next.Begins({0xFF, 0xE0}) || next.Begins({0xFF, 0x60})) {  // jmp rax, jmp [rax+imm8]
+      const bool hit = at > 0 && static_cast<uint8_t>(code[at - 1]) == 0x5A;
+      const int pushed = (hit ? 0 : kPushedForResolver) - moved;
+      // At the jump itself nothing tells the two ways apart.
+      if (at == 0 || pushed < 0 || pushed > kPushedForResolver) return std::nullopt;
+      return static_cast<uint32_t>(pushed);
+    }
+    const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& known) {
+      return next.Begins(known.bytes) && next.Has(known.length);
+    });
+    if (form == std::end(kForms)) return std::nullopt;
+    at += form->length;
+  }
+  return std::nullopt;
 }
 
 }  // namespace clrsampler

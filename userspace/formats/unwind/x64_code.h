@@ -59,6 +59,12 @@ using StackWords = absl::FunctionRef<std::optional<uint64_t>(uint64_t address)>;
 Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes, size_t offset, uint64_t sp,
                         uint64_t rbp, StackWords words);
 
+// Follows a stub that resolves an interface call (src/coreclr/vm/amd64/virtualcallstubcpu.hpp, .NET 8 to 10) from `code`,
+// the instruction that was to be executed next, to the jump out of it: how many words it has pushed so far, at most 2.
+// nullopt: it is no such stub, or `code` is cut.
+std::optional<uint32_t> WordsPushedByResolveStub(std::span<const std::byte> code);
+constexpr size_t kMaxResolveStubBytes = 112;
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_FORMATS_UNWIND_X64_CODE_H_

@@ -140,5 +140,23 @@ TEST_F(EpilogueTest, SaysWhichWordIsMissing) {
   EXPECT_EQ(epilogue.missing, kSp + 16);
 }
 
+// As it stood in a process of 10.0.14.
+TEST(WordsPushedByResolveStubTest, AtEachInstruction) {
+  const std::vector<std::byte> stub = Hex(
+      "488b07" "52" "49ba08ce39269d550000" "488bd0" "48c1e80c" "4803c2" "4835b8390000" "4825f87f0000" "4a8b0410"
+      "49ba0100000002000000" "483b5000" "752b" "4c3b5008" "7525" "488b4010" "5a" "ffe0"
+      "48b8accb35269d550000" "8300ff" "7dac" "4983cb01" "52" "49ba0100000002000000" "50" "48b800c0ffc2197f0000" "ffe0");
+  const auto at = [&](size_t offset) { return WordsPushedByResolveStub(std::span(stub).subspan(offset)); };
+  for (const size_t offset : {0x0, 0x3, 0x45, 0x4f, 0x52, 0x54, 0x58}) EXPECT_EQ(at(offset), 0u) << offset;
+  for (const size_t offset : {0x4, 0xe, 0x11, 0x15, 0x18, 0x1e, 0x24, 0x28, 0x32, 0x36, 0x38, 0x3c, 0x3e, 0x42, 0x59, 0x63}) {
+    EXPECT_EQ(at(offset), 1u) << offset;
+  }
+  EXPECT_EQ(at(0x64), 2u);
+  // A lone jump tells nothing.
+  for (const size_t offset : {0x43, 0x6e}) EXPECT_EQ(at(offset), std::nullopt);
+  for (size_t size = 0; size < 0x43; ++size) EXPECT_EQ(WordsPushedByResolveStub(std::span(stub).first(size)), std::nullopt);
+  EXPECT_EQ(WordsPushedByResolveStub(Hex("554889e5")), std::nullopt);
+}
+
 }  // namespace
 }  // namespace clrsampler
