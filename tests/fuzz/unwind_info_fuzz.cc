@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "formats/unwind/arm64_code.h"
 #include "formats/unwind/x64_code.h"
 #include "unwind/managed_step.h"
 
@@ -47,6 +48,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Prologue prologue = DecodePrologue(code);
   for (const UnwindCode& done : prologue.codes) Require(done.prologue_offset != 0 && done.prologue_offset <= code.size());
   if (const auto ready = FuncletFrameReady(code)) Require(*ready > prologue.bytes);
+
+  Require(WordsPushedByResolveStub(code).value_or(0) <= 2);
+  const Arm64Leaf arm64 = DecodeArm64Leaf(code, at);
+  Require(arm64.where == Arm64Return::kLinkRegister || arm64.sp_above == 0);
+  // What lies outside the bytes that it asks for makes no difference, but for being there.
+  if (at % 4 == 0 && at >= kArm64BytesBefore && at + kArm64BytesFrom <= code.size()) {
+    const auto window = code.subspan(at - kArm64BytesBefore, kArm64BytesBefore + kArm64BytesFrom);
+    const Arm64Leaf seen = DecodeArm64Leaf(window, kArm64BytesBefore);
+    Require(seen.where != Arm64Return::kUnknown);
+  }
 
   const auto info = UnwindInfo::Parse(unwind);
   const auto chained = UnwindInfo::ParseWithChain(
