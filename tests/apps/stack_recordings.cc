@@ -2,12 +2,19 @@
 //
 //   stack_recordings print FILE    the doubtful stacks, with the words that were there
 //   stack_recordings check FILE... exit status 1 and a line for each stack that comes out otherwise than recorded
+//   stack_recordings select N any|clean|doubtful FILE OUT
+//                                  writes the N most different stacks with only what they need (stack_selection.h);
+//                                  nothing is written if there are none
+#include <fcntl.h>
+
 #include <cstdio>
 #include <cstring>
 #include <span>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "apps/stack_selection.h"
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
 #include "unwind/stack_recording.h"
@@ -73,22 +80,10 @@ void Print(const StackRecording& recording, const RecordedStack& stack) {
   std::printf("\n");
 }
 
-bool IsDoubtful(const UserStack& stack) {
-  for (const UserFrame& frame : stack.frames) {
-    if (frame.doubt != FrameDoubt::kNone) return true;
-  }
-  return stack.end != StackEnd::kComplete;
-}
-
 int Check(const char* path, const StackRecording& recording) {
-  RecordedCode code(recording);
-  StackReplay replay({.max_frames = UINT16_MAX});
-  UserStack stack;
   int different = 0;
   for (size_t i = 0; i < recording.stacks.size(); ++i) {
-    const absl::StatusOr<RawStack> raw = RawStack::Parse(std::as_bytes(std::span(recording.stacks[i].record)));
-    if (raw.ok()) replay.Walk(*raw, code, stack);
-    if (raw.ok() && stack == recording.stacks[i].result) continue;
+    if (WalkRecorded(recording, recording.stacks[i]) == recording.stacks[i].result) continue;
     std::printf("%s: stack %zu is another one\n", path, i);
     ++different;
   }
@@ -96,20 +91,43 @@ int Check(const char* path, const StackRecording& recording) {
   return different;
 }
 
+absl::StatusOr<StackRecording> Read(const char* path) {
+  const absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMaxBytes);
+  if (!bytes.ok()) return bytes.status();
+  return StackRecording::Parse(AsBytes(*bytes));
+}
+
+int Fail(const char* path, const absl::Status& status) {
+  std::fprintf(stderr, "%s: %s\n", path, std::string(status.message()).c_str());
+  return 1;
+}
+
+int Select(char** arguments) {
+  uint32_t count = 0;
+  const std::string choice = arguments[1];
+  if (!absl::SimpleAtoi(arguments[0], &count) || (choice != "any" && choice != "clean" && choice != "doubtful")) return 2;
+  const absl::StatusOr<StackRecording> recording = Read(arguments[2]);
+  if (!recording.ok()) return Fail(arguments[2], recording.status());
+  const StackRecording selected =
+      SelectStacks(*recording, count,
+                   choice == "any" ? StackChoice::kAny : choice == "clean" ? StackChoice::kClean : StackChoice::kDoubtful);
+  std::printf("%s: %zu of %zu stacks\n", arguments[2], selected.stacks.size(), recording->stacks.size());
+  if (selected.stacks.empty()) return 0;
+  const UniqueFd out(open(arguments[3], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (const absl::Status status = WriteAll(out.get(), selected.Serialize()); !status.ok()) return Fail(arguments[3], status);
+  return 0;
+}
+
 int Main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: stack_recordings print|check FILE...\n");
+  if (argc == 6 && std::strcmp(argv[1], "select") == 0) return Select(argv + 2);
+  if (argc < 3 || (std::strcmp(argv[1], "print") != 0 && std::strcmp(argv[1], "check") != 0)) {
+    std::fprintf(stderr, "usage: stack_recordings print|check FILE..., or select N any|clean|doubtful FILE OUT\n");
     return 2;
   }
   int bad = 0;
   for (int i = 2; i < argc; ++i) {
-    const absl::StatusOr<std::string> bytes = ReadWholeFile(argv[i], kMaxBytes);
-    const absl::StatusOr<StackRecording> recording =
-        bytes.ok() ? StackRecording::Parse(AsBytes(*bytes)) : absl::StatusOr<StackRecording>(bytes.status());
-    if (!recording.ok()) {
-      std::fprintf(stderr, "%s: %s\n", argv[i], std::string(recording.status().message()).c_str());
-      return 1;
-    }
+    const absl::StatusOr<StackRecording> recording = Read(argv[i]);
+    if (!recording.ok()) return Fail(argv[i], recording.status());
     if (std::strcmp(argv[1], "check") == 0) {
       bad += Check(argv[i], *recording);
       continue;

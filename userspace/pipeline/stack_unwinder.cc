@@ -114,7 +114,8 @@ std::map<std::string, uint64_t> StackUnwinder::Counters() const {
           {"arm64_unreadable", arm64_.counters().unreadable},
           {"r2r_functions", r2r_.counters().functions},
           {"r2r_damaged", r2r_.counters().damaged},
-          {"r2r_unreadable", r2r_.counters().unreadable}};
+          {"r2r_unreadable", r2r_.counters().unreadable},
+          {"cache_bytes", code_.heap_bytes()}};
 }
 
 }  // namespace clrsampler

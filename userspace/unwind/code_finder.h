@@ -27,6 +27,14 @@ struct ManagedFunction {
   uint32_t osr_frame_bytes = 0;
   std::span<const std::byte> code;  // from `begin` on; empty: not known. For leaves in prologues and epilogues.
   std::shared_ptr<const void> keep_alive;  // what `code` lies in
+
+  // On the heap for it, without `code`, which functions share.
+  size_t heap_bytes() const {
+    constexpr size_t kCountersOfSharedPtr = 16;
+    const size_t inlined = UnwindInfo().codes.capacity();
+    const size_t codes = unwind.codes.capacity() > inlined ? unwind.codes.capacity() * sizeof(UnwindCode) : 0;
+    return sizeof *this + kCountersOfSharedPtr + codes;
+  }
 };
 
 enum class CodeKind : uint8_t {
@@ -46,6 +54,8 @@ struct CodeAt {
   bool has_row = false;
   // A native image with unwind data that has no row here: PLT entries and other code without a frame.
   bool between_rows = false;
+  // Of compiled code that is never freed nor replaced: holds until the process calls exec.
+  bool permanent = false;
   // Managed code on arm64 has a row where the frame record is not in place, and this is set where it is not known
   // whether it is. Both are of use for a leaf only.
   bool may_have_no_record() const { return kind == CodeKind::kManaged && managed == nullptr && between_rows; }

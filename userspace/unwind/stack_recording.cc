@@ -191,10 +191,11 @@ std::string StackRecording::Serialize() const {
   return out.Take();
 }
 
-absl::StatusOr<StackRecording> StackRecording::Parse(std::span<const std::byte> bytes) {
+namespace {
+
+absl::Status ParseInto(StackRecording& recording, std::span<const std::byte> bytes) {
   Reader in(bytes);
   if (AsText(in.Bytes(kMagic.size())) != kMagic) return absl::DataLossError("not a recording of stacks");
-  StackRecording recording;
   const auto function_count = in.Get<uint32_t>();
   const auto answer_count = in.Get<uint32_t>();
   const auto stack_count = in.Get<uint32_t>();
@@ -209,6 +210,7 @@ absl::StatusOr<StackRecording> StackRecording::Parse(std::span<const std::byte> 
     answer.between_rows = in.Get<bool>();
     const auto number = in.Get<uint32_t>();
     answer.row = GetRow(in);
+    if (!in.ok()) break;
     if (number != kNoFunction) {
       if (number >= functions.size()) return absl::DataLossError("a function that is not in the recording");
       answer.managed = functions[number];
@@ -230,9 +232,24 @@ absl::StatusOr<StackRecording> StackRecording::Parse(std::span<const std::byte> 
       frame.doubt = in.Enum(FrameDoubt::kContradiction);
       stack.result.frames.push_back(frame);
     }
+    if (!in.ok()) break;
     recording.stacks.push_back(std::move(stack));
   }
   if (!in.ok()) return absl::DataLossError("the recording is cut short or damaged");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<StackRecording> StackRecording::Parse(std::span<const std::byte> bytes) {
+  StackRecording recording;
+  if (const absl::Status status = ParseInto(recording, bytes); !status.ok()) return status;
+  return recording;
+}
+
+StackRecording StackRecording::ParseFront(std::span<const std::byte> bytes) {
+  StackRecording recording;
+  ParseInto(recording, bytes).IgnoreError();
   return recording;
 }
 

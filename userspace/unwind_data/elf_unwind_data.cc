@@ -231,4 +231,12 @@ void ElfUnwindData::Evict(const Image* keep) {
   }
 }
 
+size_t ElfUnwindData::heap_bytes() const {
+  size_t bytes = counters_.bytes;
+  for (const auto& [key, mapped] : by_process_) {
+    bytes += mapped.capacity() * (sizeof(std::pair<const uint64_t, MappedImage>) + 1);
+  }
+  return bytes;
+}
+
 }  // namespace clrsampler

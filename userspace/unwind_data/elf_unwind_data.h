@@ -56,6 +56,7 @@ class ElfUnwindData {
   void Forget(ProcessKey key) { by_process_.erase(key); }
 
   const Counters& counters() const { return counters_; }
+  size_t heap_bytes() const;
   // The images that stacks can't be unwound through, each path once, in the order of their discovery. At most
   // kMaxUnusableListed; counters().images_unusable says how many there were.
   const std::vector<UnusableImage>& unusable() const { return unusable_; }

@@ -120,8 +120,10 @@ JitUnwindData::Target& JitUnwindData::TargetOf(const Process& process) {
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) target = std::make_unique<Target>();
   if (std::exchange(target->exec_count, process.exec_count) != process.exec_count) target->Clear();
-  if (target->methods >= kMaxMethods || target->stubs.size() + target->unclaimed.size() >= kMaxStubs || target->code_bytes >= kMaxCopiedCodeBytes) {
+  if (target->methods >= kMaxMethods || target->stubs.size() + target->unclaimed.size() >= kMaxStubs ||
+      target->code_bytes >= kMaxCopiedCodeBytes) {
     target->Clear();
+    ++counters_.cleared;
   }
   return *target;
 }
@@ -280,6 +282,7 @@ std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, Mo
   std::optional<CodeAt> answer;
   if (const auto stub = target.stubs.find(address); stub != target.stubs.end()) {
     answer.emplace().kind = CodeKind::kStub;
+    answer->permanent = true;
     answer->has_row = stub->second > 0;
     if (answer->has_row) {
       const auto bytes = static_cast<int32_t>((stub->second + 1) * sizeof(uint64_t));
@@ -297,6 +300,7 @@ std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, Mo
     if (function == nullptr) return false;
     answer.emplace().kind = CodeKind::kManaged;
     answer->managed = *function;
+    answer->permanent = !method.transient;
     return true;
   });
   return answer;
@@ -325,6 +329,22 @@ CodeAt JitUnwindData::At(const FrameQuery& query) {
     answer.kind = CodeKind::kStub;
   }
   return answer;
+}
+
+size_t JitUnwindData::heap_bytes() const {
+  size_t bytes = 0;
+  for (const auto& [key, target] : targets_) {
+    bytes += sizeof(Target) + target->code_bytes + (target->stubs.capacity() + target->unclaimed.capacity()) * 9;
+    for (const auto& [start, methods] : target->known) {
+      // Nodes of the tree are three quarters full.
+      bytes += (sizeof start + sizeof methods) * 4 / 3 + methods.capacity() * sizeof(Method);
+      for (const Method& method : methods) {
+        bytes += method.functions.capacity() * sizeof method.functions[0];
+        for (const auto& function : method.functions) bytes += function->heap_bytes();
+      }
+    }
+  }
+  return bytes;
 }
 
 }  // namespace clrsampler

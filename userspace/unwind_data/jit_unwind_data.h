@@ -31,6 +31,7 @@ struct JitUnwindCounters {
   uint64_t osr = 0;            // of these: replace a method while it runs
   uint64_t failed = 0;         // found, but their unwind data can't be read or does not fit together
   uint64_t not_witnessed = 0;  // questions about transient code that was not seen before and after
+  uint64_t cleared = 0;        // all of a process was dropped: there was too much of it
 };
 
 // Main loop only.
@@ -49,6 +50,7 @@ class JitUnwindData {
   void Forget(ProcessKey key);
 
   const JitUnwindCounters& counters() const { return counters_; }
+  size_t heap_bytes() const;
 
  private:
   struct Method;

@@ -7,8 +7,10 @@ namespace clrsampler {
 CodeFinder& ProcessCode::For(const Process& process, MonotonicTime time) {
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) target = std::make_unique<Target>();
-  if (target->exec_count != process.exec_count) {
+  // What was dropped there for want of room must not live on in here.
+  if (target->exec_count != process.exec_count || target->jit_cleared != jit_.counters().cleared) {
     target->exec_count = process.exec_count;
+    target->jit_cleared = jit_.counters().cleared;
     target->known.clear();
   }
   finder_.process_ = &process;
@@ -22,17 +24,17 @@ const CodeAt& ProcessCode::Finder::At(uint64_t address) {
   const auto known = target_->known.find(address);
   if (known != target_->known.end() && known->second.mappings == generation) return known->second.code;
   const Mapping* mapping = process_->mappings.Find(address);
-  const bool lasting = mapping != nullptr && (mapping->kind == MappingKind::kFile || mapping->kind == MappingKind::kVdso);
-  if (lasting && known != target_->known.end() && known->second.mapping_start == mapping->start &&
-      known->second.mapping_inode == mapping->inode) {
+  if (mapping != nullptr && known != target_->known.end() && known->second.HoldsIn(*mapping)) {
     known->second.mappings = generation;
     return known->second.code;
   }
   answer_ = owner_.Find(FrameQuery{*process_, mapping, address, address, time_});
+  const bool lasting = mapping != nullptr && (mapping->kind == MappingKind::kFile ||
+                                              mapping->kind == MappingKind::kVdso || answer_.permanent);
   if (!lasting) return answer_;
   if (target_->known.size() >= kMaxKnown) target_->known.clear();
   Known& fresh = target_->known[address];
-  fresh = {std::move(answer_), generation, mapping->start, mapping->inode};
+  fresh = {std::move(answer_), generation, mapping->start, mapping->inode, mapping->kind};
   return fresh.code;
 }
 
@@ -77,6 +79,15 @@ void ProcessCode::Forget(ProcessKey key) {
   r2r_.Forget(key);
   jit_.Forget(key);
   if (arm64_ != nullptr) arm64_->Forget(key);
+  elf_.Forget(key);
+}
+
+size_t ProcessCode::heap_bytes() const {
+  size_t bytes = jit_.heap_bytes() + r2r_.heap_bytes() + elf_.heap_bytes();
+  for (const auto& [key, target] : targets_) {
+    bytes += sizeof(Target) + target->known.capacity() * (sizeof(Known) + sizeof(uint64_t) + 1);
+  }
+  return bytes;
 }
 
 }  // namespace clrsampler

@@ -35,6 +35,9 @@ class ProcessCode {
 
   void Forget(ProcessKey key);
 
+  // Of all that is kept to unwind stacks, here and in the three.
+  size_t heap_bytes() const;
+
  private:
   // What a stack's return addresses lead to again and again: 2 MB a process at the most.
   static constexpr size_t kMaxKnown = 16'384;
@@ -44,10 +47,19 @@ class ProcessCode {
     uint64_t mappings = 0;  // generation for which it holds
     uint64_t mapping_start = 0;
     uint64_t mapping_inode = 0;
+    MappingKind kind = MappingKind::kOther;
+
+    bool HoldsIn(const Mapping& mapping) const {
+      if (kind != mapping.kind) return false;
+      // The heap of compiled code grows, and its mapping with it.
+      if (kind == MappingKind::kJitMemory) return code.permanent;
+      return mapping_start == mapping.start && mapping_inode == mapping.inode;
+    }
   };
   struct Target {
     uint32_t exec_count = 0;
-    absl::flat_hash_map<uint64_t, Known> known;  // of code in image files, by address
+    uint64_t jit_cleared = 0;  // JitUnwindCounters::cleared, as of which it holds
+    absl::flat_hash_map<uint64_t, Known> known;  // of code in image files, and permanent compiled code, by address
   };
   class Finder : public CodeFinder {
    public:

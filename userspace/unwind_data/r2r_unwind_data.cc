@@ -146,4 +146,15 @@ void R2rUnwindData::Observe(const Process& process, const ObservedSample& sample
   }
 }
 
+size_t R2rUnwindData::heap_bytes() const {
+  size_t bytes = 0;
+  for (const auto& [key, process] : processes_) {
+    bytes += process.functions.capacity() * (sizeof(std::pair<const uint64_t, Known>) + 1) + process.copied_bytes;
+    for (const auto& [begin, known] : process.functions) {
+      if (known.function != nullptr) bytes += known.function->heap_bytes();
+    }
+  }
+  return bytes;
+}
+
 }  // namespace clrsampler

@@ -35,6 +35,7 @@ class R2rUnwindData {
   void Forget(ProcessKey key) { processes_.erase(key); }
 
   const R2rUnwindCounters& counters() const { return counters_; }
+  size_t heap_bytes() const;
 
  private:
   struct Known {
