@@ -2,6 +2,9 @@
 //
 //   stack_recordings print FILE    the doubtful stacks, with the words that were there
 //   stack_recordings check FILE... exit status 1 and a line for each stack that comes out otherwise than recorded
+//   stack_recordings accept FILE...
+//                                  takes what stacks come out as now for what they have to be. After a change of the
+//                                  unwinder whose differences (check) were looked at
 //   stack_recordings select N any|clean|doubtful FILE OUT
 //                                  writes the N most different stacks with only what they need (stack_selection.h);
 //                                  nothing is written if there are none
@@ -102,6 +105,12 @@ int Fail(const char* path, const absl::Status& status) {
   return 1;
 }
 
+int Write(const char* path, const StackRecording& recording) {
+  const UniqueFd out(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const absl::Status status = WriteAll(out.get(), recording.Serialize());
+  return status.ok() ? 0 : Fail(path, status);
+}
+
 int Select(char** arguments) {
   uint32_t count = 0;
   const std::string choice = arguments[1];
@@ -113,21 +122,25 @@ int Select(char** arguments) {
                    choice == "any" ? StackChoice::kAny : choice == "clean" ? StackChoice::kClean : StackChoice::kDoubtful);
   std::printf("%s: %zu of %zu stacks\n", arguments[2], selected.stacks.size(), recording->stacks.size());
   if (selected.stacks.empty()) return 0;
-  const UniqueFd out(open(arguments[3], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (const absl::Status status = WriteAll(out.get(), selected.Serialize()); !status.ok()) return Fail(arguments[3], status);
-  return 0;
+  return Write(arguments[3], selected);
 }
 
 int Main(int argc, char** argv) {
   if (argc == 6 && std::strcmp(argv[1], "select") == 0) return Select(argv + 2);
-  if (argc < 3 || (std::strcmp(argv[1], "print") != 0 && std::strcmp(argv[1], "check") != 0)) {
-    std::fprintf(stderr, "usage: stack_recordings print|check FILE..., or select N any|clean|doubtful FILE OUT\n");
+  if (argc < 3 || (std::strcmp(argv[1], "print") != 0 && std::strcmp(argv[1], "check") != 0 && std::strcmp(argv[1], "accept") != 0)) {
+    std::fprintf(stderr, "usage: stack_recordings print|check|accept FILE..., or select N any|clean|doubtful FILE OUT\n");
     return 2;
   }
   int bad = 0;
   for (int i = 2; i < argc; ++i) {
     const absl::StatusOr<StackRecording> recording = Read(argv[i]);
     if (!recording.ok()) return Fail(argv[i], recording.status());
+    if (std::strcmp(argv[1], "accept") == 0) {
+      StackRecording accepted = *recording;
+      for (RecordedStack& stack : accepted.stacks) stack.result = WalkRecorded(accepted, stack);
+      if (const int failed = Write(argv[i], accepted); failed != 0) return failed;
+      continue;
+    }
     if (std::strcmp(argv[1], "check") == 0) {
       bad += Check(argv[i], *recording);
       continue;

@@ -77,37 +77,41 @@ bool IsText(uint64_t word) {
   return (ascii && letters >= 3) || (utf16 && wide >= 2);
 }
 
-// The record with what the unwind reads, laid out anew.
-RecordedStack Reduced(const RecordedStack& stack, const StackRecording& recording, bool keep_tail) {
-  RecordedStack reduced{{}, stack.result};
+// The user words without text and, from behind the last word that matters, zeroed: zeros cost nothing in a recording.
+// Nothing here knows how they are laid out; whether the stack still comes out is what decides.
+std::optional<RecordedStack> Reduced(const RecordedStack& stack, const StackRecording& recording) {
+  constexpr size_t kHeader = sizeof(wire_cpu_sample) / sizeof(uint64_t);
   const absl::StatusOr<RawStack> raw = Raw(stack);
-  if (!raw.ok()) return reduced;
-  std::vector<uint64_t> words;
-  const auto put = [&](uint64_t word) {
-    const uint64_t address = word & kUserAddressMask;
-    const bool is_code = recording.code.contains(address) || recording.code.contains(address - 1);
-    words.push_back(!is_code && IsText(word) ? 0 : word);
-  };
-  const std::span<const uint64_t> tail = raw->ForEachFrame([&](const RawStack::Frame& frame) {
-    words.push_back(frame.frame_address | uint64_t{frame.gap.size()} << WIRE_GAP_SHIFT |
-                    (frame.resumed ? WIRE_FRAME_RESUMED : 0));
-    for (const uint64_t word : frame.gap) put(word);
-    put(frame.saved_fp);
-    put(frame.return_address);
-  });
-  if (keep_tail && !tail.empty()) {
-    words.push_back(uint64_t{tail.size()} << WIRE_GAP_SHIFT);
-    for (const uint64_t word : tail) put(word);
-  }
+  if (!raw.ok()) return std::nullopt;
   wire_cpu_sample sample = raw->sample();
+  const auto user = stack.record.begin() + static_cast<ptrdiff_t>(kHeader + sample.kernel_frames);
+  RecordedStack reduced{{}, stack.result};
+  reduced.record.assign(kHeader, 0);
+  reduced.record.insert(reduced.record.end(), user, user + sample.user_words);
   sample.kernel_frames = 0;
   sample.witnesses = 0;
-  sample.user_words = static_cast<uint32_t>(words.size());
-  sample.header.size = static_cast<uint32_t>(sizeof sample + words.size() * sizeof(uint64_t));
   std::memset(sample.comm, 0, sizeof sample.comm);
-  reduced.record.resize(sizeof sample / sizeof(uint64_t));
   std::memcpy(reduced.record.data(), &sample, sizeof sample);
-  reduced.record.insert(reduced.record.end(), words.begin(), words.end());
+  const auto still_holds = [&] { return WalkRecorded(recording, reduced) == stack.result; };
+  for (uint64_t& word : std::span(reduced.record).subspan(kHeader)) {
+    const uint64_t address = word & kUserAddressMask;
+    const bool is_code = recording.code.contains(address) || recording.code.contains(address - 1);
+    if (!is_code && IsText(word)) word = 0;
+  }
+  if (!still_holds()) return std::nullopt;
+  // What can be left out at the end, by halves.
+  size_t needed = kHeader, size = reduced.record.size();
+  while (needed < size) {
+    const size_t middle = needed + (size - needed) / 2;
+    const std::vector<uint64_t> whole = reduced.record;
+    std::fill(reduced.record.begin() + static_cast<ptrdiff_t>(middle), reduced.record.end(), 0);
+    if (still_holds()) {
+      size = middle;
+    } else {
+      reduced.record = whole;
+      needed = middle + 1;
+    }
+  }
   return reduced;
 }
 
@@ -158,17 +162,17 @@ StackRecording SelectStacks(const StackRecording& recording, size_t count, Stack
   struct Candidate {
     RecordedStack stack;
     absl::flat_hash_set<uint64_t> features;
+    double words = 0;
   };
   std::vector<Candidate> candidates;
   for (const RecordedStack& stack : recording.stacks) {
     if (choice != StackChoice::kAny && IsDoubtful(stack.result) != (choice == StackChoice::kDoubtful)) continue;
-    for (const bool keep_tail : {false, true}) {
-      RecordedStack reduced = Reduced(stack, recording, keep_tail);
-      if (reduced.record.empty() || WalkRecorded(recording, reduced) != stack.result) continue;
-      absl::flat_hash_set<uint64_t> features = Features(recording, reduced);
-      candidates.push_back({std::move(reduced), std::move(features)});
-      break;
-    }
+    std::optional<RecordedStack> reduced = Reduced(stack, recording);
+    if (!reduced) continue;
+    absl::flat_hash_set<uint64_t> features = Features(recording, *reduced);
+    const auto zeros = std::count(reduced->record.begin(), reduced->record.end(), 0u);
+    const double words = static_cast<double>(reduced->record.size()) - static_cast<double>(zeros);
+    candidates.push_back({*std::move(reduced), std::move(features), words});
   }
   StackRecording selected;
   absl::flat_hash_set<uint64_t> shown;
@@ -180,7 +184,7 @@ StackRecording SelectStacks(const StackRecording& recording, size_t count, Stack
                                        [&](uint64_t feature) { return !shown.contains(feature); });
       // So that a deep stack must show more than a flat one.
       constexpr double kSmall = 256;
-      const double score = static_cast<double>(fresh) / (kSmall + static_cast<double>(candidate.stack.record.size()));
+      const double score = static_cast<double>(fresh) / (kSmall + candidate.words);
       if (score <= best_score) continue;
       best_score = score;
       best = &candidate;

@@ -179,6 +179,29 @@ void CheckAttached(const ProcessFacts& facts, Findings& findings) {
   }
 }
 
+void CheckUnwindData(const ProcessFacts& facts, Findings& findings) {
+  if (!facts.unwind.has_value()) return;
+  const UnwindFacts& unwind = *facts.unwind;
+  if (unwind.unusable.empty()) {
+    Add(findings, FindingLevel::kPass, "unwind_data",
+        absl::StrCat("unwind data: all of ", unwind.images, " native images have it"));
+    return;
+  }
+  // A long list helps nobody who reads it; the folder and the first names do.
+  constexpr size_t kMaxListed = 8;
+  for (size_t i = 0; i < unwind.unusable.size() && i < kMaxListed; ++i) {
+    Add(findings, FindingLevel::kWarn, "unwind_data",
+        absl::StrCat("unwind data: none that can be used in ", unwind.unusable[i].path, ": ", unwind.unusable[i].reason),
+        "callers of its functions may be missing; install its debug symbols, or build it with "
+        "-fasynchronous-unwind-tables or -fno-omit-frame-pointer");
+  }
+  if (unwind.unusable.size() > kMaxListed) {
+    Add(findings, FindingLevel::kWarn, "unwind_data",
+        absl::StrCat("unwind data: none that can be used in ", unwind.unusable.size() - kMaxListed, " more images"),
+        "see the lines above");
+  }
+}
+
 void CheckContainer(const ProcessFacts& facts, Findings& findings) {
   const CgroupIdentity& cgroup = facts.container.cgroup;
   if (!cgroup.in_container()) return;
@@ -201,6 +224,7 @@ Findings CheckProcess(const ProcessFacts& facts) {
   if (!facts.runtime.has_value()) {
     Add(findings, FindingLevel::kWarn, "runtime", "no .NET runtime is mapped: only native and kernel frames",
         "none, if it is a native program; else look whether it has just started: clrsampler ps");
+    CheckUnwindData(facts, findings);
     return findings;
   }
   CheckRuntime(facts, findings);
@@ -210,6 +234,7 @@ Findings CheckProcess(const ProcessFacts& facts) {
   CheckSocket(facts, findings);
   CheckDirectory(facts, findings);
   CheckAttached(facts, findings);
+  CheckUnwindData(facts, findings);
   CheckContainer(facts, findings);
   return findings;
 }

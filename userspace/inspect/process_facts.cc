@@ -24,6 +24,7 @@
 #include "os/file_io.h"
 #include "status/status.h"
 #include "symbols/debug_file.h"
+#include "unwind_data/elf_unwind_data.h"
 
 namespace clrsampler {
 namespace {
@@ -165,6 +166,17 @@ ThreadFacts ReadThreads(const std::string& proc_root, uint32_t pid) {
     facts.runtime_threads |= absl::StartsWith(*comm, kThreadPrefix);
     facts.server_gc_threads |= absl::StartsWith(*comm, kServerGcThread);
   }
+  return facts;
+}
+
+UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images) {
+  ElfUnwindData data(images);
+  for (const Mapping& mapping : process.mappings.all()) {
+    if (mapping.kind == MappingKind::kFile) data.Find(process, mapping, mapping.start);
+  }
+  UnwindFacts facts;
+  facts.images = data.counters().images_opened;
+  for (const auto& image : data.unusable()) facts.unusable.push_back({image.path, image.reason});
   return facts;
 }
 

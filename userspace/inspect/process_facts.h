@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "clr/runtime_discovery.h"
@@ -51,6 +52,16 @@ struct EnvironmentFacts {
   std::string profiler;                      // library or id of a profiler that CORECLR_ENABLE_PROFILING=1 loads
 };
 
+// The native images of a process, as stacks are unwound through them.
+struct UnwindFacts {
+  struct Image {
+    std::string path;
+    std::string reason;
+  };
+  uint64_t images = 0;          // that were opened
+  std::vector<Image> unusable;  // without unwind data that can be used; each path once
+};
+
 struct ProcessFacts {
   uint32_t pid = 0;
   uint32_t namespace_pid = 0;
@@ -71,6 +82,7 @@ struct ProcessFacts {
   bool socket_exists = false;
   absl::Status memory;       // OK: its memory can be read
   bool has_symbols = false;  // the image with the runtime has a symbol table, or a debug file that was found
+  std::optional<UnwindFacts> unwind;  // nullopt: not looked at
   double age_seconds = 0;
 
   bool is_dotnet() const { return runtime.has_value() || (!readable.ok() && threads.runtime_threads); }
@@ -81,6 +93,9 @@ using MemoryProbe = std::function<absl::Status(uint32_t pid, uint64_t address)>;
 absl::Status ProbeProcessMemory(uint32_t pid, uint64_t address);  // process_vm_readv(2)
 
 ThreadFacts ReadThreads(const std::string& proc_root, uint32_t pid);
+
+// Opens every image that is mapped to be executed.
+UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images);
 
 // Everything but the mappings, which `process` has; `facts.runtime` is set already. Main loop only: it opens files.
 void ReadRuntimeSurroundings(const std::string& proc_root, const Process& process, ImageFiles& images,

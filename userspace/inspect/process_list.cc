@@ -16,7 +16,7 @@
 
 namespace clrsampler {
 
-bool ProcessInspector::Read(uint32_t pid, ProcessFacts& facts) {
+bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) {
   const std::string directory = absl::StrCat(proc_root_, "/", pid);
   facts.pid = pid;
   // Opening it is what the kernel refuses; the text itself is read by the process table.
@@ -38,6 +38,7 @@ bool ProcessInspector::Read(uint32_t pid, ProcessFacts& facts) {
   facts.namespace_pid = process.namespace_pid;
   facts.runtime = runtimes_.Find(process);
   if (facts.runtime.has_value()) ReadRuntimeSurroundings(proc_root_, process, images_, memory_, facts);
+  if (thoroughly) facts.unwind = ReadUnwindFacts(process, images_);
   images_.Forget(process.key);
   return true;
 }
@@ -54,7 +55,7 @@ absl::StatusOr<ProcessList> ProcessInspector::All() {
   ProcessList list;
   for (const uint32_t pid : pids) {
     ProcessFacts facts;
-    if (!Read(pid, facts)) continue;
+    if (!Read(pid, /*thoroughly=*/false, facts)) continue;
     if (facts.is_dotnet()) {
       list.dotnet.push_back(std::move(facts));
     } else {
@@ -68,7 +69,7 @@ absl::StatusOr<ProcessFacts> ProcessInspector::One(uint32_t pid) {
   struct stat status {};
   const std::string directory = absl::StrCat(proc_root_, "/", pid);
   ProcessFacts facts;
-  if (stat(directory.c_str(), &status) != 0 || !Read(pid, facts)) {
+  if (stat(directory.c_str(), &status) != 0 || !Read(pid, /*thoroughly=*/true, facts)) {
     return WithHint(absl::NotFoundError(absl::StrCat("no process ", pid)),
                     "clrsampler ps lists .NET processes; inside a container the ids are others than on the host");
   }

@@ -35,8 +35,9 @@ class ProcessInspector {
   absl::StatusOr<ProcessFacts> One(uint32_t pid);
 
  private:
-  // False: it is gone, or a kernel thread.
-  bool Read(uint32_t pid, ProcessFacts& facts);
+  // False: it is gone, or a kernel thread. What takes longer, because files are opened by the dozen, is looked at on
+  // demand.
+  bool Read(uint32_t pid, bool thoroughly, ProcessFacts& facts);
 
   const std::string proc_root_;
   const MemoryProbe memory_;

@@ -10,8 +10,14 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kMagic = "CLRSTK1\n";
+constexpr absl::string_view kMagic = "CLRSTK2\n";
 constexpr uint32_t kNoFunction = UINT32_MAX;
+constexpr size_t kHeaderWords = sizeof(wire_cpu_sample) / sizeof(uint64_t);
+// General registers of a sample, for recordings that have them.
+constexpr uint32_t kMaxGeneral = 64;
+// Of a sample, and of all of them: a run of zeros stands for more than it takes.
+constexpr uint32_t kMaxWords = 1 << 15;
+constexpr uint64_t kMaxAllWords = 1 << 23;
 
 class Writer {
  public:
@@ -37,7 +43,7 @@ class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
   bool ok() const { return ok_; }
-  size_t left() const { return bytes_.size(); }
+  void Fail() { ok_ = false; }
   template <typename T>
   T Get() {
     if constexpr (std::is_enum_v<T>) {
@@ -149,6 +155,75 @@ CfiRow GetRow(Reader& in) {
   return row;
 }
 
+// What unwinding needs of a sample, field by field: a recording outlives changes of wire.h. Runs of zeros are written as
+// their length: selections put them in place of what is not needed.
+void PutSample(Writer& out, std::span<const uint64_t> record) {
+  wire_cpu_sample sample{};
+  if (record.size() >= kHeaderWords) std::memcpy(&sample, record.data(), sizeof sample);
+  out.Put(static_cast<uint64_t>(sample.header.time_ns));
+  out.Put(static_cast<uint64_t>(sample.ip));
+  out.Put(static_cast<uint64_t>(sample.sp));
+  out.Put(static_cast<uint64_t>(sample.fp));
+  out.Put(static_cast<uint64_t>(sample.lr));
+  out.Put(uint32_t{0});  // general registers
+  out.Put(static_cast<uint32_t>(sample.flags));
+  out.Put(static_cast<uint16_t>(sample.stop));
+  out.Put(static_cast<uint16_t>(sample.kernel_frames));
+  out.Put(static_cast<uint16_t>(sample.user_frames));
+  out.Put(static_cast<uint16_t>(sample.witnesses));
+  out.Put(static_cast<uint32_t>(sample.user_words));
+  const std::span<const uint64_t> words = record.subspan(std::min(record.size(), kHeaderWords));
+  out.Put(static_cast<uint32_t>(words.size()));
+  for (size_t at = 0; at < words.size();) {
+    size_t zeros = at;
+    while (zeros < words.size() && words[zeros] == 0) ++zeros;
+    size_t end = zeros;
+    while (end < words.size() && words[end] != 0) ++end;
+    out.Put(static_cast<uint32_t>(zeros - at));
+    out.Put(std::as_bytes(words.subspan(zeros, end - zeros)));
+    at = end;
+  }
+}
+
+std::vector<uint64_t> GetSample(Reader& in, uint64_t& words_left) {
+  wire_cpu_sample sample{};
+  sample.header.kind = WIRE_CPU_SAMPLE;
+  sample.header.time_ns = in.Get<uint64_t>();
+  sample.ip = in.Get<uint64_t>();
+  sample.sp = in.Get<uint64_t>();
+  sample.fp = in.Get<uint64_t>();
+  sample.lr = in.Get<uint64_t>();
+  const uint32_t general = in.Get<uint32_t>();
+  if (general > kMaxGeneral) in.Fail();
+  for (uint32_t i = 0; i < general && in.ok(); ++i) in.Get<uint64_t>();
+  sample.flags = in.Get<uint32_t>();
+  sample.stop = in.Get<uint16_t>();
+  sample.kernel_frames = in.Get<uint16_t>();
+  sample.user_frames = in.Get<uint16_t>();
+  sample.witnesses = in.Get<uint16_t>();
+  sample.user_words = in.Get<uint32_t>();
+  const auto count = in.Get<uint32_t>();
+  if (count > kMaxWords || count > words_left) in.Fail();
+  words_left -= in.ok() ? count : 0;
+  std::vector<uint64_t> record;
+  while (in.ok() && record.size() < count) {
+    const auto zeros = in.Get<uint32_t>();
+    const std::span<const std::byte> bytes = in.Bytes(in.Count(1));
+    if (!in.ok() || zeros > count - record.size() || bytes.size() / 8 > count - record.size() - zeros ||
+        bytes.size() % 8 != 0 || zeros + bytes.size() == 0) {
+      in.Fail();
+      break;
+    }
+    const size_t at = record.size() + zeros;
+    record.resize(at + bytes.size() / 8);
+    if (!bytes.empty()) std::memcpy(record.data() + at, bytes.data(), bytes.size());
+  }
+  sample.header.size = static_cast<uint32_t>(sizeof sample + record.size() * sizeof(uint64_t));
+  record.insert(record.begin(), kHeaderWords, 0);
+  std::memcpy(record.data(), &sample, sizeof sample);
+  return record;
+}
+
 }  // namespace
 
 std::string StackRecording::Serialize() const {
@@ -178,7 +253,7 @@ std::string StackRecording::Serialize() const {
     Put(out, answer.row);
   }
   for (const RecordedStack& stack : stacks) {
-    out.Put(std::as_bytes(std::span(stack.record)));
+    PutSample(out, stack.record);
     out.Put(stack.result.end);
     out.Put(static_cast<uint32_t>(stack.result.frames.size()));
     for (const UserFrame& frame : stack.result.frames) {
@@ -199,6 +274,7 @@ absl::Status ParseInto(StackRecording& recording, std::span<const std::byte> byt
   const auto function_count = in.Get<uint32_t>();
   const auto answer_count = in.Get<uint32_t>();
   const auto stack_count = in.Get<uint32_t>();
+  uint64_t words_left = kMaxAllWords;
   std::vector<std::shared_ptr<const ManagedFunction>> functions;
   for (uint32_t i = 0; i < function_count && in.ok(); ++i) functions.push_back(GetFunction(in));
   for (uint32_t i = 0; i < answer_count && in.ok(); ++i) {
@@ -219,9 +295,7 @@ absl::Status ParseInto(StackRecording& recording, std::span<const std::byte> byt
   }
   for (uint32_t i = 0; i < stack_count && in.ok(); ++i) {
     RecordedStack stack;
-    const std::span<const std::byte> record = in.Bytes(in.Count(1));
-    stack.record.resize(record.size() / sizeof(uint64_t));
-    if (!stack.record.empty()) std::memcpy(stack.record.data(), record.data(), stack.record.size() * sizeof(uint64_t));
+    stack.record = GetSample(in, words_left);
     stack.result.end = in.Enum(StackEnd::kBroken);
     const uint32_t frames = in.Count(18);
     for (uint32_t k = 0; k < frames && in.ok(); ++k) {

@@ -103,5 +103,29 @@ TEST(ProcessChecksTest, WithoutARuntimeThereIsOneLineAndNoFailure) {
   EXPECT_TRUE(AnyFails(CheckProcess(facts)));
 }
 
+TEST(ProcessChecksTest, ImagesWithoutUnwindDataAreListed) {
+  ProcessFacts facts = HealthyProcess();
+  EXPECT_EQ(Worst(facts, "unwind_data").what, "(none)") << "nobody has looked";
+  facts.unwind.emplace();
+  facts.unwind->images = 31;
+  EXPECT_EQ(Worst(facts, "unwind_data").level, FindingLevel::kPass);
+  EXPECT_NE(Worst(facts, "unwind_data").what.find("31"), std::string::npos);
+  facts.unwind->unusable.push_back({"/opt/libfast.so", "no .eh_frame"});
+  const Finding finding = Worst(facts, "unwind_data");
+  EXPECT_EQ(finding.level, FindingLevel::kWarn);
+  EXPECT_NE(finding.what.find("/opt/libfast.so: no .eh_frame"), std::string::npos);
+  for (int i = 0; i < 100; ++i) facts.unwind->unusable.push_back({"/opt/" + std::to_string(i), "no .eh_frame"});
+  int lines = 0;
+  bool rest = false;
+  for (const Finding& each : CheckProcess(facts)) {
+    lines += each.check == "unwind_data";
+    rest |= each.what.find("93 more") != std::string::npos;
+  }
+  EXPECT_EQ(lines, 9);
+  EXPECT_TRUE(rest);
+  facts.runtime.reset();
+  EXPECT_EQ(Worst(facts, "unwind_data").level, FindingLevel::kWarn) << "native programs are unwound, too";
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -114,6 +114,36 @@ TEST_F(ProcessListTest, ReadsWhatSurroundsARuntime) {
   EXPECT_GT(facts->perf_map_directory.free_bytes, 0u);
 }
 
+TEST_F(ProcessListTest, OneProcessIsLookedAtForUnwindData) {
+  const fs::path directory = MakeDotnet(30, "CORECLR");
+  const fs::path stripped = directory / "root" / "app" / "stripped.so";
+  // Of an image only the file header: nothing in it to unwind by.
+  const auto bytes = ReadWholeFile((directory / "root" / "app" / "any.name").string(), 16 << 20);
+  std::string header = bytes->substr(0, 64);
+  std::memset(header.data() + 40, 0, 8);  // no section headers
+  std::memset(header.data() + 56, 0, 8);  // no segments, no sections
+  std::ofstream(stripped, std::ios::binary) << header;
+  struct stat status {};
+  ASSERT_EQ(stat(stripped.c_str(), &status), 0);
+  std::ofstream(directory / "maps", std::ios::app)
+      << absl::StrFormat("7f0000005000-7f0000006000 r-xp 00000000 %02x:%02x %d /app/stripped.so\n", major(status.st_dev),
+                         minor(status.st_dev), status.st_ino);
+  const auto facts = Inspector().One(30);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  ASSERT_TRUE(facts->unwind.has_value());
+  EXPECT_EQ(facts->unwind->images, 2u);
+  bool listed = false;
+  for (const auto& image : facts->unwind->unusable) {
+    listed |= image.path == "/app/stripped.so";
+    EXPECT_NE(image.reason, "");
+  }
+  EXPECT_TRUE(listed);
+  const auto all = Inspector().All();
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->dotnet.size(), 1u);
+  EXPECT_FALSE(all->dotnet[0].unwind.has_value()) << "a list of all must not open dozens of files for each";
+}
+
 TEST_F(ProcessListTest, ASocketOfAnotherStartTimeIsNotIts) {
   const fs::path directory = MakeDotnet(30, "CORECLR");
   const auto make_socket = [&](const std::string& name) {

@@ -7,6 +7,7 @@
 #include "unit/clr/memory/fake_runtime.h"
 #include "unit/formats/unwind/code_bytes.h"
 #include "unwind_data/managed_functions.h"
+#include "unwind_data/process_code.h"
 
 namespace clrsampler {
 namespace {
@@ -110,6 +111,8 @@ TEST_P(JitUnwindDataTest, AMethodAndItsFunclet) {
   EXPECT_EQ(funclet.managed->method_begin, body.managed->begin);
   EXPECT_EQ(funclet.managed->unwind, *UnwindInfo::Parse(Hex(kFunclet8.unwind)));
   EXPECT_TRUE(std::equal(funclet.managed->code.begin(), funclet.managed->code.end(), Hex(kFunclet8.code).begin()));
+  EXPECT_TRUE(body.permanent);
+  EXPECT_GE(data_.heap_bytes(), Hex(kFramed.code).size() + 2 * sizeof(ManagedFunction));
   // It is read once, and holds when the process is gone.
   const uint64_t reads = fake_.memory.reads;
   process_.exited = {4000};
@@ -117,6 +120,7 @@ TEST_P(JitUnwindDataTest, AMethodAndItsFunclet) {
   EXPECT_EQ(fake_.memory.reads, reads);
   EXPECT_EQ(data_.counters().methods, 1u);
   data_.Forget(process_.key);
+  EXPECT_EQ(data_.heap_bytes(), 0u);
   EXPECT_EQ(At(kPermanent + 0x110, 1).kind, CodeKind::kUnknown);
 }
 
@@ -154,6 +158,7 @@ TEST_P(JitUnwindDataTest, TransientCodeHoldsBetweenTwoReadingsThatAgree) {
   Observe(2000, {kTransient + 0x10F});
   Observe(3000, {kTransient + 0x10F});
   EXPECT_EQ(At(kTransient + 0x10F, 2500).kind, CodeKind::kManaged);
+  EXPECT_FALSE(At(kTransient + 0x10F, 2500).permanent) << "another one may stand there a moment later";
   Free(*transient_, 0x100);
   clock_.Set({4000});
   EXPECT_EQ(At(kTransient + 0x10F, 2500).kind, CodeKind::kManaged);
@@ -227,6 +232,44 @@ TEST_P(JitUnwindDataTest, AnExecutedProgramHasItsOwnCode) {
   ++process_.exec_count;
   process_.exec_announced = {9};
   EXPECT_EQ(At(kPermanent + 0x10F, 10).kind, CodeKind::kUnknown);
+}
+
+// What ProcessCode remembers by address.
+TEST_P(JitUnwindDataTest, OnlyPermanentAnswersAreRemembered) {
+  ImageFiles images;
+  FrameTable frames;
+  R2rMethods methods(&images, &frames, NameStyle::kRaw);
+  R2rUnwindData r2r(&methods);
+  ElfUnwindData elf(images);
+  ProcessCode code(data_, r2r, elf);
+  Emit(*permanent_, 0x100, {kFramed});
+  EXPECT_EQ(code.For(process_, {5}).At(kPermanent + 0x10F).kind, CodeKind::kManaged);
+  const size_t bytes = code.heap_bytes();
+  EXPECT_GT(bytes, data_.heap_bytes());
+  // The heap grows: another mapping, the same code.
+  Mapping heap = *process_.mappings.Find(kPermanent);
+  heap.end += 0x1000;
+  process_.mappings.Insert(heap);
+  data_.Forget(process_.key);
+  process_.exited = {4000};
+  EXPECT_EQ(code.For(process_, {6}).At(kPermanent + 0x10F).kind, CodeKind::kManaged) << "remembered";
+  process_.exited = MonotonicTime::Max();
+
+  Emit(*transient_, 0x100, {kFramed});
+  Observe(2000, {kTransient + 0x10F});
+  Observe(3000, {kTransient + 0x10F});
+  EXPECT_EQ(code.For(process_, {2500}).At(kTransient + 0x10F).kind, CodeKind::kManaged);
+  Free(*transient_, 0x100);
+  clock_.Set({4000});
+  process_.exited = {4000};
+  EXPECT_EQ(code.For(process_, {5000}).At(kTransient + 0x10F).managed, nullptr) << "not remembered";
+
+  // Something else is mapped there by now.
+  heap.kind = MappingKind::kOther;
+  process_.mappings.Insert(heap);
+  EXPECT_EQ(code.For(process_, {6000}).At(kPermanent + 0x10F).kind, CodeKind::kUnknown);
+  code.Forget(process_.key);
+  EXPECT_EQ(code.heap_bytes(), 0u);
 }
 
 }  // namespace

@@ -1,0 +1,127 @@
+// From raw samples to whole stacks, and to names: what the agent does with each sample, on recordings of real programs
+// (tests/testdata/stacks). Everything is known already, as in a recording that runs for a while.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "formats/byte_reader.h"
+#include "os/file_io.h"
+#include "pipeline/stack_namer.h"
+#include "unwind/stack_recording.h"
+#include "unwind/stack_replay.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr uint32_t kMaxFrames = 512;
+
+struct Recordings {
+  struct Sample {
+    RawStack raw;
+    const UserStack* expected;
+    CodeFinder* code;
+  };
+  std::vector<StackRecording> files;
+  std::vector<RecordedCode> code;
+  std::vector<Sample> samples;
+  size_t frames = 0;
+};
+
+// Of programs whose name ends like this; all for "".
+Recordings* Load(const std::string& ending) {
+  auto* all = new Recordings;  // outlives the benchmarks
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(CLRSAMPLER_TESTDATA "/stacks/clean")) {
+    const std::string name = entry.path().stem();
+    if (name.ends_with(ending)) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    const auto bytes = ReadWholeFile(path, 16 << 20);
+    auto recording = bytes.ok() ? StackRecording::Parse(AsBytes(*bytes)) : absl::StatusOr<StackRecording>(bytes.status());
+    if (recording.ok()) all->files.push_back(*std::move(recording));
+  }
+  for (const StackRecording& recording : all->files) all->code.emplace_back(recording);
+  for (size_t i = 0; i < all->files.size(); ++i) {
+    for (const RecordedStack& stack : all->files[i].stacks) {
+      auto raw = RawStack::Parse(std::as_bytes(std::span(stack.record)));
+      if (!raw.ok()) continue;
+      all->frames += stack.result.frames.size();
+      all->samples.push_back({*raw, &stack.result, &all->code[i]});
+    }
+  }
+  return all;
+}
+
+void Finish(benchmark::State& state, const Recordings& all) {
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(all.samples.size()));
+  state.counters["frames_a_sample"] = static_cast<double>(all.frames) / static_cast<double>(all.samples.size());
+}
+
+void BM_Replay(benchmark::State& state, const char* ending) {
+  const Recordings& all = *Load(ending);
+  if (all.samples.empty()) return state.SkipWithError("no recordings");
+  StackReplay replay({kMaxFrames});
+  UserStack stack;
+  for (auto _ : state) {
+    for (const Recordings::Sample& sample : all.samples) {
+      replay.Walk(sample.raw, *sample.code, stack);
+      if (stack.frames.size() != sample.expected->frames.size()) return state.SkipWithError("a wrong stack");
+    }
+  }
+  Finish(state, all);
+}
+
+// Names every address; a steady program.
+class SteadySource : public FrameSource {
+ public:
+  explicit SteadySource(FrameTable& frames) : frames_(frames) {}
+  std::optional<Resolution> Resolve(const FrameQuery& query) override {
+    return Resolution{frames_.Intern(
+        Frame{FrameKind::kJit, NameSource::kJitdump, "Shop.Method" + std::to_string(query.lookup_address), "Shop", ""})};
+  }
+  uint64_t Generation(ProcessKey) const override { return 1; }
+  void Poll(const Process&, MonotonicTime) override {}
+  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
+  void Forget(ProcessKey) override {}
+
+ private:
+  FrameTable& frames_;
+};
+
+void BM_ReplayAndName(benchmark::State& state, const char* ending) {
+  const Recordings& all = *Load(ending);
+  if (all.samples.empty()) return state.SkipWithError("no recordings");
+  FrameTable frames;
+  SteadySource source(frames);
+  Resolver resolver({&source}, frames);
+  KernelNamer kernel(frames, NameStyle::kShort, nullptr, KernelSymbols(NameStyle::kShort, [] { return std::string(); }));
+  StackNamer namer(resolver, kernel, frames);
+  Process process(ProcessKey{7, 1}, TargetFiles("/nonexistent", 7));
+  StackReplay replay({kMaxFrames});
+  UserStack stack;
+  for (auto _ : state) {
+    for (const Recordings::Sample& sample : all.samples) {
+      replay.Walk(sample.raw, *sample.code, stack);
+      const NamedStack& named = namer.Name(process, sample.raw, stack, {1});
+      if (named.frames.size() < sample.expected->frames.size()) return state.SkipWithError("a wrong stack");
+    }
+  }
+  Finish(state, all);
+}
+
+BENCHMARK_CAPTURE(BM_Replay, all, "");
+BENCHMARK_CAPTURE(BM_Replay, json, "10.0.14-json");
+BENCHMARK_CAPTURE(BM_Replay, async, "10.0.14-async");
+BENCHMARK_CAPTURE(BM_Replay, regex, "10.0.14-regex");
+BENCHMARK_CAPTURE(BM_Replay, gc, "10.0.14-gc");
+BENCHMARK_CAPTURE(BM_Replay, chains, "10.0.14-chains");
+BENCHMARK_CAPTURE(BM_ReplayAndName, all, "");
+BENCHMARK_CAPTURE(BM_ReplayAndName, json, "10.0.14-json");
+BENCHMARK_CAPTURE(BM_ReplayAndName, async, "10.0.14-async");
+
+}  // namespace
+}  // namespace clrsampler
