@@ -3,8 +3,9 @@
 // The boundary is CodeFinder: a recording holds the raw samples, what was known about each address that was asked for,
 // and the stacks that came out. Regression tests and the fuzzer live on them (tests/testdata/stacks).
 //
-// Format, little-endian: "CLRSTK1\n", then u32 counts of functions, answers and stacks, then these, field by field in
-// the order of the structs below. A format for our own tools: another version is refused.
+// Format, little-endian: "CLRSTK2\n", then u32 counts of functions, answers and stacks, then these, field by field in
+// the order of the structs below; of samples only what unwinding needs. A format for our own tools: another version is
+// refused.
 #ifndef CLRSAMPLER_UNWIND_STACK_RECORDING_H_
 #define CLRSAMPLER_UNWIND_STACK_RECORDING_H_
 
