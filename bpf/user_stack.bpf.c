@@ -104,6 +104,9 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 {
 	__u64 bytes = frame - last;
 
+	barrier_var(limit); /* Linux 5.10 forgets what it knew of it before a call */
+	if (limit > WIRE_MAX_GAP_WORDS * 8)
+		return -1;
 	if (bytes <= limit) { /* the gap and the frame are one piece: one read for both */
 		bytes &= ~7ull;
 		if (bytes <= WIRE_MAX_GAP_WORDS * 8 &&
@@ -210,7 +213,10 @@ __attribute__((noinline)) int ship_first_half(__u32 cpu, __u64 half)
 	struct scratch *scratch = scratch_of(cpu);
 	__u64 used;
 
-	if (!scratch || half < 2 || half > WIRE_MAX_GAP_WORDS)
+	if (!scratch || half < 2)
+		return 0;
+	barrier_var(half); /* else clang makes one comparison of both, of another register than it uses */
+	if (half > WIRE_MAX_GAP_WORDS)
 		return 0;
 	used = scratch->used;
 	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS)

@@ -144,7 +144,7 @@ void Put(Writer& out, const CfiRow& row) {
 
 CfiRow GetRow(Reader& in) {
   CfiRow row;
-  row.cfa = in.Enum(CfaRule::kPlt);
+  row.cfa = in.Enum(CfaRule::kPlt);  // the last one
   row.fp = in.Enum(RegisterRule::kUnsupported);
   row.ra = in.Enum(RegisterRule::kUnsupported);
   row.cfa_register = in.Get<uint8_t>();
@@ -165,7 +165,8 @@ void PutSample(Writer& out, std::span<const uint64_t> record) {
   out.Put(static_cast<uint64_t>(sample.sp));
   out.Put(static_cast<uint64_t>(sample.fp));
   out.Put(static_cast<uint64_t>(sample.lr));
-  out.Put(uint32_t{0});  // general registers
+  out.Put(uint32_t{WIRE_GENERAL_REGISTERS});
+  for (const uint64_t value : sample.general) out.Put(value);
   out.Put(static_cast<uint32_t>(sample.flags));
   out.Put(static_cast<uint16_t>(sample.stop));
   out.Put(static_cast<uint16_t>(sample.kernel_frames));
@@ -195,7 +196,10 @@ std::vector<uint64_t> GetSample(Reader& in, uint64_t& words_left) {
   sample.lr = in.Get<uint64_t>();
   const uint32_t general = in.Get<uint32_t>();
   if (general > kMaxGeneral) in.Fail();
-  for (uint32_t i = 0; i < general && in.ok(); ++i) in.Get<uint64_t>();
+  for (uint32_t i = 0; i < general && in.ok(); ++i) {
+    const auto value = in.Get<uint64_t>();
+    if (i < WIRE_GENERAL_REGISTERS) sample.general[i] = value;
+  }
   sample.flags = in.Get<uint32_t>();
   sample.stop = in.Get<uint16_t>();
   sample.kernel_frames = in.Get<uint16_t>();

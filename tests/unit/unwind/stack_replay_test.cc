@@ -266,7 +266,7 @@ TEST_F(StackReplayTest, AStubMayHavePushedWords) {
   CodeAt stub = code_.At(kStub);
   stub.has_row = true;
   stub.row = {CfaRule::kSpOffset, RegisterRule::kSame, RegisterRule::kAtCfaOffset, false, 16, 0, -8};
-  code_.Set(kStub, stub);
+  code_.Native(kStub, stub);
   Leaf(kStub + 3, kStack + 32);
   record_.Frame(kStack + 32, 0, kRoot + 0x10, {kOther + 0x20, kFramed + 0x30, 2, 3});
   EXPECT_THAT(Walk(), ElementsAre(kStub + 3, kFramed + 0x30, kRoot + 0x10));
