@@ -94,7 +94,8 @@ def is_managed(frame):
 
 
 def is_own(frame):
-    return OWN.match(frame) is not None
+    # On the way to a function of a library the machine passes its entry in the PLT: true, and no frame of the program's.
+    return OWN.match(frame) is not None and not frame.endswith("@plt")
 
 
 def reaches_start(frames):

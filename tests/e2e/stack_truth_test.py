@@ -96,6 +96,10 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(kind(line("R A [caller+may+be+missing] B Leaf")), "unnamed")
         self.assertEqual(kind(line("R A B Leaf", "clone3;start_thread;[caller may be missing]")), "unnamed")
 
+    def test_an_entry_of_the_plt_is_below_the_own_frames(self):
+        self.assertEqual(kind(line("R A B") + ";shapes_inner@plt"), "exact")
+        self.assertNotEqual(kind(line("R A") + ";shapes_inner@plt;Shapes.B_[j]"), "exact")
+
     def test_above_the_own_frames(self):
         self.assertEqual(kind(line("R A", "clone3;start_thread;System.Threading.Thread.StartCallback_[j]")), "missing")
         self.assertEqual(kind(line("R A", START + ";System.String.Concat_[j]")), "invented")
