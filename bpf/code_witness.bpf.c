@@ -142,6 +142,26 @@ __attribute__((noinline)) int read_identity(__u32 cpu)
 	return 1;
 }
 
+/* What unwinding needs of the method: all of it or nothing. Bytes at header: number of functions, {begin, end, unwind data}. */
+__attribute__((noinline)) int read_unwind_data(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_code_witness *witness;
+	__u32 functions = 0, begin = 0, data = 0;
+
+	if (!scratch)
+		return 0;
+	witness = &scratch->witness;
+	__builtin_memcpy(&functions, witness->identity + 32, sizeof(functions));
+	__builtin_memcpy(&begin, witness->identity + 36, sizeof(begin));
+	__builtin_memcpy(&data, witness->identity + 44, sizeof(data));
+	if (!functions ||
+	    bpf_probe_read_user(witness->unwind, sizeof(witness->unwind), (void *)(witness->start - begin + data)) ||
+	    bpf_probe_read_user(witness->code, sizeof(witness->code), (void *)witness->address))
+		__builtin_memset(witness->unwind, 0, sizeof(witness->unwind));
+	return 0;
+}
+
 __attribute__((noinline)) int keep_witness(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
@@ -170,7 +190,9 @@ __attribute__((noinline)) int witness_code(__u32 cpu, __u64 address)
 		return 0;
 	version = find_transient_range(cpu, address);
 	scratch->witness.address = address;
-	if (version && find_start(cpu, version) && read_identity(cpu))
+	if (version && find_start(cpu, version) && read_identity(cpu)) {
+		read_unwind_data(cpu);
 		keep_witness(cpu);
+	}
 	return 0;
 }

@@ -129,6 +129,7 @@ struct wire_cpu_sample {
  * What stood at a code address at the moment of the sample, for code that the runtime may free and replace: behind the
  * user words, one for each of `witnesses`. `identity` is the first bytes of its code header (debug, exception and GC
  * information, MethodDesc, number of unwind infos, the first): other bytes are another method, the same ones may be, too.
+ * So what unwinding needs of the method is here as well: it may be gone when user space comes to look.
  */
 struct wire_code_witness {
 	__u64 address;		/* the sampled one, inside a call for return addresses */
@@ -136,6 +137,8 @@ struct wire_code_witness {
 	__u64 header;		/* of the method: address of its code header */
 	__u8 identity[48];	/* bytes at header */
 	char name[64];		/* of a dynamic method, NUL-terminated, possibly cut; else empty */
+	__u8 unwind[32];	/* unwind data of the first function, or its beginning; zeros: not read */
+	__u8 code[32];		/* instructions at `address`, if there is unwind data */
 };
 
 /* Where a process keeps transient code: user space tells the sampler (map transient_code, keyed by tgid). */
@@ -164,12 +167,12 @@ struct wire_transient_code {
 #if defined(__cplusplus)
 static_assert(sizeof(struct wire_header) == 16, "wire_header");
 static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
-static_assert(sizeof(struct wire_code_witness) == 136, "wire_code_witness");
+static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
 static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
-_Static_assert(sizeof(struct wire_code_witness) == 136, "wire_code_witness");
+_Static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
 _Static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #endif
 

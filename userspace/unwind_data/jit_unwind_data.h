@@ -4,10 +4,12 @@
 //           -> RUNTIME_FUNCTIONs {begin, end, unwind data} of the body and the funclets, relative to S - [0].begin
 //
 // dotnet/runtime src/coreclr/vm/codeman.h, jitinterface.cpp (allocUnwindInfo); the same on 8.0.30, 9.0.19, 10.0.12 and
-// 10.0.14. Time is treated as names treat it (clr/memory/memory_methods.h): code of ordinary assemblies never moves, and
-// what may be freed holds from one reading to the next that finds the same, and at moments at which the sampler saw the
-// same header there. Two readings agree if all that is taken from them is equal, code included; a method of the same name
-// is not asked for.
+// 10.0.14. Time is treated as names treat it (clr/memory/memory_methods.h): code of ordinary assemblies never moves. For
+// what may be freed there is one of these proofs, or no answer:
+//  - The sampler copied the unwind data and the instructions at the address at the very moment of the sample
+//    (wire_code_witness). That is for a method's body; a method whose frame is on the stack is not freed.
+//  - Two readings, one before the sample and one after it, agree in all that is taken from them, code included; a method
+//    of the same name is not asked for. In place of one of them: the sampler saw the same header there.
 #ifndef CLRSAMPLER_UNWIND_DATA_JIT_UNWIND_DATA_H_
 #define CLRSAMPLER_UNWIND_DATA_JIT_UNWIND_DATA_H_
 
@@ -30,6 +32,7 @@ struct JitUnwindCounters {
   uint64_t transient = 0;      // of these: may be freed
   uint64_t osr = 0;            // of these: replace a method while it runs
   uint64_t failed = 0;         // found, but their unwind data can't be read or does not fit together
+  uint64_t witnessed = 0;      // bodies that the sampler copied
   uint64_t not_witnessed = 0;  // questions about transient code that was not seen before and after
   uint64_t cleared = 0;        // all of a process was dropped: there was too much of it
 };

@@ -135,6 +135,31 @@ TEST_P(CodeWitnessTest, CopiesWhatTellsTheMethodApart) {
   EXPECT_STREQ(witness->name, "Emitted7");
 }
 
+TEST_P(CodeWitnessTest, CopiesWhatUnwindingNeeds) {
+  NibbleHeap heap(GetParam());
+  heap.Add(0x2000, 300);
+  Place(heap, 0x4000);
+  // One function that begins 0x500 behind the base that it counts from, its unwind data 0x900 behind that.
+  const std::array<uint32_t, 4> functions = {1, 0x500, 0x500 + 300, 0x900};
+  memory_.SetBytes(kHeaders + 32, std::as_bytes(std::span(functions)));
+  std::array<uint8_t, 32> unwind, code;
+  unwind.fill(0x5A);
+  code.fill(0xC3);
+  memory_.SetBytes(kMapBase + 0x2000 - 0x500 + 0x900, std::as_bytes(std::span(unwind)));
+  memory_.SetBytes(kMapBase + 0x2010, std::as_bytes(std::span(code)));
+  const auto witness = Witness(kMapBase + 0x2010);
+  ASSERT_TRUE(witness.has_value());
+  EXPECT_EQ(std::memcmp(witness->unwind, unwind.data(), unwind.size()), 0);
+  EXPECT_EQ(std::memcmp(witness->code, code.data(), code.size()), 0);
+  // Without the instructions the unwind data alone would be read as that of a leaf outside its epilogue.
+  const auto at_the_end = Witness(kMapBase + 0x4000 - 31);
+  if (at_the_end) EXPECT_EQ(std::count(std::begin(at_the_end->unwind), std::end(at_the_end->unwind), 0), 32);
+  memory_.Set<uint32_t>(kHeaders + 44, 0x7000'0000);  // unwind data that is not there
+  const auto unreadable = Witness(kMapBase + 0x2010);
+  ASSERT_TRUE(unreadable.has_value());
+  EXPECT_EQ(std::count(std::begin(unreadable->unwind), std::end(unreadable->unwind), 0), 32);
+}
+
 TEST_P(CodeWitnessTest, NamesAreOfDynamicMethodsOnlyAndAlwaysEnd) {
   NibbleHeap heap(GetParam());
   heap.Add(0x2000, 300);

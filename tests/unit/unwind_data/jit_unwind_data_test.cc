@@ -199,6 +199,35 @@ TEST_P(JitUnwindDataTest, TheSamplerSawIt) {
   EXPECT_EQ(At(kTransient + 0x10F, 4001).kind, CodeKind::kUnknown);
 }
 
+TEST_P(JitUnwindDataTest, WhatTheSamplerCopiedNeedsNoReading) {
+  Emit(*transient_, 0x100, {kFramed});
+  wire_code_witness witness = WitnessOf(0x100);
+  const std::vector<std::byte> unwind = Hex(kFramed.unwind), code = Hex(kFramed.code);
+  std::memcpy(witness.unwind, unwind.data(), std::min(unwind.size(), sizeof witness.unwind));
+  std::memcpy(witness.code, code.data() + 5, std::min(code.size() - 5, sizeof witness.code));
+  Free(*transient_, 0x100);
+  Observe(2000, {kTransient + 0x105}, {witness});
+  const CodeAt at = At(kTransient + 0x105, 2000);
+  ASSERT_EQ(at.kind, CodeKind::kManaged);
+  EXPECT_EQ(at.managed->begin, kTransient + 0x100);
+  EXPECT_EQ(at.managed->end, kTransient + 0x100 + code.size());
+  EXPECT_EQ(at.managed->unwind, *UnwindInfo::Parse(unwind));
+  EXPECT_EQ(at.managed->code[5], code[5]);
+  // For that moment, and for nothing else.
+  EXPECT_EQ(At(kTransient + 0x105, 2001).kind, CodeKind::kUnknown);
+  EXPECT_EQ(At(kTransient + 0x100 + code.size(), 2000).kind, CodeKind::kUnknown);
+
+  // An address behind the body: a funclet, of which nothing was copied.
+  witness.address = kTransient + 0x100 + code.size();
+  Observe(3000, {}, {witness});
+  EXPECT_EQ(At(kTransient + 0x105, 3000).kind, CodeKind::kUnknown);
+  // Damaged.
+  witness.address = kTransient + 0x105;
+  witness.unwind[0] = 0xFF;
+  Observe(4000, {}, {witness});
+  EXPECT_EQ(At(kTransient + 0x105, 4000).kind, CodeKind::kUnknown);
+}
+
 TEST_P(JitUnwindDataTest, WhatIsReplacedWhileItIsReadIsNotTaken) {
   Emit(*transient_, 0x100, {kFramed});
   const uint64_t unwind = kTransient + 0x1100;
