@@ -217,6 +217,7 @@ absl::StatusOr<std::vector<DumpedThread>> DumpThreads(uint32_t pid, const Thread
     if (registers.ok()) {
       const std::vector<uint64_t> stack = ReadStack(memory->get(), registers->sp, options.max_stack_bytes);
       thread.record = RecordOf(pid, tid, thread.comm, *registers, stack);
+      if (options.look) options.look(thread);
     } else {
       thread.trouble = std::string(registers.status().message());
     }

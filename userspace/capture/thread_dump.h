@@ -1,12 +1,13 @@
 // The threads of one process as they stand now: registers and stack of each, in the form of a sample, so that all that
 // is made of samples can be made of them.
 //
-// Each thread is stopped by ptrace for the time that its registers and its stack are copied (50 us for a shallow one),
-// one after the other; a thread that was stopped already stays so. Linux 3.4, ptrace(2) PTRACE_SEIZE.
+// Each thread is stopped by ptrace for the time that its registers and its stack are copied (50 us for a shallow one)
+// and looked at, one after the other; a thread that was stopped already stays so. Linux 3.4, ptrace(2) PTRACE_SEIZE.
 #ifndef CLRSAMPLER_CAPTURE_THREAD_DUMP_H_
 #define CLRSAMPLER_CAPTURE_THREAD_DUMP_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct ThreadDumpOptions {
   uint64_t max_stack_bytes = 1 << 20;  // of each thread, from its stack pointer on
   uint32_t max_threads = 4096;
   uint64_t patience_ns = 1'000'000'000;  // how long one thread may take to stop: in an uninterruptible wait it can't
+  // Called for each thread that has a record, while it stands still: what its frames need is there until this returns.
+  std::function<void(DumpedThread&)> look;
 };
 
 // Errors: NotFound (no such process), PermissionDenied. Threads that end meanwhile are left out; one that can't be

@@ -36,14 +36,15 @@ void StackUnwinder::Show(const Process& process, const RawStack& stack, std::spa
   if (options_.replay) code_.Observe(process, sample);
 }
 
-void StackUnwinder::Observe(const Process& process, const RawStack& stack) {
+const UserStack& StackUnwinder::Observe(const Process& process, const RawStack& stack) {
   WalkFrameChain(stack, early_);
   Show(process, stack, stack.witnesses());
-  if (!options_.replay) return;
+  if (!options_.replay) return early_;
   // With the data of these frames the replay finds those that the chain skips.
   const size_t by_chain = early_.frames.size();
   preview_.Walk(stack, code_.For(process, MonotonicTime{stack.sample().header.time_ns}), early_);
   if (early_.frames.size() > by_chain) Show(process, stack, {});
+  return early_;
 }
 
 const UserStack& StackUnwinder::Walk(const Process& process, const RawStack& stack) {
@@ -108,6 +109,7 @@ std::map<std::string, uint64_t> StackUnwinder::Counters() const {
           {"jit_methods", jit_.counters().methods},
           {"jit_transient", jit_.counters().transient},
           {"jit_failed", jit_.counters().failed},
+          {"jit_witnessed", jit_.counters().witnessed},
           {"jit_not_witnessed", jit_.counters().not_witnessed},
           {"arm64_leaves", arm64_.counters().leaves},
           {"arm64_without_frame", arm64_.counters().without_frame},

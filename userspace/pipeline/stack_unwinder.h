@@ -34,8 +34,9 @@ class StackUnwinder {
   StackUnwinder(StackUnwinderOptions options, const Sources& sources, ImageFiles& images, Resolver& resolver,
                 const Clock& clock);
 
-  // A sample that has just arrived: sources of names and of unwind data look at its code while it is there.
-  void Observe(const Process& process, const RawStack& stack);
+  // A sample that has just arrived: sources of names and of unwind data look at its code while it is there. The result is
+  // what they know of it so far, valid until the next call.
+  const UserStack& Observe(const Process& process, const RawStack& stack);
 
   // The stack as of the time of the sample. The result is valid until the next call.
   const UserStack& Walk(const Process& process, const RawStack& stack);

@@ -1,5 +1,9 @@
 #include "pipeline/thread_stacks.h"
 
+#include <algorithm>
+#include <cstring>
+#include <span>
+
 #include "capture/thread_dump.h"
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
@@ -13,6 +17,35 @@ namespace clrsampler {
 namespace {
 
 constexpr char kProcRoot[] = "/proc";
+// Each finds at least one method more that may be freed, or is the last: such methods seldom call each other.
+constexpr int kMaxLooks = 32;
+
+absl::StatusOr<RawStack> Parse(const DumpedThread& thread) {
+  return RawStack::Parse(std::as_bytes(std::span(thread.record)));
+}
+
+bool SameFrames(const UserStack& a, const UserStack& b) {
+  return std::equal(a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end(),
+                    [](const UserFrame& x, const UserFrame& y) { return x.address == y.address && x.doubt == y.doubt; });
+}
+
+// Code that may be freed counts at moments that lie between two readings of it that agree. The thread stands still, so
+// this moment is as good as the one at which its registers were read, and each look is the later reading for what the
+// one before has found.
+void LookWhileItStands(const Process& process, DumpedThread& thread, StackUnwinder& unwinder, const Clock& clock) {
+  UserStack last;
+  for (int i = 0; i < kMaxLooks; ++i) {
+    wire_header header;
+    std::memcpy(&header, thread.record.data(), sizeof header);
+    header.time_ns = clock.Now().ns;
+    std::memcpy(thread.record.data(), &header, sizeof header);
+    const absl::StatusOr<RawStack> raw = Parse(thread);
+    if (!raw.ok()) return;
+    const UserStack& seen = unwinder.Observe(process, *raw);
+    if (i > 0 && SameFrames(seen, last)) return;
+    last = seen;
+  }
+}
 
 }  // namespace
 
@@ -29,27 +62,26 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names) {
 
   Process& process = table.FindOrScan(pid, 0);
   resolver.CatchUp(process, clock.Now(), clock.Now());
-  absl::StatusOr<std::vector<DumpedThread>> dumped = DumpThreads(pid);
+  // Twice: what the first one reads of images and runtimes, the second one need not read while a thread stands still.
+  ThreadDumpOptions options;
+  absl::StatusOr<std::vector<DumpedThread>> dumped = DumpThreads(pid, options);
   RETURN_IF_ERROR(dumped.status());
-  // Twice, as what may be freed counts only where it was seen before and after: the code of all threads is shown first.
-  std::vector<std::optional<RawStack>> stacks;
   for (const DumpedThread& thread : *dumped) {
-    absl::StatusOr<RawStack> raw = RawStack::Parse(std::as_bytes(std::span(thread.record)));
-    stacks.push_back(raw.ok() ? std::optional<RawStack>(*std::move(raw)) : std::nullopt);
-    if (stacks.back()) unwinder.Observe(process, *stacks.back());
+    if (absl::StatusOr<RawStack> raw = Parse(thread); raw.ok()) unwinder.Observe(process, *raw);
   }
+  options.look = [&](DumpedThread& thread) { LookWhileItStands(process, thread, unwinder, clock); };
+  dumped = DumpThreads(pid, options);
+  RETURN_IF_ERROR(dumped.status());
   ThreadStacks result;
-  for (size_t i = 0; i < dumped->size(); ++i) {
+  for (const DumpedThread& thread : *dumped) {
     ThreadStack stack;
-    stack.tid = (*dumped)[i].tid;
-    stack.comm = (*dumped)[i].comm;
-    stack.trouble = (*dumped)[i].trouble;
-    if (stacks[i]) {
-      const RawStack& raw = *stacks[i];
-      const MonotonicTime time{raw.sample().header.time_ns};
-      unwinder.Observe(process, raw);
+    stack.tid = thread.tid;
+    stack.comm = thread.comm;
+    stack.trouble = thread.trouble;
+    if (const absl::StatusOr<RawStack> raw = Parse(thread); raw.ok()) {
+      const MonotonicTime time{raw->sample().header.time_ns};
       resolver.CatchUp(process, time, clock.Now());
-      const UserStack& user = unwinder.Walk(process, raw);
+      const UserStack& user = unwinder.Walk(process, *raw);
       stack.end = user.end;
       for (const UserFrame& frame : user.frames) {
         const Mapping* mapping = process.mappings.Find(frame.lookup_address);

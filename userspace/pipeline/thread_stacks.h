@@ -31,8 +31,8 @@ struct ThreadStacks {
   std::vector<std::string> notices;
 };
 
-// Each thread stands still for the time that its stack is copied (capture/thread_dump.h). Errors: NotFound,
-// PermissionDenied.
+// Each thread stands still for the time that its stack is copied (capture/thread_dump.h) and its code that may be freed
+// is read. Errors: NotFound, PermissionDenied.
 absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names);
 
 }  // namespace clrsampler
