@@ -47,6 +47,8 @@ std::string Text(const CodeAt& code) {
     }
     case CodeKind::kStub:
       return "stub";
+    case CodeKind::kReturnTrap:
+      return "return trap";
     case CodeKind::kUnknown:
       return code.mapped ? "unknown" : "no code";
   }

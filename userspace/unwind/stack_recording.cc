@@ -284,7 +284,7 @@ absl::Status ParseInto(StackRecording& recording, std::span<const std::byte> byt
   for (uint32_t i = 0; i < answer_count && in.ok(); ++i) {
     const auto address = in.Get<uint64_t>();
     CodeAt answer;
-    answer.kind = in.Enum(CodeKind::kStub);
+    answer.kind = in.Enum(CodeKind::kReturnTrap);
     answer.mapped = in.Get<bool>();
     answer.has_row = in.Get<bool>();
     answer.between_rows = in.Get<bool>();

@@ -142,6 +142,8 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         return top_of_stack();
       }
       return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
+    case CodeKind::kReturnTrap:
+      return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
     case CodeKind::kUnknown:
       // A call through a bad pointer, or code that is gone: what called it is on top of the stack.
       if (exact && !code.mapped) return top_of_stack();
@@ -168,7 +170,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
   bool exact = true;
   FrameOrigin origin = FrameOrigin::kSampled;
   int signal_frames = 0;
-  bool below_is_funclet = false;
+  bool below_is_funclet = false, below_is_managed = false;
   uint64_t method_below = 0;
   while (true) {
     if (out.frames.size() >= options_.max_frames) {
@@ -176,7 +178,27 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
       return;
     }
     const uint64_t lookup = exact ? registers.ip : registers.ip - 1;
-    const CodeAt& code = finder.At(lookup);
+    const CodeAt* found = &finder.At(lookup);
+    // The runtime has bent the return address of a managed method: it is no caller, and the true one is not on the stack.
+    if (found->kind == CodeKind::kNative && below_is_managed) {
+      if (finder.At(registers.ip).kind == CodeKind::kReturnTrap) {
+        ++counters_.no_data;
+        out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
+        const Step step = StepByChain(registers);
+        if (step.kind != Step::Kind::kCaller) {
+          ++counters_.lost;
+          if (out.end != StackEnd::kTruncated) out.end = StackEnd::kBroken;
+          return;
+        }
+        below_is_managed = below_is_funclet = false;
+        origin = FrameOrigin::kFallback;
+        registers = step.caller;
+        continue;
+      }
+      found = &finder.At(lookup);
+    }
+    const CodeAt& code = *found;
+    below_is_managed = code.kind == CodeKind::kManaged;
     if (!code.mapped && origin != FrameOrigin::kSampled) {
       ++counters_.no_code;
       UserFrame& last = out.frames.back();

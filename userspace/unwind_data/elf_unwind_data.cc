@@ -1,6 +1,7 @@
 #include "unwind_data/elf_unwind_data.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,32 @@ struct ElfUnwindData::Image {
 
 namespace {
 
+// push rax; push rbp; push rbx; push r15; push r14; push r13; push r12
+constexpr auto kReturnTrap = std::to_array<uint8_t>({0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54});
+constexpr uint64_t kReturnTrapBytes = 96;  // 66 to 84 on 8, 9 and 10
+
+// Whether `at`, of which `row` speaks, lies behind the first instruction of OnHijackTripThread.
+bool IsInReturnTrap(const ElfImage& image, const CfiTable& table, const CfiRow& row, VirtualAddress at) {
+  if (image.machine() != ElfMachine::kX64 || row.cfa != CfaRule::kSpOffset || row.cfa_offset < 16 ||
+      row.fp != RegisterRule::kSame || at.value < kReturnTrapBytes) {
+    return false;
+  }
+  const uint64_t low = at.value - kReturnTrapBytes;
+  const auto code = image.BytesFrom({low});
+  if (!code) return false;
+  const auto near = code->first(std::min<size_t>(code->size(), kReturnTrapBytes + kReturnTrap.size()));
+  for (size_t i = 0; i < kReturnTrapBytes && i < near.size(); ++i) {
+    if (!BeginsReturnTrap(near.subspan(i))) continue;
+    // In this function, and not in one behind it.
+    for (uint64_t between = low + i + 1; between <= at.value; ++between) {
+      const std::optional<CfiRow> other = table.Row({between});
+      if (!other || other->cfa_offset < 16) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
 size_t BytesOf(const ElfImage& image) {
   return image.sections().size() * sizeof(ElfSection) + image.segments().size() * sizeof(LoadSegment);
 }
@@ -44,6 +71,17 @@ void FindWithoutRow(const ElfImage& elf, VirtualAddress address, CodeAt& code) {
 }
 
 }  // namespace
+
+bool BeginsReturnTrap(std::span<const std::byte> code) {
+  return code.size() >= kReturnTrap.size() &&
+         std::equal(kReturnTrap.begin(), kReturnTrap.end(), code.begin(),
+                    [](uint8_t a, std::byte b) { return a == static_cast<uint8_t>(b); });
+}
+
+CfiRow RowOfReturnTrap(CfiRow row) {
+  row.cfa_offset -= 8;
+  return row;
+}
 
 ElfUnwindData::ElfUnwindData(ImageFiles& images, Options options)
     : images_(images), max_bytes_(options.max_bytes), debug_files_(images, std::move(options.host_debug_root)) {}
@@ -122,6 +160,13 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
   code.between_rows = answer.coverage == CfiCoverage::kBetween;
   if (code.has_row) code.row = answer.row;
   if (!code.has_row) FindWithoutRow(*image->elf, *at, code);
+  if (code.has_row && IsInReturnTrap(*image->elf, *image->table, code.row, *at)) code.row = RowOfReturnTrap(code.row);
+  // At its first byte the return address lies where one pushed it.
+  if (code.has_row && code.row.cfa == CfaRule::kSpOffset && code.row.cfa_offset == 8 &&
+      image->elf->machine() == ElfMachine::kX64) {
+    const auto there = image->elf->BytesFrom(*at);
+    if (there && BeginsReturnTrap(*there)) code.kind = CodeKind::kReturnTrap;
+  }
   if (answer.coverage == CfiCoverage::kUnreadable) ++counters_.unreadable_rows;
   return code;
 }

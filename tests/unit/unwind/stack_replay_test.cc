@@ -64,6 +64,7 @@ class FakeCode : public CodeFinder {
   }
   void Native(uint64_t begin, const CodeAt& code) { functions_[begin] = code; }
   const CodeAt& At(uint64_t address) override {
+    if (address == kNative + 0x100) return trap_;  // right behind kNative's last byte
     const auto found = functions_.find(address & ~uint64_t{255});
     return found == functions_.end() ? nothing_ : found->second;
   }
@@ -71,6 +72,7 @@ class FakeCode : public CodeFinder {
  private:
   std::map<uint64_t, CodeAt> functions_;
   CodeAt nothing_{.mapped = false};
+  CodeAt trap_{.kind = CodeKind::kReturnTrap};
 };
 
 class StackReplayTest : public testing::Test {
@@ -116,6 +118,24 @@ TEST_F(StackReplayTest, AWordThatIsNotThereIsSaid) {
   EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
   EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kFallback);
   EXPECT_EQ(replay_.counters().missing_words, 1u);
+}
+
+TEST_F(StackReplayTest, AReturnAddressThatTheRuntimeBentIsNoCaller) {
+  // kFrameless would return to kFramed, whose frame is the first of the chain; kOther called that.
+  Leaf(kFrameless + 0x20, kStack + 48);
+  record_.Frame(kStack + 48, kStack + 80, kOther + 0x10, {1, 2, 3, kNative + 0x100, 5, 6});
+  record_.Frame(kStack + 80, 0, kRoot + 0x10, {7, 8});
+  EXPECT_THAT(Walk(), ElementsAre(kFrameless + 0x20, kOther + 0x10, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
+  EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kFallback);
+  EXPECT_EQ(stack_.frames[1].doubt, FrameDoubt::kNone);
+  // Without a chain it ends there, and says so.
+  record_ = {};
+  Leaf(kFrameless + 0x20, 0);
+  record_.Tail({1, 2, 3, kNative + 0x100, 5, 6});
+  EXPECT_THAT(Walk(), ElementsAre(kFrameless + 0x20));
+  EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
+  EXPECT_EQ(stack_.end, StackEnd::kBroken);
 }
 
 TEST_F(StackReplayTest, TwoWitnessesThatDisagreeAreAContradiction) {
