@@ -29,7 +29,8 @@ def parse_ours(text):
     for number, line in enumerate(text.splitlines(), 1):
         try:
             row = json.loads(line)
-            frames = [Frame(int(f["ip"], 16), f["name"], f["kind"], f["how"]) for f in row["frames"]]
+            frames = [Frame(int(f["ip"], 16), f["name"], f["kind"], f["how"] + (", in doubt" if "doubt" in f else ""))
+                      for f in row["frames"]]
             tid = row["tid"]
         except (ValueError, KeyError, TypeError) as error:
             raise BadOutput(f"line {number}: {error!r}: {line[:200]!r}") from None
@@ -58,20 +59,25 @@ def parse_gdb(text):
     return dict(stacks)
 
 
-# Inlined functions are no frames of the machine, nor are functions that jumped away, which gdb makes up from call-site data.
+# Answers each line of its input. Inlined functions are no frames of the machine, nor are functions that jumped away, which gdb makes up from
+# call-site data.
 GDB_SCRIPT = """
-import gdb
-for thread in gdb.selected_inferior().threads():
-    thread.switch()
-    frame, count = gdb.newest_frame(), 0
-    while frame is not None and frame.is_valid() and count < 2048:
-        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
-            print("frame", thread.ptid[1], hex(frame.pc()), frame.name())
-        try:
-            frame = frame.older()
-        except gdb.error:
-            break
-        count += 1
+import gdb, os, sys
+for line in sys.stdin:
+    gdb.execute("attach " + os.environ["UNWINDERS_PID"], to_string=True)
+    for thread in gdb.selected_inferior().threads():
+        thread.switch()
+        frame, count = gdb.newest_frame(), 0
+        while frame is not None and frame.is_valid() and count < 2048:
+            if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+                print("frame", thread.ptid[1], hex(frame.pc()), frame.name())
+            try:
+                frame = frame.older()
+            except gdb.error:
+                break
+            count += 1
+    gdb.execute("detach", to_string=True)
+    print(flush=True)
 """
 
 
@@ -126,7 +132,14 @@ def is_managed(frame):
 
 def bare_name(name):
     """`Ns.Type.Method` for comparison: without generic arguments, nested types' signs and what the spellings differ in."""
-    name = re.sub(r"`\d+", "", name).replace("+", ".")
+    name = re.sub(r"`\d+", "", name)
+    # What the compiler made of lambdas, local functions, iterators and constructors, which readers get under their names in the source.
+    name = re.sub(r"\+<>c(?:__DisplayClass[\d_]+)?(?:\[.*\])?\.<([\w.]+)>b__[\d_]+", r".\1.", name)
+    name = re.sub(r"<([\w.]+)>g__(\w+)\|[\d_]+", r"\1.\2", name)
+    name = re.sub(r"\+<(\w+)>d__\d+(?:\[.*\])?\.MoveNext$", r".\1", name)
+    name = re.sub(r"(\w+)((?:\[.*\])?)\.\.ctor$", r"\1\2.\1", name)
+    name = re.sub(r"(\w+)((?:\[.*\])?)\.\.cctor$", r"\1\2.static \1", name)
+    name = name.replace("+", ".")
     while (shorter := re.sub(r"\[[^\[\]]*\]|<[^<>]*>", "", name)) != name:
         name = shorter
     return name
@@ -154,14 +167,14 @@ def compare_managed(ours, clrmd):
             mine = mine[max(len(mine) - len(theirs), 0):]
         for at in range(max(len(mine), len(theirs))):
             if at >= len(theirs):
-                findings.append(Finding(tid, f"{len(mine) - at} managed frames more than ClrMD's {at}", _text(mine), _text([f for f, _ in theirs])))
+                findings.append(Finding(tid, f"{len(mine) - at} managed frames more than ClrMD's {at}", _text(ours[tid]), _text([f for f, _ in theirs])))
                 break
             if at >= len(mine):
-                findings.append(Finding(tid, f"ends after {at} of {len(theirs)} managed frames", _text(mine), _text([f for f, _ in theirs])))
+                findings.append(Finding(tid, f"ends after {at} of {len(theirs)} managed frames", _text(ours[tid]), _text([f for f, _ in theirs])))
                 break
             frame, after_mark = theirs[at]
             if not same_ip(mine[at].ip, frame.ip) and not (after_mark and bare_name(mine[at].name) == bare_name(frame.name)):
-                findings.append(Finding(tid, f"managed frame {at}: {mine[at].ip:x} {mine[at].name}, ClrMD has {frame.ip:x} {frame.name}", _text(mine),
+                findings.append(Finding(tid, f"managed frame {at}: {mine[at].ip:x} {mine[at].name}, ClrMD has {frame.ip:x} {frame.name}", _text(ours[tid]),
                                         _text([f for f, _ in theirs])))
                 break
             compared += 1

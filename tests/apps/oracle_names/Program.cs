@@ -6,11 +6,12 @@ namespace OracleNames;
 
 // oracle_names PID < ADDRESSES
 // oracle_names PID draw COUNT SEED
-// oracle_names PID stacks
+// oracle_names PID stacks [each]
 //
 // The third form prints the managed threads' stacks as the library walks them, leaf first, one line of tab-separated text per frame:
 //   tid  ip  sp  kind(managed|stub|runtime)  type  method
-// where kind `runtime` is no code but a marker that the runtime keeps on the stack, and named in the column of the method. The second form prints addresses: random ones inside the code heaps of the JIT, of those that lie in the active version of a method (of
+// where kind `runtime` is no code but a marker that the runtime keeps on the stack, and named in the column of the method. With `each` it does so
+// for each line of its input, and ends the answer with an empty line: the process may run on in between. The second form prints addresses: random ones inside the code heaps of the JIT, of those that lie in the active version of a method (of
 // others the library does not know the end, and it names what follows them too). So the program under test does not choose what it is to
 // name. The first form:
 //
@@ -27,12 +28,30 @@ static class Program
     {
         int count = 0, seed = 0;
         bool draw = args.Length == 4 && args[1] == "draw" && int.TryParse(args[2], out count) && int.TryParse(args[3], out seed);
-        bool stacks = args is [_, "stacks"];
+        bool stacks = args is [_, "stacks"] or [_, "stacks", "each"];
         if ((args.Length != 1 && !draw && !stacks) || !int.TryParse(args[0], out int pid))
         {
-            Console.Error.WriteLine("usage: oracle_names PID < ADDRESSES\n       oracle_names PID draw COUNT SEED\n       oracle_names PID stacks");
+            Console.Error.WriteLine("usage: oracle_names PID < ADDRESSES\n       oracle_names PID draw COUNT SEED\n       oracle_names PID stacks [each]");
             return 2;
         }
+        if (args is [_, "stacks", "each"])
+        {
+            using var lines = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false), 1 << 16);
+            while (Console.In.ReadLine() != null)
+            {
+                int status = Answer(pid, lines, stacks, false, 0, 0);
+                if (status != 0) return status;
+                lines.WriteLine();
+                lines.Flush();
+            }
+            return 0;
+        }
+        using var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false), 1 << 16);
+        return Answer(pid, output, stacks, draw, count, seed);
+    }
+
+    static int Answer(int pid, StreamWriter output, bool stacks, bool draw, int count, int seed)
+    {
         using DataTarget target = DataTarget.AttachToProcess(pid, suspend: stacks);  // registers are read by ptrace
         if (target.ClrVersions.Length == 0)
         {
@@ -47,7 +66,6 @@ static class Program
             return 3;
         }
         using ClrRuntime runtime = info.CreateRuntime(dac, ignoreMismatch: true);
-        using var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false), 1 << 16);
         if (stacks)
         {
             foreach (string line in Stacks(runtime, new MethodNames(target.DataReader))) output.WriteLine(line);

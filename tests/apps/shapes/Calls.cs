@@ -181,8 +181,6 @@ static class TailCalls
 
     delegate long Few(long n);
 
-    static readonly Few s_jumps = Make("ShapesJumps", nameof(AfterJump), 1), s_helped = Make("ShapesHelped", nameof(AfterHelper), 10);
-
     static Few Make(string name, string target, int arguments)
     {
         var method = new DynamicMethod(name, typeof(long), [typeof(long)], typeof(TailCalls).Module, skipVisibility: true);
@@ -197,7 +195,9 @@ static class TailCalls
     [MethodImpl(No | MethodImplOptions.AggressiveOptimization)]
     static void Root()
     {
-        for (long i = 0; !Program.Stop; i++) Program.Sink += Fast(s_jumps, i) + Slow(s_helped, i);
+        // Here and not when the class is made: the other modes run where no code can be generated, too.
+        Few jumps = Make("ShapesJumps", nameof(AfterJump), 1), helped = Make("ShapesHelped", nameof(AfterHelper), 10);
+        for (long i = 0; !Program.Stop; i++) Program.Sink += Fast(jumps, i) + Slow(helped, i);
     }
 
     [MethodImpl(No)] static long Fast(Few f, long n) => f(n) + 1;

@@ -1,6 +1,6 @@
 using System.Reflection;
 using System.Runtime.InteropServices;
-using System.Text.Json;
+using System.Text.Json.Nodes;
 
 namespace Shapes;
 
@@ -34,10 +34,12 @@ static class Program
             return 0;
         }
         if (args.Length == 0 || all.FirstOrDefault(m => m.Name == args[0]) is not { } mode) return Usage();
-        Console.WriteLine("chains " + JsonSerializer.Serialize(new
+        Console.WriteLine("chains " + new JsonObject
         {
-            mode = mode.Name, chains = mode.Chains, optional = mode.Optional.Append(["Shapes.Program.Main", "~framework"]), prefix = mode.Prefix,
-        }));
+            // Nodes need no reflection, which NativeAOT lacks.
+            ["mode"] = mode.Name, ["chains"] = Nodes(mode.Chains), ["optional"] = Nodes(mode.Optional.Append(["Shapes.Program.Main", "~framework"])),
+            ["prefix"] = mode.Prefix,
+        }.ToJsonString());
         using var onTerminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context =>
         {
             context.Cancel = true;
@@ -60,6 +62,9 @@ static class Program
 
     static void UseNative(string path) => NativeLibrary.SetDllImportResolver(Assembly.GetExecutingAssembly(), (name, _, _) =>
         name == Native.Library ? NativeLibrary.Load(path) : 0);
+
+    static JsonArray Nodes(IEnumerable<string[]> chains) =>
+        new(chains.Select(chain => (JsonNode)new JsonArray(chain.Select(word => (JsonNode)JsonValue.Create(word)).ToArray())).ToArray());
 
     static int Usage()
     {
