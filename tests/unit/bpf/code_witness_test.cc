@@ -153,7 +153,9 @@ TEST_P(CodeWitnessTest, CopiesWhatUnwindingNeeds) {
   EXPECT_EQ(std::memcmp(witness->code, code.data(), code.size()), 0);
   // Without the instructions the unwind data alone would be read as that of a leaf outside its epilogue.
   const auto at_the_end = Witness(kMapBase + 0x4000 - 31);
-  if (at_the_end) EXPECT_EQ(std::count(std::begin(at_the_end->unwind), std::end(at_the_end->unwind), 0), 32);
+  if (at_the_end) {
+    EXPECT_EQ(std::count(std::begin(at_the_end->unwind), std::end(at_the_end->unwind), 0), 32);
+  }
   memory_.Set<uint32_t>(kHeaders + 44, 0x7000'0000);  // unwind data that is not there
   const auto unreadable = Witness(kMapBase + 0x2010);
   ASSERT_TRUE(unreadable.has_value());

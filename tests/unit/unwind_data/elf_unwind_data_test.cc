@@ -244,29 +244,29 @@ TEST_F(ElfUnwindDataTest, WhereTheRuntimeMakesThreadsReturnTo) {
   const auto image_of = [](const std::string& text) {
     FrameBuilder builder;
     const uint64_t common = builder.AddCommon();
-    builder.Code(FrameBuilder::kCode + 0x20, text);
-    builder.AddFunction(common, FrameBuilder::kCode, 0x20, cfa::DefCfaOffset(24));
+    builder.Code(FrameBuilder::kCode + 0x120, text);
+    builder.AddFunction(common, FrameBuilder::kCode, 0x120, cfa::DefCfaOffset(24));
     // As if it had been called.
-    builder.AddFunction(common, FrameBuilder::kCode + 0x20, 0x40, cfa::Advance(1) + cfa::DefCfaOffset(16) + cfa::Advance(1) + cfa::DefCfaOffset(24));
-    builder.AddFunction(common, FrameBuilder::kCode + 0x60, 0x40, cfa::Advance(1) + cfa::DefCfaOffset(16));
+    builder.AddFunction(common, FrameBuilder::kCode + 0x120, 0x40, cfa::Advance(1) + cfa::DefCfaOffset(16) + cfa::Advance(1) + cfa::DefCfaOffset(24));
+    builder.AddFunction(common, FrameBuilder::kCode + 0x160, 0x40, cfa::Advance(1) + cfa::DefCfaOffset(16));
     return builder.Build();
   };
   Folder folder;
   const std::string image = image_of(trap);
   const Mapping mapping = MappingOf(folder.Write("runtime.so", image));
   const uint64_t code = kBase + CodeIn(image);
-  EXPECT_EQ(data_->Find(process_, mapping, code + 0x1f).kind, CodeKind::kNative);
-  EXPECT_EQ(data_->Find(process_, mapping, code + 0x20).kind, CodeKind::kReturnTrap);
-  const CodeAt body = data_->Find(process_, mapping, code + 0x20 + 16);
+  EXPECT_EQ(data_->Find(process_, mapping, code + 0x11f).kind, CodeKind::kNative);
+  EXPECT_EQ(data_->Find(process_, mapping, code + 0x120).kind, CodeKind::kReturnTrap);
+  const CodeAt body = data_->Find(process_, mapping, code + 0x120 + 16);
   EXPECT_EQ(body.kind, CodeKind::kNative);
   EXPECT_EQ(body.row.cfa_offset, 16);
-  EXPECT_EQ(data_->Find(process_, mapping, code + 0x5f).row.cfa_offset, 16);
-  EXPECT_EQ(data_->Find(process_, mapping, code + 0x61).row.cfa_offset, 16) << "the function behind it is as it says";
+  EXPECT_EQ(data_->Find(process_, mapping, code + 0x15f).row.cfa_offset, 16);
+  EXPECT_EQ(data_->Find(process_, mapping, code + 0x161).row.cfa_offset, 16) << "the function behind it is as it says";
 
   const std::string other = image_of(std::string("\x53\x55") + trap.substr(2));  // push rbx; push rbp
   const Mapping there = MappingOf(folder.Write("other.so", other));
-  EXPECT_EQ(data_->Find(process_, there, code + 0x20).kind, CodeKind::kNative);
-  EXPECT_EQ(data_->Find(process_, there, code + 0x20 + 16).row.cfa_offset, 24);
+  EXPECT_EQ(data_->Find(process_, there, code + 0x120).kind, CodeKind::kNative);
+  EXPECT_EQ(data_->Find(process_, there, code + 0x120 + 16).row.cfa_offset, 24);
 }
 
 TEST_F(ElfUnwindDataTest, FailuresAreRememberedAndListedOnce) {
