@@ -42,8 +42,9 @@ std::string Text(const CodeAt& code) {
     case CodeKind::kNative: {
       if (!code.has_row) return code.between_rows ? "native between rows" : "native without data";
       const CfiRow& row = code.row;
-      return absl::StrCat("native cfa ", static_cast<int>(row.cfa), "+", row.cfa_offset, " fp ", static_cast<int>(row.fp),
-                          "+", row.fp_offset, " ra ", static_cast<int>(row.ra), "+", row.ra_offset);
+      return absl::StrCat("native cfa ", static_cast<int>(row.cfa), "+", row.cfa_offset, " fp ",
+                          static_cast<int>(row.fp), "+", row.fp_offset, " ra ", static_cast<int>(row.ra), "+",
+                          row.ra_offset);
     }
     case CodeKind::kStub:
       return "stub";
@@ -70,7 +71,10 @@ void Print(const StackRecording& recording, const RecordedStack& stack) {
     std::printf("  words sp+%llu..%llu then frame sp+%llu%s [%llx %llx]\n",
                 static_cast<unsigned long long>(next - sample.sp),
                 static_cast<unsigned long long>(next - sample.sp + 8 * frame.gap.size()),
-                static_cast<unsigned long long>(frame.frame_address - sample.sp), frame.words_only ? " none" : frame.resumed ? " resumed" : "",
+                static_cast<unsigned long long>(frame.frame_address - sample.sp),
+                frame.words_only ? " none"
+                : frame.resumed  ? " resumed"
+                                 : "",
                 static_cast<unsigned long long>(frame.saved_fp), static_cast<unsigned long long>(frame.return_address));
     next = frame.frame_address + 16;
   });
@@ -79,7 +83,9 @@ void Print(const StackRecording& recording, const RecordedStack& stack) {
   RecordedCode code(recording);
   for (const UserFrame& frame : stack.result.frames) {
     std::printf("  %llx %s%s: %s\n", static_cast<unsigned long long>(frame.address), Word(frame.origin),
-                frame.doubt != FrameDoubt::kNone ? (frame.doubt == FrameDoubt::kContradiction ? " CONTRADICTION" : " MISSING") : "",
+                frame.doubt != FrameDoubt::kNone
+                    ? (frame.doubt == FrameDoubt::kContradiction ? " CONTRADICTION" : " MISSING")
+                    : "",
                 Text(code.At(frame.lookup_address)).c_str());
   }
   std::printf("\n");
@@ -116,12 +122,14 @@ int Write(const char* path, const StackRecording& recording) {
 int Select(char** arguments) {
   uint32_t count = 0;
   const std::string choice = arguments[1];
-  if (!absl::SimpleAtoi(arguments[0], &count) || (choice != "any" && choice != "clean" && choice != "doubtful")) return 2;
+  if (!absl::SimpleAtoi(arguments[0], &count) || (choice != "any" && choice != "clean" && choice != "doubtful"))
+    return 2;
   const absl::StatusOr<StackRecording> recording = Read(arguments[2]);
   if (!recording.ok()) return Fail(arguments[2], recording.status());
-  const StackRecording selected =
-      SelectStacks(*recording, count,
-                   choice == "any" ? StackChoice::kAny : choice == "clean" ? StackChoice::kClean : StackChoice::kDoubtful);
+  const StackRecording selected = SelectStacks(*recording, count,
+                                               choice == "any"     ? StackChoice::kAny
+                                               : choice == "clean" ? StackChoice::kClean
+                                                                   : StackChoice::kDoubtful);
   std::printf("%s: %zu of %zu stacks\n", arguments[2], selected.stacks.size(), recording->stacks.size());
   if (selected.stacks.empty()) return 0;
   return Write(arguments[3], selected);
@@ -129,8 +137,10 @@ int Select(char** arguments) {
 
 int Main(int argc, char** argv) {
   if (argc == 6 && std::strcmp(argv[1], "select") == 0) return Select(argv + 2);
-  if (argc < 3 || (std::strcmp(argv[1], "print") != 0 && std::strcmp(argv[1], "check") != 0 && std::strcmp(argv[1], "accept") != 0)) {
-    std::fprintf(stderr, "usage: stack_recordings print|check|accept FILE..., or select N any|clean|doubtful FILE OUT\n");
+  if (argc < 3 || (std::strcmp(argv[1], "print") != 0 && std::strcmp(argv[1], "check") != 0 &&
+                   std::strcmp(argv[1], "accept") != 0)) {
+    std::fprintf(stderr,
+                 "usage: stack_recordings print|check|accept FILE..., or select N any|clean|doubtful FILE OUT\n");
     return 2;
   }
   int bad = 0;

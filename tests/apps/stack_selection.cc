@@ -39,8 +39,10 @@ absl::flat_hash_set<uint64_t> Features(const StackRecording& recording, const Re
     const auto next = i + 1 < stack.result.frames.size() ? static_cast<int>(stack.result.frames[i + 1].origin) : -1;
     const bool exact = frame.lookup_address == frame.address;
     features.insert(absl::HashOf("place", frame.lookup_address));
-    features.insert(absl::HashOf(at.kind, at.mapped, at.has_row, at.between_rows, frame.origin, frame.doubt, next, exact));
-    if (at.has_row) features.insert(absl::HashOf(at.row.cfa, at.row.fp, at.row.ra, at.row.signal_frame, exact, frame.doubt));
+    features.insert(
+        absl::HashOf(at.kind, at.mapped, at.has_row, at.between_rows, frame.origin, frame.doubt, next, exact));
+    if (at.has_row)
+      features.insert(absl::HashOf(at.row.cfa, at.row.fp, at.row.ra, at.row.signal_frame, exact, frame.doubt));
     if (at.managed == nullptr) continue;
     const ManagedFunction& function = *at.managed;
     uint64_t shape = absl::HashOf(function.funclet, function.osr, function.unwind.frame_register, frame.doubt);

@@ -16,7 +16,8 @@ class Array : public StackMemory {
   }
 };
 
-void Run(benchmark::State& state, const CodeBytes& bytes, uint64_t offset, bool leaf, ManagedStepHow how, uint64_t slot) {
+void Run(benchmark::State& state, const CodeBytes& bytes, uint64_t offset, bool leaf, ManagedStepHow how,
+         uint64_t slot) {
   const std::vector<std::byte> code = Hex(bytes.code);
   ManagedFunction function;
   function.begin = 0x400000;
@@ -33,9 +34,7 @@ void Run(benchmark::State& state, const CodeBytes& bytes, uint64_t offset, bool 
   }
 }
 
-void BM_CallerWithFramePointer(benchmark::State& state) {
-  Run(state, kFramed, 0xF, false, ManagedStepHow::kBody, 3);
-}
+void BM_CallerWithFramePointer(benchmark::State& state) { Run(state, kFramed, 0xF, false, ManagedStepHow::kBody, 3); }
 void BM_CallerWithoutFramePointer(benchmark::State& state) {
   Run(state, kFrameless, 0x13, false, ManagedStepHow::kBody, 3);
 }

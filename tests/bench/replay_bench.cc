@@ -41,7 +41,8 @@ Recordings* Load(const std::string& ending) {
   std::sort(paths.begin(), paths.end());
   for (const std::string& path : paths) {
     const auto bytes = ReadWholeFile(path, 16 << 20);
-    auto recording = bytes.ok() ? StackRecording::Parse(AsBytes(*bytes)) : absl::StatusOr<StackRecording>(bytes.status());
+    auto recording =
+        bytes.ok() ? StackRecording::Parse(AsBytes(*bytes)) : absl::StatusOr<StackRecording>(bytes.status());
     if (recording.ok()) all->files.push_back(*std::move(recording));
   }
   for (const StackRecording& recording : all->files) all->code.emplace_back(recording);
@@ -80,8 +81,8 @@ class SteadySource : public FrameSource {
  public:
   explicit SteadySource(FrameTable& frames) : frames_(frames) {}
   std::optional<Resolution> Resolve(const FrameQuery& query) override {
-    return Resolution{frames_.Intern(
-        Frame{FrameKind::kJit, NameSource::kJitdump, "Shop.Method" + std::to_string(query.lookup_address), "Shop", ""})};
+    return Resolution{frames_.Intern(Frame{FrameKind::kJit, NameSource::kJitdump,
+                                           "Shop.Method" + std::to_string(query.lookup_address), "Shop", ""})};
   }
   uint64_t Generation(ProcessKey) const override { return 1; }
   void Poll(const Process&, MonotonicTime) override {}
@@ -98,7 +99,8 @@ void BM_ReplayAndName(benchmark::State& state, const char* ending) {
   FrameTable frames;
   SteadySource source(frames);
   Resolver resolver({&source}, frames);
-  KernelNamer kernel(frames, NameStyle::kShort, nullptr, KernelSymbols(NameStyle::kShort, [] { return std::string(); }));
+  KernelNamer kernel(frames, NameStyle::kShort, nullptr,
+                     KernelSymbols(NameStyle::kShort, [] { return std::string(); }));
   StackNamer namer(resolver, kernel, frames);
   Process process(ProcessKey{7, 1}, TargetFiles("/nonexistent", 7));
   StackReplay replay({kMaxFrames});

@@ -1,6 +1,6 @@
 // Any recording of stacks: words, code and unwind data of any kind. Properties: the walk asks no more often than there
-// are words and frames, frames after the sampled one lie in mapped code, no stack is longer than the limit, a stack that
-// is called complete ends without a doubt, and the same question has the same answer.
+// are words and frames, frames after the sampled one lie in mapped code, no stack is longer than the limit, a stack
+// that is called complete ends without a doubt, and the same question has the same answer.
 //
 // What damage would make unreadable is mended, so that inputs reach the walk: the front of a cut recording counts, and
 // the counts in a sample are made to fit what follows.

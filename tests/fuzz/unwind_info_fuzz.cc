@@ -46,7 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto code = bytes.subspan(unwind.size());
 
   const Prologue prologue = DecodePrologue(code);
-  for (const UnwindCode& done : prologue.codes) Require(done.prologue_offset != 0 && done.prologue_offset <= code.size());
+  for (const UnwindCode& done : prologue.codes)
+    Require(done.prologue_offset != 0 && done.prologue_offset <= code.size());
   if (const auto ready = FuncletFrameReady(code)) Require(*ready > prologue.bytes);
 
   Require(WordsPushedByResolveStub(code).value_or(0) <= 2);
@@ -60,8 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
 
   const auto info = UnwindInfo::Parse(unwind);
-  const auto chained = UnwindInfo::ParseWithChain(
-      [&](uint32_t rva) { return bytes.subspan(std::min<size_t>(rva, bytes.size())); }, 0);
+  const auto chained =
+      UnwindInfo::ParseWithChain([&](uint32_t rva) { return bytes.subspan(std::min<size_t>(rva, bytes.size())); }, 0);
   if (chained.ok()) Require(chained->codes.size() <= 9 * 255);
   if (!info.ok()) return 0;
   Require(info->bytes >= 4 && info->bytes <= UnwindInfo::kMaxBytes && info->codes.size() <= 255);

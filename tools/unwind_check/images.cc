@@ -79,9 +79,11 @@ int CheckImages(const std::string& path) {
       funclets_by_bytes += by_bytes ? 1 : 0;
       // .NET 8 and 9 (R2R 9): all funclets save rbp and take their parent's; later ones save nothing.
       bool saves_rbp = false;
-      for (const UnwindCode& one : function.unwind.codes) saves_rbp |= one.op == UnwindOp::kPush && one.reg == kUnwindRbp;
+      for (const UnwindCode& one : function.unwind.codes)
+        saves_rbp |= one.op == UnwindOp::kPush && one.reg == kUnwindRbp;
       if ((by_bytes && !function.funclet) || (function.funclet && saves_rbp != by_bytes)) {
-        if (++wrong_funclets <= 3) std::printf("  %08X funclet %d by bytes %d\n", known.begin, function.funclet, by_bytes);
+        if (++wrong_funclets <= 3)
+          std::printf("  %08X funclet %d by bytes %d\n", known.begin, function.funclet, by_bytes);
       }
       if (const std::string difference = PrologueDifference(function); !difference.empty()) {
         if (++differences <= 5) std::printf("  %08X %s\n", known.begin, difference.c_str());
@@ -94,11 +96,12 @@ int CheckImages(const std::string& path) {
   }
   const size_t slash = path.rfind('/');
   std::printf(
-      "%s R2R %u functions %u missing %u differences %u funclets %u funclets-by-bytes %u wrong-funclets %u moving-sp %u saves %u "
+      "%s R2R %u functions %u missing %u differences %u funclets %u funclets-by-bytes %u wrong-funclets %u moving-sp "
+      "%u saves %u "
       "epilogues %u largest %llu without-whole-code %u first-ns %.0f\n",
-      path.c_str() + (slash == std::string::npos ? 0 : slash + 1), major_version, functions, missing, differences, funclets,
-      funclets_by_bytes, wrong_funclets, moving_sp, saves, with_epilogue, static_cast<unsigned long long>(largest), large,
-      functions == 0 ? 0 : spent_ns / functions);
+      path.c_str() + (slash == std::string::npos ? 0 : slash + 1), major_version, functions, missing, differences,
+      funclets, funclets_by_bytes, wrong_funclets, moving_sp, saves, with_epilogue,
+      static_cast<unsigned long long>(largest), large, functions == 0 ? 0 : spent_ns / functions);
   return static_cast<int>(missing + differences + wrong_funclets);
 }
 

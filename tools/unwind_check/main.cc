@@ -33,7 +33,8 @@ class AddressWords : public StackMemory {
 
 std::string PrologueDifference(const ManagedFunction& function) {
   const Prologue prologue = DecodePrologue(function.code);
-  absl::InlinedVector<UnwindCode, 8> decoded = prologue.codes, written(function.unwind.codes.rbegin(), function.unwind.codes.rend());
+  absl::InlinedVector<UnwindCode, 8> decoded = prologue.codes,
+                                     written(function.unwind.codes.rbegin(), function.unwind.codes.rend());
   const auto drop = [](auto& codes, UnwindOp op) {
     codes.erase(std::remove_if(codes.begin(), codes.end(), [&](const UnwindCode& code) { return code.op == op; }),
                 codes.end());

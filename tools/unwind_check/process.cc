@@ -31,8 +31,8 @@ int CheckProcess(uint32_t pid) {
   }
   JitUnwindData unwind_data([&](ProcessKey key) { return names.RuntimeOf(key); }, clock);
 
-  uint32_t methods = 0, transient = 0, stubs = 0, functions = 0, unreadable = 0, gone = 0, differences = 0, osr = 0, osr_wrong = 0,
-           osr_frames = 0, osr_frames_wrong = 0, moving_sp = 0, epilogues = 0, wrong_funclets = 0;
+  uint32_t methods = 0, transient = 0, stubs = 0, functions = 0, unreadable = 0, gone = 0, differences = 0, osr = 0,
+           osr_wrong = 0, osr_frames = 0, osr_frames_wrong = 0, moving_sp = 0, epilogues = 0, wrong_funclets = 0;
   std::multimap<uint64_t, uint32_t> first_versions;  // frame bytes below the saved rbp, by MethodDesc
   std::vector<std::pair<uint64_t, uint32_t>> replacing;
   double spent_ns = 0;
@@ -76,7 +76,9 @@ int CheckProcess(uint32_t pid) {
           ++gone;
           continue;
         }
-        if (++unreadable <= 5) std::printf("  %llx %s: no unwind data\n", static_cast<unsigned long long>(start), named->name.method.c_str());
+        if (++unreadable <= 5)
+          std::printf("  %llx %s: no unwind data\n", static_cast<unsigned long long>(start),
+                      named->name.method.c_str());
         continue;
       }
       const bool is_osr = absl::StrContains(named->name.tier, "OSR");
@@ -101,18 +103,22 @@ int CheckProcess(uint32_t pid) {
         if (part.kind != CodeKind::kManaged) {
           if (named->transient) break;
           ++unreadable;
-          std::printf("  %llx %s: a part has no unwind data\n", static_cast<unsigned long long>(address), named->name.method.c_str());
+          std::printf("  %llx %s: a part has no unwind data\n", static_cast<unsigned long long>(address),
+                      named->name.method.c_str());
           break;
         }
         const ManagedFunction& function = *part.managed;
         ++functions;
         moving_sp += function.unwind.frame_register != 0 ? 1 : 0;
         bool saves_rbp = false;
-        for (const UnwindCode& one : function.unwind.codes) saves_rbp |= one.op == UnwindOp::kPush && one.reg == kUnwindRbp;
+        for (const UnwindCode& one : function.unwind.codes)
+          saves_rbp |= one.op == UnwindOp::kPush && one.reg == kUnwindRbp;
         if (function.funclet && saves_rbp != FuncletFrameReady(function.code).has_value()) ++wrong_funclets;
         if (!function.osr || function.funclet) {
           if (const std::string difference = PrologueDifference(function); !difference.empty()) {
-            if (++differences <= 5) std::printf("  %llx %s: %s\n", static_cast<unsigned long long>(address), named->name.method.c_str(), difference.c_str());
+            if (++differences <= 5)
+              std::printf("  %llx %s: %s\n", static_cast<unsigned long long>(address), named->name.method.c_str(),
+                          difference.c_str());
           }
         }
         bool recognised = false;
@@ -133,11 +139,13 @@ int CheckProcess(uint32_t pid) {
     }
   }
   std::printf(
-      "methods %u transient %u stubs %u gone %u functions %u unreadable %u differences %u osr %u osr-wrong %u osr-frames %u "
+      "methods %u transient %u stubs %u gone %u functions %u unreadable %u differences %u osr %u osr-wrong %u "
+      "osr-frames %u "
       "osr-frames-wrong %u moving-sp %u epilogues %u wrong-funclets %u read-ns %.0f\n",
-      methods, transient, stubs, gone, functions, unreadable, differences, osr, osr_wrong, osr_frames, osr_frames_wrong, moving_sp,
-      epilogues, wrong_funclets, methods == 0 ? 0 : spent_ns / methods);
-  return static_cast<int>(unreadable + differences + osr_wrong + osr_frames_wrong + wrong_funclets) + (methods == 0 ? 1 : 0);
+      methods, transient, stubs, gone, functions, unreadable, differences, osr, osr_wrong, osr_frames, osr_frames_wrong,
+      moving_sp, epilogues, wrong_funclets, methods == 0 ? 0 : spent_ns / methods);
+  return static_cast<int>(unreadable + differences + osr_wrong + osr_frames_wrong + wrong_funclets) +
+         (methods == 0 ? 1 : 0);
 }
 
 }  // namespace clrsampler

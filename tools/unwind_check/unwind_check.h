@@ -8,8 +8,8 @@
 
 namespace clrsampler {
 
-// What is wrong with the two witnesses of a prologue, its bytes and its unwind data; empty: nothing. Methods for on-stack
-// replacement are not to be asked about.
+// What is wrong with the two witnesses of a prologue, its bytes and its unwind data; empty: nothing. Methods for
+// on-stack replacement are not to be asked about.
 std::string PrologueDifference(const ManagedFunction& function);
 
 // What is wrong with the epilogues that lie at the end of a function: followed from their first instruction they must

@@ -45,7 +45,8 @@ class Seized {
     if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0) return absl::ErrnoToStatus(errno, "it can't be stopped");
     const SystemClock clock;
     const uint64_t deadline = clock.Now().ns + patience_ns;
-    for (uint64_t pause_ns = 20'000; clock.Now().ns < deadline; pause_ns = std::min<uint64_t>(2 * pause_ns, 2'000'000)) {
+    for (uint64_t pause_ns = 20'000; clock.Now().ns < deadline;
+         pause_ns = std::min<uint64_t>(2 * pause_ns, 2'000'000)) {
       int status = 0;
       const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
       if (got == tid_) {
@@ -64,16 +65,21 @@ class Seized {
 #if defined(__x86_64__)
     user_regs_struct user{};
     iovec into{&user, sizeof user};
-    if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(NT_PRSTATUS), &into) != 0 || into.iov_len < sizeof user) {
+    if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(NT_PRSTATUS), &into) != 0 ||
+        into.iov_len < sizeof user) {
       return absl::ErrnoToStatus(errno, "its registers can't be read");
     }
-    registers = {user.rip, user.rsp, user.rbp, 0,
+    registers = {user.rip,
+                 user.rsp,
+                 user.rbp,
+                 0,
                  {user.rax, user.rdx, user.rcx, user.rbx, user.rsi, user.rdi, user.rbp, user.rsp, user.r8, user.r9,
                   user.r10, user.r11, user.r12, user.r13, user.r14, user.r15}};
 #elif defined(__aarch64__)
     user_regs_struct user{};
     iovec into{&user, sizeof user};
-    if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(NT_PRSTATUS), &into) != 0 || into.iov_len < sizeof user) {
+    if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(NT_PRSTATUS), &into) != 0 ||
+        into.iov_len < sizeof user) {
       return absl::ErrnoToStatus(errno, "its registers can't be read");
     }
     registers = {user.pc, user.sp, user.regs[29], user.regs[30], {}};
@@ -94,8 +100,7 @@ std::vector<uint64_t> ReadStack(int memory, uint64_t sp, uint64_t max_bytes) {
     if (bytes == 0) break;
     const size_t before = words.size();
     words.resize(before + bytes / sizeof(uint64_t));
-    const absl::StatusOr<size_t> got =
-        ReadAt(memory, at, std::as_writable_bytes(std::span(words).subspan(before)));
+    const absl::StatusOr<size_t> got = ReadAt(memory, at, std::as_writable_bytes(std::span(words).subspan(before)));
     if (!got.ok() || *got != bytes) {
       words.resize(before);
       break;
@@ -125,7 +130,8 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
     if (index - last > kMaxGapWords) {
       // As the sampler does: the first and the last words of a long gap.
       constexpr uint64_t kHalf = kMaxGapWords / 2;
-      out.push_back((sp + (last + kHalf - 2) * sizeof(uint64_t)) | (kHalf - 2) << WIRE_GAP_SHIFT | WIRE_FRAME_WORDS_ONLY);
+      out.push_back((sp + (last + kHalf - 2) * sizeof(uint64_t)) | (kHalf - 2) << WIRE_GAP_SHIFT |
+                    WIRE_FRAME_WORDS_ONLY);
       out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
                  stack.begin() + static_cast<ptrdiff_t>(last + kHalf));
       ++sample.user_frames;
@@ -133,7 +139,8 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
     }
     const uint64_t gap = index - last;
     out.push_back(frame | gap << WIRE_GAP_SHIFT);
-    out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last), stack.begin() + static_cast<ptrdiff_t>(last + gap));
+    out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
+               stack.begin() + static_cast<ptrdiff_t>(last + gap));
     out.push_back(stack[index]);
     out.push_back(stack[index + 1]);
     ++sample.user_frames;
@@ -146,7 +153,8 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
   }
   const uint64_t tail = std::min<uint64_t>(stack.size() - last, kMaxGapWords);
   out.push_back(tail << WIRE_GAP_SHIFT);
-  out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last), stack.begin() + static_cast<ptrdiff_t>(last + tail));
+  out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
+             stack.begin() + static_cast<ptrdiff_t>(last + tail));
 }
 
 std::vector<uint64_t> RecordOf(uint32_t pid, uint32_t tid, absl::string_view comm, const Registers& registers,

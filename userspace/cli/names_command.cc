@@ -98,9 +98,10 @@ absl::Status RunNames(const NamesConfig& config) {
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Frame& frame = frames[i];
     const auto [type, method] = frame.named() ? SplitRaw(frame.text) : std::pair<std::string, std::string>();
-    std::printf("%s\n", absl::StrCat(absl::Hex(addresses[i]), "\t", FrameKindText(frame), "\t", NameSourceText(frame.source),
-                                     "\t", type, "\t", method, "\t", frame.module, "\t", frame.tier, "\t", frame.text)
-                            .c_str());
+    std::printf("%s\n",
+                absl::StrCat(absl::Hex(addresses[i]), "\t", FrameKindText(frame), "\t", NameSourceText(frame.source),
+                             "\t", type, "\t", method, "\t", frame.module, "\t", frame.tier, "\t", frame.text)
+                    .c_str());
   }
   for (const std::string& notice : (*namer)->notices()) std::fprintf(stderr, "note: %s\n", notice.c_str());
   return absl::OkStatus();

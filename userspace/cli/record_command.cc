@@ -229,7 +229,8 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->type_name("DIR")
       ->group("");
   // For the project's own tests: docs/testing.md.
-  app.add_option("--save-stacks", config.save_stacks, "keep samples with what unwinding them needs, doubtful ones first")
+  app.add_option("--save-stacks", config.save_stacks,
+                 "keep samples with what unwinding them needs, doubtful ones first")
       ->type_name("FILE")
       ->group("");
   app.add_flag("--verbose,-v", config.verbose, "say what was found about kernel, processes and files");

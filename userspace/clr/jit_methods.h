@@ -43,9 +43,9 @@ struct JitMethodsOptions {
 struct JitMethodsCounters {
   TailCounters jitdump;
   TailCounters perf_map;
-  uint64_t names_read = 0;  // distinct methods that samples hit
+  uint64_t names_read = 0;     // distinct methods that samples hit
   uint64_t code_compared = 0;  // times that recorded code was compared with the target's memory
-  uint64_t names_lost = 0;  // the file no longer held the name when it was wanted
+  uint64_t names_lost = 0;     // the file no longer held the name when it was wanted
   // Answers without a name, by reason.
   uint64_t no_map = 0;
   uint64_t stubs_by_elimination = 0;  // named: in the runtime's heap, in no announcement of a method
@@ -114,7 +114,7 @@ class JitMethods : public FrameSource {
   std::vector<std::byte> scratch_;
   std::optional<FrameId> unnamed_[kReasons];
   MonotonicTime last_ambiguous_ = MonotonicTime::Min();  // time of the sample
-  JitMethodsCounters counters_;  // without those of the tailers that are alive
+  JitMethodsCounters counters_;                          // without those of the tailers that are alive
 };
 
 }  // namespace clrsampler

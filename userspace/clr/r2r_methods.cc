@@ -171,7 +171,8 @@ std::optional<Resolution> R2rMethods::Resolve(const FrameQuery& query) {
   if (!place) return std::nullopt;
   std::optional<Resolution> resolution;
   if (place->image->state == Image::State::kRefused) {
-    resolution = Unnamed(*place->image, absl::StrCat("[r2r ", place->image->file_name, ": ", place->image->refusal, "]"));
+    resolution =
+        Unnamed(*place->image, absl::StrCat("[r2r ", place->image->file_name, ": ", place->image->refusal, "]"));
   } else if (place->rva) {
     resolution = ResolveAt(*place->file, query.process, *place->image, *place->rva);
   }

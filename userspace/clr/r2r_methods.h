@@ -76,10 +76,10 @@ class R2rMethods : public FrameSource {
     const R2rImage* image = nullptr;  // as long as `content`, and until the next call that is not const
     // nullopt: in no runtime function, so in a stub of the image.
     std::optional<R2rFunction> function;
-    uint64_t address = 0;                  // of RVA 0, if the code lies there as the image says
-    std::shared_ptr<const void> content;   // holds the image's bytes
-    bool in_memory = false;                // the bytes were copied from the process, without code and unwind data
-    const ImageFile* file = nullptr;       // of others: check whether it is damaged after what was read
+    uint64_t address = 0;                 // of RVA 0, if the code lies there as the image says
+    std::shared_ptr<const void> content;  // holds the image's bytes
+    bool in_memory = false;               // the bytes were copied from the process, without code and unwind data
+    const ImageFile* file = nullptr;      // of others: check whether it is damaged after what was read
   };
   std::optional<Code> CodeAt(const FrameQuery& query);
 

@@ -191,7 +191,8 @@ void CheckUnwindData(const ProcessFacts& facts, Findings& findings) {
   constexpr size_t kMaxListed = 8;
   for (size_t i = 0; i < unwind.unusable.size() && i < kMaxListed; ++i) {
     Add(findings, FindingLevel::kWarn, "unwind_data",
-        absl::StrCat("unwind data: none that can be used in ", unwind.unusable[i].path, ": ", unwind.unusable[i].reason),
+        absl::StrCat("unwind data: none that can be used in ", unwind.unusable[i].path, ": ",
+                     unwind.unusable[i].reason),
         "callers of its functions may be missing; install its debug symbols, or build it with "
         "-fasynchronous-unwind-tables or -fno-omit-frame-pointer");
   }

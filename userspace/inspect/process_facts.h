@@ -80,8 +80,8 @@ struct ProcessFacts {
   NameFileFacts jitdump;
   std::string socket_path;  // where the diagnostics socket has to be
   bool socket_exists = false;
-  absl::Status memory;       // OK: its memory can be read
-  bool has_symbols = false;  // the image with the runtime has a symbol table, or a debug file that was found
+  absl::Status memory;                // OK: its memory can be read
+  bool has_symbols = false;           // the image with the runtime has a symbol table, or a debug file that was found
   std::optional<UnwindFacts> unwind;  // nullopt: not looked at
   double age_seconds = 0;
 

@@ -28,13 +28,13 @@ struct RecordOptions {
   std::vector<uint32_t> pids;        // empty and no command: the whole host
   std::vector<std::string> command;  // started by us; its children are followed
   std::optional<uint64_t> duration_ns;
-  uint32_t frequency_hz = 99;  // samples a second and CPU
-  uint64_t ring_bytes = 0;     // 0: chosen by the number of CPUs
-  uint32_t max_frames = 512;   // of a user stack; at most 1024
-  uint32_t gap_words = 1024;   // stack words shipped between two frames; at most 4096
+  uint32_t frequency_hz = 99;   // samples a second and CPU
+  uint64_t ring_bytes = 0;      // 0: chosen by the number of CPUs
+  uint32_t max_frames = 512;    // of a user stack; at most 1024
+  uint32_t gap_words = 1024;    // stack words shipped between two frames; at most 4096
   uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
-  bool replay = true;          // false: frame-pointer chains only
-  size_t keep_stacks = 0;      // so many samples are kept with all that unwinding them needs
+  bool replay = true;           // false: frame-pointer chains only
+  size_t keep_stacks = 0;       // so many samples are kept with all that unwinding them needs
   NameStyle names = NameStyle::kShort;
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets

@@ -1,4 +1,5 @@
-// From samples to the addresses of whole stacks: by replay of unwind data, or by frame pointers where that is asked for.
+// From samples to the addresses of whole stacks: by replay of unwind data, or by frame pointers where that is asked
+// for.
 #ifndef CLRSAMPLER_PIPELINE_STACK_UNWINDER_H_
 #define CLRSAMPLER_PIPELINE_STACK_UNWINDER_H_
 
@@ -34,8 +35,8 @@ class StackUnwinder {
   StackUnwinder(StackUnwinderOptions options, const Sources& sources, ImageFiles& images, Resolver& resolver,
                 const Clock& clock);
 
-  // A sample that has just arrived: sources of names and of unwind data look at its code while it is there. The result is
-  // what they know of it so far, valid until the next call.
+  // A sample that has just arrived: sources of names and of unwind data look at its code while it is there. The result
+  // is what they know of it so far, valid until the next call.
   const UserStack& Observe(const Process& process, const RawStack& stack);
 
   // The stack as of the time of the sample. The result is valid until the next call.

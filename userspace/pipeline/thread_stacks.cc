@@ -25,8 +25,9 @@ absl::StatusOr<RawStack> Parse(const DumpedThread& thread) {
 }
 
 bool SameFrames(const UserStack& a, const UserStack& b) {
-  return std::equal(a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end(),
-                    [](const UserFrame& x, const UserFrame& y) { return x.address == y.address && x.doubt == y.doubt; });
+  return std::equal(
+      a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end(),
+      [](const UserFrame& x, const UserFrame& y) { return x.address == y.address && x.doubt == y.doubt; });
 }
 
 // Code that may be freed counts at moments that lie between two readings of it that agree. The thread stands still, so

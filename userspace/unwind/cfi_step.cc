@@ -142,7 +142,8 @@ CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& regis
   const bool in_register = row.ra == RegisterRule::kInRegister && registers.general != nullptr &&
                            static_cast<uint32_t>(row.ra_offset) < WIRE_GENERAL_REGISTERS;
   // A frame that has called saved its return address somewhere; only a leaf on arm64 may have used no stack at all.
-  if (*frame % kWord != 0 || *frame < registers.sp || (*frame == registers.sp && !(leaf && (by_link_register || in_register)))) {
+  if (*frame % kWord != 0 || *frame < registers.sp ||
+      (*frame == registers.sp && !(leaf && (by_link_register || in_register)))) {
     return Ended(CfiStepOutcome::kContradiction);
   }
   result.caller.sp = *frame;

@@ -19,13 +19,13 @@ struct ManagedFunction {
   uint64_t end = 0;    // exclusive
   // Of the method, which is the same for its body, its funclets and what was split off: they are one frame.
   uint64_t method_begin = 0;
-  UnwindInfo unwind;   // with that of the functions it is chained to behind it
+  UnwindInfo unwind;  // with that of the functions it is chained to behind it
   bool funclet = false;
-  bool osr = false;     // on-stack replacement: the frame of the method's first version lies above its own
+  bool osr = false;  // on-stack replacement: the frame of the method's first version lies above its own
   // Of that frame, from the copy of the caller's rbp, where rbp points, to where rbp was saved first, less 8. Also in
   // the funclets of such a method.
   uint32_t osr_frame_bytes = 0;
-  std::span<const std::byte> code;  // from `begin` on; empty: not known. For leaves in prologues and epilogues.
+  std::span<const std::byte> code;         // from `begin` on; empty: not known. For leaves in prologues and epilogues.
   std::shared_ptr<const void> keep_alive;  // what `code` lies in
 
   // On the heap for it, without `code`, which functions share.

@@ -2,7 +2,8 @@
 // own unwind data. No frame pointer is needed for it, which makes a frame pointer a witness: in code that has one, the
 // place where the caller's was saved is known twice.
 //
-// Measured on .NET 8.0.30, 9.0.19, 10.0.12 and 10.0.14: more than a million frames with two witnesses, no contradiction.
+// Measured on .NET 8.0.30, 9.0.19, 10.0.12 and 10.0.14: more than a million frames with two witnesses, no
+// contradiction.
 #ifndef CLRSAMPLER_UNWIND_MANAGED_STEP_H_
 #define CLRSAMPLER_UNWIND_MANAGED_STEP_H_
 

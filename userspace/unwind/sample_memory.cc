@@ -36,7 +36,9 @@ void SampleMemory::Append(uint64_t begin, std::span<const uint64_t> words) {
 }
 
 const SampleMemory::Run* SampleMemory::RunAt(uint64_t address) const {
-  const auto holds = [&](size_t i) { return i < runs_.size() && runs_[i].begin <= address && address < runs_[i].end(); };
+  const auto holds = [&](size_t i) {
+    return i < runs_.size() && runs_[i].begin <= address && address < runs_[i].end();
+  };
   if (holds(last_)) return &runs_[last_];
   if (holds(last_ + 1)) return &runs_[++last_];
   const auto next = std::upper_bound(runs_.begin(), runs_.end(), address,

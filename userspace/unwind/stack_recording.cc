@@ -155,8 +155,8 @@ CfiRow GetRow(Reader& in) {
   return row;
 }
 
-// What unwinding needs of a sample, field by field: a recording outlives changes of wire.h. Runs of zeros are written as
-// their length: selections put them in place of what is not needed.
+// What unwinding needs of a sample, field by field: a recording outlives changes of wire.h. Runs of zeros are written
+// as their length: selections put them in place of what is not needed.
 void PutSample(Writer& out, std::span<const uint64_t> record) {
   wire_cpu_sample sample{};
   if (record.size() >= kHeaderWords) std::memcpy(&sample, record.data(), sizeof sample);

@@ -17,7 +17,7 @@ struct StackReplay::Step {
   Kind kind = Kind::kFailed;
   FrameOrigin origin = FrameOrigin::kChain;
   FrameDoubt doubt = FrameDoubt::kNone;
-  bool exact = false;     // the caller was interrupted and did not call: its address is that of the next instruction
+  bool exact = false;  // the caller was interrupted and did not call: its address is that of the next instruction
   UnwindRegisters caller;
 };
 
@@ -179,7 +179,8 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     }
     const uint64_t lookup = exact ? registers.ip : registers.ip - 1;
     const CodeAt* found = &finder.At(lookup);
-    // The runtime has bent the return address of a managed method: it is no caller, and the true one is not on the stack.
+    // The runtime has bent the return address of a managed method: it is no caller, and the true one is not on the
+    // stack.
     if (found->kind == CodeKind::kNative && below_is_managed) {
       if (finder.At(registers.ip).kind == CodeKind::kReturnTrap) {
         ++counters_.no_data;
@@ -218,7 +219,8 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     }
     // A funclet and the method that it is a part of are one frame.
     const uint64_t method = code.managed != nullptr ? code.managed->method_begin : 0;
-    if (!(below_is_funclet && method == method_below)) out.frames.push_back({registers.ip, lookup, origin, FrameDoubt::kNone});
+    if (!(below_is_funclet && method == method_below))
+      out.frames.push_back({registers.ip, lookup, origin, FrameDoubt::kNone});
     below_is_funclet = code.managed != nullptr && code.managed->funclet;
     method_below = method;
     ++counters_.by_origin[static_cast<size_t>(origin)];
@@ -231,8 +233,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     }
     // A stack that does not grow would never end. Signal handlers may have one of their own, but only so many.
     const bool leaves_handler = step.exact && ++signal_frames <= kMaxSignalFrames;
-    const bool grows =
-        step.caller.sp > registers.sp || (step.caller.sp == registers.sp && exact) || leaves_handler;
+    const bool grows = step.caller.sp > registers.sp || (step.caller.sp == registers.sp && exact) || leaves_handler;
     if (step.kind == Step::Kind::kFailed || !grows) {
       ++counters_.lost;
       if (step.kind != Step::Kind::kFailed) out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;

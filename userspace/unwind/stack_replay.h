@@ -1,10 +1,10 @@
-// From a raw stack to all of its frames, exactly: each function is stepped out of by its own unwind data, over the words
-// that the sample brought along.
+// From a raw stack to all of its frames, exactly: each function is stepped out of by its own unwind data, over the
+// words that the sample brought along.
 //
 // The frame-pointer chain alone skips the callers of functions that set up no frame, which is a third of optimised .NET
-// code on x86-64, shows a return address that on-stack replacement left behind, and ends where native code keeps data in
-// the frame pointer. Replay has none of that; where a step is not possible it falls back to the chain, and says so at
-// that frame: an unwind that looks whole and is not would be worse than one that ends.
+// code on x86-64, shows a return address that on-stack replacement left behind, and ends where native code keeps data
+// in the frame pointer. Replay has none of that; where a step is not possible it falls back to the chain, and says so
+// at that frame: an unwind that looks whole and is not would be worse than one that ends.
 #ifndef CLRSAMPLER_UNWIND_STACK_REPLAY_H_
 #define CLRSAMPLER_UNWIND_STACK_REPLAY_H_
 

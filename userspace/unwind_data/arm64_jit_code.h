@@ -1,6 +1,6 @@
-// Code that was compiled in the process, on arm64. The runtime's own data is not read there, and need not be: managed code
-// keeps frame records. Where a leaf has none, the instructions around it say so (formats/unwind/arm64_code.h), which are
-// read when the sample arrives. Stubs, which lie in the same memory, are told by their instructions, too.
+// Code that was compiled in the process, on arm64. The runtime's own data is not read there, and need not be: managed
+// code keeps frame records. Where a leaf has none, the instructions around it say so (formats/unwind/arm64_code.h),
+// which are read when the sample arrives. Stubs, which lie in the same memory, are told by their instructions, too.
 #ifndef CLRSAMPLER_UNWIND_DATA_ARM64_JIT_CODE_H_
 #define CLRSAMPLER_UNWIND_DATA_ARM64_JIT_CODE_H_
 

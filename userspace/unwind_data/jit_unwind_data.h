@@ -4,11 +4,12 @@
 //           -> RUNTIME_FUNCTIONs {begin, end, unwind data} of the body and the funclets, relative to S - [0].begin
 //
 // dotnet/runtime src/coreclr/vm/codeman.h, jitinterface.cpp (allocUnwindInfo); the same on 8.0.30, 9.0.19, 10.0.12 and
-// 10.0.14. Time is treated as names treat it (clr/memory/memory_methods.h): code of ordinary assemblies never moves. For
-// what may be freed there is one of these proofs, or no answer:
+// 10.0.14. Time is treated as names treat it (clr/memory/memory_methods.h): code of ordinary assemblies never moves.
+// For what may be freed there is one of these proofs, or no answer:
 //  - The sampler copied the unwind data and the instructions at the address at the very moment of the sample
 //    (wire_code_witness). That is for a method's body; a method whose frame is on the stack is not freed.
-//  - Two readings, one before the sample and one after it, agree in all that is taken from them, code included; a method
+//  - Two readings, one before the sample and one after it, agree in all that is taken from them, code included; a
+//  method
 //    of the same name is not asked for. In place of one of them: the sampler saw the same header there.
 #ifndef CLRSAMPLER_UNWIND_DATA_JIT_UNWIND_DATA_H_
 #define CLRSAMPLER_UNWIND_DATA_JIT_UNWIND_DATA_H_

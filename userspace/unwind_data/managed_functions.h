@@ -34,8 +34,8 @@ std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind);
 // The row of a leaf on arm64 whose return address is in the link register; of others nothing changes.
 void SetLinkRegisterRow(const Arm64Leaf& leaf, CodeAt& code);
 
-// Managed code on arm64, where `address` is in or at `code`, which lies at `begin`; empty: not known. Of a leaf the code
-// around it says where its return address is.
+// Managed code on arm64, where `address` is in or at `code`, which lies at `begin`; empty: not known. Of a leaf the
+// code around it says where its return address is.
 CodeAt ManagedArm64(std::span<const std::byte> code, uint64_t begin, uint64_t address);
 
 }  // namespace clrsampler

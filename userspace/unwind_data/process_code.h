@@ -58,7 +58,7 @@ class ProcessCode {
   };
   struct Target {
     uint32_t exec_count = 0;
-    uint64_t jit_cleared = 0;  // JitUnwindCounters::cleared, as of which it holds
+    uint64_t jit_cleared = 0;                    // JitUnwindCounters::cleared, as of which it holds
     absl::flat_hash_map<uint64_t, Known> known;  // of code in image files, and permanent compiled code, by address
   };
   class Finder : public CodeFinder {

@@ -49,8 +49,7 @@ CodeAt R2rUnwindData::At(const FrameQuery& query) {
   if (known.index != code->function->index || !IsSame(known.content, code->content)) {
     known = Known();
     bool unreadable = false;
-    known.function =
-        code->in_memory ? FromMemory(query.process, *code, process, unreadable) : FromFile(*code);
+    known.function = code->in_memory ? FromMemory(query.process, *code, process, unreadable) : FromFile(*code);
     if (unreadable) {  // perhaps only now: a process that has just begun to exec
       ++counters_.unreadable;
       process.functions.erase(code->address + code->function->begin);
@@ -69,7 +68,8 @@ CodeAt R2rUnwindData::At(const FrameQuery& query) {
 // Its unwind data says nothing that the frame record and the code do not.
 CodeAt R2rUnwindData::OnArm64(const FrameQuery& query, const R2rMethods::Code& code) {
   const uint64_t address = query.lookup_address - code.address;
-  const uint64_t begin = std::max<uint64_t>(code.function->begin, address - std::min<uint64_t>(address, kArm64BytesBefore));
+  const uint64_t begin =
+      std::max<uint64_t>(code.function->begin, address - std::min<uint64_t>(address, kArm64BytesBefore));
   const uint64_t end = std::min<uint64_t>(code.function->end, address + kArm64BytesFrom);
   if (begin > address || address >= end) return ManagedArm64({}, address, address);
   const auto bytes = static_cast<uint32_t>(end - begin);
@@ -79,7 +79,8 @@ CodeAt R2rUnwindData::OnArm64(const FrameQuery& query, const R2rMethods::Code& c
   } else if (address % 4 == 0 && read_memory_ && query.process.exited == MonotonicTime::Max() &&
              query.process.exec_announced == MonotonicTime::Max()) {
     std::vector<std::byte> content(bytes);
-    if (read_memory_(query.process.key.tgid, code.address + begin, content)) return ManagedArm64(content, begin, address);
+    if (read_memory_(query.process.key.tgid, code.address + begin, content))
+      return ManagedArm64(content, begin, address);
   }
   return ManagedArm64({}, address, address);
 }

@@ -1,6 +1,6 @@
 // Unwind data of precompiled code: of dlls, of composite images and of single-file programs, as clr/r2r_methods.h finds
-// them. Unwind data and code are taken from the image's file, which outlives the process; those of images that are in no
-// file, of compressed single-file programs, are read from the process when a sample meets them.
+// them. Unwind data and code are taken from the image's file, which outlives the process; those of images that are in
+// no file, of compressed single-file programs, are read from the process when a sample meets them.
 #ifndef CLRSAMPLER_UNWIND_DATA_R2R_UNWIND_DATA_H_
 #define CLRSAMPLER_UNWIND_DATA_R2R_UNWIND_DATA_H_
 
@@ -39,8 +39,8 @@ class R2rUnwindData {
 
  private:
   struct Known {
-    std::weak_ptr<const void> content;  // of the image
-    uint32_t index = 0;                 // of the function
+    std::weak_ptr<const void> content;                // of the image
+    uint32_t index = 0;                               // of the function
     std::shared_ptr<const ManagedFunction> function;  // nullptr: its unwind data is damaged
   };
   struct PerProcess {

@@ -57,7 +57,7 @@ TEST(LoadErrorTest, KnownErrorsHaveAHint) {
 }
 
 TEST(SamplerOptionsTest, RingHoldsTwoSeconds) {
-  EXPECT_EQ(DefaultRingBytes(2, 99), 2u << 20);
+  EXPECT_EQ(DefaultRingBytes(2, 99), 4u << 20);
   EXPECT_EQ(DefaultRingBytes(64, 99), 64u << 20);
   EXPECT_EQ(DefaultRingBytes(1024, 999), 64u << 20);
   EXPECT_EQ(DefaultRingBytes(1, 1), 1u << 20);

@@ -29,7 +29,8 @@ class JitMethodsTest : public testing::Test {
     process.comm = "shop";
     process.first_seen = {1000};
     Map(kHeap, kHeap + 0x100000, MappingKind::kJitMemory, "/memfd:doublemapper (deleted)");
-    methods = std::make_unique<JitMethods>(JitMethodsOptions{NameStyle::kRaw, tree.proc_root()}, frames, notices, clock);
+    methods =
+        std::make_unique<JitMethods>(JitMethodsOptions{NameStyle::kRaw, tree.proc_root()}, frames, notices, clock);
   }
 
   void Map(uint64_t start, uint64_t end, MappingKind kind, absl::string_view path) {

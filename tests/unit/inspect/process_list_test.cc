@@ -126,8 +126,8 @@ TEST_F(ProcessListTest, OneProcessIsLookedAtForUnwindData) {
   struct stat status {};
   ASSERT_EQ(stat(stripped.c_str(), &status), 0);
   std::ofstream(directory / "maps", std::ios::app)
-      << absl::StrFormat("7f0000005000-7f0000006000 r-xp 00000000 %02x:%02x %d /app/stripped.so\n", major(status.st_dev),
-                         minor(status.st_dev), status.st_ino);
+      << absl::StrFormat("7f0000005000-7f0000006000 r-xp 00000000 %02x:%02x %d /app/stripped.so\n",
+                         major(status.st_dev), minor(status.st_dev), status.st_ino);
   const auto facts = Inspector().One(30);
   ASSERT_TRUE(facts.ok()) << facts.status();
   ASSERT_TRUE(facts->unwind.has_value());

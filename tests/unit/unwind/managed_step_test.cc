@@ -193,7 +193,12 @@ TEST_F(ManagedStepTest, AFuncletWithItsOwnFrameLeavesLikeAMethod) {
   rbp_ = 0x1234560;
   for (const uint64_t offset : {3, 6, 10}) ExpectCaller(Step(offset), ManagedStepHow::kBody);
   // add rsp,8; pop rbx; pop rbp; ret: until the pop rbp is the parent's.
-  code_ = Hex("555350488b2f48892c24488d6d30" "4883c408" "5b" "5d" "c3");
+  code_ =
+      Hex("555350488b2f48892c24488d6d30"
+          "4883c408"
+          "5b"
+          "5d"
+          "c3");
   function_.end = kBegin + code_.size();
   function_.code = code_;
   sp_ = 0x7F38;

@@ -154,7 +154,8 @@ TEST(StackSelectionTest, KeepsNoText) {
     const uint64_t was = word;
     if (was != 0) continue;
     word = secret;
-    if (RawStack::Parse(std::as_bytes(std::span(stack.record))).ok() && WalkRecorded(recording, stack) == stack.result) {
+    if (RawStack::Parse(std::as_bytes(std::span(stack.record))).ok() &&
+        WalkRecorded(recording, stack) == stack.result) {
       done = true;
       break;
     }

@@ -182,7 +182,8 @@ TEST_F(StackReplayTest, AReturnAddressWithoutCodeIsNoFrame) {
 }
 
 TEST_F(StackReplayTest, AResumedFrameIsNotOneUntilUnwindDataLeadsThere) {
-  // The frame pointer holds data, and a word of the stack points to what looks like a frame: no unwind data leads there.
+  // The frame pointer holds data, and a word of the stack points to what looks like a frame: no unwind data leads
+  // there.
   Leaf(kStub + 3, 12345);
   record_.header.stop = WIRE_STOP_END;
   record_.Frame((kStack + 24) | WIRE_FRAME_RESUMED, 0, kRoot + 0x10, {kNative + 0x30, kStack + 24, 0xdead0000});

@@ -36,7 +36,8 @@ class Arm64JitCodeTest : public testing::Test {
     return true;
   }
   CodeAt At(uint64_t offset) {
-    return code_.At({process_, process_.mappings.Find(kHeap + offset), kHeap + offset, kHeap + offset, MonotonicTime{5}});
+    return code_.At(
+        {process_, process_.mappings.Find(kHeap + offset), kHeap + offset, kHeap + offset, MonotonicTime{5}});
   }
   void Sample(uint64_t offset) {
     const uint64_t address = kHeap + offset;

@@ -247,7 +247,8 @@ TEST_F(ElfUnwindDataTest, WhereTheRuntimeMakesThreadsReturnTo) {
     builder.Code(FrameBuilder::kCode + 0x120, text);
     builder.AddFunction(common, FrameBuilder::kCode, 0x120, cfa::DefCfaOffset(24));
     // As if it had been called.
-    builder.AddFunction(common, FrameBuilder::kCode + 0x120, 0x40, cfa::Advance(1) + cfa::DefCfaOffset(16) + cfa::Advance(1) + cfa::DefCfaOffset(24));
+    builder.AddFunction(common, FrameBuilder::kCode + 0x120, 0x40,
+                        cfa::Advance(1) + cfa::DefCfaOffset(16) + cfa::Advance(1) + cfa::DefCfaOffset(24));
     builder.AddFunction(common, FrameBuilder::kCode + 0x160, 0x40, cfa::Advance(1) + cfa::DefCfaOffset(16));
     return builder.Build();
   };

@@ -12,7 +12,8 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kPermanent = 0x7F12'3456'0000, kTransient = 0x7F12'3460'0000, kStubs = 0x7F12'3480'0000, kHeapBytes = 0x4000;
+constexpr uint64_t kPermanent = 0x7F12'3456'0000, kTransient = 0x7F12'3460'0000, kStubs = 0x7F12'3480'0000,
+                   kHeapBytes = 0x4000;
 
 class JitUnwindDataTest : public testing::TestWithParam<uint32_t> {
  protected:
@@ -35,7 +36,8 @@ class JitUnwindDataTest : public testing::TestWithParam<uint32_t> {
   }
 
   // A method whose parts stand one behind the other; what was there before is gone.
-  void Emit(FakeRuntime::Heap& heap, uint64_t offset, const std::vector<CodeBytes>& parts, uint64_t method_desc = 0x1234560) {
+  void Emit(FakeRuntime::Heap& heap, uint64_t offset, const std::vector<CodeBytes>& parts,
+            uint64_t method_desc = 0x1234560) {
     std::vector<std::byte> code;
     std::vector<std::array<uint32_t, 3>> table;
     uint32_t unwind = static_cast<uint32_t>(offset) + 0x1000;
@@ -270,7 +272,7 @@ TEST_P(JitUnwindDataTest, OnlyPermanentAnswersAreRemembered) {
   R2rMethods methods(&images, &frames, NameStyle::kRaw);
   R2rUnwindData r2r(&methods);
   ElfUnwindData elf(images);
-  ProcessCode code(data_, r2r, elf);
+  ProcessCode code(data_, r2r, elf, nullptr, nullptr);
   Emit(*permanent_, 0x100, {kFramed});
   EXPECT_EQ(code.For(process_, {5}).At(kPermanent + 0x10F).kind, CodeKind::kManaged);
   const size_t bytes = code.heap_bytes();

@@ -200,7 +200,9 @@ class R2rUnwindDataInMemoryTest : public testing::Test {
         << absl::StrFormat("%x-%x r--p 00000000 00:00 0 \n%x-%x rw-p 00000000 00:00 0 \n%x-%x r-xp 00000000 00:00 0 \n",
                            kBase, kBase + 0x1000, kBase + 0x1000, mapping_.start, mapping_.start, mapping_.end);
     options_.proc_root = proc_;
-    options_.read_memory = [this](uint32_t, uint64_t address, std::span<std::byte> into) { return Read(address, into); };
+    options_.read_memory = [this](uint32_t, uint64_t address, std::span<std::byte> into) {
+      return Read(address, into);
+    };
     methods_ = std::make_unique<R2rMethods>(&images_, &frames_, NameStyle::kRaw, options_);
     data_ = std::make_unique<R2rUnwindData>(methods_.get(), options_.read_memory);
   }

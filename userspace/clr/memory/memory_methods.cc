@@ -293,9 +293,10 @@ bool MemoryMethods::FindTransientCode(const Process& process, Target& target) {
   std::sort(heaps.begin(), heaps.end(), [](const auto& a, const auto& b) { return a.range.begin < b.range.begin; });
   for (const RuntimeMemory::TransientHeap& heap : heaps) {
     if (code.count == WIRE_MAX_TRANSIENT_RANGES) {
-      notices_.Add("no_witnesses", absl::StrCat(process.key.tgid),
-                   absl::StrCat("not all short-lived methods of process ", process.key.tgid, " have names: it keeps them in ",
-                                heaps.size(), " places, of which the sampler watches ", WIRE_MAX_TRANSIENT_RANGES));
+      notices_.Add(
+          "no_witnesses", absl::StrCat(process.key.tgid),
+          absl::StrCat("not all short-lived methods of process ", process.key.tgid, " have names: it keeps them in ",
+                       heaps.size(), " places, of which the sampler watches ", WIRE_MAX_TRANSIENT_RANGES));
       break;
     }
     code.ranges[code.count++] = {heap.range.begin, heap.range.end, heap.heap.map_base, heap.heap.nibble_map};

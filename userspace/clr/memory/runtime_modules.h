@@ -1,8 +1,9 @@
 // The modules (assemblies) of one process, by the address of the runtime's Module object, with their metadata.
 //
 // Metadata comes from the file behind the image where there is one (shared between processes, in the page cache) and it
-// holds what the target has in memory. Else it is copied from the target: images that were loaded from bytes or unpacked
-// from a compressed bundle, and the copy that the runtime keeps of Reflection.Emit's for debuggers (9 and newer).
+// holds what the target has in memory. Else it is copied from the target: images that were loaded from bytes or
+// unpacked from a compressed bundle, and the copy that the runtime keeps of Reflection.Emit's for debuggers (9 and
+// newer).
 #ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_MODULES_H_
 #define CLRSAMPLER_CLR_MEMORY_RUNTIME_MODULES_H_
 

@@ -51,9 +51,9 @@ class CfiProgram {
     kUnstated,
     kSame,
     kUndefined,
-    kAtCfa,  // stored at CFA + offset
-    kAtSp,   // stored at sp + offset
-    kAtFp,   // stored at fp + offset
+    kAtCfa,     // stored at CFA + offset
+    kAtSp,      // stored at sp + offset
+    kAtFp,      // stored at fp + offset
     kRegister,  // in the register of number `offset`
     kElsewhere,
   };

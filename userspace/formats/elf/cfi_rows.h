@@ -37,15 +37,15 @@ struct CfiRow {
   bool signal_frame = false;  // interrupted by a signal, not called; all registers lie in the signal's context
   int32_t cfa_offset = 0;
   int32_t fp_offset = 0;
-  int32_t ra_offset = 0;  // -8 on x86-64 in all but a few functions of assembly; kSame on AArch64: in lr
+  int32_t ra_offset = 0;     // -8 on x86-64 in all but a few functions of assembly; kSame on AArch64: in lr
   uint8_t cfa_register = 0;  // of kRegister and kSpIndexed
 
   friend bool operator==(const CfiRow&, const CfiRow&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const CfiRow& row) {
     const uint64_t rules = static_cast<uint64_t>(row.cfa) | static_cast<uint64_t>(row.fp) << 8 |
-                           static_cast<uint64_t>(row.ra) << 16 | uint64_t{row.signal_frame} << 24 | uint64_t{row.cfa_register} << 25 |
-                           static_cast<uint64_t>(row.cfa_offset) << 32;
+                           static_cast<uint64_t>(row.ra) << 16 | uint64_t{row.signal_frame} << 24 |
+                           uint64_t{row.cfa_register} << 25 | static_cast<uint64_t>(row.cfa_offset) << 32;
     const uint64_t offsets = static_cast<uint32_t>(row.fp_offset) | static_cast<uint64_t>(row.ra_offset) << 32;
     return H::combine(std::move(h), rules, offsets);
   }

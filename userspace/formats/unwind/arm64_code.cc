@@ -52,9 +52,7 @@ class Instruction {
   bool IsLoad() const { return IsLoadOrStore() && (IsLiteralLoad() || Is(0x00400000, 0x00400000)); }
   bool IsPair() const { return Is(0x3A000000, 0x28000000); }
   bool IsVector() const { return Is(0x04000000, 0x04000000); }
-  bool Loads(uint32_t reg) const {
-    return IsLoad() && !IsVector() && (rd() == reg || (IsPair() && rt2() == reg));
-  }
+  bool Loads(uint32_t reg) const { return IsLoad() && !IsVector() && (rd() == reg || (IsPair() && rt2() == reg)); }
 
   // mov sp, x29 and the like: a frame is left, and its record is in place.
   bool TakesSpFromFrame() const { return rd() == kSp && rn() == kFp && Is(0xBF800000, 0x91000000); }
@@ -77,7 +75,7 @@ class Instruction {
       return bits_ & 1u << 30 ? -bytes : bytes;
     }
     if (Is(0xBFE00000, 0x8B200000)) return std::nullopt;  // add, sub sp, Rn, Rm
-    return 0;  // of others 31 is the zero register
+    return 0;                                             // of others 31 is the zero register
   }
   bool Stores() const { return IsLoadOrStore() && !IsLoad() && rn() == kSp; }
 
@@ -123,7 +121,8 @@ int64_t MovedByPrologue(const Code& code, int64_t at) {
   return moved;
 }
 
-// Whether the jump through `reg` at `at` goes where a pointer in memory says, as stubs do. Those of a switch are computed.
+// Whether the jump through `reg` at `at` goes where a pointer in memory says, as stubs do. Those of a switch are
+// computed.
 bool JumpsToLoaded(const Code& code, int64_t at, uint32_t reg) {
   for (int i = 1; i <= kMaxBefore; ++i) {
     const std::optional<Instruction> before = code.At(at - i * kInstructionBytes);

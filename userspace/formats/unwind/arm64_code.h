@@ -1,8 +1,8 @@
 // Where the return address of a sampled function is, by the instructions around the sampled one: compiled arm64 code.
 //
 // CoreCLR's JIT and crossgen2 give every method a frame record {x29, x30} that x29 points to (src/coreclr/jit/
-// codegenarm64.cpp, .NET 8 to 10). It is not there yet in the prologue and not there any more in the epilogue; and stubs
-// have none. Then the return address is in x30. What comes next tells these states apart, so that the function's
+// codegenarm64.cpp, .NET 8 to 10). It is not there yet in the prologue and not there any more in the epilogue; and
+// stubs have none. Then the return address is in x30. What comes next tells these states apart, so that the function's
 // beginning need not be known:
 //
 //   x29 is set from sp           a prologue: the record is not in place
@@ -32,8 +32,8 @@ struct Arm64Leaf {
   friend bool operator==(const Arm64Leaf&, const Arm64Leaf&) = default;
 };
 
-// As many bytes are of use before the sampled instruction, and from it on. Stubs that resolve interface calls jump back by
-// 112.
+// As many bytes are of use before the sampled instruction, and from it on. Stubs that resolve interface calls jump back
+// by 112.
 constexpr size_t kArm64BytesBefore = 128;
 constexpr size_t kArm64BytesFrom = 256;
 

@@ -1,5 +1,5 @@
-// UNWIND_INFO of managed code on x86-64, JIT-compiled and ready-to-run alike: the Windows x64 layout with the codes that
-// CoreCLR writes on Unix (src/coreclr/inc/win64unwind.h, src/coreclr/jit/unwindamd64.cpp, .NET 8 to 10).
+// UNWIND_INFO of managed code on x86-64, JIT-compiled and ready-to-run alike: the Windows x64 layout with the codes
+// that CoreCLR writes on Unix (src/coreclr/inc/win64unwind.h, src/coreclr/jit/unwindamd64.cpp, .NET 8 to 10).
 #ifndef CLRSAMPLER_FORMATS_UNWIND_UNWIND_INFO_H_
 #define CLRSAMPLER_FORMATS_UNWIND_UNWIND_INFO_H_
 
@@ -14,10 +14,10 @@
 namespace clrsampler {
 
 enum class UnwindOp : uint8_t {
-  kPush,       // of the register; sp falls by 8
-  kAlloc,      // sp falls by `value`
-  kSetFrame,   // frame register = sp + value
-  kSave,       // the register lies at `value` from where sp is after the prologue
+  kPush,      // of the register; sp falls by 8
+  kAlloc,     // sp falls by `value`
+  kSetFrame,  // frame register = sp + value
+  kSave,      // the register lies at `value` from where sp is after the prologue
 };
 
 struct UnwindCode {
@@ -33,8 +33,8 @@ constexpr uint8_t kUnwindRbp = 5;
 
 struct UnwindInfo {
   uint8_t prologue_bytes = 0;
-  uint8_t frame_register = 0;  // 0: none; 5: rbp, which marks functions that move sp in their body
-  uint32_t frame_offset = 0;   // bytes
+  uint8_t frame_register = 0;                // 0: none; 5: rbp, which marks functions that move sp in their body
+  uint32_t frame_offset = 0;                 // bytes
   absl::InlinedVector<UnwindCode, 8> codes;  // the last action of the prologue first
   size_t bytes = 0;                          // of its fixed part and codes, where the GC information or a chain begins
   bool chained = false;                      // followed by the RUNTIME_FUNCTION that this is a part of

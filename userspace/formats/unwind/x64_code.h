@@ -2,9 +2,9 @@
 // funclets. Only the instructions that CoreCLR's JIT and crossgen2 write there are known (src/coreclr/jit/
 // codegencommon.cpp and codegenxarch.cpp, .NET 8 to 10); anything else ends the reading.
 //
-// Unwind data is the better witness of prologues (unwind_info.h): it also covers methods that were entered in the middle
-// (on-stack replacement). Prologue bytes are the second witness, and agree in all functions of the shipped frameworks
-// (tools/unwind_check). Of epilogues only the code itself knows.
+// Unwind data is the better witness of prologues (unwind_info.h): it also covers methods that were entered in the
+// middle (on-stack replacement). Prologue bytes are the second witness, and agree in all functions of the shipped
+// frameworks (tools/unwind_check). Of epilogues only the code itself knows.
 #ifndef CLRSAMPLER_FORMATS_UNWIND_X64_CODE_H_
 #define CLRSAMPLER_FORMATS_UNWIND_X64_CODE_H_
 
@@ -53,15 +53,15 @@ struct Epilogue {
 
 using StackWords = absl::FunctionRef<std::optional<uint64_t>(uint64_t address)>;
 
-// Follows the instructions from `offset` on, if they are an epilogue or the rest of one: at most 14, up to a return or a
-// jump to another function. `code` begins with the function, whose size is `function_bytes`: a jump out of it is a tail
-// call.
+// Follows the instructions from `offset` on, if they are an epilogue or the rest of one: at most 14, up to a return or
+// a jump to another function. `code` begins with the function, whose size is `function_bytes`: a jump out of it is a
+// tail call.
 Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes, size_t offset, uint64_t sp,
                         uint64_t rbp, StackWords words);
 
-// Follows a stub that resolves an interface call (src/coreclr/vm/amd64/virtualcallstubcpu.hpp, .NET 8 to 10) from `code`,
-// the instruction that was to be executed next, to the jump out of it: how many words it has pushed so far, at most 2.
-// nullopt: it is no such stub, or `code` is cut.
+// Follows a stub that resolves an interface call (src/coreclr/vm/amd64/virtualcallstubcpu.hpp, .NET 8 to 10) from
+// `code`, the instruction that was to be executed next, to the jump out of it: how many words it has pushed so far, at
+// most 2. nullopt: it is no such stub, or `code` is cut.
 std::optional<uint32_t> WordsPushedByResolveStub(std::span<const std::byte> code);
 constexpr size_t kMaxResolveStubBytes = 112;
 

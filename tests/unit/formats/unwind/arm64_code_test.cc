@@ -129,13 +129,13 @@ TEST(Arm64CodeTest, StubsReturnToTheLinkRegister) {
   EXPECT_THAT(All(Code({0x58020009, 0x7940012a, 0x7100054a, 0x7900012a, 0x54000060, 0x58020009, 0xd61f0120})),
               testing::Each(Lr(0)));
   // Dispatch: ldr x13, [x0]; adr x9; ldp x10, x12, [x9]; cmp; b.ne; br x12
-  EXPECT_THAT(All(Code({0xf940000d, 0x10000089, 0xa940312a, 0xeb0a01bf, 0x54000041, 0xd61f0180})), testing::Each(Lr(0)));
+  EXPECT_THAT(All(Code({0xf940000d, 0x10000089, 0xa940312a, 0xeb0a01bf, 0x54000041, 0xd61f0180})),
+              testing::Each(Lr(0)));
   // Resolve, as it stood in a process: its three entries, of which the last one jumps back to the first.
-  EXPECT_THAT(All(Code({0xf940000c, 0x8b4c3189, 0x1000038a, 0xb940214d, 0xca0d0129, 0x927d2d29, 0xf940054d,
-                        0xf86969a9, 0xf940094f, 0xf940012d, 0xeb0d019f, 0x540000c1, 0xf940052d, 0xeb0d01ff,
-                        0x54000061, 0xf940092c, 0xd61f0180, 0x100001aa, 0xf940094c, 0xf9400d4d, 0xd61f01a0,
-                        0x1000012a, 0xf940014d, 0xb94001a9, 0x71000529, 0xb90001a9, 0x54fffcca, 0xb240016b,
-                        0x17ffffe4})),
+  EXPECT_THAT(All(Code({0xf940000c, 0x8b4c3189, 0x1000038a, 0xb940214d, 0xca0d0129, 0x927d2d29, 0xf940054d, 0xf86969a9,
+                        0xf940094f, 0xf940012d, 0xeb0d019f, 0x540000c1, 0xf940052d, 0xeb0d01ff, 0x54000061, 0xf940092c,
+                        0xd61f0180, 0x100001aa, 0xf940094c, 0xf9400d4d, 0xd61f01a0, 0x1000012a, 0xf940014d, 0xb94001a9,
+                        0x71000529, 0xb90001a9, 0x54fffcca, 0xb240016b, 0x17ffffe4})),
               testing::Each(Lr(0)));
   // A write barrier: str x15, [x14], #8; cmp; b.lo; strb; ret x30
   EXPECT_THAT(All(Code({0xf80085cf, 0xeb0c01ff, 0x54000063, 0x3900018b, 0xd65f03c0})), testing::Each(Lr(0)));
@@ -155,8 +155,10 @@ TEST(Arm64CodeTest, AuthenticatedReturns) {
 
 TEST(Arm64CodeTest, LeavesAFunctionsEndAlone) {
   // What stands before: another function's end and a code header.
-  EXPECT_EQ(DecodeArm64Leaf(Code({0xa8c27bfd, 0xd65f03c0, 0x12345678, 0x0000ffff, 0xd503201f, 0xd63f0200}), 16), kRecord);
-  EXPECT_EQ(DecodeArm64Leaf(Code({0xa8c27bfd, 0xd65f03c0, 0xd10083ff, 0x0000ffff, 0xa9be7bfd, 0x910003fd}), 20), Lr(32));
+  EXPECT_EQ(DecodeArm64Leaf(Code({0xa8c27bfd, 0xd65f03c0, 0x12345678, 0x0000ffff, 0xd503201f, 0xd63f0200}), 16),
+            kRecord);
+  EXPECT_EQ(DecodeArm64Leaf(Code({0xa8c27bfd, 0xd65f03c0, 0xd10083ff, 0x0000ffff, 0xa9be7bfd, 0x910003fd}), 20),
+            Lr(32));
 }
 
 TEST(Arm64CodeTest, CutCodeIsNotKnown) {

@@ -27,7 +27,8 @@ TEST(DecodePrologueTest, AFramePointerIsNotInTheUnwindData) {
   for (const CodeBytes& function : {kFramed, kProbed}) {
     std::vector<UnwindCode> expected = Written(function);
     const bool probed = expected.size() > 3;
-    expected.push_back({static_cast<uint8_t>(probed ? 0x23 : 9), UnwindOp::kSetFrame, kUnwindRbp, probed ? 0x1100u : 16u});
+    expected.push_back(
+        {static_cast<uint8_t>(probed ? 0x23 : 9), UnwindOp::kSetFrame, kUnwindRbp, probed ? 0x1100u : 16u});
     const Prologue prologue = DecodePrologue(Hex(function.code));
     EXPECT_THAT(prologue.codes, testing::ElementsAreArray(expected));
     EXPECT_EQ(prologue.end, PrologueEnd::kFrame);
@@ -57,10 +58,18 @@ TEST(DecodePrologueTest, CutCodeEndsIt) {
 
 TEST(FuncletFrameReadyTest, IsWhereTheParentsFrameIsTaken) {
   EXPECT_EQ(FuncletFrameReady(Hex(kFunclet8.code)), 14u);
-  EXPECT_EQ(FuncletFrameReady(Hex("555350" "488bafa0010000" "4889ac2410010000" "488dad30010000")), 25u);
+  EXPECT_EQ(FuncletFrameReady(Hex("555350"
+                                  "488bafa0010000"
+                                  "4889ac2410010000"
+                                  "488dad30010000")),
+            25u);
   EXPECT_EQ(FuncletFrameReady(Hex(kFunclet10.code)), std::nullopt);
   EXPECT_EQ(FuncletFrameReady(Hex(kFramed.code)), std::nullopt);
-  EXPECT_EQ(FuncletFrameReady(Hex("5350" "488b2f" "48892c24" "488d6d30")), std::nullopt);  // rbp was not saved
+  EXPECT_EQ(FuncletFrameReady(Hex("5350"
+                                  "488b2f"
+                                  "48892c24"
+                                  "488d6d30")),
+            std::nullopt);  // rbp was not saved
 }
 
 class EpilogueTest : public testing::Test {
@@ -100,9 +109,22 @@ TEST_F(EpilogueTest, TakesTheCallersRbp) {
 }
 
 TEST_F(EpilogueTest, MovesSpByTheFramePointer) {
-  for (const auto& [hex, slot] : std::initializer_list<std::pair<const char*, uint64_t>>{
-           {"488d65f8" "5b5dc3", kRbp + 8}, {"488da500ffffff" "c3", kRbp - 0x100}, {"488be5" "5dc3", kRbp + 8},
-           {"4889ec" "5dc3", kRbp + 8},     {"c5f877" "4881c400010000" "c3", kSp + 0x100}}) {
+  for (const auto& [hex, slot] : std::initializer_list<std::pair<const char*, uint64_t>>{{"488d65f8"
+                                                                                          "5b5dc3",
+                                                                                          kRbp + 8},
+                                                                                         {"488da500ffffff"
+                                                                                          "c3",
+                                                                                          kRbp - 0x100},
+                                                                                         {"488be5"
+                                                                                          "5dc3",
+                                                                                          kRbp + 8},
+                                                                                         {"4889ec"
+                                                                                          "5dc3",
+                                                                                          kRbp + 8},
+                                                                                         {"c5f877"
+                                                                                          "4881c400010000"
+                                                                                          "c3",
+                                                                                          kSp + 0x100}}) {
     const Epilogue epilogue = Follow(hex);
     ASSERT_EQ(epilogue.kind, Epilogue::Kind::kLeaves) << hex;
     EXPECT_EQ(epilogue.ip, slot | kMark) << hex;
@@ -111,19 +133,21 @@ TEST_F(EpilogueTest, MovesSpByTheFramePointer) {
 
 TEST_F(EpilogueTest, TailCallsLeaveTheFunction) {
   EXPECT_EQ(Follow(kTailJump.code, 0x22).ip, (kSp + 8) | kMark);
-  for (const char* hex : {"5dff2512345678", "48ff20", "48ffe0", "49ffe2", "48ff6018", "5bffe0", "5b41" "5fff20"}) {
+  for (const char* hex : {"5dff2512345678", "48ff20", "48ffe0", "49ffe2", "48ff6018", "5bffe0",
+                          "5b41"
+                          "5fff20"}) {
     EXPECT_EQ(Follow(hex).kind, Epilogue::Kind::kLeaves) << hex;
   }
   EXPECT_EQ(Follow("e900010000").kind, Epilogue::Kind::kLeaves);
-  EXPECT_EQ(Follow("90e9faffffff90", 1).kind, Epilogue::Kind::kNone);   // to the first byte
+  EXPECT_EQ(Follow("90e9faffffff90", 1).kind, Epilogue::Kind::kNone);    // to the first byte
   EXPECT_EQ(Follow("90e9f9ffffff90", 1).kind, Epilogue::Kind::kLeaves);  // in front of it
   EXPECT_EQ(Follow("e900010000", 0, 0x105).kind, Epilogue::Kind::kLeaves);
   EXPECT_EQ(Follow("e900010000", 0, 0x106).kind, Epilogue::Kind::kNone);  // inside, where the code is not known
 }
 
 TEST_F(EpilogueTest, OtherCodeIsNone) {
-  for (const char* hex : {"", "90", "ffe0", "ff20", "4883c4", "4883c4f8c3", "4883c410", "5b5b5b5b5b5b5b5b5b5b5b5b5b5bc3",
-                          "48ffd0", "e90001", "488d65", "41", "f3"}) {
+  for (const char* hex : {"", "90", "ffe0", "ff20", "4883c4", "4883c4f8c3", "4883c410",
+                          "5b5b5b5b5b5b5b5b5b5b5b5b5b5bc3", "48ffd0", "e90001", "488d65", "41", "f3"}) {
     EXPECT_EQ(Follow(hex).kind, Epilogue::Kind::kNone) << hex;
   }
   for (size_t offset = 0; offset < 0x1B; ++offset) {  // no instruction of the body is taken for one
@@ -142,19 +166,44 @@ TEST_F(EpilogueTest, SaysWhichWordIsMissing) {
 
 // As it stood in a process of 10.0.14.
 TEST(WordsPushedByResolveStubTest, AtEachInstruction) {
-  const std::vector<std::byte> stub = Hex(
-      "488b07" "52" "49ba08ce39269d550000" "488bd0" "48c1e80c" "4803c2" "4835b8390000" "4825f87f0000" "4a8b0410"
-      "49ba0100000002000000" "483b5000" "752b" "4c3b5008" "7525" "488b4010" "5a" "ffe0"
-      "48b8accb35269d550000" "8300ff" "7dac" "4983cb01" "52" "49ba0100000002000000" "50" "48b800c0ffc2197f0000" "ffe0");
+  const std::vector<std::byte> stub =
+      Hex("488b07"
+          "52"
+          "49ba08ce39269d550000"
+          "488bd0"
+          "48c1e80c"
+          "4803c2"
+          "4835b8390000"
+          "4825f87f0000"
+          "4a8b0410"
+          "49ba0100000002000000"
+          "483b5000"
+          "752b"
+          "4c3b5008"
+          "7525"
+          "488b4010"
+          "5a"
+          "ffe0"
+          "48b8accb35269d550000"
+          "8300ff"
+          "7dac"
+          "4983cb01"
+          "52"
+          "49ba0100000002000000"
+          "50"
+          "48b800c0ffc2197f0000"
+          "ffe0");
   const auto at = [&](size_t offset) { return WordsPushedByResolveStub(std::span(stub).subspan(offset)); };
   for (const size_t offset : {0x0, 0x3, 0x45, 0x4f, 0x52, 0x54, 0x58}) EXPECT_EQ(at(offset), 0u) << offset;
-  for (const size_t offset : {0x4, 0xe, 0x11, 0x15, 0x18, 0x1e, 0x24, 0x28, 0x32, 0x36, 0x38, 0x3c, 0x3e, 0x42, 0x59, 0x63}) {
+  for (const size_t offset :
+       {0x4, 0xe, 0x11, 0x15, 0x18, 0x1e, 0x24, 0x28, 0x32, 0x36, 0x38, 0x3c, 0x3e, 0x42, 0x59, 0x63}) {
     EXPECT_EQ(at(offset), 1u) << offset;
   }
   EXPECT_EQ(at(0x64), 2u);
   // A lone jump tells nothing.
   for (const size_t offset : {0x43, 0x6e}) EXPECT_EQ(at(offset), std::nullopt);
-  for (size_t size = 0; size < 0x43; ++size) EXPECT_EQ(WordsPushedByResolveStub(std::span(stub).first(size)), std::nullopt);
+  for (size_t size = 0; size < 0x43; ++size)
+    EXPECT_EQ(WordsPushedByResolveStub(std::span(stub).first(size)), std::nullopt);
   EXPECT_EQ(WordsPushedByResolveStub(Hex("554889e5")), std::nullopt);
 }
 
