@@ -10,7 +10,8 @@ RESUME_RUNTIME, ENABLE_PERF_MAP, DISABLE_PERF_MAP = 1, 5, 6
 
 def call(pid, command, payload=b"", timeout=10):
     """Sends a command of the process set to a process of our own namespaces; (reply id, payload)."""
-    (path,) = glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket")
+    # A process that was killed leaves its socket behind, and its number may be given again.
+    path = max(glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket"), key=os.path.getmtime)
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(timeout)
         s.connect(path)
