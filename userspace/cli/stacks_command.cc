@@ -12,18 +12,6 @@
 namespace clrsampler {
 namespace {
 
-const char* DoubtText(FrameDoubt doubt) {
-  switch (doubt) {
-    case FrameDoubt::kNone:
-      return "";
-    case FrameDoubt::kCallerMayBeMissing:
-      return "[caller may be missing]";
-    case FrameDoubt::kContradiction:
-      return "[unwind data contradicted: by frame pointer from here]";
-  }
-  return "";
-}
-
 const char* EndText(StackEnd end) {
   switch (end) {
     case StackEnd::kComplete:
@@ -45,7 +33,7 @@ std::string Json(const ThreadStack& thread) {
                                   {"name", frame.frame.text},
                                   {"kind", FrameKindText(frame.frame)},
                                   {"how", FrameOriginText(frame.user.origin)}};
-    if (frame.user.doubt != FrameDoubt::kNone) row["doubt"] = DoubtText(frame.user.doubt);
+    if (frame.user.doubt != FrameDoubt::kNone) row["doubt"] = std::string(MarkText(frame.user.doubt));
     json["frames"].push_back(std::move(row));
   }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -56,7 +44,7 @@ void Print(const ThreadStack& thread) {
   if (!thread.trouble.empty()) std::printf("  no stack: %s\n", thread.trouble.c_str());
   for (const ThreadFrame& frame : thread.frames) {
     std::printf("  %s\n", PrintableText(frame.frame.text).c_str());
-    if (frame.user.doubt != FrameDoubt::kNone) std::printf("  %s\n", DoubtText(frame.user.doubt));
+    if (frame.user.doubt != FrameDoubt::kNone) std::printf("  %s\n", std::string(MarkText(frame.user.doubt)).c_str());
   }
   if (thread.end == StackEnd::kBroken) std::printf("  [the stack could not be followed further]\n");
   std::printf("\n");

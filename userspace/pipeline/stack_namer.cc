@@ -5,8 +5,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kMissing = "[caller may be missing]";
-constexpr absl::string_view kContradicted = "[unwind data contradicted: by frame pointer from here]";
 constexpr absl::string_view kDeeper = "[deeper than the limit of frames]";
 
 }  // namespace
@@ -61,8 +59,7 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
   out.frames.reserve(user.frames.size() + raw.kernel_addresses().size());
   if (user.end == StackEnd::kTruncated) out.frames.push_back(Mark(kDeeper));
   for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame) {
-    if (frame->doubt == FrameDoubt::kCallerMayBeMissing) out.frames.push_back(Mark(kMissing));
-    if (frame->doubt == FrameDoubt::kContradiction) out.frames.push_back(Mark(kContradicted));
+    if (frame->doubt != FrameDoubt::kNone) out.frames.push_back(Mark(MarkText(frame->doubt)));
     const Mapping* mapping = process.mappings.Find(frame->lookup_address);
     const Resolution resolution =
         resolver_.Resolve(FrameQuery{process, mapping, frame->address, frame->lookup_address, time});

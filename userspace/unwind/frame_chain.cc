@@ -1,6 +1,19 @@
 #include "unwind/frame_chain.h"
 
 namespace clrsampler {
+
+absl::string_view MarkText(FrameDoubt doubt) {
+  switch (doubt) {
+    case FrameDoubt::kNone:
+      break;
+    case FrameDoubt::kCallerMayBeMissing:
+      return "[caller may be missing]";
+    case FrameDoubt::kContradiction:
+      return "[unwind data contradicted: by frame pointer from here]";
+  }
+  return "";
+}
+
 StackEnd EndOfStop(uint16_t stop) {
   switch (stop) {
     case WIRE_STOP_NONE:

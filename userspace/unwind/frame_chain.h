@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "unwind/raw_stack.h"
 
 namespace clrsampler {
@@ -35,6 +36,9 @@ enum class FrameDoubt : uint8_t {
   kCallerMayBeMissing,  // not enough was known to step out of the frame: functions in between may not be shown
   kContradiction,       // the stack pointer and the frame pointer disagree on where the frame lies
 };
+
+// What people read at that place: "[caller may be missing]". Empty: nothing is wrong.
+absl::string_view MarkText(FrameDoubt doubt);
 
 struct UserFrame {
   uint64_t address = 0;  // as sampled or returned to

@@ -26,6 +26,7 @@ constexpr uint64_t kMaxMethodBytes = uint64_t{1} << 30;  // so that no sum of of
 // Times of samples of one process for which the sampler copied code. Samples are walked at most two seconds after they
 // were taken; this is for eight busy CPUs at 1,000 Hz, all of it in such code.
 constexpr size_t kMaxMoments = 1 << 14;
+constexpr uint64_t kMaxMomentBytes = 2 << 20;
 constexpr uint64_t kMaxWitnessedOffset = 16 << 10;
 
 constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
@@ -106,8 +107,19 @@ struct JitUnwindData::Target {
   absl::flat_hash_set<uint64_t> unclaimed;
   // What the sampler copied, by the time of the sample.
   absl::btree_map<MonotonicTime, std::vector<std::shared_ptr<const ManagedFunction>>> moments;
+  uint64_t moment_bytes = 0;
   size_t methods = 0;
   uint64_t code_bytes = 0;
+
+  static uint64_t BytesOf(const ManagedFunction& function) { return function.heap_bytes() + function.code.size(); }
+  void AddMoment(MonotonicTime time, std::shared_ptr<const ManagedFunction> function) {
+    moment_bytes += BytesOf(*function);
+    moments[time].push_back(std::move(function));
+    while (moments.size() > 1 && (moments.size() > kMaxMoments || moment_bytes > kMaxMomentBytes)) {
+      for (const auto& oldest : moments.begin()->second) moment_bytes -= BytesOf(*oldest);
+      moments.erase(moments.begin());
+    }
+  }
 
   // Each method that was seen to cover the address, newest first where they begin at the same place, until one is
   // wanted. Transient methods of different times overlap in any way.
@@ -127,6 +139,7 @@ struct JitUnwindData::Target {
     stubs.clear();
     unclaimed.clear();
     moments.clear();
+    moment_bytes = 0;
     methods = 0;
     code_bytes = 0;
   }
@@ -183,8 +196,7 @@ void JitUnwindData::Hear(Target& target, const RuntimeMemory& runtime, const wir
                          MonotonicTime time) {
   if (auto body = WitnessedBody(witness, runtime.layout().code_header.unwinds)) {
     ++counters_.witnessed;
-    target.moments[time].push_back(std::move(body));
-    if (target.moments.size() > kMaxMoments) target.moments.erase(target.moments.begin());
+    target.AddMoment(time, std::move(body));
   }
   Method seen;
   seen.transient = true;
@@ -383,7 +395,8 @@ CodeAt JitUnwindData::At(const FrameQuery& query) {
 size_t JitUnwindData::heap_bytes() const {
   size_t bytes = 0;
   for (const auto& [key, target] : targets_) {
-    bytes += sizeof(Target) + target->code_bytes + (target->stubs.capacity() + target->unclaimed.capacity()) * 9;
+    bytes += sizeof(Target) + target->code_bytes + target->moment_bytes +
+             (target->stubs.capacity() + target->unclaimed.capacity()) * 9;
     for (const auto& [start, methods] : target->known) {
       // Nodes of the tree are three quarters full.
       bytes += (sizeof start + sizeof methods) * 4 / 3 + methods.capacity() * sizeof(Method);

@@ -230,6 +230,20 @@ TEST_P(JitUnwindDataTest, WhatTheSamplerCopiedNeedsNoReading) {
   EXPECT_EQ(At(kTransient + 0x105, 4000).kind, CodeKind::kUnknown);
 }
 
+TEST_P(JitUnwindDataTest, WhatTheSamplerCopiedIsBounded) {
+  Emit(*transient_, 0x100, {kFramed});
+  wire_code_witness witness = WitnessOf(0x100);
+  const std::vector<std::byte> unwind = Hex(kFramed.unwind), code = Hex(kFramed.code);
+  std::memcpy(witness.unwind, unwind.data(), std::min(unwind.size(), sizeof witness.unwind));
+  Free(*transient_, 0x100);
+  constexpr uint64_t kMoments = 20'000;
+  for (uint64_t time = 2000; time < 2000 + kMoments; ++time) Observe(time, {}, {witness});
+  EXPECT_LT(data_.heap_bytes(), size_t{4} << 20);
+  EXPECT_GT(data_.heap_bytes(), size_t{1} << 20) << "they are counted";
+  EXPECT_EQ(At(kTransient + 0x105, 2000 + kMoments - 1).kind, CodeKind::kManaged);
+  EXPECT_EQ(At(kTransient + 0x105, 2000).kind, CodeKind::kUnknown);
+}
+
 TEST_P(JitUnwindDataTest, WhatIsReplacedWhileItIsReadIsNotTaken) {
   Emit(*transient_, 0x100, {kFramed});
   const uint64_t unwind = kTransient + 0x1100;
