@@ -14,9 +14,20 @@ namespace {
 using namespace clrsampler;  // NOLINT(google-build-using-namespace): one file, one purpose
 
 constexpr uint64_t kSp = 0x7FFF00001000;
+constexpr uint32_t kMaxStackBytes = 8 << 20;
 
 void Require(bool condition) {
   if (!condition) __builtin_trap();
+}
+
+// Whether an arm64 instruction writes register 31, or addresses by it: sp, or for others the zero register.
+bool NamesSp(std::span<const std::byte> code) {
+  for (; code.size() >= 4; code = code.subspan(4)) {
+    uint32_t bits;
+    std::memcpy(&bits, code.data(), sizeof(bits));
+    if ((bits & 31) == 31 || (bits >> 5 & 31) == 31) return true;
+  }
+  return false;
 }
 
 class AnyWords : public StackMemory {
@@ -53,11 +64,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(WordsPushedByResolveStub(code).value_or(0) <= 2);
   const Arm64Leaf arm64 = DecodeArm64Leaf(code, at);
   Require(arm64.where == Arm64Return::kLinkRegister || arm64.sp_above == 0);
-  // What lies outside the bytes that it asks for makes no difference, but for being there.
+  if (arm64.where == Arm64Return::kLinkRegister) Require(arm64.sp_above <= kMaxStackBytes);
+  // Within the bytes that it asks for it is not short of any: what it can't say then is for code that would lower the
+  // caller's sp, or raise it beyond any stack.
   if (at % 4 == 0 && at >= kArm64BytesBefore && at + kArm64BytesFrom <= code.size()) {
     const auto window = code.subspan(at - kArm64BytesBefore, kArm64BytesBefore + kArm64BytesFrom);
     const Arm64Leaf seen = DecodeArm64Leaf(window, kArm64BytesBefore);
-    Require(seen.where != Arm64Return::kUnknown);
+    Require(seen.where != Arm64Return::kUnknown || NamesSp(window));
   }
 
   const auto info = UnwindInfo::Parse(unwind);

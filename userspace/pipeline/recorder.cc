@@ -54,6 +54,10 @@ constexpr int kTurnMs = 50;
 // the managed frames had no name with turns of 50 ms, 3.5 % with turns of 5 ms, at 3 ms more of CPU time a second.
 constexpr int kShortTurnMs = 5;
 
+// New samples are looked at this often while others are given names: what they ran may be gone in a moment. The names
+// of the first second of a program, held until its runtime could be read, took 50 ms at once.
+constexpr uint64_t kMaxUnseenNs = 3'000'000;
+
 // An exited process is kept this long: threads that die last may be sampled after the leader's exit event.
 constexpr uint64_t kRetireNs = 2'000'000'000;
 
@@ -147,6 +151,7 @@ class RecorderImpl : public Recorder {
   void Retire(MonotonicTime before);
   void NoteRuntime(const Process& process);
   void Lose(absl::string_view reason, uint64_t count = 1) { account_.lost[std::string(reason)] += count; }
+  void Forget(ProcessKey key);
   void GiveLateNames();
   void CloseAccount();
 
@@ -335,11 +340,27 @@ void RecorderImpl::Turn(MonotonicTime now) {
 
 void RecorderImpl::HandleUntil(MonotonicTime horizon) {
   horizon_ = horizon;
-  queue_.PopUntil(horizon, [this](MonotonicTime time, const Item& item) {
-    if (const auto* sample = std::get_if<SampleBytes>(&item)) return HandleSample(time, *sample);
-    HandleEvent(std::get<SideBandEvent>(item));
-    return true;
-  });
+  bool paused = false;
+  MonotonicTime drained = clock_.Now();
+  do {
+    if (paused) {
+      Drain();
+      drained = clock_.Now();
+      paused = false;
+    }
+    queue_.PopUntil(horizon, [&](MonotonicTime time, const Item& item) {
+      // Always one, so that this ends.
+      if (paused) return false;
+      paused = clock_.Now().ns - drained.ns >= kMaxUnseenNs;
+      if (const auto* sample = std::get_if<SampleBytes>(&item)) {
+        if (HandleSample(time, *sample)) return true;
+        paused = false;  // it waits for something that is not read here
+        return false;
+      }
+      HandleEvent(std::get<SideBandEvent>(item));
+      return true;
+    });
+  } while (paused);
 }
 
 void RecorderImpl::SlowTurn(MonotonicTime now) {
@@ -428,13 +449,7 @@ void RecorderImpl::HandleEvent(const SideBandEvent& event) {
       break;
     case SideBandKind::kComm:
       if (event.exec) {
-        if (Process* process = table_.Find(event.pid)) {
-          resolver_.Forget(process->key);
-          unwinder_.Forget(process->key);
-          namer_.Forget(process->key);
-          images_.Forget(process->key);
-        }
-        table_.OnExec(event.pid, event.comm, time);
+        if (table_.OnExec(event.pid, event.comm, time)) Forget(table_.Find(event.pid)->key);
       } else if (event.pid == event.tid) {
         table_.OnComm(event.pid, event.comm, time);
       }
@@ -508,10 +523,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
     if (process.exited < before) NoteRuntime(process);
   });
   for (const ProcessKey key : table_.Retire(before)) {
-    resolver_.Forget(key);
-    unwinder_.Forget(key);
-    namer_.Forget(key);
-    images_.Forget(key);
+    Forget(key);
     if (table_.Find(key.tgid) == nullptr) TellTransientCode(key.tgid, {});
     // The number may be given to a stranger now.
     if (followed_.contains(key.tgid) && table_.Find(key.tgid) == nullptr) {
@@ -519,6 +531,14 @@ void RecorderImpl::Retire(MonotonicTime before) {
       sampler_->Untrack(static_cast<pid_t>(key.tgid));
     }
   }
+}
+
+// What is known of its code: it has ended, or runs another program now.
+void RecorderImpl::Forget(ProcessKey key) {
+  resolver_.Forget(key);
+  unwinder_.Forget(key);
+  namer_.Forget(key);
+  images_.Forget(key);
 }
 
 void RecorderImpl::NoteRuntime(const Process& process) {

@@ -26,10 +26,18 @@ StackUnwinder::StackUnwinder(StackUnwinderOptions options, const Sources& source
       replay_({options.max_frames}),
       preview_({options.max_frames}) {}
 
-// Shows the code of `early_` to all that must look while it is there.
-void StackUnwinder::Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses) {
+// Shows the code of `early_`, but for what was shown of this sample before, to all that must look while it is there.
+void StackUnwinder::Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses,
+                         std::span<const uint64_t> shown) {
   addresses_.clear();
-  for (const UserFrame& frame : early_.frames) addresses_.push_back(frame.lookup_address);
+  for (const UserFrame& frame : early_.frames) {
+    // Both lists go from the leaf to the root; what the two ways to unwind see in another order comes twice.
+    if (!shown.empty() && shown.front() == frame.lookup_address) {
+      shown = shown.subspan(1);
+    } else {
+      addresses_.push_back(frame.lookup_address);
+    }
+  }
   if (addresses_.empty()) return;
   const ObservedSample sample{addresses_, witnesses, MonotonicTime{stack.sample().header.time_ns}};
   resolver_.Observe(process, sample);
@@ -38,12 +46,15 @@ void StackUnwinder::Show(const Process& process, const RawStack& stack, std::spa
 
 const UserStack& StackUnwinder::Observe(const Process& process, const RawStack& stack) {
   WalkFrameChain(stack, early_);
-  Show(process, stack, stack.witnesses());
+  Show(process, stack, stack.witnesses(), {});
   if (!options_.replay) return early_;
   // With the data of these frames the replay finds those that the chain skips.
   const size_t by_chain = early_.frames.size();
   preview_.Walk(stack, code_.For(process, MonotonicTime{stack.sample().header.time_ns}), early_);
-  if (early_.frames.size() > by_chain) Show(process, stack, {});
+  if (early_.frames.size() > by_chain) {
+    shown_.swap(addresses_);
+    Show(process, stack, {}, shown_);
+  }
   return early_;
 }
 

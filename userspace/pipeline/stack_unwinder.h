@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,8 @@ class StackUnwinder {
 
  private:
   void Keep(const RawStack& stack);
-  void Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses);
+  void Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses,
+            std::span<const uint64_t> shown);
 
   const StackUnwinderOptions options_;
   Resolver& resolver_;
@@ -67,6 +69,7 @@ class StackUnwinder {
   UserStack stack_;
   UserStack early_;
   std::vector<uint64_t> addresses_;
+  std::vector<uint64_t> shown_;
 };
 
 }  // namespace clrsampler

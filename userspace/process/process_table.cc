@@ -164,17 +164,17 @@ void ProcessTable::AnnounceExec(uint32_t tgid, MonotonicTime time) {
   if (announced_execs_.size() < kMaxAnnounced) announced_execs_[tgid] = time;
 }
 
-void ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime time) {
+bool ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime time) {
   const auto announced = announced_execs_.find(tgid);
   if (announced != announced_execs_.end() && announced->second <= time) announced_execs_.erase(announced);
   Entry* entry = FindEntry(tgid);
-  if (entry == nullptr) return;
+  if (entry == nullptr) return false;
   Process& process = entry->process;
   // The announcement of this one is done with, also where a later scan has seen its program already.
   const auto next = announced_execs_.find(tgid);
   process.exec_announced =
       next == announced_execs_.end() || next->second <= process.scanned ? MonotonicTime::Max() : next->second;
-  if (time <= process.scanned) return;
+  if (time <= process.scanned) return false;
   process.exited = MonotonicTime::Max();  // a thread that calls exec ends the leader and takes its place
   process.comm = std::string(comm);
   process.mappings.Clear();
@@ -182,6 +182,7 @@ void ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
   process.files.Reopen();
   process.namespace_pid = 0;
   ReadIdentity(process);
+  return true;
 }
 
 void ProcessTable::OnComm(uint32_t tgid, absl::string_view comm, MonotonicTime time) {

@@ -44,7 +44,9 @@ class ProcessTable {
 
   // Events, in the order of their times. What happened before a process was scanned is in the scan already.
   void OnFork(uint32_t child, uint32_t parent, MonotonicTime time);
-  void OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime time);
+  // OnExec: true, all that was known of the process's code is of the program before; false, nothing is: the process is
+  // not known, or was read after this exec.
+  bool OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime time);
   void OnComm(uint32_t tgid, absl::string_view comm, MonotonicTime time);
   void OnMapping(uint32_t tgid, Mapping mapping, MonotonicTime time);
   void OnExit(uint32_t tgid, MonotonicTime time);

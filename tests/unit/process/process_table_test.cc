@@ -104,7 +104,7 @@ TEST_F(ProcessTableTest, EventsFromBeforeTheScanAreInItAlready) {
   MakeProcess(42, "app", 100, 42, kMaps);
   ProcessTable table(proc_.string(), clock_);
   table.FindOrScan(42, 0);
-  table.OnExec(42, "before", {900});
+  EXPECT_FALSE(table.OnExec(42, "before", {900}));
   EXPECT_EQ(table.Find(42)->comm, "app");
   table.OnMapping(42, Code(0x600000, "/lib/late.so"), {1100});
   EXPECT_EQ(table.Find(42)->mappings.Find(0x600000)->path, "/lib/late.so");
@@ -114,7 +114,7 @@ TEST_F(ProcessTableTest, ExecReplacesAllMappings) {
   MakeProcess(42, "app", 100, 42, kMaps);
   ProcessTable table(proc_.string(), clock_);
   const ProcessKey key = table.FindOrScan(42, 0).key;
-  table.OnExec(42, "next", {1100});
+  EXPECT_TRUE(table.OnExec(42, "next", {1100}));
   const Process& process = *table.Find(42);
   EXPECT_EQ(process.key, key);
   EXPECT_EQ(process.exec_count, 1u);

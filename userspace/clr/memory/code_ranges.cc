@@ -22,7 +22,10 @@ constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 32;
 
 }  // namespace
 
-std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t address) const {
+std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t address) {
+  if (auto next = permanent_by_begin_.upper_bound(address); next != permanent_by_begin_.begin()) {
+    if (const CodeSection& section = std::prev(next)->second; section.range.contains(address)) return section;
+  }
   uint64_t table = map_;
   for (int level = kLevels - 1; level >= 0; --level) {
     const uint64_t index = address >> (kLowestShift + 8 * level) & (kEntries - 1);
@@ -35,10 +38,14 @@ std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t 
     const uint64_t end = FieldOf<uint64_t>(fragment, layout_.range_fragment.end);
     if (!probe.ok() || !probe.Require(begin < end, "a range fragment ends before it begins")) return std::nullopt;
     if (begin <= address && address < end) {
-      std::optional<CodeSection> section =
-          ReadSection(probe, FieldOf<uint64_t>(fragment, layout_.range_fragment.section));
+      const uint64_t at = FieldOf<uint64_t>(fragment, layout_.range_fragment.section);
+      std::optional<CodeSection> section = ReadSection(probe, at);
       if (section && !probe.Require(section->range.contains(address), "a range section does not hold its fragment")) {
+        permanent_.erase(at);
         return std::nullopt;
+      }
+      if (section && !section->collectible && permanent_by_begin_.size() < kMaxSections) {
+        permanent_by_begin_.insert_or_assign(section->range.begin, *section);
       }
       return section;
     }
@@ -49,15 +56,24 @@ std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t 
   return std::nullopt;
 }
 
-std::optional<CodeSection> CodeRanges::ReadSection(MemoryProbe& probe, uint64_t address) const {
+// The class of an object does not change, and the managers live as long as the runtime.
+bool CodeRanges::IsOfRuntime(MemoryProbe& probe, uint64_t jit_manager) {
+  if (std::find(jit_managers_.begin(), jit_managers_.end(), jit_manager) != jit_managers_.end()) return true;
+  if (!runtime_.contains(probe.Pointer(jit_manager)) || !probe.ok()) return false;
+  constexpr size_t kMaxManagers = 8;
+  if (jit_managers_.size() < kMaxManagers) jit_managers_.push_back(jit_manager);
+  return true;
+}
+
+std::optional<CodeSection> CodeRanges::ReadSection(MemoryProbe& probe, uint64_t address) {
+  if (const auto known = permanent_.find(address); known != permanent_.end()) return known->second;
   const auto& at = layout_.range_section;
   const auto block = probe.Block<RuntimeLayout::RangeSection::kBytes>(address);
   CodeSection section;
   section.range = {FieldOf<uint64_t>(block, at.begin), FieldOf<uint64_t>(block, at.end)};
   const uint64_t jit_manager = FieldOf<uint64_t>(block, at.jit_manager);
-  const uint64_t manager_class = probe.Pointer(jit_manager);
   probe.Require(section.range.begin < section.range.end, "a range section ends before it begins");
-  probe.Require(runtime_.contains(manager_class), "a range section's manager is of no class of the runtime");
+  probe.Require(IsOfRuntime(probe, jit_manager), "a range section's manager is of no class of the runtime");
   if (!probe.ok()) return std::nullopt;
   const uint32_t flags = FieldOf<uint32_t>(block, at.flags);
   section.collectible = (flags & kFlagCollectible) != 0;
@@ -74,6 +90,7 @@ std::optional<CodeSection> CodeRanges::ReadSection(MemoryProbe& probe, uint64_t 
     probe.Fail(ProbeFailure::kUnsupported, "a range section of an unknown kind");
   }
   if (!probe.ok()) return std::nullopt;
+  if (!section.collectible && permanent_.size() < kMaxSections) permanent_.emplace(address, section);
   return section;
 }
 
@@ -91,9 +108,18 @@ std::optional<CodeHeap> CodeRanges::HeapOf(MemoryProbe& probe, const CodeSection
   return heap;
 }
 
-std::optional<MethodCode> CodeRanges::FindMethod(MemoryProbe& probe, const CodeSection& section,
-                                                 uint64_t address) const {
+// A permanent heap only grows; where its map lies is fixed.
+std::optional<CodeHeap> CodeRanges::HeapAround(MemoryProbe& probe, const CodeSection& section, uint64_t address) {
+  if (section.collectible) return HeapOf(probe, section);
+  if (const auto known = heaps_.find(section.heap_list); known != heaps_.end() && known->second.used.contains(address))
+    return known->second;
   const std::optional<CodeHeap> heap = HeapOf(probe, section);
+  if (heap && heaps_.size() < kMaxSections) heaps_.insert_or_assign(section.heap_list, *heap);
+  return heap;
+}
+
+std::optional<MethodCode> CodeRanges::FindMethod(MemoryProbe& probe, const CodeSection& section, uint64_t address) {
+  const std::optional<CodeHeap> heap = HeapAround(probe, section, address);
   if (!heap || !heap->used.contains(address)) return std::nullopt;
   const AddressRange used = heap->used;
   const uint64_t base = heap->map_base, map = heap->nibble_map;
@@ -159,7 +185,7 @@ std::optional<MethodCode> CodeRanges::MethodAt(MemoryProbe& probe, const CodeSec
   return code;
 }
 
-std::vector<CodeSection> CodeRanges::Sections(MemoryProbe& probe) const {
+std::vector<CodeSection> CodeRanges::Sections(MemoryProbe& probe) {
   std::vector<uint64_t> addresses;
   CollectLevel(probe, map_, kLevels - 1, addresses);
   std::sort(addresses.begin(), addresses.end());

@@ -11,6 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "clr/memory/memory_probe.h"
 #include "clr/memory/runtime_layout.h"
 
@@ -57,6 +60,8 @@ struct MethodCode {
   uint32_t stub_kind = 0;  // not 0: a stub in a code heap, no method
 };
 
+// What can't be freed (sections that are not collectible, and heaps in them but for their growth) is read once and
+// kept. Main loop only.
 class CodeRanges {
  public:
   // `map` is the address of the range section map. `runtime` is where the runtime's image is mapped: the JIT manager of
@@ -65,30 +70,37 @@ class CodeRanges {
       : layout_(layout), map_(map), runtime_(runtime) {}
 
   // nullopt with an unfailed probe: the address is not the runtime's code.
-  std::optional<CodeSection> FindSection(MemoryProbe& probe, uint64_t address) const;
+  std::optional<CodeSection> FindSection(MemoryProbe& probe, uint64_t address);
 
+  // As it is now.
   std::optional<CodeHeap> HeapOf(MemoryProbe& probe, const CodeSection& section) const;
 
   // nullopt with an unfailed probe: no method is there (freed, or between two).
-  std::optional<MethodCode> FindMethod(MemoryProbe& probe, const CodeSection& heap, uint64_t address) const;
+  std::optional<MethodCode> FindMethod(MemoryProbe& probe, const CodeSection& heap, uint64_t address);
 
   // The method that begins at `start`.
   std::optional<MethodCode> MethodAt(MemoryProbe& probe, const CodeSection& heap, uint64_t start) const;
 
   // All sections, for listings and self tests; at most kMaxSections. The probe needs a budget of some thousand reads.
-  std::vector<CodeSection> Sections(MemoryProbe& probe) const;
+  std::vector<CodeSection> Sections(MemoryProbe& probe);
   // Where methods and stubs begin in a code heap.
   std::vector<uint64_t> Starts(MemoryProbe& probe, const CodeSection& heap) const;
 
  private:
   static constexpr size_t kMaxSections = 16384;
 
-  std::optional<CodeSection> ReadSection(MemoryProbe& probe, uint64_t section) const;
+  std::optional<CodeSection> ReadSection(MemoryProbe& probe, uint64_t section);
+  bool IsOfRuntime(MemoryProbe& probe, uint64_t jit_manager);
+  std::optional<CodeHeap> HeapAround(MemoryProbe& probe, const CodeSection& section, uint64_t address);
   void CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections) const;
 
   const RuntimeLayout& layout_;
   uint64_t map_;
   AddressRange runtime_;
+  absl::flat_hash_map<uint64_t, CodeSection> permanent_;       // by address of the RangeSection
+  absl::btree_map<uint64_t, CodeSection> permanent_by_begin_;  // the same by begin, those that an address was found in
+  absl::flat_hash_map<uint64_t, CodeHeap> heaps_;              // by address of the HeapList, of permanent sections
+  absl::InlinedVector<uint64_t, 4> jit_managers_;              // objects of the runtime's own classes
 };
 
 // "VSD_DispatchStub": the runtime's word for the code in a range list or behind a stub header, as its perf map writes

@@ -20,7 +20,7 @@
 namespace clrsampler {
 
 enum class Arm64Return : uint8_t {
-  kUnknown,       // there are not enough bytes
+  kUnknown,       // there are not enough bytes, or no caller's sp could be where they say
   kFrameRecord,   // x29 points to it
   kLinkRegister,  // it is in x30
 };

@@ -15,22 +15,26 @@ class CodeRangesTest : public testing::TestWithParam<uint32_t> {
  protected:
   std::optional<CodeSection> Find(uint64_t address, ProbeFailure expected = ProbeFailure::kNone) {
     MemoryProbe probe(runtime_.memory);
-    const auto section = ranges_.FindSection(probe, address);
+    const auto section = ranges_->FindSection(probe, address);
     EXPECT_EQ(probe.failure(), expected) << probe.detail();
     return section;
   }
   std::optional<MethodCode> FindMethod(uint64_t address, ProbeFailure expected = ProbeFailure::kNone) {
     MemoryProbe probe(runtime_.memory);
-    const auto section = ranges_.FindSection(probe, address);
+    const auto section = ranges_->FindSection(probe, address);
     if (!section) return std::nullopt;
-    const auto method = ranges_.FindMethod(probe, *section, address);
+    const auto method = ranges_->FindMethod(probe, *section, address);
     EXPECT_EQ(probe.failure(), expected) << probe.detail();
     EXPECT_TRUE(probe.ok() || !method);
     return method;
   }
 
   FakeRuntime runtime_{GetParam()};
-  CodeRanges ranges_{runtime_.layout, FakeRuntime::kRangeMap, runtime_.image()};
+  // One that has seen nothing yet.
+  void Reopen() { ranges_.emplace(runtime_.layout, FakeRuntime::kRangeMap, runtime_.image()); }
+  void SetUp() override { Reopen(); }
+
+  std::optional<CodeRanges> ranges_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Majors, CodeRangesTest, testing::Values(8, 9, 10),
@@ -59,7 +63,36 @@ TEST_P(CodeRangesTest, FindsSectionsOfEachKindAtTheirEdges) {
   EXPECT_EQ(Find(0), std::nullopt);
   EXPECT_EQ(Find(~uint64_t{0}), std::nullopt);
   MemoryProbe probe(runtime_.memory, 10'000);
-  EXPECT_EQ(ranges_.Sections(probe).size(), 4u);
+  EXPECT_EQ(ranges_->Sections(probe).size(), 4u);
+}
+
+TEST_P(CodeRangesTest, WhatCanNotBeFreedIsReadOnceAndWhatCanIsReadEachTime) {
+  FakeRuntime::Heap& permanent = runtime_.AddHeap(kCode, kCodeBytes);
+  FakeRuntime::Heap& transient = runtime_.AddHeap(kCode + kCodeBytes, kCodeBytes, /*collectible=*/true);
+  const auto& at = runtime_.layout.code_heap;
+  runtime_.AddCode(permanent, 0x40, 100, 0xAAAA);
+  runtime_.AddCode(permanent, 0x200, 100, 0xBBBB);
+  runtime_.AddCode(transient, 0x40, 100, 0xCCCC);
+  const auto reads_of = [&](uint64_t address) {
+    const uint64_t before = runtime_.memory.reads;
+    EXPECT_TRUE(FindMethod(address).has_value()) << std::hex << address;
+    return runtime_.memory.reads - before;
+  };
+  const uint64_t first = reads_of(kCode + 0x48);
+  EXPECT_LE(reads_of(kCode + 0x208) + 7, first) << "five levels of the map, the section, the heap";
+  reads_of(kCode + kCodeBytes + 0x48);
+  EXPECT_GE(reads_of(kCode + kCodeBytes + 0x48) + 1, first) << "all but the class of its manager";
+
+  // A heap that has grown is read again; one that is freed is not found any more.
+  Reopen();
+  runtime_.memory.Set<uint64_t>(permanent.list + at.end, kCode + 0x100);
+  EXPECT_TRUE(FindMethod(kCode + 0x48).has_value());
+  EXPECT_EQ(FindMethod(kCode + 0x208), std::nullopt);
+  runtime_.memory.Set<uint64_t>(permanent.list + at.end, kCode + kCodeBytes);
+  EXPECT_TRUE(FindMethod(kCode + 0x208).has_value());
+  EXPECT_TRUE(Find(kCode + kCodeBytes).has_value());
+  runtime_.memory.Set<uint64_t>(runtime_.MapSlot(kCode + kCodeBytes), 0);
+  EXPECT_EQ(Find(kCode + kCodeBytes), std::nullopt);
 }
 
 TEST_P(CodeRangesTest, FragmentsInACircleEnd) {
@@ -69,7 +102,7 @@ TEST_P(CodeRangesTest, FragmentsInACircleEnd) {
   Find(kCode - 1, ProbeFailure::kContradiction);
   EXPECT_TRUE(Find(kCode).has_value());
   MemoryProbe probe(runtime_.memory, 10'000);
-  EXPECT_EQ(ranges_.Sections(probe).size(), 1u);
+  EXPECT_EQ(ranges_->Sections(probe).size(), 1u);
 }
 
 // Every entry of every level shows the table itself: a walk of all would take 256 to the power of 5 steps.
@@ -79,11 +112,11 @@ TEST_P(CodeRangesTest, AMapThatPointsToItselfIsListedWithinTheBudget) {
   }
   const uint64_t before = runtime_.memory.reads;
   MemoryProbe probe(runtime_.memory, 5'000);
-  ranges_.Sections(probe);
+  ranges_->Sections(probe);
   EXPECT_LE(runtime_.memory.reads - before, 5'000u);
   EXPECT_FALSE(probe.ok());
   MemoryProbe one(runtime_.memory);
-  EXPECT_EQ(ranges_.FindSection(one, kCode), std::nullopt);
+  EXPECT_EQ(ranges_->FindSection(one, kCode), std::nullopt);
 }
 
 TEST_P(CodeRangesTest, SectionsThatContradictThemselvesAreRefused) {
@@ -97,6 +130,7 @@ TEST_P(CodeRangesTest, SectionsThatContradictThemselvesAreRefused) {
   }
   runtime_.memory.Set<uint64_t>(manager, FakeRuntime::kClass);
   EXPECT_TRUE(Find(kCode).has_value());
+  Reopen();
   runtime_.memory.Set<uint64_t>(heap.section + at.begin, kCode + 0x800);
   EXPECT_EQ(Find(kCode, ProbeFailure::kContradiction), std::nullopt) << "the fragment is larger than its section";
   runtime_.memory.Set<uint64_t>(heap.section + at.begin, kCode + 0x1000);
@@ -126,7 +160,7 @@ TEST_P(CodeRangesTest, AMethodIsFoundFromItsFirstByteToItsLastFuncletsIncluded) 
   EXPECT_EQ(FindMethod(kCode + 0xA00 + 50), std::nullopt);
   EXPECT_EQ(FindMethod(kCode + kCodeBytes - 1), std::nullopt);
   MemoryProbe probe(runtime_.memory);
-  EXPECT_THAT(ranges_.Starts(probe, *Find(kCode)), testing::ElementsAre(kCode + 0x40, kCode + 0xA00));
+  EXPECT_THAT(ranges_->Starts(probe, *Find(kCode)), testing::ElementsAre(kCode + 0x40, kCode + 0xA00));
 }
 
 TEST_P(CodeRangesTest, RandomHeapsGiveTheMethodOfEveryAddress) {
@@ -208,6 +242,7 @@ TEST_P(CodeRangesTest, HeapsOutsideTheirMapAreRefused) {
   refused(at.end, kCode - 1);
   refused(at.end, ~uint64_t{0});
   EXPECT_TRUE(FindMethod(kCode + 0x48).has_value());
+  Reopen();
   // The part that is in use is smaller than the section.
   runtime_.memory.Set<uint64_t>(heap.list + at.end, kCode + 0x30);
   EXPECT_EQ(FindMethod(kCode + 0x48), std::nullopt);
