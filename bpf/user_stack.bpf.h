@@ -18,6 +18,7 @@ int walk_step(__u32 cpu);
 int walk_steps(__u32 cpu);
 int walk_tail(__u32 cpu);
 int try_resume(__u32 cpu, __u64 at);
+int resume_in_block(__u32 cpu, __u64 first);
 int resume_walk(__u32 cpu);
 int ship_first_half(__u32 cpu, __u64 half);
 
