@@ -46,7 +46,7 @@ struct JitMethods::Target {
   uint32_t tgid = 0;
   uint64_t generation_base = 0;
   bool is_dotnet = false;
-  MonotonicTime first_seen;           // of compiled code in this process
+  MonotonicTime compiles_since;       // or since we know of it, whichever is earlier
   std::string marker_directory;       // where the jitdump must be, since the process has it mapped; may be empty
   std::string environment_directory;  // may be empty
   std::string jitdump_directory;      // where it was opened
@@ -110,7 +110,7 @@ void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime 
     seen.target = std::make_unique<Target>();
     seen.target->generation_base = ++targets_made_ << 32;
     seen.target->tgid = process.key.tgid;
-    seen.target->first_seen = now;
+    seen.target->compiles_since = std::min(process.compiles_since, now);
     seen.target->start = StartOf(options_.proc_root, process, now);
     seen.target->expectation = {process.namespace_pid, seen.target->start.monotonic,
                                 MonotonicOffsetOf(options_.proc_root, process.key.tgid)};
@@ -147,8 +147,8 @@ void JitMethods::Poll(const Process& process, MonotonicTime now) {
   if (target.last_poll == now && !target.jitdump.behind() && !target.perf_map.behind()) return;
   target.last_poll = now;
 
-  const bool young = now.ns - target.first_seen.ns < kExpectFilesNs;
-  const bool look = young || !target.process_alive || now.ns - target.last_look.ns >= kLookIntervalNs;
+  const bool look = ExpectsFiles(process.key, target, now) || !target.process_alive ||
+                    now.ns - target.last_look.ns >= kLookIntervalNs;
   if (look && !target.environment_read) {
     target.environment_read = true;
     target.environment_directory =
@@ -482,8 +482,14 @@ MonotonicTime JitMethods::CompleteUntil(ProcessKey key) const {
   if (target->jitdump_alive()) return target->jitdump.complete_until();
   if (target->perf_map.usable()) return target->perf_map.complete_until();
   // Nothing there. The runtime opens its files before it compiles anything, but we may have seen the memory first.
-  const bool expects = target->process_alive && target->last_poll.ns - target->first_seen.ns < kExpectFilesNs;
-  return expects ? target->last_look : MonotonicTime::Max();
+  return target->process_alive && ExpectsFiles(key, *target, target->last_poll) ? target->last_look
+                                                                                : MonotonicTime::Max();
+}
+
+bool JitMethods::ExpectsFiles(ProcessKey key, const Target& target, MonotonicTime now) const {
+  if (now.ns - target.compiles_since.ns < kExpectFilesNs) return true;
+  return target.perf_map.state() == PerfMapTailer::State::kMissing && options_.perf_map_promised &&
+         options_.perf_map_promised(key);
 }
 
 bool JitMethods::WantsShortTurns(MonotonicTime now) const { return now.ns < last_ambiguous_.ns + 1'000'000'000; }

@@ -36,6 +36,8 @@ bool ReadTargetMemory(uint32_t tgid, uint64_t address, std::span<std::byte> byte
 struct JitMethodsOptions {
   NameStyle names = NameStyle::kShort;
   std::string proc_root = "/proc";
+  // Whether somebody has just seen to it that a process writes a perf map; may be empty.
+  std::function<bool(ProcessKey)> perf_map_promised = nullptr;
   size_t poll_budget_bytes = 4 << 20;  // per process, file and Poll
   std::function<bool(uint32_t tgid, uint64_t address, std::span<std::byte> bytes)> read_memory = ReadTargetMemory;
 };
@@ -95,6 +97,8 @@ class JitMethods : public FrameSource {
   void NoteMappings(const Process& process, Seen& seen, MonotonicTime now);
   absl::StatusOr<OpenedFile> OpenFirst(const Process& process, const Target& target, absl::string_view name,
                                        std::string& directory) const;
+  // A file may appear at any moment, and name what is sampled now.
+  bool ExpectsFiles(ProcessKey key, const Target& target, MonotonicTime now) const;
   void PollJitdump(const Process& process, Target& target, MonotonicTime now);
   void PollPerfMap(const Process& process, Target& target, MonotonicTime now);
   void NoteTrouble(const Process& process, Target& target);

@@ -24,8 +24,15 @@ class AddressNamerImpl : public AddressNamer {
   AddressNamerImpl(uint32_t pid, const AddressNamerOptions& options)
       : table_(kProcRoot, clock_),
         discovery_(images_, RuntimeDiscovery::CacheBy::kFile),
-        sources_(MakeSources({frames_, images_, discovery_, notices_, clock_, options.names, nullptr, nullptr, nullptr,
-                              options.without_files, options.without_images, options.without_memory})),
+        sources_(MakeSources({.frames = frames_,
+                              .images = images_,
+                              .runtimes = discovery_,
+                              .notices = notices_,
+                              .clock = clock_,
+                              .names = options.names,
+                              .without_files = options.without_files,
+                              .without_images = options.without_images,
+                              .without_memory = options.without_memory})),
         resolver_(sources_.borrowed(), frames_),
         process_(table_.FindOrScan(pid, 0)) {}
 

@@ -110,13 +110,14 @@ class RecorderImpl : public Recorder {
             frames_, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },
             KernelSymbols(options.names)),
         runtimes_(images_, RuntimeDiscovery::CacheBy::kFile),
-        sources_(MakeSources(
-            {frames_, images_, runtimes_, notices_, clock_, options.names, symbol_server_.get(),
-             [this](const Process& process, const wire_transient_code& code) {
-               TellTransientCode(process.key.tgid, code);
-             },
-             // The next best source: the runtime writes a perf map while we sample.
-             [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); }})),
+        sources_(
+            MakeSources({frames_, images_, runtimes_, notices_, clock_, options.names, symbol_server_.get(),
+                         [this](const Process& process, const wire_transient_code& code) {
+                           TellTransientCode(process.key.tgid, code);
+                         },
+                         // The next best source: the runtime writes a perf map while we sample.
+                         [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); },
+                         [this](ProcessKey key) { return perf_maps_.IsOn(key) || perf_maps_.IsComing(key); }})),
         resolver_(sources_.borrowed(), frames_),
         unwinder_({options.replay, options.max_frames, options.keep_stacks}, sources_, images_, resolver_, clock_),
         namer_(resolver_, kernel_, frames_),

@@ -31,6 +31,7 @@ Sources MakeSources(const SourceContext& context) {
   Sources sources;
   JitMethodsOptions jit_options;
   jit_options.names = context.names;
+  jit_options.perf_map_promised = context.perf_map_promised;
   auto jit = std::make_unique<JitMethods>(jit_options, context.frames, context.notices, context.clock);
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
   if (!context.without_files) sources.in_order.push_back(std::move(jit));

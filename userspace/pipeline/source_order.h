@@ -32,6 +32,8 @@ struct SourceContext {
   std::function<void(const Process&, const wire_transient_code&)> transient_code = nullptr;
   // Told of a process whose runtime's memory can't be read; may be empty.
   std::function<void(const Process&)> memory_refused = nullptr;
+  // Whether a process was told to write a perf map; may be empty.
+  std::function<bool(ProcessKey)> perf_map_promised = nullptr;
   // Left out, as by `names --without`: to compare one source with another.
   bool without_files = false;   // jitdump, perf map
   bool without_images = false;  // precompiled images

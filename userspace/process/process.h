@@ -22,6 +22,9 @@ struct Process {
   std::string executable;      // path of /proc/PID/exe at start or exec; may be empty
   Container container;         // as of start or exec: container runtimes move a process before its exec
   MonotonicTime first_seen;
+  // Since when there is memory for compiled code; of a process that had some when it was first read, since its start or
+  // the last exec that we know of. Max: there is none.
+  MonotonicTime compiles_since = MonotonicTime::Max();
   MonotonicTime scanned;  // /proc was read then, or its fork handled: events up to this time are in it
   MonotonicTime exited = MonotonicTime::Max();
   // What `mappings` says holds from here on; older samples belong to a program that the process has replaced by exec.

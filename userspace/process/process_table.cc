@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <utility>
 
@@ -29,6 +30,11 @@ constexpr uint64_t kRescanNs = 1'000'000'000;
 bool SameStart(uint64_t a_ns, uint64_t b_ns) {
   if (a_ns == 0 || b_ns == 0) return true;  // unknown
   return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) <= kStartToleranceNs;
+}
+
+bool HasCompiledCode(const MappingTable& mappings) {
+  return std::any_of(mappings.all().begin(), mappings.all().end(),
+                     [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
 }
 
 }  // namespace
@@ -97,6 +103,11 @@ void ProcessTable::Scan(Entry& entry) {
       process.mappings.Insert(MappingOf(line));
     }
   }
+  if (process.compiles_since == MonotonicTime::Max() && HasCompiledCode(process.mappings)) {
+    // Start times are of the clock that runs on while the machine sleeps; after a sleep it is ahead of ours.
+    const MonotonicTime started{std::min(entry.start_ns, process.scanned.ns)};
+    process.compiles_since = std::max(started, process.code_known_since);
+  }
   for (const AnnouncedMapping& mapping : announced_mappings_) {
     if (mapping.tgid == process.key.tgid) NoteReplaced(process, mapping);
   }
@@ -152,6 +163,7 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
   process.executable = from.executable;
   process.container = from.container;
   process.mappings = from.mappings;
+  process.compiles_since = from.compiles_since;
 }
 
 void ProcessTable::AnnounceExec(uint32_t tgid, MonotonicTime time) {
@@ -178,6 +190,7 @@ bool ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
   process.exited = MonotonicTime::Max();  // a thread that calls exec ends the leader and takes its place
   process.comm = std::string(comm);
   process.mappings.Clear();
+  process.compiles_since = MonotonicTime::Max();
   ++process.exec_count;
   process.files.Reopen();
   process.namespace_pid = 0;
@@ -196,6 +209,9 @@ void ProcessTable::OnMapping(uint32_t tgid, Mapping mapping, MonotonicTime time)
   if (entry == nullptr) return;
   if (time <= entry->process.scanned) return entry->process.mappings.ForgetReplacedBefore(time);
   MappingTable& mappings = entry->process.mappings;
+  if (mapping.kind == MappingKind::kJitMemory) {
+    entry->process.compiles_since = std::min(entry->process.compiles_since, time);
+  }
   if (mappings.all().size() >= kMaxMappings) {
     mappings.Clear();
     const MonotonicTime now = clock_.Now();

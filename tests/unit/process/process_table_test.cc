@@ -122,6 +122,28 @@ TEST_F(ProcessTableTest, ExecReplacesAllMappings) {
   EXPECT_TRUE(process.mappings.all().empty());
 }
 
+TEST_F(ProcessTableTest, CompilesSinceItsStartOrTheExecThatWeKnowOfOrTheFirstMemoryForCode) {
+  Mapping heap = Code(0x700000, "");
+  heap.kind = MappingKind::kJitMemory;
+  clock_.Set({5'000'000'000});
+  MakeProcess(41, "compiles", 100, 41, kMaps);  // started at 1 s
+  MakeProcess(42, "execs", 100, 42, kMaps);
+  MakeProcess(43, "native", 100, 43, "00400000-00401000 r-xp 00001000 08:01 77     /usr/bin/app\n");
+  ProcessTable table(proc_.string(), clock_);
+  EXPECT_EQ(table.FindOrScan(41, 0).compiles_since, MonotonicTime{1'000'000'000});
+  table.AnnounceExec(42, {3'000'000'000});
+  EXPECT_EQ(table.FindOrScan(42, 0).compiles_since, MonotonicTime{3'000'000'000});
+  EXPECT_EQ(table.FindOrScan(43, 0).compiles_since, MonotonicTime::Max());
+
+  table.OnMapping(43, heap, {6'000'000'000});
+  table.OnMapping(43, heap, {7'000'000'000});
+  EXPECT_EQ(table.Find(43)->compiles_since, MonotonicTime{6'000'000'000});
+  table.OnExec(43, "next", {8'000'000'000});
+  EXPECT_EQ(table.Find(43)->compiles_since, MonotonicTime::Max());
+  table.OnMapping(43, heap, {9'000'000'000});
+  EXPECT_EQ(table.Find(43)->compiles_since, MonotonicTime{9'000'000'000});
+}
+
 TEST_F(ProcessTableTest, AProcessScannedAfterAnAnnouncedExecDoesNotSpeakForTheTimeBefore) {
   MakeProcess(42, "after", 100, 42, kMaps);
   ProcessTable table(proc_.string(), clock_);

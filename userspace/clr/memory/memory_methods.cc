@@ -372,6 +372,8 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
     known.from = after;
     known.until = before;  // a second look makes it an interval
     ++counters_.transient;
+    // Dynamic methods have witnesses; of these a name needs a look before the sample and one after it.
+    if (found->name.kind == MethodKind::kMethod) last_transient_ = after;
     const wire_transient_code& told = target.transient_code;
     if (!std::any_of(told.ranges, told.ranges + told.count,
                      [&](const auto& range) { return range.begin <= address && address < range.end; })) {
@@ -487,14 +489,16 @@ void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
     target->next_scan.ns = now.ns + target->scan_ns;
   }
   if (target != nullptr && target->is_dotnet && target->refusal.empty() &&
-      now.ns - std::min(now.ns, process.first_seen.ns) < kYoungNs) {
+      now.ns - std::min(now, process.compiles_since).ns < kYoungNs) {
     last_young_ = now;
   }
 }
 
 bool MemoryMethods::WantsShortTurns(MonotonicTime now) const {
-  constexpr uint64_t kAfterglowNs = 200'000'000;
-  return last_young_ != MonotonicTime::Min() && now.ns - std::min(now.ns, last_young_.ns) < kAfterglowNs;
+  const auto within = [now](MonotonicTime last, uint64_t ns) {
+    return last != MonotonicTime::Min() && now.ns - std::min(now, last).ns < ns;
+  };
+  return within(last_young_, 200'000'000) || within(last_transient_, 1'000'000'000);
 }
 
 void MemoryMethods::Forget(ProcessKey key) {

@@ -81,7 +81,8 @@ class MemoryMethods : public FrameSource {
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process& process, MonotonicTime now) override;
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  // A .NET process that is young or compiles much: what it runs may be gone with it in a moment.
+  // A .NET process is young, so that what it runs may be gone with it in a moment; or one loads assemblies that can be
+  // freed.
   bool WantsShortTurns(MonotonicTime now) const override;
   void Forget(ProcessKey key) override;
 
@@ -119,7 +120,8 @@ class MemoryMethods : public FrameSource {
   // Builds that passed the self test, by device, inode and time of change of their image.
   absl::flat_hash_set<std::string> proven_;
   MonotonicTime last_young_ = MonotonicTime::Min();
-  MemoryMethodsCounters counters_;  // without those of the targets that are alive
+  MonotonicTime last_transient_ = MonotonicTime::Min();  // a new method of a collectible assembly was seen
+  MemoryMethodsCounters counters_;                       // without those of the targets that are alive
 };
 
 }  // namespace clrsampler

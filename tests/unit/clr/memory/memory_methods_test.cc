@@ -249,6 +249,26 @@ TEST_F(MemoryMethodsTest, AfterAnAnnouncedExecNothingIsRead) {
   EXPECT_EQ(fake_.memory.reads, reads);
 }
 
+// Samples are looked at more often where what they ran may be gone in a moment.
+TEST_F(MemoryMethodsTest, TurnsAreShortForYoungProcessesAndAssembliesThatCanBeFreed) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  process_.compiles_since = {10 * kSecond};
+  methods_.Poll(process_, {11 * kSecond});
+  EXPECT_TRUE(methods_.WantsShortTurns({11 * kSecond}));
+  methods_.Poll(process_, {13 * kSecond});
+  EXPECT_FALSE(methods_.WantsShortTurns({13 * kSecond}));
+
+  // A dynamic method is noted by the sampler.
+  Emit(0x100, "Emitted1");
+  Observe(14 * kSecond, {kTransient + 0x110});
+  EXPECT_FALSE(methods_.WantsShortTurns({14 * kSecond}));
+  fake_.AddCode(*transient_, 0x300, 0x80, fake_.AddMethod(type_, 1));
+  Observe(15 * kSecond, {kTransient + 0x310});
+  EXPECT_TRUE(methods_.WantsShortTurns({15 * kSecond}));
+  Observe(16 * kSecond, {kTransient + 0x310});  // the same one, still there
+  EXPECT_FALSE(methods_.WantsShortTurns({16 * kSecond}));
+}
+
 TEST_F(MemoryMethodsTest, TheSamplerIsToldOfTransientCode) {
   Observe(2000, {});
   methods_.Poll(process_, {2000});
