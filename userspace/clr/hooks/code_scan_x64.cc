@@ -1,0 +1,210 @@
+#include "clr/hooks/code_scan_x64.h"
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+
+#include "absl/strings/string_view.h"
+#include "formats/byte_reader.h"
+
+namespace clrsampler::x64 {
+namespace {
+
+constexpr uint8_t kCall = 0xe8, kJump = 0xe9;
+constexpr size_t kBranchBytes = 5, kDistanceBytes = 4;
+
+// Reads forward through one expected sequence of instructions; what does not fit fails it for good.
+class Expect {
+ public:
+  Expect(std::span<const std::byte> code, VirtualAddress start) : code_(code), start_(start) {}
+
+  Expect& Bytes(std::initializer_list<uint8_t> bytes) {
+    for (const uint8_t byte : bytes) {
+      if (at_ >= code_.size() || static_cast<uint8_t>(code_[at_]) != byte) ok_ = false;
+      ++at_;
+    }
+    return *this;
+  }
+  bool TryBytes(std::initializer_list<uint8_t> bytes) {
+    Expect tried = *this;
+    if (!tried.Bytes(bytes).ok_) return false;
+    *this = tried;
+    return true;
+  }
+  Expect& Any(int8_t& byte) {
+    const auto value = LoadAt<int8_t>(code_, at_);
+    ok_ = ok_ && value.has_value();
+    byte = value.value_or(0);
+    ++at_;
+    return *this;
+  }
+  // A distance and what it leads to from the next instruction, which `more` bytes separate from the distance.
+  Expect& Relative(VirtualAddress& target, size_t more = 0) {
+    const auto distance = LoadAt<int32_t>(code_, at_);
+    ok_ = ok_ && distance.has_value();
+    at_ += kDistanceBytes;
+    target.value = start_.value + at_ + more + static_cast<uint64_t>(int64_t{distance.value_or(0)});
+    return *this;
+  }
+  bool ok() const { return ok_; }
+  bool done() const { return ok_ && at_ == code_.size(); }
+
+ private:
+  std::span<const std::byte> code_;
+  VirtualAddress start_;
+  size_t at_ = 0;
+  bool ok_ = true;
+};
+
+// Bytes of a constant behind the address; nullopt: not an instruction that is looked for.
+std::optional<size_t> ConstantBytes(uint8_t opcode, uint8_t operand) {
+  switch (opcode) {
+    case 0x38:  // cmp
+    case 0x39:
+    case 0x3b:
+    case 0x89:  // mov
+    case 0x8b:
+    case 0x8d:  // lea
+    case 0xff:  // call, jmp, push, inc, dec
+      return 0;
+    case 0x80:  // cmp and others, with a constant of a byte
+    case 0x83:
+      return 1;
+    case 0xf6:  // test has a constant, not and neg have none
+      return (operand >> 3 & 7) < 2 ? 1 : 0;
+    default:
+      return std::nullopt;
+  }
+}
+
+// compileMethod(this, comp, info, flags, entry, bytes) of src/coreclr/jit/ee_il_dll.cpp as it is compiled. '?' stands
+// for any digit.
+constexpr absl::string_view kCompileMethod =
+    "55 4889e5 4157 4156 4154 53 4883ec50"            // the frame
+    "4d89ce 4c89c3 4989d7 4989f4"                     // r14 = bytes, rbx = entry, r15 = info, r12 = comp
+    "64488b042528000000 488945d8"                     // [rbp-40] = the stack's guard
+    "0f57c0 0f2945a0 48c745b000000000"                // 24 bytes at rbp-96 are cleared
+    "488b06 488d75a0 4c89e7 ba18000000 ff90????0000"  // comp->getJitFlags(rbp-96, 24)
+    "488b45b0 0f2845a0 0f2945c0 488945d0"             // the flags are copied to rbp-64
+    "48c7459800000000 498b3f 498b7708 488d45c0"       //
+    "4c8d4598 4c89e2 4c89f9 4d89f1 6a00 50"           //
+    "e8???????? 4883c410"                             // eax = jitNativeCode(...)
+    "85c0 7507 488b4d98 48890b"                       // when it is 0: *entry = [rbp-104]
+    "64488b0c2528000000 483b4dd8"                     // is the guard as it was?
+    "750d"                                            // if not, go and die: the jump in question
+    "4883c450 5b 415c 415e 415f 5d c3"                //
+    "e8????????";
+constexpr uint64_t kCompileMethodJump = 0xa0;
+constexpr int64_t kCompileMethodFlags = -0x40;
+
+// Whether `code` is the whole of `pattern`, and nothing more.
+bool Matches(std::span<const std::byte> code, absl::string_view pattern) {
+  size_t digits = 0;
+  for (const char wanted : pattern) {
+    if (wanted == ' ') continue;
+    const size_t at = digits / 2;
+    if (at >= code.size()) return false;
+    const unsigned byte = static_cast<unsigned>(code[at]);
+    const unsigned digit = digits % 2 == 0 ? byte >> 4 : byte & 15;
+    if (wanted != '?' && wanted != "0123456789abcdef"[digit]) return false;
+    ++digits;
+  }
+  return digits == 2 * code.size();
+}
+
+}  // namespace
+
+void ScanReferences(std::span<const std::byte> code, VirtualAddress start, CodeReferenceSink found) {
+  const uint8_t* const bytes = reinterpret_cast<const uint8_t*>(code.data());
+  const auto relative = [&](size_t at, size_t more) {
+    int32_t distance;
+    std::memcpy(&distance, bytes + at, sizeof distance);
+    return VirtualAddress{start.value + at + kDistanceBytes + more + static_cast<uint64_t>(int64_t{distance})};
+  };
+  for (size_t at = 0; at + kBranchBytes <= code.size(); ++at) {
+    const uint8_t byte = bytes[at];
+    if (byte == kCall || byte == kJump) {
+      found({CodeReference::Kind::kBranch, relative(at + 1, 0)});
+    } else if ((byte & 0xc7) == 0x05 && at > 0) {  // an operand at rip plus a distance
+      if (const auto constant = ConstantBytes(bytes[at - 1], byte)) {
+        found({CodeReference::Kind::kData, relative(at + 1, *constant)});
+      }
+    }
+  }
+}
+
+bool BeginsWithFrame(std::span<const std::byte> code) { return Expect(code, {}).Bytes({0x55, 0x48, 0x89, 0xe5}).ok(); }
+
+std::optional<JumpThunk> DecodeJumpThunk(std::span<const std::byte> code, VirtualAddress start) {
+  Expect next(code, start);
+  if (!next.Bytes({0x55, 0x48, 0x89, 0xe5}).ok()) return std::nullopt;
+  JumpThunk thunk;
+  struct Move {
+    std::initializer_list<uint8_t> low, whole;
+  };
+  // Integer arguments of the psABI: rdi, rsi, rdx, rcx, r8, r9.
+  static const Move kMoves[] = {{{0x89, 0xf7}, {0x48, 0x89, 0xf7}},
+                                {{0x89, 0xd6}, {0x48, 0x89, 0xd6}},
+                                {{0x89, 0xca}, {0x48, 0x89, 0xca}},
+                                {{0x44, 0x89, 0xc1}, {0x4c, 0x89, 0xc1}},
+                                {{0x45, 0x89, 0xc8}, {0x4d, 0x89, 0xc8}}};
+  for (const Move& move : kMoves) {
+    if (next.TryBytes(move.low)) {
+      thunk.arguments.push_back('4');
+    } else if (next.TryBytes(move.whole)) {
+      thunk.arguments.push_back('8');
+    } else {
+      break;
+    }
+  }
+  if (!next.Bytes({0x5d, kJump}).Relative(thunk.target).done()) return std::nullopt;
+  return thunk;
+}
+
+std::optional<VirtualAddress> CopiedGuid(std::span<const std::byte> code, VirtualAddress start) {
+  VirtualAddress guid;
+  Expect next(code, start);
+  next.Bytes({0x55, 0x48, 0x89, 0xe5});
+  if (!next.TryBytes({0x0f, 0x28, 0x05})) next.Bytes({0x0f, 0x10, 0x05});  // movaps or movups xmm0, [rip+n]
+  next.Relative(guid).Bytes({0x0f, 0x11, 0x06, 0x5d, 0xc3});               // movups [rsi], xmm0; pop rbp; ret
+  if (!next.done()) return std::nullopt;
+  return guid;
+}
+
+std::optional<JitReturnSite> ReturnOfCompileMethod(std::span<const std::byte> code) {
+  if (!Matches(code, kCompileMethod)) return std::nullopt;
+  return JitReturnSite{kCompileMethodJump, kCompileMethodFlags};
+}
+
+std::optional<GcSettings> SettingsOfPostGc(std::span<const std::byte> code, VirtualAddress start,
+                                           VirtualAddress gc_done, VirtualAddress diag_gc_end) {
+  std::optional<GcSettings> settings;
+  for (size_t at = 0; at < code.size(); ++at) {
+    Expect next(code.subspan(at), {start.value + at});
+    VirtualAddress condemned, done, index, again, reason, concurrent, end;
+    int8_t local = 0, local_again = 0;
+    if (!next.Bytes({0x8b, 0x3d}).ok()) continue;
+    next.Relative(condemned);                          // mov edi, [condemned]
+    next.Bytes({kCall}).Relative(done);                //
+    next.Bytes({0x48, 0x8b, 0x05}).Relative(index);    // mov rax, [gc_index], which is volatile
+    next.Bytes({0x48, 0x89, 0x45}).Any(local);         //
+    next.Bytes({0x48, 0x8b, 0x7d}).Any(local_again);   // mov rdi, the same
+    next.Bytes({0x8b, 0x35}).Relative(again);          // mov esi, [condemned]
+    next.Bytes({0x8b, 0x15}).Relative(reason);         // mov edx, [reason]
+    next.Bytes({0x31, 0xc9});                          // xor ecx, ecx
+    next.Bytes({0x83, 0x3d}).Relative(concurrent, 1);  // cmp dword [concurrent], 0
+    next.Bytes({0x00, 0x0f, 0x95, 0xc1});              // setne cl
+    next.Bytes({kCall}).Relative(end);
+    if (!next.ok() || done != gc_done || end != diag_gc_end || local != local_again) continue;
+    const auto field = [&](uint64_t offset) { return VirtualAddress{index.value + offset}; };
+    if (settings || condemned != field(GcSettings::kCondemned) || again != condemned ||
+        reason != field(GcSettings::kReason) || concurrent != field(GcSettings::kConcurrent)) {
+      return std::nullopt;
+    }
+    settings = GcSettings{index};
+  }
+  return settings;
+}
+
+}  // namespace clrsampler::x64

@@ -1,0 +1,54 @@
+// The functions of an image, from .eh_frame_hdr and .eh_frame, under conditions that make a function's first byte the
+// first byte of an instruction, and a position of the file one place in memory.
+//
+// EhFrameTable looks up one address and stands bad entries. Here all entries are read once, and a table that
+// contradicts itself is refused as a whole: it is what says where probes may go.
+#ifndef CLRSAMPLER_CLR_HOOKS_FUNCTION_TABLE_H_
+#define CLRSAMPLER_CLR_HOOKS_FUNCTION_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/elf/elf_image.h"
+
+namespace clrsampler {
+
+// Borrows the image's bytes; 24 bytes a function. Immutable; any thread.
+class FunctionTable {
+ public:
+  // Single-file hosts have 24,000, NativeAOT programs 35,000 and up.
+  static constexpr size_t kMaxFunctions = 1'000'000;
+  static constexpr uint64_t kMaxCodeBytes = 256 << 20;  // of all functions; a single-file host has 8 MB
+
+  // Errors say what is wrong: there is no table, it is not in order, functions overlap, segments share addresses or
+  // file bytes, or there is more than the limits above. Entries that are unreadable, or lie outside the executable part
+  // of the file, are left out.
+  static absl::StatusOr<FunctionTable> Read(const ElfImage& image);
+
+  size_t size() const { return functions_.size(); }
+  // By address; precondition of these three: index < size().
+  VirtualAddress Start(uint32_t index) const { return functions_[index].start; }
+  FileOffset Offset(uint32_t index) const { return functions_[index].offset; }
+  std::span<const std::byte> Code(uint32_t index) const {
+    return bytes_.subspan(functions_[index].offset.value, functions_[index].code_bytes);
+  }
+  // The function whose first byte is at `address`.
+  std::optional<uint32_t> StartingAt(VirtualAddress address) const;
+
+ private:
+  struct Function {
+    VirtualAddress start;
+    FileOffset offset;
+    uint32_t code_bytes;
+  };
+  std::span<const std::byte> bytes_;
+  std::vector<Function> functions_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_HOOKS_FUNCTION_TABLE_H_

@@ -1,0 +1,352 @@
+#include "clr/hooks/hook_locator.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "clr/hooks/gc_search.h"
+#include "clr/hooks/image_code.h"
+#include "clr/hooks/jit_search.h"
+#include "clr/hooks/suspend_search.h"
+#include "clr/hooks/symbol_search.h"
+#include "clr/runtime_image.h"
+#include "formats/byte_reader.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr absl::string_view kUnknownBuild =
+    "this build of .NET is arranged in another way than those that are known; docs/hooks.md says what is looked for";
+constexpr absl::string_view kKeepDebugFile = "keep the .dbg file that dotnet publish writes beside the program";
+constexpr absl::string_view kWholeImage = "the file is damaged or is no .NET runtime; install it again";
+
+// A function that is believed to be a hook's, before it is checked.
+struct Candidate {
+  FunctionIndex function = 0;
+  uint8_t argument_shift = 0;
+  std::string evidence;
+};
+using Candidates = absl::StatusOr<std::vector<Candidate>>;
+
+// Names by the Itanium C++ ABI. Debug files of NativeAOT programs have those of GCToEEInterface.
+constexpr absl::string_view kNames[] = {
+    "_ZN6CILJit13compileMethodEP11ICorJitInfoP19CORINFO_METHOD_INFOjPPhPj",
+    "_ZN13ThreadSuspend9SuspendEEENS_14SUSPEND_REASONE",
+    "_ZN13ThreadSuspend9RestartEEEii",
+    "_ZN15GCToEEInterface9SuspendEEE14SUSPEND_REASON",
+    "_ZN15GCToEEInterface9RestartEEEb",
+    "_ZN15GCToEEInterface11DiagGCStartEib",
+    "_ZN15GCToEEInterface9DiagGCEndEmiib",
+    "_ZN10standalone15GCToEEInterface11DiagGCStartEib",
+    "_ZN10standalone15GCToEEInterface9DiagGCEndEmiib",
+    "_ZN15GCToEEInterface6GcDoneEi",
+};
+enum Name {
+  kCompileMethodName,
+  kSuspendName,
+  kRestartName,
+  kAotSuspendName,
+  kAotRestartName,
+  kDiagStartName,
+  kDiagEndName,
+  kSlotDiagStartName,
+  kSlotDiagEndName,
+  kGcDoneName,
+};
+
+// The functions of one image that have a known name.
+class NamedFunctions {
+ public:
+  NamedFunctions(const ImageCode& code, const ElfImage* debug)
+      : code_(code), found_(FindFunctionsByName(code, debug, kNames)) {}
+
+  // Several names stand for one hook: the first is needed. A function that only jumps to the one before it is left out:
+  // whatever it is called for comes by there.
+  Candidates Find(std::initializer_list<Name> names) const {
+    if (!found_.ok()) return found_.status();
+    std::vector<Candidate> candidates;
+    for (const Name name : names) {
+      const NamedFunction& found = (*found_)[name];
+      if (!found.ok()) return found.status();
+      const bool first = candidates.empty();
+      if (!*found) {
+        if (first) return absl::NotFoundError(absl::StrCat("there is no symbol ", kNames[name]));
+        continue;
+      }
+      const auto thunk = code_.JumpThunkOf(**found);
+      if (!first && thunk && thunk->target == candidates.front().function) continue;
+      candidates.push_back({**found, static_cast<uint8_t>(first ? 0 : 1), absl::StrCat("the symbol ", kNames[name])});
+    }
+    return candidates;
+  }
+
+ private:
+  const ImageCode& code_;
+  absl::StatusOr<std::vector<NamedFunction>> found_;
+};
+
+// What both ways together say. Symbols may be absent, and code may be arranged in an unknown way where there are
+// symbols; a contradiction refuses.
+Candidates Agreed(const ImageCode& code, Candidates by_symbols, const Candidates& by_structure) {
+  if (absl::IsNotFound(by_symbols.status())) return by_structure;
+  if (!by_symbols.ok() || !by_structure.ok()) return by_symbols;
+  const auto text = [&](const std::vector<Candidate>& candidates) {
+    std::string addresses;
+    for (const Candidate& one : candidates) {
+      absl::StrAppend(&addresses, addresses.empty() ? "" : " and ", AddressText(code.Start(one.function)));
+    }
+    return addresses;
+  };
+  bool same = by_symbols->size() == by_structure->size();
+  for (Candidate& named : *by_symbols) {
+    const auto found = std::find_if(by_structure->begin(), by_structure->end(), [&](const Candidate& one) {
+      return one.function == named.function && one.argument_shift == named.argument_shift;
+    });
+    same = same && found != by_structure->end();
+    if (same) absl::StrAppend(&named.evidence, "; and ", found->evidence);
+  }
+  if (same) return by_symbols;
+  return absl::FailedPreconditionError(
+      absl::StrCat("symbols lead to ", text(*by_symbols), ", but the code to ", text(*by_structure)));
+}
+
+Candidates OneCandidate(const absl::StatusOr<FoundFunction>& found) {
+  if (!found.ok()) return found.status();
+  return std::vector<Candidate>{{found->function, 0, found->evidence}};
+}
+
+// The last check, through which every address goes.
+absl::StatusOr<HookPoint> CheckedPoint(const ImageCode& code, HookKind kind, HookImage image,
+                                       const Candidate& candidate) {
+  constexpr size_t kShownBytes = 8;
+  const std::span<const std::byte> bytes = code.Code(candidate.function);
+  HookPoint point{.kind = kind,
+                  .image = image,
+                  .address = code.Start(candidate.function),
+                  .offset = code.functions().Offset(candidate.function),
+                  .argument_shift = candidate.argument_shift,
+                  .evidence = candidate.evidence};
+  if (!code.BeginsWithFrame(candidate.function)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the function at ", AddressText(point.address), " begins with ",
+                     absl::BytesToHexString(AsText(bytes.first(std::min(bytes.size(), kShownBytes)))),
+                     ", which is no known way to set up a frame"));
+  }
+  if (code.image().ToOffset(point.address) != point.offset || code.image().ToAddress(point.offset) != point.address) {
+    return absl::DataLossError(
+        absl::StrCat("the address ", AddressText(point.address), " has no one place in the file"));
+  }
+  return point;
+}
+
+HookPoints CheckedPoints(const ImageCode& code, HookKind kind, HookImage image, const Candidates& candidates) {
+  if (!candidates.ok()) return candidates.status();
+  std::vector<HookPoint> points;
+  for (const Candidate& candidate : *candidates) {
+    absl::StatusOr<HookPoint> point = CheckedPoint(code, kind, image, candidate);
+    if (!point.ok()) return point.status();
+    points.push_back(*std::move(point));
+  }
+  return points;
+}
+
+// Two hooks at one address: one of them is wrong.
+void RefuseSharedAddresses(RuntimeHooks& hooks) {
+  std::array<bool, kHookKinds> shared{};
+  const auto points_of = [&](size_t kind) {
+    return hooks.points[kind].ok() ? std::span<const HookPoint>(*hooks.points[kind]) : std::span<const HookPoint>();
+  };
+  for (size_t a = 0; a < kHookKinds; ++a) {
+    for (size_t b = 0; b < kHookKinds; ++b) {
+      for (const HookPoint& one : points_of(a)) {
+        for (const HookPoint& other : points_of(b)) {
+          if (&one != &other && one.image == other.image && one.offset == other.offset) shared[a] = true;
+        }
+      }
+    }
+  }
+  for (size_t kind = 0; kind < kHookKinds; ++kind) {
+    if (shared[kind]) {
+      hooks.points[kind] =
+          WithHint(absl::FailedPreconditionError("the function was also found for another hook"), kUnknownBuild);
+    }
+  }
+}
+
+// Collects what was found; begins with everything refused.
+class Locator {
+ public:
+  Locator() {
+    for (HookPoints& points : hooks_.points) points = absl::NotFoundError("there is no image of the runtime");
+  }
+
+  RuntimeHooks Locate(const HookImages& images) {
+    std::optional<RuntimeImageKind> kind;
+    if (images.runtime != nullptr) {
+      kind = ReadRuntimeImage(*images.runtime).kind;
+      LocateInRuntime(*images.runtime, images.runtime_debug, *kind);
+    }
+    if (kind == RuntimeImageKind::kCoreClr || !kind) {
+      if (images.jit != nullptr) {
+        LocateInJit(*images.jit, images.jit_debug);
+      } else {
+        At(HookKind::kCompileMethod) = absl::NotFoundError("there is no image of the JIT");
+      }
+    }
+    RefuseSharedAddresses(hooks_);
+    if (!hooks_[HookKind::kCompileMethod].ok()) hooks_.jit_return = hooks_[HookKind::kCompileMethod].status();
+    if (!hooks_[HookKind::kDiagGcEnd].ok()) hooks_.gc_settings = hooks_[HookKind::kDiagGcEnd].status();
+    return std::move(hooks_);
+  }
+
+ private:
+  HookPoints& At(HookKind kind) { return hooks_.points[static_cast<size_t>(kind)]; }
+
+  void Refuse(const absl::Status& status, absl::string_view hint) {
+    for (HookPoints& points : hooks_.points) points = WithHint(status, hint);
+  }
+
+  void LocateInRuntime(const ElfImage& image, const ElfImage* debug, RuntimeImageKind kind) {
+    if (kind != RuntimeImageKind::kCoreClr && kind != RuntimeImageKind::kSingleFileHost &&
+        kind != RuntimeImageKind::kNativeAot) {
+      return Refuse(absl::NotFoundError("the image does not export what a .NET runtime exports"), kWholeImage);
+    }
+    absl::StatusOr<ImageCode> code = ImageCode::Read(image);
+    if (!code.ok()) return Refuse(Annotate(code.status(), "the runtime's functions can't be told"), kWholeImage);
+    const SuspendSearch suspend(*code);
+    if (const absl::Status status = code->IndexReferences(suspend.Watched()); !status.ok())
+      return Refuse(status, kWholeImage);
+    const NamedFunctions names(*code, debug);
+    if (kind == RuntimeImageKind::kNativeAot) return LocateInNativeAot(*code, names);
+
+    Put(*code, HookKind::kSuspendEE, names.Find({kSuspendName}), OneCandidate(suspend.SuspendEE()));
+    Put(*code, HookKind::kRestartEE, names.Find({kRestartName}), OneCandidate(suspend.RestartEE()));
+    LocateCollections(*code, names);
+    if (kind == RuntimeImageKind::kSingleFileHost) LocateCompiler(*code, names, HookImage::kRuntime);
+  }
+
+  void LocateInNativeAot(const ImageCode& code, const NamedFunctions& names) {
+    const auto put = [&](HookKind kind, Name name) {
+      At(kind) = CheckedPoints(code, kind, HookImage::kRuntime, names.Find({name}));
+      if (!At(kind).ok()) At(kind) = WithHint(At(kind).status(), kKeepDebugFile);
+    };
+    put(HookKind::kSuspendEE, kAotSuspendName);
+    put(HookKind::kRestartEE, kAotRestartName);
+    put(HookKind::kDiagGcStart, kDiagStartName);
+    put(HookKind::kDiagGcEnd, kDiagEndName);
+    At(HookKind::kCompileMethod) = absl::NotFoundError("a NativeAOT program compiles nothing while it runs");
+    LocateSettings(code, names, std::nullopt);
+  }
+
+  absl::StatusOr<GcCallbacks> CallbacksOf(const ImageCode& code) {
+    for (const HookKind needed : {HookKind::kSuspendEE, HookKind::kRestartEE}) {
+      if (At(needed).ok()) continue;
+      return Annotate(At(needed).status(), absl::StrCat("the collector's callbacks are told by ", HookKindText(needed),
+                                                        ", which is not found"));
+    }
+    return FindGcCallbacks(code, FunctionOf(code, HookKind::kSuspendEE), FunctionOf(code, HookKind::kRestartEE));
+  }
+
+  void LocateCollections(const ImageCode& code, const NamedFunctions& names) {
+    const absl::StatusOr<GcCallbacks> callbacks = CallbacksOf(code);
+    const auto candidates = [&](const std::vector<GcCallback> GcCallbacks::*which) -> Candidates {
+      if (!callbacks.ok()) return callbacks.status();
+      std::vector<Candidate> result;
+      for (const GcCallback& one : (*callbacks).*which) {
+        result.push_back({one.function, static_cast<uint8_t>(one.takes_this ? 1 : 0), one.evidence});
+      }
+      return result;
+    };
+    Put(code, HookKind::kDiagGcStart, names.Find({kDiagStartName, kSlotDiagStartName}),
+        candidates(&GcCallbacks::diag_gc_start));
+    Put(code, HookKind::kDiagGcEnd, names.Find({kDiagEndName, kSlotDiagEndName}),
+        candidates(&GcCallbacks::diag_gc_end));
+    LocateSettings(code, names, callbacks.ok() ? std::optional(callbacks->gc_done) : std::nullopt);
+  }
+
+  void LocateSettings(const ImageCode& code, const NamedFunctions& names, std::optional<FunctionIndex> gc_done) {
+    if (!At(HookKind::kDiagGcEnd).ok()) return;
+    const Candidates named = names.Find({kGcDoneName});
+    if (!gc_done && named.ok()) gc_done = named->front().function;
+    if (!gc_done) {
+      hooks_.gc_settings = WithHint(named.status(), kUnknownBuild);
+      return;
+    }
+    hooks_.gc_settings = FindGcSettings(code, *gc_done, FunctionOf(code, HookKind::kDiagGcEnd));
+    if (!hooks_.gc_settings.ok()) hooks_.gc_settings = WithHint(hooks_.gc_settings.status(), kUnknownBuild);
+  }
+
+  void LocateInJit(const ElfImage& image, const ElfImage* debug) {
+    const absl::StatusOr<ImageCode> code = ImageCode::Read(image);
+    if (!code.ok()) {
+      At(HookKind::kCompileMethod) =
+          WithHint(Annotate(code.status(), "the JIT's functions can't be told"), kWholeImage);
+      return;
+    }
+    LocateCompiler(*code, NamedFunctions(*code, debug), HookImage::kJit);
+  }
+
+  void LocateCompiler(const ImageCode& code, const NamedFunctions& names, HookImage image) {
+    const absl::StatusOr<JitCompiler> compiler = FindJitCompiler(code, image == HookImage::kJit);
+    if (compiler.ok()) hooks_.jit_interface = compiler->guid;
+    const auto by_structure = [&]() -> Candidates {
+      if (!compiler.ok()) return compiler.status();
+      return std::vector<Candidate>{{compiler->compile_method, 0, compiler->evidence}};
+    };
+    Put(code, HookKind::kCompileMethod, names.Find({kCompileMethodName}), by_structure(), image);
+    if (!At(HookKind::kCompileMethod).ok()) return;
+    hooks_.jit_return = ReturnOf(code, FunctionOf(code, HookKind::kCompileMethod), image);
+    if (!hooks_.jit_return.ok()) hooks_.jit_return = WithHint(hooks_.jit_return.status(), kUnknownBuild);
+  }
+
+  absl::StatusOr<JitReturn> ReturnOf(const ImageCode& code, FunctionIndex compile_method, HookImage image) {
+    const absl::StatusOr<JitReturnSite> site = FindJitReturn(code, compile_method, hooks_.jit_interface);
+    if (!site.ok()) return site.status();
+    return JitReturn{.image = image,
+                     .address = {code.Start(compile_method).value + site->offset},
+                     .offset = {code.functions().Offset(compile_method).value + site->offset},
+                     .flags_from_frame = site->flags_from_frame};
+  }
+
+  void Put(const ImageCode& code, HookKind kind, const Candidates& by_symbols, const Candidates& by_structure,
+           HookImage image = HookImage::kRuntime) {
+    At(kind) = CheckedPoints(code, kind, image, Agreed(code, by_symbols, by_structure));
+    if (!At(kind).ok()) At(kind) = WithHint(At(kind).status(), kUnknownBuild);
+  }
+
+  // The function of a hook that was found; of several, the one that is no slot's body.
+  FunctionIndex FunctionOf(const ImageCode& code, HookKind kind) {
+    const std::vector<HookPoint>& points = *At(kind);
+    const auto point = std::min_element(points.begin(), points.end(), [](const HookPoint& a, const HookPoint& b) {
+      return a.argument_shift < b.argument_shift;
+    });
+    return *code.functions().StartingAt(point->address);
+  }
+
+  RuntimeHooks hooks_;
+};
+
+}  // namespace
+
+absl::string_view HookKindText(HookKind kind) {
+  switch (kind) {
+    case HookKind::kCompileMethod:
+      return "compileMethod";
+    case HookKind::kSuspendEE:
+      return "SuspendEE";
+    case HookKind::kRestartEE:
+      return "RestartEE";
+    case HookKind::kDiagGcStart:
+      return "DiagGCStart";
+    case HookKind::kDiagGcEnd:
+      return "DiagGCEnd";
+  }
+  return "";
+}
+
+RuntimeHooks LocateHooks(const HookImages& images) { return Locator().Locate(images); }
+
+}  // namespace clrsampler

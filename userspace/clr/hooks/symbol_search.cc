@@ -1,0 +1,95 @@
+#include "clr/hooks/symbol_search.h"
+
+#include <elf.h>
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+namespace {
+
+// A NativeAOT program has 120,000, a browser a million.
+constexpr size_t kMaxSymbols = 4'000'000;
+
+bool IsFunction(const ElfSymbol& symbol) { return symbol.type == STT_FUNC && symbol.section != SHN_UNDEF; }
+
+absl::StatusOr<ElfSymbolTable> TableFor(const ElfImage& image, const ElfImage* debug) {
+  if (const auto own = image.symtab()) return *own;
+  const auto table = debug == nullptr ? std::nullopt : debug->symtab();
+  if (!table) return absl::NotFoundError("there are no symbols");
+  if (debug->machine() != image.machine()) return absl::FailedPreconditionError("the debug file is of another machine");
+  const std::span<const std::byte> a = image.build_id(), b = debug->build_id();
+  if (!a.empty() && !b.empty() && !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
+    return absl::FailedPreconditionError("the debug file is of another build");
+  }
+  return *table;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedFunction>> FindFunctionsByName(const ImageCode& code, const ElfImage* debug,
+                                                               std::span<const absl::string_view> names) {
+  const absl::StatusOr<ElfSymbolTable> table = TableFor(code.image(), debug);
+  if (!table.ok()) return table.status();
+  if (table->size() > kMaxSymbols)
+    return absl::UnimplementedError(absl::StrCat("there are ", table->size(), " symbols"));
+  absl::flat_hash_map<absl::string_view, size_t> wanted;
+  size_t longest = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    wanted.emplace(names[i], i);
+    longest = std::max(longest, names[i].size());
+  }
+  std::vector<NamedFunction> result(names.size(), std::optional<FunctionIndex>());
+  for (size_t i = 0; i < table->size(); ++i) {
+    const ElfSymbol symbol = table->At(i);
+    if (!IsFunction(symbol)) continue;
+    const absl::string_view name = table->NamePrefix(symbol.name, longest + 1);
+    const auto asked = wanted.find(name);
+    if (asked == wanted.end()) continue;
+    NamedFunction& answer = result[asked->second];
+    if (!answer.ok()) continue;
+    const auto function = code.functions().StartingAt(symbol.address);
+    if (*answer) {
+      if (*answer != function) answer = absl::FailedPreconditionError(absl::StrCat("two functions are named ", name));
+    } else if (!function) {
+      answer = absl::DataLossError(absl::StrCat("no function of the unwind table begins at ",
+                                                AddressText(symbol.address), ", where the symbol ", name, " is"));
+    } else if (symbol.size != 0 && symbol.size != code.Code(*function).size()) {
+      answer = absl::DataLossError(absl::StrCat("the symbol ", name, " has ", symbol.size,
+                                                " bytes, but its function in the "
+                                                "unwind table ",
+                                                code.Code(*function).size()));
+    } else {
+      answer = function;
+    }
+  }
+  absl::flat_hash_map<uint64_t, size_t> at;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!result[i].ok() || !*result[i]) continue;
+    const auto [other, added] = at.emplace(code.Start(**result[i]).value, i);
+    if (added) continue;
+    for (const size_t shared : {i, other->second}) {
+      result[shared] =
+          absl::FailedPreconditionError(absl::StrCat(names[i], " and ", names[other->second], " are one function"));
+    }
+  }
+  for (size_t i = 0; i < table->size() && !at.empty(); ++i) {
+    const ElfSymbol symbol = table->At(i);
+    if (!IsFunction(symbol)) continue;
+    const auto found = at.find(symbol.address.value);
+    if (found == at.end() || !result[found->second].ok()) continue;
+    const absl::string_view name = table->NamePrefix(symbol.name, longest + 1);
+    const absl::string_view own = names[found->second];
+    // "NAME.localalias" is what GCC calls a function for itself.
+    if (name.empty() || name == own || absl::StartsWith(name, absl::StrCat(own, "."))) continue;
+    result[found->second] =
+        absl::FailedPreconditionError(absl::StrCat("the code of ", own, " is shared with other functions"));
+    at.erase(found);
+  }
+  return result;
+}
+
+}  // namespace clrsampler
