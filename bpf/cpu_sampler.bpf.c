@@ -9,15 +9,16 @@
  * kernel type that a loaded program names costs a search of the kernel's BTF, 1 ms of each start.
  */
 #include "code_witness.bpf.h"
-#include "task_identity.bpf.h"
+#include "tracked.bpf.h"
 #include "user_stack.bpf.h"
 #include <bpf/bpf_core_read.h>
 
 const volatile __u32 pid_namespace_inode = 0;
-const volatile __u8 filter_processes = 0;	    /* only those in tracked_processes */
-const volatile __u8 follow_children = 0;	    /* and children that user space has not heard of yet */
+const volatile __u8 filter_processes = 0;
+const volatile __u8 follow_children = 0;
 const volatile __u32 wake_bytes = 256 << 10;	    /* data in the ring at which the reader is woken */
 const volatile __u32 kernel_stack_bytes = 16 << 10; /* THREAD_SIZE, for kernels without bpf_task_pt_regs */
+const volatile __u8 hooks = 0;			    /* there may be return probes of ours */
 const volatile __u8 use_task_pt_regs = 0;	    /* of the second program: the kernel has it */
 
 /* Constants, one per program, so that the compiler leaves out what is not needed. */
@@ -25,34 +26,6 @@ struct variant {
 	bool in_namespace; /* the agent's pid namespace may not be the initial one */
 	bool task_pt_regs; /* the kernel is known to have the helper (since 5.15, dd6e10fbd9fb) */
 };
-
-/* Generations above a task in which a tracked process is looked for: make, sh, gcc, cc1 and some to spare. User space
- * tracks a descendant as soon as it reads of the fork, 50 ms later at the most; these are for shorter lives. */
-#define MAX_GENERATIONS 8
-
-static __always_inline bool is_tracked(struct task_struct *leader, __u32 tgid, struct variant variant)
-{
-	struct task_struct *task = leader;
-	__u32 parent;
-	int i;
-
-	if (bpf_map_lookup_elem(&tracked_processes, &tgid))
-		return true;
-	if (!follow_children)
-		return false;
-	for (i = 0; i < MAX_GENERATIONS; i++) {
-		/* the parent may be any thread of its group */
-		task = BPF_CORE_READ(task, real_parent, group_leader);
-		if (!task)
-			return false;
-		parent = tgid_of(task, variant.in_namespace && pid_namespace_inode);
-		if (bpf_map_lookup_elem(&tracked_processes, &parent))
-			return true;
-		if (parent <= 1)
-			return false;
-	}
-	return false;
-}
 
 /* The user registers of a task that is in the kernel: on top of its kernel stack. */
 static __always_inline void *saved_registers(struct task_struct *task, struct variant variant)
@@ -106,6 +79,24 @@ static __always_inline void take_kernel_stack(struct scratch *scratch, struct pe
 	scratch->used = bytes / sizeof(__u64);
 }
 
+/* What return probes took off the stack; ours are on functions that suspend a runtime. */
+static __always_inline void find_returns(struct scratch *scratch, struct task_struct *task)
+{
+	struct return_instance *call = NULL;
+	__u32 count = 0;
+
+	if (!hooks || !bpf_core_field_exists(task->utask))
+		return;
+	call = BPF_CORE_READ(task, utask, return_instances);
+	for (__u32 i = 0; call && i < WIRE_MAX_RETURNS; i++) {
+		scratch->returns[i].at = BPF_CORE_READ(call, stack);
+		scratch->returns[i].address = BPF_CORE_READ(call, orig_ret_vaddr);
+		call = BPF_CORE_READ(call, next);
+		count = i + 1;
+	}
+	scratch->sample.flags |= count << WIRE_SAMPLE_RETURNS_SHIFT;
+}
+
 static __always_inline void send(struct scratch *scratch, struct wire_counters *counts)
 {
 	struct wire_cpu_sample *sample = &scratch->sample;
@@ -119,6 +110,11 @@ static __always_inline void send(struct scratch *scratch, struct wire_counters *
 		used += sample->witnesses * WITNESS_WORDS;
 	} else {
 		sample->witnesses = 0;
+	}
+	barrier_var(used);
+	if (sample->flags >> WIRE_SAMPLE_RETURNS_SHIFT && used <= SCRATCH_WORDS - WIRE_MAX_RETURNS * RETURN_WORDS) {
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->returns), scratch->returns);
+		used += (sample->flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK) * RETURN_WORDS;
 	}
 	bytes = used * sizeof(__u64);
 	if (bytes > sizeof(scratch->words))
@@ -162,7 +158,7 @@ static __always_inline int take_sample(struct perf_event_context *ctx, struct va
 	task = (void *)bpf_get_current_task();
 	leader = BPF_CORE_READ(task, group_leader);
 	identify(task, leader, sample, variant.in_namespace && pid_namespace_inode);
-	if (filter_processes && !is_tracked(leader, sample->tgid, variant)) {
+	if (filter_processes && !is_tracked(leader, sample->tgid, variant.in_namespace && pid_namespace_inode)) {
 		counts->filtered++;
 		return 0;
 	}
@@ -187,6 +183,7 @@ static __always_inline int take_sample(struct perf_event_context *ctx, struct va
 			if (may_be_transient(scratch, sample->ip))
 				witness_code(cpu, sample->ip);
 			walk_user_stack(scratch, cpu);
+			find_returns(scratch, task);
 		}
 	}
 	send(scratch, counts);

@@ -34,6 +34,17 @@ struct pid {
 	struct upid numbers[1]; /* level + 1 of them */
 } RELOCATED;
 
+/* include/linux/uprobes.h: calls of a task that will return to the trampoline, innermost first */
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+} RELOCATED;
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+} RELOCATED;
+
 struct task_struct {
 	unsigned int flags;
 	void *stack;
@@ -43,6 +54,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	__u64 start_boottime; /* real_start_time before 5.5 */
+	struct uprobe_task *utask;
 } RELOCATED;
 
 /* include/linux/sched.h; the values have not changed since 2.6 and 3.9 */

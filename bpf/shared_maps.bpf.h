@@ -8,9 +8,10 @@
 #include <bpf/bpf_helpers.h>
 
 #define WITNESS_WORDS (sizeof(struct wire_code_witness) / 8)
+#define RETURN_WORDS (sizeof(struct wire_replaced_return) / 8)
 #define SCRATCH_WORDS                                                                                            \
 	(WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8 +           \
-	 WIRE_MAX_WITNESSES * WITNESS_WORDS)
+	 WIRE_MAX_WITNESSES * WITNESS_WORDS + WIRE_MAX_RETURNS * RETURN_WORDS)
 
 #define WINDOW_WORDS 256
 #define WINDOW_BLOCK 32
@@ -40,6 +41,7 @@ struct scratch {
 	struct wire_transient_range range;	   /* that the address at hand lies in */
 	struct wire_code_witness witness;	   /* the one that is being made */
 	struct wire_code_witness witnesses[WIRE_MAX_WITNESSES];
+	struct wire_replaced_return returns[WIRE_MAX_RETURNS];
 	struct wire_cpu_sample sample;		   /* followed by its words: sent as one piece */
 	__u64 words[SCRATCH_WORDS];
 };

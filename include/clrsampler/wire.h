@@ -40,7 +40,20 @@ typedef unsigned long long __u64;
 
 enum wire_kind {
 	WIRE_CPU_SAMPLE = 1,
+	WIRE_RUNTIME_EVENT = 2,
 };
+
+/* What a runtime did: functions of it that uprobes sit on. `values` of struct wire_runtime_event in brackets. */
+enum wire_hook {
+	WIRE_HOOK_SUSPEND = 1,		/* ThreadSuspend::SuspendEE was called [SUSPEND_REASON] */
+	WIRE_HOOK_SUSPENDED,		/* it returns: all managed threads stand still */
+	WIRE_HOOK_RESTART,		/* ThreadSuspend::RestartEE was called [a GC is finished, the suspension had succeeded] */
+	WIRE_HOOK_RESTARTED,		/* it returns: threads run again */
+	WIRE_HOOK_GC_START,		/* GCToEEInterface::DiagGCStart [generation, induced] */
+	WIRE_HOOK_GC_END,		/* GCToEEInterface::DiagGCEnd [index, generation, reason, concurrent] */
+	WIRE_HOOK_COUNT,
+};
+#define WIRE_HOOK_VALUES 4
 
 /* Why records or parts of them were lost; one counter per CPU each. Names for people: capture/drop_counters. */
 enum wire_drop {
@@ -72,6 +85,11 @@ struct wire_counters {
 	__u64 filtered;			/* of a process that is not tracked */
 	__u64 sent;
 	__u64 drops[WIRE_DROP_COUNT];
+	/* The same of the hooks in runtimes: hook_hits = hook_filtered + hook_sent + hook_lost. */
+	__u64 hook_hits;
+	__u64 hook_filtered;
+	__u64 hook_sent;
+	__u64 hook_lost;		/* no room in the ring */
 };
 
 struct wire_header {
@@ -85,6 +103,10 @@ struct wire_header {
 #define WIRE_SAMPLE_KTHREAD 2	/* no user memory: all user fields are 0 */
 #define WIRE_SAMPLE_VCPU 4	/* the CPU was running a guest */
 #define WIRE_SAMPLE_OUTSIDE 8	/* the agent's pid namespace does not show this task: tgid and tid are 0 */
+/* Bits of flags that count struct wire_replaced_return. */
+#define WIRE_SAMPLE_RETURNS_SHIFT 8
+#define WIRE_SAMPLE_RETURNS_MASK 0xf
+#define WIRE_MAX_RETURNS 4
 
 /*
  * One sample of one CPU. Behind it follow kernel_frames u64 addresses (leaf first), then user_words u64 words:
@@ -141,6 +163,27 @@ struct wire_code_witness {
 	__u8 code[32];		/* instructions at `address`, if there is unwind data */
 };
 
+/*
+ * A return probe puts the address of a trampoline in the place of a return address, and the kernel keeps the true one.
+ * Behind the witnesses, innermost first; those of deeper calls than WIRE_MAX_RETURNS are missing.
+ */
+struct wire_replaced_return {
+	__u64 at;	/* where it lies on the stack */
+	__u64 address;	/* what was there */
+};
+
+/* A call, or the return from one, of a function that a hook sits on. */
+struct wire_runtime_event {
+	struct wire_header header;
+	__u32 tgid;			/* as in struct wire_cpu_sample */
+	__u32 tid;
+	__u64 process_start_ns;
+	__u32 hook;			/* enum wire_hook */
+	__u32 unused;
+	__u64 values[WIRE_HOOK_VALUES];	/* arguments, as wide as they are declared; 0 where there are none */
+	char comm[16];			/* of the thread */
+};
+
 /* Where a process keeps transient code: user space tells the sampler (map transient_code, keyed by tgid). */
 struct wire_transient_range {
 	__u64 begin;
@@ -168,11 +211,15 @@ struct wire_transient_code {
 static_assert(sizeof(struct wire_header) == 16, "wire_header");
 static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
 static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
+static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
+static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
 static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
 _Static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
+_Static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
+_Static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
 _Static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #endif
 

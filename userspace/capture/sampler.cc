@@ -19,6 +19,7 @@
 #include "capture/drop_counters.h"
 #include "capture/libbpf_log.h"
 #include "capture/load_error.h"
+#include "capture/uprobe.h"
 #include "clrsampler.skel.h"
 #include "os/file_io.h"
 #include "status/status.h"
@@ -136,11 +137,49 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   constants.follow_children = options_.follow_children;
   constants.wake_bytes = static_cast<uint32_t>(ring_bytes_ / 4);
   constants.kernel_stack_bytes = KernelStackBytes();
+  constants.hooks = options_.runtime_hooks;
   constants.use_task_pt_regs = features.Has(kFeatureTaskPtRegs);
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;
   bpf_program__set_autoload(program_, true);
+  if (!options_.runtime_hooks) return absl::OkStatus();
+  for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
+    for (const bool member : {false, true}) {
+      if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), member)) {
+        bpf_program__set_autoload(program, true);
+      }
+    }
+  }
   return absl::OkStatus();
+}
+
+bpf_program* Sampler::HookProgram(wire_hook hook, bool member) const {
+  const auto& programs = skeleton_->progs;
+  switch (hook) {
+    case WIRE_HOOK_SUSPEND:
+      return member ? nullptr : programs.hook_suspend;
+    case WIRE_HOOK_SUSPENDED:
+      return member ? nullptr : programs.hook_suspended;
+    case WIRE_HOOK_RESTART:
+      return member ? nullptr : programs.hook_restart;
+    case WIRE_HOOK_RESTARTED:
+      return member ? nullptr : programs.hook_restarted;
+    case WIRE_HOOK_GC_START:
+      return member ? programs.hook_gc_start_member : programs.hook_gc_start;
+    case WIRE_HOOK_GC_END:
+      return member ? programs.hook_gc_end_member : programs.hook_gc_end;
+    case WIRE_HOOK_COUNT:
+      break;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, bool member, const std::string& path,
+                                             uint64_t file_offset) {
+  const bpf_program* program = HookProgram(hook, member);
+  if (program == nullptr || !options_.runtime_hooks) return absl::InvalidArgumentError("no program for this hook");
+  const bool at_return = hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED;
+  return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program));
 }
 
 absl::Status Sampler::Load(const FeatureReport& features) {

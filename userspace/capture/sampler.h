@@ -18,6 +18,7 @@
 #include "capture/perf_events.h"
 #include "capture/ring_reader.h"
 #include "clrsampler/wire.h"
+#include "os/unique_fd.h"
 
 struct bpf_program;
 struct clrsampler_bpf;  // the skeleton
@@ -37,6 +38,7 @@ struct SamplerOptions {
   uint32_t tracked_limit = 8192;  // entries of the filter
   // Inode of the pid namespace whose numbers are meant (0: the initial one). Default: our own.
   std::optional<uint32_t> pid_namespace_inode;
+  bool runtime_hooks = false;  // AttachHook will be called
   bool keep_log = false;  // all that libbpf says, for --verbose
 };
 
@@ -68,6 +70,12 @@ class Sampler {
   // removes the entry. RESOURCE_EXHAUSTED: too many processes have some.
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code);
 
+  // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the
+  // image and are followed. `hook` decides whether at its entry or at its return; `member`: the function takes `this`
+  // before the arguments that the event shows (DiagGC only). Until the descriptor is closed; see OpenUprobe for the
+  // rest.
+  absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, bool member, const std::string& path, uint64_t file_offset);
+
   // Wakes a sleeper when a quarter of the ring is full; for epoll with EPOLLET. Asked without it, the kernel calls the
   // descriptor readable while any record waits. A reader should also come by once in a while.
   int ring_fd() const;
@@ -96,6 +104,7 @@ class Sampler {
   absl::Status Load(const FeatureReport& features);
   absl::Status Configure(const FeatureReport& features);
   int OpenAndAttach(int cpu) const;
+  bpf_program* HookProgram(wire_hook hook, bool member) const;
 
   SamplerOptions options_;
   std::unique_ptr<clrsampler_bpf, SkeletonDeleter> skeleton_;

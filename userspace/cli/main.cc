@@ -10,6 +10,7 @@
 #include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
 #include "cli/names_command.h"
+#include "cli/pauses_command.h"
 #include "cli/ps_command.h"
 #include "cli/record_command.h"
 #include "cli/stacks_command.h"
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
       "  clrsampler ps [--json]\n"
       "  clrsampler doctor [--pid PID] [--json]\n"
       "  clrsampler stacks --pid PID [--json]\n"
+      "  clrsampler pauses --pid PID [--json]\n"
       "  clrsampler jitdump|r2rmap FILE",
       "clrsampler");
   app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
@@ -89,6 +91,10 @@ int main(int argc, char** argv) {
   CLI::App* stacks = app.add_subcommand("stacks", "print where every thread of a process stands now");
   clrsampler::StacksConfig stacks_config;
   clrsampler::DeclareStacksOptions(*stacks, stacks_config);
+  CLI::App* pauses =
+      app.add_subcommand("pauses", "print each pause of a .NET process: what for, how long, who delayed it");
+  clrsampler::PausesConfig pauses_config;
+  clrsampler::DeclarePausesOptions(*pauses, pauses_config);
   app.require_subcommand(0, 1);
 
   try {
@@ -115,6 +121,7 @@ int main(int argc, char** argv) {
   if (*jitdump) return Report(clrsampler::PrintJitdump(file));
   if (*r2rmap) return Report(clrsampler::PrintR2rMap(file));
   if (*stacks) return Report(clrsampler::RunStacks(stacks_config));
+  if (*pauses) return Report(clrsampler::RunPauses(pauses_config));
   if (*names) return Report(clrsampler::RunNames(names_config));
   clrsampler::RecordConfig& chosen = *record ? record_config : config;
   chosen.command = std::move(command);

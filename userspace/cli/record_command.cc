@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/time.h"
+#include "cli/duration_option.h"
 #include "cli/output_file.h"
 #include "output/profile_writer.h"
 #include "output/stats_json.h"
@@ -27,21 +27,6 @@ namespace {
 
 absl::Status BadValue(absl::string_view what, absl::string_view hint) {
   return WithHint(absl::InvalidArgumentError(what), hint);
-}
-
-// "30s", "500ms", "2m", "1h30m"; a bare number means seconds.
-absl::StatusOr<uint64_t> ParseDurationNs(const std::string& text) {
-  double seconds = 0;
-  absl::Duration duration;
-  if (absl::SimpleAtod(text, &seconds)) {
-    duration = absl::Seconds(seconds);
-  } else if (!absl::ParseDuration(text, &duration)) {
-    return BadValue(absl::StrCat("--duration ", text, " is not a time"), "write it as 30s, 500ms, 2m or 1h30m");
-  }
-  if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 365)) {
-    return BadValue(absl::StrCat("--duration ", text, " is out of range"), "give a time between 1ms and a year");
-  }
-  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(duration));
 }
 
 // "64KiB", "8M", "16777216".

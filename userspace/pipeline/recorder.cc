@@ -67,7 +67,7 @@ constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often CPU clocks are read and new CPUs looked for
 
 using SampleBytes = std::vector<uint64_t>;  // a record, kept aligned
-using Item = std::variant<SampleBytes, SideBandEvent>;
+using Item = std::variant<SampleBytes, SideBandEvent, wire_runtime_event>;
 
 // Whether this is the code that every thread, or a process's main function, begins in.
 bool StartsThread(const Frame& frame) {
@@ -128,6 +128,12 @@ class RecorderImpl : public Recorder {
   absl::Status Init();
   absl::Status Run(const std::function<void(const RecordProgress&)>& progress) override;
 
+  absl::Status WatchesPausesOf(uint32_t pid) override {
+    const Process* process = table_.Find(pid);
+    if (!pauses_ || process == nullptr) return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
+    return pauses_->Watches(process->key);
+  }
+
   const FrameTable& frames() const override { return frames_; }
   const StackTable& stacks() const override { return stacks_; }
   const Account& account() const override { return account_; }
@@ -142,6 +148,7 @@ class RecorderImpl : public Recorder {
   void SlowTurn(MonotonicTime now);
   void Drain();
   void TakeRecord(std::span<const std::byte> record);
+  void TakeRuntimeEvent(std::span<const std::byte> record);
   void TakeEvent(SideBandEvent event);
   void TellTransientCode(uint32_t tgid, const wire_transient_code& code);
   void Follow(uint32_t pid);
@@ -179,6 +186,7 @@ class RecorderImpl : public Recorder {
 
   std::unique_ptr<Sampler> sampler_;
   SideBand side_band_;
+  std::optional<PauseWatch> pauses_;  // after sampler_: its probes run the sampler's programs
   std::optional<StopEvents> stop_;
   std::optional<TargetCommand> command_;
 
@@ -221,9 +229,18 @@ absl::Status RecorderImpl::Init() {
   sampler_options.word_limit = options_.stack_words;
   sampler_options.filter_processes = !whole_host();
   sampler_options.follow_children = !options_.command.empty();
+  sampler_options.runtime_hooks = options_.on_pause != nullptr;
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(sampler_options, features);
   if (!sampler.ok()) return sampler.status();
   sampler_ = *std::move(sampler);
+  if (options_.on_pause) {
+    pauses_.emplace(
+        PauseWatch::Callbacks{[this](wire_hook hook, bool member, const std::string& path, uint64_t offset) {
+                                return sampler_->AttachHook(hook, member, path, offset);
+                              },
+                              options_.on_pause},
+        runtimes_, images_, frames_, notices_);
+  }
 
   RETURN_IF_ERROR(side_band_.Start());
 
@@ -255,12 +272,14 @@ absl::Status RecorderImpl::FindTargets() {
     // Sources that must prepare themselves do it before the first sample.
     const MonotonicTime now = clock_.Now();
     resolver_.CatchUp(table_.FindOrScan(pid, 0), now, now);
+    if (pauses_) pauses_->Look(*table_.Find(pid));
   }
   if (whole_host()) {
     // As above: the sampler shall know of their short-lived code from the first sample on.
     const MonotonicTime now = clock_.Now();
     for (const uint32_t pid : ProcessesLikeDotNet(kProcRoot)) {
       resolver_.CatchUp(table_.FindOrScan(pid, 0), now, now);
+      if (pauses_) pauses_->Look(*table_.Find(pid));
     }
   }
   if (options_.command.empty()) return absl::OkStatus();
@@ -316,6 +335,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   turn_started_ = clock_.Now();
   HandleUntil(MonotonicTime::Max());
   Retire(MonotonicTime::Max());
+  if (pauses_) pauses_->Finish();
   perf_maps_.Finish();
   CloseAccount();
   stop_.reset();  // a second Ctrl-C may now end a writer that waits for a reader which does not read
@@ -335,6 +355,7 @@ void RecorderImpl::Turn(MonotonicTime now) {
   if (symbol_server_ != nullptr) symbol_server_->Poll(notices_);
   Drain();
   perf_maps_.Poll(table_, now);
+  if (pauses_) table_.ForEach([this](Process& process) { pauses_->Look(process); });
   HandleUntil(horizon);
   if (now.ns - last_slow_turn_.ns >= kSlowTurnNs) SlowTurn(now);
 }
@@ -357,6 +378,10 @@ void RecorderImpl::HandleUntil(MonotonicTime horizon) {
         if (HandleSample(time, *sample)) return true;
         paused = false;  // it waits for something that is not read here
         return false;
+      }
+      if (const auto* event = std::get_if<wire_runtime_event>(&item)) {
+        if (pauses_) pauses_->Handle(table_.FindOrScan(event->tgid, event->process_start_ns), *event);
+        return true;
       }
       HandleEvent(std::get<SideBandEvent>(item));
       return true;
@@ -412,21 +437,37 @@ void RecorderImpl::TakeRecord(std::span<const std::byte> record) {
   wire_header header;
   if (record.size() < sizeof header) return Lose("damaged_record");
   std::memcpy(&header, record.data(), sizeof header);
+  if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent(record);
   if (header.kind != WIRE_CPU_SAMPLE) return;
   ++account_.samples_taken;
   account_.sample_bytes += record.size();
   wire_cpu_sample sample;
   if (record.size() < sizeof sample) return Lose("damaged_record");
   std::memcpy(&sample, record.data(), sizeof sample);
+  if (options_.only_blame && !pauses_->MayBeBlamed(sample.tgid)) {
+    ++account_.samples_set_aside;
+    return;
+  }
+  SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  std::memcpy(bytes.data(), record.data(), record.size());
+  RestoreReturnAddresses(bytes);
+  record = std::as_bytes(std::span(bytes)).first(record.size());
   // A process that we have not heard of is read now: in a moment it may be gone.
   if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
     Process& process = table_.FindOrScan(sample.tgid, sample.process_start_ns);
     if (const absl::StatusOr<RawStack> raw = RawStack::Parse(record); raw.ok()) unwinder_.Observe(process, *raw);
     if (!whole_host() && followed_.insert(sample.tgid).second) Follow(sample.tgid);
   }
-  SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
-  std::memcpy(bytes.data(), record.data(), record.size());
   queue_.Push({header.time_ns}, Item(std::move(bytes)));
+}
+
+void RecorderImpl::TakeRuntimeEvent(std::span<const std::byte> record) {
+  wire_runtime_event event;
+  if (record.size() < sizeof event) return Lose("damaged_record");
+  std::memcpy(&event, record.data(), sizeof event);
+  if (!pauses_) return;
+  pauses_->Arrived(event);
+  queue_.Push({event.header.time_ns}, Item(event));
 }
 
 void RecorderImpl::TellTransientCode(uint32_t tgid, const wire_transient_code& code) {
@@ -493,6 +534,7 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   }
   const UserStack& user = unwinder_.Walk(process, *raw);
   const NamedStack& named = namer_.Name(process, *raw, user, time);
+  if (pauses_) pauses_->Sampled(process, sample, named.frames);
   const LabelId label = ledger_.Count(process, named.sources);
   stacks_.Add(stacks_.Intern(label, named.frames), 1);
   ++account_.samples_written;
@@ -540,6 +582,7 @@ void RecorderImpl::Forget(ProcessKey key) {
   unwinder_.Forget(key);
   namer_.Forget(key);
   images_.Forget(key);
+  if (pauses_) pauses_->Forget(key);
 }
 
 void RecorderImpl::NoteRuntime(const Process& process) {

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "clr/perf_map_lease.h"
 #include "formats/names/frame_text.h"
+#include "pipeline/pause_watch.h"
 #include "profile/account.h"
 #include "profile/stack_table.h"
 #include "symbol_server/symbol_server.h"
@@ -34,7 +35,10 @@ struct RecordOptions {
   uint32_t gap_words = 1024;    // stack words shipped between two frames; at most 4096
   uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
   bool replay = true;           // false: frame-pointer chains only
-  size_t keep_stacks = 0;       // so many samples are kept with all that unwinding them needs
+  // Told of each pause of a .NET process, in the order in which they end; empty: no hooks are planted.
+  std::function<void(const ObservedPause&)> on_pause;
+  bool only_blame = false;  // with on_pause: samples count, but have names only where they may delay a pause
+  size_t keep_stacks = 0;   // so many samples are kept with all that unwinding them needs
   NameStyle names = NameStyle::kShort;
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
@@ -57,6 +61,9 @@ class Recorder {
   // Samples until the duration is over, a signal comes, or the last target exits; then names what is left.
   // `progress` is called about once a second.
   virtual absl::Status Run(const std::function<void(const RecordProgress&)>& progress) = 0;
+
+  // With RecordOptions::on_pause: why pauses of this process can't be seen.
+  virtual absl::Status WatchesPausesOf(uint32_t pid) = 0;
 
   virtual const FrameTable& frames() const = 0;
   virtual const StackTable& stacks() const = 0;

@@ -29,11 +29,12 @@ struct ProcessAccount {
   std::string pod_uid;
 };
 
-// All counts are of this run. Invariant: samples_taken = samples_written + the losses after capture.
+// All counts are of this run. Invariant: samples_taken = samples_written + samples_set_aside + the losses after capture.
 struct Account {
   uint64_t samples_expected = 0;
   uint64_t samples_taken = 0;            // received from BPF
   uint64_t samples_written = 0;          // in the profile
+  uint64_t samples_set_aside = 0;        // nobody asked for their names: RecordOptions::only_blame
   uint64_t sample_bytes = 0;             // of what BPF sent
   std::map<std::string, uint64_t> lost;  // by reason; samples that BPF could not send and records we could not read
   FrameCounts managed;

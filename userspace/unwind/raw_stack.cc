@@ -12,8 +12,10 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   std::memcpy(&stack.sample_, record.data(), sizeof stack.sample_);
   const wire_cpu_sample& sample = stack.sample_;
   constexpr size_t kWitnessWords = sizeof(wire_code_witness) / sizeof(uint64_t);
-  const uint64_t words =
-      uint64_t{sample.kernel_frames} + sample.user_words + uint64_t{sample.witnesses} * kWitnessWords;
+  constexpr size_t kReturnWords = sizeof(wire_replaced_return) / sizeof(uint64_t);
+  const uint64_t returns = sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK;
+  const uint64_t words = uint64_t{sample.kernel_frames} + sample.user_words +
+                         uint64_t{sample.witnesses} * kWitnessWords + returns * kReturnWords;
   if (record.size() < sizeof sample + words * sizeof(uint64_t)) {
     return absl::DataLossError(absl::StrCat("sample record of ", record.size(), " bytes announces ", words, " words"));
   }
@@ -28,6 +30,8 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   stack.witnesses_ = {
       reinterpret_cast<const wire_code_witness*>(payload_words + sample.kernel_frames + sample.user_words),
       sample.witnesses};
+  static_assert(alignof(wire_replaced_return) == alignof(uint64_t));
+  stack.returns_ = {reinterpret_cast<const wire_replaced_return*>(stack.witnesses_.data() + sample.witnesses), returns};
 
   stack.bytes_ = record.first(sizeof sample + words * sizeof(uint64_t));
 
@@ -43,6 +47,25 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
     return absl::DataLossError("sample record with a tail cut short");
   }
   return stack;
+}
+
+void RestoreReturnAddresses(std::span<uint64_t> record) {
+  const absl::StatusOr<RawStack> stack = RawStack::Parse(std::as_bytes(record));
+  if (!stack.ok() || stack->replaced_returns().empty()) return;
+  const auto restore = [&](uint64_t begin, std::span<const uint64_t> words) {
+    for (const wire_replaced_return& replaced : stack->replaced_returns()) {
+      const uint64_t offset = replaced.at - begin;
+      if (offset % sizeof(uint64_t) != 0 || offset / sizeof(uint64_t) >= words.size()) continue;
+      record[static_cast<size_t>(words.data() - record.data()) + offset / sizeof(uint64_t)] = replaced.address;
+    }
+  };
+  uint64_t next = stack->sample().sp;
+  const std::span<const uint64_t> tail = stack->ForEachFrame([&](const RawStack::Frame& frame) {
+    restore(frame.gap_address, frame.gap);
+    restore(frame.frame_address, {frame.gap.data() + frame.gap.size(), 2});
+    next = frame.frame_address + 2 * sizeof(uint64_t);
+  });
+  restore(next, tail);
 }
 
 }  // namespace clrsampler

@@ -20,6 +20,7 @@ class RawStack {
   // One step of the chain.
   struct Frame {
     uint64_t frame_address = 0;     // where {saved frame pointer, return address} lie
+    uint64_t gap_address = 0;       // of the first word of `gap`
     std::span<const uint64_t> gap;  // words from the end of the previous frame upwards; cut when longer than the limit
     uint64_t saved_fp = 0;
     uint64_t return_address = 0;
@@ -37,15 +38,25 @@ class RawStack {
   // Of transient code that the sample met; in no order.
   std::span<const wire_code_witness> witnesses() const { return witnesses_; }
 
+  // Where return probes had put their trampoline's address.
+  std::span<const wire_replaced_return> replaced_returns() const { return returns_; }
+
   // Calls visit(const Frame&) for each step, innermost first, and then gives the tail: the words above the last frame.
   template <typename Visitor>
   std::span<const uint64_t> ForEachFrame(Visitor&& visit) const {
     size_t at = 0;
+    uint64_t next = sample_.sp;
+    bool after_words_only = false;
     for (uint32_t i = 0; i < sample_.user_frames; ++i) {
-      const uint64_t head = user_[at];
+      const uint64_t head = user_[at], frame_address = head & WIRE_FRAME_ADDRESS_MASK;
       const size_t gap_words = GapWords(head);
-      visit(Frame{head & WIRE_FRAME_ADDRESS_MASK, user_.subspan(at + 1, gap_words), user_[at + 1 + gap_words],
-                  user_[at + 2 + gap_words], (head & WIRE_FRAME_WORDS_ONLY) != 0, (head & WIRE_FRAME_RESUMED) != 0});
+      const bool words_only = (head & WIRE_FRAME_WORDS_ONLY) != 0;
+      // Behind a long gap's first words come its last ones.
+      if (after_words_only) next = frame_address - gap_words * sizeof(uint64_t);
+      visit(Frame{frame_address, next, user_.subspan(at + 1, gap_words), user_[at + 1 + gap_words],
+                  user_[at + 2 + gap_words], words_only, (head & WIRE_FRAME_RESUMED) != 0});
+      next = frame_address + 2 * sizeof(uint64_t);
+      after_words_only = words_only;
       at += gap_words + 3;
     }
     if (at >= user_.size()) return {};
@@ -60,7 +71,12 @@ class RawStack {
   std::span<const uint64_t> kernel_;
   std::span<const uint64_t> user_;
   std::span<const wire_code_witness> witnesses_;
+  std::span<const wire_replaced_return> returns_;
 };
+
+// Puts the true return addresses of a sample into the words that were copied from its stack. Does nothing to a record
+// that is damaged.
+void RestoreReturnAddresses(std::span<uint64_t> record);
 
 }  // namespace clrsampler
 

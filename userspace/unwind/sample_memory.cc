@@ -9,12 +9,8 @@ void SampleMemory::Assign(const RawStack& stack) {
   frames_.clear();
   last_ = 0;
   uint64_t next = stack.sample().sp;
-  bool after_words_only = false;
   const std::span<const uint64_t> tail = stack.ForEachFrame([&](const RawStack::Frame& frame) {
-    // Behind a long gap's first words come its last ones.
-    if (after_words_only) next = frame.frame_address - frame.gap.size() * sizeof(uint64_t);
-    after_words_only = frame.words_only;
-    Append(next, frame.gap);
+    Append(frame.gap_address, frame.gap);
     // The pair lies behind the gap in the record, too.
     Append(frame.frame_address, {frame.gap.data() + frame.gap.size(), 2});
     if (!frame.resumed && !frame.words_only) frames_.push_back(frame.frame_address);

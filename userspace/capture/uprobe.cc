@@ -1,0 +1,60 @@
+#include "capture/uprobe.h"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// The kernel numbers its kinds of events at boot (Documentation/ABI/testing/sysfs-bus-event_source-devices-format).
+constexpr char kType[] = "/sys/bus/event_source/devices/uprobe/type";
+constexpr char kReturnBit[] = "/sys/bus/event_source/devices/uprobe/format/retprobe";
+
+absl::StatusOr<uint32_t> ReadNumber(const char* path, absl::string_view prefix) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(path, 64);
+  uint32_t number = 0;
+  if (!text.ok() || !absl::SimpleAtoi(absl::StripPrefix(absl::StripAsciiWhitespace(*text), prefix), &number)) {
+    return WithHint(absl::UnimplementedError("this kernel has no uprobes for perf events"),
+                    "a kernel built with CONFIG_UPROBE_EVENTS; inside a container /sys must be mounted");
+  }
+  return number;
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
+  const absl::StatusOr<uint32_t> type = ReadNumber(kType, "");
+  RETURN_IF_ERROR(type.status());
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = *type;
+  if (at == UprobeAt::kReturn) {
+    const absl::StatusOr<uint32_t> bit = ReadNumber(kReturnBit, "config:");
+    RETURN_IF_ERROR(bit.status());
+    if (*bit >= 64) return absl::UnimplementedError("the kernel's return probes are of an unknown kind");
+    attributes.config = uint64_t{1} << *bit;
+  }
+  attributes.uprobe_path = reinterpret_cast<uint64_t>(path.c_str());
+  attributes.probe_offset = file_offset;
+  // All processes. The CPU is that of the event, whose records nobody reads; the program runs on any.
+  UniqueFd event(static_cast<int>(
+      syscall(SYS_perf_event_open, &attributes, /*pid=*/-1, /*cpu=*/0, /*group=*/-1, PERF_FLAG_FD_CLOEXEC)));
+  if (!event.valid()) return ErrnoError(errno, absl::StrCat("planting a probe in ", path));
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program_fd) != 0 ||
+      ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+    return ErrnoError(errno, absl::StrCat("starting a probe in ", path));
+  }
+  return event;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,22 @@
+// Uprobes by perf_event_open: no tracefs, no names that others could see or use, gone with the descriptor.
+#ifndef CLRSAMPLER_CAPTURE_UPROBE_H_
+#define CLRSAMPLER_CAPTURE_UPROBE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "os/unique_fd.h"
+
+namespace clrsampler {
+
+enum class UprobeAt : uint8_t { kEntry, kReturn };
+
+// Has `program_fd`, a BPF program of type kprobe, run whenever any process executes the instruction at `file_offset` of
+// the file at `path` (or returns from the function that begins there). The probe lives as long as the descriptor; the
+// file is looked up once. Precondition: an instruction begins there; if none does, the processes that come by crash.
+absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CAPTURE_UPROBE_H_

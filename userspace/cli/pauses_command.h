@@ -1,0 +1,30 @@
+// clrsampler pauses: each time a .NET process stands still, why, for how long, and who delayed it.
+#ifndef CLRSAMPLER_CLI_PAUSES_COMMAND_H_
+#define CLRSAMPLER_CLI_PAUSES_COMMAND_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace clrsampler {
+
+struct PausesConfig {
+  uint32_t pid = 0;
+  std::optional<std::string> duration;
+  uint32_t frequency_hz = 999;
+  std::string names = "short";
+  bool json = false;
+};
+
+void DeclarePausesOptions(CLI::App& app, PausesConfig& config);
+absl::Status RunPauses(const PausesConfig& config);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_PAUSES_COMMAND_H_

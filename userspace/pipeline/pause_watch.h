@@ -1,0 +1,106 @@
+// Who stopped the world of a .NET process, for how long, and who delayed it: plants hooks into runtimes as they show
+// up, puts their events together to pauses (profile/suspension_tracker.h), and blames the threads that were still
+// running between the request and the stop.
+//
+// Blame: the samples of other threads that fall into that time share the delay; each part goes to the method nearest to
+// the leaf, managed where there is one. A delay without a sample in it is nobody's: at 999 Hz those are shorter than a
+// few milliseconds.
+#ifndef CLRSAMPLER_PIPELINE_PAUSE_WATCH_H_
+#define CLRSAMPLER_PIPELINE_PAUSE_WATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "clr/runtime_discovery.h"
+#include "clrsampler/wire.h"
+#include "os/unique_fd.h"
+#include "process/image_files.h"
+#include "process/process.h"
+#include "profile/suspension_tracker.h"
+#include "status/notices.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+struct Culprit {
+  std::string method;
+  uint32_t tid = 0;
+  uint64_t delay_ns = 0;
+  uint32_t samples = 0;
+};
+
+struct ObservedPause {
+  uint32_t tgid = 0;
+  Pause pause;
+  std::vector<Culprit> culprits;  // most delay first
+};
+
+struct PauseWatchCounters {
+  uint64_t images_hooked = 0;
+  uint64_t images_refused = 0;
+  uint64_t events = 0;
+  SuspensionCounters suspensions;  // of all processes
+};
+
+// Main loop only. Borrows what it is given.
+class PauseWatch {
+ public:
+  struct Callbacks {
+    // Plants one hook; it stays until the descriptor is closed (capture/sampler.h).
+    std::function<absl::StatusOr<UniqueFd>(wire_hook hook, bool member, const std::string& path, uint64_t file_offset)>
+        attach;
+    std::function<void(const ObservedPause&)> on_pause;
+  };
+  PauseWatch(Callbacks callbacks, RuntimeDiscovery& runtimes, ImageFiles& images, const FrameTable& frames,
+             Notices& notices);
+  ~PauseWatch();
+
+  // To be called often: plants hooks when a runtime has shown up in the process.
+  void Look(const Process& process);
+  // Why nothing of the process is seen; OK: hooks are planted.
+  absl::Status Watches(ProcessKey key) const;
+  // An event of a process has left the ring; its turn (Handle) comes later.
+  void Arrived(const wire_runtime_event& event);
+  // Whether a sample that leaves the ring now may fall between a request and its stop.
+  bool MayBeBlamed(uint32_t tgid) const { return asking_.contains(tgid); }
+
+  // Both in the order of their times.
+  void Handle(const Process& process, const wire_runtime_event& event);
+  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames);
+
+  void Forget(ProcessKey key);
+  void Finish();
+
+  PauseWatchCounters counters() const;
+
+ private:
+  struct HookedImage;
+  struct Target;
+
+  Target& TargetOf(ProcessKey key);
+  std::shared_ptr<HookedImage> Hook(const Process& process, const DotNetRuntime& runtime);
+  absl::Status Plant(const Process& process, const DotNetRuntime& runtime, const ImageFile& image, HookedImage& hooked);
+  void Report(Target& target, const Pause& pause);
+  std::string MethodOf(std::span<const FrameId> frames) const;
+
+  Callbacks callbacks_;
+  RuntimeDiscovery& runtimes_;
+  ImageFiles& images_;
+  const FrameTable& frames_;
+  Notices& notices_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
+  absl::flat_hash_map<const ImageFile*, std::weak_ptr<HookedImage>> hooked_;  // each holds its ImageFile
+  absl::flat_hash_map<uint32_t, uint32_t> asking_;                            // by tgid: threads in SuspendEE
+  PauseWatchCounters counters_;  // suspensions: of processes that have ended
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_PAUSE_WATCH_H_

@@ -1,0 +1,179 @@
+#include "profile/suspension_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+
+namespace clrsampler {
+namespace {
+
+// SUSPEND_REASON, src/coreclr/vm/threadsuspend.h.
+constexpr uint32_t kForGc = 1, kForGcPreparation = 6;
+constexpr absl::string_view kReasons[] = {"other",    "gc",       "appdomain-shutdown", "rejit",
+                                          "shutdown", "debugger", "gc-preparation",     "debugger-sweep",
+                                          "profiler"};
+
+// gc_reason, src/coreclr/gc/gc.h. Empty: it has no such collection in .NET 8 to 10.
+constexpr absl::string_view kGcReasons[] = {"alloc-soh",          "induced",
+                                            "low-memory",         "empty",
+                                            "alloc-loh",          "out-of-space-soh",
+                                            "out-of-space-loh",   "induced-noforce",
+                                            "gcstress",           "low-memory-blocking",
+                                            "induced-compacting", "low-memory-host",
+                                            "pm-full-gc",         "low-memory-host-blocking",
+                                            "bgc-tuning-soh",     "bgc-tuning-loh",
+                                            "bgc-stepping",       "induced-aggressive"};
+
+// What the runtime calls its threads; equal in 8, 9 and 10, and in all collectors. The kernel keeps 15 bytes.
+bool IsBackgroundGcThread(absl::string_view comm) { return comm == ".NET BGC"; }
+bool IsServerGcThread(absl::string_view comm) { return absl::StartsWith(comm, ".NET Server GC"); }
+
+}  // namespace
+
+absl::string_view PauseKindText(PauseKind kind) {
+  switch (kind) {
+    case PauseKind::kBlockingGc:
+      return "blocking";
+    case PauseKind::kBackgroundGcInitial:
+      return "background-initial";
+    case PauseKind::kBackgroundGcFinal:
+      return "background-final";
+    case PauseKind::kHeapCountChange:
+      return "heap-count-change";
+    case PauseKind::kNoGc:
+      return "no-gc";
+    case PauseKind::kOther:
+      return "other";
+  }
+  return "";
+}
+
+absl::string_view SuspendReasonText(uint32_t reason) {
+  return reason < std::size(kReasons) ? kReasons[reason] : "other";
+}
+
+absl::string_view GcReasonText(std::optional<uint32_t> reason) {
+  if (!reason) return "";
+  return *reason < std::size(kGcReasons) ? kGcReasons[*reason] : "other";
+}
+
+const Pause* SuspensionTracker::Suspending() const {
+  if (current_ || asked_.empty()) return nullptr;
+  // The others wait for the one that was first.
+  return &std::min_element(asked_.begin(), asked_.end(), [](const auto& a, const auto& b) {
+            return a.second.requested < b.second.requested;
+          })->second;
+}
+
+void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on_gc) {
+  const auto unexpected = [this] { ++(joined_ ? counters_.unexpected : counters_.cut); };
+  switch (event.kind) {
+    case RuntimeEventKind::kSuspend: {
+      joined_ = true;
+      if (asked_.size() >= kMaxWaiting || resuming_.size() >= kMaxWaiting) {
+        counters_.cut += asked_.size() + resuming_.size();
+        asked_.clear();
+        resuming_.clear();
+      }
+      Pause pause;
+      pause.requested = event.time;
+      pause.tid = event.tid;
+      pause.comm = event.comm;
+      pause.reason = static_cast<uint32_t>(event.arguments[0]);
+      // A call that never returned: the thread ended, or an event was lost.
+      if (!asked_.insert_or_assign(event.tid, std::move(pause)).second) ++counters_.unexpected;
+      return;
+    }
+    case RuntimeEventKind::kSuspended: {
+      const auto asked = asked_.find(event.tid);
+      if (asked == asked_.end()) return unexpected();
+      if (current_) ++counters_.unexpected;  // two that both stopped the world: the end of the first was lost
+      current_ = std::move(asked->second);
+      current_->stopped = event.time;
+      asked_.erase(asked);
+      gc_started_ = gc_ended_ = false;
+      return;
+    }
+    case RuntimeEventKind::kGcStart:
+      if (!current_ || gc_started_) return unexpected();
+      gc_started_ = true;
+      current_->generation = static_cast<uint32_t>(event.arguments[0]);
+      current_->induced = event.arguments[1] != 0;
+      return;
+    case RuntimeEventKind::kGcEnd: {
+      GcDone done{event.time, event.arguments[0], static_cast<uint32_t>(event.arguments[1]),
+                  static_cast<uint32_t>(event.arguments[2]), event.arguments[3] != 0};
+      // That of a background collection comes while threads run, or in a pause that is not its own.
+      if (!done.background) {
+        if (!current_ || gc_ended_) return unexpected();
+        gc_ended_ = true;
+        current_->generation = done.generation;  // it may have become a higher one since it began
+        current_->gc_reason = done.reason;
+        current_->gc_index = done.index;
+      }
+      counters_.background += done.background ? 1 : 0;
+      if (done.generation < counters_.collections.size()) ++counters_.collections[done.generation];
+      on_gc(done);
+      return;
+    }
+    case RuntimeEventKind::kRestart: {
+      if (const auto asked = asked_.find(event.tid); asked != asked_.end()) {
+        // It lets the threads go and tries again: SuspendEE calls this itself.
+        if (event.arguments[1] != 0) return unexpected();
+        ++asked->second.aborted;
+        ++counters_.aborted;
+        aborting_[event.tid] = true;
+        return;
+      }
+      if (!current_ || current_->tid != event.tid) return unexpected();
+      current_->resume_begun = event.time;
+      Pause& pause = *current_;
+      if (pause.reason == kForGc) {
+        const bool begins_background = gc_started_ && !gc_ended_;
+        pause.kind = gc_ended_           ? PauseKind::kBlockingGc
+                     : begins_background ? PauseKind::kBackgroundGcInitial
+                                         : PauseKind::kNoGc;
+        // Only generation 2 is collected in the background.
+        if (begins_background && pause.generation != 2) {
+          ++counters_.without_gc_end;
+          pause.kind = PauseKind::kBlockingGc;
+        }
+      } else if (pause.reason == kForGcPreparation && IsBackgroundGcThread(pause.comm)) {
+        pause.kind = PauseKind::kBackgroundGcFinal;
+        pause.generation = 2;
+      } else if (pause.reason == kForGcPreparation && IsServerGcThread(pause.comm) && !gc_started_) {
+        pause.kind = PauseKind::kHeapCountChange;
+      }
+      resuming_.insert_or_assign(event.tid, std::move(pause));
+      current_.reset();
+      return;
+    }
+    case RuntimeEventKind::kRestarted: {
+      if (aborting_.erase(event.tid) > 0) return;
+      const auto resuming = resuming_.find(event.tid);
+      if (resuming == resuming_.end()) return unexpected();
+      Pause pause = std::move(resuming->second);
+      resuming_.erase(resuming);
+      pause.resumed = event.time;
+      Close(std::move(pause), on_pause);
+      return;
+    }
+  }
+}
+
+void SuspensionTracker::Finish(OnPause on_pause) {
+  for (auto& [tid, pause] : resuming_) Close(std::move(pause), on_pause);
+  counters_.cut += asked_.size() + (current_ ? 1 : 0);
+  resuming_.clear();
+  asked_.clear();
+  aborting_.clear();
+  current_.reset();
+}
+
+void SuspensionTracker::Close(Pause pause, OnPause on_pause) {
+  ++counters_.pauses;
+  on_pause(pause);
+}
+
+}  // namespace clrsampler
