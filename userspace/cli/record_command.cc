@@ -103,6 +103,11 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   if (config.lease_directory.has_value()) options.perf_maps.directory = *config.lease_directory;
   options.frequency_hz = config.frequency_hz;
   options.replay = config.unwind == "replay";
+  options.view = config.view == "pause"           ? RecordView::kPause
+                 : config.view == "suspend-delay" ? RecordView::kSuspendDelay
+                                                  : RecordView::kCpu;
+  options.only_blame = options.view == RecordView::kSuspendDelay;
+  options.mark_suspension = config.mark_suspension;
   constexpr size_t kSavedStacks = 500;
   if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
   options.max_frames = config.max_frames;
@@ -173,6 +178,14 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->type_name("STYLE");
   app.add_flag("--annotate-source", config.annotate_source,
                "behind each name where it came from: [memory], [r2r-image], [elf], ...");
+  app.add_option("--view", config.view,
+                 "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
+                 "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md")
+      ->check(CLI::IsMember({"cpu", "pause", "suspend-delay"}))
+      ->capture_default_str()
+      ->type_name("VIEW");
+  app.add_flag("--mark-suspension", config.mark_suspension,
+               "an outermost frame on stacks that were taken while .NET threads stood still or were asked to");
   app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
   app.add_option("--ring-bytes", config.ring_bytes,
                  "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")

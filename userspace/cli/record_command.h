@@ -21,6 +21,8 @@ struct RecordConfig {
   std::string format = "folded";
   std::string names = "short";
   bool annotate_source = false;
+  std::string view = "cpu";
+  bool mark_suspension = false;
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;
   std::string unwind = "replay";

@@ -16,6 +16,7 @@ std::string StatsJson(const Account& account) {
   json["samples"] = {{"expected", account.samples_expected},
                      {"taken", account.samples_taken},
                      {"written", account.samples_written},
+                     {"set_aside", account.samples_set_aside},
                      {"bytes", account.sample_bytes},
                      {"lost", account.lost}};
   json["frames"] = {

@@ -39,6 +39,9 @@ std::string SummaryText(const Account& account) {
   std::string text = absl::StrFormat("%d samples in %.1f s", account.samples_written, account.duration_seconds);
   absl::StrAppend(&text, " (", account.samples_expected, " expected from CPU time), ", account.processes.size(),
                   account.processes.size() == 1 ? " process\n" : " processes\n");
+  if (account.samples_set_aside > 0) {
+    absl::StrAppend(&text, account.samples_set_aside, " samples are no part of this view\n");
+  }
   uint64_t lost = 0;
   std::vector<std::string> reasons;
   for (const auto& [reason, count] : account.lost) {

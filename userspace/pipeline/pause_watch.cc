@@ -80,6 +80,7 @@ struct PauseWatch::Target {
   struct Blamed {
     uint32_t tid;
     std::string method;
+    StackId stack;
   };
   std::vector<Blamed> window;                             // between the request and the stop of the pause at hand
   absl::flat_hash_map<uint32_t, std::vector<Blamed>> of;  // by the thread that asked, until its pause is complete
@@ -204,14 +205,23 @@ void PauseWatch::Handle(const Process& process, const wire_runtime_event& event)
       said, [&](const Pause& pause) { Report(target, pause); }, [](const GcDone&) {});
 }
 
-void PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+bool PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
+                         StackId stack) {
   const auto found = targets_.find(process.key);
-  if (found == targets_.end()) return;
+  if (found == targets_.end()) return false;
   Target& target = *found->second;
   const Pause* suspending = target.tracker.Suspending();
   // The one that asks waits, or spins; what it does is no reason to wait.
-  if (suspending == nullptr || sample.tid == suspending->tid || target.window.size() >= kMaxBlamed) return;
-  target.window.push_back({sample.tid, MethodOf(frames)});
+  if (suspending == nullptr || sample.tid == suspending->tid || target.window.size() >= kMaxBlamed) return false;
+  target.window.push_back({sample.tid, MethodOf(frames), stack});
+  return true;
+}
+
+PausePhase PauseWatch::PhaseOf(ProcessKey key) const {
+  const auto found = targets_.find(key);
+  if (found == targets_.end()) return PausePhase::kNone;
+  if (found->second->tracker.Stopped() != nullptr) return PausePhase::kStopped;
+  return found->second->tracker.Suspending() != nullptr ? PausePhase::kStopping : PausePhase::kNone;
 }
 
 std::string PauseWatch::MethodOf(std::span<const FrameId> frames) const {
@@ -225,13 +235,16 @@ std::string PauseWatch::MethodOf(std::span<const FrameId> frames) const {
 }
 
 void PauseWatch::Report(Target& target, const Pause& pause) {
-  ObservedPause observed{target.tgid, pause, {}};
+  ObservedPause observed{target.tgid, pause, {}, {}};
   if (const auto blamed = target.of.find(pause.tid); blamed != target.of.end()) {
     std::map<std::pair<std::string, uint32_t>, uint32_t> shares;
-    for (Target::Blamed& one : blamed->second) ++shares[{std::move(one.method), one.tid}];
-    for (const auto& [who, samples] : shares) {
-      observed.culprits.push_back(
-          {who.first, who.second, pause.suspend_ns() * samples / blamed->second.size(), samples});
+    const uint64_t samples = blamed->second.size();
+    for (Target::Blamed& one : blamed->second) {
+      observed.stacks.push_back({one.stack, pause.suspend_ns() / samples});
+      ++shares[{std::move(one.method), one.tid}];
+    }
+    for (const auto& [who, count] : shares) {
+      observed.culprits.push_back({who.first, who.second, pause.suspend_ns() * count / samples, count});
     }
     std::stable_sort(observed.culprits.begin(), observed.culprits.end(),
                      [](const Culprit& a, const Culprit& b) { return a.delay_ns > b.delay_ns; });

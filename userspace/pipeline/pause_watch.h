@@ -23,6 +23,7 @@
 #include "os/unique_fd.h"
 #include "process/image_files.h"
 #include "process/process.h"
+#include "profile/stack_table.h"
 #include "profile/suspension_tracker.h"
 #include "status/notices.h"
 #include "symbols/frame.h"
@@ -36,10 +37,24 @@ struct Culprit {
   uint32_t samples = 0;
 };
 
+// The delay of one sample in the time between request and stop.
+struct BlamedStack {
+  StackId stack = 0;
+  uint64_t delay_ns = 0;
+};
+
 struct ObservedPause {
   uint32_t tgid = 0;
   Pause pause;
   std::vector<Culprit> culprits;  // most delay first
+  std::vector<BlamedStack> stacks;
+};
+
+// What a thread that runs was a part of.
+enum class PausePhase : uint8_t {
+  kNone,
+  kStopping,  // somebody has asked for a pause, and not all threads stand
+  kStopped,   // they do; what runs is the runtime, or threads outside of it
 };
 
 struct PauseWatchCounters {
@@ -73,7 +88,10 @@ class PauseWatch {
 
   // Both in the order of their times.
   void Handle(const Process& process, const wire_runtime_event& event);
-  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames);
+  // `stack` is that of the sample, with `frames`; given back in ObservedPause. Whether it may be blamed.
+  bool Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames, StackId stack);
+  // As of the events that were handled so far.
+  PausePhase PhaseOf(ProcessKey key) const;
 
   void Forget(ProcessKey key);
   void Finish();

@@ -159,6 +159,12 @@ class RecorderImpl : public Recorder {
   void Retire(MonotonicTime before);
   void NoteRuntime(const Process& process);
   void Lose(absl::string_view reason, uint64_t count = 1) { account_.lost[std::string(reason)] += count; }
+  bool wants_pauses() const {
+    return options_.on_pause != nullptr || options_.view != RecordView::kCpu || options_.mark_suspension;
+  }
+  void Write(const Process& process, const wire_cpu_sample& sample, StackId stack, std::span<const FrameId> frames);
+  std::span<const FrameId> Marked(const Process& process, std::span<const FrameId> frames);
+  void TakePause(const ObservedPause& observed);
   void Forget(ProcessKey key);
   void GiveLateNames();
   void CloseAccount();
@@ -186,6 +192,7 @@ class RecorderImpl : public Recorder {
 
   std::unique_ptr<Sampler> sampler_;
   SideBand side_band_;
+  std::vector<FrameId> marked_;
   std::optional<PauseWatch> pauses_;  // after sampler_: its probes run the sampler's programs
   std::optional<StopEvents> stop_;
   std::optional<TargetCommand> command_;
@@ -229,16 +236,16 @@ absl::Status RecorderImpl::Init() {
   sampler_options.word_limit = options_.stack_words;
   sampler_options.filter_processes = !whole_host();
   sampler_options.follow_children = !options_.command.empty();
-  sampler_options.runtime_hooks = options_.on_pause != nullptr;
+  sampler_options.runtime_hooks = wants_pauses();
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(sampler_options, features);
   if (!sampler.ok()) return sampler.status();
   sampler_ = *std::move(sampler);
-  if (options_.on_pause) {
+  if (wants_pauses()) {
     pauses_.emplace(
         PauseWatch::Callbacks{[this](wire_hook hook, bool member, const std::string& path, uint64_t offset) {
                                 return sampler_->AttachHook(hook, member, path, offset);
                               },
-                              options_.on_pause},
+                              [this](const ObservedPause& observed) { TakePause(observed); }},
         runtimes_, images_, frames_, notices_);
   }
 
@@ -534,10 +541,8 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   }
   const UserStack& user = unwinder_.Walk(process, *raw);
   const NamedStack& named = namer_.Name(process, *raw, user, time);
-  if (pauses_) pauses_->Sampled(process, sample, named.frames);
   const LabelId label = ledger_.Count(process, named.sources);
-  stacks_.Add(stacks_.Intern(label, named.frames), 1);
-  ++account_.samples_written;
+  Write(process, sample, stacks_.Intern(label, Marked(process, named.frames)), named.frames);
   StackEnd end = user.end;
   if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(frames_.at(named.frames.front()))) {
     end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it
@@ -555,6 +560,38 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   }
   ++account_.stack_stops[std::string(StopName(static_cast<wire_stop>(sample.stop)))];
   return true;
+}
+
+void RecorderImpl::Write(const Process& process, const wire_cpu_sample& sample, StackId stack,
+                         std::span<const FrameId> frames) {
+  const bool blamed = pauses_ && pauses_->Sampled(process, sample, frames, stack);
+  bool wanted = true;
+  if (options_.view == RecordView::kSuspendDelay) {
+    wanted = blamed;  // with its weight once that is known
+  } else if (options_.view == RecordView::kPause) {
+    wanted = pauses_->PhaseOf(process.key) == PausePhase::kStopped;
+  }
+  ++(wanted ? account_.samples_written : account_.samples_set_aside);
+  if (wanted && options_.view != RecordView::kSuspendDelay) stacks_.Add(stack, 1);
+}
+
+std::span<const FrameId> RecorderImpl::Marked(const Process& process, std::span<const FrameId> frames) {
+  const PausePhase phase = options_.mark_suspension ? pauses_->PhaseOf(process.key) : PausePhase::kNone;
+  if (phase == PausePhase::kNone) return frames;
+  marked_.clear();
+  const char* mark = phase == PausePhase::kStopped ? "[the world is stopped]" : "[threads are being stopped]";
+  marked_.push_back(frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, mark, "", ""}));
+  marked_.insert(marked_.end(), frames.begin(), frames.end());
+  return marked_;
+}
+
+void RecorderImpl::TakePause(const ObservedPause& observed) {
+  if (options_.view == RecordView::kSuspendDelay) {
+    for (const BlamedStack& blamed : observed.stacks) {
+      stacks_.Add(blamed.stack, std::max<uint64_t>(blamed.delay_ns / 1000, 1));
+    }
+  }
+  if (options_.on_pause) options_.on_pause(observed);
 }
 
 void RecorderImpl::Retire(MonotonicTime before) {

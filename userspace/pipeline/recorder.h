@@ -25,6 +25,12 @@
 
 namespace clrsampler {
 
+enum class RecordView : uint8_t {
+  kCpu,
+  kPause,         // what ran while all threads of a .NET process stood still
+  kSuspendDelay,  // what ran while they were asked to, in microseconds of delay instead of samples
+};
+
 struct RecordOptions {
   std::vector<uint32_t> pids;        // empty and no command: the whole host
   std::vector<std::string> command;  // started by us; its children are followed
@@ -35,7 +41,9 @@ struct RecordOptions {
   uint32_t gap_words = 1024;    // stack words shipped between two frames; at most 4096
   uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
   bool replay = true;           // false: frame-pointer chains only
-  // Told of each pause of a .NET process, in the order in which they end; empty: no hooks are planted.
+  RecordView view = RecordView::kCpu;
+  bool mark_suspension = false;  // the outermost frame says in which part of a pause a stack was taken
+  // Told of each pause of a .NET process, in the order in which they end; may be empty.
   std::function<void(const ObservedPause&)> on_pause;
   bool only_blame = false;  // with on_pause: samples count, but have names only where they may delay a pause
   size_t keep_stacks = 0;   // so many samples are kept with all that unwinding them needs

@@ -1,5 +1,6 @@
 #include "unwind/raw_stack.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -59,6 +60,11 @@ void RestoreReturnAddresses(std::span<uint64_t> record) {
       record[static_cast<size_t>(words.data() - record.data()) + offset / sizeof(uint64_t)] = replaced.address;
     }
   };
+  // The call has returned to the trampoline, which is about to go on where it should have.
+  if (const wire_replaced_return& innermost = stack->replaced_returns()[0];
+      innermost.at + sizeof(uint64_t) == stack->sample().sp) {
+    record[offsetof(wire_cpu_sample, ip) / sizeof(uint64_t)] = innermost.address;
+  }
   uint64_t next = stack->sample().sp;
   const std::span<const uint64_t> tail = stack->ForEachFrame([&](const RawStack::Frame& frame) {
     restore(frame.gap_address, frame.gap);

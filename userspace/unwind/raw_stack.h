@@ -74,8 +74,8 @@ class RawStack {
   std::span<const wire_replaced_return> returns_;
 };
 
-// Puts the true return addresses of a sample into the words that were copied from its stack. Does nothing to a record
-// that is damaged.
+// Puts the true return addresses of a sample into the words that were copied from its stack, and in place of the address
+// of the trampoline itself. Does nothing to a record that is damaged.
 void RestoreReturnAddresses(std::span<uint64_t> record);
 
 }  // namespace clrsampler

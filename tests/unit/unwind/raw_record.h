@@ -17,6 +17,7 @@ class RawRecord {
   std::vector<uint64_t> kernel;
   std::vector<uint64_t> user;
   std::vector<wire_code_witness> witnesses;
+  std::vector<wire_replaced_return> returns;
 
   RawRecord& Frame(uint64_t frame_address, uint64_t saved_fp, uint64_t return_address, std::vector<uint64_t> gap = {}) {
     user.push_back(frame_address | uint64_t{gap.size()} << WIRE_GAP_SHIFT);
@@ -38,7 +39,9 @@ class RawRecord {
     header.header.kind = WIRE_CPU_SAMPLE;
     header.witnesses = static_cast<uint16_t>(witnesses.size());
     header.header.size = static_cast<uint32_t>(sizeof header + (kernel.size() + user.size()) * 8 +
-                                               witnesses.size() * sizeof(wire_code_witness));
+                                               witnesses.size() * sizeof(wire_code_witness) +
+                                               returns.size() * sizeof(wire_replaced_return));
+    header.flags |= static_cast<uint32_t>(returns.size()) << WIRE_SAMPLE_RETURNS_SHIFT;
     storage_.assign(sizeof header / 8, 0);
     std::memcpy(storage_.data(), &header, sizeof header);
     storage_.insert(storage_.end(), kernel.begin(), kernel.end());
@@ -47,6 +50,10 @@ class RawRecord {
     storage_.resize(used + witnesses.size() * sizeof(wire_code_witness) / 8);
     if (!witnesses.empty()) {
       std::memcpy(storage_.data() + used, witnesses.data(), witnesses.size() * sizeof(wire_code_witness));
+    }
+    for (const wire_replaced_return& replaced : returns) {
+      storage_.push_back(replaced.at);
+      storage_.push_back(replaced.address);
     }
     return std::as_bytes(std::span<const uint64_t>(storage_));
   }

@@ -31,6 +31,50 @@ TEST(RawStackTest, GivesBackWhatWasShipped) {
   EXPECT_THAT(tail, ElementsAre(9, 8));
 }
 
+// 0x7FFFFFFFF000 stands for the trampoline of return probes.
+TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
+  constexpr uint64_t kTrampoline = 0x7FFFFFFFF000;
+  RawRecord record;
+  record.header.sp = 0x6FE8;
+  record.kernel = {0xffffffff81000010};
+  record.Frame(0x7000, 0x7040, kTrampoline, {1, kTrampoline, kTrampoline}).Frame(0x7040, 0, 0x402000);
+  record.Tail({9, kTrampoline});
+  record.witnesses.emplace_back();
+  // In a gap, in a frame and in the tail; where another word lies, and what is not aligned, outside, or far away.
+  record.returns = {{0x6FF0, 0xA1}, {0x7008, 0xA2}, {0x7058, 0xA3}, {0x7001, 0xBAD}};
+  const auto bytes = record.Bytes();
+  std::vector<uint64_t> words(bytes.size() / 8);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  RestoreReturnAddresses(words);
+  const auto stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(words)));
+  ASSERT_TRUE(stack.ok()) << stack.status();
+  EXPECT_EQ(stack->replaced_returns().size(), 4u);
+  std::vector<RawStack::Frame> frames;
+  const auto tail = stack->ForEachFrame([&](const RawStack::Frame& frame) { frames.push_back(frame); });
+  EXPECT_THAT(frames[0].gap, ElementsAre(1, 0xA1, kTrampoline)) << "what is left of an older call stays";
+  EXPECT_EQ(frames[0].return_address, 0xA2u);
+  EXPECT_EQ(frames[1].return_address, 0x402000u);
+  EXPECT_THAT(tail, ElementsAre(9, 0xA3));
+  EXPECT_THAT(stack->kernel_addresses(), ElementsAre(0xffffffff81000010));
+
+  // Where the call has returned to the trampoline, the leaf is where it should have returned to.
+  RawRecord returned;
+  returned.header.ip = kTrampoline;
+  returned.header.sp = 0x7000;
+  returned.returns = {{0x6FF8, 0xA1}, {0x7108, 0xA2}};
+  const auto leaf = returned.Bytes();
+  std::vector<uint64_t> leaf_words(leaf.size() / 8);
+  std::memcpy(leaf_words.data(), leaf.data(), leaf.size());
+  RestoreReturnAddresses(leaf_words);
+  EXPECT_EQ(RawStack::Parse(std::as_bytes(std::span<const uint64_t>(leaf_words)))->sample().ip, 0xA1u);
+
+  // Of a record that is cut nothing is changed.
+  std::vector<uint64_t> cut(words.begin(), words.end() - 1);
+  const std::vector<uint64_t> before = cut;
+  RestoreReturnAddresses(cut);
+  EXPECT_EQ(cut, before);
+}
+
 TEST(RawStackTest, RefusesEveryTruncation) {
   RawRecord record;
   record.kernel = {1};
