@@ -250,20 +250,20 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
     const uint64_t table = FieldOf<uint64_t>(fields, layout_.r2r_info.functions);
     const uint32_t count = FieldOf<uint32_t>(fields, layout_.r2r_info.function_count);
     if (!probe.ok() || !probe.Require(count <= kMaxFunctions - functions_, "too many functions")) return false;
-    auto fresh = std::make_unique<PrecompiledImage>();
-    fresh->base = section.range.begin;
-    std::vector<std::array<uint32_t, 3>> functions;
+    image = std::make_unique<PrecompiledImage>();
+    image->base = section.range.begin;
+    functions_ += count;
+    std::vector<std::array<uint32_t, 3>>& functions = image->functions;
     constexpr uint32_t kStep = 16384;
     while (functions.size() < count) {
       const size_t done = functions.size();
       functions.resize(std::min<size_t>(count, done + kStep));
       if (!memory_.Read(table + 12 * done, std::as_writable_bytes(std::span(functions).subspan(done)))) {
+        // Not tried again: a table that can't be read to its end would cost megabytes with each sample.
+        functions.clear();
         return probe.Fail(ProbeFailure::kUnreadable, "the table of functions is not mapped");
       }
     }
-    functions_ += count;
-    fresh->functions = std::move(functions);
-    image = std::move(fresh);
   }
   const uint64_t rva = address - image->base;
   const auto next = std::upper_bound(image->functions.begin(), image->functions.end(), rva,
