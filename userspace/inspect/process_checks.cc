@@ -203,6 +203,20 @@ void CheckUnwindData(const ProcessFacts& facts, Findings& findings) {
   }
 }
 
+void CheckHooks(const ProcessFacts& facts, Findings& findings) {
+  if (!facts.hooks.has_value()) return;
+  constexpr char kFix[] = "none needed for anything but `clrsampler pauses` and the views of pauses; docs/hooks.md";
+  if (!facts.hooks->pauses.ok()) {
+    Add(findings, FindingLevel::kWarn, "pauses", absl::StrCat("pauses: can't be seen: ", facts.hooks->pauses.message()),
+        kFix);
+  } else if (!facts.hooks->collections.ok()) {
+    Add(findings, FindingLevel::kWarn, "pauses",
+        absl::StrCat("pauses: seen, without generations: ", facts.hooks->collections.message()), kFix);
+  } else {
+    Add(findings, FindingLevel::kPass, "pauses", "pauses: can be seen, with the collections in them");
+  }
+}
+
 void CheckContainer(const ProcessFacts& facts, Findings& findings) {
   const CgroupIdentity& cgroup = facts.container.cgroup;
   if (!cgroup.in_container()) return;
@@ -236,6 +250,7 @@ Findings CheckProcess(const ProcessFacts& facts) {
   CheckDirectory(facts, findings);
   CheckAttached(facts, findings);
   CheckUnwindData(facts, findings);
+  CheckHooks(facts, findings);
   CheckContainer(facts, findings);
   return findings;
 }

@@ -17,7 +17,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "clr/hooks/hook_locator.h"
 #include "clr/jit_files.h"
+#include "formats/elf/elf_image.h"
 #include "formats/proc/environ_text.h"
 #include "formats/proc/stat_text.h"
 #include "formats/proc/status_text.h"
@@ -177,6 +179,20 @@ UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images) {
   UnwindFacts facts;
   facts.images = data.counters().images_opened;
   for (const auto& image : data.unusable()) facts.unusable.push_back({image.path, image.reason});
+  return facts;
+}
+
+HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, ImageFiles& images) {
+  const auto image = images.Get(process, runtime.mapping);
+  if (!image.ok()) return {image.status(), image.status()};
+  const absl::StatusOr<ElfImage> elf = ElfImage::Parse((*image)->bytes());
+  if (!elf.ok()) return {elf.status(), elf.status()};
+  const RuntimeHooks hooks = LocateHooks({.runtime = &*elf});
+  HookFacts facts;
+  for (const HookKind kind : {HookKind::kSuspendEE, HookKind::kRestartEE}) facts.pauses.Update(hooks[kind].status());
+  for (const HookKind kind : {HookKind::kDiagGcStart, HookKind::kDiagGcEnd}) {
+    facts.collections.Update(hooks[kind].status());
+  }
   return facts;
 }
 

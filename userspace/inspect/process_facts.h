@@ -62,6 +62,12 @@ struct UnwindFacts {
   std::vector<Image> unusable;  // without unwind data that can be used; each path once
 };
 
+// Whether `clrsampler pauses` finds the functions of the runtime that it needs; else why not.
+struct HookFacts {
+  absl::Status pauses;       // without them nothing of a pause is seen
+  absl::Status collections;  // without them generations and kinds are not
+};
+
 struct ProcessFacts {
   uint32_t pid = 0;
   uint32_t namespace_pid = 0;
@@ -83,6 +89,7 @@ struct ProcessFacts {
   absl::Status memory;                // OK: its memory can be read
   bool has_symbols = false;           // the image with the runtime has a symbol table, or a debug file that was found
   std::optional<UnwindFacts> unwind;  // nullopt: not looked at
+  std::optional<HookFacts> hooks;     // likewise
   double age_seconds = 0;
 
   bool is_dotnet() const { return runtime.has_value() || (!readable.ok() && threads.runtime_threads); }
@@ -96,6 +103,9 @@ ThreadFacts ReadThreads(const std::string& proc_root, uint32_t pid);
 
 // Opens every image that is mapped to be executed.
 UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images);
+
+// Looks through the image of the runtime: some 30 ms.
+HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, ImageFiles& images);
 
 // Everything but the mappings, which `process` has; `facts.runtime` is set already. Main loop only: it opens files.
 void ReadRuntimeSurroundings(const std::string& proc_root, const Process& process, ImageFiles& images,

@@ -38,7 +38,10 @@ bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) 
   facts.namespace_pid = process.namespace_pid;
   facts.runtime = runtimes_.Find(process);
   if (facts.runtime.has_value()) ReadRuntimeSurroundings(proc_root_, process, images_, memory_, facts);
-  if (thoroughly) facts.unwind = ReadUnwindFacts(process, images_);
+  if (thoroughly) {
+    facts.unwind = ReadUnwindFacts(process, images_);
+    if (facts.runtime.has_value()) facts.hooks = ReadHookFacts(process, *facts.runtime, images_);
+  }
   images_.Forget(process.key);
   return true;
 }

@@ -127,5 +127,17 @@ TEST(ProcessChecksTest, ImagesWithoutUnwindDataAreListed) {
   EXPECT_EQ(Worst(facts, "unwind_data").level, FindingLevel::kWarn) << "native programs are unwound, too";
 }
 
+TEST(ProcessChecksTest, PausesThatCanNotBeSeenAreAWarningWithTheEvidenceThatFailed) {
+  ProcessFacts facts = HealthyProcess();
+  EXPECT_EQ(Worst(facts, "pauses").what, "(none)") << "nobody has looked";
+  facts.hooks.emplace();
+  EXPECT_EQ(Worst(facts, "pauses").level, FindingLevel::kPass);
+  facts.hooks->collections = absl::NotFoundError("no table of the collector");
+  EXPECT_EQ(Worst(facts, "pauses").level, FindingLevel::kWarn);
+  EXPECT_NE(Worst(facts, "pauses").what.find("without generations: no table of the collector"), std::string::npos);
+  facts.hooks->pauses = absl::NotFoundError("no tracepoint of that name");
+  EXPECT_NE(Worst(facts, "pauses").what.find("can't be seen: no tracepoint of that name"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace clrsampler
