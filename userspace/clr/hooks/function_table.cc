@@ -1,5 +1,7 @@
 #include "clr/hooks/function_table.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +11,8 @@
 
 namespace clrsampler {
 namespace {
+
+constexpr int kFilterBits = 22;  // 512 KB; 24,000 functions set one bit of 170
 
 absl::Status SegmentsAreApart(std::span<const LoadSegment> segments) {
   std::vector<std::pair<uint64_t, uint64_t>> in_file;
@@ -28,21 +32,52 @@ absl::Status SegmentsAreApart(std::span<const LoadSegment> segments) {
   return absl::OkStatus();
 }
 
+absl::Status TooMany(size_t functions) {
+  return absl::UnimplementedError(absl::StrCat("there are ", functions, " functions"));
+}
+
+// Where code lies in the file; to be asked by rising addresses.
+class CodeFinder {
+ public:
+  explicit CodeFinder(const ElfImage& image)
+      : file_bytes_(image.bytes().size()), next_(image.segments().begin()), end_(image.segments().end()) {}
+
+  // nullopt: not all of it is in one executable segment, and in the file.
+  std::optional<FileOffset> Find(VirtualAddress start, uint64_t bytes) {
+    while (next_ != end_ && next_->address < start && start.value - next_->address.value >= next_->file_bytes) ++next_;
+    if (next_ == end_ || start < next_->address || !next_->executable) return std::nullopt;
+    const uint64_t inside = start.value - next_->address.value;
+    if (inside > next_->file_bytes || bytes > next_->file_bytes - inside || bytes > UINT32_MAX) return std::nullopt;
+    const FileOffset offset{next_->offset.value + inside};
+    if (offset.value > file_bytes_ || bytes > file_bytes_ - offset.value) return std::nullopt;
+    return offset;
+  }
+
+ private:
+  uint64_t file_bytes_;
+  std::span<const LoadSegment>::iterator next_, end_;
+};
+
 }  // namespace
 
-absl::StatusOr<FunctionTable> FunctionTable::Read(const ElfImage& image) {
+absl::StatusOr<FunctionTable> FunctionTable::Read(const ElfImage& image, const ElfSymbolTable* symbols) {
   RETURN_IF_ERROR(SegmentsAreApart(image.segments()));
-  const absl::StatusOr<EhFrameTable> table = EhFrameTable::Parse(image);
-  if (!table.ok()) return table.status();
-  if (table->size() > kMaxFunctions) {
-    return absl::UnimplementedError(absl::StrCat("the unwind table has ", table->size(), " functions"));
-  }
   FunctionTable result;
   result.bytes_ = image.bytes();
-  result.functions_.reserve(table->size());
-  uint64_t code_bytes = 0;
+  RETURN_IF_ERROR(result.AddUnwindTable(image));
+  if (symbols != nullptr) result.AddSymbols(image, *symbols);
+  if (result.functions_.size() > kMaxFunctions) return TooMany(result.functions_.size());
+  result.BuildFilter();
+  return result;
+}
+
+absl::Status FunctionTable::AddUnwindTable(const ElfImage& image) {
+  const absl::StatusOr<EhFrameTable> table = EhFrameTable::Parse(image);
+  if (!table.ok()) return table.status();
+  if (table->size() > kMaxFunctions) return TooMany(table->size());
+  functions_.reserve(table->size());
+  CodeFinder code(image);
   VirtualAddress end{0};
-  auto segment = image.segments().begin();
   for (size_t i = 0; i < table->size(); ++i) {
     const VirtualAddress start = table->FunctionStart(i);
     if (i > 0 && start <= table->FunctionStart(i - 1)) {
@@ -56,25 +91,52 @@ absl::StatusOr<FunctionTable> FunctionTable::Read(const ElfImage& image) {
     if (!description.ok() || description->start != start) continue;
     end = description->end;
     const uint64_t bytes = description->end.value - start.value;
-    while (segment != image.segments().end() && start.value - segment->address.value >= segment->file_bytes &&
-           segment->address < start) {
-      ++segment;
-    }
-    if (segment == image.segments().end()) break;
-    const uint64_t inside = start.value - segment->address.value;
-    if (start < segment->address || !segment->executable || bytes > segment->file_bytes - inside) continue;
-    const FileOffset offset{segment->offset.value + inside};
-    if (offset.value > image.bytes().size() || bytes > image.bytes().size() - offset.value) continue;
-    code_bytes += bytes;
-    if (code_bytes > kMaxCodeBytes) {
-      return absl::UnimplementedError(absl::StrCat("more than ", kMaxCodeBytes >> 20, " MB of code"));
-    }
-    result.functions_.push_back({start, offset, static_cast<uint32_t>(bytes)});
+    const auto offset = code.Find(start, bytes);
+    if (offset) functions_.push_back({start, *offset, static_cast<uint32_t>(bytes)});
   }
-  return result;
+  return absl::OkStatus();
+}
+
+void FunctionTable::AddSymbols(const ElfImage& image, const ElfSymbolTable& symbols) {
+  std::vector<std::pair<VirtualAddress, uint64_t>> named;  // start, bytes
+  for (size_t i = 0; i < symbols.size() && named.size() < kMaxFunctions; ++i) {
+    const ElfSymbol symbol = symbols.At(i);
+    if (symbol.type != STT_FUNC || symbol.section == SHN_UNDEF || symbol.size == 0) continue;
+    named.emplace_back(symbol.address, symbol.size);
+  }
+  std::sort(named.begin(), named.end());
+  named.erase(std::unique(named.begin(), named.end()), named.end());  // names of one function
+  CodeFinder code(image);
+  std::vector<Function> added;
+  auto known = functions_.begin();
+  VirtualAddress highest{0};  // end of all symbols so far
+  for (size_t i = 0; i < named.size(); ++i) {
+    const auto [start, bytes] = named[i];
+    const bool alone = start >= highest && (i + 1 == named.size() || named[i + 1].first.value - start.value >= bytes);
+    if (bytes > UINT64_MAX - start.value) continue;
+    highest = std::max(highest, VirtualAddress{start.value + bytes});
+    while (known != functions_.end() && known->end() <= start) ++known;
+    if (!alone || (known != functions_.end() && known->start.value < start.value + bytes)) continue;
+    const auto offset = code.Find(start, bytes);
+    if (offset) added.push_back({start, *offset, static_cast<uint32_t>(bytes)});
+  }
+  const auto middle = static_cast<std::ptrdiff_t>(functions_.size());
+  functions_.insert(functions_.end(), added.begin(), added.end());
+  std::inplace_merge(functions_.begin(), functions_.begin() + middle, functions_.end(),
+                     [](const Function& a, const Function& b) { return a.start < b.start; });
+}
+
+size_t FunctionTable::FilterBit(VirtualAddress start) {
+  return static_cast<size_t>(start.value * uint64_t{0x9e3779b97f4a7c15} >> (64 - kFilterBits));  // Fibonacci hashing
+}
+
+void FunctionTable::BuildFilter() {
+  filter_.assign(size_t{1} << kFilterBits, false);
+  for (const Function& function : functions_) filter_[FilterBit(function.start)] = true;
 }
 
 std::optional<uint32_t> FunctionTable::StartingAt(VirtualAddress address) const {
+  if (!filter_[FilterBit(address)]) return std::nullopt;
   const auto found = std::lower_bound(functions_.begin(), functions_.end(), address,
                                       [](const Function& function, VirtualAddress at) { return function.start < at; });
   if (found == functions_.end() || found->start != address) return std::nullopt;

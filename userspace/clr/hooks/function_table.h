@@ -1,6 +1,9 @@
 // The functions of an image, from .eh_frame_hdr and .eh_frame, under conditions that make a function's first byte the
 // first byte of an instruction, and a position of the file one place in memory.
 //
+// The runtime in NativeAOT programs has no unwind tables since .NET 9. For these, symbols with a size tell functions
+// too, where they agree with each other and with the unwind table.
+//
 // EhFrameTable looks up one address and stands bad entries. Here all entries are read once, and a table that
 // contradicts itself is refused as a whole: it is what says where probes may go.
 #ifndef CLRSAMPLER_CLR_HOOKS_FUNCTION_TABLE_H_
@@ -20,14 +23,16 @@ namespace clrsampler {
 // Borrows the image's bytes; 24 bytes a function. Immutable; any thread.
 class FunctionTable {
  public:
-  // Single-file hosts have 24,000, NativeAOT programs 35,000 and up.
+  // Single-file hosts have 24,000, NativeAOT programs 35,000 and up. Of either source.
   static constexpr size_t kMaxFunctions = 1'000'000;
-  static constexpr uint64_t kMaxCodeBytes = 256 << 20;  // of all functions; a single-file host has 8 MB
 
   // Errors say what is wrong: there is no table, it is not in order, functions overlap, segments share addresses or
-  // file bytes, or there is more than the limits above. Entries that are unreadable, or lie outside the executable part
+  // file bytes, or there are too many. Entries that are unreadable, or lie outside the executable part
   // of the file, are left out.
-  static absl::StatusOr<FunctionTable> Read(const ElfImage& image);
+  //
+  // `symbols`: of exactly this build, or null. Function symbols that overlap another one, or a function of the unwind
+  // table, without being the same are left out.
+  static absl::StatusOr<FunctionTable> Read(const ElfImage& image, const ElfSymbolTable* symbols = nullptr);
 
   size_t size() const { return functions_.size(); }
   // By address; precondition of these three: index < size().
@@ -44,9 +49,20 @@ class FunctionTable {
     VirtualAddress start;
     FileOffset offset;
     uint32_t code_bytes;
+
+    VirtualAddress end() const { return {start.value + code_bytes}; }
   };
+  absl::Status AddUnwindTable(const ElfImage& image);
+  void AddSymbols(const ElfImage& image, const ElfSymbolTable& symbols);
+  void BuildFilter();
+
+  static size_t FilterBit(VirtualAddress start);
+
   std::span<const std::byte> bytes_;
   std::vector<Function> functions_;
+  // One bit for each of some hash values: whether a function may start there. Most of what looks like a call is none,
+  // and is told so by one look.
+  std::vector<bool> filter_;
 };
 
 }  // namespace clrsampler

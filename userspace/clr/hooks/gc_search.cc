@@ -20,7 +20,7 @@ constexpr size_t kMinSlots = 45;
 constexpr size_t kMaxWrapperBytes = 0x60;
 // A static copy lacks what moves the arguments, or has it.
 constexpr size_t kMaxCopyDifference = 0x20;
-// DiagGCEnd has 0xcc bytes, do_post_gc 0x5ff. Bounds what is compared with what.
+// DiagGCEnd has 0xcc bytes, do_post_gc 0xe5d. Bounds what is compared with what.
 constexpr size_t kMaxBodyBytes = 0x1000, kMaxCollectorBytes = 0x10000;
 constexpr size_t kCollectors = 2;  // workstation and server
 
@@ -232,15 +232,19 @@ absl::StatusOr<GcCallbacks> FindGcCallbacks(const ImageCode& code, FunctionIndex
                      callbacks(kDiagGcEnd, *end, kGcDone, do_post_gc)};
 }
 
-absl::StatusOr<std::vector<GcSettings>> FindGcSettings(const ImageCode& code, FunctionIndex gc_done,
-                                                       FunctionIndex diag_gc_end) {
-  const std::vector<FunctionIndex> callers = CallersWithoutThunks(code, diag_gc_end);
-  if (callers.empty() || callers.size() > kCollectors) {
+std::vector<FunctionIndex> PostGcFunctions(const ImageCode& code, FunctionIndex diag_gc_end) {
+  return CallersWithoutThunks(code, diag_gc_end);
+}
+
+absl::StatusOr<std::vector<GcSettings>> FindGcSettings(const ImageCode& code,
+                                                       const std::vector<FunctionIndex>& do_post_gc,
+                                                       FunctionIndex gc_done, FunctionIndex diag_gc_end) {
+  if (do_post_gc.empty() || do_post_gc.size() > kCollectors) {
     return absl::FailedPreconditionError(
-        absl::StrCat("DiagGCEnd has ", callers.size(), " callers instead of one or two"));
+        absl::StrCat("there are ", do_post_gc.size(), " functions do_post_gc instead of one or two"));
   }
   std::vector<GcSettings> found;
-  for (const FunctionIndex caller : callers) {
+  for (const FunctionIndex caller : do_post_gc) {
     const bool x64 = code.image().machine() == ElfMachine::kX64;
     const auto settings = (x64 ? x64::SettingsOfPostGc : arm64::SettingsOfPostGc)(
         code.Code(caller), code.Start(caller), code.Start(gc_done), code.Start(diag_gc_end));

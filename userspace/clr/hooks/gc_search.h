@@ -42,10 +42,14 @@ struct GcCallbacks {
 // Precondition: the references are indexed.
 absl::StatusOr<GcCallbacks> FindGcCallbacks(const ImageCode& code, FunctionIndex suspend_ee, FunctionIndex restart_ee);
 
-// The settings that the callers of these static functions read, by address. There are two where both collectors are
-// linked in; which one is in use, the process knows.
-absl::StatusOr<std::vector<GcSettings>> FindGcSettings(const ImageCode& code, FunctionIndex gc_done,
-                                                       FunctionIndex diag_gc_end);
+// Who calls DiagGCEnd: do_post_gc of each collector. Precondition: the references are indexed.
+std::vector<FunctionIndex> PostGcFunctions(const ImageCode& code, FunctionIndex diag_gc_end);
+
+// The settings that these functions read on behalf of the static GcDone and DiagGCEnd, by address. There are two where
+// both collectors are linked in; which one is in use, the process knows.
+absl::StatusOr<std::vector<GcSettings>> FindGcSettings(const ImageCode& code,
+                                                       const std::vector<FunctionIndex>& do_post_gc,
+                                                       FunctionIndex gc_done, FunctionIndex diag_gc_end);
 
 }  // namespace clrsampler
 

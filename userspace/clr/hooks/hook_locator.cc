@@ -43,6 +43,8 @@ constexpr absl::string_view kNames[] = {
     "_ZN10standalone15GCToEEInterface11DiagGCStartEib",
     "_ZN10standalone15GCToEEInterface9DiagGCEndEmiib",
     "_ZN15GCToEEInterface6GcDoneEi",
+    "_ZN3WKS7gc_heap10do_post_gcEv",
+    "_ZN3SVR7gc_heap10do_post_gcEv",
 };
 enum Name {
   kCompileMethodName,
@@ -55,13 +57,20 @@ enum Name {
   kSlotDiagStartName,
   kSlotDiagEndName,
   kGcDoneName,
+  kWorkstationPostGcName,
+  kServerPostGcName,
 };
 
 // The functions of one image that have a known name.
 class NamedFunctions {
  public:
-  NamedFunctions(const ImageCode& code, const ElfImage* debug)
-      : code_(code), found_(FindFunctionsByName(code, debug, kNames)) {}
+  NamedFunctions(const ImageCode& code, const absl::StatusOr<ImageSymbols>& symbols) : code_(code) {
+    if (symbols.ok()) {
+      found_ = FindFunctionsByName(code, symbols->table, kNames);
+    } else {
+      found_ = symbols.status();
+    }
+  }
 
   // Several names stand for one hook: the first is needed. A function that only jumps to the one before it is left out:
   // whatever it is called for comes by there.
@@ -214,16 +223,19 @@ class Locator {
         kind != RuntimeImageKind::kNativeAot) {
       return Refuse(absl::NotFoundError("the image does not export what a .NET runtime exports"), kWholeImage);
     }
-    absl::StatusOr<ImageCode> code = ImageCode::Read(image);
+    const absl::StatusOr<ImageSymbols> symbols = SymbolsOf(image, debug);
+    const bool by_symbols = kind == RuntimeImageKind::kNativeAot && symbols.ok() && symbols->same_build;
+    absl::StatusOr<ImageCode> code = ImageCode::Read(image, by_symbols ? &symbols->table : nullptr);
     if (!code.ok()) return Refuse(Annotate(code.status(), "the runtime's functions can't be told"), kWholeImage);
-    const SuspendSearch suspend(*code);
-    if (const absl::Status status = code->IndexReferences(suspend.Watched()); !status.ok())
-      return Refuse(status, kWholeImage);
-    const NamedFunctions names(*code, debug);
+    const NamedFunctions names(*code, symbols);
     if (kind == RuntimeImageKind::kNativeAot) return LocateInNativeAot(*code, names);
 
+    const SuspendSearch suspend(*code);
+    const absl::Status indexed = code->IndexReferences(suspend.Watched());
+    if (!indexed.ok()) return Refuse(indexed, kWholeImage);
     Put(*code, HookKind::kSuspendEE, names.Find({kSuspendName}), OneCandidate(suspend.SuspendEE()));
     Put(*code, HookKind::kRestartEE, names.Find({kRestartName}), OneCandidate(suspend.RestartEE()));
+    RefuseSharedAddresses(hooks_);  // collections are told by these two
     LocateCollections(*code, names);
     if (kind == RuntimeImageKind::kSingleFileHost) LocateCompiler(*code, names, HookImage::kRuntime);
   }
@@ -238,7 +250,13 @@ class Locator {
     put(HookKind::kDiagGcStart, kDiagStartName);
     put(HookKind::kDiagGcEnd, kDiagEndName);
     At(HookKind::kCompileMethod) = absl::NotFoundError("a NativeAOT program compiles nothing while it runs");
-    LocateSettings(code, names, std::nullopt);
+    if (!At(HookKind::kDiagGcEnd).ok()) return;
+    std::vector<FunctionIndex> do_post_gc;
+    for (const Name name : {kWorkstationPostGcName, kServerPostGcName}) {  // programs have one or both
+      const Candidates found = names.Find({name});
+      if (found.ok()) do_post_gc.push_back(found->front().function);
+    }
+    LocateSettings(code, names, do_post_gc, std::nullopt);
   }
 
   absl::StatusOr<GcCallbacks> CallbacksOf(const ImageCode& code) {
@@ -264,18 +282,20 @@ class Locator {
         candidates(&GcCallbacks::diag_gc_start));
     Put(code, HookKind::kDiagGcEnd, names.Find({kDiagEndName, kSlotDiagEndName}),
         candidates(&GcCallbacks::diag_gc_end));
-    LocateSettings(code, names, callbacks.ok() ? std::optional(callbacks->gc_done) : std::nullopt);
+    if (!At(HookKind::kDiagGcEnd).ok()) return;
+    LocateSettings(code, names, PostGcFunctions(code, FunctionOf(code, HookKind::kDiagGcEnd)),
+                   callbacks.ok() ? std::optional(callbacks->gc_done) : std::nullopt);
   }
 
-  void LocateSettings(const ImageCode& code, const NamedFunctions& names, std::optional<FunctionIndex> gc_done) {
-    if (!At(HookKind::kDiagGcEnd).ok()) return;
+  void LocateSettings(const ImageCode& code, const NamedFunctions& names, const std::vector<FunctionIndex>& do_post_gc,
+                      std::optional<FunctionIndex> gc_done) {
     const Candidates named = names.Find({kGcDoneName});
     if (!gc_done && named.ok()) gc_done = named->front().function;
-    if (!gc_done) {
-      hooks_.gc_settings = WithHint(named.status(), kUnknownBuild);
-      return;
+    if (gc_done) {
+      hooks_.gc_settings = FindGcSettings(code, do_post_gc, *gc_done, FunctionOf(code, HookKind::kDiagGcEnd));
+    } else {
+      hooks_.gc_settings = named.status();
     }
-    hooks_.gc_settings = FindGcSettings(code, *gc_done, FunctionOf(code, HookKind::kDiagGcEnd));
     if (!hooks_.gc_settings.ok()) hooks_.gc_settings = WithHint(hooks_.gc_settings.status(), kUnknownBuild);
   }
 
@@ -286,7 +306,7 @@ class Locator {
           WithHint(Annotate(code.status(), "the JIT's functions can't be told"), kWholeImage);
       return;
     }
-    LocateCompiler(*code, NamedFunctions(*code, debug), HookImage::kJit);
+    LocateCompiler(*code, NamedFunctions(*code, SymbolsOf(image, debug)), HookImage::kJit);
   }
 
   void LocateCompiler(const ImageCode& code, const NamedFunctions& names, HookImage image) {

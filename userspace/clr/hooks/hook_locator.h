@@ -3,8 +3,9 @@
 //
 // A probe inside an instruction kills the process that runs into it. Therefore
 //  - an address is given only if a function of the unwind table begins there (function_table.h: in order, without
-//    overlaps, one place in the file), and its first instructions set up a frame as the compiler of the runtimes does:
-//    push rbp; mov rbp, rsp on x64, storing the frame record on arm64. Nothing else is accepted, endbr64 neither;
+//    overlaps, one place in the file; in NativeAOT programs also by symbols of exactly that build), and its first
+//    instructions set up a frame as the compiler of the runtimes does: push rbp; mov rbp, rsp on x64, storing the frame
+//    record on arm64. Nothing else is accepted, endbr64 neither;
 //  - which function it is, independent pieces of evidence must agree upon: by symbols where there are some, and by
 //    structure (jit_search.h, suspend_search.h, gc_search.h). Where there are both, they must say the same;
 //  - in doubt nothing is given, and the error names the evidence that failed.
@@ -108,7 +109,7 @@ struct HookImages {
   const ElfImage* jit_debug = nullptr;
 };
 
-// Looks at every function once: 20 to 40 ms for a runtime, and 5 MB of memory while it does (tests/bench/hooks_bench).
+// Looks at every function once: 20 to 35 ms of CPU time and 3 MB of memory for a runtime (tests/bench/hooks_bench).
 // Images that come from mapped files may turn to zeroes while they are read: ask MappedFile::damaged() before the
 // result is used.
 RuntimeHooks LocateHooks(const HookImages& images);

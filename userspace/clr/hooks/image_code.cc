@@ -15,8 +15,8 @@ constexpr uint64_t kSlotBytes = sizeof(uint64_t);
 
 std::string AddressText(VirtualAddress address) { return absl::StrCat("0x", absl::Hex(address.value)); }
 
-absl::StatusOr<ImageCode> ImageCode::Read(const ElfImage& image) {
-  absl::StatusOr<FunctionTable> functions = FunctionTable::Read(image);
+absl::StatusOr<ImageCode> ImageCode::Read(const ElfImage& image, const ElfSymbolTable* symbols) {
+  absl::StatusOr<FunctionTable> functions = FunctionTable::Read(image, symbols);
   if (!functions.ok()) return functions.status();
   absl::StatusOr<RelativeRelocations> relocations = RelativeRelocations::Read(image);
   if (!relocations.ok()) return relocations.status();
@@ -33,6 +33,11 @@ void ImageCode::Scan(FunctionIndex function, CodeReferenceSink found) const {
 
 absl::Status ImageCode::IndexReferences(std::span<const VirtualAddress> watched) {
   const size_t count = functions_.size();
+  uint64_t code_bytes = 0;
+  for (FunctionIndex i = 0; i < count; ++i) code_bytes += Code(i).size();
+  if (code_bytes > kMaxCodeBytes) {
+    return absl::UnimplementedError(absl::StrCat("there are ", code_bytes >> 20, " MB of code"));
+  }
   users_.assign(watched.size(), {});
   std::vector<std::pair<FunctionIndex, FunctionIndex>> calls;  // callee, caller
   std::vector<FunctionIndex> callees;

@@ -26,8 +26,8 @@ using FunctionIndex = uint32_t;
 // Borrows the image's bytes. Any thread may read once IndexReferences was called.
 class ImageCode {
  public:
-  // An error says why the image's functions can't be told for sure.
-  static absl::StatusOr<ImageCode> Read(const ElfImage& image);
+  // An error says why the image's functions can't be told for sure. `symbols`: as for FunctionTable.
+  static absl::StatusOr<ImageCode> Read(const ElfImage& image, const ElfSymbolTable* symbols = nullptr);
 
   const ElfImage& image() const { return image_; }
   const FunctionTable& functions() const { return functions_; }
@@ -37,7 +37,7 @@ class ImageCode {
   std::span<const std::byte> Code(FunctionIndex function) const { return functions_.Code(function); }
 
   // Scans all code. `watched`: addresses of data of which it is to be known who refers to them; a few. kUnimplemented:
-  // there are more calls than any runtime has.
+  // there is more code, or there are more calls, than any runtime has.
   absl::Status IndexReferences(std::span<const VirtualAddress> watched);
 
   // Precondition of these two: IndexReferences has succeeded. Sorted, each once.
@@ -70,7 +70,8 @@ class ImageCode {
   static constexpr size_t kMaxTableSlots = 256;
 
  private:
-  // Of distinct pairs. A single-file host has 130,000.
+  static constexpr uint64_t kMaxCodeBytes = 32 << 20;  // a single-file host has 8 MB
+  // Of distinct pairs. A single-file host has 60,000.
   static constexpr size_t kMaxCalls = 2'000'000;
 
   ImageCode(const ElfImage& image, FunctionTable functions, RelativeRelocations relocations)

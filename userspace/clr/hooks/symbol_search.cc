@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -16,26 +17,34 @@ constexpr size_t kMaxSymbols = 4'000'000;
 
 bool IsFunction(const ElfSymbol& symbol) { return symbol.type == STT_FUNC && symbol.section != SHN_UNDEF; }
 
-absl::StatusOr<ElfSymbolTable> TableFor(const ElfImage& image, const ElfImage* debug) {
-  if (const auto own = image.symtab()) return *own;
-  const auto table = debug == nullptr ? std::nullopt : debug->symtab();
-  if (!table) return absl::NotFoundError("there are no symbols");
-  if (debug->machine() != image.machine()) return absl::FailedPreconditionError("the debug file is of another machine");
-  const std::span<const std::byte> a = image.build_id(), b = debug->build_id();
-  if (!a.empty() && !b.empty() && !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
-    return absl::FailedPreconditionError("the debug file is of another build");
-  }
-  return *table;
-}
-
 }  // namespace
 
-absl::StatusOr<std::vector<NamedFunction>> FindFunctionsByName(const ImageCode& code, const ElfImage* debug,
-                                                               std::span<const absl::string_view> names) {
-  const absl::StatusOr<ElfSymbolTable> table = TableFor(code.image(), debug);
-  if (!table.ok()) return table.status();
-  if (table->size() > kMaxSymbols)
-    return absl::UnimplementedError(absl::StrCat("there are ", table->size(), " symbols"));
+absl::StatusOr<ImageSymbols> SymbolsOf(const ElfImage& image, const ElfImage* debug) {
+  constexpr absl::string_view kHint = "put the debug file that was written together with the image beside it";
+  ImageSymbols symbols;
+  if (const auto own = image.symtab()) {
+    symbols = {*own, true};
+  } else {
+    const auto table = debug == nullptr ? std::nullopt : debug->symtab();
+    if (!table) return absl::NotFoundError("there are no symbols");
+    if (debug->machine() != image.machine()) {
+      return WithHint(absl::FailedPreconditionError("the debug file is of another machine"), kHint);
+    }
+    const std::span<const std::byte> a = image.build_id(), b = debug->build_id();
+    const bool known = !a.empty() && !b.empty();
+    if (known && !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
+      return WithHint(absl::FailedPreconditionError("the debug file is of another build"), kHint);
+    }
+    symbols = {*table, known};
+  }
+  if (symbols.table.size() > kMaxSymbols) {
+    return absl::UnimplementedError(absl::StrCat("there are ", symbols.table.size(), " symbols"));
+  }
+  return symbols;
+}
+
+std::vector<NamedFunction> FindFunctionsByName(const ImageCode& code, const ElfSymbolTable& symbols,
+                                               std::span<const absl::string_view> names) {
   absl::flat_hash_map<absl::string_view, size_t> wanted;
   size_t longest = 0;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -43,10 +52,10 @@ absl::StatusOr<std::vector<NamedFunction>> FindFunctionsByName(const ImageCode& 
     longest = std::max(longest, names[i].size());
   }
   std::vector<NamedFunction> result(names.size(), std::optional<FunctionIndex>());
-  for (size_t i = 0; i < table->size(); ++i) {
-    const ElfSymbol symbol = table->At(i);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const ElfSymbol symbol = symbols.At(i);
     if (!IsFunction(symbol)) continue;
-    const absl::string_view name = table->NamePrefix(symbol.name, longest + 1);
+    const absl::string_view name = symbols.NamePrefix(symbol.name, longest + 1);
     const auto asked = wanted.find(name);
     if (asked == wanted.end()) continue;
     NamedFunction& answer = result[asked->second];
@@ -59,8 +68,7 @@ absl::StatusOr<std::vector<NamedFunction>> FindFunctionsByName(const ImageCode& 
                                                 AddressText(symbol.address), ", where the symbol ", name, " is"));
     } else if (symbol.size != 0 && symbol.size != code.Code(*function).size()) {
       answer = absl::DataLossError(absl::StrCat("the symbol ", name, " has ", symbol.size,
-                                                " bytes, but its function in the "
-                                                "unwind table ",
+                                                " bytes, but its function in the unwind table ",
                                                 code.Code(*function).size()));
     } else {
       answer = function;
@@ -76,12 +84,12 @@ absl::StatusOr<std::vector<NamedFunction>> FindFunctionsByName(const ImageCode& 
           absl::FailedPreconditionError(absl::StrCat(names[i], " and ", names[other->second], " are one function"));
     }
   }
-  for (size_t i = 0; i < table->size() && !at.empty(); ++i) {
-    const ElfSymbol symbol = table->At(i);
+  for (size_t i = 0; i < symbols.size() && !at.empty(); ++i) {
+    const ElfSymbol symbol = symbols.At(i);
     if (!IsFunction(symbol)) continue;
     const auto found = at.find(symbol.address.value);
     if (found == at.end() || !result[found->second].ok()) continue;
-    const absl::string_view name = table->NamePrefix(symbol.name, longest + 1);
+    const absl::string_view name = symbols.NamePrefix(symbol.name, longest + 1);
     const absl::string_view own = names[found->second];
     // "NAME.localalias" is what GCC calls a function for itself.
     if (name.empty() || name == own || absl::StartsWith(name, absl::StrCat(own, "."))) continue;

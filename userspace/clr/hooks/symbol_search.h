@@ -13,15 +13,21 @@
 
 namespace clrsampler {
 
+// The image's own table, else that of its separate debug file, which may be null.
+struct ImageSymbols {
+  ElfSymbolTable table;
+  bool same_build = false;  // for sure: the image's own, or both have the same build-id
+};
+// kNotFound: there is none. kFailedPrecondition: the debug file belongs to another image. kUnimplemented: there are
+// more symbols than any program has.
+absl::StatusOr<ImageSymbols> SymbolsOf(const ElfImage& image, const ElfImage* debug);
+
 // One answer for each of `names`, in their order: the function that has the name, nullopt when there is none, or an
 // error when what is there can't be trusted: several functions of that name, an address or size that the image's unwind
 // table does not have, or code that other functions share (identical code folding).
-//
-// `debug`: the image's separate debug file, or null; the image's own table comes first. kNotFound: there is no table.
-// kFailedPrecondition: the debug file belongs to another image.
 using NamedFunction = absl::StatusOr<std::optional<FunctionIndex>>;
-absl::StatusOr<std::vector<NamedFunction>> FindFunctionsByName(const ImageCode& code, const ElfImage* debug,
-                                                               std::span<const absl::string_view> names);
+std::vector<NamedFunction> FindFunctionsByName(const ImageCode& code, const ElfSymbolTable& symbols,
+                                               std::span<const absl::string_view> names);
 
 }  // namespace clrsampler
 

@@ -167,7 +167,8 @@ class FakeRuntime {
                              {"_ZN15GCToEEInterface9RestartEEEb", "RestartEE"},
                              {"_ZN15GCToEEInterface11DiagGCStartEib", "DiagGCStart"},
                              {"_ZN15GCToEEInterface9DiagGCEndEmiib", "DiagGCEnd"},
-                             {"_ZN15GCToEEInterface6GcDoneEi", "GcDone"}};
+                             {"_ZN15GCToEEInterface6GcDoneEi", "GcDone"},
+                             {"_ZN3WKS7gc_heap10do_post_gcEv", "do_post_gc:0"}};
     return runtime;
   }
   static FakeRuntime Jit(ElfMachine machine) {
@@ -217,8 +218,15 @@ class FakeRuntime {
   void DefineThunk(const std::string& name, const std::string& arguments, const std::string& target) {
     Define(name, [=](Assembly& a, const FakeRuntime& r) { a.Thunk(arguments, r.At(target)); });
   }
+  void DefinePostGc(int collector) {
+    Define("do_post_gc:" + std::to_string(collector), [collector](Assembly& a, const FakeRuntime& r) {
+      a.PostGc(kSettings[collector], r.At("GcDone"), r.At("DiagGCEnd")).Return();
+    });
+  }
+
   static std::string Slot(size_t index) { return "slot:" + std::to_string(index); }
 
+  uint64_t Bytes(const std::string& name) const { return sizes_.at(name); }  // after Build
   // Writes over the first bytes of a function.
   void Patch(const std::string& name, const std::string& bytes) { patches[name] = bytes; }
 
@@ -241,6 +249,7 @@ class FakeRuntime {
       if (const auto patch = patches.find(name); patch != patches.end()) {
         bytes.replace(0, patch->second.size(), patch->second);
       }
+      sizes_[name] = bytes.size();
       if (not_in_unwind_table != name) bounds.emplace_back(kCode + code.size(), bytes.size());
       code += bytes;
       code.resize((code.size() + 15) / 16 * 16, '\xcc');
@@ -329,12 +338,6 @@ class FakeRuntime {
     return result;
   }
 
-  void DefinePostGc(int collector) {
-    Define("do_post_gc:" + std::to_string(collector), [collector](Assembly& a, const FakeRuntime& r) {
-      a.PostGc(kSettings[collector], r.At("GcDone"), r.At("DiagGCEnd")).Return();
-    });
-  }
-
   void AddRuntime(Callbacks callbacks) {
     const auto leaf = [](Assembly& a, const FakeRuntime&) { a.Frame().Return(); };
     Define("initialize", leaf);
@@ -413,7 +416,7 @@ class FakeRuntime {
   }
 
   ElfMachine machine_;
-  std::map<std::string, uint64_t> addresses_;
+  std::map<std::string, uint64_t> addresses_, sizes_;
   uint64_t code_offset_ = 0;
 };
 

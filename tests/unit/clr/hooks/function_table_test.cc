@@ -83,5 +83,38 @@ TEST(FunctionTableTest, WithoutATableNothingIsGiven) {
   EXPECT_TRUE(absl::IsNotFound(Functions(image).status()));
 }
 
+size_t WithSymbols(const Bounds& bounds, const std::vector<LinkedImage::Symbol>& symbols) {
+  LinkedImage linked = ImageOf(bounds);
+  linked.AddSymbols(".symtab", ".strtab", symbols);
+  const std::string bytes = linked.Build();
+  const auto image = ElfImage::Parse(AsBytes(bytes));
+  const auto names = image->symtab();
+  const auto table = FunctionTable::Read(*image, &*names);
+  EXPECT_TRUE(table.ok()) << table.status();
+  for (uint32_t i = 0; table.ok() && i + 1 < table->size(); ++i) {
+    EXPECT_LE(table->Start(i).value + table->Code(i).size(), table->Start(i + 1).value);
+  }
+  return table.ok() ? table->size() : 0;
+}
+
+TEST(FunctionTableTest, SymbolsTellFunctionsThatTheUnwindTableLacks) {
+  const Bounds bounds = {{kCode + 0x40, 0x10}};
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode, 0x10}, {"b", kCode + 0x10, 0x10}, {"c", kCode + 0x80, 0x80}}), 4u);
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode + 0x40, 0x10}}), 1u);                          // the same
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode, 0x10}, {"b", kCode, 0x10}}), 2u);             // two names
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode, 0}, {"b", kCode, 0x10, STT_OBJECT}}), 1u);    // no functions
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode - 8, 0x10}, {"b", kCode + 0xf8, 0x10}}), 1u);  // not all in the code
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode + 0x50, ~uint64_t{0} - 8}, {"b", 1, ~uint64_t{0}}}), 1u);
+}
+
+TEST(FunctionTableTest, SymbolsThatOverlapAreLeftOut) {
+  const Bounds bounds = {{kCode + 0x40, 0x10}};
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode, 0x20}, {"b", kCode + 4, 0x4}, {"c", kCode + 0x20, 0x10}}), 2u);
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode, 0x20}, {"b", kCode, 0x10}}), 1u);
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode, 0x80}, {"b", kCode + 4, 0x4}, {"c", kCode + 0x70, 0x8}}), 1u);
+  for (const uint64_t start : {0x38, 0x41, 0x48}) EXPECT_EQ(WithSymbols(bounds, {{"a", kCode + start, 0x10}}), 1u);
+  EXPECT_EQ(WithSymbols(bounds, {{"a", kCode + 0x44, 4}}), 1u);
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -222,6 +222,8 @@ TEST_P(HookLocatorTest, OneFunctionCantBeBoth) {
   const RuntimeHooks hooks = Locate(runtime_);
   ExpectRefused(hooks, HookKind::kSuspendEE, "also found for another hook");
   ExpectRefused(hooks, HookKind::kRestartEE, "also found for another hook");
+  ExpectRefused(hooks, HookKind::kDiagGcStart, "also found for another hook");
+  ExpectRefused(hooks, HookKind::kDiagGcEnd, "also found for another hook");
 }
 
 TEST_P(HookLocatorTest, APatchedPrologue) {
@@ -648,6 +650,17 @@ TEST_P(NativeAotTest, IsFoundByItsDebugFile) {
   }
 }
 
+TEST_P(NativeAotTest, WithBothCollectors) {
+  program_.DefinePostGc(1);
+  program_.debug_symbols["_ZN3SVR7gc_heap10do_post_gcEv"] = "do_post_gc:1";
+  const RuntimeHooks hooks = LocateWithDebugFile();
+  ASSERT_TRUE(hooks.gc_settings.ok()) << hooks.gc_settings.status();
+  EXPECT_EQ(hooks.gc_settings->size(), 2u);
+  program_.debug_symbols.erase("_ZN3SVR7gc_heap10do_post_gcEv");
+  program_.debug_symbols.erase("_ZN3WKS7gc_heap10do_post_gcEv");
+  EXPECT_THAT(std::string(LocateWithDebugFile().gc_settings.status().message()), HasSubstr("0 functions do_post_gc"));
+}
+
 TEST_P(NativeAotTest, NeedsSymbols) {
   const RuntimeHooks hooks = Locate(program_);
   ExpectRefused(hooks, HookKind::kSuspendEE, "there are no symbols");
@@ -658,12 +671,35 @@ TEST_P(NativeAotTest, ADebugFileOfAnotherBuild) {
   const RuntimeHooks hooks = LocateWithDebugFile("09876543210987654321");
   for (const HookKind kind : kAllKinds) {
     if (kind != HookKind::kCompileMethod) ExpectRefused(hooks, kind, "the debug file is of another build");
+    EXPECT_THAT(HintOf(hooks[HookKind::kSuspendEE].status()), HasSubstr("written together"));
   }
 }
 
 TEST_P(NativeAotTest, ASymbolBesideAFunction) {
   program_.not_in_unwind_table = "SuspendEE";
   ExpectSuspendRefused("no function of the unwind table begins at");
+}
+
+// As the runtime in NativeAOT programs is since .NET 9.
+TEST_P(NativeAotTest, WithoutUnwindTablesSymbolsTellFunctions) {
+  program_.change_bounds = [](auto& bounds) { bounds.clear(); };
+  program_.Build();
+  for (const auto& [symbol, function] : program_.debug_symbols)
+    program_.symbol_bytes[symbol] = program_.Bytes(function);
+  const RuntimeHooks hooks = LocateWithDebugFile();
+  ExpectFound(hooks, HookKind::kSuspendEE, program_, {{"SuspendEE"}});
+  ExpectFound(hooks, HookKind::kDiagGcEnd, program_, {{"DiagGCEnd"}});
+  ASSERT_TRUE(hooks.gc_settings.ok()) << hooks.gc_settings.status();
+  EXPECT_EQ(hooks.gc_settings->front().at.value, FakeRuntime::kSettings[0]);
+  // Only if the debug file is of this build for sure.
+  const RuntimeHooks unsure = LocateWithDebugFile("");
+  ExpectRefused(unsure, HookKind::kSuspendEE, "no function of the unwind table begins at");
+  // And only where symbols agree.
+  program_.symbol_bytes[kSuspend] = 0x18;
+  ExpectRefused(LocateWithDebugFile(), HookKind::kSuspendEE, "no function of the unwind table begins at");
+  program_.symbol_bytes[kSuspend] = program_.Bytes("SuspendEE");
+  program_.patches["SuspendEE"] = "\xcc";
+  ExpectSuspendRefused("is no known way to set up a frame");
 }
 
 TEST_P(NativeAotTest, ASymbolOfAnotherSize) {
