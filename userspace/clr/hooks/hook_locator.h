@@ -33,9 +33,8 @@ enum class HookKind : uint8_t {
   // CorJitResult ICorJitCompiler::compileMethod(this, ICorJitInfo*, CORINFO_METHOD_INFO*, u32 flags, u8** entry,
   // u32* bytes). Each method that is compiled, once; not what is inlined into it.
   kCompileMethod,
-  // void SuspendEE(reason): ThreadSuspend's, or GCToEEInterface's in NativeAOT programs. Reasons of a collection (1,
-  // and
-  // 6 for its preparation) are the same in both.
+  // void SuspendEE(reason): ThreadSuspend's, or GCToEEInterface's in NativeAOT programs. The reasons of a collection
+  // (1, and 6 for its preparation) are the same in both.
   kSuspendEE,
   // void RestartEE(bool finished_gc, ...): ThreadSuspend's has a second argument, suspend_succeeded; that of NativeAOT
   // programs, GCToEEInterface's, has not.
