@@ -62,6 +62,10 @@ wire_counters SumCounters(std::span<const wire_counters> per_cpu) {
     sum.idle += one.idle;
     sum.filtered += one.filtered;
     sum.sent += one.sent;
+    sum.hook_hits += one.hook_hits;
+    sum.hook_filtered += one.hook_filtered;
+    sum.hook_sent += one.hook_sent;
+    sum.hook_lost += one.hook_lost;
     for (int reason = 0; reason < WIRE_DROP_COUNT; ++reason) sum.drops[reason] += one.drops[reason];
   }
   return sum;

@@ -269,6 +269,21 @@ void PauseWatch::Finish() {
   for (const ProcessKey key : keys) Forget(key);
 }
 
+std::map<std::string, uint64_t> PauseWatchCounters::ByName() const {
+  return {{"images_hooked", images_hooked},
+          {"images_refused", images_refused},
+          {"events", events},
+          {"pauses", suspensions.pauses},
+          {"aborted", suspensions.aborted},
+          {"cut", suspensions.cut},
+          {"unexpected", suspensions.unexpected},
+          {"without_gc_end", suspensions.without_gc_end},
+          {"gen0", suspensions.collections[0]},
+          {"gen1", suspensions.collections[1]},
+          {"gen2", suspensions.collections[2]},
+          {"background", suspensions.background}};
+}
+
 PauseWatchCounters PauseWatch::counters() const {
   PauseWatchCounters sum = counters_;
   for (const auto& [key, target] : targets_) AddTo(sum.suspensions, target->tracker.counters());

@@ -62,6 +62,8 @@ struct PauseWatchCounters {
   uint64_t images_refused = 0;
   uint64_t events = 0;
   SuspensionCounters suspensions;  // of all processes
+
+  std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };
 
 // Main loop only. Borrows what it is given.

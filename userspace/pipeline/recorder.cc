@@ -657,6 +657,17 @@ void RecorderImpl::CloseAccount() {
     // Known reasons are listed with 0 too: a reader sees that they were watched.
     Lose(DropName(static_cast<wire_drop>(drop)), counters.drops[drop]);
   }
+  if (pauses_) {
+    account_.pauses = pauses_->counters().ByName();
+    account_.pauses["events_lost"] = counters.hook_lost;
+    account_.pauses["events_of_others"] = counters.hook_filtered;
+    if (counters.hook_lost > 0) {
+      notices_.Add("hook_events_lost", "",
+                   absl::StrCat(counters.hook_lost,
+                                " events of runtimes were lost, and with them pauses: the agent read too slowly"),
+                   "a larger buffer: --ring-bytes");
+    }
+  }
   account_.samples_expected = expected_.samples();
   account_.unwind = unwinder_.Counters();
   account_.memory = sources_.memory->counters().ByName();

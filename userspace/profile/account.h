@@ -50,6 +50,7 @@ struct Account {
   std::map<std::string, uint64_t> unwind;         // ReplayCounters and what unwind data was there, by name
   std::vector<ProcessAccount> processes;          // most samples first
   std::map<std::string, uint64_t> memory;         // MemoryMethodsCounters::ByName
+  std::map<std::string, uint64_t> pauses;         // PauseWatchCounters::ByName; empty where no hooks were planted
   std::map<std::string, uint64_t> symbol_server;  // SymbolServerCounters::ByName; empty without a server
   std::vector<Notice> notices;
   std::map<std::string, uint64_t> notice_counts;
