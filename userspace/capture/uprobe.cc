@@ -5,7 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -55,6 +58,19 @@ absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offse
     return ErrnoError(errno, absl::StrCat("starting a probe in ", path));
   }
   return event;
+}
+
+void CloseUprobes(std::vector<UniqueFd> probes) {
+  constexpr size_t kMostThreads = 32;
+  while (!probes.empty()) {
+    const size_t count = std::min(probes.size(), kMostThreads);
+    std::vector<std::thread> closing;
+    for (size_t i = probes.size() - count; i < probes.size(); ++i) {
+      closing.emplace_back([probe = &probes[i]] { probe->reset(); });
+    }
+    for (std::thread& thread : closing) thread.join();
+    probes.resize(probes.size() - count);
+  }
 }
 
 }  // namespace clrsampler

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "os/unique_fd.h"
@@ -16,6 +17,10 @@ enum class UprobeAt : uint8_t { kEntry, kReturn };
 // the file at `path` (or returns from the function that begins there). The probe lives as long as the descriptor; the
 // file is looked up once. Precondition: an instruction begins there; if none does, the processes that come by crash.
 absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd);
+
+// Removes probes, and returns when they are gone. For each the kernel waits until no CPU can be in it any more, 0.1 s;
+// they wait together, in a thread each.
+void CloseUprobes(std::vector<UniqueFd> probes);
 
 }  // namespace clrsampler
 

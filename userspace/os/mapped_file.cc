@@ -74,7 +74,9 @@ absl::StatusOr<MappedFile> MappedFile::Map(int fd, uint64_t offset, uint64_t len
   MappedFile file;
   if (length == 0) return file;
   const uint64_t skew = offset % page_bytes;
-  void* map = mmap(nullptr, length + skew, PROT_READ, MAP_PRIVATE, fd, static_cast<off_t>(offset - skew));
+  // Shared, though nobody writes: the kernel puts the breakpoints of uprobes, ours or another tool's, into every private
+  // mapping of the file that could be executed (valid_vma, kernel/events/uprobes.c), and then they are what is read.
+  void* map = mmap(nullptr, length + skew, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset - skew));
   if (map == MAP_FAILED) return ErrnoError(errno, "mmap");
   file.map_ = map;
   file.map_size_ = length + skew;

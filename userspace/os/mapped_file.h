@@ -11,7 +11,7 @@
 
 namespace clrsampler {
 
-// Move-only owner of a private read-only mapping. When the file shrinks under the mapping, reading past its new end
+// Move-only owner of a read-only mapping. When the file shrinks under the mapping, reading past its new end
 // would kill the agent with SIGBUS; a process-wide handler maps zeroes over the page instead and marks the view as
 // damaged, so parsers see bytes that fail their checks. Any thread may read; construct and destroy on any thread.
 class MappedFile {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "capture/uprobe.h"
 #include "clr/hooks/hook_locator.h"
 #include "formats/elf/elf_image.h"
 #include "status/status.h"
@@ -69,6 +71,8 @@ struct PauseWatch::HookedImage {
   std::shared_ptr<const ImageFile> image;
   std::vector<UniqueFd> probes;
   absl::Status refusal;
+
+  ~HookedImage() { CloseUprobes(std::move(probes)); }
 };
 
 struct PauseWatch::Target {
@@ -264,6 +268,14 @@ void PauseWatch::Forget(ProcessKey key) {
 }
 
 void PauseWatch::Finish() {
+  std::vector<UniqueFd> probes;
+  for (const auto& [image, hooked] : hooked_) {
+    const std::shared_ptr<HookedImage> alive = hooked.lock();
+    if (alive == nullptr) continue;
+    std::move(alive->probes.begin(), alive->probes.end(), std::back_inserter(probes));
+    alive->probes.clear();
+  }
+  CloseUprobes(std::move(probes));
   std::vector<ProcessKey> keys;
   for (const auto& [key, target] : targets_) keys.push_back(key);
   for (const ProcessKey key : keys) Forget(key);

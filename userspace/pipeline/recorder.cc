@@ -457,7 +457,7 @@ void RecorderImpl::TakeRecord(std::span<const std::byte> record) {
   }
   SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
-  RestoreReturnAddresses(bytes);
+  if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) RestoreReturnAddresses(bytes);
   record = std::as_bytes(std::span(bytes)).first(record.size());
   // A process that we have not heard of is read now: in a moment it may be gone.
   if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
