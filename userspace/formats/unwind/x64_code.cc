@@ -214,7 +214,8 @@ Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes
       const std::optional<int64_t> distance = at.Large(1);
       if (!distance) return Epilogue();
       const int64_t target = static_cast<int64_t>(offset) + 5 + *distance;
-      if (target >= 0 && static_cast<uint64_t>(target) < function_bytes) return Epilogue();
+      // Where the function begins nothing is on the stack yet: it calls itself so, or has no frame.
+      if (target > 0 && static_cast<uint64_t>(target) < function_bytes) return Epilogue();
       return leave();
     } else {
       return Epilogue();

@@ -54,8 +54,8 @@ struct Epilogue {
 using StackWords = absl::FunctionRef<std::optional<uint64_t>(uint64_t address)>;
 
 // Follows the instructions from `offset` on, if they are an epilogue or the rest of one: at most 14, up to a return or
-// a jump to another function. `code` begins with the function, whose size is `function_bytes`: a jump out of it is a
-// tail call.
+// a jump to another function. `code` begins with the function, whose size is `function_bytes`: a jump out of it, or to
+// its first byte, is a tail call.
 Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes, size_t offset, uint64_t sp,
                         uint64_t rbp, StackWords words);
 

@@ -139,8 +139,9 @@ TEST_F(EpilogueTest, TailCallsLeaveTheFunction) {
     EXPECT_EQ(Follow(hex).kind, Epilogue::Kind::kLeaves) << hex;
   }
   EXPECT_EQ(Follow("e900010000").kind, Epilogue::Kind::kLeaves);
-  EXPECT_EQ(Follow("90e9faffffff90", 1).kind, Epilogue::Kind::kNone);    // to the first byte
-  EXPECT_EQ(Follow("90e9f9ffffff90", 1).kind, Epilogue::Kind::kLeaves);  // in front of it
+  EXPECT_EQ(Follow("9090e9faffffff90", 2).kind, Epilogue::Kind::kNone);    // to the second byte
+  EXPECT_EQ(Follow("9090e9f9ffffff90", 2).kind, Epilogue::Kind::kLeaves);  // to the first: it calls itself
+  EXPECT_EQ(Follow("9090e9f8ffffff90", 2).kind, Epilogue::Kind::kLeaves);  // in front of it
   EXPECT_EQ(Follow("e900010000", 0, 0x105).kind, Epilogue::Kind::kLeaves);
   EXPECT_EQ(Follow("e900010000", 0, 0x106).kind, Epilogue::Kind::kNone);  // inside, where the code is not known
 }
