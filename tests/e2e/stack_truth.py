@@ -28,8 +28,8 @@ import re
 
 import folded
 
-# Whose frames the truth speaks of.
-OWN = re.compile(r"Shapes\.|shapes_|\[dynamic\] Shapes")
+# Whose frames the truth speaks of. What is declared in Shapes.Native is code of libraries; on NativeAOT the stub that calls it has its name.
+OWN = re.compile(r"Shapes\.(?!Native\.)|shapes_|\[dynamic\] Shapes")
 # Where libc's threads and programs begin. What is above them (`_start`, `clone3`) has unwind data that says: the end.
 STARTS = re.compile(r"(__)?clone3?|start_thread|_start|__libc_start_main.*|__libc_start_call_main")
 UNNAMED_START = re.compile(r"[^;!]+!0x[0-9a-f]+")  # `_start` of a program without symbols
@@ -37,11 +37,11 @@ STUB = r"\[stub(?: .*)?\]"
 GAPS = {
     # What stands between caller and target: (pattern of managed frames, pattern of native frames).
     "stub": (STUB, None),
-    "pinvoke": (STUB, None),
-    "reverse": (STUB, None),
+    "pinvoke": (STUB + r"|Shapes\.Native\.\w+", None),
+    "reverse": (STUB + r"|Internal_CompilerGenerated__Module___<Reverse\w+Stub>\w+", None),
     "tail-helper": (STUB + r"|System\.Runtime\.CompilerServices\.RuntimeHelpers\.DispatchTailCalls", None),
     "async": (STUB + r"|System\.Runtime\.CompilerServices\..*|System\.Threading\..*", None),
-    "framework": (STUB + r"|System\..*", None),
+    "framework": (STUB + r"|(System|Interop)\..*", None),
     "array-sort": (r"System\.Array\..*|System\.Collections\.Generic\..*|System\.(Span|MemoryExtensions).*", None),
     "libc": (None, r"libc\.so\.6!0x[0-9a-f]+|\[plt .*\]|_*qsort(_r)?|msort_with_tmp.*|.*introsort.*"),
     "throw": (STUB + r"|System\.Runtime\.(EH|StackFrameIterator|ExceptionServices|InternalCalls)\b.*|System\.(Exception|AppContext)\..*", r".*"),

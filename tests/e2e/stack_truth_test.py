@@ -36,6 +36,7 @@ class JudgeTest(unittest.TestCase):
     def test_exact(self):
         for own in ("R", "R A", "R A B", "R A B Leaf", "R I J", "R I [stub]_[j] J", "R I [stub+VSD]_[j] J",
                     "R Deep Deep Deep Deep Deep Bottom", "R Deep Deep", "R P libc.so.6!0x33 Q", "R P [stub]_[j] libc.so.6!0x33 qsort_r [stub]_[j] Q",
+                    "R P Shapes.Native.qsort_[j] qsort_r Internal_CompilerGenerated__Module___<ReverseDelegateStub>app_Callback_[j] Q",
                     "R A do_syscall_64_[k]", "R A B Leaf asm_exc_[k] irq_[k]", "R A libcoreclr.so!0x10 __tls_get_addr", "R A System.Threading.Thread.Sleep_[j]",
                     "R A B Leaf libcoreclr.so!0x77 __restore_rt", "R T libcoreclr.so!0x1 _Unwind_RaiseException", "R T System.Runtime.EH.RhThrowEx_[j]",
                     "R T libcoreclr.so!0x1 System.Runtime.EH.DispatchEx_[j] H"):
@@ -56,7 +57,7 @@ class JudgeTest(unittest.TestCase):
     def test_each_frame_invented(self):
         for own in ("R A A B Leaf", "R A B B Leaf", "R B A Leaf", "R A I Leaf", "R A B Leaf A", "R A J", "R A B libcoreclr.so!0x1 Leaf", "R A [stub]_[j] B Leaf",
                     "R A System.String.Concat_[j] B Leaf", "R I libcoreclr.so!0x1 J", "R I System.String.Concat_[j] J", "R Deep Deep Deep Deep Deep Deep Bottom",
-                    "R A B Leaf System.String.Concat_[j]", "R A B Other", "R A R A B Leaf", "R P libpthread.so!0x1 Q", "R T System.String.Concat_[j] H"):
+                    "R A B Leaf System.String.Concat_[j]", "R A B Other", "R A R A B Leaf", "R A Shapes.Native.qsort_[j] B", "R A B Leaf Shapes.Native.qsort_[j]", "R P libpthread.so!0x1 Q", "R T System.String.Concat_[j] H"):
             with self.subTest(own):
                 self.assertEqual(kind(line(own)), "invented")
 
