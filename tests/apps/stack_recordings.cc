@@ -33,6 +33,11 @@ const char* Word(FrameOrigin origin) {
   return kWords[static_cast<size_t>(origin)];
 }
 
+std::string Text(const CfiRow& row) {
+  return absl::StrCat("cfa ", static_cast<int>(row.cfa), "+", row.cfa_offset, " fp ", static_cast<int>(row.fp), "+",
+                      row.fp_offset, " ra ", static_cast<int>(row.ra), "+", row.ra_offset);
+}
+
 std::string Text(const CodeAt& code) {
   switch (code.kind) {
     case CodeKind::kManaged:
@@ -41,10 +46,8 @@ std::string Text(const CodeAt& code) {
                           code.managed->funclet ? " funclet" : "", code.managed->osr ? " osr" : "");
     case CodeKind::kNative: {
       if (!code.has_row) return code.between_rows ? "native between rows" : "native without data";
-      const CfiRow& row = code.row;
-      return absl::StrCat("native cfa ", static_cast<int>(row.cfa), "+", row.cfa_offset, " fp ",
-                          static_cast<int>(row.fp), "+", row.fp_offset, " ra ", static_cast<int>(row.ra), "+",
-                          row.ra_offset);
+      return absl::StrCat("native ", Text(code.row), code.leaf_row ? "; leaf " : "",
+                          code.leaf_row ? Text(*code.leaf_row) : "");
     }
     case CodeKind::kStub:
       return "stub";

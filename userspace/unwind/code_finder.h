@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,9 @@ struct CodeAt {
   bool between_rows = false;
   // Of compiled code that is never freed nor replaced: holds until the process calls exec.
   bool permanent = false;
+  // In the place of `row` for who was interrupted at this very address, and did not call from here: in an epilogue that
+  // the image's tables leave out.
+  std::optional<CfiRow> leaf_row;
   // Managed code on arm64 has a row where the frame record is not in place, and this is set where it is not known
   // whether it is. Both are of use for a leaf only.
   bool may_have_no_record() const { return kind == CodeKind::kManaged && managed == nullptr && between_rows; }

@@ -15,6 +15,8 @@ constexpr uint32_t kNoFunction = UINT32_MAX;
 constexpr size_t kHeaderWords = sizeof(wire_cpu_sample) / sizeof(uint64_t);
 // General registers of a sample, for recordings that have them.
 constexpr uint32_t kMaxGeneral = 64;
+// Of an answer.
+constexpr uint8_t kBetweenRows = 1, kHasLeafRow = 2;
 // Of a sample, and of all of them: a run of zeros stands for more than it takes.
 constexpr uint32_t kMaxWords = 1 << 15;
 constexpr uint64_t kMaxAllWords = 1 << 23;
@@ -252,9 +254,10 @@ std::string StackRecording::Serialize() const {
     out.Put(answer.kind);
     out.Put(static_cast<uint8_t>(answer.mapped));
     out.Put(static_cast<uint8_t>(answer.has_row));
-    out.Put(static_cast<uint8_t>(answer.between_rows));
+    out.Put(static_cast<uint8_t>((answer.between_rows ? kBetweenRows : 0) | (answer.leaf_row ? kHasLeafRow : 0)));
     out.Put(answer.managed == nullptr ? kNoFunction : numbers.at(answer.managed.get()));
     Put(out, answer.row);
+    if (answer.leaf_row) Put(out, *answer.leaf_row);
   }
   for (const RecordedStack& stack : stacks) {
     PutSample(out, stack.record);
@@ -287,9 +290,12 @@ absl::Status ParseInto(StackRecording& recording, std::span<const std::byte> byt
     answer.kind = in.Enum(CodeKind::kReturnTrap);
     answer.mapped = in.Get<bool>();
     answer.has_row = in.Get<bool>();
-    answer.between_rows = in.Get<bool>();
+    const auto flags = in.Get<uint8_t>();
+    if ((flags & ~(kBetweenRows | kHasLeafRow)) != 0) in.Fail();
+    answer.between_rows = (flags & kBetweenRows) != 0;
     const auto number = in.Get<uint32_t>();
     answer.row = GetRow(in);
+    if ((flags & kHasLeafRow) != 0) answer.leaf_row = GetRow(in);
     if (!in.ok()) break;
     if (number != kNoFunction) {
       if (number >= functions.size()) return absl::DataLossError("a function that is not in the recording");

@@ -4,8 +4,8 @@
 // and the stacks that came out. Regression tests and the fuzzer live on them (tests/testdata/stacks).
 //
 // Format, little-endian: "CLRSTK2\n", then u32 counts of functions, answers and stacks, then these, field by field in
-// the order of the structs below; of samples only what unwinding needs. A format for our own tools: another version is
-// refused.
+// the order of the structs below; of samples only what unwinding needs. In the place of an answer's `between_rows` is a
+// byte of flags: 1 that, 2 `leaf_row` follows `row`. A format for our own tools: another version is refused.
 #ifndef CLRSAMPLER_UNWIND_STACK_RECORDING_H_
 #define CLRSAMPLER_UNWIND_STACK_RECORDING_H_
 

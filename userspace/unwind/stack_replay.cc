@@ -115,7 +115,8 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
         if (exact || code.between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
         return step;
       }
-      const CfiStepResult result = CfiStep(code.row, exact, registers, memory_, options_.machine);
+      const CfiRow& row = exact && code.leaf_row ? *code.leaf_row : code.row;
+      const CfiStepResult result = CfiStep(row, exact, registers, memory_, options_.machine);
       switch (result.outcome) {
         case CfiStepOutcome::kCaller:
           take(FrameOrigin::kTable, result.caller);

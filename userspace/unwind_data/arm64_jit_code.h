@@ -38,7 +38,7 @@ class Arm64JitCode {
   const Arm64JitCodeCounters& counters() const { return counters_; }
 
  private:
-  static constexpr size_t kMaxLeaves = 16'384;  // of one process; 2 MB
+  static constexpr size_t kMaxLeaves = 16'384;  // of one process; 3 MB
 
   struct PerProcess {
     uint32_t exec_count = 0;

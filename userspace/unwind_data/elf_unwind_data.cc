@@ -17,6 +17,7 @@ struct ElfUnwindData::Image {
   std::vector<std::byte> vdso_bytes;
   std::optional<ElfImage> elf;
   std::optional<CfiTable> table;  // nullopt: unusable
+  ElfSection managed;             // code of NativeAOT's compiler on x86-64; empty in other images
   size_t bytes = 0;
   uint64_t last_used = 0;
 
@@ -55,6 +56,17 @@ bool IsInReturnTrap(const ElfImage& image, const CfiTable& table, const CfiRow& 
 
 size_t BytesOf(const ElfImage& image) {
   return image.sections().size() * sizeof(ElfSection) + image.segments().size() * sizeof(LoadSegment);
+}
+
+// NativeAOT's compiler writes call frame information of prologues, but not of epilogues, where a tenth of its
+// instructions are. `row` holds in the body of the function that `answer` is about.
+std::optional<CfiRow> RowInEpilogue(const ElfImage& image, const CfiAnswer& answer, VirtualAddress at) {
+  const auto code = image.BytesFrom(answer.start);
+  if (!code || at < answer.start || at >= answer.end) return std::nullopt;
+  const uint64_t bytes = answer.end.value - answer.start.value;
+  const std::optional<CfiRow> row =
+      RowOfEpilogue(code->first(std::min<uint64_t>(code->size(), bytes)), bytes, at.value - answer.start.value);
+  return row == answer.row ? std::nullopt : row;
 }
 
 // Leaves on arm64 without unwind data, such as all of newer kernels' vDSO: what their code does next says whether their
@@ -159,6 +171,7 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
   code.has_row = answer.coverage == CfiCoverage::kRow;
   code.between_rows = answer.coverage == CfiCoverage::kBetween;
   if (code.has_row) code.row = answer.row;
+  if (code.has_row && image->managed.contains(*at)) code.leaf_row = RowInEpilogue(*image->elf, answer, *at);
   if (!code.has_row) FindWithoutRow(*image->elf, *at, code);
   if (code.has_row && IsInReturnTrap(*image->elf, *image->table, code.row, *at)) code.row = RowOfReturnTrap(code.row);
   // At its first byte the return address lies where one pushed it.
@@ -221,6 +234,9 @@ absl::Status ElfUnwindData::Fill(const Process& process, Image& image) {
   if (4 * BytesOf(*elf) > max_bytes_)
     return absl::ResourceExhaustedError("more section headers than there is room for");
   image.elf = *std::move(elf);
+  if (image.elf->machine() == ElfMachine::kX64) {
+    if (const ElfSection* managed = image.elf->FindSection("__managedcode")) image.managed = *managed;
+  }
   absl::StatusOr<CfiTable> table = CfiTable::Open(*image.elf);
   if (absl::IsNotFound(table.status())) {
     if (std::optional<DebugFile> debug = debug_files_.Find(process, image.path, *image.elf)) {

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/status/statusor.h"
+#include "formats/unwind/x64_code.h"
 
 namespace clrsampler {
 
@@ -39,6 +40,36 @@ std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind) {
   }
   if (!begins_with_frame || bytes > UINT32_MAX) return std::nullopt;
   return static_cast<uint32_t>(bytes);
+}
+
+std::optional<CfiRow> RowOfEpilogue(std::span<const std::byte> code, uint64_t function_bytes, uint64_t offset) {
+  // Values that no sum of an epilogue's few numbers carries from one to the other, and words that tell where they lie:
+  // what comes out says what it was made of.
+  constexpr uint64_t kSp = uint64_t{1} << 40, kRbp = uint64_t{1} << 50, kWord = uint64_t{1} << 60;
+  const Epilogue epilogue = FollowEpilogue(code, function_bytes, offset, kSp, kRbp,
+                                           [](uint64_t address) { return std::optional<uint64_t>(kWord + address); });
+  if (epilogue.kind != Epilogue::Kind::kLeaves) return std::nullopt;
+  const auto small = [](uint64_t from, uint64_t to) -> std::optional<int32_t> {
+    const auto distance = static_cast<int64_t>(to - from);
+    if (distance < INT32_MIN || distance > INT32_MAX) return std::nullopt;
+    return static_cast<int32_t>(distance);
+  };
+  CfiRow row;
+  std::optional<int32_t> offset_of_cfa = small(kSp, epilogue.sp);
+  row.cfa = CfaRule::kSpOffset;
+  if (!offset_of_cfa) {
+    offset_of_cfa = small(kRbp, epilogue.sp);
+    row.cfa = CfaRule::kFpOffset;
+  }
+  const std::optional<int32_t> slot = epilogue.pops_rbp ? small(epilogue.sp, epilogue.rbp - kWord) : 0;
+  if (!offset_of_cfa || !slot) return std::nullopt;
+  row.cfa_offset = *offset_of_cfa;
+  row.ra_offset = -8;
+  if (epilogue.pops_rbp) {
+    row.fp = RegisterRule::kAtCfaOffset;
+    row.fp_offset = *slot;
+  }
+  return row;
 }
 
 void SetLinkRegisterRow(const Arm64Leaf& leaf, CodeAt& code) {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "absl/functional/function_ref.h"
+#include "formats/elf/cfi_rows.h"
 #include "formats/unwind/arm64_code.h"
 #include "formats/unwind/unwind_info.h"
 #include "unwind/code_finder.h"
@@ -30,6 +31,10 @@ std::optional<UnwindInfo> ReadUnwindInfo(ReadBytes read, uint64_t base, uint32_t
 // the method's first version, so that something was done before its first instruction. No other function's does.
 // Gives the size of that frame, from behind the place where rbp was saved.
 std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind);
+
+// How a leaf at `offset` leaves the epilogue that it is in, of which `code`, the function's from its start on, tells
+// (formats/unwind/x64_code.h). nullopt: it is in none.
+std::optional<CfiRow> RowOfEpilogue(std::span<const std::byte> code, uint64_t function_bytes, uint64_t offset);
 
 // The row of a leaf on arm64 whose return address is in the link register; of others nothing changes.
 void SetLinkRegisterRow(const Arm64Leaf& leaf, CodeAt& code);

@@ -39,7 +39,7 @@ class ProcessCode {
   size_t heap_bytes() const;
 
  private:
-  // What a stack's return addresses lead to again and again: 2 MB a process at the most.
+  // What a stack's return addresses lead to again and again: 4 MB a process at the most.
   static constexpr size_t kMaxKnown = 16'384;
 
   struct Known {

@@ -216,6 +216,54 @@ TEST_F(StackReplayTest, ALeafsFrameMayEndWhereAnyRegisterSays) {
   EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kTable);
 }
 
+// Native code that leaves its epilogues out of its tables: in the body the frame has 16 bytes, at `ret` 8.
+CodeAt InEpilogue() {
+  CodeAt code;
+  code.kind = CodeKind::kNative;
+  code.has_row = true;
+  code.row = {CfaRule::kSpOffset, RegisterRule::kSame, RegisterRule::kAtCfaOffset, false, 16, 0, -8};
+  code.leaf_row = code.row;
+  code.leaf_row->cfa_offset = 8;
+  return code;
+}
+
+TEST_F(StackReplayTest, ALeafInAnEpilogueIsNotWhereTheTableSays) {
+  code_.Native(kOther, InEpilogue());
+  Leaf(kOther + 0x20, 0);
+  record_.Tail({kFrameless + 0x30, kRoot + 0x66, 3, 4, kRoot + 0x10});
+  EXPECT_THAT(Walk(), ElementsAre(kOther + 0x20, kFrameless + 0x30, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kTable);
+  EXPECT_EQ(stack_.end, StackEnd::kComplete);
+}
+
+TEST_F(StackReplayTest, ACallerIsInNoEpilogue) {
+  // The byte before a return address may read like one.
+  code_.Native(kOther, InEpilogue());
+  Leaf(kStub + 3, 0);
+  record_.Tail({kOther + 0x20, kRoot + 0x66, kRoot + 0x10, 5});
+  EXPECT_THAT(Walk(), ElementsAre(kStub + 3, kOther + 0x20, kRoot + 0x10));
+}
+
+TEST_F(StackReplayTest, WhatASignalInterruptedMayBeInAnEpilogue) {
+  CodeAt signal;
+  signal.kind = CodeKind::kNative;
+  signal.has_row = signal.row.signal_frame = true;
+  code_.Native(kFramed, signal);
+  code_.Native(kOther, InEpilogue());
+  Leaf(kFramed, 0);
+  // The context: rbp at 120, rsp at 160, rip at 168 (cfi_step.cc); the interrupted stack lies above it.
+  std::vector<uint64_t> words(24, 1);
+  words[120 / 8] = 0;
+  words[160 / 8] = kStack + 22 * 8;
+  words[168 / 8] = kOther + 0x20;
+  words[22] = kFrameless + 0x30;
+  words[23] = kRoot + 0x66;
+  words.insert(words.end(), {5, 6, kRoot + 0x10});
+  record_.Tail(words);
+  EXPECT_THAT(Walk(), ElementsAre(kFramed, kOther + 0x20, kFrameless + 0x30, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[1].lookup_address, kOther + 0x20);
+}
+
 TEST_F(StackReplayTest, KernelThreadsHaveNoStack) {
   record_.header.flags = WIRE_SAMPLE_KTHREAD;
   EXPECT_THAT(Walk(), ElementsAre());
@@ -281,6 +329,29 @@ TEST_F(StackReplayTest, ARecordingGivesTheSameStack) {
   for (size_t size = 0; size < text.size(); ++size) {
     EXPECT_FALSE(StackRecording::Parse(AsBytes(absl::string_view(text).substr(0, size))).ok()) << size;
   }
+}
+
+TEST_F(StackReplayTest, ARecordingHasEpilogues) {
+  StackRecording recording;
+  recording.code[kOther] = InEpilogue();
+  CodeAt both = InEpilogue();
+  both.between_rows = true;
+  both.leaf_row->cfa = CfaRule::kFpOffset;
+  recording.code[kOther + 1] = both;
+  recording.code[kNative] = code_.At(kNative);
+  std::string text = recording.Serialize();
+  const absl::StatusOr<StackRecording> read = StackRecording::Parse(AsBytes(text));
+  ASSERT_TRUE(read.ok()) << read.status();
+  for (const auto& [address, code] : recording.code) {
+    EXPECT_EQ(read->code.at(address).leaf_row, code.leaf_row);
+    EXPECT_EQ(read->code.at(address).row, code.row);
+    EXPECT_EQ(read->code.at(address).between_rows, code.between_rows);
+  }
+  // Behind the magic, three counts, and of the first answer the address, its kind, `mapped` and `has_row`.
+  constexpr size_t kFlags = 8 + 12 + 8 + 3;
+  ASSERT_EQ(text[kFlags], 2);
+  text[kFlags] = 4;
+  EXPECT_FALSE(StackRecording::Parse(AsBytes(text)).ok()) << "a flag of another version";
 }
 
 TEST_F(StackReplayTest, AStubMayHavePushedWords) {

@@ -275,6 +275,47 @@ TEST_F(ElfUnwindDataTest, WhereTheRuntimeMakesThreadsReturnTo) {
   EXPECT_EQ(data_->Find(process_, there, code + 0x120 + 16).row.cfa_offset, 24);
 }
 
+TEST_F(ElfUnwindDataTest, NativeAotsEpiloguesAreToldByItsCode) {
+  constexpr uint64_t kFunction = FrameBuilder::kCode + 0x100;
+  // push rbp; push rbx; sub rsp,8; call; add rsp,8; pop rbx; pop rbp; ret
+  const std::string code("\x55\x53\x48\x83\xec\x08\xe8\0\0\0\0\x48\x83\xc4\x08\x5b\x5d\xc3", 18);
+  const auto image_of = [&](const std::string& section, uint16_t machine) {
+    FrameBuilder builder;
+    const uint64_t common = builder.AddCommon();
+    builder.Machine(machine).Code(kFunction, code).CodeSection(section, kFunction, 0x100);
+    for (const uint64_t start : {kFunction, kFunction + 0x100}) {
+      builder.AddFunction(common, start, code.size(),
+                          cfa::Advance(1) + cfa::DefCfaOffset(16) + cfa::Offset(6, 2) + cfa::Advance(1) +
+                              cfa::DefCfaOffset(24) + cfa::Advance(4) + cfa::DefCfaOffset(32));
+    }
+    builder.Code(kFunction + 0x100, code);  // behind the section
+    return builder.Build();
+  };
+  Folder folder;
+  const std::string image = image_of("__managedcode", EM_X86_64);
+  const Mapping mapping = MappingOf(folder.Write("program", image));
+  const uint64_t start = kBase + CodeIn(image) + 0x100;
+  const auto at = [&](uint64_t offset) { return data_->Find(process_, mapping, start + offset); };
+  for (const uint64_t offset : {0, 1, 2, 6, 10, 11}) {
+    EXPECT_TRUE(at(offset).has_row) << offset;
+    EXPECT_EQ(at(offset).leaf_row, std::nullopt) << offset;  // where the row says the same, too
+  }
+  for (const auto& [offset, cfa_offset] : {std::pair(15, 24), {16, 16}, {17, 8}}) {
+    const CodeAt code_at = at(static_cast<uint64_t>(offset));
+    EXPECT_EQ(code_at.row.cfa_offset, 32) << offset;
+    ASSERT_TRUE(code_at.leaf_row.has_value()) << offset;
+    EXPECT_EQ(code_at.leaf_row->cfa, CfaRule::kSpOffset) << offset;
+    EXPECT_EQ(code_at.leaf_row->cfa_offset, cfa_offset) << offset;
+    EXPECT_EQ(code_at.leaf_row->fp, offset == 17 ? RegisterRule::kSame : RegisterRule::kAtCfaOffset) << offset;
+  }
+  EXPECT_EQ(at(0x100 + 17).leaf_row, std::nullopt) << "other compilers' tables say where an epilogue is";
+
+  const Mapping plain = MappingOf(folder.Write("plain", image_of(".managed", EM_X86_64)));
+  EXPECT_EQ(data_->Find(process_, plain, start + 17).leaf_row, std::nullopt);
+  const Mapping arm64 = MappingOf(folder.Write("arm64", image_of("__managedcode", EM_AARCH64)));
+  EXPECT_EQ(data_->Find(process_, arm64, start + 17).leaf_row, std::nullopt);
+}
+
 TEST_F(ElfUnwindDataTest, FailuresAreRememberedAndListedOnce) {
   Folder folder;
   const std::string path = folder.Write("torn.so", ImageWithFrames().substr(0, 100));

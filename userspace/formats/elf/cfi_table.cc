@@ -248,7 +248,7 @@ CfiAnswer CfiTable::OnDemand(VirtualAddress address) const {
   if (address >= function->end) return {};
   const std::optional<CfiRow> row = CfiProgram(image_.machine(), function->common).RowAt(*function, address);
   if (!row) return {CfiCoverage::kUnreadable, CfiRow()};
-  return {CfiCoverage::kRow, *row};
+  return {CfiCoverage::kRow, *row, function->start, function->end};
 }
 
 CfiAnswer CfiTable::At(VirtualAddress address) const {

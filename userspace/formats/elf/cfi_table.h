@@ -29,6 +29,9 @@ enum class CfiCoverage : uint8_t {
 struct CfiAnswer {
   CfiCoverage coverage = CfiCoverage::kBetween;
   CfiRow row;  // of kRow
+  // The function that contains the address, where .eh_frame_hdr led to it; else empty.
+  VirtualAddress start;
+  VirtualAddress end;  // exclusive
 };
 
 // The rows of a whole image. Owns what it holds.

@@ -191,6 +191,10 @@ TEST(CfiTableTest, NothingIsKnownBetweenFunctions) {
     for (const uint64_t at : {0x200, 0x23f}) EXPECT_EQ(opened.Row(kCode + at), SpRow(32));
     EXPECT_EQ(opened.Coverage(0), CfiCoverage::kBetween);
     EXPECT_EQ(opened.Coverage(~uint64_t{0}), CfiCoverage::kBetween);
+    // Compiled tables know rows, but not functions.
+    const CfiAnswer answer = opened.table->At({kCode + 0x13f});
+    EXPECT_EQ(answer.start.value, with_header ? kCode + 0x100 : 0);
+    EXPECT_EQ(answer.end.value, with_header ? kCode + 0x140 : 0);
   }
 }
 

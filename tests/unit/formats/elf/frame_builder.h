@@ -130,6 +130,11 @@ class FrameBuilder {
     code_.emplace_back(address, code);
     return *this;
   }
+  // A section header for code that is there already.
+  FrameBuilder& CodeSection(const std::string& name, uint64_t address, uint64_t bytes) {
+    code_sections_.push_back({name, address, bytes});
+    return *this;
+  }
   FrameBuilder& SectionFlags(uint64_t flags) {
     flags_ = flags;
     return *this;
@@ -150,13 +155,17 @@ class FrameBuilder {
     for (const auto& [address, text] : code_) code.replace(address - kCode, text.size(), text);
     image += code;
     const uint64_t names_at = image.size();
-    const std::string names("\0.eh_frame\0.debug_frame\0.shstrtab\0", 34);
+    std::string names("\0.eh_frame\0.debug_frame\0.shstrtab\0", 34);
+    std::vector<Elf64_Shdr> sections = {
+        {}, {debug_ ? 11u : 1u, SHT_PROGBITS, flags_, debug_ ? 0 : kFrames, frames_at, bytes_.size(), 0, 0, 8, 0}, {}};
+    for (const CodeSectionHeader& one : code_sections_) {
+      sections.push_back({static_cast<uint32_t>(names.size()), SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, one.address,
+                          code_at + (one.address - kCode), one.bytes, 0, 0, 16, 0});
+      names += one.name + '\0';
+    }
+    sections[2] = {24, SHT_STRTAB, 0, 0, names_at, names.size(), 0, 0, 1, 0};
     image += names;
     image.resize((image.size() + 7) / 8 * 8);
-    const Elf64_Shdr sections[] = {
-        {},
-        {debug_ ? 11u : 1u, SHT_PROGBITS, flags_, debug_ ? 0 : kFrames, frames_at, bytes_.size(), 0, 0, 8, 0},
-        {24, SHT_STRTAB, 0, 0, names_at, names.size(), 0, 0, 1, 0}};
     Elf64_Ehdr header{};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -168,13 +177,13 @@ class FrameBuilder {
     header.e_phentsize = sizeof(Elf64_Phdr);
     header.e_shoff = image.size();
     header.e_shentsize = sizeof(Elf64_Shdr);
-    header.e_shnum = 3;
+    header.e_shnum = static_cast<uint16_t>(sections.size());
     header.e_shstrndx = 2;
     const Elf64_Phdr segments[] = {{PT_LOAD, PF_R, frames_at, kFrames, kFrames, frames_bytes, frames_bytes, 0x1000},
                                    {PT_LOAD, PF_R | PF_X, code_at, kCode, kCode, kCodeBytes, kCodeBytes, 0x1000},
                                    {PT_GNU_EH_FRAME, PF_R, header_at, header_address, header_address, 0, 0, 4}};
     header.e_phnum = with_header ? 3 : 2;
-    image.append(reinterpret_cast<const char*>(sections), sizeof sections);
+    image.append(reinterpret_cast<const char*>(sections.data()), sections.size() * sizeof(Elf64_Shdr));
     std::memcpy(image.data(), &header, sizeof header);
     std::memcpy(image.data() + sizeof header, segments, sizeof segments);
     return image;
@@ -204,6 +213,11 @@ class FrameBuilder {
     return text;
   }
 
+  struct CodeSectionHeader {
+    std::string name;
+    uint64_t address, bytes;
+  };
+
   bool debug_, long_;
   bool has_data_ = true, absolute_ = false;
   uint16_t machine_ = EM_X86_64;
@@ -211,6 +225,7 @@ class FrameBuilder {
   std::string bytes_;
   std::vector<std::pair<uint64_t, uint64_t>> functions_;  // start, address of the FDE
   std::vector<std::pair<uint64_t, std::string>> code_;
+  std::vector<CodeSectionHeader> code_sections_;
 };
 
 }  // namespace clrsampler
