@@ -46,8 +46,8 @@ std::string Text(const CodeAt& code) {
                           code.managed->funclet ? " funclet" : "", code.managed->osr ? " osr" : "");
     case CodeKind::kNative: {
       if (!code.has_row) return code.between_rows ? "native between rows" : "native without data";
-      return absl::StrCat("native ", Text(code.row), code.leaf_row ? "; leaf " : "",
-                          code.leaf_row ? Text(*code.leaf_row) : "");
+      return absl::StrCat("native ", Text(code.row), code.has_leaf_row ? "; leaf " : "",
+                          code.has_leaf_row ? Text(code.leaf_row) : "");
     }
     case CodeKind::kStub:
       return "stub";

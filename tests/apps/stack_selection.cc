@@ -43,7 +43,7 @@ absl::flat_hash_set<uint64_t> Features(const StackRecording& recording, const Re
         absl::HashOf(at.kind, at.mapped, at.has_row, at.between_rows, frame.origin, frame.doubt, next, exact));
     if (at.has_row)
       features.insert(absl::HashOf(at.row.cfa, at.row.fp, at.row.ra, at.row.signal_frame, exact, frame.doubt));
-    if (at.leaf_row && exact) features.insert(absl::HashOf("epilogue", at.leaf_row->cfa, at.leaf_row->cfa_offset));
+    if (at.has_leaf_row && exact) features.insert(absl::HashOf("epilogue", at.leaf_row.cfa, at.leaf_row.cfa_offset));
     if (at.managed == nullptr) continue;
     const ManagedFunction& function = *at.managed;
     uint64_t shape = absl::HashOf(function.funclet, function.osr, function.unwind.frame_register, frame.doubt);

@@ -71,8 +71,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(raw.ok());
     code.count = 0;
     replay.Walk(*raw, code, stack);
-    // Each step is led on by a word above those that led here; where there is no code the chain is asked once more.
-    Require(code.count <= 2 * kMaxFrames + 2 * recorded.record.size());
+    // Each step is led on by a word above those that led here; where there is no code the chain is asked once more. Of
+    // the sampled function, and those that signals interrupted, their callers' code is asked for before.
+    constexpr size_t kAskedBefore = 2 * 17;
+    Require(code.count <= 2 * kMaxFrames + 2 * recorded.record.size() + kAskedBefore);
     Require(stack.frames.size() <= kMaxFrames);
     for (size_t i = 0; i < stack.frames.size(); ++i) {
       const UserFrame& frame = stack.frames[i];

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,21 +47,27 @@ enum class CodeKind : uint8_t {
   kReturnTrap,
 };
 
+// Kept by address for each process: the flags are together, and what is asked for seldom comes last.
 struct CodeAt {
   CodeKind kind = CodeKind::kUnknown;
   bool mapped = true;  // false: no executable memory is known there
   // Of kUnknown: compiled by a runtime that leaves frame pointers out where it can, so that the chain skips callers.
   bool omits_frames = false;
-  std::shared_ptr<const ManagedFunction> managed;
-  CfiRow row;
   bool has_row = false;
   // A native image with unwind data that has no row here: PLT entries and other code without a frame.
   bool between_rows = false;
+  // Of native code on x86-64: no instruction that calls ends behind this address, so that nothing returns to there.
+  bool no_call = false;
   // Of compiled code that is never freed nor replaced: holds until the process calls exec.
   bool permanent = false;
+  bool has_leaf_row = false;
+  std::shared_ptr<const ManagedFunction> managed;
+  CfiRow row;
+  // Where such an instruction says what it calls: how far from its end that lies. 0: not known.
+  int32_t call_distance = 0;
   // In the place of `row` for who was interrupted at this very address, and did not call from here: in an epilogue that
   // the image's tables leave out.
-  std::optional<CfiRow> leaf_row;
+  CfiRow leaf_row;
   // Managed code on arm64 has a row where the frame record is not in place, and this is set where it is not known
   // whether it is. Both are of use for a leaf only.
   bool may_have_no_record() const { return kind == CodeKind::kManaged && managed == nullptr && between_rows; }

@@ -16,7 +16,8 @@ constexpr size_t kHeaderWords = sizeof(wire_cpu_sample) / sizeof(uint64_t);
 // General registers of a sample, for recordings that have them.
 constexpr uint32_t kMaxGeneral = 64;
 // Of an answer.
-constexpr uint8_t kBetweenRows = 1, kHasLeafRow = 2;
+constexpr uint8_t kBetweenRows = 1, kHasLeafRow = 2, kNoCall = 4, kCalls = 8;
+constexpr uint8_t kAllFlags = 15;
 // Of a sample, and of all of them: a run of zeros stands for more than it takes.
 constexpr uint32_t kMaxWords = 1 << 15;
 constexpr uint64_t kMaxAllWords = 1 << 23;
@@ -254,10 +255,12 @@ std::string StackRecording::Serialize() const {
     out.Put(answer.kind);
     out.Put(static_cast<uint8_t>(answer.mapped));
     out.Put(static_cast<uint8_t>(answer.has_row));
-    out.Put(static_cast<uint8_t>((answer.between_rows ? kBetweenRows : 0) | (answer.leaf_row ? kHasLeafRow : 0)));
+    out.Put(static_cast<uint8_t>((answer.between_rows ? kBetweenRows : 0) | (answer.has_leaf_row ? kHasLeafRow : 0) |
+                                 (answer.no_call ? kNoCall : 0) | (answer.call_distance != 0 ? kCalls : 0)));
     out.Put(answer.managed == nullptr ? kNoFunction : numbers.at(answer.managed.get()));
     Put(out, answer.row);
-    if (answer.leaf_row) Put(out, *answer.leaf_row);
+    if (answer.has_leaf_row) Put(out, answer.leaf_row);
+    if (answer.call_distance != 0) out.Put(answer.call_distance);
   }
   for (const RecordedStack& stack : stacks) {
     PutSample(out, stack.record);
@@ -291,11 +294,14 @@ absl::Status ParseInto(StackRecording& recording, std::span<const std::byte> byt
     answer.mapped = in.Get<bool>();
     answer.has_row = in.Get<bool>();
     const auto flags = in.Get<uint8_t>();
-    if ((flags & ~(kBetweenRows | kHasLeafRow)) != 0) in.Fail();
+    if ((flags & ~kAllFlags) != 0) in.Fail();
     answer.between_rows = (flags & kBetweenRows) != 0;
+    answer.no_call = (flags & kNoCall) != 0;
     const auto number = in.Get<uint32_t>();
     answer.row = GetRow(in);
-    if ((flags & kHasLeafRow) != 0) answer.leaf_row = GetRow(in);
+    answer.has_leaf_row = (flags & kHasLeafRow) != 0;
+    if (answer.has_leaf_row) answer.leaf_row = GetRow(in);
+    if ((flags & kCalls) != 0 && (answer.call_distance = in.Get<int32_t>()) == 0) in.Fail();
     if (!in.ok()) break;
     if (number != kNoFunction) {
       if (number >= functions.size()) return absl::DataLossError("a function that is not in the recording");

@@ -5,7 +5,8 @@
 //
 // Format, little-endian: "CLRSTK2\n", then u32 counts of functions, answers and stacks, then these, field by field in
 // the order of the structs below; of samples only what unwinding needs. In the place of an answer's `between_rows` is a
-// byte of flags: 1 that, 2 `leaf_row` follows `row`. A format for our own tools: another version is refused.
+// byte of flags: 1 that, 2 `leaf_row` follows `row`, 4 `no_call`, 8 `call_distance` follows. A format for our own
+// tools: another version is refused.
 #ifndef CLRSAMPLER_UNWIND_STACK_RECORDING_H_
 #define CLRSAMPLER_UNWIND_STACK_RECORDING_H_
 

@@ -9,6 +9,8 @@ namespace clrsampler {
 namespace {
 
 constexpr int kMaxSignalFrames = 16;
+// Of hand-written code without unwind data.
+constexpr uint64_t kMaxFunctionBytes = 64 << 10;
 
 }  // namespace
 
@@ -59,8 +61,25 @@ StackReplay::Step StackReplay::StepByRecord(const CodeAt& code, const UnwindRegi
   return step;
 }
 
-StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact,
-                                          bool in_doubt) {
+// Whether what is on top of the stack can be the return address of code between rows, which has no frame. Of a
+// function that does have one, since all are without rows there, it is something else: a register that was saved, or
+// what a call of long ago has left behind.
+bool StackReplay::HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegisters& registers) const {
+  if (options_.machine != ElfMachine::kX64) return true;
+  const std::optional<uint64_t> word = memory_.Word(registers.sp);
+  if (!word) return true;  // then it is not known
+  const uint64_t address = *word & kUserAddressMask;
+  if (address == 0) return false;
+  const CodeAt& caller = finder.At(address - 1);
+  if (!caller.mapped || (caller.no_call && !caller.row.signal_frame)) return false;
+  if (caller.call_distance == 0) return true;
+  const uint64_t called = address + static_cast<uint64_t>(int64_t{caller.call_distance});
+  return called <= registers.ip && registers.ip - called <= kMaxFunctionBytes && finder.At(called).between_rows;
+}
+
+// `code` is the finder's, and not to be used when that was asked again.
+StackReplay::Step StackReplay::StepByData(const CodeAt& code, CodeFinder& finder, const UnwindRegisters& registers,
+                                          bool exact, bool in_doubt) {
   Step step;
   const auto fall_back = [&](uint64_t& reason, FrameDoubt doubt) {
     ++reason;
@@ -106,16 +125,17 @@ StackReplay::Step StackReplay::StepByData(const CodeAt& code, const UnwindRegist
     }
     case CodeKind::kNative: {
       if (!code.has_row) {
-        if (code.between_rows && exact) return top_of_stack();
+        const bool between_rows = code.between_rows;
+        if (between_rows && exact && HasReturnAddressOnTop(finder, registers)) return top_of_stack();
         step = StepByChain(registers);
         // Where a program begins there is no row, and a frame pointer of zero marks the end of the stack.
         if (step.kind == Step::Kind::kOutermost && !exact && registers.fp_known) return step;
         ++counters_.no_data;
         // Code without unwind data is built with frame pointers, or is written by hand; a leaf may have no frame yet.
-        if (exact || code.between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
+        if (exact || between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
         return step;
       }
-      const CfiRow& row = exact && code.leaf_row ? *code.leaf_row : code.row;
+      const CfiRow& row = exact && code.has_leaf_row ? code.leaf_row : code.row;
       const CfiStepResult result = CfiStep(row, exact, registers, memory_, options_.machine);
       switch (result.outcome) {
         case CfiStepOutcome::kCaller:
@@ -225,7 +245,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     below_is_funclet = code.managed != nullptr && code.managed->funclet;
     method_below = method;
     ++counters_.by_origin[static_cast<size_t>(origin)];
-    const Step step = StepByData(code, registers, exact, origin == FrameOrigin::kFallback);
+    const Step step = StepByData(code, finder, registers, exact, origin == FrameOrigin::kFallback);
     out.frames.back().doubt = step.doubt;
     if (step.kind == Step::Kind::kOutermost) {
       // By a chain that was only the last resort, the end proves nothing.

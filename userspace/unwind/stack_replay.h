@@ -47,7 +47,8 @@ class StackReplay {
 
  private:
   struct Step;
-  Step StepByData(const CodeAt& code, const UnwindRegisters& registers, bool exact, bool in_doubt);
+  Step StepByData(const CodeAt& code, CodeFinder& finder, const UnwindRegisters& registers, bool exact, bool in_doubt);
+  bool HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegisters& registers) const;
   Step StepByRecord(const CodeAt& code, const UnwindRegisters& registers, bool exact);
   Step StepByChain(const UnwindRegisters& registers) const;
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/unwind/x64_code.h"
 #include "process/own_vdso.h"
 #include "unwind_data/managed_functions.h"
 
@@ -32,6 +33,11 @@ namespace {
 constexpr auto kReturnTrap = std::to_array<uint8_t>({0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54});
 constexpr uint64_t kReturnTrapBytes = 96;  // 66 to 84 on 8, 9 and 10
 
+bool BeginsWith(std::span<const std::byte> code, std::span<const uint8_t> bytes) {
+  return code.size() >= bytes.size() && std::equal(bytes.begin(), bytes.end(), code.begin(),
+                                                   [](uint8_t a, std::byte b) { return a == static_cast<uint8_t>(b); });
+}
+
 // Whether `at`, of which `row` speaks, lies behind the first instruction of OnHijackTripThread.
 bool IsInReturnTrap(const ElfImage& image, const CfiTable& table, const CfiRow& row, VirtualAddress at) {
   if (image.machine() != ElfMachine::kX64 || row.cfa != CfaRule::kSpOffset || row.cfa_offset < 16 ||
@@ -52,6 +58,28 @@ bool IsInReturnTrap(const ElfImage& image, const CfiTable& table, const CfiRow& 
     return true;
   }
   return false;
+}
+
+// An entry of the PLT, or another jump by memory, leads to other images.
+bool LeadsElsewhere(const ElfImage& image, VirtualAddress at) {
+  constexpr auto kEndbr = std::to_array<uint8_t>({0xF3, 0x0F, 0x1E, 0xFA});
+  constexpr auto kBnd = std::to_array<uint8_t>({0xF2});
+  constexpr auto kJump = std::to_array<uint8_t>({0xFF, 0x25});
+  auto code = image.BytesFrom(at).value_or(std::span<const std::byte>());
+  if (BeginsWith(code, kEndbr)) code = code.subspan(kEndbr.size());
+  if (BeginsWith(code, kBnd)) code = code.subspan(kBnd.size());
+  return BeginsWith(code, kJump);
+}
+
+// What the instruction that ends behind `at` calls.
+void NoteCall(const ElfImage& image, VirtualAddress at, CodeAt& code) {
+  if (image.machine() != ElfMachine::kX64 || at.value < kMaxCallBytes) return;
+  const auto bytes = image.BytesFrom({at.value + 1 - kMaxCallBytes});
+  if (!bytes || bytes->size() < kMaxCallBytes) return;
+  const CallEnd call = DecodeCallEnd(bytes->first(kMaxCallBytes));
+  code.no_call = !call.may_call;
+  if (!call.distance || LeadsElsewhere(image, {at.value + 1 + static_cast<uint64_t>(int64_t{*call.distance})})) return;
+  code.call_distance = *call.distance;
 }
 
 size_t BytesOf(const ElfImage& image) {
@@ -84,11 +112,7 @@ void FindWithoutRow(const ElfImage& elf, VirtualAddress address, CodeAt& code) {
 
 }  // namespace
 
-bool BeginsReturnTrap(std::span<const std::byte> code) {
-  return code.size() >= kReturnTrap.size() &&
-         std::equal(kReturnTrap.begin(), kReturnTrap.end(), code.begin(),
-                    [](uint8_t a, std::byte b) { return a == static_cast<uint8_t>(b); });
-}
+bool BeginsReturnTrap(std::span<const std::byte> code) { return BeginsWith(code, kReturnTrap); }
 
 CfiRow RowOfReturnTrap(CfiRow row) {
   row.cfa_offset -= 8;
@@ -162,6 +186,7 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
     FindWithoutRow(*image->elf, *at, code);
     return code;
   }
+  NoteCall(*image->elf, *at, code);
   const CfiAnswer answer = image->table->At(*at);
   if (image->damaged()) {
     image->table.reset();
@@ -171,7 +196,11 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
   code.has_row = answer.coverage == CfiCoverage::kRow;
   code.between_rows = answer.coverage == CfiCoverage::kBetween;
   if (code.has_row) code.row = answer.row;
-  if (code.has_row && image->managed.contains(*at)) code.leaf_row = RowInEpilogue(*image->elf, answer, *at);
+  if (code.has_row && image->managed.contains(*at)) {
+    const std::optional<CfiRow> leaf_row = RowInEpilogue(*image->elf, answer, *at);
+    code.has_leaf_row = leaf_row.has_value();
+    if (leaf_row) code.leaf_row = *leaf_row;
+  }
   if (!code.has_row) FindWithoutRow(*image->elf, *at, code);
   if (code.has_row && IsInReturnTrap(*image->elf, *image->table, code.row, *at)) code.row = RowOfReturnTrap(code.row);
   // At its first byte the return address lies where one pushed it.

@@ -87,7 +87,7 @@ TEST(RecordedStacksTest, CleanOnesHaveNoDoubtfulStep) {
       EXPECT_FALSE(IsDoubtful(stack.result)) << path << "\n" << Text(stack.result);
       for (const UserFrame& frame : stack.result.frames) origins.insert(frame.origin);
       const auto leaf = recording.code.find(stack.result.frames.front().address);
-      in_epilogues += leaf != recording.code.end() && leaf->second.leaf_row ? 1 : 0;
+      in_epilogues += leaf != recording.code.end() && leaf->second.has_leaf_row ? 1 : 0;
     }
     EXPECT_EQ(counters.contradictions, 0u) << path;
     EXPECT_EQ(counters.missing_words, 0u) << path;

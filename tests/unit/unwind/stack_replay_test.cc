@@ -222,8 +222,9 @@ CodeAt InEpilogue() {
   code.kind = CodeKind::kNative;
   code.has_row = true;
   code.row = {CfaRule::kSpOffset, RegisterRule::kSame, RegisterRule::kAtCfaOffset, false, 16, 0, -8};
+  code.has_leaf_row = true;
   code.leaf_row = code.row;
-  code.leaf_row->cfa_offset = 8;
+  code.leaf_row.cfa_offset = 8;
   return code;
 }
 
@@ -262,6 +263,74 @@ TEST_F(StackReplayTest, WhatASignalInterruptedMayBeInAnEpilogue) {
   record_.Tail(words);
   EXPECT_THAT(Walk(), ElementsAre(kFramed, kOther + 0x20, kFrameless + 0x30, kRoot + 0x10));
   EXPECT_EQ(stack_.frames[1].lookup_address, kOther + 0x20);
+}
+
+// Without rows: assembly, which has its return address on top, and compilers' functions, which do not.
+class BetweenRowsTest : public StackReplayTest {
+ protected:
+  static constexpr uint64_t kBare = 0x80000;
+
+  BetweenRowsTest() {
+    CodeAt code;
+    code.kind = CodeKind::kNative;
+    code.between_rows = true;
+    code_.Native(kBare, code);
+    Leaf(kBare + 0x20, kStack + 24);
+    record_.Frame(kStack + 24, 0, kRoot + 0x10, {kNative + 0x30, 2, 3});
+  }
+  void Caller(uint64_t calls, bool no_call = false) {
+    CodeAt code = code_.At(kNative);
+    code.call_distance = calls == 0 ? 0 : static_cast<int32_t>(calls - (kNative + 0x30));
+    code.no_call = no_call;
+    code_.Native(kNative, code);
+  }
+  void ExpectOnTop() {
+    EXPECT_THAT(Walk(), testing::Contains(kNative + 0x30));
+    EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kNone);
+    EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kStub);
+  }
+  void ExpectByChain() {
+    EXPECT_THAT(Walk(), ElementsAre(kBare + 0x20, kRoot + 0x10));
+    EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
+    EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kChain);
+  }
+};
+
+TEST_F(BetweenRowsTest, TheReturnAddressIsOnTop) { ExpectOnTop(); }
+
+TEST_F(BetweenRowsTest, WhoCalledItCalledIt) {
+  Caller(kBare);
+  ExpectOnTop();
+  Caller(kBare + 0x20);
+  ExpectOnTop();
+}
+
+TEST_F(BetweenRowsTest, WhereNoCallIsNothingReturns) {
+  Caller(0, /*no_call=*/true);
+  ExpectByChain();
+}
+
+TEST_F(BetweenRowsTest, WhoCalledSomethingElseDidNotCallIt) {
+  Caller(kBare + 0x21);  // behind it
+  ExpectByChain();
+  Caller(kOther);  // far below
+  ExpectByChain();
+  Caller(kStub);  // near enough, but no code of this kind
+  ExpectByChain();
+}
+
+TEST_F(BetweenRowsTest, AZeroOnTopIsNoEnd) {
+  record_.user[1] = 0;
+  ExpectByChain();
+  record_.user[1] = 0xdead0000;  // no code
+  ExpectByChain();
+}
+
+TEST_F(BetweenRowsTest, ASignalHandlerReturnsToWhereNobodyCalled) {
+  CodeAt signal = code_.At(kNative);
+  signal.row.signal_frame = signal.no_call = true;
+  code_.Native(kNative, signal);
+  ExpectOnTop();
 }
 
 TEST_F(StackReplayTest, KernelThreadsHaveNoStack) {
@@ -331,26 +400,30 @@ TEST_F(StackReplayTest, ARecordingGivesTheSameStack) {
   }
 }
 
-TEST_F(StackReplayTest, ARecordingHasEpilogues) {
+TEST_F(StackReplayTest, ARecordingHasAllThatIsKnownOfCode) {
   StackRecording recording;
   recording.code[kOther] = InEpilogue();
   CodeAt both = InEpilogue();
-  both.between_rows = true;
-  both.leaf_row->cfa = CfaRule::kFpOffset;
+  both.between_rows = both.no_call = true;
+  both.leaf_row.cfa = CfaRule::kFpOffset;
   recording.code[kOther + 1] = both;
   recording.code[kNative] = code_.At(kNative);
+  recording.code[kNative].call_distance = -1234;
   std::string text = recording.Serialize();
   const absl::StatusOr<StackRecording> read = StackRecording::Parse(AsBytes(text));
   ASSERT_TRUE(read.ok()) << read.status();
   for (const auto& [address, code] : recording.code) {
+    EXPECT_EQ(read->code.at(address).has_leaf_row, code.has_leaf_row);
     EXPECT_EQ(read->code.at(address).leaf_row, code.leaf_row);
     EXPECT_EQ(read->code.at(address).row, code.row);
     EXPECT_EQ(read->code.at(address).between_rows, code.between_rows);
+    EXPECT_EQ(read->code.at(address).no_call, code.no_call);
+    EXPECT_EQ(read->code.at(address).call_distance, code.call_distance);
   }
   // Behind the magic, three counts, and of the first answer the address, its kind, `mapped` and `has_row`.
   constexpr size_t kFlags = 8 + 12 + 8 + 3;
   ASSERT_EQ(text[kFlags], 2);
-  text[kFlags] = 4;
+  text[kFlags] = 16;
   EXPECT_FALSE(StackRecording::Parse(AsBytes(text)).ok()) << "a flag of another version";
 }
 

@@ -298,22 +298,50 @@ TEST_F(ElfUnwindDataTest, NativeAotsEpiloguesAreToldByItsCode) {
   const auto at = [&](uint64_t offset) { return data_->Find(process_, mapping, start + offset); };
   for (const uint64_t offset : {0, 1, 2, 6, 10, 11}) {
     EXPECT_TRUE(at(offset).has_row) << offset;
-    EXPECT_EQ(at(offset).leaf_row, std::nullopt) << offset;  // where the row says the same, too
+    EXPECT_FALSE(at(offset).has_leaf_row) << offset;  // where the row says the same, too
   }
   for (const auto& [offset, cfa_offset] : {std::pair(15, 24), {16, 16}, {17, 8}}) {
     const CodeAt code_at = at(static_cast<uint64_t>(offset));
     EXPECT_EQ(code_at.row.cfa_offset, 32) << offset;
-    ASSERT_TRUE(code_at.leaf_row.has_value()) << offset;
-    EXPECT_EQ(code_at.leaf_row->cfa, CfaRule::kSpOffset) << offset;
-    EXPECT_EQ(code_at.leaf_row->cfa_offset, cfa_offset) << offset;
-    EXPECT_EQ(code_at.leaf_row->fp, offset == 17 ? RegisterRule::kSame : RegisterRule::kAtCfaOffset) << offset;
+    ASSERT_TRUE(code_at.has_leaf_row) << offset;
+    EXPECT_EQ(code_at.leaf_row.cfa, CfaRule::kSpOffset) << offset;
+    EXPECT_EQ(code_at.leaf_row.cfa_offset, cfa_offset) << offset;
+    EXPECT_EQ(code_at.leaf_row.fp, offset == 17 ? RegisterRule::kSame : RegisterRule::kAtCfaOffset) << offset;
   }
-  EXPECT_EQ(at(0x100 + 17).leaf_row, std::nullopt) << "other compilers' tables say where an epilogue is";
+  EXPECT_FALSE(at(0x100 + 17).has_leaf_row) << "other compilers' tables say where an epilogue is";
 
   const Mapping plain = MappingOf(folder.Write("plain", image_of(".managed", EM_X86_64)));
-  EXPECT_EQ(data_->Find(process_, plain, start + 17).leaf_row, std::nullopt);
+  EXPECT_FALSE(data_->Find(process_, plain, start + 17).has_leaf_row);
   const Mapping arm64 = MappingOf(folder.Write("arm64", image_of("__managedcode", EM_AARCH64)));
-  EXPECT_EQ(data_->Find(process_, arm64, start + 17).leaf_row, std::nullopt);
+  EXPECT_FALSE(data_->Find(process_, arm64, start + 17).has_leaf_row);
+}
+
+TEST_F(ElfUnwindDataTest, WhatACallBeforeAReturnAddressCalls) {
+  constexpr uint64_t kCode = FrameBuilder::kCode;
+  FrameBuilder builder;
+  builder.AddFunction(builder.AddCommon(), kCode, 0x10, cfa::DefCfaOffset(24));
+  builder.Code(kCode + 0x20, "\xe8" + Raw(int32_t{0x1b}));  // to 0x40
+  builder.Code(kCode + 0x30, "\xff\xd0");                   // call rax
+  builder.Code(kCode + 0x40, "\xc3");
+  builder.Code(kCode + 0x50, "\xe8" + Raw(int32_t{0x2b}));                              // to 0x80
+  builder.Code(kCode + 0x80, std::string("\xf3\x0f\x1e\xfa\xf2\xff\x25\0\0\0\0", 11));  // endbr64; bnd jmp [rip+n]
+  builder.Code(kCode + 0x90, "\xe8" + Raw(int32_t{0x7fffffff}));                        // to nowhere
+  const std::string image = builder.Build();
+  Folder folder;
+  const Mapping mapping = MappingOf(folder.Write("calls.so", image));
+  const uint64_t code = kBase + CodeIn(image);
+  const auto before = [&](uint64_t return_address) {
+    return data_->Find(process_, mapping, code + return_address - 1);
+  };
+  EXPECT_EQ(before(0x25).call_distance, 0x1b);
+  EXPECT_FALSE(before(0x25).no_call);
+  EXPECT_EQ(before(0x32).call_distance, 0);
+  EXPECT_FALSE(before(0x32).no_call);
+  EXPECT_TRUE(before(0x24).no_call) << "inside the call";
+  EXPECT_TRUE(before(0x41).no_call) << "behind a return";
+  EXPECT_EQ(before(0x55).call_distance, 0) << "where an entry of the PLT leads is not known";
+  EXPECT_FALSE(before(0x55).no_call);
+  EXPECT_EQ(before(0x95).call_distance, 0x7fffffff);
 }
 
 TEST_F(ElfUnwindDataTest, FailuresAreRememberedAndListedOnce) {

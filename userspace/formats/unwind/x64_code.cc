@@ -226,6 +226,29 @@ Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes
   return Epilogue();
 }
 
+CallEnd DecodeCallEnd(std::span<const std::byte> code) {
+  constexpr uint8_t kCallRelative = 0xE8, kGroup5 = 0xFF, kCallIndirect = 2;
+  constexpr size_t kRelativeBytes = 5;
+  const auto from_end = [&](size_t bytes) -> uint8_t {
+    return bytes <= code.size() ? static_cast<uint8_t>(code[code.size() - bytes]) : 0;
+  };
+  CallEnd end;
+  // By a register; by memory without and with a SIB byte, each with the displacements that there are.
+  for (const size_t bytes : {2, 3, 4, 6, 7}) {
+    const uint8_t modrm = from_end(bytes - 1), mode = modrm >> 6, rm = modrm & 7;
+    if (from_end(bytes) != kGroup5 || (modrm >> 3 & 7) != kCallIndirect) continue;
+    const bool has_sib = mode != 3 && rm == 4;
+    size_t length = has_sib ? 3 : 2;
+    if (mode == 1) length += 1;
+    if (mode == 2 || (mode == 0 && (rm == 5 || (has_sib && (from_end(bytes - 2) & 7) == 5)))) length += 4;
+    end.may_call |= length == bytes;
+  }
+  if (from_end(kRelativeBytes) != kCallRelative) return end;
+  if (!end.may_call) end.distance = LoadAt<int32_t>(code, code.size() - sizeof(int32_t));
+  end.may_call = true;
+  return end;
+}
+
 std::optional<uint32_t> WordsPushedByResolveStub(std::span<const std::byte> code) {
   struct Form {
     std::initializer_list<uint8_t> bytes;

@@ -59,6 +59,14 @@ using StackWords = absl::FunctionRef<std::optional<uint64_t>(uint64_t address)>;
 Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes, size_t offset, uint64_t sp,
                         uint64_t rbp, StackWords words);
 
+// Whether the last bytes of `code` may be an instruction that calls; others that end like one are not told from it.
+struct CallEnd {
+  bool may_call = false;
+  std::optional<int32_t> distance;  // from behind it to what it calls; nullopt: by a register or by memory, or not sure
+};
+CallEnd DecodeCallEnd(std::span<const std::byte> code);
+constexpr size_t kMaxCallBytes = 7;  // without prefixes
+
 // Follows a stub that resolves an interface call (src/coreclr/vm/amd64/virtualcallstubcpu.hpp, .NET 8 to 10) from
 // `code`, the instruction that was to be executed next, to the jump out of it: how many words it has pushed so far, at
 // most 2. nullopt: it is no such stub, or `code` is cut.

@@ -165,6 +165,46 @@ TEST_F(EpilogueTest, SaysWhichWordIsMissing) {
   EXPECT_EQ(epilogue.missing, kSp + 16);
 }
 
+TEST(DecodeCallEndTest, EachFormOfCall) {
+  for (const char* hex : {
+           "90ffd0",            // call rax
+           "41ffd2",            // call r10
+           "ff10",              // call [rax]
+           "41ff12",            // call [r10]
+           "ff5018",            // call [rax+18h]
+           "ff1424",            // call [rsp]
+           "ff542408",          // call [rsp+8]
+           "ff15aaf79b00",      // call [rip+n]
+           "ff9098010000",      // call [rax+198h]
+           "ff94c398010000",    // call [rbx+rax*8+198h]
+           "ff142598010000",    // call [198h]
+           "41ff942498010000",  // call [r12+198h]
+       }) {
+    EXPECT_TRUE(DecodeCallEnd(Hex(hex)).may_call) << hex;
+    EXPECT_EQ(DecodeCallEnd(Hex(hex)).distance, std::nullopt) << hex;
+  }
+  const CallEnd direct = DecodeCallEnd(Hex("9090e8f0ffffff"));
+  EXPECT_TRUE(direct.may_call);
+  EXPECT_EQ(direct.distance, -16);
+  // call [rax+rbp*8+n], whose SIB byte reads like a direct call.
+  EXPECT_TRUE(DecodeCallEnd(Hex("ff94e898010000")).may_call);
+  EXPECT_EQ(DecodeCallEnd(Hex("ff94e898010000")).distance, std::nullopt);
+}
+
+TEST(DecodeCallEndTest, OtherInstructions) {
+  for (const char* hex : {
+           "", "e8", "90", "c3", "e8000000", "4889e5", "90909090909090",
+           "ffe0",          // jmp rax
+           "ff2500000000",  // jmp [rip+n]
+           "ffd090",        // something behind the call
+           "ff30",          // push [rax]
+           "ff50",          // call [rax+n], cut
+           "ff14",          // call [SIB], cut
+       }) {
+    EXPECT_FALSE(DecodeCallEnd(Hex(hex)).may_call) << hex;
+  }
+}
+
 // As it stood in a process of 10.0.14.
 TEST(WordsPushedByResolveStubTest, AtEachInstruction) {
   const std::vector<std::byte> stub =
