@@ -42,8 +42,8 @@ enum class CodeKind : uint8_t {
   kManaged,  // `managed`; nullptr on arm64, where managed code keeps frame records
   kNative,   // `row` where has_row; else an image without a row for the address
   kStub,     // of the runtime: a few instructions, no frame; has_row: but words on the stack, `row`
-  // The first byte of what CoreCLR puts in the place of return addresses of threads that it wants to stop
-  // (OnHijackTripThread). Nothing calls it, and where it returns to only the runtime knows.
+  // The first byte of what the runtime puts in the place of return addresses of threads that it wants to stop
+  // (OnHijackTripThread, RhpGcProbeHijack). Nothing calls it, and where it returns to only the runtime knows.
   kReturnTrap,
 };
 

@@ -202,7 +202,7 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
     const CodeAt* found = &finder.At(lookup);
     // The runtime has bent the return address of a managed method: it is no caller, and the true one is not on the
     // stack.
-    if (found->kind == CodeKind::kNative && below_is_managed) {
+    if (found->kind == CodeKind::kNative && (below_is_managed || found->no_call)) {
       if (finder.At(registers.ip).kind == CodeKind::kReturnTrap) {
         ++counters_.no_data;
         out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;

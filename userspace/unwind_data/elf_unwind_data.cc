@@ -31,6 +31,8 @@ namespace {
 
 // push rax; push rbp; push rbx; push r15; push r14; push r13; push r12
 constexpr auto kReturnTrap = std::to_array<uint8_t>({0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54});
+// NativeAOT's RhpGcProbeHijack: push rax; push rdx; mov rax, fs:[0]
+constexpr auto kAotReturnTrap = std::to_array<uint8_t>({0x50, 0x52, 0x64, 0x48, 0x8B, 0x04, 0x25, 0, 0, 0, 0});
 constexpr uint64_t kReturnTrapBytes = 96;  // 66 to 84 on 8, 9 and 10
 
 bool BeginsWith(std::span<const std::byte> code, std::span<const uint8_t> bytes) {
@@ -207,7 +209,10 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
   if (code.has_row && code.row.cfa == CfaRule::kSpOffset && code.row.cfa_offset == 8 &&
       image->elf->machine() == ElfMachine::kX64) {
     const auto there = image->elf->BytesFrom(*at);
-    if (there && BeginsReturnTrap(*there)) code.kind = CodeKind::kReturnTrap;
+    const bool aot = image->managed.size != 0 && at == answer.start;
+    if (there && (BeginsReturnTrap(*there) || (aot && BeginsWith(*there, kAotReturnTrap)))) {
+      code.kind = CodeKind::kReturnTrap;
+    }
   }
   if (answer.coverage == CfiCoverage::kUnreadable) ++counters_.unreadable_rows;
   return code;

@@ -25,7 +25,8 @@ namespace clrsampler {
 // of a managed method whose thread it wants to stop. The method's `ret` goes there with no return address behind it, so
 // the function pushes room for one, and the runtime writes the true one there; its unwind data count as if it had been
 // called, and say nothing of rbp, which it leaves as it is. Known by its first instructions, which push rax below rbp
-// as no compiler does: one function of libcoreclr on 8.0.30, 9.0.19 and 10.0.14.
+// as no compiler does: one function of libcoreclr on 8.0.30, 9.0.19 and 10.0.14. NativeAOT has RhpGcProbeHijack for it
+// (src/coreclr/nativeaot/Runtime/amd64/GcProbe.S), one function of its programs of 8.0.30 and 9.0.19.
 bool BeginsReturnTrap(std::span<const std::byte> code);
 // What its unwind data should say behind its first instruction.
 CfiRow RowOfReturnTrap(CfiRow row);

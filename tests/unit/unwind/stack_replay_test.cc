@@ -138,6 +138,20 @@ TEST_F(StackReplayTest, AReturnAddressThatTheRuntimeBentIsNoCaller) {
   EXPECT_EQ(stack_.end, StackEnd::kBroken);
 }
 
+TEST_F(StackReplayTest, AReturnAddressOfNativeAotMayBeBentToo) {
+  // Its methods are native code; that nothing called from there tells where to look.
+  CodeAt native = code_.At(kNative);
+  native.no_call = true;
+  code_.Native(kNative, native);
+  native.no_call = false;
+  code_.Native(kFrameless, native);
+  Leaf(kFrameless + 0x20, kStack + 48);
+  record_.Frame(kStack + 48, kStack + 80, kOther + 0x10, {1, kNative + 0x100, 3, 4, 5, 6});
+  record_.Frame(kStack + 80, 0, kRoot + 0x10, {7, 8});
+  EXPECT_THAT(Walk(), ElementsAre(kFrameless + 0x20, kOther + 0x10, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
+}
+
 TEST_F(StackReplayTest, TwoWitnessesThatDisagreeAreAContradiction) {
   // kFramed at a call site: by sp its rbp was saved at kStack + 16, but rbp says kStack + 32.
   Leaf(kNative + 1, kStack + 48);

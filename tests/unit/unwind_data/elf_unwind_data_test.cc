@@ -316,6 +316,27 @@ TEST_F(ElfUnwindDataTest, NativeAotsEpiloguesAreToldByItsCode) {
   EXPECT_FALSE(data_->Find(process_, arm64, start + 17).has_leaf_row);
 }
 
+TEST_F(ElfUnwindDataTest, WhereNativeAotMakesThreadsReturnTo) {
+  // RhpGcProbeHijack of 8.0.30, which has no directives.
+  const std::string trap("\x50\x52\x64\x48\x8b\x04\x25\0\0\0\0\x48\x8d\x80\x18\xff\xff\xff\x49\x89\xc3\x5a\x58", 23);
+  const auto image_of = [&](const std::string& section) {
+    FrameBuilder builder;
+    builder.AddFunction(builder.AddCommon(), FrameBuilder::kCode + 0x120, 0x40, "");
+    builder.Code(FrameBuilder::kCode + 0x120, trap).Code(FrameBuilder::kCode + 0x140, trap);
+    builder.CodeSection(section, FrameBuilder::kCode + 0x1000, 0x100);
+    return builder.Build();
+  };
+  Folder folder;
+  const std::string image = image_of("__managedcode");
+  const Mapping mapping = MappingOf(folder.Write("program", image));
+  const uint64_t code = kBase + CodeIn(image);
+  EXPECT_EQ(data_->Find(process_, mapping, code + 0x120).kind, CodeKind::kReturnTrap);
+  EXPECT_EQ(data_->Find(process_, mapping, code + 0x140).kind, CodeKind::kNative) << "inside";
+  EXPECT_TRUE(data_->Find(process_, mapping, code + 0x11f).no_call);
+  const Mapping other = MappingOf(folder.Write("other", image_of(".data")));
+  EXPECT_EQ(data_->Find(process_, other, code + 0x120).kind, CodeKind::kNative);
+}
+
 TEST_F(ElfUnwindDataTest, WhatACallBeforeAReturnAddressCalls) {
   constexpr uint64_t kCode = FrameBuilder::kCode;
   FrameBuilder builder;
