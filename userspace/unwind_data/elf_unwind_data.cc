@@ -18,7 +18,7 @@ struct ElfUnwindData::Image {
   std::vector<std::byte> vdso_bytes;
   std::optional<ElfImage> elf;
   std::optional<CfiTable> table;  // nullopt: unusable
-  ElfSection managed;             // code of NativeAOT's compiler on x86-64; empty in other images
+  ElfSection managed;             // code of NativeAOT's compiler; empty in other images
   size_t bytes = 0;
   uint64_t last_used = 0;
 
@@ -88,14 +88,17 @@ size_t BytesOf(const ElfImage& image) {
   return image.sections().size() * sizeof(ElfSection) + image.segments().size() * sizeof(LoadSegment);
 }
 
-// NativeAOT's compiler writes call frame information of prologues, but not of epilogues, where a tenth of its
-// instructions are. `row` holds in the body of the function that `answer` is about.
-std::optional<CfiRow> RowInEpilogue(const ElfImage& image, const CfiAnswer& answer, VirtualAddress at) {
-  const auto code = image.BytesFrom(answer.start);
-  if (!code || at < answer.start || at >= answer.end) return std::nullopt;
-  const uint64_t bytes = answer.end.value - answer.start.value;
-  const std::optional<CfiRow> row =
-      RowOfEpilogue(code->first(std::min<uint64_t>(code->size(), bytes)), bytes, at.value - answer.start.value);
+// The row of a leaf in NativeAOT's code, where the image's tables do not have it. Its compiler writes no call frame
+// information of epilogues, where a tenth of its instructions are on x86-64; on arm64 the first row holds from the end
+// of the prologue on. `answer` is about `at`.
+std::optional<CfiRow> LeafRow(const ElfImage& image, const CfiAnswer& answer, VirtualAddress at) {
+  if (at < answer.start || at >= answer.end) return std::nullopt;
+  const uint64_t offset = at.value - answer.start.value, bytes = answer.end.value - answer.start.value;
+  auto code = image.BytesFrom(answer.start).value_or(std::span<const std::byte>());
+  code = code.first(std::min<uint64_t>(code.size(), bytes));
+  const std::optional<CfiRow> row = image.machine() == ElfMachine::kX64
+                                        ? RowOfEpilogue(code, bytes, offset)
+                                        : LinkRegisterRow(DecodeArm64Leaf(code, offset));
   return row == answer.row ? std::nullopt : row;
 }
 
@@ -107,7 +110,9 @@ void FindWithoutRow(const ElfImage& elf, VirtualAddress address, CodeAt& code) {
   for (const uint64_t before : {uint64_t{kArm64BytesBefore}, uint64_t{0}}) {
     const auto bytes = elf.BytesFrom({address.value - std::min(before, address.value)});
     if (!bytes) continue;
-    SetLinkRegisterRow(DecodeArm64Leaf(*bytes, std::min(before, address.value)), code);
+    const std::optional<CfiRow> row = LinkRegisterRow(DecodeArm64Leaf(*bytes, std::min(before, address.value)));
+    code.has_row = row.has_value();
+    if (row) code.row = *row;
     return;
   }
 }
@@ -199,7 +204,7 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
   code.between_rows = answer.coverage == CfiCoverage::kBetween;
   if (code.has_row) code.row = answer.row;
   if (code.has_row && image->managed.contains(*at)) {
-    const std::optional<CfiRow> leaf_row = RowInEpilogue(*image->elf, answer, *at);
+    const std::optional<CfiRow> leaf_row = LeafRow(*image->elf, answer, *at);
     code.has_leaf_row = leaf_row.has_value();
     if (leaf_row) code.leaf_row = *leaf_row;
   }
@@ -268,9 +273,7 @@ absl::Status ElfUnwindData::Fill(const Process& process, Image& image) {
   if (4 * BytesOf(*elf) > max_bytes_)
     return absl::ResourceExhaustedError("more section headers than there is room for");
   image.elf = *std::move(elf);
-  if (image.elf->machine() == ElfMachine::kX64) {
-    if (const ElfSection* managed = image.elf->FindSection("__managedcode")) image.managed = *managed;
-  }
+  if (const ElfSection* managed = image.elf->FindSection("__managedcode")) image.managed = *managed;
   absl::StatusOr<CfiTable> table = CfiTable::Open(*image.elf);
   if (absl::IsNotFound(table.status())) {
     if (std::optional<DebugFile> debug = debug_files_.Find(process, image.path, *image.elf)) {

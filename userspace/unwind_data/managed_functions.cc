@@ -72,13 +72,13 @@ std::optional<CfiRow> RowOfEpilogue(std::span<const std::byte> code, uint64_t fu
   return row;
 }
 
-void SetLinkRegisterRow(const Arm64Leaf& leaf, CodeAt& code) {
-  if (leaf.where != Arm64Return::kLinkRegister) return;
-  code.has_row = true;
-  code.row = CfiRow();
-  code.row.cfa = CfaRule::kSpOffset;
-  code.row.cfa_offset = static_cast<int32_t>(leaf.sp_above);
-  code.row.fp = code.row.ra = RegisterRule::kSame;
+std::optional<CfiRow> LinkRegisterRow(const Arm64Leaf& leaf) {
+  if (leaf.where != Arm64Return::kLinkRegister) return std::nullopt;
+  CfiRow row;
+  row.cfa = CfaRule::kSpOffset;
+  row.cfa_offset = static_cast<int32_t>(leaf.sp_above);
+  row.fp = row.ra = RegisterRule::kSame;
+  return row;
 }
 
 CodeAt ManagedArm64(std::span<const std::byte> code, uint64_t begin, uint64_t address) {
@@ -87,7 +87,9 @@ CodeAt ManagedArm64(std::span<const std::byte> code, uint64_t begin, uint64_t ad
   // Return addresses less one are no instructions' addresses.
   const Arm64Leaf leaf = address % 4 == 0 ? DecodeArm64Leaf(code, address - begin) : Arm64Leaf();
   answer.between_rows = leaf.where == Arm64Return::kUnknown;
-  SetLinkRegisterRow(leaf, answer);
+  const std::optional<CfiRow> row = LinkRegisterRow(leaf);
+  answer.has_row = row.has_value();
+  if (row) answer.row = *row;
   return answer;
 }
 

@@ -36,8 +36,8 @@ std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind);
 // (formats/unwind/x64_code.h). nullopt: it is in none.
 std::optional<CfiRow> RowOfEpilogue(std::span<const std::byte> code, uint64_t function_bytes, uint64_t offset);
 
-// The row of a leaf on arm64 whose return address is in the link register; of others nothing changes.
-void SetLinkRegisterRow(const Arm64Leaf& leaf, CodeAt& code);
+// The row of a leaf on arm64 whose return address is in the link register; nullopt: it is not, or not known.
+std::optional<CfiRow> LinkRegisterRow(const Arm64Leaf& leaf);
 
 // Managed code on arm64, where `address` is in or at `code`, which lies at `begin`; empty: not known. Of a leaf the
 // code around it says where its return address is.

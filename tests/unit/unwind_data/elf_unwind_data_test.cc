@@ -279,10 +279,10 @@ TEST_F(ElfUnwindDataTest, NativeAotsEpiloguesAreToldByItsCode) {
   constexpr uint64_t kFunction = FrameBuilder::kCode + 0x100;
   // push rbp; push rbx; sub rsp,8; call; add rsp,8; pop rbx; pop rbp; ret
   const std::string code("\x55\x53\x48\x83\xec\x08\xe8\0\0\0\0\x48\x83\xc4\x08\x5b\x5d\xc3", 18);
-  const auto image_of = [&](const std::string& section, uint16_t machine) {
+  const auto image_of = [&](const std::string& section) {
     FrameBuilder builder;
     const uint64_t common = builder.AddCommon();
-    builder.Machine(machine).Code(kFunction, code).CodeSection(section, kFunction, 0x100);
+    builder.Code(kFunction, code).CodeSection(section, kFunction, 0x100);
     for (const uint64_t start : {kFunction, kFunction + 0x100}) {
       builder.AddFunction(common, start, code.size(),
                           cfa::Advance(1) + cfa::DefCfaOffset(16) + cfa::Offset(6, 2) + cfa::Advance(1) +
@@ -292,7 +292,7 @@ TEST_F(ElfUnwindDataTest, NativeAotsEpiloguesAreToldByItsCode) {
     return builder.Build();
   };
   Folder folder;
-  const std::string image = image_of("__managedcode", EM_X86_64);
+  const std::string image = image_of("__managedcode");
   const Mapping mapping = MappingOf(folder.Write("program", image));
   const uint64_t start = kBase + CodeIn(image) + 0x100;
   const auto at = [&](uint64_t offset) { return data_->Find(process_, mapping, start + offset); };
@@ -310,10 +310,40 @@ TEST_F(ElfUnwindDataTest, NativeAotsEpiloguesAreToldByItsCode) {
   }
   EXPECT_FALSE(at(0x100 + 17).has_leaf_row) << "other compilers' tables say where an epilogue is";
 
-  const Mapping plain = MappingOf(folder.Write("plain", image_of(".managed", EM_X86_64)));
+  const Mapping plain = MappingOf(folder.Write("plain", image_of(".managed")));
   EXPECT_FALSE(data_->Find(process_, plain, start + 17).has_leaf_row);
-  const Mapping arm64 = MappingOf(folder.Write("arm64", image_of("__managedcode", EM_AARCH64)));
-  EXPECT_FALSE(data_->Find(process_, arm64, start + 17).has_leaf_row);
+}
+
+TEST_F(ElfUnwindDataTest, NativeAotsArm64LeavesAreToldByItsCode) {
+  FrameBuilder::Common common;
+  common.code_alignment = 4;
+  common.return_register = 30;
+  common.instructions = cfa::DefCfa(31, 0);
+  FrameBuilder builder;
+  const uint64_t common_at = builder.AddCommon(common);
+  // stp x29, x30, [sp, #-32]!; mov x29, sp; bl; ldp x29, x30, [sp], #32; ret
+  std::string code;
+  for (const uint32_t instruction : {0xa9be7bfd, 0x910003fd, 0x94000010, 0xa8c27bfd, 0xd65f03c0})
+    code += Raw(instruction);
+  builder.Machine(EM_AARCH64).Code(FrameBuilder::kCode, code);
+  builder.CodeSection("__managedcode", FrameBuilder::kCode, 0x100);
+  builder.AddFunction(common_at, FrameBuilder::kCode, code.size(),
+                      cfa::Advance(2) + cfa::DefCfa(29, 32) + cfa::Offset(29, 4) + cfa::Offset(30, 3));
+  const std::string image = builder.Build();
+  Folder folder;
+  const Mapping mapping = MappingOf(folder.Write("program", image));
+  const auto at = [&](uint64_t offset) { return data_->Find(process_, mapping, kBase + CodeIn(image) + offset); };
+  for (const uint64_t offset : {0, 8, 12}) EXPECT_FALSE(at(offset).has_leaf_row) << offset;
+  EXPECT_FALSE(at(15).has_leaf_row) << "a return address less one";
+  for (const auto& [offset, above] : {std::pair(4, 32), {16, 0}}) {
+    const CodeAt code_at = at(static_cast<uint64_t>(offset));
+    ASSERT_TRUE(code_at.has_leaf_row) << offset;
+    EXPECT_EQ(code_at.leaf_row.cfa, CfaRule::kSpOffset) << offset;
+    EXPECT_EQ(code_at.leaf_row.cfa_offset, above) << offset;
+    EXPECT_EQ(code_at.leaf_row.ra, RegisterRule::kSame) << offset;
+    EXPECT_EQ(code_at.leaf_row.fp, RegisterRule::kSame) << offset;
+  }
+  EXPECT_EQ(at(16).row.cfa, CfaRule::kFpOffset);
 }
 
 TEST_F(ElfUnwindDataTest, WhereNativeAotMakesThreadsReturnTo) {
