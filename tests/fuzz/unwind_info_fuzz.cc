@@ -7,7 +7,9 @@
 
 #include "formats/unwind/arm64_code.h"
 #include "formats/unwind/x64_code.h"
+#include "unwind/cfi_step.h"
 #include "unwind/managed_step.h"
+#include "unwind_data/managed_functions.h"
 
 namespace {
 
@@ -62,6 +64,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto ready = FuncletFrameReady(code)) Require(*ready > prologue.bytes);
 
   Require(WordsPushedByResolveStub(code).value_or(0) <= 2);
+  const CallEnd call = DecodeCallEnd(code), seen_call = DecodeCallEnd(code.last(std::min(code.size(), kMaxCallBytes)));
+  Require(call.may_call || !call.distance);
+  Require(call.may_call == seen_call.may_call && call.distance == seen_call.distance);
   const Arm64Leaf arm64 = DecodeArm64Leaf(code, at);
   Require(arm64.where == Arm64Return::kLinkRegister || arm64.sp_above == 0);
   if (arm64.where == Arm64Return::kLinkRegister) Require(arm64.sp_above <= kMaxStackBytes);
@@ -94,6 +99,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   registers.ip = function.begin + at;
   registers.sp = kSp;
   registers.fp = kSp + (flags & 0xF0);
+  // A row says what following the code says, over any stack.
+  const uint64_t function_bytes = function.end - function.begin;
+  if (const std::optional<CfiRow> row = RowOfEpilogue(code, function_bytes, at)) {
+    const Epilogue followed = FollowEpilogue(code, function_bytes, at, registers.sp, registers.fp,
+                                             [&](uint64_t word) { return stack.Word(word); });
+    const CfiStepResult stepped = CfiStep(*row, /*leaf=*/true, registers, stack, ElfMachine::kX64);
+    if (followed.kind == Epilogue::Kind::kLeaves && stepped.outcome == CfiStepOutcome::kCaller) {
+      Require(stepped.caller.ip == followed.ip && stepped.caller.sp == followed.sp);
+    }
+  }
   for (const bool leaf : {true, false}) {
     stack.asked = 0;
     const ManagedStepResult result = ManagedStep(function, leaf, registers, stack);

@@ -230,7 +230,7 @@ CallEnd DecodeCallEnd(std::span<const std::byte> code) {
   constexpr uint8_t kCallRelative = 0xE8, kGroup5 = 0xFF, kCallIndirect = 2;
   constexpr size_t kRelativeBytes = 5;
   const auto from_end = [&](size_t bytes) -> uint8_t {
-    return bytes <= code.size() ? static_cast<uint8_t>(code[code.size() - bytes]) : 0;
+    return bytes > 0 && bytes <= code.size() ? static_cast<uint8_t>(code[code.size() - bytes]) : 0;
   };
   CallEnd end;
   // By a register; by memory without and with a SIB byte, each with the displacements that there are.
