@@ -36,6 +36,11 @@ std::string Json(const ObservedPause& observed) {
   if (pause.resumed) json["resumed_ns"] = pause.resumed->ns - pause.requested.ns;
   if (pause.gc_index) json["gc_index"] = *pause.gc_index;
   if (pause.gc_reason) json["gc_reason"] = std::string(GcReasonText(pause.gc_reason));
+  if (pause.younger) {
+    json["younger"] = {{"generation", pause.younger->generation},
+                       {"gc_index", pause.younger->index},
+                       {"gc_reason", std::string(GcReasonText(pause.younger->reason))}};
+  }
   if (pause.aborted > 0) json["aborted"] = pause.aborted;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -106,11 +106,17 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
                   static_cast<uint32_t>(event.arguments[2]), event.arguments[3] != 0};
       // That of a background collection comes while threads run, or in a pause that is not its own.
       if (!done.background) {
-        if (!current_ || gc_ended_) return unexpected();
-        gc_ended_ = true;
-        current_->generation = done.generation;  // it may have become a higher one since it began
-        current_->gc_reason = done.reason;
-        current_->gc_index = done.index;
+        if (!current_ || gc_ended_ || current_->younger) return unexpected();
+        if (gc_started_ && current_->generation == 2 && done.generation < 2) {
+          // A generation becomes no lower one: this is another collection, in front of the background one that is
+          // meant.
+          current_->younger = done;
+        } else {
+          gc_ended_ = true;
+          current_->generation = done.generation;  // it may have become a higher one since it began
+          current_->gc_reason = done.reason;
+          current_->gc_index = done.index;
+        }
       }
       counters_.background += done.background ? 1 : 0;
       if (done.generation < counters_.collections.size()) ++counters_.collections[done.generation];

@@ -5,10 +5,10 @@
 //
 //   reason GC, DiagGCStart, DiagGCEnd             a blocking collection
 //   reason GC, DiagGCStart, nothing               a background collection begins; its DiagGCEnd comes outside any pause
-//   preparation, on a background GC's thread      its second, final pause
-//   preparation, on a server GC's thread          the number of heaps is changed: no collection
-//   reason GC, nothing                            no collection: refused, or it was not needed any more
-//   anything else                                 what the reason says
+//   reason GC, DiagGCStart(2), DiagGCEnd(0 or 1)  the same, and a younger generation is collected first, in the same
+//   pause preparation, on a background GC's thread      its second, final pause preparation, on a server GC's thread
+//   the number of heaps is changed: no collection reason GC, nothing                            no collection: refused,
+//   or it was not needed any more anything else                                 what the reason says
 //
 // Measured on .NET 8.0.30 to 10.0.14 over 2,038 pauses. DiagGCStart may come on another thread than the one that asked,
 // so events belong together by process. What fits into none of this is counted, never guessed.
@@ -58,6 +58,15 @@ absl::string_view PauseKindText(PauseKind kind);                 // "blocking", 
 absl::string_view SuspendReasonText(uint32_t reason);            // "gc", "gc-preparation", "rejit", ...; "other"
 absl::string_view GcReasonText(std::optional<uint32_t> reason);  // "alloc-soh", "induced", ...; "" where none is known
 
+// A collection that has come to its end, in a pause or in the background.
+struct GcDone {
+  MonotonicTime time;
+  uint64_t index = 0;
+  uint32_t generation = 0;
+  uint32_t reason = 0;
+  bool background = false;
+};
+
 struct Pause {
   MonotonicTime requested;
   MonotonicTime stopped;  // all threads stand still
@@ -72,18 +81,10 @@ struct Pause {
   std::optional<uint32_t> gc_reason;
   std::optional<uint64_t> gc_index;
   bool induced = false;
+  std::optional<GcDone> younger;  // kBackgroundGcInitial: what was collected before, in this pause
 
   uint64_t suspend_ns() const { return stopped.ns - requested.ns; }
   uint64_t pause_ns() const { return resume_begun.ns - requested.ns; }
-};
-
-// A collection that has come to its end, in a pause or in the background.
-struct GcDone {
-  MonotonicTime time;
-  uint64_t index = 0;
-  uint32_t generation = 0;
-  uint32_t reason = 0;
-  bool background = false;
 };
 
 struct SuspensionCounters {
