@@ -25,6 +25,9 @@ constexpr absl::string_view kGcReasons[] = {"alloc-soh",          "induced",
                                             "bgc-tuning-soh",     "bgc-tuning-loh",
                                             "bgc-stepping",       "induced-aggressive"};
 
+// GC.Collect in its modes.
+bool IsInduced(uint32_t reason) { return reason == 1 || reason == 7 || reason == 10 || reason == 17; }
+
 // What the runtime calls its threads; equal in 8, 9 and 10, and in all collectors. The kernel keeps 15 bytes.
 bool IsBackgroundGcThread(absl::string_view comm) { return comm == ".NET BGC"; }
 bool IsServerGcThread(absl::string_view comm) { return absl::StartsWith(comm, ".NET Server GC"); }
@@ -116,6 +119,8 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
           current_->generation = done.generation;  // it may have become a higher one since it began
           current_->gc_reason = done.reason;
           current_->gc_index = done.index;
+          // DiagGCStart calls only plain GC.Collect induced, not one that compacts or finds that it is not worth while.
+          current_->induced |= IsInduced(done.reason);
         }
       }
       counters_.background += done.background ? 1 : 0;

@@ -80,6 +80,7 @@ struct Pause {
   std::optional<uint32_t> generation;  // of the collection, as far as the pause tells
   std::optional<uint32_t> gc_reason;
   std::optional<uint64_t> gc_index;
+  // By GC.Collect. Why a background collection is made is told at its end; at its beginning, only if it is forced.
   bool induced = false;
   std::optional<GcDone> younger;  // kBackgroundGcInitial: what was collected before, in this pause
 
