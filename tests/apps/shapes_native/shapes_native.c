@@ -1,7 +1,8 @@
-// What tests/apps/shapes calls: functions without frame pointers that burn CPU time or call back. Each has its own symbol in the table, and
+// What tests/apps/shapes and tests/apps/workload call: functions without frame pointers that burn CPU time or call back. Each has its own symbol in the table, and
 // does something behind each call, so that none becomes a jump.
 #include <pthread.h>
 #include <stdint.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default"), noinline, noclone))
 #define LOCAL static __attribute__((noinline, noclone))
@@ -58,3 +59,17 @@ EXPORT int shapes_start_thread(callback function, volatile int* stop) {
 }
 
 EXPORT void shapes_join_thread(void) { pthread_join(thread, 0); }
+
+static int64_t monotonic_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+// Uses the CPU for this time. The clock is read rarely, so that nearly all of it is spent in this library.
+EXPORT int64_t shapes_spin(int64_t nanoseconds) {
+  const int64_t end = monotonic_ns() + nanoseconds;
+  int64_t sum = 0;
+  while (monotonic_ns() < end) sum += shapes_leaf(sum);
+  return sum;
+}

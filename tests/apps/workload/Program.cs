@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Workload;
 
-// workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--ticks]
+// workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--native LIBRARY] [--ticks]
 //
 // Prints `ready PID` when the mode's work begins and `truth {...}` (JSON) when it ends, then exits with 0. With --ticks it prints
 // `tick MONOTONIC_NS UNITS CPU_NS` every half second: units of work done and CPU time of the process, for paired measurements.
@@ -14,7 +14,7 @@ static class Program
         if (args is ["icu", ..]) Libraries.UseCultures();
         if (args.Length == 0 || !Options.TryParse(args, out Options options))
         {
-            Console.Error.WriteLine("usage: workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--ticks]");
+            Console.Error.WriteLine("usage: workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--native LIBRARY] [--ticks]");
             return 2;
         }
         Action<Options>? mode = options.Mode switch
@@ -40,6 +40,12 @@ static class Program
             "icu" => Libraries.RunIcu,
             "memcpy" => o => Loops.Run(o, Libraries.Copies),
             "burn" => o => Loops.Run(o, Loops.Burn),
+            "pauses" => PauseMode.Run,
+            "delay-suppress" => PauseMode.RunSuppressed,
+            "delay-pinvoke" => PauseMode.RunTransitions,
+            "delay-copy" => PauseMode.RunCopies,
+            "delay-sleep" => PauseMode.RunSleepers,
+            "delay-idle" => PauseMode.RunIdle,
             "idle" => o => { o.Ready(); Thread.Sleep(o.Duration); },
             _ => null,
         };
@@ -60,6 +66,7 @@ sealed class Options
     public int Threads { get; private set; } = 1;
     public int Depth { get; private set; } = 120;
     public string? Log { get; private set; }
+    public string? Native { get; private set; }  // tests/apps/shapes_native
     public bool Ticks { get; private set; }
     public TimeSpan Duration => TimeSpan.FromSeconds(Seconds);
 
@@ -106,6 +113,9 @@ sealed class Options
                     break;
                 case "--log":
                     options.Log = Next();
+                    break;
+                case "--native":
+                    options.Native = Next();
                     break;
                 case "--ticks":
                     options.Ticks = true;
