@@ -90,6 +90,41 @@ TEST_F(SuspensionTrackerTest, ABackgroundCollectionHasTwoPausesAndEndsOutsideOfT
   ExpectNothingOdd();
 }
 
+// Seen with server GC of .NET 10: one start, of generation 2, and in the same pause the end of another collection.
+TEST_F(SuspensionTrackerTest, ABackgroundCollectionMayCollectAYoungerGenerationFirst) {
+  Stop(7, kGc, ".NET Server GC");
+  Add(Kind::kGcStart, 8, {2, 0}, ".NET Server GC");
+  Add(Kind::kGcEnd, 8, {64, 0, 0, 0}, ".NET Server GC");
+  Add(Kind::kGcEnd, 8, {65, 0, 0, 0}, ".NET Server GC");  // there is only one
+  Go(7);
+  Stop(9, kPreparation, ".NET BGC");
+  Go(9, false);
+  Add(Kind::kGcEnd, 9, {63, 2, kAllocLoh, 1}, ".NET BGC");
+  ASSERT_EQ(pauses_.size(), 2u);
+  EXPECT_EQ(pauses_[0].kind, PauseKind::kBackgroundGcInitial);
+  EXPECT_EQ(pauses_[0].generation, 2u);
+  EXPECT_EQ(pauses_[0].gc_index, std::nullopt);
+  ASSERT_TRUE(pauses_[0].younger.has_value());
+  EXPECT_EQ(pauses_[0].younger->index, 64u);
+  EXPECT_EQ(pauses_[0].younger->generation, 0u);
+  EXPECT_EQ(pauses_[1].kind, PauseKind::kBackgroundGcFinal);
+  EXPECT_FALSE(pauses_[1].younger.has_value());
+  EXPECT_THAT(tracker_.counters().collections, ElementsAre(1, 0, 1));
+  EXPECT_EQ(tracker_.counters().unexpected, 1u);
+}
+
+// DiagGCStart calls plain GC.Collect induced and none of its other modes.
+TEST_F(SuspensionTrackerTest, EveryModeOfGcCollectIsInduced) {
+  for (uint64_t reason = 0; reason < 18; ++reason) {
+    Stop(7, kGc);
+    Add(Kind::kGcStart, 7, {2, 0});
+    Add(Kind::kGcEnd, 7, {reason, 2, reason, 0});
+    Go(7);
+    EXPECT_EQ(pauses_.back().induced, GcReasonText(reason).substr(0, 7) == "induced") << GcReasonText(reason);
+  }
+  ExpectNothingOdd();
+}
+
 TEST_F(SuspensionTrackerTest, AServerThreadThatPreparesChangesTheNumberOfHeaps) {
   Stop(5, kPreparation, ".NET Server GC");
   Go(5);
