@@ -183,7 +183,7 @@ class TruthTest(PauseTest):
                 self.check(version, env, **expected)
 
     def test_workstation(self):
-        self.each({"DOTNET_gcConcurrent": "1"}, versions=(*VERSIONS, runtimes.INSTALLED))
+        self.each({"DOTNET_gcConcurrent": "1"}, versions=dict.fromkeys((*VERSIONS, runtimes.INSTALLED)))
 
     def test_workstation_not_concurrent(self):
         self.each({"DOTNET_gcConcurrent": "0"}, background=False)
