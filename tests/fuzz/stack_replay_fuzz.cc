@@ -44,6 +44,7 @@ bool Mend(std::vector<uint64_t>& record) {
   std::memcpy(&sample, record.data(), sizeof sample);
   sample.kernel_frames = 0;
   sample.witnesses = 0;
+  sample.flags &= ~(uint32_t{WIRE_SAMPLE_RETURNS_MASK} << WIRE_SAMPLE_RETURNS_SHIFT);
   size_t at = kHeader;
   uint16_t frames = 0;
   const auto gap = [&](size_t i) { return record[i] >> WIRE_GAP_SHIFT & WIRE_GAP_MASK; };
