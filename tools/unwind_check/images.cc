@@ -13,13 +13,14 @@
 
 namespace clrsampler {
 
-int CheckImages(const std::string& path) {
+Process ProcessOfFiles() { return Process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()))); }
+
+std::optional<Mapping> WholeFile(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) {
     std::printf("%s: not there\n", path.c_str());
-    return 1;
+    return std::nullopt;
   }
-  Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
   Mapping mapping;
   mapping.start = 0x7f0000000000;
   mapping.end = mapping.start + ((static_cast<uint64_t>(status.st_size) + 4095) & ~uint64_t{4095});
@@ -28,6 +29,15 @@ int CheckImages(const std::string& path) {
   mapping.inode = status.st_ino;
   mapping.kind = MappingKind::kFile;
   mapping.path = path;
+  return mapping;
+}
+
+int CheckImages(const std::string& path) {
+  const std::optional<Mapping> whole = WholeFile(path);
+  if (!whole) return 1;
+  const Mapping& mapping = *whole;
+  const uint64_t size = mapping.end - mapping.start;
+  const Process process = ProcessOfFiles();
   ImageFiles images;
   FrameTable frames;
   R2rMethods methods(&images, &frames, NameStyle::kRaw);
@@ -43,7 +53,7 @@ int CheckImages(const std::string& path) {
     return FrameQuery{process, &mapping, address, address, MonotonicTime{5}};
   };
   uint16_t major_version = 0;
-  for (uint64_t offset = 0; offset < static_cast<uint64_t>(status.st_size);) {
+  for (uint64_t offset = 0; offset < size;) {
     const auto code = methods.CodeAt(at(offset));
     if (!code) {
       offset += 512;  // the alignment of sections in files

@@ -2,6 +2,7 @@
 //
 //   unwind_check images IMAGE...    each runtime function of ready-to-run images
 //   unwind_check process PID        each JIT-compiled method of a running process, read out of its memory
+//   unwind_check leaves IMAGE       at each address of standard input: how an ELF image's function is left there
 //
 // Exit status 1: something is not readable or does not agree.
 #include <algorithm>
@@ -118,8 +119,10 @@ int main(int argc, char** argv) {
     uint32_t pid = 0;
     std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), pid);
     problems = clrsampler::CheckProcess(pid);
+  } else if (verb == "leaves") {
+    problems = clrsampler::CheckLeaves(argv[2]);
   } else {
-    std::fprintf(stderr, "usage: unwind_check images IMAGE... | process PID\n");
+    std::fprintf(stderr, "usage: unwind_check images IMAGE... | process PID | leaves IMAGE\n");
     return 2;
   }
   return problems == 0 ? 0 : 1;
