@@ -13,8 +13,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxMappingsKept = 16 * 1024;  // of one process
-
 absl::string_view FileName(absl::string_view path) {
   path = WithoutDeletedMark(path);
   const size_t slash = path.rfind('/');
@@ -187,16 +185,9 @@ FrameId ElfSymbolsSource::NameManaged(absl::string_view symbol, const Image& ima
 
 const std::shared_ptr<ElfSymbolsSource::Image>& ElfSymbolsSource::ImageOf(const Process& process,
                                                                           const Mapping& mapping) {
-  auto& mapped = by_process_[process.key];
-  if (mapped.size() >= kMaxMappingsKept) mapped.clear();  // a process that loads and unloads for days; they come again
-  MappedImage& known = mapped[mapping.start];
-  if (known.end == mapping.end && known.file_offset == mapping.file_offset && known.inode == mapping.inode &&
-      known.device_major == mapping.device_major && known.device_minor == mapping.device_minor) {
-    return known.image;
-  }
-  known = {mapping.end, mapping.file_offset, mapping.inode, mapping.device_major, mapping.device_minor, nullptr};
-  known.image = mapping.kind == MappingKind::kVdso ? Vdso() : Open(process, mapping);
-  return known.image;
+  std::optional<std::shared_ptr<Image>>& known = known_.Of(process.key, mapping);
+  if (!known) known = mapping.kind == MappingKind::kVdso ? Vdso() : Open(process, mapping);
+  return *known;
 }
 
 std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::string& path, const absl::Status& status) {
@@ -276,7 +267,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Vdso() {
 }
 
 void ElfSymbolsSource::Forget(ProcessKey key) {
-  by_process_.erase(key);
+  known_.Forget(key);
   DropIdleImages();
 }
 

@@ -15,6 +15,7 @@
 #include "formats/elf/elf_image.h"
 #include "formats/elf/elf_symbols.h"
 #include "formats/names/frame_text.h"
+#include "process/by_mapping.h"
 #include "process/image_files.h"
 #include "status/notices.h"
 #include "symbol_server/symbol_files.h"
@@ -81,15 +82,7 @@ class ElfSymbolsSource : public FrameSource {
 
  private:
   struct Image;
-  struct MappedImage {
-    uint64_t end = 0;
-    uint64_t file_offset = 0;
-    uint64_t inode = 0;
-    uint32_t device_major = 0;
-    uint32_t device_minor = 0;
-    std::shared_ptr<Image> image;  // nullptr: not an ELF image
-  };
-
+  // nullptr: not an ELF image.
   const std::shared_ptr<Image>& ImageOf(const Process& process, const Mapping& mapping);
   std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping);
   std::shared_ptr<Image> Index(const Process& process, std::shared_ptr<const ImageFile> file);
@@ -115,7 +108,7 @@ class ElfSymbolsSource : public FrameSource {
   absl::flat_hash_map<FrameId, std::string> start_owners_;
   absl::flat_hash_map<FrameId, FrameId> late_names_;
   absl::flat_hash_map<const ImageFile*, std::shared_ptr<Image>> by_file_;
-  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<uint64_t, MappedImage>> by_process_;  // by mapping start
+  ByMapping<std::optional<std::shared_ptr<Image>>> known_;
 };
 
 }  // namespace clrsampler

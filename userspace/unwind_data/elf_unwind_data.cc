@@ -138,27 +138,11 @@ void ElfUnwindData::NoteUnusable(absl::string_view path, absl::string_view reaso
   unusable_.push_back({std::string(path), std::string(reason)});
 }
 
-ElfUnwindData::MappedImage& ElfUnwindData::Known(const Process& process, const Mapping& mapping) {
-  auto& mapped = by_process_[process.key];
-  if (mapped.size() >= kMaxMappingsKept) mapped.clear();
-  MappedImage& known = mapped[mapping.start];
-  if (known.end != mapping.end || known.file_offset != mapping.file_offset || known.inode != mapping.inode ||
-      known.device_major != mapping.device_major || known.device_minor != mapping.device_minor) {
-    known = MappedImage();
-    known.end = mapping.end;
-    known.file_offset = mapping.file_offset;
-    known.inode = mapping.inode;
-    known.device_major = mapping.device_major;
-    known.device_minor = mapping.device_minor;
-  }
-  return known;
-}
-
 CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint64_t address) {
   CodeAt code;
   if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return code;
   if (address < mapping.start || address >= mapping.end) return code;
-  MappedImage& known = Known(process, mapping);
+  MappedImage& known = known_.Of(process.key, mapping);
   if (known.state == MappedImage::State::kForeign) return code;
   code.kind = CodeKind::kNative;
   if (known.state == MappedImage::State::kUnusable) return code;
@@ -329,12 +313,6 @@ void ElfUnwindData::Evict(const Image* keep) {
   }
 }
 
-size_t ElfUnwindData::heap_bytes() const {
-  size_t bytes = counters_.bytes;
-  for (const auto& [key, mapped] : by_process_) {
-    bytes += mapped.capacity() * (sizeof(std::pair<const uint64_t, MappedImage>) + 1);
-  }
-  return bytes;
-}
+size_t ElfUnwindData::heap_bytes() const { return counters_.bytes + known_.heap_bytes(); }
 
 }  // namespace clrsampler

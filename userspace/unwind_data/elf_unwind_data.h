@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "formats/elf/cfi_table.h"
+#include "process/by_mapping.h"
 #include "process/image_files.h"
 #include "process/process.h"
 #include "symbols/debug_file.h"
@@ -64,7 +65,7 @@ class ElfUnwindData {
   CodeAt Find(const Process& process, const Mapping& mapping, uint64_t address);
 
   // The process has ended or called exec.
-  void Forget(ProcessKey key) { by_process_.erase(key); }
+  void Forget(ProcessKey key) { known_.Forget(key); }
 
   const Counters& counters() const { return counters_; }
   size_t heap_bytes() const;
@@ -79,18 +80,10 @@ class ElfUnwindData {
  private:
   struct Image;
   struct MappedImage {
-    uint64_t end = 0;
-    uint64_t file_offset = 0;
-    uint64_t inode = 0;
-    uint32_t device_major = 0;
-    uint32_t device_minor = 0;
     enum class State : uint8_t { kNew, kForeign, kUnusable, kImage } state = State::kNew;
     std::weak_ptr<Image> image;  // expired: evicted
   };
-  // Mappings of a process that loads and unloads for days.
-  static constexpr size_t kMaxMappingsKept = 16 * 1024;
 
-  MappedImage& Known(const Process& process, const Mapping& mapping);
   std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping, MappedImage& known);
   std::shared_ptr<Image> Make(const Process& process, std::shared_ptr<const ImageFile> file);
   absl::Status Fill(const Process& process, Image& image);
@@ -106,7 +99,7 @@ class ElfUnwindData {
   uint64_t clock_ = 0;  // counts uses
   std::shared_ptr<Image> vdso_;
   absl::flat_hash_map<const ImageFile*, std::shared_ptr<Image>> by_file_;
-  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<uint64_t, MappedImage>> by_process_;  // by mapping start
+  ByMapping<MappedImage> known_;
 };
 
 }  // namespace clrsampler

@@ -1,0 +1,59 @@
+// What was found out about mappings of files, kept for as long as a process has them as they were.
+#ifndef CLRSAMPLER_PROCESS_BY_MAPPING_H_
+#define CLRSAMPLER_PROCESS_BY_MAPPING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "process/mappings.h"
+#include "process/process_key.h"
+
+namespace clrsampler {
+
+template <typename Value>
+class ByMapping {
+ public:
+  // Of one process. Who loads and unloads for days has them found out again.
+  static constexpr size_t kMaxKept = 16 * 1024;
+
+  // A fresh Value where another mapping, or none, was known. Valid until the next call.
+  Value& Of(ProcessKey process, const Mapping& mapping) {
+    auto& known = by_process_[process];
+    if (known.size() >= kMaxKept) known.clear();
+    Entry& entry = known[mapping.start];
+    if (entry.end != mapping.end || entry.file_offset != mapping.file_offset || entry.inode != mapping.inode ||
+        entry.device_major != mapping.device_major || entry.device_minor != mapping.device_minor) {
+      entry = {mapping.end, mapping.file_offset, mapping.inode, mapping.device_major, mapping.device_minor, Value()};
+    }
+    return entry.value;
+  }
+  // The process has ended or called exec.
+  void Forget(ProcessKey process) { by_process_.erase(process); }
+
+  // Without what values hold.
+  size_t heap_bytes() const {
+    size_t bytes = 0;
+    for (const auto& [process, known] : by_process_) {
+      bytes += known.capacity() * (sizeof(std::pair<const uint64_t, Entry>) + 1);
+    }
+    return bytes;
+  }
+
+ private:
+  struct Entry {
+    uint64_t end = 0;  // which no mapping has
+    uint64_t file_offset = 0;
+    uint64_t inode = 0;
+    uint32_t device_major = 0;
+    uint32_t device_minor = 0;
+    Value value;
+  };
+
+  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<uint64_t, Entry>> by_process_;  // by mapping start
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROCESS_BY_MAPPING_H_
