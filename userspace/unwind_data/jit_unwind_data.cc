@@ -9,6 +9,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "clr/memory/methods_by_start.h"
 #include "formats/unwind/x64_code.h"
 #include "unwind_data/managed_functions.h"
 
@@ -17,8 +18,6 @@ namespace {
 
 constexpr size_t kMaxMethods = 1 << 17;  // of one process
 constexpr size_t kMaxStubs = 1 << 17;    // addresses of one process
-constexpr size_t kMaxHistory = 16;       // transient methods remembered at one address
-constexpr int kMaxOverlaps = 256;        // starts before an address that are looked at
 // A method and its funclets. Those behind are not read: each takes two reads.
 constexpr uint32_t kMaxFunctions = 256;
 constexpr uint64_t kMaxMethodBytes = uint64_t{1} << 30;  // so that no sum of offsets overflows
@@ -100,7 +99,7 @@ struct JitUnwindData::Method {
 
 struct JitUnwindData::Target {
   uint32_t exec_count = 0;
-  absl::btree_map<uint64_t, std::vector<Method>> known;  // by start; of each address the newest last
+  MethodsByStart<Method> known;
   // Addresses in permanent ones, and how many words are pushed there.
   absl::flat_hash_map<uint64_t, uint32_t> stubs;
   // Addresses in the runtime's heaps that none of its ranges claims: copies of write barriers and the like.
@@ -121,19 +120,6 @@ struct JitUnwindData::Target {
     }
   }
 
-  // Each method that was seen to cover the address, newest first where they begin at the same place, until one is
-  // wanted. Transient methods of different times overlap in any way.
-  template <typename Visitor>
-  void ForEachAround(uint64_t address, Visitor&& wanted) {
-    auto it = known.upper_bound(address);
-    for (int i = 0; i < kMaxOverlaps && it != known.begin(); ++i) {
-      --it;
-      for (auto method = it->second.rbegin(); method != it->second.rend(); ++method) {
-        if (address < method->end && wanted(*method)) return;
-      }
-      if (!it->second.back().transient) return;  // permanent methods overlap nothing
-    }
-  }
   void Clear() {
     known.clear();
     stubs.clear();
@@ -186,7 +172,7 @@ void JitUnwindData::Observe(const Process& process, const ObservedSample& sample
   for (const uint64_t address : sample.addresses) {
     if (!MayBeJitMemory(process.mappings.Find(address)) || target.stubs.contains(address)) continue;
     bool permanent = false;
-    target.ForEachAround(address, [&](const Method& method) { return permanent = !method.transient; });
+    ForEachAround(target.known, address, [&](const Method& method) { return permanent = !method.transient; });
     if (!permanent) Look(target, *runtime, address);
   }
 }
@@ -351,7 +337,7 @@ std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, Mo
       return answer;
     }
   }
-  target.ForEachAround(address, [&](const Method& method) {
+  ForEachAround(target.known, address, [&](const Method& method) {
     if (method.from > time || time > method.until) return false;
     if (method.is_stub()) {
       answer.emplace().kind = CodeKind::kStub;
@@ -379,7 +365,7 @@ CodeAt JitUnwindData::At(const FrameQuery& query) {
     if (const std::optional<CodeAt> known = Answer(target, address, query.time)) return *known;
   }
   bool other_times = false;
-  target.ForEachAround(address, [&](const Method&) { return other_times = true; });
+  ForEachAround(target.known, address, [&](const Method&) { return other_times = true; });
   if (other_times) {
     ++counters_.not_witnessed;
     return {};

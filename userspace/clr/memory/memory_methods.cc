@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/container/btree_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
 #include "status/status.h"
 
@@ -15,8 +15,6 @@ namespace {
 
 constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
-constexpr size_t kMaxHistory = 16;       // transient methods remembered at one address
-constexpr int kMaxOverlaps = 256;  // starts before an address that are looked at; dynamic methods have some 100 bytes
 
 // Transient code is looked for again when mappings have changed, less and less often while there is nothing new: it
 // takes some 200 reads.
@@ -75,23 +73,10 @@ struct MemoryMethods::Target {
   int attempts = 0;
   uint64_t generation = 1;
 
-  absl::btree_map<uint64_t, std::vector<Known>> known;  // by start; of each address the newest last
-  absl::flat_hash_set<uint64_t> settled;                // addresses inside a permanent method
-  absl::flat_hash_set<uint64_t> foreign;                // starts of file mappings that hold no managed code
-  absl::flat_hash_map<uint64_t, FrameId> failed;        // why the last look at an address gave nothing
-  // Each method that was seen to cover the address, newest first where they begin at the same place, until one is
-  // wanted. Transient methods of different times overlap in any way.
-  template <typename Visitor>
-  void ForEachAround(uint64_t address, Visitor&& wanted) {
-    auto it = known.upper_bound(address);
-    for (int i = 0; i < kMaxOverlaps && it != known.begin(); ++i) {
-      --it;
-      for (auto method = it->second.rbegin(); method != it->second.rend(); ++method) {
-        if (address < method->end && wanted(*method)) return;
-      }
-      if (!it->second.back().transient) return;  // permanent methods overlap nothing
-    }
-  }
+  MethodsByStart<Known> known;
+  absl::flat_hash_set<uint64_t> settled;          // addresses inside a permanent method
+  absl::flat_hash_set<uint64_t> foreign;          // starts of file mappings that hold no managed code
+  absl::flat_hash_map<uint64_t, FrameId> failed;  // why the last look at an address gave nothing
 
   size_t methods = 0;
   wire_transient_code transient_code{};
@@ -315,7 +300,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
     target.methods = 0;
   }
   Known* last = nullptr;
-  target.ForEachAround(address, [&](Known& known) {
+  ForEachAround(target.known, address, [&](Known& known) {
     if (last == nullptr || known.until > last->until) last = &known;
     return false;
   });
@@ -391,7 +376,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
 
 const MemoryMethods::Known* MemoryMethods::FindKnown(Target& target, uint64_t address, MonotonicTime time) const {
   const Known* found = nullptr;
-  target.ForEachAround(address, [&](const Known& known) {
+  ForEachAround(target.known, address, [&](const Known& known) {
     if (known.from > time || time > known.until) return false;
     found = &known;
     return true;
@@ -428,7 +413,7 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
     if (const Known* known = FindKnown(*target, address, query.time)) return answer(*known);
   }
   bool other_times = false;
-  target->ForEachAround(address, [&](const Known&) { return other_times = true; });
+  ForEachAround(target->known, address, [&](const Known&) { return other_times = true; });
   if (other_times) {
     ++counters_.not_witnessed;
     return Resolution{Unnamed(kNotWitnessed), query.time, query.time};

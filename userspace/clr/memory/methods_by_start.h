@@ -1,0 +1,36 @@
+// What was seen of compiled methods over time, by where they begin. Permanent ones overlap nothing; transient ones,
+// whose memory is used again, overlap those of other times in any way.
+#ifndef CLRSAMPLER_CLR_MEMORY_METHODS_BY_START_H_
+#define CLRSAMPLER_CLR_MEMORY_METHODS_BY_START_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+
+namespace clrsampler {
+
+// `Method` has `end`, exclusive, and `transient`. Of each address the newest one is the last; never without one.
+template <typename Method>
+using MethodsByStart = absl::btree_map<uint64_t, std::vector<Method>>;
+
+constexpr size_t kMaxHistory = 16;  // transient methods remembered at one address
+constexpr int kMaxOverlaps = 256;   // starts before an address that are looked at; dynamic methods have some 100 bytes
+
+// Each method that was seen to cover the address, newest first where they begin at the same place, until one is wanted.
+template <typename Method, typename Visitor>
+void ForEachAround(MethodsByStart<Method>& known, uint64_t address, Visitor&& wanted) {
+  auto it = known.upper_bound(address);
+  for (int i = 0; i < kMaxOverlaps && it != known.begin(); ++i) {
+    --it;
+    for (auto method = it->second.rbegin(); method != it->second.rend(); ++method) {
+      if (address < method->end && wanted(*method)) return;
+    }
+    if (!it->second.back().transient) return;
+  }
+}
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_METHODS_BY_START_H_
