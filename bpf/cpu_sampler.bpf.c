@@ -79,9 +79,13 @@ static __always_inline void take_kernel_stack(struct scratch *scratch, struct pe
 	scratch->used = bytes / sizeof(__u64);
 }
 
-/* What return probes took off the stack; ours are on functions that suspend a runtime. */
+/*
+ * What return probes took off the stack; ours are on functions that suspend a runtime. On arm64 they take it out of a
+ * register, and where the function then saves the trampoline's address is not told.
+ */
 static __always_inline void find_returns(struct scratch *scratch, struct task_struct *task)
 {
+#if defined(__TARGET_ARCH_x86)
 	struct return_instance *call = NULL;
 	__u32 count = 0;
 
@@ -95,6 +99,7 @@ static __always_inline void find_returns(struct scratch *scratch, struct task_st
 		count = i + 1;
 	}
 	scratch->sample.flags |= count << WIRE_SAMPLE_RETURNS_SHIFT;
+#endif
 }
 
 static __always_inline void send(struct scratch *scratch, struct wire_counters *counts)

@@ -17,6 +17,8 @@ namespace {
 
 // Of one window; a pause that takes longer to come than a minute at 1,000 Hz loses blame, and no memory.
 constexpr size_t kMaxBlamed = 1 << 17;
+// Threads whose pause is not over: one, and some whose end was lost.
+constexpr size_t kMaxUnreported = 64;
 
 struct Place {
   HookKind kind;
@@ -204,21 +206,25 @@ void PauseWatch::Handle(const Process& process, const wire_runtime_event& event)
   said.comm.assign(event.comm, strnlen(event.comm, sizeof event.comm));
   std::copy(std::begin(event.values), std::end(event.values), said.arguments.begin());
   Target& target = TargetOf(process.key);
-  if (said.kind == RuntimeEventKind::kSuspended) target.of[said.tid] = std::exchange(target.window, {});
+  // What is left of a request that came to nothing is nobody's delay.
+  if (said.kind == RuntimeEventKind::kSuspend && target.tracker.Suspending() == nullptr) target.window.clear();
+  if (said.kind == RuntimeEventKind::kSuspended && !target.window.empty()) {
+    if (target.of.size() >= kMaxUnreported) target.of.clear();
+    target.of[said.tid] = std::exchange(target.window, {});
+  }
   target.tracker.Add(
       said, [&](const Pause& pause) { Report(target, pause); }, [](const GcDone&) {});
 }
 
-bool PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
+void PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
                          StackId stack) {
   const auto found = targets_.find(process.key);
-  if (found == targets_.end()) return false;
+  if (found == targets_.end()) return;
   Target& target = *found->second;
   const Pause* suspending = target.tracker.Suspending();
   // The one that asks waits, or spins; what it does is no reason to wait.
-  if (suspending == nullptr || sample.tid == suspending->tid || target.window.size() >= kMaxBlamed) return false;
+  if (suspending == nullptr || sample.tid == suspending->tid || target.window.size() >= kMaxBlamed) return;
   target.window.push_back({sample.tid, MethodOf(frames), stack});
-  return true;
 }
 
 PausePhase PauseWatch::PhaseOf(ProcessKey key) const {

@@ -90,8 +90,8 @@ class PauseWatch {
 
   // Both in the order of their times.
   void Handle(const Process& process, const wire_runtime_event& event);
-  // `stack` is that of the sample, with `frames`; given back in ObservedPause. Whether it may be blamed.
-  bool Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames, StackId stack);
+  // `stack` is that of the sample, with `frames`; given back in ObservedPause.
+  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames, StackId stack);
   // As of the events that were handled so far.
   PausePhase PhaseOf(ProcessKey key) const;
 

@@ -564,15 +564,15 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
 
 void RecorderImpl::Write(const Process& process, const wire_cpu_sample& sample, StackId stack,
                          std::span<const FrameId> frames) {
-  const bool blamed = pauses_ && pauses_->Sampled(process, sample, frames, stack);
+  if (pauses_) pauses_->Sampled(process, sample, frames, stack);
   bool wanted = true;
   if (options_.view == RecordView::kSuspendDelay) {
-    wanted = blamed;  // with its weight once that is known
+    wanted = false;  // until its pause is over, and with it its weight known
   } else if (options_.view == RecordView::kPause) {
     wanted = pauses_->PhaseOf(process.key) == PausePhase::kStopped;
   }
   ++(wanted ? account_.samples_written : account_.samples_set_aside);
-  if (wanted && options_.view != RecordView::kSuspendDelay) stacks_.Add(stack, 1);
+  if (wanted) stacks_.Add(stack, 1);
 }
 
 std::span<const FrameId> RecorderImpl::Marked(const Process& process, std::span<const FrameId> frames) {
@@ -589,6 +589,8 @@ void RecorderImpl::TakePause(const ObservedPause& observed) {
   if (options_.view == RecordView::kSuspendDelay) {
     for (const BlamedStack& blamed : observed.stacks) {
       stacks_.Add(blamed.stack, std::max<uint64_t>(blamed.delay_ns / 1000, 1));
+      ++account_.samples_written;
+      --account_.samples_set_aside;
     }
   }
   if (options_.on_pause) options_.on_pause(observed);

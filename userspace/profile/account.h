@@ -29,7 +29,8 @@ struct ProcessAccount {
   std::string pod_uid;
 };
 
-// All counts are of this run. Invariant: samples_taken = samples_written + samples_set_aside + the losses after capture.
+// All counts are of this run. Invariant: samples_taken = samples_written + samples_set_aside + the losses after
+// capture.
 struct Account {
   uint64_t samples_expected = 0;
   uint64_t samples_taken = 0;            // received from BPF

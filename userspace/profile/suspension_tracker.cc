@@ -74,10 +74,11 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
   switch (event.kind) {
     case RuntimeEventKind::kSuspend: {
       joined_ = true;
-      if (asked_.size() >= kMaxWaiting || resuming_.size() >= kMaxWaiting) {
+      if (std::max({asked_.size(), resuming_.size(), aborting_.size()}) >= kMaxWaiting) {
         counters_.cut += asked_.size() + resuming_.size();
         asked_.clear();
         resuming_.clear();
+        aborting_.clear();
       }
       Pause pause;
       pause.requested = event.time;
@@ -134,7 +135,7 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
         if (event.arguments[1] != 0) return unexpected();
         ++asked->second.aborted;
         ++counters_.aborted;
-        aborting_[event.tid] = true;
+        aborting_.insert(event.tid);
         return;
       }
       if (!current_ || current_->tid != event.tid) return unexpected();

@@ -23,6 +23,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "os/clock.h"
@@ -125,7 +126,7 @@ class SuspensionTracker {
   std::optional<Pause> current_;     // all stand still
   bool gc_started_ = false, gc_ended_ = false;
   absl::flat_hash_map<uint32_t, Pause> resuming_;  // by thread: RestartEE is called and has not returned
-  absl::flat_hash_map<uint32_t, bool> aborting_;   // by thread: the same, of a try that is given up
+  absl::flat_hash_set<uint32_t> aborting_;         // by thread: the same, of a try that is given up
   bool joined_ = false;  // a first SuspendEE was seen: what came before may belong to one that was not
   SuspensionCounters counters_;
 };
