@@ -24,7 +24,7 @@ struct tracked_map tracked_processes SEC(".maps");
  */
 struct transient_map transient_code SEC(".maps");
 
-/* Indexed by CPU; user space sets max_entries to the number of possible CPUs. */
+/* Indexed by CPU; user space sets max_entries to the number of possible CPUs, twice that if hooks take stacks. */
 struct scratch_map scratch_by_cpu SEC(".maps");
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

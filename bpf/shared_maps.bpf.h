@@ -21,12 +21,13 @@
  * hold. The walk keeps its state here too: what is in memory the verifier forgets between two steps, so that it checks
  * one step and not a thousand.
  *
- * A CPU has one slot. That is enough while only the cpu-clock event uses it: its program runs in a timer interrupt,
- * which does not interrupt itself. A program in NMI context (hardware events) or one that a sample may interrupt
- * (uprobes) needs slots of its own.
+ * A CPU has one slot for samples: their program runs in a timer interrupt, which does not interrupt itself. A program in
+ * NMI context (hardware events) would need slots of its own; hooks that take stacks, which a sample may interrupt, have
+ * them (jit_hooks.bpf.c).
  */
 struct scratch {
 	struct user_registers regs;
+	__u64 owner;				   /* the thread whose hook uses this slot; 0: none, or a sample */
 	__u64 frame;				   /* address of the next frame, not read yet */
 	__u64 end_of_last;			   /* end of the frame before it; at first sp */
 	__u64 used;				   /* of words */

@@ -41,6 +41,8 @@ typedef unsigned long long __u64;
 enum wire_kind {
 	WIRE_CPU_SAMPLE = 1,
 	WIRE_RUNTIME_EVENT = 2,
+	WIRE_COMPILED = 3,		/* struct wire_compiled */
+	WIRE_COMPILED_STACK = 4,	/* struct wire_cpu_sample, of the thread and the time of the WIRE_COMPILED before it */
 };
 
 /* What a runtime did: functions of it that uprobes sit on. `values` of struct wire_runtime_event in brackets. */
@@ -51,6 +53,8 @@ enum wire_hook {
 	WIRE_HOOK_RESTARTED,		/* it returns: threads run again */
 	WIRE_HOOK_GC_START,		/* GCToEEInterface::DiagGCStart [generation, induced] */
 	WIRE_HOOK_GC_END,		/* GCToEEInterface::DiagGCEnd [index, generation, reason, concurrent] */
+	WIRE_HOOK_COMPILE,		/* ICorJitCompiler::compileMethod [CORINFO_METHOD_INFO*, MethodDesc*, sp] */
+	WIRE_HOOK_COMPILED,		/* it is done: struct wire_compiled instead of an event */
 	WIRE_HOOK_COUNT,
 };
 #define WIRE_HOOK_VALUES 4
@@ -184,6 +188,27 @@ struct wire_runtime_event {
 	char comm[16];			/* of the thread */
 };
 
+/*
+ * A method has been compiled, or compileMethod has refused to. Of compilations that an exception ends nothing is sent but
+ * their beginning; that of one that is done has the same thread and method_info.
+ */
+struct wire_compiled {
+	struct wire_header header;
+	__u32 tgid;			/* as in struct wire_cpu_sample */
+	__u32 tid;
+	__u64 process_start_ns;
+	__u64 method_info;		/* CORINFO_METHOD_INFO* */
+	__u64 method;			/* MethodDesc*; 0: it could not be read, as with the other fields */
+	__u64 entry;			/* of the code */
+	__u64 flags;			/* CORJIT_FLAGS: clr/hooks/jit_flags.h */
+	__u32 bytes;			/* of the code */
+	__u32 il_bytes;
+	__u32 result;			/* CorJitResult; 0: compiled */
+	__u32 unused;
+	char comm[16];			/* of the thread */
+	char name[64];			/* of a dynamic method, NUL-terminated, possibly cut; else empty */
+};
+
 /* Where a process keeps transient code: user space tells the sampler (map transient_code, keyed by tgid). */
 struct wire_transient_range {
 	__u64 begin;
@@ -213,6 +238,7 @@ static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
 static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
 static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
 static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
+static_assert(sizeof(struct wire_compiled) == 160, "wire_compiled");
 static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
@@ -220,6 +246,7 @@ _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
 _Static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
 _Static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
 _Static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
+_Static_assert(sizeof(struct wire_compiled) == 160, "wire_compiled");
 _Static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
 #endif
 

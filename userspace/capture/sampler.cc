@@ -121,7 +121,8 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   ring_bytes_ = std::max(ring_bytes_, static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
   auto& maps = skeleton_->maps;
   bpf_map__set_max_entries(maps.records, static_cast<uint32_t>(ring_bytes_));
-  bpf_map__set_max_entries(maps.scratch_by_cpu, static_cast<uint32_t>(*possible));
+  const auto slots = static_cast<uint32_t>(*possible);
+  bpf_map__set_max_entries(maps.scratch_by_cpu, options_.jit_stacks ? 2 * slots : slots);
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
 
@@ -137,12 +138,12 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   constants.follow_children = options_.follow_children;
   constants.wake_bytes = static_cast<uint32_t>(ring_bytes_ / 4);
   constants.kernel_stack_bytes = KernelStackBytes();
-  constants.hooks = options_.runtime_hooks;
+  constants.hooks = options_.suspension_hooks;
+  constants.first_hook_slot = slots;
   constants.use_task_pt_regs = features.Has(kFeatureTaskPtRegs);
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;
   bpf_program__set_autoload(program_, true);
-  if (!options_.runtime_hooks) return absl::OkStatus();
   for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
     for (const bool member : {false, true}) {
       if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), member)) {
@@ -155,6 +156,8 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
 
 bpf_program* Sampler::HookProgram(wire_hook hook, bool member) const {
   const auto& programs = skeleton_->progs;
+  const bool of_jit = hook == WIRE_HOOK_COMPILE || hook == WIRE_HOOK_COMPILED;
+  if (of_jit ? !options_.jit_hooks : !options_.suspension_hooks) return nullptr;
   switch (hook) {
     case WIRE_HOOK_SUSPEND:
       return member ? nullptr : programs.hook_suspend;
@@ -168,6 +171,11 @@ bpf_program* Sampler::HookProgram(wire_hook hook, bool member) const {
       return member ? programs.hook_gc_start_member : programs.hook_gc_start;
     case WIRE_HOOK_GC_END:
       return member ? programs.hook_gc_end_member : programs.hook_gc_end;
+    case WIRE_HOOK_COMPILE:
+      return member ? nullptr : programs.hook_compile;
+    case WIRE_HOOK_COMPILED:
+      if (member) return nullptr;
+      return options_.jit_stacks ? programs.hook_compiled_with_stack : programs.hook_compiled;
     case WIRE_HOOK_COUNT:
       break;
   }
@@ -177,7 +185,7 @@ bpf_program* Sampler::HookProgram(wire_hook hook, bool member) const {
 absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, bool member, const std::string& path,
                                              uint64_t file_offset) {
   const bpf_program* program = HookProgram(hook, member);
-  if (program == nullptr || !options_.runtime_hooks) return absl::InvalidArgumentError("no program for this hook");
+  if (program == nullptr) return absl::InvalidArgumentError("no program for this hook");
   const bool at_return = hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED;
   return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program));
 }

@@ -38,8 +38,11 @@ struct SamplerOptions {
   uint32_t tracked_limit = 8192;  // entries of the filter
   // Inode of the pid namespace whose numbers are meant (0: the initial one). Default: our own.
   std::optional<uint32_t> pid_namespace_inode;
-  bool runtime_hooks = false;  // AttachHook will be called
-  bool keep_log = false;  // all that libbpf says, for --verbose
+  // AttachHook will be called for hooks of these kinds.
+  bool suspension_hooks = false;  // all but those of the JIT
+  bool jit_hooks = false;
+  bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
+  bool keep_log = false;    // all that libbpf says, for --verbose
 };
 
 // Two seconds of samples of 4 KiB (the 99th percentile of a JSON workload) from each CPU, 1 to 64 MiB, a power of two.

@@ -4,6 +4,7 @@ namespace clrsampler {
 
 const char* FrameKindText(const Frame& frame) {
   if (frame.kind == FrameKind::kMark) return "mark";
+  if (frame.kind == FrameKind::kRole) return "role";
   if (!frame.named()) return "none";
   switch (frame.kind) {
     case FrameKind::kKernel:
@@ -17,6 +18,7 @@ const char* FrameKindText(const Frame& frame) {
     case FrameKind::kAot:
       return "aot";
     case FrameKind::kMark:
+    case FrameKind::kRole:
       break;
   }
   return "none";

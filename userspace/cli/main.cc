@@ -9,6 +9,7 @@
 
 #include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
+#include "cli/jit_command.h"
 #include "cli/names_command.h"
 #include "cli/pauses_command.h"
 #include "cli/ps_command.h"
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
       "  clrsampler doctor [--pid PID] [--json]\n"
       "  clrsampler stacks --pid PID [--json]\n"
       "  clrsampler pauses --pid PID [--json]\n"
+      "  clrsampler jit --pid PID [--json]\n"
       "  clrsampler jitdump|r2rmap FILE",
       "clrsampler");
   app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
@@ -95,6 +97,9 @@ int main(int argc, char** argv) {
       app.add_subcommand("pauses", "print each pause of a .NET process: what for, how long, who delayed it");
   clrsampler::PausesConfig pauses_config;
   clrsampler::DeclarePausesOptions(*pauses, pauses_config);
+  CLI::App* jit = app.add_subcommand("jit", "print each method that a .NET process compiles: how long, and for whom");
+  clrsampler::JitConfig jit_config;
+  clrsampler::DeclareJitOptions(*jit, jit_config);
   app.require_subcommand(0, 1);
 
   try {
@@ -122,6 +127,7 @@ int main(int argc, char** argv) {
   if (*r2rmap) return Report(clrsampler::PrintR2rMap(file));
   if (*stacks) return Report(clrsampler::RunStacks(stacks_config));
   if (*pauses) return Report(clrsampler::RunPauses(pauses_config));
+  if (*jit) return Report(clrsampler::RunJit(jit_config));
   if (*names) return Report(clrsampler::RunNames(names_config));
   clrsampler::RecordConfig& chosen = *record ? record_config : config;
   chosen.command = std::move(command);

@@ -105,7 +105,9 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.replay = config.unwind == "replay";
   options.view = config.view == "pause"           ? RecordView::kPause
                  : config.view == "suspend-delay" ? RecordView::kSuspendDelay
+                 : config.view == "jit"           ? RecordView::kJit
                                                   : RecordView::kCpu;
+  options.roles = !config.no_hooks;
   options.only_blame = options.view == RecordView::kSuspendDelay;
   options.mark_suspension = config.mark_suspension;
   constexpr size_t kSavedStacks = 500;
@@ -180,12 +182,15 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
                "behind each name where it came from: [memory], [r2r-image], [elf], ...");
   app.add_option("--view", config.view,
                  "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
-                 "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md")
-      ->check(CLI::IsMember({"cpu", "pause", "suspend-delay"}))
+                 "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md;\n"
+                 "jit: what methods were compiled for, counted in microseconds; docs/jit.md")
+      ->check(CLI::IsMember({"cpu", "pause", "suspend-delay", "jit"}))
       ->capture_default_str()
       ->type_name("VIEW");
   app.add_flag("--mark-suspension", config.mark_suspension,
                "an outermost frame on stacks that were taken while .NET threads stood still or were asked to");
+  app.add_flag("--no-hooks", config.no_hooks,
+               "plant no probes in .NET runtimes: no frames like [gc gen1 blocking] and [jit Shop.Order.Total Tier0]");
   app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
   app.add_option("--ring-bytes", config.ring_bytes,
                  "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")

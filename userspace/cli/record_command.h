@@ -22,6 +22,7 @@ struct RecordConfig {
   std::string names = "short";
   bool annotate_source = false;
   std::string view = "cpu";
+  bool no_hooks = false;
   bool mark_suspension = false;
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;

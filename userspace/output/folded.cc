@@ -22,6 +22,7 @@ FrameSuffix SuffixOf(const Frame& frame) {
     case FrameKind::kAot:
       return FrameSuffix::kManaged;
     case FrameKind::kMark:
+    case FrameKind::kRole:
       return FrameSuffix::kNone;
   }
   return FrameSuffix::kNone;

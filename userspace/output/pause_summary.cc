@@ -20,13 +20,6 @@ std::string WhatFor(const Pause& pause) {
 
 }  // namespace
 
-std::string DurationText(uint64_t ns) {
-  const double value = static_cast<double>(ns);
-  if (ns < 1'000'000) return absl::StrFormat("%.0f us", value / 1e3);
-  if (ns < 1'000'000'000) return absl::StrFormat(ns < 10'000'000 ? "%.2f ms" : "%.1f ms", value / 1e6);
-  return absl::StrFormat("%.2f s", value / 1e9);
-}
-
 std::string PauseLine(const Pause& pause, MonotonicTime begin) {
   std::string what = WhatFor(pause);
   if (pause.gc_reason) absl::StrAppend(&what, ", ", GcReasonText(pause.gc_reason));
@@ -36,35 +29,6 @@ std::string PauseLine(const Pause& pause, MonotonicTime begin) {
                                      DurationText(pause.suspend_ns()), pause.tid, PrintableText(pause.comm));
   if (pause.aborted > 0) absl::StrAppend(&line, ", at the ", pause.aborted + 1, ". try");
   return line;
-}
-
-size_t DurationHistogram::StepOf(uint64_t ns) {
-  if (ns < kSteps) return ns;
-  const int power = std::bit_width(ns) - 1;  // from 4 on
-  return static_cast<size_t>(power - 3) * kSteps + (ns >> (power - 4)) - kSteps;
-}
-
-uint64_t DurationHistogram::EndOf(size_t step) {
-  if (step < kSteps) return step + 1;
-  const int power = static_cast<int>(step / kSteps) + 3;
-  return (step % kSteps + kSteps + 1) << (power - 4);
-}
-
-void DurationHistogram::Add(uint64_t ns) {
-  ++counts_[StepOf(ns)];
-  ++count_;
-  sum_ns_ += ns;
-  max_ns_ = std::max(max_ns_, ns);
-}
-
-uint64_t DurationHistogram::Percentile(double percent) const {
-  const double wanted = static_cast<double>(count_) * percent / 100;
-  uint64_t seen = 0;
-  for (size_t step = 0; step < counts_.size(); ++step) {
-    seen += counts_[step];
-    if (seen > 0 && static_cast<double>(seen) >= wanted) return std::min(EndOf(step) - 1, max_ns_);
-  }
-  return max_ns_;
 }
 
 void PauseSummary::Add(const Pause& pause) {

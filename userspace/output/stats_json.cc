@@ -47,6 +47,8 @@ std::string StatsJson(const Account& account) {
   json["memory"] = account.memory;
   if (!account.symbol_server.empty()) json["symbol_server"] = account.symbol_server;
   if (!account.pauses.empty()) json["pauses"] = account.pauses;
+  if (!account.jit.empty()) json["jit"] = account.jit;
+  if (!account.roles.empty()) json["frames"]["roles"] = account.roles;
   json["notices"] = nlohmann::ordered_json::array();
   for (const Notice& notice : account.notices) {
     json["notices"].push_back({{"kind", notice.kind}, {"message", notice.message}, {"hint", notice.hint}});

@@ -18,6 +18,18 @@ std::string Share(const FrameCounts& counts) {
                          all);
 }
 
+// "runtimes: 120 pauses, 30 methods compiled in 0.016 s"; empty where nothing of that was watched, or was.
+std::string RuntimeText(const Account& account) {
+  const auto of = [](const std::map<std::string, uint64_t>& counts, const char* name) {
+    const auto found = counts.find(name);
+    return found == counts.end() ? uint64_t{0} : found->second;
+  };
+  const uint64_t pauses = of(account.pauses, "pauses"), compiled = of(account.jit, "compilations");
+  if (pauses == 0 && compiled == 0) return "";
+  return absl::StrFormat("runtimes: %d pauses; %d methods compiled in %.3f s", pauses, compiled,
+                         static_cast<double>(of(account.jit, "total_us")) / 1e6);
+}
+
 }  // namespace
 
 std::string PrintableText(absl::string_view text) {
@@ -51,6 +63,7 @@ std::string SummaryText(const Account& account) {
   if (lost > 0) absl::StrAppend(&text, "lost: ", absl::StrJoin(reasons, ", "), "\n");
   absl::StrAppend(&text, "frames: managed ", Share(account.managed), "; native ", Share(account.native), "; kernel ",
                   Share(account.kernel), "\n");
+  if (const std::string said = RuntimeText(account); !said.empty()) absl::StrAppend(&text, said, "\n");
   absl::StrAppend(&text, "stacks: ", account.stacks_complete, " complete, ", account.stacks_truncated, " truncated, ",
                   account.stacks_broken, " broken\n");
   if (!account.unnamed_reasons.empty()) {

@@ -1,6 +1,6 @@
-// Who stopped the world of a .NET process, for how long, and who delayed it: plants hooks into runtimes as they show
-// up, puts their events together to pauses (profile/suspension_tracker.h), and blames the threads that were still
-// running between the request and the stop.
+// Who stopped the world of a .NET process, for how long, and who delayed it: puts the events of hooks together to
+// pauses (profile/suspension_tracker.h), and blames the threads that were still running between the request and the
+// stop.
 //
 // Blame: the samples of other threads that fall into that time share the delay; each part goes to the method nearest to
 // the leaf, managed where there is one. A delay without a sample in it is nobody's: at 999 Hz those are shorter than a
@@ -17,15 +17,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/statusor.h"
-#include "clr/runtime_discovery.h"
 #include "clrsampler/wire.h"
-#include "os/unique_fd.h"
-#include "process/image_files.h"
 #include "process/process.h"
 #include "profile/stack_table.h"
 #include "profile/suspension_tracker.h"
-#include "status/notices.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -58,8 +53,6 @@ enum class PausePhase : uint8_t {
 };
 
 struct PauseWatchCounters {
-  uint64_t images_hooked = 0;
-  uint64_t images_refused = 0;
   uint64_t events = 0;
   SuspensionCounters suspensions;  // of all processes
 
@@ -69,27 +62,16 @@ struct PauseWatchCounters {
 // Main loop only. Borrows what it is given.
 class PauseWatch {
  public:
-  struct Callbacks {
-    // Plants one hook; it stays until the descriptor is closed (capture/sampler.h).
-    std::function<absl::StatusOr<UniqueFd>(wire_hook hook, bool member, const std::string& path, uint64_t file_offset)>
-        attach;
-    std::function<void(const ObservedPause&)> on_pause;
-  };
-  PauseWatch(Callbacks callbacks, RuntimeDiscovery& runtimes, ImageFiles& images, const FrameTable& frames,
-             Notices& notices);
+  PauseWatch(std::function<void(const ObservedPause&)> on_pause, const FrameTable& frames);
   ~PauseWatch();
 
-  // To be called often: plants hooks when a runtime has shown up in the process.
-  void Look(const Process& process);
-  // Why nothing of the process is seen; OK: hooks are planted.
-  absl::Status Watches(ProcessKey key) const;
   // An event of a process has left the ring; its turn (Handle) comes later.
   void Arrived(const wire_runtime_event& event);
   // Whether a sample that leaves the ring now may fall between a request and its stop.
   bool MayBeBlamed(uint32_t tgid) const { return asking_.contains(tgid); }
 
   // Both in the order of their times.
-  void Handle(const Process& process, const wire_runtime_event& event);
+  void Handle(const Process& process, const RuntimeEvent& event);
   // `stack` is that of the sample, with `frames`; given back in ObservedPause.
   void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames, StackId stack);
   // As of the events that were handled so far.
@@ -101,24 +83,17 @@ class PauseWatch {
   PauseWatchCounters counters() const;
 
  private:
-  struct HookedImage;
   struct Target;
 
   Target& TargetOf(ProcessKey key);
-  std::shared_ptr<HookedImage> Hook(const Process& process, const DotNetRuntime& runtime);
-  absl::Status Plant(const Process& process, const DotNetRuntime& runtime, const ImageFile& image, HookedImage& hooked);
   void Report(Target& target, const Pause& pause);
   std::string MethodOf(std::span<const FrameId> frames) const;
 
-  Callbacks callbacks_;
-  RuntimeDiscovery& runtimes_;
-  ImageFiles& images_;
+  const std::function<void(const ObservedPause&)> on_pause_;
   const FrameTable& frames_;
-  Notices& notices_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
-  absl::flat_hash_map<const ImageFile*, std::weak_ptr<HookedImage>> hooked_;  // each holds its ImageFile
-  absl::flat_hash_map<uint32_t, uint32_t> asking_;                            // by tgid: threads in SuspendEE
-  PauseWatchCounters counters_;  // suspensions: of processes that have ended
+  absl::flat_hash_map<uint32_t, uint32_t> asking_;  // by tgid: threads in SuspendEE
+  PauseWatchCounters counters_;                     // suspensions: of processes that have ended
 };
 
 }  // namespace clrsampler

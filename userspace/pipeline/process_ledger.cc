@@ -7,15 +7,21 @@
 
 namespace clrsampler {
 
-LabelId ProcessLedger::Count(const Process& process, uint32_t name_sources) {
+ProcessLedger::Row& ProcessLedger::RowOf(const Process& process) {
   Row& row = rows_[process.key];
-  if (row.samples == 0 || row.comm != process.comm) {
+  if (!row.labelled || row.comm != process.comm) {
+    row.labelled = true;
     row.comm = process.comm;
     row.container = process.container;
     const absl::string_view comm =
         process.comm.empty() ? absl::string_view("process") : absl::string_view(process.comm);
     row.label = stacks_.InternLabel(with_pid_ ? absl::StrCat(comm, "-", process.key.tgid) : std::string(comm));
   }
+  return row;
+}
+
+LabelId ProcessLedger::Count(const Process& process, uint32_t name_sources) {
+  Row& row = RowOf(process);
   ++row.samples;
   row.name_sources |= name_sources;
   return row.label;

@@ -22,6 +22,8 @@ class ProcessLedger {
 
   // One sample of the process; gives the root label of its stack.
   LabelId Count(const Process& process, uint32_t name_sources);
+  // The same label, for what is no sample.
+  LabelId LabelOf(const Process& process) { return RowOf(process).label; }
   void SetRuntime(ProcessKey key, std::string version);
   bool has_runtime(ProcessKey key) const;
 
@@ -34,10 +36,13 @@ class ProcessLedger {
     Container container;
     std::string runtime;
     bool runtime_known = false;
+    bool labelled = false;
     uint32_t name_sources = 0;
     uint64_t samples = 0;
     LabelId label = 0;
   };
+  Row& RowOf(const Process& process);
+
   StackTable& stacks_;
   bool with_pid_;
   absl::flat_hash_map<ProcessKey, Row> rows_;

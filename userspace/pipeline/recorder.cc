@@ -27,6 +27,7 @@
 #include "pipeline/dotnet_hint.h"
 #include "pipeline/expected_samples.h"
 #include "pipeline/process_ledger.h"
+#include "pipeline/runtime_watch.h"
 #include "pipeline/source_order.h"
 #include "pipeline/stack_namer.h"
 #include "pipeline/stack_unwinder.h"
@@ -67,7 +68,7 @@ constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often CPU clocks are read and new CPUs looked for
 
 using SampleBytes = std::vector<uint64_t>;  // a record, kept aligned
-using Item = std::variant<SampleBytes, SideBandEvent, wire_runtime_event>;
+using Item = std::variant<SampleBytes, SideBandEvent, RuntimeItem>;
 
 // Whether this is the code that every thread, or a process's main function, begins in.
 bool StartsThread(const Frame& frame) {
@@ -130,8 +131,13 @@ class RecorderImpl : public Recorder {
 
   absl::Status WatchesPausesOf(uint32_t pid) override {
     const Process* process = table_.Find(pid);
-    if (!pauses_ || process == nullptr) return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
-    return pauses_->Watches(process->key);
+    if (!hooks_ || process == nullptr) return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
+    return hooks_->SeesSuspensions(process->key);
+  }
+  absl::Status WatchesCompilationsOf(uint32_t pid) override {
+    const Process* process = table_.Find(pid);
+    if (!hooks_ || process == nullptr) return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
+    return hooks_->SeesCompilations(process->key);
   }
 
   const FrameTable& frames() const override { return frames_; }
@@ -148,7 +154,10 @@ class RecorderImpl : public Recorder {
   void SlowTurn(MonotonicTime now);
   void Drain();
   void TakeRecord(std::span<const std::byte> record);
+  void TakeStack(std::span<const std::byte> record);
+  template <typename Event>
   void TakeRuntimeEvent(std::span<const std::byte> record);
+  void HandleRuntimeItem(const RuntimeItem& item);
   void TakeEvent(SideBandEvent event);
   void TellTransientCode(uint32_t tgid, const wire_transient_code& code);
   void Follow(uint32_t pid);
@@ -159,11 +168,20 @@ class RecorderImpl : public Recorder {
   void Retire(MonotonicTime before);
   void NoteRuntime(const Process& process);
   void Lose(absl::string_view reason, uint64_t count = 1) { account_.lost[std::string(reason)] += count; }
+  bool wants_roles() const { return options_.roles && options_.view == RecordView::kCpu && !options_.only_blame; }
   bool wants_pauses() const {
-    return options_.on_pause != nullptr || options_.view != RecordView::kCpu || options_.mark_suspension;
+    return options_.on_pause != nullptr || options_.view == RecordView::kPause ||
+           options_.view == RecordView::kSuspendDelay || options_.mark_suspension || wants_roles();
   }
+  bool wants_jit() const {
+    return options_.on_compilation != nullptr || options_.view == RecordView::kJit || wants_roles();
+  }
+  bool wants_jit_stacks() const { return options_.on_compilation != nullptr || options_.view == RecordView::kJit; }
+  void StartHooks();
   void Write(const Process& process, const wire_cpu_sample& sample, StackId stack, std::span<const FrameId> frames);
-  std::span<const FrameId> Marked(const Process& process, std::span<const FrameId> frames);
+  std::span<const FrameId> Marked(const Process& process, const wire_cpu_sample& sample,
+                                  std::span<const FrameId> frames);
+  void TakeCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns);
   void TakePause(const ObservedPause& observed);
   void Forget(ProcessKey key);
   void GiveLateNames();
@@ -193,7 +211,7 @@ class RecorderImpl : public Recorder {
   std::unique_ptr<Sampler> sampler_;
   SideBand side_band_;
   std::vector<FrameId> marked_;
-  std::optional<PauseWatch> pauses_;  // after sampler_: its probes run the sampler's programs
+  std::optional<RuntimeWatch> hooks_;  // after sampler_: its probes run the sampler's programs
   std::optional<StopEvents> stop_;
   std::optional<TargetCommand> command_;
 
@@ -236,18 +254,13 @@ absl::Status RecorderImpl::Init() {
   sampler_options.word_limit = options_.stack_words;
   sampler_options.filter_processes = !whole_host();
   sampler_options.follow_children = !options_.command.empty();
-  sampler_options.runtime_hooks = wants_pauses();
+  sampler_options.suspension_hooks = wants_pauses();
+  sampler_options.jit_hooks = wants_jit();
+  sampler_options.jit_stacks = wants_jit_stacks();
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(sampler_options, features);
   if (!sampler.ok()) return sampler.status();
   sampler_ = *std::move(sampler);
-  if (wants_pauses()) {
-    pauses_.emplace(
-        PauseWatch::Callbacks{[this](wire_hook hook, bool member, const std::string& path, uint64_t offset) {
-                                return sampler_->AttachHook(hook, member, path, offset);
-                              },
-                              [this](const ObservedPause& observed) { TakePause(observed); }},
-        runtimes_, images_, frames_, notices_);
-  }
+  if (wants_pauses() || wants_jit()) StartHooks();
 
   RETURN_IF_ERROR(side_band_.Start());
 
@@ -257,6 +270,24 @@ absl::Status RecorderImpl::Init() {
   RETURN_IF_ERROR(stop_->WatchReadable(sampler_->ring_fd()));
   RETURN_IF_ERROR(stop_->WatchReadable(side_band_.poll_fd()));
   return FindTargets();
+}
+
+void RecorderImpl::StartHooks() {
+  RuntimeWatchOptions options;
+  options.hooks.suspensions = wants_pauses();
+  options.hooks.compilations = wants_jit();
+  options.hooks.attach = [this](wire_hook hook, bool member, const std::string& path, uint64_t offset) {
+    return sampler_->AttachHook(hook, member, path, offset);
+  };
+  options.roles = wants_roles();
+  options.jit_stacks = wants_jit_stacks();
+  options.names = options_.names;
+  options.on_pause = [this](const ObservedPause& observed) { TakePause(observed); };
+  options.jit.on_compilation = options_.on_compilation;
+  options.jit.on_stack = [this](const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
+    TakeCompiledStack(process, frames, own_ns);
+  };
+  hooks_.emplace(std::move(options), runtimes_, images_, notices_, resolver_, frames_, clock_);
 }
 
 absl::StatusOr<std::vector<std::string>> RecorderImpl::LookUpInKernel(std::span<const uint64_t> addresses) {
@@ -279,14 +310,14 @@ absl::Status RecorderImpl::FindTargets() {
     // Sources that must prepare themselves do it before the first sample.
     const MonotonicTime now = clock_.Now();
     resolver_.CatchUp(table_.FindOrScan(pid, 0), now, now);
-    if (pauses_) pauses_->Look(*table_.Find(pid));
+    if (hooks_) hooks_->Look(*table_.Find(pid));
   }
   if (whole_host()) {
     // As above: the sampler shall know of their short-lived code from the first sample on.
     const MonotonicTime now = clock_.Now();
     for (const uint32_t pid : ProcessesLikeDotNet(kProcRoot)) {
       resolver_.CatchUp(table_.FindOrScan(pid, 0), now, now);
-      if (pauses_) pauses_->Look(*table_.Find(pid));
+      if (hooks_) hooks_->Look(*table_.Find(pid));
     }
   }
   if (options_.command.empty()) return absl::OkStatus();
@@ -342,7 +373,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   turn_started_ = clock_.Now();
   HandleUntil(MonotonicTime::Max());
   Retire(MonotonicTime::Max());
-  if (pauses_) pauses_->Finish();
+  if (hooks_) hooks_->Finish();
   perf_maps_.Finish();
   CloseAccount();
   stop_.reset();  // a second Ctrl-C may now end a writer that waits for a reader which does not read
@@ -362,7 +393,10 @@ void RecorderImpl::Turn(MonotonicTime now) {
   if (symbol_server_ != nullptr) symbol_server_->Poll(notices_);
   Drain();
   perf_maps_.Poll(table_, now);
-  if (pauses_) table_.ForEach([this](Process& process) { pauses_->Look(process); });
+  if (hooks_) {
+    table_.ForEach([this](Process& process) { hooks_->Look(process); });
+    hooks_->DropBefore(horizon_);
+  }
   HandleUntil(horizon);
   if (now.ns - last_slow_turn_.ns >= kSlowTurnNs) SlowTurn(now);
 }
@@ -386,8 +420,8 @@ void RecorderImpl::HandleUntil(MonotonicTime horizon) {
         paused = false;  // it waits for something that is not read here
         return false;
       }
-      if (const auto* event = std::get_if<wire_runtime_event>(&item)) {
-        if (pauses_) pauses_->Handle(table_.FindOrScan(event->tgid, event->process_start_ns), *event);
+      if (const auto* event = std::get_if<RuntimeItem>(&item)) {
+        HandleRuntimeItem(*event);
         return true;
       }
       HandleEvent(std::get<SideBandEvent>(item));
@@ -444,17 +478,26 @@ void RecorderImpl::TakeRecord(std::span<const std::byte> record) {
   wire_header header;
   if (record.size() < sizeof header) return Lose("damaged_record");
   std::memcpy(&header, record.data(), sizeof header);
-  if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent(record);
+  if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent<wire_runtime_event>(record);
+  if (header.kind == WIRE_COMPILED) return TakeRuntimeEvent<wire_compiled>(record);
+  if (header.kind == WIRE_COMPILED_STACK) return TakeStack(record);
   if (header.kind != WIRE_CPU_SAMPLE) return;
   ++account_.samples_taken;
   account_.sample_bytes += record.size();
   wire_cpu_sample sample;
   if (record.size() < sizeof sample) return Lose("damaged_record");
   std::memcpy(&sample, record.data(), sizeof sample);
-  if (options_.only_blame && !pauses_->MayBeBlamed(sample.tgid)) {
+  if ((options_.only_blame && !hooks_->MayBeBlamed(sample.tgid)) || options_.view == RecordView::kJit) {
     ++account_.samples_set_aside;
     return;
   }
+  TakeStack(record);
+}
+
+void RecorderImpl::TakeStack(std::span<const std::byte> record) {
+  wire_cpu_sample sample;
+  if (record.size() < sizeof sample) return Lose("damaged_record");
+  std::memcpy(&sample, record.data(), sizeof sample);
   SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
   if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) RestoreReturnAddresses(bytes);
@@ -465,16 +508,25 @@ void RecorderImpl::TakeRecord(std::span<const std::byte> record) {
     if (const absl::StatusOr<RawStack> raw = RawStack::Parse(record); raw.ok()) unwinder_.Observe(process, *raw);
     if (!whole_host() && followed_.insert(sample.tgid).second) Follow(sample.tgid);
   }
-  queue_.Push({header.time_ns}, Item(std::move(bytes)));
+  queue_.Push({sample.header.time_ns}, Item(std::move(bytes)));
 }
 
+template <typename Event>
 void RecorderImpl::TakeRuntimeEvent(std::span<const std::byte> record) {
-  wire_runtime_event event;
+  Event event;
   if (record.size() < sizeof event) return Lose("damaged_record");
   std::memcpy(&event, record.data(), sizeof event);
-  if (!pauses_) return;
-  pauses_->Arrived(event);
-  queue_.Push({event.header.time_ns}, Item(event));
+  if (!hooks_) return;
+  Process& process = table_.FindOrScan(event.tgid, event.process_start_ns);
+  queue_.Push({event.header.time_ns}, Item(hooks_->Arrived(process, event)));
+}
+
+void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
+  const auto* compiled = std::get_if<CompiledEvent>(&item);
+  const auto* event = std::get_if<wire_runtime_event>(&item);
+  const uint32_t tgid = compiled != nullptr ? compiled->event.tgid : event->tgid;
+  const uint64_t start = compiled != nullptr ? compiled->event.process_start_ns : event->process_start_ns;
+  hooks_->Handle(table_.FindOrScan(tgid, start), item);
 }
 
 void RecorderImpl::TellTransientCode(uint32_t tgid, const wire_transient_code& code) {
@@ -541,8 +593,12 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   }
   const UserStack& user = unwinder_.Walk(process, *raw);
   const NamedStack& named = namer_.Name(process, *raw, user, time);
+  if (sample.header.kind == WIRE_COMPILED_STACK) {
+    hooks_->CompiledStack(process, sample, named.frames);
+    return true;
+  }
   const LabelId label = ledger_.Count(process, named.sources);
-  Write(process, sample, stacks_.Intern(label, Marked(process, named.frames)), named.frames);
+  Write(process, sample, stacks_.Intern(label, Marked(process, sample, named.frames)), named.frames);
   StackEnd end = user.end;
   if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(frames_.at(named.frames.front()))) {
     end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it
@@ -564,25 +620,35 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
 
 void RecorderImpl::Write(const Process& process, const wire_cpu_sample& sample, StackId stack,
                          std::span<const FrameId> frames) {
-  if (pauses_) pauses_->Sampled(process, sample, frames, stack);
+  if (hooks_) hooks_->Sampled(process, sample, frames, stack);
   bool wanted = true;
   if (options_.view == RecordView::kSuspendDelay) {
     wanted = false;  // until its pause is over, and with it its weight known
   } else if (options_.view == RecordView::kPause) {
-    wanted = pauses_->PhaseOf(process.key) == PausePhase::kStopped;
+    wanted = hooks_->PhaseOf(process.key) == PausePhase::kStopped;
   }
   ++(wanted ? account_.samples_written : account_.samples_set_aside);
   if (wanted) stacks_.Add(stack, 1);
 }
 
-std::span<const FrameId> RecorderImpl::Marked(const Process& process, std::span<const FrameId> frames) {
-  const PausePhase phase = options_.mark_suspension ? pauses_->PhaseOf(process.key) : PausePhase::kNone;
-  if (phase == PausePhase::kNone) return frames;
-  marked_.clear();
-  const char* mark = phase == PausePhase::kStopped ? "[the world is stopped]" : "[threads are being stopped]";
-  marked_.push_back(frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, mark, "", ""}));
-  marked_.insert(marked_.end(), frames.begin(), frames.end());
+std::span<const FrameId> RecorderImpl::Marked(const Process& process, const wire_cpu_sample& sample,
+                                              std::span<const FrameId> frames) {
+  if (!hooks_) return frames;
+  const PausePhase phase = options_.mark_suspension ? hooks_->PhaseOf(process.key) : PausePhase::kNone;
+  const std::optional<RuntimeWatch::Role> role = hooks_->RoleOf(process, sample, frames);
+  if (phase == PausePhase::kNone && !role) return frames;
+  marked_.assign(frames.begin(), frames.end());
+  if (role) marked_.insert(marked_.begin() + static_cast<std::ptrdiff_t>(role->at), role->frame);
+  if (phase != PausePhase::kNone) {
+    const char* mark = phase == PausePhase::kStopped ? "[the world is stopped]" : "[threads are being stopped]";
+    marked_.insert(marked_.begin(), frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, mark, "", ""}));
+  }
   return marked_;
+}
+
+void RecorderImpl::TakeCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
+  if (options_.view != RecordView::kJit) return;
+  stacks_.Add(stacks_.Intern(ledger_.LabelOf(process), frames), std::max<uint64_t>(own_ns / 1000, 1));
 }
 
 void RecorderImpl::TakePause(const ObservedPause& observed) {
@@ -621,7 +687,7 @@ void RecorderImpl::Forget(ProcessKey key) {
   unwinder_.Forget(key);
   namer_.Forget(key);
   images_.Forget(key);
-  if (pauses_) pauses_->Forget(key);
+  if (hooks_) hooks_->Forget(key);
 }
 
 void RecorderImpl::NoteRuntime(const Process& process) {
@@ -659,14 +725,19 @@ void RecorderImpl::CloseAccount() {
     // Known reasons are listed with 0 too: a reader sees that they were watched.
     Lose(DropName(static_cast<wire_drop>(drop)), counters.drops[drop]);
   }
-  if (pauses_) {
-    account_.pauses = pauses_->counters().ByName();
-    account_.pauses["events_lost"] = counters.hook_lost;
-    account_.pauses["events_of_others"] = counters.hook_filtered;
+  if (hooks_) {
+    account_.pauses = hooks_->PauseCounts();
+    account_.jit = hooks_->JitCounts();
+    for (auto* counts : {&account_.pauses, &account_.jit}) {
+      if (counts->empty()) continue;
+      (*counts)["events_lost"] = counters.hook_lost;
+      (*counts)["events_of_others"] = counters.hook_filtered;
+    }
     if (counters.hook_lost > 0) {
       notices_.Add("hook_events_lost", "",
                    absl::StrCat(counters.hook_lost,
-                                " events of runtimes were lost, and with them pauses: the agent read too slowly"),
+                                " events of runtimes were lost, and with them pauses or compilations: the agent read "
+                                "too slowly"),
                    "a larger buffer: --ring-bytes");
     }
   }

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "clr/perf_map_lease.h"
 #include "formats/names/frame_text.h"
+#include "pipeline/jit_watch.h"
 #include "pipeline/pause_watch.h"
 #include "profile/account.h"
 #include "profile/stack_table.h"
@@ -29,6 +30,7 @@ enum class RecordView : uint8_t {
   kCpu,
   kPause,         // what ran while all threads of a .NET process stood still
   kSuspendDelay,  // what ran while they were asked to, in microseconds of delay instead of samples
+  kJit,           // what methods were compiled for, in microseconds of compiling instead of samples
 };
 
 struct RecordOptions {
@@ -42,9 +44,13 @@ struct RecordOptions {
   uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
   bool replay = true;           // false: frame-pointer chains only
   RecordView view = RecordView::kCpu;
+  // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu.
+  bool roles = true;
   bool mark_suspension = false;  // the outermost frame says in which part of a pause a stack was taken
   // Told of each pause of a .NET process, in the order in which they end; may be empty.
   std::function<void(const ObservedPause&)> on_pause;
+  // Told of each compilation, in the order in which they end; may be empty.
+  std::function<void(const NamedCompilation&)> on_compilation;
   bool only_blame = false;  // with on_pause: samples count, but have names only where they may delay a pause
   size_t keep_stacks = 0;   // so many samples are kept with all that unwinding them needs
   NameStyle names = NameStyle::kShort;
@@ -72,6 +78,8 @@ class Recorder {
 
   // With RecordOptions::on_pause: why pauses of this process can't be seen.
   virtual absl::Status WatchesPausesOf(uint32_t pid) = 0;
+  // The same of on_compilation.
+  virtual absl::Status WatchesCompilationsOf(uint32_t pid) = 0;
 
   virtual const FrameTable& frames() const = 0;
   virtual const StackTable& stacks() const = 0;

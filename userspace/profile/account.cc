@@ -19,6 +19,10 @@ void Account::CountFrame(const Frame& frame, uint64_t times) {
     case FrameKind::kMark:
       marks[frame.text] += times;
       return;
+    case FrameKind::kRole:
+      // The methods that are compiled are many, and counted elsewhere.
+      roles[frame.tier.empty() ? frame.text : "[jit]"] += times;
+      return;
   }
   if (frame.named()) {
     counts->named += times;

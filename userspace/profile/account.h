@@ -44,6 +44,7 @@ struct Account {
   std::array<uint64_t, kNameSourceCount> frames_by_source{};
   std::map<std::string, uint64_t> unnamed_reasons;  // text of the unnamed frame -> frames
   std::map<std::string, uint64_t> marks;            // text of a mark -> how often it stands in a stack
+  std::map<std::string, uint64_t> roles;            // text of a role -> how often; "[jit]" for all compilations
   uint64_t stacks_complete = 0;
   uint64_t stacks_truncated = 0;
   uint64_t stacks_broken = 0;
@@ -52,6 +53,7 @@ struct Account {
   std::vector<ProcessAccount> processes;          // most samples first
   std::map<std::string, uint64_t> memory;         // MemoryMethodsCounters::ByName
   std::map<std::string, uint64_t> pauses;         // PauseWatchCounters::ByName; empty where no hooks were planted
+  std::map<std::string, uint64_t> jit;            // JitWatchCounters::ByName; likewise
   std::map<std::string, uint64_t> symbol_server;  // SymbolServerCounters::ByName; empty without a server
   std::vector<Notice> notices;
   std::map<std::string, uint64_t> notice_counts;

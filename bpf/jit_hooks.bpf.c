@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Hooks in the JIT compiler of a .NET runtime: compileMethod is called, and is done. Where these are, and what the
+ * registers hold there: clr/hooks/hook_locator.h.
+ */
+#include "runtime_hook.bpf.h"
+#include "user_stack.bpf.h"
+#include "code_witness.bpf.h"
+
+/* Slots of scratch_by_cpu that are the hooks': a sample may interrupt a hook, so it must not find its slot half full. */
+const volatile __u32 first_hook_slot = 0;
+
+#if defined(__TARGET_ARCH_x86)
+#define DONE_RESULT(r) ((__u32)(r)->ax)
+#define DONE_INFO(r) ((r)->r15)
+#define DONE_ENTRY(r) ((r)->bx)
+#define DONE_BYTES(r) ((r)->r14)
+#define FLAGS_FROM_FRAME (-64)
+#else
+#define DONE_RESULT(r) ((__u32)(r)->regs[0])
+#define DONE_INFO(r) ((r)->regs[21])
+#define DONE_ENTRY(r) ((r)->regs[19])
+#define DONE_BYTES(r) ((r)->regs[20])
+#define FLAGS_FROM_FRAME (-32)
+#endif
+
+/* CORINFO_METHOD_INFO: src/coreclr/inc/corinfo.h, the same in .NET 8, 9 and 10 */
+#define INFO_METHOD 0
+#define INFO_IL_BYTES 24
+
+#define CLASS_MASK 7
+#define CLASS_DYNAMIC 7
+
+static __always_inline __u64 user_word(__u64 address)
+{
+	__u64 word = 0;
+
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)address))
+		return 0;
+	return word;
+}
+
+static __always_inline __u32 user_half_word(__u64 address)
+{
+	__u32 word = 0;
+
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)address))
+		return 0;
+	return word;
+}
+
+SEC("?uprobe")
+int hook_compile(struct user_registers *regs)
+{
+	__u64 info = ARGUMENT_3(regs);
+
+	return report(WIRE_HOOK_COMPILE, info, user_word(info + INFO_METHOD), REGISTERS_SP(regs), 0);
+}
+
+/* Dynamic methods may be gone when user space comes to look, their memory used again: what it is called is read here. */
+static __always_inline void name_dynamic_method(struct wire_compiled *done)
+{
+	struct wire_transient_code *code = bpf_map_lookup_elem(&transient_code, &done->tgid);
+	__u16 flags = 0;
+	__u64 name;
+
+	if (!code || !done->method ||
+	    bpf_probe_read_user(&flags, sizeof(flags), (void *)(done->method + code->method_flags)) ||
+	    (flags & CLASS_MASK) != CLASS_DYNAMIC)
+		return;
+	name = user_word(done->method + code->dynamic_name);
+	if (!name || bpf_probe_read_user_str(done->name, sizeof(done->name), (void *)name) < 0)
+		done->name[0] = 0;
+}
+
+static __always_inline bool report_compiled(struct user_registers *regs, __u64 now, struct wire_counters *counts,
+					    struct hook_caller *caller)
+{
+	struct wire_compiled done;
+
+	__builtin_memset(&done, 0, sizeof(done));
+	done.header.time_ns = now;
+	done.header.size = sizeof(done);
+	done.header.kind = WIRE_COMPILED;
+	done.header.cpu = bpf_get_smp_processor_id();
+	done.tgid = caller->tgid;
+	done.tid = caller->tid;
+	done.process_start_ns = caller->process_start_ns;
+	done.method_info = DONE_INFO(regs);
+	done.method = user_word(done.method_info + INFO_METHOD);
+	done.il_bytes = user_half_word(done.method_info + INFO_IL_BYTES);
+	done.entry = user_word(DONE_ENTRY(regs));
+	done.bytes = user_half_word(DONE_BYTES(regs));
+	done.flags = user_word(REGISTERS_FP(regs) + FLAGS_FROM_FRAME);
+	done.result = DONE_RESULT(regs);
+	bpf_get_current_comm(done.comm, sizeof(done.comm));
+	name_dynamic_method(&done);
+	if (bpf_ringbuf_output(&records, &done, sizeof(done), BPF_RB_NO_WAKEUP)) {
+		counts->hook_lost++;
+		return false;
+	}
+	counts->hook_sent++;
+	return true;
+}
+
+SEC("?uprobe")
+int hook_compiled(struct user_registers *regs)
+{
+	struct wire_counters *counts = this_cpu_counters();
+	struct hook_caller caller = {};
+	__u64 now = bpf_ktime_get_ns();
+
+	if (counts && hook_is_hit(counts, &caller))
+		report_compiled(regs, now, counts, &caller);
+	return 0;
+}
+
+/*
+ * The stack of the thread that waits for the code, in the slot that the caller has taken. The walk and its format are
+ * the sampler's.
+ */
+static __always_inline void send_stack(struct user_registers *regs, __u32 slot, struct scratch *scratch,
+				       struct wire_counters *counts)
+{
+	struct wire_cpu_sample *sample = &scratch->sample;
+	__u64 used, bytes;
+
+	sample->ip = REGISTERS_IP(regs);
+	sample->sp = REGISTERS_SP(regs);
+	sample->fp = REGISTERS_FP(regs);
+	sample->lr = REGISTERS_LR(regs);
+	COPY_GENERAL_REGISTERS(sample->general, regs);
+	find_transient_code(scratch);
+	walk_user_stack(scratch, slot);
+	used = scratch->used;
+	barrier_var(used);
+	if (sample->witnesses && used <= SCRATCH_WORDS - WIRE_MAX_WITNESSES * WITNESS_WORDS) {
+		/* all eight, of which only those that are there are sent */
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->witnesses), scratch->witnesses);
+		used += sample->witnesses * WITNESS_WORDS;
+	} else {
+		sample->witnesses = 0;
+	}
+	bytes = used * sizeof(__u64);
+	if (bytes > sizeof(scratch->words))
+		bytes = sizeof(scratch->words);
+	bytes += sizeof(*sample);
+	sample->header.size = bytes;
+	if (bpf_ringbuf_output(&records, sample, bytes, 0))
+		counts->hook_lost++;
+}
+
+/* The same with the stack, of which the compilation was a part. */
+SEC("?uprobe")
+int hook_compiled_with_stack(struct user_registers *regs)
+{
+	struct wire_counters *counts = this_cpu_counters();
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct hook_caller caller = {};
+	__u64 now = bpf_ktime_get_ns();
+	struct wire_cpu_sample *sample;
+	struct scratch *scratch;
+
+	if (!counts || !hook_is_hit(counts, &caller) || !report_compiled(regs, now, counts, &caller))
+		return 0;
+	scratch = scratch_of(first_hook_slot + cpu);
+	if (!scratch)
+		return 0;
+	/*
+	 * Where hooks may be preempted, another thread may come by on this CPU while the slot is in use; it goes without a
+	 * stack then, and user space counts it.
+	 */
+	if (scratch->owner)
+		return 0;
+	scratch->owner = caller.tid;
+	sample = &scratch->sample;
+	__builtin_memset(sample, 0, sizeof(*sample));
+	scratch->used = 0;
+	sample->header.kind = WIRE_COMPILED_STACK;
+	sample->header.cpu = cpu;
+	sample->header.time_ns = now;
+	sample->tgid = caller.tgid;
+	sample->tid = caller.tid;
+	sample->process_start_ns = caller.process_start_ns;
+	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	send_stack(regs, first_hook_slot + cpu, scratch, counts);
+	scratch->owner = 0;
+	return 0;
+}

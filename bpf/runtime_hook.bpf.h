@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What all hooks in runtimes share: the arguments of the function that was called, and who called it.
+ *
+ * A hit is made in the context of the calling thread, and a sample may interrupt it: nothing is shared with the sampler
+ * but the ring and counters of which each has its own. Every hit ends in exactly one of wire_counters' hook counts.
+ */
+#ifndef CLRSAMPLER_RUNTIME_HOOK_BPF_H_
+#define CLRSAMPLER_RUNTIME_HOOK_BPF_H_
+
+#include "tracked.bpf.h"
+
+#if defined(__TARGET_ARCH_x86)
+#define ARGUMENT_1(r) ((r)->di)
+#define ARGUMENT_2(r) ((r)->si)
+#define ARGUMENT_3(r) ((r)->dx)
+#define ARGUMENT_4(r) ((r)->cx)
+#define ARGUMENT_5(r) ((r)->r8)
+#else
+#define ARGUMENT_1(r) ((r)->regs[0])
+#define ARGUMENT_2(r) ((r)->regs[1])
+#define ARGUMENT_3(r) ((r)->regs[2])
+#define ARGUMENT_4(r) ((r)->regs[3])
+#define ARGUMENT_5(r) ((r)->regs[4])
+#endif
+
+struct hook_caller {
+	__u64 process_start_ns;
+	__u32 tgid;
+	__u32 tid;
+};
+
+/* Counts the hit; false: nothing is to be sent, since the caller is of no process that is followed. */
+static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	bool in_namespace = pid_namespace_inode != 0;
+
+	counts->hook_hits++;
+	if (in_namespace) {
+		caller->tgid = number_in_namespace(BPF_CORE_READ(leader, thread_pid));
+		caller->tid = number_in_namespace(BPF_CORE_READ(task, thread_pid));
+	} else {
+		__u64 id = bpf_get_current_pid_tgid();
+
+		caller->tgid = id >> 32;
+		caller->tid = (__u32)id;
+	}
+	/* a runtime's image is shared by all processes that map it, ours or not */
+	if (!caller->tgid || (filter_processes && !is_tracked(leader, caller->tgid, in_namespace))) {
+		counts->hook_filtered++;
+		return false;
+	}
+	caller->process_start_ns = BPF_CORE_READ(leader, start_boottime);
+	return true;
+}
+
+static __always_inline int report(__u32 hook, __u64 first, __u64 second, __u64 third, __u64 fourth)
+{
+	struct wire_counters *counts = this_cpu_counters();
+	struct wire_runtime_event event;
+	struct hook_caller caller = {};
+
+	if (!counts) /* can't be: the map has the one entry */
+		return 0;
+	__builtin_memset(&event, 0, sizeof(event));
+	event.header.time_ns = bpf_ktime_get_ns();
+	if (!hook_is_hit(counts, &caller))
+		return 0;
+	event.header.size = sizeof(event);
+	event.header.kind = WIRE_RUNTIME_EVENT;
+	event.header.cpu = bpf_get_smp_processor_id();
+	event.tgid = caller.tgid;
+	event.tid = caller.tid;
+	event.process_start_ns = caller.process_start_ns;
+	event.hook = hook;
+	event.values[0] = first;
+	event.values[1] = second;
+	event.values[2] = third;
+	event.values[3] = fourth;
+	bpf_get_current_comm(event.comm, sizeof(event.comm));
+	if (bpf_ringbuf_output(&records, &event, sizeof(event), BPF_RB_NO_WAKEUP))
+		counts->hook_lost++;
+	else
+		counts->hook_sent++;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,26 @@
+#include "clr/hooks/jit_flags.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t Bit(int number) { return uint64_t{1} << number; }
+constexpr uint64_t kMinOpt = Bit(5), kOsr = Bit(7), kIlStub = Bit(16), kInstrumented = Bit(18),
+                   kInstrumentedIfLoops = Bit(19), kTier0 = Bit(26), kTier1 = Bit(27);
+
+}  // namespace
+
+absl::string_view JitTierText(uint64_t flags) {
+  if ((flags & kTier0) != 0) {
+    // The first version of a method only counts in loops; that made to be instrumented counts everywhere.
+    return (flags & kInstrumented) != 0 && (flags & kInstrumentedIfLoops) == 0 ? "InstrumentedTier" : "QuickJitted";
+  }
+  if ((flags & kTier1) != 0) {
+    if ((flags & kOsr) != 0) return "OptimizedTier1OSR";
+    return (flags & kInstrumented) != 0 ? "InstrumentedTierOptimized" : "OptimizedTier1";
+  }
+  return (flags & kMinOpt) != 0 ? "MinOptJitted" : "Optimized";
+}
+
+bool IsIlStub(uint64_t flags) { return (flags & kIlStub) != 0; }
+
+}  // namespace clrsampler

@@ -1,0 +1,208 @@
+#include "pipeline/hook_planter.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "capture/uprobe.h"
+#include "clr/hooks/jit_flags.h"
+#include "formats/elf/elf_image.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+struct Place {
+  HookKind kind;
+  wire_hook hook;
+};
+// A return probe is on two functions through which no C++ exception passes.
+constexpr Place kSuspensionPlaces[] = {
+    {HookKind::kSuspendEE, WIRE_HOOK_SUSPEND},    {HookKind::kSuspendEE, WIRE_HOOK_SUSPENDED},
+    {HookKind::kRestartEE, WIRE_HOOK_RESTART},    {HookKind::kRestartEE, WIRE_HOOK_RESTARTED},
+    {HookKind::kDiagGcStart, WIRE_HOOK_GC_START}, {HookKind::kDiagGcEnd, WIRE_HOOK_GC_END},
+};
+
+absl::Status NotWatched(ProcessKey key, absl::string_view what) {
+  return WithHint(absl::NotFoundError(absl::StrCat("process ", key.tgid, " runs no ", what, " that can be opened")),
+                  "clrsampler ps lists the .NET processes");
+}
+
+const Mapping* FindJit(const Process& process) {
+  for (const Mapping& mapping : process.mappings.all()) {
+    if (mapping.kind == MappingKind::kFile && absl::EndsWith(mapping.path, "/libclrjit.so")) return &mapping;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+struct HookPlanter::HookedImage {
+  std::shared_ptr<const ImageFile> image;
+  std::vector<UniqueFd> probes;
+  absl::Status suspensions;
+  absl::Status compilations;
+
+  ~HookedImage() { CloseUprobes(std::move(probes)); }
+};
+
+HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices)
+    : options_(std::move(options)), runtimes_(runtimes), images_(images), notices_(notices) {}
+
+HookPlanter::~HookPlanter() { Finish(); }
+
+void HookPlanter::Look(const Process& process) {
+  if (process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) return;
+  Target& target = targets_[process.key];
+  if (std::exchange(target.exec_count, process.exec_count) != process.exec_count) target.runtime = target.jit = nullptr;
+  if (target.mappings_seen == process.mappings.generation()) return;
+  if (target.runtime != nullptr && (target.jit != nullptr || !options_.compilations)) return;
+  target.mappings_seen = process.mappings.generation();
+  const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
+  if (!runtime) return;
+  const std::string who = absl::StrCat(".NET ", runtime->version.Text());
+  if (target.runtime == nullptr) target.runtime = Hook(process, runtime->mapping, false, who);
+  if (target.jit != nullptr || !options_.compilations) return;
+  if (runtime->form == DeploymentForm::kSingleFile) {
+    target.jit = target.runtime;
+  } else if (const Mapping* jit = FindJit(process)) {  // some milliseconds after the runtime
+    target.jit = Hook(process, *jit, true, who);
+  }
+}
+
+std::shared_ptr<HookPlanter::HookedImage> HookPlanter::Hook(const Process& process, const Mapping& mapping, bool is_jit,
+                                                            absl::string_view version) {
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> image = images_.Get(process, mapping);
+  const std::string who = absl::StrCat(mapping.path, " (", version, ")");
+  const auto refuse = [&](absl::string_view what, absl::Status& status) {
+    if (status.ok()) return;
+    const std::string hint = HintOf(status);
+    status = WithHint(
+        absl::Status(status.code(), absl::StrCat(what, " of ", who, " can't be seen: ", status.message())), hint);
+    if (options_.say_refusals) notices_.Add("hooks", absl::StrCat(what, who), status.message(), hint);
+  };
+  if (!image.ok()) {
+    absl::Status status = image.status();
+    refuse(is_jit ? "compilations" : "pauses", status);
+    return nullptr;
+  }
+  absl::erase_if(hooked_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<HookedImage>& known = hooked_[image->get()];
+  if (std::shared_ptr<HookedImage> shared = known.lock()) return shared;
+  auto hooked = std::make_shared<HookedImage>();
+  hooked->image = *image;
+  known = hooked;
+  Plant(process, mapping, is_jit, *hooked);
+  ++(hooked->suspensions.ok() && hooked->compilations.ok() ? counters_.images_hooked : counters_.images_refused);
+  refuse("pauses", hooked->suspensions);
+  refuse("compilations", hooked->compilations);
+  return hooked;
+}
+
+void HookPlanter::Plant(const Process& process, const Mapping& mapping, bool is_jit, HookedImage& hooked) {
+  const ImageFile& image = *hooked.image;
+  const auto refuse_all = [&](const absl::Status& status) { hooked.suspensions = hooked.compilations = status; };
+  const absl::StatusOr<ElfImage> elf = ElfImage::Parse(image.bytes());
+  if (!elf.ok()) return refuse_all(elf.status());
+  const RuntimeHooks hooks = is_jit ? LocateHooks({.jit = &*elf}) : LocateHooks({.runtime = &*elf});
+  if (image.content.damaged()) return refuse_all(absl::DataLossError("the file was changed while it was read"));
+  // By descriptor: the very file that was looked at, wherever its path leads by now.
+  const absl::StatusOr<OpenedFile> file = process.files.OpenMapping(mapping);
+  if (!file.ok()) return refuse_all(file.status());
+  if (file->status.st_dev != image.device || file->status.st_ino != image.inode ||
+      static_cast<uint64_t>(file->status.st_size) != image.size) {
+    return refuse_all(absl::FailedPreconditionError("the file was replaced while it was read"));
+  }
+  const std::string path = absl::StrCat("/proc/self/fd/", file->fd.get());
+  // All of one kind, or none: half a pair means nothing.
+  const auto plant = [&](auto&& plant_all, absl::Status& status) {
+    const size_t before = hooked.probes.size();
+    status = plant_all();
+    if (status.ok()) return;
+    std::vector<UniqueFd> half(std::make_move_iterator(hooked.probes.begin() + static_cast<std::ptrdiff_t>(before)),
+                               std::make_move_iterator(hooked.probes.end()));
+    hooked.probes.resize(before);
+    CloseUprobes(std::move(half));
+  };
+  if (options_.suspensions && !is_jit) plant([&] { return PlantSuspensions(hooks, path, hooked); }, hooked.suspensions);
+  const bool holds_jit = is_jit || hooks[HookKind::kCompileMethod].ok();
+  if (options_.compilations && holds_jit) {
+    plant([&] { return PlantCompilations(hooks, is_jit, path, hooked); }, hooked.compilations);
+  }
+}
+
+absl::Status HookPlanter::PlantSuspensions(const RuntimeHooks& hooks, const std::string& path, HookedImage& hooked) {
+  for (const Place& place : kSuspensionPlaces) {
+    const HookPoints& points = hooks[place.kind];
+    if (!points.ok()) {
+      // Without the collections pauses still have their lengths.
+      if (place.kind != HookKind::kDiagGcStart && place.kind != HookKind::kDiagGcEnd) return points.status();
+      if (options_.say_refusals) {
+        notices_.Add("gc_hooks", hooked.image->path,
+                     absl::StrCat("generations of collections in ", hooked.image->path,
+                                  " are not known: ", points.status().message()),
+                     HintOf(points.status()));
+      }
+      continue;
+    }
+    for (const HookPoint& point : *points) {
+      absl::StatusOr<UniqueFd> probe = options_.attach(place.hook, point.argument_shift != 0, path, point.offset.value);
+      RETURN_IF_ERROR(probe.status());
+      hooked.probes.push_back(*std::move(probe));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HookPlanter::PlantCompilations(const RuntimeHooks& hooks, bool is_jit, const std::string& path,
+                                            HookedImage& hooked) {
+  const HookPoints& begin = hooks[HookKind::kCompileMethod];
+  RETURN_IF_ERROR(begin.status());
+  RETURN_IF_ERROR(hooks.jit_return.status());
+  const HookImage here = is_jit ? HookImage::kJit : HookImage::kRuntime;
+  if (begin->size() != 1 || begin->front().image != here || hooks.jit_return->image != here) {
+    return absl::FailedPreconditionError("compileMethod is in another image than expected");
+  }
+  // What bpf/jit_hooks.bpf.c reads.
+  if (hooks.jit_return->flags_from_frame != kJitFlagsFromFrameX64 &&
+      hooks.jit_return->flags_from_frame != kJitFlagsFromFrameArm64) {
+    return absl::UnimplementedError("compileMethod keeps its flags at another place than known");
+  }
+  // First the end: of what is seen to begin the end is then seen, too.
+  absl::StatusOr<UniqueFd> done = options_.attach(WIRE_HOOK_COMPILED, false, path, hooks.jit_return->offset.value);
+  RETURN_IF_ERROR(done.status());
+  hooked.probes.push_back(*std::move(done));
+  absl::StatusOr<UniqueFd> called = options_.attach(WIRE_HOOK_COMPILE, false, path, begin->front().offset.value);
+  RETURN_IF_ERROR(called.status());
+  hooked.probes.push_back(*std::move(called));
+  return absl::OkStatus();
+}
+
+absl::Status HookPlanter::SeesSuspensions(ProcessKey key) const {
+  const auto target = targets_.find(key);
+  if (target == targets_.end() || target->second.runtime == nullptr) return NotWatched(key, ".NET runtime");
+  return target->second.runtime->suspensions;
+}
+
+absl::Status HookPlanter::SeesCompilations(ProcessKey key) const {
+  const auto target = targets_.find(key);
+  if (target == targets_.end() || target->second.jit == nullptr) return NotWatched(key, ".NET compiler");
+  return target->second.jit->compilations;
+}
+
+void HookPlanter::Forget(ProcessKey key) { targets_.erase(key); }
+
+void HookPlanter::Finish() {
+  std::vector<UniqueFd> probes;
+  for (const auto& [image, hooked] : hooked_) {
+    const std::shared_ptr<HookedImage> alive = hooked.lock();
+    if (alive == nullptr) continue;
+    std::move(alive->probes.begin(), alive->probes.end(), std::back_inserter(probes));
+    alive->probes.clear();
+  }
+  CloseUprobes(std::move(probes));
+  targets_.clear();
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,82 @@
+// Plants hooks into .NET runtimes as they show up: one set of probes for each file, for all processes that map it, gone
+// with the last of them. Where they go: clr/hooks. What they report: pause_watch.h, jit_watch.h.
+#ifndef CLRSAMPLER_PIPELINE_HOOK_PLANTER_H_
+#define CLRSAMPLER_PIPELINE_HOOK_PLANTER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "clr/hooks/hook_locator.h"
+#include "clr/runtime_discovery.h"
+#include "clrsampler/wire.h"
+#include "os/unique_fd.h"
+#include "process/image_files.h"
+#include "process/process.h"
+#include "status/notices.h"
+
+namespace clrsampler {
+
+struct HookPlanterOptions {
+  bool suspensions = false;  // SuspendEE, RestartEE and collections
+  bool compilations = false;
+  // Plants one hook; it stays until the descriptor is closed (capture/sampler.h).
+  std::function<absl::StatusOr<UniqueFd>(wire_hook hook, bool member, const std::string& path, uint64_t file_offset)>
+      attach;
+  bool say_refusals = true;  // as notices: for runs whose purpose they are
+};
+
+struct HookPlanterCounters {
+  uint64_t images_hooked = 0;
+  uint64_t images_refused = 0;  // in part or altogether
+};
+
+// Main loop only. Borrows what it is given.
+class HookPlanter {
+ public:
+  HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices);
+  ~HookPlanter();
+
+  // To be called often: plants hooks when a runtime has shown up in the process.
+  void Look(const Process& process);
+
+  // Why nothing of the process is seen; OK: the hooks are planted.
+  absl::Status SeesSuspensions(ProcessKey key) const;
+  absl::Status SeesCompilations(ProcessKey key) const;
+
+  void Forget(ProcessKey key);
+  // Takes all hooks out; returns when they are gone.
+  void Finish();
+
+  const HookPlanterCounters& counters() const { return counters_; }
+
+ private:
+  struct HookedImage;
+  struct Target {
+    uint64_t mappings_seen = 0;  // generation
+    uint32_t exec_count = 0;
+    std::shared_ptr<HookedImage> runtime;
+    std::shared_ptr<HookedImage> jit;  // the same in a single-file program
+  };
+
+  std::shared_ptr<HookedImage> Hook(const Process& process, const Mapping& mapping, bool is_jit, absl::string_view who);
+  void Plant(const Process& process, const Mapping& mapping, bool is_jit, HookedImage& hooked);
+  absl::Status PlantSuspensions(const RuntimeHooks& hooks, const std::string& path, HookedImage& hooked);
+  absl::Status PlantCompilations(const RuntimeHooks& hooks, bool is_jit, const std::string& path, HookedImage& hooked);
+
+  const HookPlanterOptions options_;
+  RuntimeDiscovery& runtimes_;
+  ImageFiles& images_;
+  Notices& notices_;
+  absl::flat_hash_map<ProcessKey, Target> targets_;
+  absl::flat_hash_map<const ImageFile*, std::weak_ptr<HookedImage>> hooked_;  // each holds its ImageFile
+  HookPlanterCounters counters_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_HOOK_PLANTER_H_

@@ -1,0 +1,222 @@
+#include "pipeline/jit_watch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "clr/hooks/jit_flags.h"
+
+namespace clrsampler {
+namespace {
+
+// Of a stack, for reports; the flame graph has all.
+constexpr size_t kMaxCallers = 32;
+
+bool IsManaged(const Frame& frame) { return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r; }
+
+template <size_t kBytes>
+std::string TextOf(const char (&text)[kBytes]) {
+  return std::string(text, strnlen(text, kBytes));
+}
+
+}  // namespace
+
+JitWatch::JitWatch(Callbacks callbacks, bool stacks, NameStyle names, Resolver& resolver, FrameTable& frames,
+                   const Clock& clock)
+    : callbacks_(std::move(callbacks)),
+      stacks_(stacks),
+      names_(names),
+      resolver_(resolver),
+      frames_(frames),
+      clock_(clock) {}
+
+void JitWatch::Began(const wire_runtime_event& event, RuntimeActivity& activity) {
+  activity.CompilationBegan(event.tid, {event.header.time_ns}, event.values[0]);
+}
+
+CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event, RuntimeActivity& activity) {
+  std::unique_ptr<Target>& target = targets_[process.key];
+  if (target == nullptr) target = std::make_unique<Target>();
+  const MonotonicTime now = clock_.Now();
+  std::map<uint64_t, Fresh>& fresh = target->fresh;
+  while (!fresh.empty() &&
+         (fresh.size() >= kMaxFresh || fresh.begin()->second.compiled.event.header.time_ns + kFreshNs < now.ns)) {
+    fresh.erase(fresh.begin());
+  }
+  const uint64_t number = next_number_++;
+  const CompiledEvent compiled{event, now, number};
+  fresh[number] = {compiled, std::nullopt};
+  activity.CompilationEnded(event.tid, {event.header.time_ns}, event.method_info, number);
+  if (event.entry == 0 || event.result != 0) return compiled;
+  // So that its name is there with the first sample.
+  const uint64_t addresses[] = {event.entry};
+  resolver_.Observe(process, {addresses, {}, {event.header.time_ns}});
+  return compiled;
+}
+
+Frame JitWatch::NameOf(const Process& process, const CompiledEvent& compiled) {
+  const wire_compiled& event = compiled.event;
+  if (event.entry == 0 || event.result != 0) {
+    return Frame{FrameKind::kJit, NameSource::kNone, "[jit: not compiled]", "", ""};
+  }
+  // Code that may be freed counts between two readings that agree; this is the second.
+  const uint64_t addresses[] = {event.entry};
+  resolver_.Observe(process, {addresses, {}, clock_.Now()});
+  const Mapping* mapping = process.mappings.Find(event.entry);
+  const Resolution found = resolver_.Resolve({process, mapping, event.entry, event.entry, compiled.arrived});
+  Frame frame = frames_.at(found.frame);
+  const std::string dynamic_name = TextOf(event.name);
+  if (!dynamic_name.empty() && !absl::StrContains(frame.text, dynamic_name)) {
+    // It is gone, and another one may stand in its place.
+    MethodName name;
+    name.kind = IsIlStub(event.flags) ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
+    name.type = "dynamicClass";
+    name.method = dynamic_name;
+    name.tier = std::string(JitTierText(event.flags));
+    frame = Frame{FrameKind::kJit, NameSource::kRuntimeMemory, FrameText(name, names_), "", name.tier};
+  }
+  return frame;
+}
+
+FrameId JitWatch::RoleFrame(const Frame& method, absl::string_view tier) {
+  // Names in full have the tier already.
+  const std::string suffix = absl::StrCat("[", method.tier, "]");
+  const absl::string_view name = absl::StripTrailingAsciiWhitespace(absl::StripSuffix(method.text, suffix));
+  const std::string text = method.named() ? absl::StrCat("[jit ", name, " ", tier, "]") : "[jit]";
+  return frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, text, "", std::string(tier)});
+}
+
+void JitWatch::HandleBegin(const Process& process, const wire_runtime_event& event) {
+  std::unique_ptr<Target>& target = targets_[process.key];
+  if (target == nullptr) target = std::make_unique<Target>();
+  target->tracker.Begin(event.tid, {event.header.time_ns}, event.values[0], event.values[2]);
+}
+
+void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled) {
+  const wire_compiled& event = compiled.event;
+  std::unique_ptr<Target>& target = targets_[process.key];
+  if (target == nullptr) target = std::make_unique<Target>();
+  if (target->waiting) {
+    ++counters_.without_stack;
+    Report(*std::exchange(target->waiting, std::nullopt));
+  }
+  Compilation done;
+  done.done = {event.header.time_ns};
+  done.tid = event.tid;
+  done.comm = TextOf(event.comm);
+  done.method = event.method;
+  done.entry = event.entry;
+  done.flags = event.flags;
+  done.bytes = event.bytes;
+  done.il_bytes = event.il_bytes;
+  done.result = event.result;
+  done.dynamic_name = TextOf(event.name);
+  std::optional<Compilation> whole = target->tracker.End(event.method_info, std::move(done));
+  if (!whole) return;
+  const Frame frame = NameOf(process, compiled);
+  NamedCompilation observed;
+  observed.tgid = process.key.tgid;
+  observed.compilation = *std::move(whole);
+  observed.method = frame.text;
+  observed.source = frame.source;
+  observed.tier = std::string(JitTierText(event.flags));
+  observed.il_stub = IsIlStub(event.flags);
+  counters_.total_ns += observed.compilation.own_ns();
+  ++counters_.by_tier[observed.tier];
+  if (!frame.named()) ++counters_.without_name;
+  if (stacks_) {
+    target->waiting = std::move(observed);
+  } else {
+    Report(std::move(observed));
+  }
+}
+
+void JitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+  const auto found = targets_.find(process.key);
+  if (found == targets_.end() || !found->second->waiting) return;
+  NamedCompilation observed = *std::exchange(found->second->waiting, std::nullopt);
+  if (observed.compilation.tid != sample.tid || observed.compilation.done.ns != sample.header.time_ns) {
+    ++counters_.without_stack;
+    return Report(std::move(observed));
+  }
+  // Below the method that needs the code is only the runtime's and the compiler's own.
+  auto caller = std::find_if(frames.rbegin(), frames.rend(), [&](FrameId id) { return IsManaged(frames_.at(id)); });
+  std::vector<FrameId> stack(frames.begin(), caller.base());
+  if (stack.empty()) {
+    const std::string thread = absl::StrCat("[thread ", observed.compilation.comm, "]");
+    stack.push_back(frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, thread, "", ""}));
+    observed.callers.push_back(thread);
+  } else {
+    for (auto frame = stack.rbegin(); frame != stack.rend() && observed.callers.size() < kMaxCallers; ++frame) {
+      observed.callers.push_back(frames_.at(*frame).text);
+    }
+  }
+  stack.push_back(RoleFrame({FrameKind::kJit, observed.source, observed.method, "", observed.tier}, observed.tier));
+  if (callbacks_.on_stack) callbacks_.on_stack(process, stack, observed.compilation.own_ns());
+  Report(std::move(observed));
+}
+
+void JitWatch::Report(NamedCompilation observed) {
+  if (callbacks_.on_compilation) callbacks_.on_compilation(observed);
+}
+
+std::optional<FrameId> JitWatch::RoleOf(const Process& process, uint64_t number) {
+  const auto target = targets_.find(process.key);
+  if (target == targets_.end()) return std::nullopt;
+  const auto found = target->second->fresh.find(number);
+  if (found == target->second->fresh.end()) return std::nullopt;
+  Fresh& fresh = found->second;
+  if (!fresh.role) {
+    fresh.role = RoleFrame(NameOf(process, fresh.compiled), JitTierText(fresh.compiled.event.flags));
+  }
+  return fresh.role;
+}
+
+void JitWatch::Forget(ProcessKey key) {
+  const auto found = targets_.find(key);
+  if (found == targets_.end()) return;
+  Target& target = *found->second;
+  if (target.waiting) {
+    ++counters_.without_stack;
+    Report(*std::exchange(target.waiting, std::nullopt));
+  }
+  target.tracker.Finish();
+  const JitCounters& ended = target.tracker.counters();
+  counters_.jit.compilations += ended.compilations;
+  counters_.jit.refused += ended.refused;
+  counters_.jit.unfinished += ended.unfinished;
+  counters_.jit.cut += ended.cut;
+  targets_.erase(found);
+}
+
+void JitWatch::Finish() {
+  std::vector<ProcessKey> keys;
+  for (const auto& [key, target] : targets_) keys.push_back(key);
+  for (const ProcessKey key : keys) Forget(key);
+}
+
+std::map<std::string, uint64_t> JitWatchCounters::ByName() const {
+  std::map<std::string, uint64_t> all = {{"compilations", jit.compilations}, {"refused", jit.refused},
+                                         {"unfinished", jit.unfinished},     {"cut", jit.cut},
+                                         {"without_name", without_name},     {"without_stack", without_stack},
+                                         {"total_us", total_ns / 1000}};
+  for (const auto& [tier, count] : by_tier) all[absl::StrCat("tier_", tier)] = count;
+  return all;
+}
+
+JitWatchCounters JitWatch::counters() const {
+  JitWatchCounters sum = counters_;
+  for (const auto& [key, target] : targets_) {
+    const JitCounters& one = target->tracker.counters();
+    sum.jit.compilations += one.compilations;
+    sum.jit.refused += one.refused;
+    sum.jit.unfinished += one.unfinished;
+    sum.jit.cut += one.cut;
+  }
+  return sum;
+}
+
+}  // namespace clrsampler

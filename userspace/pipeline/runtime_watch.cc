@@ -1,0 +1,167 @@
+#include "pipeline/runtime_watch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+namespace {
+
+// nullopt: of no meaning here.
+std::optional<RuntimeEvent> EventOf(const wire_runtime_event& event) {
+  RuntimeEvent said;
+  switch (event.hook) {
+    case WIRE_HOOK_SUSPEND:
+      said.kind = RuntimeEventKind::kSuspend;
+      break;
+    case WIRE_HOOK_SUSPENDED:
+      said.kind = RuntimeEventKind::kSuspended;
+      break;
+    case WIRE_HOOK_RESTART:
+      said.kind = RuntimeEventKind::kRestart;
+      break;
+    case WIRE_HOOK_RESTARTED:
+      said.kind = RuntimeEventKind::kRestarted;
+      break;
+    case WIRE_HOOK_GC_START:
+      said.kind = RuntimeEventKind::kGcStart;
+      break;
+    case WIRE_HOOK_GC_END:
+      said.kind = RuntimeEventKind::kGcEnd;
+      break;
+    default:
+      return std::nullopt;
+  }
+  said.time = {event.header.time_ns};
+  said.tid = event.tid;
+  said.comm.assign(event.comm, strnlen(event.comm, sizeof event.comm));
+  std::copy(std::begin(event.values), std::end(event.values), said.arguments.begin());
+  return said;
+}
+
+bool IsManaged(const Frame& frame) {
+  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
+}
+
+}  // namespace
+
+RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtimes, ImageFiles& images,
+                           Notices& notices, Resolver& resolver, FrameTable& frames, const Clock& clock)
+    : options_(std::move(options)),
+      frames_(frames),
+      planter_(options_.hooks, runtimes, images, notices),
+      pauses_(options_.on_pause, frames),
+      jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock) {}
+
+RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_runtime_event& event) {
+  if (event.hook == WIRE_HOOK_COMPILE) {
+    jit_.Began(event, activities_[process.key]);
+  } else {
+    pauses_.Arrived(event);
+    if (options_.roles) {
+      if (const std::optional<RuntimeEvent> said = EventOf(event)) activities_[process.key].Add(*said);
+    }
+  }
+  return event;
+}
+
+RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_compiled& event) {
+  return jit_.Ended(process, event, activities_[process.key]);
+}
+
+void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
+  if (const auto* compiled = std::get_if<CompiledEvent>(&item)) return jit_.HandleEnd(process, *compiled);
+  const auto& event = std::get<wire_runtime_event>(item);
+  if (event.hook == WIRE_HOOK_COMPILE) return jit_.HandleBegin(process, event);
+  if (const std::optional<RuntimeEvent> said = EventOf(event)) pauses_.Handle(process, *said);
+}
+
+FrameId RuntimeWatch::RoleFrame(const char* text) {
+  return frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, text, "", ""});
+}
+
+size_t RuntimeWatch::PlaceOf(std::span<const FrameId> frames, bool compiling) const {
+  const auto is_compiler = [&](FrameId id) { return absl::StartsWith(frames_.at(id).module, "libclrjit"); };
+  size_t at = frames.size();
+  // The compiler may have the runtime run managed code: that is a part of the compilation, not its cause.
+  if (compiling) {
+    const auto innermost = std::find_if(frames.rbegin(), frames.rend(), is_compiler);
+    if (innermost != frames.rend()) at = static_cast<size_t>(innermost.base() - frames.begin());
+  }
+  while (at > 0 && !IsManaged(frames_.at(frames[at - 1]))) --at;
+  if (at > 0) return at;
+  // A thread of the runtime's own: behind what all its threads begin in.
+  if (compiling) {
+    const auto outermost = std::find_if(frames.begin(), frames.end(), is_compiler);
+    if (outermost != frames.end()) return static_cast<size_t>(outermost - frames.begin());
+  }
+  while (at < frames.size() && (frames_.at(frames[at]).kind == FrameKind::kMark ||
+                                absl::StartsWith(frames_.at(frames[at]).module, "libc."))) {
+    ++at;
+  }
+  return at;
+}
+
+std::optional<RuntimeWatch::Role> RuntimeWatch::RoleOf(const Process& process, const wire_cpu_sample& sample,
+                                                       std::span<const FrameId> frames) {
+  if (!options_.roles) return std::nullopt;
+  const auto activity = activities_.find(process.key);
+  if (activity == activities_.end()) return std::nullopt;
+  const absl::string_view comm(sample.comm, strnlen(sample.comm, sizeof sample.comm));
+  const std::optional<RuntimeRole> role = activity->second.At(sample.tid, comm, {sample.header.time_ns});
+  if (!role) return std::nullopt;
+  switch (role->kind) {
+    case RuntimeRoleKind::kSuspending:
+      return Role{RoleFrame("[suspending threads]"), PlaceOf(frames, false)};
+    case RuntimeRoleKind::kInBackground:
+      return Role{RoleFrame("[gc background]"), PlaceOf(frames, false)};
+    case RuntimeRoleKind::kCollecting: {
+      const std::string text = absl::StrCat("[gc gen", role->generation, role->blocking ? " blocking]" : "]");
+      return Role{RoleFrame(text.c_str()), PlaceOf(frames, false)};
+    }
+    case RuntimeRoleKind::kCompiling:
+      break;
+  }
+  const std::optional<FrameId> compiled = jit_.RoleOf(process, role->compilation);
+  if (!compiled) return std::nullopt;
+  return Role{*compiled, PlaceOf(frames, true)};
+}
+
+void RuntimeWatch::DropBefore(MonotonicTime time) {
+  for (auto& [key, activity] : activities_) activity.DropBefore(time);
+}
+
+void RuntimeWatch::Forget(ProcessKey key) {
+  pauses_.Forget(key);
+  jit_.Forget(key);
+  planter_.Forget(key);
+  activities_.erase(key);
+}
+
+void RuntimeWatch::Finish() {
+  planter_.Finish();
+  pauses_.Finish();
+  jit_.Finish();
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::PauseCounts() const {
+  if (!options_.hooks.suspensions) return {};
+  std::map<std::string, uint64_t> counts = pauses_.counters().ByName();
+  counts["images_hooked"] = planter_.counters().images_hooked;
+  counts["images_refused"] = planter_.counters().images_refused;
+  return counts;
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::JitCounts() const {
+  if (!options_.hooks.compilations) return {};
+  std::map<std::string, uint64_t> counts = jit_.counters().ByName();
+  counts["images_hooked"] = planter_.counters().images_hooked;
+  counts["images_refused"] = planter_.counters().images_refused;
+  return counts;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,99 @@
+// What .NET runtimes do while they are sampled, by hooks in them: the one place that the recorder's loop talks to.
+//
+//   HookPlanter        plants the hooks
+//   PauseWatch         pauses, and who delays them
+//   JitWatch           compilations
+//   RuntimeActivity    what a thread did at the time of a sample, for frames like "[gc gen1 blocking]"
+//
+// An event is given to Arrived as it leaves the ring, waits in the recorder's queue, and is given to Handle in its
+// turn, between the samples before and after it.
+#ifndef CLRSAMPLER_PIPELINE_RUNTIME_WATCH_H_
+#define CLRSAMPLER_PIPELINE_RUNTIME_WATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "pipeline/hook_planter.h"
+#include "pipeline/jit_watch.h"
+#include "pipeline/pause_watch.h"
+#include "profile/runtime_activity.h"
+
+namespace clrsampler {
+
+struct RuntimeWatchOptions {
+  HookPlanterOptions hooks;
+  bool roles = false;       // RolesOf will be asked
+  bool jit_stacks = false;  // compilations come with stacks
+  NameStyle names = NameStyle::kShort;
+  std::function<void(const ObservedPause&)> on_pause;
+  JitWatch::Callbacks jit;
+};
+
+using RuntimeItem = std::variant<wire_runtime_event, CompiledEvent>;
+
+// Main loop only. Borrows what it is given.
+class RuntimeWatch {
+ public:
+  RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices,
+               Resolver& resolver, FrameTable& frames, const Clock& clock);
+
+  // To be called often: plants hooks when a runtime has shown up in the process.
+  void Look(const Process& process) { planter_.Look(process); }
+  absl::Status SeesSuspensions(ProcessKey key) const { return planter_.SeesSuspensions(key); }
+  absl::Status SeesCompilations(ProcessKey key) const { return planter_.SeesCompilations(key); }
+
+  RuntimeItem Arrived(const Process& process, const wire_runtime_event& event);
+  RuntimeItem Arrived(const Process& process, const wire_compiled& event);
+  void Handle(const Process& process, const RuntimeItem& item);
+
+  // Whether a sample that leaves the ring now may fall between a request and its stop.
+  bool MayBeBlamed(uint32_t tgid) const { return pauses_.MayBeBlamed(tgid); }
+  // In their turn. `stack` is that of the sample, with `frames`.
+  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames, StackId stack) {
+    pauses_.Sampled(process, sample, frames, stack);
+  }
+  void CompiledStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+    jit_.HandleStack(process, sample, frames);
+  }
+  PausePhase PhaseOf(ProcessKey key) const { return pauses_.PhaseOf(key); }
+
+  // The frame that says what the runtime did for the sampled thread, and where it belongs in `frames` (outermost
+  // first): behind the managed method that made the runtime do so.
+  struct Role {
+    FrameId frame = 0;
+    size_t at = 0;
+  };
+  std::optional<Role> RoleOf(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames);
+
+  // Nothing from before this time will be asked.
+  void DropBefore(MonotonicTime time);
+  void Forget(ProcessKey key);
+  // Takes the hooks out, and reports what is not complete.
+  void Finish();
+
+  std::map<std::string, uint64_t> PauseCounts() const;  // as --stats writes them; empty without such hooks
+  std::map<std::string, uint64_t> JitCounts() const;
+
+ private:
+  FrameId RoleFrame(const char* text);
+  size_t PlaceOf(std::span<const FrameId> frames, bool compiling) const;
+
+  RuntimeWatchOptions options_;
+  FrameTable& frames_;
+  HookPlanter planter_;
+  PauseWatch pauses_;
+  JitWatch jit_;
+  absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_RUNTIME_WATCH_H_

@@ -1,0 +1,89 @@
+// What a thread of a .NET process did for the runtime at a given time: collected garbage, waited for threads to stop,
+// compiled a method. The runtime's own code has no symbols; the hooks know what it is at. Pure.
+//
+// Events come in as they arrive, questions about a moment come later (the sample has waited meanwhile), so that what
+// became of a collection or a compilation is mostly known by then. Nothing is said that is not certain:
+//  - a blocking collection is that of the thread that stopped the others, and of the server collector's threads, for as
+//    long as these stand still;
+//  - a background collection is that of the threads which the runtime names so, from its DiagGCStart to its DiagGCEnd;
+//  - a compilation is one only when it has ended: those that an exception ends are never told of.
+#ifndef CLRSAMPLER_PROFILE_RUNTIME_ACTIVITY_H_
+#define CLRSAMPLER_PROFILE_RUNTIME_ACTIVITY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "os/clock.h"
+#include "profile/suspension_tracker.h"
+
+namespace clrsampler {
+
+enum class RuntimeRoleKind : uint8_t {
+  kSuspending,    // asks the other threads to stop, and waits for them
+  kCollecting,    // collects a generation
+  kInBackground,  // the same while the program runs, or in the pauses that this takes
+  kCompiling,
+};
+
+struct RuntimeRole {
+  RuntimeRoleKind kind = RuntimeRoleKind::kSuspending;
+  uint32_t generation = 0;   // kCollecting
+  bool blocking = false;     // kCollecting: it has ended in the pause in which it began
+  uint64_t compilation = 0;  // kCompiling: the number that CompilationEnded was given
+};
+
+// One process. Main loop only.
+class RuntimeActivity {
+ public:
+  // Of kSuspend to kGcEnd, as they arrive.
+  void Add(const RuntimeEvent& event);
+  void CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info);
+  // `number` is the caller's, and not 0.
+  void CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t number);
+
+  // The innermost of what the thread did; nullopt: nothing that is known of. `comm` is the thread's name.
+  std::optional<RuntimeRole> At(uint32_t tid, absl::string_view comm, MonotonicTime time) const;
+
+  // No question about an earlier time will come.
+  void DropBefore(MonotonicTime time);
+  bool empty() const { return periods_.empty() && compilations_.empty(); }
+
+ private:
+  // Of each kind, whatever a hostile process does: each question looks at all. 100 ms of 40,000 compilations a second.
+  static constexpr size_t kMaxPeriods = 4096;
+  // An end that has not come by then will not: the longest that a sample waits.
+  static constexpr uint64_t kMaxCompilationNs = 2'000'000'000;
+
+  // Of one thread, or of all that the runtime has for the purpose.
+  struct Period {
+    MonotonicTime begin;
+    MonotonicTime end = MonotonicTime::Max();  // Max: it has not ended
+    uint32_t tid = 0;
+    RuntimeRole role;
+  };
+  struct CompilationPeriod {
+    MonotonicTime begin;
+    MonotonicTime end = MonotonicTime::Max();
+    uint32_t tid = 0;
+    uint64_t method_info = 0;
+    uint64_t number = 0;
+  };
+
+  // Ends an earlier one of that kind and thread whose end was lost.
+  Period& Open(RuntimeRoleKind kind, uint32_t tid, MonotonicTime time);
+  void Close(RuntimeRoleKind kind, uint32_t tid, MonotonicTime time);
+
+  std::deque<Period> periods_;  // in the order of their beginnings
+  std::deque<CompilationPeriod> compilations_;
+  uint32_t stopper_ = 0;         // the thread that has stopped the others; 0: they run
+  MonotonicTime stopped_;        // since then
+  bool for_background_ = false;  // it did so for a background collection that is under way
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROFILE_RUNTIME_ACTIVITY_H_
