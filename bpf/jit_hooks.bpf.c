@@ -10,6 +10,8 @@
 /* Slots of scratch_by_cpu that are the hooks': a sample may interrupt a hook, so it must not find its slot half full. */
 const volatile __u32 first_hook_slot = 0;
 
+extern const volatile __u32 wake_bytes;
+
 #if defined(__TARGET_ARCH_x86)
 #define DONE_RESULT(r) ((__u32)(r)->ax)
 #define DONE_INFO(r) ((r)->r15)
@@ -123,7 +125,7 @@ static __always_inline void send_stack(struct user_registers *regs, __u32 slot, 
 				       struct wire_counters *counts)
 {
 	struct wire_cpu_sample *sample = &scratch->sample;
-	__u64 used, bytes;
+	__u64 used, bytes, flags = BPF_RB_NO_WAKEUP;
 
 	sample->ip = REGISTERS_IP(regs);
 	sample->sp = REGISTERS_SP(regs);
@@ -146,7 +148,9 @@ static __always_inline void send_stack(struct user_registers *regs, __u32 slot, 
 		bytes = sizeof(scratch->words);
 	bytes += sizeof(*sample);
 	sample->header.size = bytes;
-	if (bpf_ringbuf_output(&records, sample, bytes, 0))
+	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) + bytes >= wake_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&records, sample, bytes, flags))
 		counts->hook_lost++;
 }
 

@@ -18,9 +18,9 @@ struct counters_map counters SEC(".maps");
 struct tracked_map tracked_processes SEC(".maps");
 
 /*
- * Transient code by tgid, as user space finds it in .NET processes. 128 processes of 1 KB each, preallocated for the same
- * reason. When it is full user space is told, and dynamic methods of further processes are named only where two readings
- * agree.
+ * Transient code by tgid, as user space finds it in .NET processes, and what hooks in the JIT must know to name dynamic
+ * methods. 256 processes of 1 KB each, preallocated for the same reason. When it is full user space is told, and dynamic
+ * methods of further processes are named only where two readings agree.
  */
 struct transient_map transient_code SEC(".maps");
 

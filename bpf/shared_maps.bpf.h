@@ -71,7 +71,7 @@ extern struct tracked_map tracked_processes SEC(".maps");
 
 struct transient_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 128);
+	__uint(max_entries, 256);
 	__type(key, __u32);
 	__type(value, struct wire_transient_code);
 };

@@ -15,6 +15,7 @@ import unittest
 
 import harness
 import runtimes
+from watcher import Watcher, truth_of
 
 VERSIONS = runtimes.selected()
 NATIVE = os.environ.get("SHAPES_NATIVE", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "libshapes_native.so"))
@@ -24,57 +25,9 @@ MEDIAN_NS = 100_000  # measured: 4 to 40 us, and a probe takes 1
 COLLECTIONS = ("blocking", "background-initial")  # one pause of these kinds for each collection
 
 
-class Pauses:
-    """`clrsampler pauses --json` while it watches; `finish` ends it and gives its lines."""
-
+class Pauses(Watcher):
     def __init__(self, pid, *arguments):
-        self.command = [harness.AGENT, "pauses", "--pid", str(pid), "--json", *arguments]
-        self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        self.process = subprocess.Popen(self.command, stdout=self.out, stderr=self.err, stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while "watching process" not in self.said():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise AssertionError(f"it does not watch: {' '.join(self.command)}\n{self.said()}")
-            time.sleep(0.01)
-
-    def said(self):
-        return os.pread(self.err.fileno(), 1 << 20, 0).decode("utf-8", "replace")
-
-    def lines(self):
-        return os.pread(self.out.fileno(), 1 << 26, 0).decode().splitlines()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def finish(self):
-        self.process.send_signal(signal.SIGINT)
-        try:
-            status = self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise AssertionError(f"it did not end: {' '.join(self.command)}\n{self.said()}")
-        if status != 0:
-            raise AssertionError(f"status {status}: {self.said()}")
-        return [json.loads(line) for line in self.lines()]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.kill()
-        self.out.close()
-        self.err.close()
-
-
-def truth_of(target):
-    """Waits until the target is through; it lives on."""
-    for line in target.process.stdout:
-        if line.startswith("truth "):
-            return json.loads(line[6:])
-    raise AssertionError(f"the target ended without a word: {target.command}")
+        super().__init__("pauses", pid, *arguments)
 
 
 def waits(pid):

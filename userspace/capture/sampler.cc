@@ -269,7 +269,7 @@ void Sampler::Untrack(pid_t tgid) {
 absl::Status Sampler::SetTransientCode(pid_t tgid, const wire_transient_code& code) {
   const int map = bpf_map__fd(skeleton_->maps.transient_code);
   const uint32_t key = static_cast<uint32_t>(tgid);
-  if (code.count == 0) {
+  if (code.nibble_version == 0) {
     bpf_map_delete_elem(map, &key);
     return absl::OkStatus();
   }

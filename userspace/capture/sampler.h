@@ -69,8 +69,8 @@ class Sampler {
   absl::Status Track(pid_t tgid);  // RESOURCE_EXHAUSTED: the filter is full
   void Untrack(pid_t tgid);
 
-  // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h). A count of 0
-  // removes the entry. RESOURCE_EXHAUSTED: too many processes have some.
+  // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h), and JIT hooks
+  // name dynamic methods. A nibble_version of 0 removes the entry. RESOURCE_EXHAUSTED: too many processes have some.
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code);
 
   // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the

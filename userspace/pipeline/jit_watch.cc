@@ -151,7 +151,7 @@ void JitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample
     observed.callers.push_back(thread);
   } else {
     for (auto frame = stack.rbegin(); frame != stack.rend() && observed.callers.size() < kMaxCallers; ++frame) {
-      observed.callers.push_back(frames_.at(*frame).text);
+      if (IsManaged(frames_.at(*frame))) observed.callers.push_back(frames_.at(*frame).text);
     }
   }
   stack.push_back(RoleFrame({FrameKind::kJit, observed.source, observed.method, "", observed.tier}, observed.tier));

@@ -65,6 +65,8 @@ constexpr uint64_t kRetireNs = 2'000'000'000;
 // The longest that a sample waits for its names; by then they are lost or will never come.
 constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 
+constexpr uint64_t kJitStacksRingBytes = 16 << 20;
+
 constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often CPU clocks are read and new CPUs looked for
 
 using SampleBytes = std::vector<uint64_t>;  // a record, kept aligned
@@ -257,6 +259,8 @@ absl::Status RecorderImpl::Init() {
   sampler_options.suspension_hooks = wants_pauses();
   sampler_options.jit_hooks = wants_jit();
   sampler_options.jit_stacks = wants_jit_stacks();
+  // A program that starts compiles a thousand methods a second, each with a stack of some KiB.
+  if (wants_jit_stacks() && options_.ring_bytes == 0) sampler_options.ring_bytes = kJitStacksRingBytes;
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(sampler_options, features);
   if (!sampler.ok()) return sampler.status();
   sampler_ = *std::move(sampler);
@@ -526,7 +530,9 @@ void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
   const auto* event = std::get_if<wire_runtime_event>(&item);
   const uint32_t tgid = compiled != nullptr ? compiled->event.tgid : event->tgid;
   const uint64_t start = compiled != nullptr ? compiled->event.process_start_ns : event->process_start_ns;
-  hooks_->Handle(table_.FindOrScan(tgid, start), item);
+  Process& process = table_.FindOrScan(tgid, start);
+  if (compiled != nullptr) resolver_.CatchUp(process, compiled->arrived, turn_started_);
+  hooks_->Handle(process, item);
 }
 
 void RecorderImpl::TellTransientCode(uint32_t tgid, const wire_transient_code& code) {

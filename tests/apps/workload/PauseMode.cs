@@ -14,33 +14,6 @@ namespace Workload;
 static class PauseMode
 {
     static volatile bool s_stop;
-    static readonly ManualResetEventSlim s_begin = new();
-
-    // What it takes until the mode may begin.
-    sealed class Signals : IDisposable
-    {
-        readonly PosixSignalRegistration _begin = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context =>
-        {
-            context.Cancel = true;  // it does not end the process
-            s_begin.Set();
-        });
-
-        public Signals(Options options)
-        {
-            options.EndOnTerminate();
-            options.Ready();
-            s_begin.Wait(options.Duration);
-        }
-
-        public void Dispose() => _begin.Dispose();
-    }
-
-    static void Tell(Options options, string truth)
-    {
-        Console.WriteLine("truth " + truth);
-        Console.Out.Flush();
-        while (!options.Over()) Thread.Sleep(20);
-    }
 
     sealed class Node
     {
@@ -61,7 +34,7 @@ static class PauseMode
         s_seen.Clear();
         s_collects = s_background = 0;
         s_first = GC.GetGCMemoryInfo(GCKind.Any).Index;
-        using var signals = new Signals(options);
+        using var signals = new Begin(options);
         long begin = Clock.MonotonicNs();
         int[] counts = [GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2)];
         TimeSpan pause = GC.GetTotalPauseDuration();
@@ -70,7 +43,7 @@ static class PauseMode
         for (int i = 0; i < counts.Length; i++) counts[i] = GC.CollectionCount(i) - counts[i];
         long end = Clock.MonotonicNs();
         string seen = string.Join(",", s_seen.Select(s => $"[{s.Key},{s.Value.Generation},{(s.Value.Concurrent ? "true" : "false")},{s.Value.Induced},{s.Value.PauseNs}]"));
-        Tell(options, $"{{\"begin_ns\":{begin},\"end_ns\":{end},\"counts\":[{string.Join(",", counts)}],\"pause_ns\":{paused:F0}," +
+        Begin.Tell(options, $"{{\"begin_ns\":{begin},\"end_ns\":{end},\"counts\":[{string.Join(",", counts)}],\"pause_ns\":{paused:F0}," +
              $"\"collects\":{s_collects},\"background\":{s_background},\"server\":{(GCSettings.IsServerGC ? "true" : "false")}," +
              $"\"thread\":{Clock.ThreadId()},\"seen\":[{seen}]}}");
     }
@@ -216,13 +189,13 @@ static class PauseMode
         }
         Thread.Sleep(200);
         GC.Collect(0);
-        using var signals = new Signals(options);
+        using var signals = new Begin(options);
         for (int i = 0; i < Collections; i++)
         {
             Thread.Sleep(40 + i * 7 % 20);  // not in step with the other thread
             GC.Collect(0);
         }
         s_stop = true;
-        Tell(options, $"{{\"collections\":{Collections},\"thread\":{thread}}}");
+        Begin.Tell(options, $"{{\"collections\":{Collections},\"thread\":{thread}}}");
     }
 }

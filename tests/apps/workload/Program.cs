@@ -41,6 +41,7 @@ static class Program
             "memcpy" => o => Loops.Run(o, Libraries.Copies),
             "burn" => o => Loops.Run(o, Loops.Burn),
             "pauses" => PauseMode.Run,
+            "compile" => CompileMode.Run,
             "delay-suppress" => PauseMode.RunSuppressed,
             "delay-pinvoke" => PauseMode.RunTransitions,
             "delay-copy" => PauseMode.RunCopies,

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""`clrsampler jit` against the runtime's own word: how many methods were compiled, which, and to which tier."""
+import collections
+import os
+import re
+import shutil
+import signal
+import tempfile
+
+import deployments
+import harness
+import runtimes
+from watcher import Watcher, truth_of
+
+VERSIONS = runtimes.selected()
+SINGLE_FILE = "10.0.14"
+FIELDS = {"time_ns": int, "pid": int, "method": str, "tier": str, "duration_ns": int, "bytes": int, "thread": int, "own_ns": int, "callers": list}
+MAP_LINE = re.compile(r"^(?:0x)?([0-9a-f]+) (?:0x)?([0-9a-f]+) (.*)\[(QuickJitted|InstrumentedTier|InstrumentedTierOptimized|OptimizedTier1|OptimizedTier1OSR|Optimized|MinOptJitted)\]$")
+
+
+def method_of(text):
+    """Type and method of a raw name, without return type, arguments and generic arguments: `Workload.CompileMode+Cell::Add`."""
+    owner, _, method = text.split("(")[0].rpartition("::")
+    owner = re.sub(r"`\d+", "", owner)
+    while (without := re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", owner)) != owner:
+        owner = without
+    return owner.split()[-1].replace("/", "+"), re.sub(r"\[.*\]$", "", method).strip()
+
+
+class JitTest(harness.LiveTest):
+    NEEDS = ("dotnet",)
+
+    def setUp(self):
+        super().setUp()
+        self.maps = tempfile.mkdtemp(prefix="maps-")
+        self.addCleanup(shutil.rmtree, self.maps, ignore_errors=True)
+
+    def compile(self, start, watch):
+        """Runs the mode `compile` with a perf map that only this test can find; (truth, lines of the map, what `watch(pid)` gives at its end)."""
+        kept = os.path.join(self.maps, "kept")
+        hidden = os.path.join(self.maps, "hidden")
+        os.makedirs(kept)
+        env = {"DOTNET_PerfMapEnabled": "3", "DOTNET_PerfMapJitDumpPath": kept, "DOTNET_PerfMapShowOptimizationTiers": "1"}
+        with start(env) as target:
+            os.rename(kept, hidden)
+            with watch(target.host_pid) as watcher:
+                target.signal(signal.SIGHUP)
+                truth = truth_of(target)
+                events = watcher.finish()
+            with open(os.path.join(hidden, f"perf-{target.pid}.map"), encoding="utf-8", errors="replace") as f:
+                lines = [line for line in map(MAP_LINE.match, f) if line]
+            target.end()
+        shutil.rmtree(hidden)
+        return truth, lines, events
+
+    def test_agrees_with_the_runtime(self):
+        for version in VERSIONS:
+            with self.subTest(version=version):
+                self.need_runtime(version)
+                self.check(version)
+
+    def check(self, version, start=None):
+        start = start or (lambda env: harness.workload(version, "compile", "--seconds", 120, env=env))
+        truth, lines, events = self.compile(start, lambda pid: Watcher("jit", pid, "--names", "raw"))
+        for event in events:
+            for field, kind in FIELDS.items():
+                self.assertIsInstance(event[field], kind, event)
+            self.assertLessEqual(event["own_ns"], event["duration_ns"], event)
+        compiled = [event for event in events if "refused" not in event]
+        during = [event for event in compiled if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]
+        self.assertEqual(len(during), truth["compiled"], "JitInfo.GetCompiledMethodCount")
+        self.assertEqual(len(events) - len(compiled), truth["thrown"], "methods that can't be compiled")
+
+        # A freed method's place is used again, so there may be several lines for an address: theirs are in order.
+        places = collections.defaultdict(list)
+        for line in lines:
+            places[int(line[1], 16)].append(line)
+        reasons, named = collections.Counter(), 0
+        by_address = collections.defaultdict(list)
+        for event in compiled:
+            by_address[event["address"]].append(event)
+        for address, there in by_address.items():
+            said = places[address][-len(there):]
+            self.assertEqual(len(said), len(there), f"{there}: not in the map")
+            for event, line in zip(there, said):
+                self.assertEqual((event["bytes"], event["tier"]), (int(line[2], 16), line[4]), f"{event}: {line[0]}")
+                if event["name_source"] == "none":
+                    reasons[event["method"]] += 1
+                    continue
+                named += 1
+                self.assertEqual(method_of(event["method"]), method_of(line[3]), f"{event}: {line[0]}")
+        self.assertGreaterEqual(named, 0.999 * len(compiled), reasons)
+        tiers = collections.Counter(event["tier"] for event in compiled)
+        self.assertTrue({"QuickJitted", "OptimizedTier1", "OptimizedTier1OSR", "Optimized"} <= set(tiers), tiers)
+        foreground = [event for event in compiled if event["thread_name"] != ".NET Tiered Com"]
+        with_caller = [event for event in foreground if not event["callers"][0].startswith("[")]
+        self.assertGreaterEqual(len(with_caller), 0.98 * len(foreground), "the method that it was compiled for")
+        stubs = [event for event in compiled if "Emitted" in event["method"]]
+        self.assertEqual(len(stubs), 500)
+        self.assertTrue(all("Loops::JitMethods" in " ".join(event["callers"]) for event in stubs))
+        print(f"    {version}: {len(compiled)} compilations, {named} named, {dict(tiers)}; {len(with_caller)} of {len(foreground)} with their caller", flush=True)
+
+    def test_single_file(self):
+        """Runtime and compiler are in one image."""
+        argv = deployments.publish("single-file", SINGLE_FILE)
+        self.check(SINGLE_FILE, start=lambda env: harness.Target([*argv, "compile", "--seconds", "120"], env=env))
+
+
+class ViewTest(harness.LiveTest):
+    NEEDS = ("dotnet",)
+
+    def test_view_has_what_the_command_has(self):
+        """Two at the same time: the same time is spent on the same methods."""
+        self.need_runtime("10.0.14")
+        with harness.workload("10.0.14", "compile", "--seconds", 120) as target, Watcher("jit", target.host_pid) as watcher:
+            agent = harness.Agent(["--pid", str(target.host_pid), "--view", "jit"])
+            agent.wait_until_sampling()
+            target.signal(signal.SIGHUP)
+            truth_of(target)
+            agent.interrupt()
+            result = agent.finish(30)
+            events = watcher.finish()
+        weights = collections.Counter()
+        for stack, weight in result.profile.stacks:
+            weights[stack[-1]] += weight
+        expected = collections.Counter()
+        for event in events:
+            expected["[jit]" if event["name_source"] == "none" else f"[jit {event['method']} {event['tier']}]"] += event["own_ns"] // 1000
+        self.assertGreater(len(weights), 100)
+        self.assertEqual(set(weights), set(expected))
+        # Each of the two measures what the other's probes take, too: 4 us of a compilation of 30.
+        common = sum((weights & expected).values())
+        print(f"    {common / sum(weights.values()):.3f} and {common / sum(expected.values()):.3f} in common", flush=True)
+        self.assertGreater(common, 0.7 * max(sum(weights.values()), sum(expected.values())), "the two differ")
+
+
+if __name__ == "__main__":
+    harness.main()
