@@ -164,11 +164,17 @@ class CulpritTest(PauseTest):
         if not os.access(NATIVE, os.R_OK):
             raise harness.Missing(f"no library at {NATIVE}; build it, or name it in SHAPES_NATIVE")
 
-    def run_mode(self, version, mode):
+    def run_mode(self, version, mode, induced_only=False):
         self.need_runtime(version)
         truth, pauses, pid = watched(version, mode, "--native", NATIVE)
         self.check_lines(pauses, pid)
-        self.assertEqual(sum(p["induced"] for p in pauses), truth["collections"])
+        induced = [p for p in pauses if p["induced"]]
+        if induced_only:
+            # One that is asked for while another is being made is that one.
+            self.assertTrue(0.8 * truth["collections"] <= len(induced) <= truth["collections"], len(induced))
+            pauses = induced
+        else:
+            self.assertEqual(len(induced), truth["collections"])
         mean = sum(p["suspend_ns"] for p in pauses) / len(pauses)
         blame = collections.Counter()
         for pause in pauses:
@@ -192,6 +198,35 @@ class CulpritTest(PauseTest):
                 guilty = sum(delay for (method, tid), delay in blame.items()
                              if method.split("(")[0].endswith("PauseMode.CallWithoutTransition") and tid == truth["thread"])
                 self.assertGreaterEqual(guilty, 0.95 * total, blame)
+
+    def test_clearing_of_large_arrays(self):
+        """The runtime clears them in libc, called by the method that makes them."""
+        for version in VERSIONS:
+            with self.subTest(version=version):
+                # Natural collections come from the allocations themselves: only those that the other thread asks for can be delayed by it.
+                self.check_guilty(*self.run_mode(version, "delay-large", induced_only=True), "PauseMode.MakeLargeArrays", least_ns=0.5e6)
+
+    def test_fill_on_net8(self):
+        """Native code without a transition again, of the runtime's own: a thread that is always in it is not stopped for up to half a minute."""
+        if os.environ.get("CLRSAMPLER_MATRIX") != "full":
+            return  # for the minute that it takes
+        truth, pauses, mean, blame = self.run_mode("8.0.30", "delay-fill")
+        self.check_guilty(truth, pauses, mean, blame, "PauseMode.FillBytes", least_ns=50e6)
+        self.assertGreater(max(p["suspend_ns"] for p in pauses), 100e6, "the case did not come up")
+
+    def check_guilty(self, truth, pauses, _mean, _blame, method, least_ns):
+        """Of delays of so long and longer, which have samples in them, 95 % are that method's on the other thread."""
+        total = guilty = 0
+        for pause in pauses:
+            if pause["suspend_ns"] < least_ns:
+                continue
+            for culprit in pause["culprits"]:
+                total += culprit["delay_ns"]
+                if culprit["method"].split("(")[0].endswith(method) and culprit["tid"] == truth["thread"]:
+                    guilty += culprit["delay_ns"]
+        print(f"    {guilty / 1e6:.1f} of {total / 1e6:.1f} ms are {method}'s", flush=True)
+        self.assertGreater(total, 0, "nothing was delayed")
+        self.assertGreaterEqual(guilty, 0.95 * total)
 
     def test_what_delays_nobody(self):
         for mode in ("delay-idle", "delay-sleep", "delay-pinvoke", "delay-copy"):

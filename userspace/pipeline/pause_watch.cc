@@ -29,6 +29,7 @@ struct PauseWatch::Target {
   SuspensionTracker tracker;
   struct Blamed {
     uint32_t tid;
+    bool managed;
     std::string method;
     StackId stack;
   };
@@ -80,7 +81,10 @@ void PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, 
   const Pause* suspending = target.tracker.Suspending();
   // The one that asks waits, or spins; what it does is no reason to wait.
   if (suspending == nullptr || sample.tid == suspending->tid || target.window.size() >= kMaxBlamed) return;
-  target.window.push_back({sample.tid, MethodOf(frames), stack});
+  std::optional<std::string> managed = ManagedMethodOf(frames);
+  const bool is_managed = managed.has_value();
+  const std::string leaf = frames.empty() ? "[no stack]" : frames_.at(frames.back()).text;
+  target.window.push_back({sample.tid, is_managed, is_managed ? *std::move(managed) : leaf, stack});
 }
 
 PausePhase PauseWatch::PhaseOf(ProcessKey key) const {
@@ -90,19 +94,22 @@ PausePhase PauseWatch::PhaseOf(ProcessKey key) const {
   return found->second->tracker.Suspending() != nullptr ? PausePhase::kStopping : PausePhase::kNone;
 }
 
-std::string PauseWatch::MethodOf(std::span<const FrameId> frames) const {
+std::optional<std::string> PauseWatch::ManagedMethodOf(std::span<const FrameId> frames) const {
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     const Frame& text = frames_.at(*frame);
     if ((text.kind == FrameKind::kJit || text.kind == FrameKind::kR2r) && text.source != NameSource::kNone) {
       return text.text;
     }
   }
-  return frames.empty() ? "[no stack]" : frames_.at(frames.back()).text;
+  return std::nullopt;
 }
 
 void PauseWatch::Report(Target& target, const Pause& pause) {
   ObservedPause observed{target.tgid, pause, {}, {}};
   if (const auto blamed = target.of.find(pause.tid); blamed != target.of.end()) {
+    if (std::any_of(blamed->second.begin(), blamed->second.end(), [](const auto& one) { return one.managed; })) {
+      std::erase_if(blamed->second, [](const auto& one) { return !one.managed; });
+    }
     std::map<std::pair<std::string, uint32_t>, uint32_t> shares;
     const uint64_t samples = blamed->second.size();
     for (Target::Blamed& one : blamed->second) {

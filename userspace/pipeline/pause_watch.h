@@ -3,7 +3,8 @@
 // stop.
 //
 // Blame: the samples of other threads that fall into that time share the delay; each part goes to the method nearest to
-// the leaf, managed where there is one. A delay without a sample in it is nobody's: at 999 Hz those are shorter than a
+// the leaf, managed where there is one. Threads without a managed frame, like those of the compiler, seldom have to be
+// waited for: they are blamed only where no other was seen. A delay without a sample in it is nobody's: at 999 Hz those are shorter than a
 // few milliseconds.
 #ifndef CLRSAMPLER_PIPELINE_PAUSE_WATCH_H_
 #define CLRSAMPLER_PIPELINE_PAUSE_WATCH_H_
@@ -12,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,7 +89,8 @@ class PauseWatch {
 
   Target& TargetOf(ProcessKey key);
   void Report(Target& target, const Pause& pause);
-  std::string MethodOf(std::span<const FrameId> frames) const;
+  // nullopt: there is no managed one.
+  std::optional<std::string> ManagedMethodOf(std::span<const FrameId> frames) const;
 
   const std::function<void(const ObservedPause&)> on_pause_;
   const FrameTable& frames_;

@@ -97,20 +97,22 @@ void RuntimeActivity::CompilationEnded(uint32_t tid, MonotonicTime time, uint64_
 }
 
 std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view comm, MonotonicTime time) const {
-  for (auto period = compilations_.rbegin(); period != compilations_.rend(); ++period) {
-    if (period->number == 0 || period->tid != tid || time < period->begin || time >= period->end) continue;
-    RuntimeRole role;
-    role.kind = RuntimeRoleKind::kCompiling;
-    role.compilation = period->number;
-    return role;
+  std::optional<RuntimeRole> role;
+  MonotonicTime since = MonotonicTime::Min();
+  for (const CompilationPeriod& period : compilations_) {
+    if (period.number == 0 || period.tid != tid || time < period.begin || time >= period.end) continue;
+    since = period.begin;
+    role.emplace();
+    role->kind = RuntimeRoleKind::kCompiling;
+    role->compilation = period.number;
   }
-  for (auto period = periods_.rbegin(); period != periods_.rend(); ++period) {
-    if (time < period->begin || time >= period->end) continue;
-    const bool collects = period->role.kind == RuntimeRoleKind::kCollecting && comm == kServerThread;
-    const bool in_background = period->role.kind == RuntimeRoleKind::kInBackground && comm == kBackgroundThread;
-    if (period->tid == tid || collects || in_background) return period->role;
+  for (const Period& period : periods_) {
+    if (time < period.begin || time >= period.end || period.begin < since) continue;
+    const bool collects = period.role.kind == RuntimeRoleKind::kCollecting && comm == kServerThread;
+    const bool in_background = period.role.kind == RuntimeRoleKind::kInBackground && comm == kBackgroundThread;
+    if (period.tid == tid || collects || in_background) role = period.role;
   }
-  return std::nullopt;
+  return role;
 }
 
 void RuntimeActivity::DropBefore(MonotonicTime time) {

@@ -156,6 +156,23 @@ static class PauseMode
         while (!s_stop) Array.Copy(from, to, from.Length);
     }
 
+    // The runtime clears the memory of a large array while it may not be stopped.
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
+    static void MakeLargeArrays()
+    {
+        while (!s_stop) s_array = new byte[64 << 20];
+    }
+
+    static byte[]? s_array;
+
+    // .NET 8 does this in native code that may not be stopped.
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
+    static void FillBytes()
+    {
+        byte[] bytes = new byte[200_000_000];
+        while (!s_stop) bytes.AsSpan().Fill(7);
+    }
+
     static void Rest()
     {
         while (!s_stop) Thread.Sleep(20);
@@ -164,6 +181,8 @@ static class PauseMode
     public static void RunSuppressed(Options options) => Delay(options, CallWithoutTransition);
     public static void RunTransitions(Options options) => Delay(options, CallWithTransition);
     public static void RunCopies(Options options) => Delay(options, CopyBytes);
+    public static void RunLargeArrays(Options options) => Delay(options, MakeLargeArrays);
+    public static void RunFills(Options options) => Delay(options, FillBytes);
     public static void RunSleepers(Options options) => Delay(options, Enumerable.Repeat(Rest, 50).ToArray());
 
     public static void RunIdle(Options options)
@@ -176,6 +195,7 @@ static class PauseMode
     static void Delay(Options options, params Action[] others)
     {
         const int Collections = 60;
+        const long LongestNs = 6_000_000_000;  // one alone may take that and more
         if (options.Native != null)
             NativeLibrary.SetDllImportResolver(Assembly.GetExecutingAssembly(), (name, _, _) => name == Library ? NativeLibrary.Load(options.Native) : 0);
         int thread = 0;
@@ -190,12 +210,13 @@ static class PauseMode
         Thread.Sleep(200);
         GC.Collect(0);
         using var signals = new Begin(options);
-        for (int i = 0; i < Collections; i++)
+        int collections = 0;
+        for (long begin = Clock.MonotonicNs(); collections < Collections && Clock.MonotonicNs() - begin < LongestNs; collections++)
         {
-            Thread.Sleep(40 + i * 7 % 20);  // not in step with the other thread
+            Thread.Sleep(40 + collections * 7 % 20);  // not in step with the other thread
             GC.Collect(0);
         }
         s_stop = true;
-        Begin.Tell(options, $"{{\"collections\":{Collections},\"thread\":{thread}}}");
+        Begin.Tell(options, $"{{\"collections\":{collections},\"thread\":{thread}}}");
     }
 }

@@ -45,6 +45,8 @@ static class Program
             "delay-suppress" => PauseMode.RunSuppressed,
             "delay-pinvoke" => PauseMode.RunTransitions,
             "delay-copy" => PauseMode.RunCopies,
+            "delay-large" => PauseMode.RunLargeArrays,
+            "delay-fill" => PauseMode.RunFills,
             "delay-sleep" => PauseMode.RunSleepers,
             "delay-idle" => PauseMode.RunIdle,
             "idle" => o => { o.Ready(); Thread.Sleep(o.Duration); },

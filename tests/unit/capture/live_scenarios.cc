@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -500,6 +502,85 @@ absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
   return Expect(on_second > 20, on_second, " samples of the CPU that came back");
 }
 
+// What hooks sit on: as a runtime's functions are called, with arguments in registers. Not inlined, not merged.
+extern "C" __attribute__((noinline, used)) uint64_t HookedCall(uint64_t first, uint64_t second, uint64_t third) {
+  asm volatile("" : "+r"(first), "+r"(second), "+r"(third)::"memory");
+  return first + second + third;
+}
+
+absl::StatusOr<uint64_t> FileOffsetOf(uint64_t address) {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    uint64_t begin = 0, end = 0, offset = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx", &begin, &end, &offset) == 3 && begin <= address && address < end) {
+      return address - begin + offset;
+    }
+  }
+  return Wrong("no mapping holds the function");
+}
+
+absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  options.suspension_hooks = options.jit_hooks = options.jit_stacks = true;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  std::vector<UniqueFd> probes;
+  for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
+    absl::StatusOr<UniqueFd> probe =
+        (*sampler)->AttachHook(static_cast<wire_hook>(hook), false, "/proc/self/exe", *offset);
+    if (!probe.ok()) return probe.status();
+    probes.push_back(*std::move(probe));
+  }
+  RETURN_IF_ERROR(Expect((*sampler)->AttachHook(WIRE_HOOK_GC_END, true, "/proc/self/exe", *offset).ok(), "member"));
+  constexpr uint64_t kCalls = 200;
+  for (uint64_t i = 0; i < kCalls; ++i) HookedCall(i, 1, 0);  // of no tracked process
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  RETURN_IF_ERROR((*sampler)->Start());  // samples interrupt hooks
+  const struct { uint64_t method = 0xfeed; } info;
+  for (uint64_t i = 0; i < kCalls; ++i) HookedCall(i, 1, reinterpret_cast<uint64_t>(&info));
+  (*sampler)->StopSampling();
+  std::map<uint32_t, uint64_t> events;
+  uint64_t compiled = 0, stacks = 0, wrong = 0, last_compiled = 0;
+  (*sampler)->Drain([&](std::span<const std::byte> record) {
+    wire_header header;
+    std::memcpy(&header, record.data(), sizeof header);
+    if (header.kind == WIRE_COMPILED) {
+      ++compiled;
+      last_compiled = header.time_ns;
+    } else if (header.kind == WIRE_COMPILED_STACK) {
+      const DecodedSample sample = Decode(record);
+      ++stacks;
+      wrong += sample.head.header.time_ns != last_compiled || sample.head.tgid != static_cast<uint32_t>(getpid()) ||
+               sample.frames.size() < 2;
+    } else if (header.kind == WIRE_RUNTIME_EVENT) {
+      wire_runtime_event event;
+      std::memcpy(&event, record.data(), sizeof event);
+      const uint64_t number = events[event.hook]++;
+      if (event.hook == WIRE_HOOK_SUSPEND || event.hook == WIRE_HOOK_GC_START) wrong += event.values[0] != number;
+      if (event.hook == WIRE_HOOK_COMPILE) wrong += event.values[1] != info.method;
+      wrong += event.tgid != static_cast<uint32_t>(getpid());
+    }
+  });
+  probes.clear();
+  const wire_counters counters = (*sampler)->counters();
+  setting.notes += absl::StrCat(" ", compiled, " compiled, ", stacks, " stacks, ", counters.hook_hits, " hits, ",
+                                counters.hook_filtered, " filtered, ", counters.hook_lost, " lost");
+  RETURN_IF_ERROR(Expect(wrong == 0, wrong, " wrong records"));
+  RETURN_IF_ERROR(Expect(compiled == kCalls && stacks == kCalls, compiled, " compiled, ", stacks, " stacks"));
+  for (int hook = 1; hook < WIRE_HOOK_COMPILED; ++hook) {
+    RETURN_IF_ERROR(Expect(events[static_cast<uint32_t>(hook)] == kCalls, events[static_cast<uint32_t>(hook)],
+                           " events of hook ", hook));
+  }
+  RETURN_IF_ERROR(Expect(counters.hook_lost == 0, counters.hook_lost, " lost"));
+  return Expect(counters.hook_hits == counters.hook_filtered + counters.hook_sent &&
+                    counters.hook_sent == WIRE_HOOK_COMPILED * kCalls,
+                counters.hook_hits, " hits, ", counters.hook_filtered, " filtered, ", counters.hook_sent, " sent");
+}
+
 const std::vector<Scenario>& LiveScenarios() {
   static const auto* const scenarios = new std::vector<Scenario>{
       {"SamplesABurningProcess", SamplesABurningProcess},
@@ -515,6 +596,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"SaysWhatAnOrdinaryUserLacks", SaysWhatAnOrdinaryUserLacks},
       {"NamesKernelAddressesAsKallsymsDoes", NamesKernelAddressesAsKallsymsDoes},
       {"SideBandTellsALifeInOrder", SideBandTellsALifeInOrder},
+      {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
   };
   return *scenarios;
 }
