@@ -50,8 +50,8 @@ CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event
   const CompiledEvent compiled{event, now, number};
   fresh[number] = {compiled, std::nullopt};
   activity.CompilationEnded(event.tid, {event.header.time_ns}, event.method_info, number);
-  if (event.entry == 0 || event.result != 0) return compiled;
-  // So that its name is there with the first sample.
+  if (!reports() || event.entry == 0 || event.result != 0) return compiled;
+  // It may be freed soon.
   const uint64_t addresses[] = {event.entry};
   resolver_.Observe(process, {addresses, {}, {event.header.time_ns}});
   return compiled;
@@ -116,6 +116,9 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled) 
   done.dynamic_name = TextOf(event.name);
   std::optional<Compilation> whole = target->tracker.End(event.method_info, std::move(done));
   if (!whole) return;
+  counters_.total_ns += whole->own_ns();
+  ++counters_.by_tier[std::string(JitTierText(event.flags))];
+  if (!reports()) return;  // names are for those that a sample fell into
   const Frame frame = NameOf(process, compiled);
   NamedCompilation observed;
   observed.tgid = process.key.tgid;
@@ -124,8 +127,6 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled) 
   observed.source = frame.source;
   observed.tier = std::string(JitTierText(event.flags));
   observed.il_stub = IsIlStub(event.flags);
-  counters_.total_ns += observed.compilation.own_ns();
-  ++counters_.by_tier[observed.tier];
   if (!frame.named()) ++counters_.without_name;
   if (stacks_) {
     target->waiting = std::move(observed);

@@ -81,6 +81,8 @@ class JitWatch {
     std::map<uint64_t, Fresh> fresh;          // by number
     std::optional<NamedCompilation> waiting;  // for its stack
   };
+  bool reports() const { return stacks_ || callbacks_.on_compilation; }
+
   static constexpr size_t kMaxFresh = 1 << 14;
   static constexpr uint64_t kFreshNs = 3'000'000'000;  // longer than a sample waits
 

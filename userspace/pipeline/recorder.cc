@@ -65,6 +65,9 @@ constexpr uint64_t kRetireNs = 2'000'000'000;
 // The longest that a sample waits for its names; by then they are lost or will never come.
 constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 
+// Where the kernel has return probes return to; the name of the mapping in each process that ran into a probe.
+constexpr char kTrampolines[] = "[uprobes]";
+
 constexpr uint64_t kJitStacksRingBytes = 16 << 20;
 
 constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often CPU clocks are read and new CPUs looked for
@@ -399,7 +402,7 @@ void RecorderImpl::Turn(MonotonicTime now) {
   perf_maps_.Poll(table_, now);
   if (hooks_) {
     table_.ForEach([this](Process& process) { hooks_->Look(process); });
-    hooks_->DropBefore(horizon_);
+    hooks_->DropBefore(queue_.OldestOr(horizon_));
   }
   HandleUntil(horizon);
   if (now.ns - last_slow_turn_.ns >= kSlowTurnNs) SlowTurn(now);
@@ -504,8 +507,12 @@ void RecorderImpl::TakeStack(std::span<const std::byte> record) {
   std::memcpy(&sample, record.data(), sizeof sample);
   SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
-  if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) RestoreReturnAddresses(bytes);
-  record = std::as_bytes(std::span(bytes)).first(record.size());
+  if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) {
+    const Mapping* leaf = table_.FindOrScan(sample.tgid, sample.process_start_ns).mappings.Find(sample.ip);
+    RestoreReturnAddresses(bytes, leaf != nullptr && leaf->path == kTrampolines);
+    std::memcpy(&sample, bytes.data(), sizeof sample);
+  }
+  record = std::as_bytes(std::span(bytes)).first(std::min<size_t>(record.size(), sample.header.size));
   // A process that we have not heard of is read now: in a moment it may be gone.
   if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
     Process& process = table_.FindOrScan(sample.tgid, sample.process_start_ns);

@@ -41,6 +41,15 @@ class HoldQueue {
     items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(taken));
   }
 
+  // The time of the item that leaves next, if it is older than `time`, else that.
+  MonotonicTime OldestOr(MonotonicTime time) const {
+    for (const Item& item : items_) {
+      time = std::min(time, item.time);
+      if (sorted_) break;
+    }
+    return time;
+  }
+
   size_t size() const { return items_.size(); }
   uint64_t late() const { return late_; }
 

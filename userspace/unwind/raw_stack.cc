@@ -2,10 +2,16 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 
 namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxPushed = 3;  // words, by the trampoline: arch/x86/kernel/uprobes.c, uretprobe_trampoline_entry
+
+}  // namespace
 
 absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   RawStack stack;
@@ -50,28 +56,47 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   return stack;
 }
 
-void RestoreReturnAddresses(std::span<uint64_t> record) {
-  const absl::StatusOr<RawStack> stack = RawStack::Parse(std::as_bytes(record));
+void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline) {
+  const absl::StatusOr<RawStack> stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(record)));
   if (!stack.ok() || stack->replaced_returns().empty()) return;
+  const auto place = [&](std::span<const uint64_t> words) { return static_cast<size_t>(words.data() - record.data()); };
   const auto restore = [&](uint64_t begin, std::span<const uint64_t> words) {
     for (const wire_replaced_return& replaced : stack->replaced_returns()) {
       const uint64_t offset = replaced.at - begin;
       if (offset % sizeof(uint64_t) != 0 || offset / sizeof(uint64_t) >= words.size()) continue;
-      record[static_cast<size_t>(words.data() - record.data()) + offset / sizeof(uint64_t)] = replaced.address;
+      record[place(words) + offset / sizeof(uint64_t)] = replaced.address;
     }
   };
-  // The call has returned to the trampoline, which is about to go on where it should have.
-  if (const wire_replaced_return& innermost = stack->replaced_returns()[0];
-      innermost.at + sizeof(uint64_t) == stack->sample().sp) {
-    record[offsetof(wire_cpu_sample, ip) / sizeof(uint64_t)] = innermost.address;
-  }
-  uint64_t next = stack->sample().sp;
+  wire_cpu_sample sample = stack->sample();
+  const wire_replaced_return innermost = stack->replaced_returns()[0];
+  const uint64_t returned_sp = innermost.at + sizeof(uint64_t);
+  const size_t pushed = sample.sp <= returned_sp ? (returned_sp - sample.sp) / sizeof(uint64_t) : kMaxPushed + 1;
+  // With the address already in place: the kernel is about to leave the trampoline.
+  const bool returned =
+      pushed <= kMaxPushed && (in_trampoline || sample.sp == returned_sp || sample.ip == innermost.address);
+  uint64_t next = sample.sp;
+  std::optional<size_t> first_words;  // where the word is that tells how many come from sp upwards
   const std::span<const uint64_t> tail = stack->ForEachFrame([&](const RawStack::Frame& frame) {
+    if (!first_words) first_words = place(frame.gap) - 1;
     restore(frame.gap_address, frame.gap);
     restore(frame.frame_address, {frame.gap.data() + frame.gap.size(), 2});
     next = frame.frame_address + 2 * sizeof(uint64_t);
   });
-  restore(next, tail);
+  if (!tail.empty()) {
+    if (!first_words) first_words = place(tail) - 1;
+    restore(next, tail);
+  }
+  if (!returned) return;
+  sample.ip = innermost.address;
+  if (pushed > 0 && first_words && (record[*first_words] >> WIRE_GAP_SHIFT & WIRE_GAP_MASK) >= pushed) {
+    sample.sp = returned_sp;
+    sample.user_words -= static_cast<uint32_t>(pushed);
+    sample.header.size -= static_cast<uint32_t>(pushed * sizeof(uint64_t));
+    record[*first_words] -= static_cast<uint64_t>(pushed) << WIRE_GAP_SHIFT;
+    const auto at = record.begin() + static_cast<std::ptrdiff_t>(*first_words) + 1;
+    record.erase(at, at + static_cast<std::ptrdiff_t>(pushed));
+  }
+  std::memcpy(record.data(), &sample, sizeof sample);
 }
 
 }  // namespace clrsampler

@@ -45,7 +45,7 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   const auto bytes = record.Bytes();
   std::vector<uint64_t> words(bytes.size() / 8);
   std::memcpy(words.data(), bytes.data(), bytes.size());
-  RestoreReturnAddresses(words);
+  RestoreReturnAddresses(words, false);
   const auto stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(words)));
   ASSERT_TRUE(stack.ok()) << stack.status();
   EXPECT_EQ(stack->replaced_returns().size(), 4u);
@@ -65,13 +65,38 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   const auto leaf = returned.Bytes();
   std::vector<uint64_t> leaf_words(leaf.size() / 8);
   std::memcpy(leaf_words.data(), leaf.data(), leaf.size());
-  RestoreReturnAddresses(leaf_words);
+  RestoreReturnAddresses(leaf_words, true);
   EXPECT_EQ(RawStack::Parse(std::as_bytes(std::span<const uint64_t>(leaf_words)))->sample().ip, 0xA1u);
+
+  // What the trampoline has pushed is not the caller's.
+  RawRecord pushed;
+  pushed.header.ip = kTrampoline + 5;
+  pushed.header.sp = 0x7000;
+  pushed.Frame(0x7030, 0x7040, 0x402000, {11, 12, 13, 21, 22, 23}).Tail({9});
+  pushed.returns = {{0x7010, 0xA1}};
+  const auto busy = pushed.Bytes();
+  for (const bool known : {true, false}) {
+    std::vector<uint64_t> busy_words(busy.size() / 8);
+    std::memcpy(busy_words.data(), busy.data(), busy.size());
+    RestoreReturnAddresses(busy_words, known);
+    const auto mended = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(busy_words)));
+    ASSERT_TRUE(mended.ok()) << mended.status();
+    EXPECT_EQ(mended->sample().ip, known ? 0xA1u : kTrampoline + 5);
+    EXPECT_EQ(mended->sample().sp, known ? 0x7018u : 0x7000u);
+    mended->ForEachFrame([&](const RawStack::Frame& frame) {
+      EXPECT_EQ(frame.frame_address, 0x7030u);
+      EXPECT_EQ(frame.gap_address, mended->sample().sp);
+      EXPECT_EQ(frame.gap.size(), known ? 3u : 6u);
+      EXPECT_EQ(frame.gap.back(), 23u);
+      EXPECT_EQ(frame.return_address, 0x402000u);
+    });
+    EXPECT_EQ(mended->sample().header.size, busy_words.size() * 8);
+  }
 
   // Of a record that is cut nothing is changed.
   std::vector<uint64_t> cut(words.begin(), words.end() - 1);
   const std::vector<uint64_t> before = cut;
-  RestoreReturnAddresses(cut);
+  RestoreReturnAddresses(cut, true);
   EXPECT_EQ(cut, before);
 }
 
