@@ -26,17 +26,16 @@ const NamedStack& StackNamer::Name(const Process& process, const RawStack& raw, 
   key_.addresses.push_back(static_cast<uint64_t>(user.end));
 
   const uint64_t generation = resolver_.Generation(process);
-  auto* of_process = &cache_[process.key];
-  const auto found = of_process->find(key_);
-  if (found != of_process->end()) {
+  OfProcess* of_process = &Of(process);
+  const auto found = of_process->stacks.find(key_);
+  if (found != of_process->stacks.end()) {
     NamedStack& cached = found->second;
     if (cached.generation == generation && cached.from <= time && time < cached.until) {
       ++counters_.hits;
       return cached;
     }
     ++counters_.misses;
-    Resolve(process, raw, user, time, cached);
-    cached.generation = generation;
+    Resolve(process, raw, user, time, generation, *of_process, cached);
     return cached;
   }
   ++counters_.misses;
@@ -44,25 +43,30 @@ const NamedStack& StackNamer::Name(const Process& process, const RawStack& raw, 
     cache_.clear();
     cached_ = 0;
     ++counters_.flushes;
-    of_process = &cache_[process.key];
+    of_process = &Of(process);
   }
-  NamedStack& fresh = (*of_process)[key_];
+  NamedStack& fresh = of_process->stacks[key_];
   ++cached_;
-  Resolve(process, raw, user, time, fresh);
-  fresh.generation = generation;
+  Resolve(process, raw, user, time, generation, *of_process, fresh);
   return fresh;
 }
 
+StackNamer::OfProcess& StackNamer::Of(const Process& process) {
+  std::unique_ptr<OfProcess>& known = cache_[process.key];
+  if (known == nullptr) known = std::make_unique<OfProcess>();
+  if (std::exchange(known->exec_count, process.exec_count) != process.exec_count) known->addresses.clear();
+  return *known;
+}
+
 void StackNamer::Resolve(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time,
-                         NamedStack& out) {
+                         uint64_t generation, OfProcess& of_process, NamedStack& out) {
   out = NamedStack{};
+  out.generation = generation;
   out.frames.reserve(user.frames.size() + raw.kernel_addresses().size());
   if (user.end == StackEnd::kTruncated) out.frames.push_back(Mark(kDeeper));
   for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame) {
     if (frame->doubt != FrameDoubt::kNone) out.frames.push_back(Mark(MarkText(frame->doubt)));
-    const Mapping* mapping = process.mappings.Find(frame->lookup_address);
-    const Resolution resolution =
-        resolver_.Resolve(FrameQuery{process, mapping, frame->address, frame->lookup_address, time});
+    const Resolution resolution = ResolveAddress(process, *frame, time, generation, of_process);
     out.frames.push_back(resolution.frame);
     out.from = std::max(out.from, resolution.from);
     out.until = std::min(out.until, resolution.until);
@@ -71,10 +75,21 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
   for (const FrameId id : out.frames) out.sources |= 1u << static_cast<unsigned>(frames_.at(id).source);
 }
 
+Resolution StackNamer::ResolveAddress(const Process& process, const UserFrame& frame, MonotonicTime time,
+                                      uint64_t generation, OfProcess& of_process) {
+  if (of_process.addresses.size() >= kMaxAddresses) of_process.addresses.clear();
+  NamedAddress& known = of_process.addresses[frame.lookup_address];
+  if (known.generation == generation && known.answer.from <= time && time < known.answer.until) return known.answer;
+  const Mapping* mapping = process.mappings.Find(frame.lookup_address);
+  known.answer = resolver_.Resolve(FrameQuery{process, mapping, frame.address, frame.lookup_address, time});
+  known.generation = generation;
+  return known.answer;
+}
+
 void StackNamer::Forget(ProcessKey key) {
   const auto found = cache_.find(key);
   if (found == cache_.end()) return;
-  cached_ -= found->second.size();
+  cached_ -= found->second->stacks.size();
   cache_.erase(found);
 }
 

@@ -1,8 +1,10 @@
-// A raw sample -> a stack of named frames, outermost first, with a cache of whole stacks.
+// A raw sample -> a stack of named frames, outermost first, with caches of whole stacks and of addresses.
 #ifndef CLRSAMPLER_PIPELINE_STACK_NAMER_H_
 #define CLRSAMPLER_PIPELINE_STACK_NAMER_H_
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -44,6 +46,8 @@ class StackNamer {
  private:
   // 64 Ki stacks of 60 frames are some 50 MB at the worst; steady programs have hundreds.
   static constexpr size_t kMaxCached = 64 * 1024;
+  // Addresses of one process: 4 MB. Stacks differ mostly in their leaves; their callers are met again and again.
+  static constexpr size_t kMaxAddresses = 64 * 1024;
 
   // All that the frames depend on besides process, time and generation.
   struct Key {
@@ -56,7 +60,21 @@ class StackNamer {
     }
   };
 
-  void Resolve(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time, NamedStack& out);
+  struct NamedAddress {
+    Resolution answer;
+    uint64_t generation = 0;
+  };
+  struct OfProcess {
+    uint32_t exec_count = 0;
+    absl::flat_hash_map<Key, NamedStack> stacks;
+    absl::flat_hash_map<uint64_t, NamedAddress> addresses;  // of the program of `exec_count`, by lookup address
+  };
+
+  OfProcess& Of(const Process& process);
+  void Resolve(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time,
+               uint64_t generation, OfProcess& of_process, NamedStack& out);
+  Resolution ResolveAddress(const Process& process, const UserFrame& frame, MonotonicTime time, uint64_t generation,
+                            OfProcess& of_process);
 
   FrameId Mark(absl::string_view text);
 
@@ -65,7 +83,7 @@ class StackNamer {
   FrameTable& frames_;
   Key key_;  // reused, so that a cache hit allocates nothing
   // By process, so that forgetting one of the thousands that a build runs costs nothing for the others.
-  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<Key, NamedStack>> cache_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<OfProcess>> cache_;
   size_t cached_ = 0;  // stacks of all processes
   StackCacheCounters counters_;
 };

@@ -47,10 +47,10 @@ class ScriptedSource : public FrameSource {
 
 class StackNamerTest : public testing::Test {
  protected:
-  std::vector<std::string> NameAt(uint64_t time) {
+  std::vector<std::string> NameAt(uint64_t time, uint64_t leaf = 0x1000) {
     RawRecord record;
     record.kernel = kernel_;
-    record.header.ip = 0x1000;
+    record.header.ip = leaf;
     record.header.stop = WIRE_STOP_END;
     record.Frame(0x7000, 0, 0x2001);
     const RawStack raw = RawStack::Parse(record.Bytes()).value();
@@ -97,6 +97,32 @@ TEST_F(StackNamerTest, TheSameStackIsResolvedOnce) {
   NameAt(11);
   EXPECT_EQ(source_.asked, asked);
   EXPECT_EQ(namer_.counters().hits, 1u);
+}
+
+TEST_F(StackNamerTest, TheCallersOfAnotherLeafAreNotAskedForAgain) {
+  source_.Load(0x1000, 1, "Leaf");
+  source_.Load(0x1008, 1, "Leaf");
+  source_.Load(0x2000, 1, "Main");
+  EXPECT_THAT(NameAt(10), ElementsAre("Main", "Leaf"));
+  const int asked = source_.asked;
+  EXPECT_THAT(NameAt(11, 0x1008), ElementsAre("Main", "Leaf"));
+  EXPECT_EQ(source_.asked, asked + 1);
+}
+
+TEST_F(StackNamerTest, ACallerIsAskedForAgainWhereItsAnswerDoesNotHold) {
+  source_.Load(0x1000, 1, "Leaf");
+  source_.Load(0x1008, 1, "Leaf");
+  source_.Load(0x2000, 1, "First");
+  source_.Load(0x2000, 100, "Second");
+  EXPECT_THAT(NameAt(50), ElementsAre("First", "Leaf"));
+  EXPECT_THAT(NameAt(100, 0x1008), ElementsAre("Second", "Leaf"));
+  EXPECT_THAT(NameAt(99, 0x1008), ElementsAre("First", "Leaf"));
+  source_.Load(0x2000, 60, "Between");
+  EXPECT_THAT(NameAt(99), ElementsAre("Between", "Leaf"));
+  ++process_.exec_count;
+  const int asked = source_.asked;
+  EXPECT_THAT(NameAt(99), ElementsAre("Between", "Leaf"));
+  EXPECT_EQ(source_.asked, asked + 2) << "nothing that was known of another program";
 }
 
 TEST_F(StackNamerTest, NewMethodsMakeCachedStacksStale) {
