@@ -2,6 +2,8 @@
 #ifndef CLRSAMPLER_FORMATS_BYTE_READER_H_
 #define CLRSAMPLER_FORMATS_BYTE_READER_H_
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -9,24 +11,29 @@
 #include <optional>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 #include "absl/strings/string_view.h"
 
 namespace clrsampler {
 
-// Random access: a value at an offset, or nullopt when it does not lie inside `bytes`. Little-endian unless `swap`.
+// Random access: a little-endian value at an offset, or nullopt when it does not lie inside `bytes`.
 template <typename T>
-std::optional<T> LoadAt(std::span<const std::byte> bytes, uint64_t offset, bool swap = false) {
+std::optional<T> LoadAt(std::span<const std::byte> bytes, uint64_t offset) {
   static_assert(std::is_integral_v<T>);
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
-  if (swap) {
-    std::byte raw[sizeof value];
-    std::memcpy(raw, &value, sizeof value);
-    for (size_t i = 0; i < sizeof value / 2; ++i) std::swap(raw[i], raw[sizeof value - 1 - i]);
-    std::memcpy(&value, raw, sizeof value);
+  return value;
+}
+
+// The same of a file in either byte order.
+template <typename T>
+std::optional<T> LoadAt(std::span<const std::byte> bytes, uint64_t offset, bool swap) {
+  std::optional<T> value = LoadAt<T>(bytes, offset);
+  if (value && swap) {
+    auto raw = std::bit_cast<std::array<std::byte, sizeof(T)>>(*value);
+    std::reverse(raw.begin(), raw.end());
+    value = std::bit_cast<T>(raw);
   }
   return value;
 }

@@ -47,6 +47,7 @@ std::optional<NativeNumber> ReadNativeUnsigned(std::span<const std::byte> sectio
   if (!first) return std::nullopt;
   // The number of low one bits is the number of bytes that follow; four mean that a whole 32-bit number does.
   const int more = std::countr_one(*first);
+  if (more == 0) return NativeNumber{static_cast<uint32_t>(*first) >> 1, offset + 1};
   if (more > 4) return std::nullopt;
   if (more == 4) {
     const std::optional<uint32_t> value = LoadAt<uint32_t>(section, offset + 1);

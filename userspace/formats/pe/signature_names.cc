@@ -1,6 +1,7 @@
 #include "formats/pe/signature_names.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,23 +30,24 @@ enum Element : uint8_t {
   kPinned = 0x45,
 };
 
-absl::string_view PrimitiveName(uint8_t element) {
-  constexpr absl::string_view kNames[] = {"",
-                                          "System.Void",
-                                          "System.Boolean",
-                                          "System.Char",
-                                          "System.SByte",
-                                          "System.Byte",
-                                          "System.Int16",
-                                          "System.UInt16",
-                                          "System.Int32",
-                                          "System.UInt32",
-                                          "System.Int64",
-                                          "System.UInt64",
-                                          "System.Single",
-                                          "System.Double",
-                                          "System.String"};
-  if (element < std::size(kNames)) return kNames[element];
+constexpr absl::string_view kPrimitiveNames[] = {"",
+                                                 "System.Void",
+                                                 "System.Boolean",
+                                                 "System.Char",
+                                                 "System.SByte",
+                                                 "System.Byte",
+                                                 "System.Int16",
+                                                 "System.UInt16",
+                                                 "System.Int32",
+                                                 "System.UInt32",
+                                                 "System.Int64",
+                                                 "System.UInt64",
+                                                 "System.Single",
+                                                 "System.Double",
+                                                 "System.String"};
+
+constexpr absl::string_view PrimitiveName(uint8_t element) {
+  if (element < std::size(kPrimitiveNames)) return kPrimitiveNames[element];
   if (element == 0x16) return "System.TypedReference";
   if (element == 0x18) return "System.IntPtr";
   if (element == 0x19) return "System.UIntPtr";
@@ -53,6 +55,15 @@ absl::string_view PrimitiveName(uint8_t element) {
   if (element == kCanon) return "System.__Canon";
   return "";
 }
+
+// Asked for each of some 100,000 elements when CoreLib is indexed.
+constexpr std::array<bool, 256> kIsPrimitive = [] {
+  std::array<bool, 256> is_primitive{};
+  for (size_t element = 0; element < is_primitive.size(); ++element) {
+    is_primitive[element] = !PrimitiveName(static_cast<uint8_t>(element)).empty();
+  }
+  return is_primitive;
+}();
 
 bool Skip(SignatureCursor& cursor, uint64_t& budget, int depth);
 
@@ -83,7 +94,7 @@ bool Skip(SignatureCursor& cursor, uint64_t& budget, int depth) {
   --budget;
   const uint8_t element = cursor.Element();
   if (cursor.failed()) return false;
-  if (!PrimitiveName(element).empty()) return true;
+  if (kIsPrimitive[element]) return true;
   switch (element) {
     case kSentinel:
     case kPointer:
@@ -117,29 +128,6 @@ bool Skip(SignatureCursor& cursor, uint64_t& budget, int depth) {
 }
 
 }  // namespace
-
-uint8_t SignatureCursor::Byte() {
-  const std::optional<uint8_t> byte = LoadAt<uint8_t>(bytes_, offset_);
-  if (!byte) {
-    failed_ = true;
-    return 0;
-  }
-  ++offset_;
-  return *byte;
-}
-
-uint32_t SignatureCursor::Number() {
-  const uint32_t first = Byte();
-  if (first < 0x80) return first;
-  if (first < 0xC0) return (first & 0x3F) << 8 | Byte();
-  uint32_t value = first & 0x1F;
-  for (int i = 0; i < 3; ++i) value = value << 8 | Byte();
-  return value;
-}
-
-uint8_t SignatureCursor::Element() { return Byte() & 0x7F; }
-
-uint8_t SignatureCursor::PeekElement() const { return LoadAt<uint8_t>(bytes_, offset_).value_or(0) & 0x7F; }
 
 bool SkipType(SignatureCursor& cursor, uint64_t& budget) { return Skip(cursor, budget, 0); }
 

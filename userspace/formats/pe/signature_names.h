@@ -32,10 +32,27 @@ class SignatureCursor {
  public:
   explicit SignatureCursor(std::span<const std::byte> bytes, uint64_t offset = 0) : bytes_(bytes), offset_(offset) {}
 
-  uint8_t Byte();
-  uint32_t Number();  // II.23.2: compressed unsigned integer
-  uint8_t Element();  // element type, without the flag bit 0x80 that R2R sets on some
-  uint8_t PeekElement() const;
+  uint8_t Byte() {
+    const std::optional<uint8_t> byte = LoadAt<uint8_t>(bytes_, offset_);
+    if (!byte) {
+      failed_ = true;
+      return 0;
+    }
+    ++offset_;
+    return *byte;
+  }
+  // II.23.2: compressed unsigned integer.
+  uint32_t Number() {
+    const uint32_t first = Byte();
+    if (first < 0x80) return first;
+    if (first < 0xC0) return (first & 0x3F) << 8 | Byte();
+    uint32_t value = first & 0x1F;
+    for (int i = 0; i < 3; ++i) value = value << 8 | Byte();
+    return value;
+  }
+  // Element type, without the flag bit 0x80 that R2R sets on some.
+  uint8_t Element() { return Byte() & 0x7F; }
+  uint8_t PeekElement() const { return LoadAt<uint8_t>(bytes_, offset_).value_or(0) & 0x7F; }
 
   bool failed() const { return failed_; }
   uint64_t offset() const { return offset_; }
