@@ -55,10 +55,16 @@ void MappingTable::Clear() {
 }
 
 const Mapping* MappingTable::Find(uint64_t address) const {
+  LastFound::Entry& last = last_found_.For(address);
+  if (last.generation == generation_ && last.mapping->start <= address && address < last.mapping->end) {
+    return last.mapping;
+  }
   const auto above = mappings_.upper_bound(address);
   if (above == mappings_.begin()) return nullptr;
   const Mapping& found = *std::prev(above);
-  return address < found.end ? &found : nullptr;
+  if (address >= found.end) return nullptr;
+  last = {generation_, &found};
+  return &found;
 }
 
 bool MappingTable::NoteReplaced(uint64_t start, uint64_t end, MonotonicTime until) {

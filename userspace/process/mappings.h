@@ -75,9 +75,35 @@ class MappingTable {
   // dozens. KnownSince walks them.
   static constexpr size_t kMaxReplaced = 1024;
 
+  // Where addresses of a page were found last: a stack's addresses lie in few pages, and several ask for each. A copy
+  // of the table begins without: these point into it.
+  class LastFound {
+   public:
+    struct Entry {
+      uint64_t generation = 0;  // for which it holds
+      const Mapping* mapping = nullptr;
+    };
+    LastFound() = default;
+    LastFound(const LastFound&) {}
+    LastFound& operator=(const LastFound&) {
+      entries_.clear();
+      return *this;
+    }
+    Entry& For(uint64_t address) {
+      if (entries_.empty()) entries_.resize(kEntries);  // most processes of a host are never asked about
+      return entries_[address / kPageBytes % kEntries];
+    }
+
+   private:
+    static constexpr size_t kEntries = 128;
+    static constexpr uint64_t kPageBytes = 4096;
+    std::vector<Entry> entries_;
+  };
+
   Mappings mappings_;
   std::vector<ReplacedRange> replaced_;
   uint64_t generation_ = 1;
+  mutable LastFound last_found_;
 };
 
 }  // namespace clrsampler

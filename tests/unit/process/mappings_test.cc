@@ -38,6 +38,28 @@ TEST(MappingTableTest, ANewMappingCutsTheOldAndKeepsFileOffsets) {
   EXPECT_EQ(table.Find(0x4000)->file_offset, 0x100000 + 0x3000);
 }
 
+TEST(MappingTableTest, FindsWhereMappingsShareAPage) {
+  MappingTable table;
+  table.Insert(Make(0x1000, 0x1800, "/low"));
+  table.Insert(Make(0x1800, 0x2000, "/high"));
+  EXPECT_EQ(table.Find(0x1000)->path, "/low");
+  EXPECT_EQ(table.Find(0x1900)->path, "/high");
+  EXPECT_EQ(table.Find(0x1001)->path, "/low");
+}
+
+TEST(MappingTableTest, ACopyFindsItsOwnMappings) {
+  MappingTable table;
+  table.Insert(Make(0x1000, 0x2000, "/a"));
+  ASSERT_NE(table.Find(0x1000), nullptr);
+  const MappingTable copy = table;
+  EXPECT_EQ(copy.Find(0x1000), &*copy.all().begin());
+  MappingTable assigned;
+  assigned.Insert(Make(0x1000, 0x2000, "/b"));
+  ASSERT_NE(assigned.Find(0x1000), nullptr);
+  assigned = table;
+  EXPECT_EQ(assigned.Find(0x1000), &*assigned.all().begin());
+}
+
 TEST(MappingTableTest, IgnoresEmptyAndBackwardRanges) {
   MappingTable table;
   const uint64_t before = table.generation();
@@ -57,6 +79,15 @@ TEST(MappingTableTest, AgreesWithAPageMapUnderRandomInserts) {
     const std::string path = "/f" + std::to_string(i);
     table.Insert(Make(start * 4096, (start + length) * 4096, path, 1000 * 4096));
     for (uint64_t page = start; page < start + length; ++page) pages[page] = {path, 1000 + page - start};
+    for (int question = 0; question < 8; ++question) {  // in between, so that answers of before could come again
+      const uint64_t page = random() % 240;
+      const Mapping* found = table.Find(page * 4096 + 17);
+      const auto expected = pages.find(page);
+      ASSERT_EQ(found != nullptr, expected != pages.end()) << page;
+      if (found != nullptr) {
+        ASSERT_EQ(found->path, expected->second.first);
+      }
+    }
   }
   for (uint64_t page = 0; page < 260; ++page) {
     const Mapping* found = table.Find(page * 4096 + 17);
