@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "capture/cpu_list.h"
 #include "capture/drop_counters.h"
+#include "capture/kernel_types.h"
 #include "capture/libbpf_log.h"
 #include "capture/load_error.h"
 #include "capture/uprobe.h"
@@ -191,7 +192,14 @@ absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, bool member, const 
 }
 
 absl::Status Sampler::Load(const FeatureReport& features) {
-  skeleton_.reset(clrsampler_bpf__open());
+  absl::StatusOr<KernelTypes> types = KernelTypes::Create();
+  if (types.ok()) {
+    LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = types->path().c_str());
+    skeleton_.reset(clrsampler_bpf__open_opts(&options));
+    // Whatever it is, libbpf then finds the types in its own way.
+    if (skeleton_ != nullptr && !types->Fill(bpf_object__btf(skeleton_->obj)).ok()) skeleton_.reset();
+  }
+  if (skeleton_ == nullptr) skeleton_.reset(clrsampler_bpf__open());
   if (skeleton_ == nullptr) return ErrnoError(errno, "opening the BPF object");
   RETURN_IF_ERROR(Configure(features));
   const int error = clrsampler_bpf__load(skeleton_.get());
