@@ -1,6 +1,7 @@
 #include "clr/hooks/code_scan_x64.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
@@ -12,6 +13,7 @@ namespace clrsampler::x64 {
 namespace {
 
 constexpr uint8_t kCall = 0xe8, kJump = 0xe9;
+constexpr uint8_t kRipOperandMask = 0xc7, kRipOperand = 0x05;  // of ModRM: rip plus a distance
 constexpr size_t kBranchBytes = 5, kDistanceBytes = 4;
 
 // Reads forward through one expected sequence of instructions; what does not fit fails it for good.
@@ -56,6 +58,17 @@ class Expect {
   size_t at_ = 0;
   bool ok_ = true;
 };
+
+// Eight bytes at once, the first one lowest: 0 where none of them can begin a distance that is looked for; else the
+// lowest bit that is set lies in the first byte that can.
+uint64_t CandidatesIn(uint64_t bytes) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kHighest = kOnes << 7;
+  const auto zero_bytes = [](uint64_t word) { return (word - kOnes) & ~word & kHighest; };  // right up to the first one
+  static_assert(kCall == 0xe8 && kJump == 0xe9);
+  const uint64_t branches = (bytes & kOnes * 0xfe) ^ kOnes * kCall;
+  const uint64_t operands = (bytes & kOnes * kRipOperandMask) ^ kOnes * kRipOperand;
+  return zero_bytes(branches) | zero_bytes(operands);
+}
 
 // Bytes of a constant behind the address; nullopt: not an instruction that is looked for.
 std::optional<size_t> ConstantBytes(uint8_t opcode, uint8_t operand) {
@@ -123,10 +136,21 @@ void ScanReferences(std::span<const std::byte> code, VirtualAddress start, CodeR
     return VirtualAddress{start.value + at + kDistanceBytes + more + static_cast<uint64_t>(int64_t{distance})};
   };
   for (size_t at = 0; at + kBranchBytes <= code.size(); ++at) {
+    if (at + sizeof(uint64_t) <= code.size()) {
+      uint64_t next;
+      std::memcpy(&next, bytes + at, sizeof next);
+      const uint64_t candidates = CandidatesIn(next);
+      if (candidates == 0) {
+        at += sizeof next - 1;
+        continue;
+      }
+      at += static_cast<size_t>(std::countr_zero(candidates)) / 8;
+      if (at + kBranchBytes > code.size()) break;
+    }
     const uint8_t byte = bytes[at];
     if (byte == kCall || byte == kJump) {
       found({CodeReference::Kind::kBranch, relative(at + 1, 0)});
-    } else if ((byte & 0xc7) == 0x05 && at > 0) {  // an operand at rip plus a distance
+    } else if ((byte & kRipOperandMask) == kRipOperand && at > 0) {
       if (const auto constant = ConstantBytes(bytes[at - 1], byte)) {
         found({CodeReference::Kind::kData, relative(at + 1, *constant)});
       }

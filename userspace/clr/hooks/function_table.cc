@@ -12,7 +12,8 @@
 namespace clrsampler {
 namespace {
 
-constexpr int kFilterBits = 22;  // 512 KB; 24,000 functions set one bit of 170
+constexpr uint64_t kMaxBlocks = 1 << 17;  // 512 KB, however far apart functions are
+constexpr int kBlockBits = 6;             // of addresses, if that many blocks are enough
 
 absl::Status SegmentsAreApart(std::span<const LoadSegment> segments) {
   std::vector<std::pair<uint64_t, uint64_t>> in_file;
@@ -67,7 +68,7 @@ absl::StatusOr<FunctionTable> FunctionTable::Read(const ElfImage& image, const E
   RETURN_IF_ERROR(result.AddUnwindTable(image));
   if (symbols != nullptr) result.AddSymbols(image, *symbols);
   if (result.functions_.size() > kMaxFunctions) return TooMany(result.functions_.size());
-  result.BuildFilter();
+  result.IndexBlocks();
   return result;
 }
 
@@ -126,20 +127,27 @@ void FunctionTable::AddSymbols(const ElfImage& image, const ElfSymbolTable& symb
                      [](const Function& a, const Function& b) { return a.start < b.start; });
 }
 
-size_t FunctionTable::FilterBit(VirtualAddress start) {
-  return static_cast<size_t>(start.value * uint64_t{0x9e3779b97f4a7c15} >> (64 - kFilterBits));  // Fibonacci hashing
-}
-
-void FunctionTable::BuildFilter() {
-  filter_.assign(size_t{1} << kFilterBits, false);
-  for (const Function& function : functions_) filter_[FilterBit(function.start)] = true;
+void FunctionTable::IndexBlocks() {
+  if (functions_.empty()) return;
+  const uint64_t first = functions_.front().start.value, span = functions_.back().start.value - first;
+  block_bits_ = kBlockBits;
+  while (span >> block_bits_ >= kMaxBlocks) ++block_bits_;
+  first_in_block_.reserve((span >> block_bits_) + 2);
+  for (uint32_t i = 0; i < functions_.size(); ++i) {
+    first_in_block_.resize(((functions_[i].start.value - first) >> block_bits_) + 1, i);
+  }
+  first_in_block_.push_back(static_cast<uint32_t>(functions_.size()));
 }
 
 std::optional<uint32_t> FunctionTable::StartingAt(VirtualAddress address) const {
-  if (!filter_[FilterBit(address)]) return std::nullopt;
-  const auto found = std::lower_bound(functions_.begin(), functions_.end(), address,
+  if (functions_.empty() || address < functions_.front().start || functions_.back().start < address) {
+    return std::nullopt;
+  }
+  const size_t block = (address.value - functions_.front().start.value) >> block_bits_;
+  const auto begin = functions_.begin() + first_in_block_[block], end = functions_.begin() + first_in_block_[block + 1];
+  const auto found = std::lower_bound(begin, end, address,
                                       [](const Function& function, VirtualAddress at) { return function.start < at; });
-  if (found == functions_.end() || found->start != address) return std::nullopt;
+  if (found == end || found->start != address) return std::nullopt;
   return static_cast<uint32_t>(found - functions_.begin());
 }
 
