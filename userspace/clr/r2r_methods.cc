@@ -199,6 +199,13 @@ std::optional<R2rMethods::Code> R2rMethods::CodeAt(const FrameQuery& query) {
   return code;
 }
 
+R2rImage* R2rMethods::TablesAt(const Process& process, const Mapping& mapping, uint64_t address) {
+  const std::optional<Place> place = FindInFile({process, &mapping, address, address, MonotonicTime::Min()});
+  if (!place || place->image->r2r == nullptr || IsDamaged(*place->file)) return nullptr;
+  place->image->AskAgain();
+  return place->image->r2r.get();
+}
+
 std::optional<R2rMethods::Place> R2rMethods::Find(const FrameQuery& query) {
   if (query.mapping == nullptr) return std::nullopt;
   if (query.lookup_address < query.mapping->start || query.lookup_address >= query.mapping->end) return std::nullopt;

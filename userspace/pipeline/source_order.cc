@@ -54,6 +54,11 @@ Sources MakeSources(const SourceContext& context) {
     options.names = context.names;
     options.transient_code = context.transient_code;
     options.refused = context.memory_refused;
+    if (R2rMethods* r2r = sources.precompiled) {
+      options.tables_at = [r2r](const Process& process, const Mapping& mapping, uint64_t address) {
+        return r2r->TablesAt(process, mapping, address);
+      };
+    }
     auto memory = std::make_unique<MemoryMethods>(options, context.runtimes, context.images, context.frames,
                                                   context.notices, context.clock);
     sources.memory = memory.get();

@@ -107,6 +107,23 @@ TEST_F(R2rMethodsTest, NamesAnImageFromItsOwnTables) {
   EXPECT_EQ(methods_.counters().images, 1u);
 }
 
+TEST_F(R2rMethodsTest, TablesAreThoseThatNamesComeFrom) {
+  Write("shapes.dll", ReadFixture("10.0.14-x64/shapes.dll"));
+  Write("text.dll", "no image");
+  const FixtureMap map = ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap");
+  Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  const Mapping mapping = Map("shapes.dll");
+  const R2rImage* const tables = methods_.TablesAt(process, mapping, mapping.start);
+  ASSERT_NE(tables, nullptr);
+  EXPECT_EQ(tables->name(), "shapes");
+  EXPECT_TRUE(tables->BeginsAt(map.names.begin()->first));
+  EXPECT_EQ(methods_.TablesAt(process, mapping, mapping.start), tables);
+  EXPECT_TRUE(At(mapping, *tables->pe().OffsetOfRva(map.names.begin()->first)).has_value());
+  EXPECT_EQ(methods_.counters().images, 1u) << "read once for all";
+  const Mapping text = Map("text.dll");
+  EXPECT_EQ(methods_.TablesAt(process, text, text.start), nullptr);
+}
+
 TEST_F(R2rMethodsTest, CodeOutsideFunctionsHasNoName) {
   Copy("10.0.14-x64");
   const FixtureMap map = ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap");

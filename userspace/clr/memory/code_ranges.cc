@@ -168,10 +168,10 @@ std::optional<MethodCode> CodeRanges::MethodAt(MemoryProbe& probe, const CodeSec
   }
   // The funclets follow the body; each has an unwind info of its own.
   const uint64_t table = code.header + layout_.code_header.unwinds;
-  const uint32_t begin = probe.Value<uint32_t>(table);
-  uint32_t end = 0;
+  uint32_t begin = 0, end = 0;
   std::vector<std::byte> infos(unwinds * kUnwindBytes);
   probe.Read(table, infos);
+  std::memcpy(&begin, infos.data(), sizeof begin);
   for (uint32_t i = 0; i < unwinds; ++i) {
     uint32_t info_end = 0;
     std::memcpy(&info_end, infos.data() + i * kUnwindBytes + 4, sizeof info_end);

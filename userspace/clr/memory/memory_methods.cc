@@ -179,6 +179,12 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   place.image = target.images->ImageAround(found->mapping);
   place.dac_table = *dac_table;
   place.descriptor = found->AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
+  if (options_.tables_at) {
+    place.tables_at = [this, &process, images = target.images.get()](uint64_t base) -> R2rImage* {
+      const Mapping* mapping = images->FileMappingAt(base);
+      return mapping == nullptr ? nullptr : options_.tables_at(process, *mapping, base);
+    };
+  }
   const std::string build = absl::StrCat(found->mapping.device_major, ":", found->mapping.device_minor, ":",
                                          found->mapping.inode, ":", found->version.Text());
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> runtime = RuntimeMemory::Attach(

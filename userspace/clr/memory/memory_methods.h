@@ -43,6 +43,9 @@ struct MemoryMethodsOptions {
   std::function<absl::StatusOr<std::unique_ptr<MemoryReader>>(uint32_t tgid)> open_memory;  // empty: TargetMemory
   // Told where a process keeps transient code, whenever that changes; may be empty.
   std::function<void(const Process&, const wire_transient_code&)> transient_code;
+  // The tables of the precompiled image in whose file an address lies, from whoever has read them already; empty:
+  // nobody, and the comparison with CoreLib reads them for itself.
+  std::function<R2rImage*(const Process&, const Mapping&, uint64_t address)> tables_at;
   // Told of a process whose runtime can't be read and never will be; may be empty.
   std::function<void(const Process&)> refused;
 };

@@ -135,6 +135,10 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
         if (probe.ok()) found.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, false);
         // What was read in between belongs to the method that was there before only if it still is.
         if (probe.ok() && !Stands(*code)) probe.Fail(ProbeFailure::kChanged, "the method was replaced");
+        if (probe.ok() && !found.transient) {
+          if (recent_.size() >= kMaxRecent) recent_.clear();
+          recent_[address] = {found.kind, false, *code};
+        }
         break;
       }
     }
@@ -149,6 +153,10 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
 }
 
 std::optional<RuntimeCode> RuntimeMemory::FindCode(uint64_t address) {
+  if (const auto recent = recent_.find(address); recent != recent_.end()) {
+    last_failure_ = ProbeFailure::kNone;
+    return recent->second;
+  }
   MemoryProbe probe(memory_);
   RuntimeCode found;
   const std::optional<CodeSection> section = ranges_->FindSection(probe, address);
@@ -377,8 +385,14 @@ absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool prov
     const auto tables = metadata ? MetadataTables::Parse(*metadata) : absl::DataLossError("no metadata");
     // CoreLib is in every process and refers to no other assembly.
     if (!tables.ok() || tables->AssemblyName() != "System.Private.CoreLib") continue;
-    absl::StatusOr<std::unique_ptr<R2rImage>> image = R2rImage::Open(*std::move(pe), "System.Private.CoreLib");
-    if (!image.ok()) continue;  // a newer format: r2r_methods.h says so
+    R2rImage* image = place_.tables_at ? place_.tables_at(section.range.begin) : nullptr;
+    std::unique_ptr<R2rImage> for_the_test;
+    if (image == nullptr) {
+      absl::StatusOr<std::unique_ptr<R2rImage>> opened = R2rImage::Open(*std::move(pe), "System.Private.CoreLib");
+      if (!opened.ok()) continue;  // a newer format: r2r_methods.h says so
+      for_the_test = *std::move(opened);
+      image = for_the_test.get();
+    }
     const std::vector<PreparedMethod> prepared = PreparedMethods(section);
     std::vector<uint32_t> entry_points;
     for (const PreparedMethod& method : prepared) {
@@ -394,8 +408,10 @@ absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool prov
       if (!own.ok()) return std::nullopt;
       return std::move(method.name);
     };
-    RETURN_IF_ERROR(
-        CompareWithImage(**image, entry_points, name_of, proven ? kSelfTestMethods / 8 : kSelfTestMethods, self_test_));
+    const absl::Status equal =
+        CompareWithImage(*image, entry_points, name_of, proven ? kSelfTestMethods / 8 : kSelfTestMethods, self_test_);
+    image->ForgetMissing();  // the comparison opens no other assemblies; who else uses the image may
+    RETURN_IF_ERROR(equal);
     break;
   }
   // Without a witness for their place the arguments of generic methods are left out, and only those.

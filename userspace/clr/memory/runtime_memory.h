@@ -36,6 +36,9 @@ struct RuntimePlace {
   uint64_t descriptor = 0;  // address of DotNetRuntimeContractDescriptor; 0: not exported
   // Changes the layout before it is used; for tests that show that wrong offsets give no wrong names.
   std::function<void(RuntimeLayout&)> alter_layout;
+  // The tables of the precompiled image that begins at an address, from whoever has read them already; used before
+  // Attach returns. Empty, or nullptr: they are read for the test alone.
+  std::function<R2rImage*(uint64_t base)> tables_at;
 };
 
 struct RuntimeMemoryCounters {
@@ -83,7 +86,8 @@ class RuntimeMemory {
 
   // nullopt: it could not be read this time; `last_failure` says why.
   std::optional<ManagedCode> Find(uint64_t address);
-  // Cheaper, and without a say in the counters of names. nullopt as above.
+  // Cheaper, most of all for an address that Find found a moment ago, and without a say in the counters of names.
+  // nullopt as above.
   std::optional<RuntimeCode> FindCode(uint64_t address);
   // Whether the method whose code was found before is still the one there.
   bool Stands(const MethodCode& code);
@@ -126,6 +130,9 @@ class RuntimeMemory {
   uint64_t VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
   void RefreshVersionTable();
 
+  // What Find found of methods that are never freed, by address: unwind data of the same address is read next.
+  static constexpr size_t kMaxRecent = 256;
+  absl::flat_hash_map<uint64_t, RuntimeCode> recent_;
   const RuntimePlace place_;
   MemoryReader& memory_;
   RuntimeLayout layout_;

@@ -36,9 +36,14 @@ const Mapping* TargetImages::Find(uint64_t address) {
   return nullptr;
 }
 
-std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
+const Mapping* TargetImages::FileMappingAt(uint64_t address) {
   const Mapping* mapping = Find(address);
-  if (mapping == nullptr || mapping->kind != MappingKind::kFile) return std::nullopt;
+  return mapping != nullptr && mapping->kind == MappingKind::kFile ? mapping : nullptr;
+}
+
+std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
+  const Mapping* mapping = FileMappingAt(address);
+  if (mapping == nullptr) return std::nullopt;
   const uint64_t offset = mapping->file_offset + (address - mapping->start);
   absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process_, *mapping);
   if (!file.ok() || offset >= (*file)->bytes().size()) return std::nullopt;

@@ -26,6 +26,9 @@ class TargetImages {
   // caller compares. nullopt: anonymous memory, or the file can't be opened.
   std::optional<MappedContent> ContentAt(uint64_t address);
 
+  // The mapping of a file that was there at the last look; until the next call. nullptr: none.
+  const Mapping* FileMappingAt(uint64_t address);
+
   // Where the image that `mapping` is a part of lies, from its first mapped byte to its last, with the zeroed memory
   // behind it that holds variables.
   AddressRange ImageAround(const Mapping& mapping);

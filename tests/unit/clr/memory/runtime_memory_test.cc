@@ -318,6 +318,32 @@ TEST_P(RuntimeMemoryTest, StandsUntilItIsAnotherMethod) {
   EXPECT_FALSE(runtime_->Stands(code));
 }
 
+TEST_P(RuntimeMemoryTest, CodeThatWasJustFoundIsNotSearchedForAgain) {
+  const uint64_t at = Place(fake_.AddMethod(plain_, 1));
+  const MethodCode code = runtime_->Find(at)->code;
+  const uint64_t before = fake_.memory.reads;
+  const std::optional<RuntimeCode> again = runtime_->FindCode(at);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(fake_.memory.reads, before);
+  EXPECT_EQ(again->kind, ManagedCode::Kind::kMethod);
+  EXPECT_FALSE(again->transient);
+  EXPECT_EQ(again->code.range.begin, code.range.begin);
+  EXPECT_EQ(again->code.range.end, code.range.end);
+  EXPECT_EQ(again->code.header, code.header);
+  EXPECT_EQ(again->code.identity, code.identity);
+}
+
+TEST_P(RuntimeMemoryTest, CodeThatMayBeFreedIsSearchedForEachTime) {
+  FakeRuntime::Heap& heap = fake_.AddHeap(kCode + 0x10000, 0x4000, /*collectible=*/true);
+  const uint64_t at = Place(fake_.AddMethod(plain_, 1), &heap);
+  ASSERT_TRUE(runtime_->Find(at)->transient);
+  const uint64_t before = fake_.memory.reads;
+  const std::optional<RuntimeCode> again = runtime_->FindCode(at);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(again->transient);
+  EXPECT_GT(fake_.memory.reads, before);
+}
+
 // A type of a collectible assembly is freed, and another gets its address.
 TEST_P(RuntimeMemoryTest, NothingOfCollectibleCodeIsRemembered) {
   FakeRuntime::Heap& heap = fake_.AddHeap(kCode + 0x10000, 0x4000, /*collectible=*/true);
