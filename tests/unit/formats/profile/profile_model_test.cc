@@ -1,0 +1,124 @@
+#include "formats/profile/profile_model.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+FrameIndex Named(ProfileModelBuilder& builder, absl::string_view name) {
+  ModelFrame frame;
+  frame.name = builder.String(name);
+  return builder.Frame(frame);
+}
+
+TEST(ProfileModelTest, StacksShareTheirRoots) {
+  ProfileModelBuilder builder;
+  const FrameIndex main = Named(builder, "Main"), work = Named(builder, "Work"), rest = Named(builder, "Rest");
+  const NodeIndex worked = builder.Stack(std::vector<FrameIndex>{main, work});
+  const NodeIndex rested = builder.Stack(std::vector<FrameIndex>{main, rest});
+  EXPECT_EQ(worked, builder.Node(builder.Node(kRootNode, main), work));
+  const ProfileModel model = *std::move(builder).Build();
+  EXPECT_EQ(model.nodes.size(), 4u);  // the root, Main, Work, Rest
+  EXPECT_EQ(model.nodes[worked].parent, model.nodes[rested].parent);
+  EXPECT_EQ(model.text(model.frame_of(rested).name), "Rest");
+}
+
+TEST(ProfileModelTest, EqualTextsFramesAndThreadsAreOne) {
+  ProfileModelBuilder builder;
+  EXPECT_EQ(builder.String(""), 0u);
+  EXPECT_EQ(builder.String("Main"), builder.String("Main"));
+  EXPECT_EQ(Named(builder, "Main"), Named(builder, "Main"));
+  ModelFrame jitted;
+  jitted.name = builder.String("Main");
+  jitted.kind = ModelFrameKind::kJit;
+  EXPECT_NE(builder.Frame(jitted), Named(builder, "Main"));
+  ModelThread thread;
+  thread.pid = 1;
+  EXPECT_EQ(builder.Thread(thread), builder.Thread(thread));
+  thread.tid = 2;
+  EXPECT_EQ(builder.Thread(thread), 1u);
+}
+
+TEST(ProfileModelTest, AColumnIsThereFromTheFirstRowThatNeedsIt) {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = builder.Thread({});
+  builder.Add({.thread = thread});
+  EXPECT_THAT(builder.model().samples.time_ns, IsEmpty());
+  EXPECT_THAT(builder.model().samples.weight, IsEmpty());
+  builder.Add({.time_ns = 7, .thread = thread, .state = SampleState::kPaused, .weight = 3});
+  builder.Add({.thread = thread});
+  builder.Add({.thread = thread, .weight = 0});
+  const ProfileModel model = *std::move(builder).Build();
+  EXPECT_THAT(model.samples.time_ns, ElementsAre(kNoTime, 7, kNoTime));
+  EXPECT_THAT(model.samples.state, ElementsAre(SampleState::kNone, SampleState::kPaused, SampleState::kNone));
+  EXPECT_THAT(model.samples.weight, ElementsAre(1, 3, 1));
+  EXPECT_EQ(model.total_weight, 5u);
+}
+
+TEST(ProfileModelTest, WeightsOfCallersHoldThoseOfWhatTheyCall) {
+  ProfileModelBuilder builder;
+  const FrameIndex main = Named(builder, "Main"), work = Named(builder, "Work");
+  const NodeIndex outer = builder.Node(kRootNode, main), inner = builder.Node(outer, work);
+  builder.Add({.stack = inner, .weight = 5});
+  builder.Add({.stack = outer, .weight = 2});
+  builder.Add({.stack = kRootNode, .weight = 1});
+  const ProfileModel model = *std::move(builder).Build();
+  const std::vector<uint64_t> self = SelfWeights(model);
+  EXPECT_THAT(self, ElementsAre(1, 2, 5));
+  EXPECT_THAT(TotalWeights(model, self), ElementsAre(8, 7, 5));
+}
+
+TEST(ProfileModelTest, WeightsThatDoNotFitAreAnError) {
+  ProfileModelBuilder builder;
+  builder.Add({.weight = kMaxTotalWeight});
+  EXPECT_TRUE(builder.ok());
+  builder.Add({});
+  const absl::StatusOr<ProfileModel> model = std::move(builder).Build();
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(ProfileModelTest, AStackThatIsTooDeepIsAnError) {
+  ProfileModelBuilder builder;
+  const std::vector<FrameIndex> deepest(kMaxModelStackFrames, Named(builder, "Again"));
+  const NodeIndex leaf = builder.Stack(deepest);
+  EXPECT_TRUE(builder.ok());
+  EXPECT_EQ(builder.Node(leaf, deepest.front()), leaf);
+  EXPECT_EQ(builder.model().nodes.size(), kMaxModelStackFrames + 1);
+  EXPECT_THAT(std::string(std::move(builder).Build().status().message()), HasSubstr("more than 4096 frames"));
+}
+
+TEST(ProfileModelTest, ANameThatIsTooLongIsAnErrorAndTheFirstErrorCounts) {
+  ProfileModelBuilder builder;
+  builder.String(std::string(kMaxModelStringBytes, 'a'));
+  EXPECT_TRUE(builder.ok());
+  EXPECT_EQ(builder.String(std::string(kMaxModelStringBytes + 1, 'a')), 0u);
+  builder.Fail(absl::DataLossError("later"));
+  EXPECT_THAT(std::string(std::move(builder).Build().status().message()), HasSubstr("a name of 1048577 bytes"));
+}
+
+TEST(ProfileModelTest, WordsAreReadBack) {
+  for (int i = 0; i < kModelFrameKindCount; ++i) {
+    const auto kind = static_cast<ModelFrameKind>(i);
+    EXPECT_EQ(ModelFrameKindOf(ModelFrameKindText(kind)), kind);
+  }
+  for (int i = 0; i < kSampleStateCount; ++i) {
+    const auto state = static_cast<SampleState>(i);
+    EXPECT_EQ(SampleStateOf(SampleStateText(state)), state);
+  }
+  EXPECT_EQ(ProfileViewOf("suspend-delay"), ProfileView::kSuspendDelay);
+  EXPECT_EQ(WeightUnitOf("microseconds"), WeightUnit::kMicroseconds);
+  EXPECT_EQ(ModelFrameKindOf("JIT"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace clrsampler

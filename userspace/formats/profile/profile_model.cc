@@ -1,0 +1,136 @@
+#include "formats/profile/profile_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr absl::string_view kViews[] = {"cpu", "jit", "pause", "suspend-delay"};
+constexpr absl::string_view kUnits[] = {"samples", "microseconds", "nanoseconds"};
+constexpr absl::string_view kKinds[] = {"unknown", "kernel", "native", "jit", "r2r", "aot", "role", "mark", "inlined"};
+constexpr absl::string_view kStates[] = {"none", "suspending", "paused"};
+static_assert(std::size(kKinds) == kModelFrameKindCount);
+static_assert(std::size(kStates) == kSampleStateCount);
+
+template <typename Enum, size_t N>
+std::optional<Enum> Find(const absl::string_view (&words)[N], absl::string_view text) {
+  const auto* found = std::find(std::begin(words), std::end(words), text);
+  if (found == std::end(words)) return std::nullopt;
+  return static_cast<Enum>(found - std::begin(words));
+}
+
+}  // namespace
+
+absl::string_view ProfileViewText(ProfileView view) { return kViews[static_cast<size_t>(view)]; }
+std::optional<ProfileView> ProfileViewOf(absl::string_view text) { return Find<ProfileView>(kViews, text); }
+absl::string_view WeightUnitText(WeightUnit unit) { return kUnits[static_cast<size_t>(unit)]; }
+std::optional<WeightUnit> WeightUnitOf(absl::string_view text) { return Find<WeightUnit>(kUnits, text); }
+absl::string_view ModelFrameKindText(ModelFrameKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+std::optional<ModelFrameKind> ModelFrameKindOf(absl::string_view text) { return Find<ModelFrameKind>(kKinds, text); }
+absl::string_view SampleStateText(SampleState state) { return kStates[static_cast<size_t>(state)]; }
+std::optional<SampleState> SampleStateOf(absl::string_view text) { return Find<SampleState>(kStates, text); }
+
+std::vector<uint64_t> SelfWeights(const ProfileModel& model) {
+  std::vector<uint64_t> self(model.nodes.size(), 0);
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    self[model.samples.stack[row]] += model.samples.weight_of(row);
+  }
+  return self;
+}
+
+std::vector<uint64_t> TotalWeights(const ProfileModel& model, std::span<const uint64_t> self) {
+  std::vector<uint64_t> total(self.begin(), self.end());
+  for (size_t node = model.nodes.size(); node-- > 1;) total[model.nodes[node].parent] += total[node];
+  return total;
+}
+
+size_t ProfileModelBuilder::StringHash::operator()(absl::string_view text) const { return absl::HashOf(text); }
+
+ProfileModelBuilder::ProfileModelBuilder() : string_ids_(0, StringHash{&model_.strings}, StringEqual{&model_.strings}) {
+  string_ids_.insert(0);
+}
+
+void ProfileModelBuilder::Fail(absl::Status status) { status_.Update(std::move(status)); }
+
+StringIndex ProfileModelBuilder::String(absl::string_view text) {
+  if (const auto found = string_ids_.find(text); found != string_ids_.end()) return *found;
+  StringTable& strings = model_.strings;
+  if (text.size() > kMaxModelStringBytes) {
+    Fail(absl::ResourceExhaustedError(absl::StrCat("a name of ", text.size(), " bytes; at most 1 MiB is read")));
+  } else if (text.size() > kMaxModelTextBytes - strings.bytes_.size()) {
+    Fail(absl::ResourceExhaustedError("the names have more than 1 GiB together"));
+  }
+  if (!ok()) return 0;
+  strings.bytes_.append(text.data(), text.size());
+  strings.ends_.push_back(static_cast<uint32_t>(strings.bytes_.size()));
+  const auto index = static_cast<StringIndex>(strings.ends_.size() - 1);
+  string_ids_.insert(index);
+  return index;
+}
+
+FrameIndex ProfileModelBuilder::Frame(const ModelFrame& frame) {
+  const auto [found, added] = frame_ids_.try_emplace(frame, static_cast<FrameIndex>(model_.frames.size()));
+  if (added) model_.frames.push_back(frame);
+  return found->second;
+}
+
+ThreadIndex ProfileModelBuilder::Thread(const ModelThread& thread) {
+  const auto [found, added] = thread_ids_.try_emplace(thread, static_cast<ThreadIndex>(model_.threads.size()));
+  if (added) model_.threads.push_back(thread);
+  return found->second;
+}
+
+NodeIndex ProfileModelBuilder::Node(NodeIndex parent, FrameIndex frame) {
+  const auto [found, added] =
+      node_ids_.try_emplace(uint64_t{parent} << 32 | frame, static_cast<NodeIndex>(model_.nodes.size()));
+  if (!added) return found->second;
+  if (depths_[parent] >= kMaxModelStackFrames) {
+    Fail(absl::ResourceExhaustedError(absl::StrCat("a stack of more than ", kMaxModelStackFrames, " frames")));
+  } else if (model_.nodes.size() >= kMaxModelNodes) {
+    Fail(absl::ResourceExhaustedError(absl::StrCat("stacks of more than ", kMaxModelNodes, " distinct frames")));
+  }
+  if (!ok()) {
+    node_ids_.erase(found);
+    return parent;
+  }
+  model_.nodes.push_back({parent, frame});
+  depths_.push_back(static_cast<uint16_t>(depths_[parent] + 1));
+  return found->second;
+}
+
+NodeIndex ProfileModelBuilder::Stack(std::span<const FrameIndex> root_first) {
+  NodeIndex node = kRootNode;
+  for (const FrameIndex frame : root_first) node = Node(node, frame);
+  return node;
+}
+
+void ProfileModelBuilder::Add(const ModelSample& sample) {
+  if (sample.weight == 0 || !ok()) return;
+  if (sample.weight > kMaxTotalWeight - model_.total_weight) {
+    return Fail(absl::OutOfRangeError("the weights of the samples add up to 2^63 or more"));
+  }
+  model_.total_weight += sample.weight;
+  SampleColumns& columns = model_.samples;
+  const size_t rows = columns.size();
+  // A column begins with the first row that needs it.
+  if (columns.time_ns.empty() && sample.time_ns != kNoTime) columns.time_ns.assign(rows, kNoTime);
+  if (columns.state.empty() && sample.state != SampleState::kNone) columns.state.assign(rows, SampleState::kNone);
+  if (columns.weight.empty() && sample.weight != 1) columns.weight.assign(rows, 1);
+  columns.thread.push_back(sample.thread);
+  columns.stack.push_back(sample.stack);
+  if (!columns.time_ns.empty() || sample.time_ns != kNoTime) columns.time_ns.push_back(sample.time_ns);
+  if (!columns.state.empty() || sample.state != SampleState::kNone) columns.state.push_back(sample.state);
+  if (!columns.weight.empty() || sample.weight != 1) columns.weight.push_back(sample.weight);
+}
+
+absl::StatusOr<ProfileModel> ProfileModelBuilder::Build() && {
+  if (!ok()) return status_;
+  return std::move(model_);
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,241 @@
+// A profile as a value: the one model that every writer of a format takes and every reader gives.
+//
+//   samples (columns) ──► thread, stack ──► node ──► parent node ... ──► node 0, the root
+//                                             └────► frame ──► strings
+//
+// Tables refer to each other by index; entry 0 of `strings` is "", node 0 is the root. A stack is named by the node of
+// its leaf frame: the frames on the way up from there are its callers. Parents come before their children, so one pass
+// over `nodes` in either direction replaces a recursion. ProfileModelBuilder is the one way to fill a model, and keeps
+// these invariants and the limits below whatever it is given; readers of a model may rely on them.
+//
+// Sizes: 8 bytes a node, 40 a frame, 17 a sample with time (9 fewer without times and states, 8 more with weights).
+// A value: no locks; threads may share it while nobody writes.
+#ifndef CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
+#define CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+
+using StringIndex = uint32_t;
+using FrameIndex = uint32_t;
+using NodeIndex = uint32_t;
+using ThreadIndex = uint32_t;
+
+inline constexpr NodeIndex kRootNode = 0;                                         // the stack without frames
+inline constexpr uint64_t kNoTime = std::numeric_limits<uint64_t>::max();         // of a sample
+inline constexpr uint64_t kMaxTotalWeight = std::numeric_limits<int64_t>::max();  // of a profile; what pprof can hold
+inline constexpr uint32_t kMaxModelStackFrames = 4096;  // of a stack; ours have at most some 1200
+inline constexpr size_t kMaxModelNodes = 1 << 28;
+inline constexpr size_t kMaxModelStringBytes = 1 << 20;  // of a name; the account is no name
+inline constexpr size_t kMaxModelTextBytes = 1 << 30;    // of all strings
+
+// What the weights of a profile's samples tell; words of `--view`.
+enum class ProfileView : uint8_t { kCpu, kJit, kPause, kSuspendDelay };
+absl::string_view ProfileViewText(ProfileView view);  // "cpu", "jit", "pause", "suspend-delay"
+std::optional<ProfileView> ProfileViewOf(absl::string_view text);
+
+enum class WeightUnit : uint8_t { kSamples, kMicroseconds, kNanoseconds };
+absl::string_view WeightUnitText(WeightUnit unit);  // "samples", "microseconds", "nanoseconds"
+std::optional<WeightUnit> WeightUnitOf(absl::string_view text);
+
+enum class ModelFrameKind : uint8_t {
+  kUnknown,  // foreign formats often do not say
+  kKernel,
+  kNative,   // ELF code
+  kJit,      // compiled in the process, runtime stubs included
+  kR2r,      // precompiled managed code
+  kAot,      // managed code of a NativeAOT program
+  kRole,     // no code: what a thread of the runtime is for
+  kMark,     // no code: a word about the stack at that place
+  kInlined,  // code that stands inside its caller's
+};
+inline constexpr int kModelFrameKindCount = 9;
+absl::string_view ModelFrameKindText(ModelFrameKind kind);  // "kernel", as .json files have it
+std::optional<ModelFrameKind> ModelFrameKindOf(absl::string_view text);
+
+// What the runtime of the sampled process was doing.
+enum class SampleState : uint8_t {
+  kNone,        // nothing special, or not known
+  kSuspending,  // managed threads were asked to stop
+  kPaused,      // all of them stood still
+};
+inline constexpr int kSampleStateCount = 3;
+absl::string_view SampleStateText(SampleState state);  // "none", "suspending", "paused"
+std::optional<SampleState> SampleStateOf(absl::string_view text);
+
+// All members are indexes of strings but `kind`.
+struct ModelFrame {
+  ModelFrameKind kind = ModelFrameKind::kUnknown;
+  StringIndex name = 0;         // what people read, without annotations of a format; never empty
+  StringIndex system_name = 0;  // the runtime's or linker's own text, where it is known and another
+  StringIndex source = 0;       // what named it: words of NameSourceText, "jitdump"; "": not known or unnamed
+  StringIndex module = 0;       // assembly or file name of the image
+  StringIndex module_path = 0;
+  StringIndex build_id = 0;     // of the image, hexadecimal
+  StringIndex tier = 0;         // of managed code, the runtime's word
+  StringIndex source_file = 0;  // of the method's source text; only foreign formats have it
+
+  friend bool operator==(const ModelFrame&, const ModelFrame&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ModelFrame& f) {
+    return H::combine(std::move(h), f.kind, f.name, f.system_name, f.source, f.module, f.module_path, f.build_id,
+                      f.tier, f.source_file);
+  }
+};
+
+struct StackNode {
+  NodeIndex parent = kRootNode;  // less than the node's own index
+  FrameIndex frame = 0;          // of node 0: none; do not look
+};
+
+struct ModelThread {
+  uint32_t pid = 0;              // 0: not known
+  uint32_t tid = 0;              // 0: not known, or all threads of the process together
+  StringIndex comm = 0;          // of the process; may be empty
+  StringIndex name = 0;          // of the thread; may be empty
+  StringIndex container_id = 0;  // may be empty
+
+  friend bool operator==(const ModelThread&, const ModelThread&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ModelThread& t) {
+    return H::combine(std::move(h), t.pid, t.tid, t.comm, t.name, t.container_id);
+  }
+};
+
+struct ModelSample {
+  uint64_t time_ns = kNoTime;  // since the start of the recording
+  ThreadIndex thread = 0;
+  NodeIndex stack = kRootNode;
+  SampleState state = SampleState::kNone;
+  uint64_t weight = 1;  // at least 1
+};
+
+// A row for each sample, or for each (thread, stack, state) where times are not known. Columns of `thread` and `stack`
+// have an entry for each row; the others do as well, or are empty: no row has a time, a state, or another weight
+// than 1.
+struct SampleColumns {
+  std::vector<uint64_t> time_ns;
+  std::vector<ThreadIndex> thread;
+  std::vector<NodeIndex> stack;
+  std::vector<SampleState> state;
+  std::vector<uint64_t> weight;
+
+  size_t size() const { return stack.size(); }
+  uint64_t time_of(size_t row) const { return time_ns.empty() ? kNoTime : time_ns[row]; }
+  SampleState state_of(size_t row) const { return state.empty() ? SampleState::kNone : state[row]; }
+  uint64_t weight_of(size_t row) const { return weight.empty() ? 1 : weight[row]; }
+  ModelSample at(size_t row) const { return {time_of(row), thread[row], stack[row], state_of(row), weight_of(row)}; }
+};
+
+// Distinct texts, one behind the other. Entry 0 is "". Any bytes: names come from targets, or from files of strangers.
+class StringTable {
+ public:
+  absl::string_view operator[](StringIndex index) const {
+    const size_t begin = index == 0 ? 0 : ends_[index - 1];
+    return absl::string_view(bytes_.data() + begin, ends_[index] - begin);
+  }
+  size_t size() const { return ends_.size(); }
+
+ private:
+  friend class ProfileModelBuilder;
+  std::string bytes_;
+  std::vector<uint32_t> ends_ = {0};
+};
+
+struct ProfileMeta {
+  ProfileView view = ProfileView::kCpu;
+  WeightUnit unit = WeightUnit::kSamples;
+  uint64_t period_ns = 0;      // CPU time that a sample stands for; 0: not known
+  uint64_t start_unix_ns = 0;  // wall clock; 0: not known
+  uint64_t duration_ns = 0;    // 0: not known
+  bool whole_host = false;     // root frames of folded stacks read comm-PID
+  std::string host;            // its name
+  std::string command;         // that was started for the recording, or none
+  std::vector<uint32_t> pids;  // that were asked for
+  std::string creator;         // "clrsampler 0.1.0", or what a foreign file says
+  std::string account_json;    // of the run, as docs/stats.md has it; "": none
+};
+
+struct ProfileModel {
+  ProfileMeta meta;
+  StringTable strings;
+  std::vector<ModelFrame> frames;
+  std::vector<StackNode> nodes = {{}};
+  std::vector<ModelThread> threads;
+  SampleColumns samples;
+  uint64_t total_weight = 0;  // of all samples
+
+  absl::string_view text(StringIndex index) const { return strings[index]; }
+  const ModelFrame& frame_of(NodeIndex node) const { return frames[nodes[node].frame]; }
+};
+
+// Weight of the samples whose leaf a node is, for each node.
+std::vector<uint64_t> SelfWeights(const ProfileModel& model);
+// The same with all that was called from there: entry 0 is the total. `self` has an entry for each node.
+std::vector<uint64_t> TotalWeights(const ProfileModel& model, std::span<const uint64_t> self);
+
+// Fills a model. Everything is interned: equal entries get one index. The first thing that breaks a limit makes it
+// fail: from then on nothing is added and Build gives the error, so that a reader can look once at the end, or at ok()
+// now and then.
+class ProfileModelBuilder {
+ public:
+  ProfileModelBuilder();
+  ProfileModelBuilder(const ProfileModelBuilder&) = delete;  // the hash functions point back at the model
+  ProfileModelBuilder& operator=(const ProfileModelBuilder&) = delete;
+
+  ProfileMeta& meta() { return model_.meta; }
+
+  StringIndex String(absl::string_view text);
+  FrameIndex Frame(const ModelFrame& frame);
+  ThreadIndex Thread(const ModelThread& thread);
+  // `parent` is what Node gave, or kRootNode.
+  NodeIndex Node(NodeIndex parent, FrameIndex frame);
+  NodeIndex Stack(std::span<const FrameIndex> root_first);
+  // A sample of weight 0 is none.
+  void Add(const ModelSample& sample);
+
+  void Fail(absl::Status status);  // of a reader's own limits; the first one counts
+  bool ok() const { return status_.ok(); }
+  const ProfileModel& model() const { return model_; }
+  absl::StatusOr<ProfileModel> Build() &&;
+
+ private:
+  struct StringHash {
+    using is_transparent = void;
+    const StringTable* table;
+    size_t operator()(StringIndex index) const { return (*this)((*table)[index]); }
+    size_t operator()(absl::string_view text) const;
+  };
+  struct StringEqual {
+    using is_transparent = void;
+    const StringTable* table;
+    bool operator()(StringIndex a, StringIndex b) const { return a == b; }
+    bool operator()(absl::string_view a, StringIndex b) const { return a == (*table)[b]; }
+    bool operator()(StringIndex a, absl::string_view b) const { return (*table)[a] == b; }
+  };
+
+  ProfileModel model_;
+  absl::Status status_;
+  absl::flat_hash_set<StringIndex, StringHash, StringEqual> string_ids_;
+  absl::flat_hash_map<ModelFrame, FrameIndex> frame_ids_;
+  absl::flat_hash_map<ModelThread, ThreadIndex> thread_ids_;
+  absl::flat_hash_map<uint64_t, NodeIndex> node_ids_;  // parent and frame
+  std::vector<uint16_t> depths_ = {0};                 // of each node: frames of its stack
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
