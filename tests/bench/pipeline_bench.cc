@@ -9,6 +9,7 @@
 #include "output/folded.h"
 #include "pipeline/stack_namer.h"
 #include "profile/hold_queue.h"
+#include "profile/run_model.h"
 #include "profile/stack_table.h"
 #include "unit/unwind/raw_record.h"
 
@@ -76,10 +77,8 @@ void BM_SamplesToFolded(benchmark::State& state) {
       resolver.CatchUp(process, {i}, {1});
       stacks.Add(stacks.Intern(label, namer.Name(process, raw, user, {i}).frames), 1);
     }
-    Account account;
     size_t bytes = 0;
-    const Profile profile{frames, stacks, account};
-    (void)FoldedWriter().Write(profile, [&](absl::string_view text) {
+    (void)FoldedWriter().Write(*CountedRunModel(frames, stacks, {}), [&](absl::string_view text) {
       bytes += text.size();
       return absl::OkStatus();
     });
@@ -88,33 +87,6 @@ void BM_SamplesToFolded(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kSamples));
 }
 BENCHMARK(BM_SamplesToFolded)->Arg(1'000)->Arg(20'000)->Unit(benchmark::kMillisecond);
-
-void BM_FoldedWriter(benchmark::State& state) {
-  FrameTable frames;
-  StackTable stacks;
-  std::mt19937 random(2);
-  for (int i = 0; i < 3000; ++i) {
-    frames.Intern(
-        Frame{FrameKind::kJit, NameSource::kJitdump, "Shop.Orders.Handlers.Method" + std::to_string(i), "", ""});
-  }
-  const LabelId label = stacks.InternLabel("web");
-  for (int64_t i = 0; i < state.range(0); ++i) {
-    std::vector<FrameId> stack(kFrames);
-    for (FrameId& frame : stack) frame = random() % 3000;
-    stacks.Add(stacks.Intern(label, stack), 1);
-  }
-  Account account;
-  for (auto _ : state) {
-    size_t bytes = 0;
-    (void)FoldedWriter().Write(Profile{frames, stacks, account}, [&](absl::string_view text) {
-      bytes += text.size();
-      return absl::OkStatus();
-    });
-    if (bytes == 0) state.SkipWithError("nothing written");
-    state.SetBytesProcessed(state.bytes_processed() + static_cast<int64_t>(bytes));
-  }
-}
-BENCHMARK(BM_FoldedWriter)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
 void BM_HoldQueue(benchmark::State& state) {
   std::mt19937 random(3);

@@ -20,6 +20,7 @@
 #include "output/stats_json.h"
 #include "output/summary.h"
 #include "pipeline/recorder.h"
+#include "profile/run_model.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -262,12 +263,13 @@ absl::Status RunRecord(const RecordConfig& config) {
   RETURN_IF_ERROR((*recorder)->Run([&](const RecordProgress& progress) { line.Show(progress); }));
   line.Clear();
 
-  const Profile profile{(*recorder)->frames(), (*recorder)->stacks(), (*recorder)->account()};
-  absl::Status written;
-  for (const WriterRow& row : WriterTable()) {
-    if (row.format != config.format) continue;
-    written =
-        row.make({config.annotate_source})->Write(profile, [&](absl::string_view text) { return output->Write(text); });
+  const Account& account = (*recorder)->account();
+  const absl::StatusOr<ProfileModel> model = CountedRunModel((*recorder)->frames(), (*recorder)->stacks(), {});
+  absl::Status written = model.status();
+  if (written.ok()) {
+    written = WriterOfFormat(config.format)->make({config.annotate_source})->Write(*model, [&](absl::string_view text) {
+      return output->Write(text);
+    });
   }
   if (written.ok()) written = output->Finish();
   if (!config.save_stacks.empty()) {
@@ -278,10 +280,10 @@ absl::Status RunRecord(const RecordConfig& config) {
   }
   // The account is worth having even where the stacks found no taker.
   if (stats.has_value()) {
-    RETURN_IF_ERROR(stats->Write(StatsJson(profile.account)));
+    RETURN_IF_ERROR(stats->Write(StatsJson(account)));
     RETURN_IF_ERROR(stats->Finish());
   }
-  if (!config.quiet) std::fputs(SummaryText(profile.account).c_str(), stderr);
+  if (!config.quiet) std::fputs(SummaryText(account).c_str(), stderr);
   return written;
 }
 

@@ -1,9 +1,14 @@
 #include "output/folded.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "formats/names/folded_text.h"
 #include "status/status.h"
@@ -11,18 +16,20 @@
 namespace clrsampler {
 namespace {
 
-FrameSuffix SuffixOf(const Frame& frame) {
-  switch (frame.kind) {
-    case FrameKind::kKernel:
+FrameSuffix SuffixOf(ModelFrameKind kind) {
+  switch (kind) {
+    case ModelFrameKind::kKernel:
       return FrameSuffix::kKernel;
-    case FrameKind::kNative:
-      return FrameSuffix::kNone;
-    case FrameKind::kJit:
-    case FrameKind::kR2r:
-    case FrameKind::kAot:
+    case ModelFrameKind::kJit:
+    case ModelFrameKind::kR2r:
+    case ModelFrameKind::kAot:
       return FrameSuffix::kManaged;
-    case FrameKind::kMark:
-    case FrameKind::kRole:
+    case ModelFrameKind::kInlined:
+      return FrameSuffix::kInlined;
+    case ModelFrameKind::kUnknown:
+    case ModelFrameKind::kNative:
+    case ModelFrameKind::kRole:
+    case ModelFrameKind::kMark:
       return FrameSuffix::kNone;
   }
   return FrameSuffix::kNone;
@@ -31,59 +38,232 @@ FrameSuffix SuffixOf(const Frame& frame) {
 // Flushed at this size; a write call for each line would cost more than making it.
 constexpr size_t kChunkBytes = 256 * 1024;
 
-struct Line {
-  size_t begin;
-  size_t length;
-  uint64_t count;
+// Distinct texts of frames and processes, and where a line stands that has one of them at some place while the lines
+// are equal up to there: with nothing behind it, or with further frames. Both, because "a b" comes between "a" and
+// "a;c".
+class LineTexts {
+ public:
+  uint32_t Add(std::string text) {
+    const auto [found, added] = ids_.try_emplace(std::move(text), static_cast<uint32_t>(texts_.size()));
+    if (added) texts_.push_back(found->first);
+    return found->second;
+  }
+
+  void Rank() {
+    std::vector<uint32_t> order(texts_.size() * 2);
+    for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    const auto text = [this](uint32_t key) { return absl::string_view(texts_[key / 2]); };
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      const absl::string_view x = text(a), y = text(b);
+      const size_t common = std::min(x.size(), y.size());
+      if (const int order_of_common = x.substr(0, common).compare(y.substr(0, common))) return order_of_common < 0;
+      // What follows the shorter one: its line's end, a ';', or more of the longer one, which holds no ';'.
+      const auto next = [&](absl::string_view t, uint32_t key) {
+        return t.size() > common ? static_cast<int>(static_cast<unsigned char>(t[common])) : key % 2 == 0 ? -1 : ';';
+      };
+      return next(x, a) < next(y, b);
+    });
+    ranks_.resize(order.size());
+    for (uint32_t i = 0; i < order.size(); ++i) ranks_[order[i]] = i;
+  }
+
+  absl::string_view text(uint32_t id) const { return texts_[id]; }
+  uint32_t rank_of_line(uint32_t id) const { return ranks_[id * 2]; }
+  uint32_t rank_of_callees(uint32_t id) const { return ranks_[id * 2 + 1]; }
+
+ private:
+  absl::flat_hash_map<std::string, uint32_t> ids_;
+  std::vector<std::string> texts_;
+  std::vector<uint32_t> ranks_;
+};
+
+// The model's tree, once for each process and only as far as it has samples of it; below one node without a text.
+class LineTree {
+ public:
+  LineTree(const ProfileModel& model, const std::vector<uint32_t>& frame_texts,
+           const std::vector<uint32_t>& thread_texts) {
+    Append(kTop, 0);
+    constexpr uint32_t kNone = UINT32_MAX;
+    std::vector<uint32_t> own_node(model.nodes.size(), kNone);  // for each of the model's, of the process at hand
+    std::vector<NodeIndex> seen;
+    for (const std::vector<uint32_t>& rows : RowsByText(model.samples, thread_texts)) {
+      if (rows.empty()) continue;
+      own_node[kRootNode] = Append(kTop, thread_texts[model.samples.thread[rows.front()]]);
+      seen.assign(1, kRootNode);
+      for (const uint32_t row : rows) {
+        const NodeIndex leaf = model.samples.stack[row];
+        const size_t known = seen.size();
+        for (NodeIndex node = leaf; own_node[node] == kNone; node = model.nodes[node].parent) {
+          own_node[node] = 0;
+          seen.push_back(node);
+        }
+        for (size_t i = seen.size(); i-- > known;) {  // from the root on
+          const StackNode& node = model.nodes[seen[i]];
+          own_node[seen[i]] = Append(own_node[node.parent], frame_texts[node.frame]);
+        }
+        weights_[own_node[leaf]] += model.samples.weight_of(row);
+      }
+      for (const NodeIndex node : seen) own_node[node] = kNone;
+    }
+    SortByParent();
+  }
+
+  static constexpr uint32_t kTop = 0;
+  uint32_t text(uint32_t node) const { return texts_[node]; }
+  uint64_t weight(uint32_t node) const { return weights_[node]; }  // of samples that end here
+  std::span<const uint32_t> callees(uint32_t node) const {
+    return std::span(children_).subspan(begins_[node], begins_[node + 1] - begins_[node]);
+  }
+
+ private:
+  static std::vector<std::vector<uint32_t>> RowsByText(const SampleColumns& samples,
+                                                       const std::vector<uint32_t>& thread_texts) {
+    std::vector<std::vector<uint32_t>> rows;
+    for (uint32_t row = 0; row < samples.size(); ++row) {
+      const uint32_t text = thread_texts[samples.thread[row]];
+      if (text >= rows.size()) rows.resize(text + 1);
+      rows[text].push_back(row);
+    }
+    return rows;
+  }
+
+  uint32_t Append(uint32_t parent, uint32_t text) {
+    parents_.push_back(parent);
+    texts_.push_back(text);
+    weights_.push_back(0);
+    return static_cast<uint32_t>(texts_.size() - 1);
+  }
+
+  void SortByParent() {
+    begins_.assign(texts_.size() + 1, 0);
+    for (size_t i = 1; i < parents_.size(); ++i) ++begins_[parents_[i] + 1];
+    for (size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
+    children_.resize(texts_.size() - 1);
+    std::vector<uint32_t> next(begins_.begin(), begins_.end() - 1);
+    for (size_t i = 1; i < parents_.size(); ++i) children_[next[parents_[i]]++] = static_cast<uint32_t>(i);
+  }
+
+  std::vector<uint32_t> parents_;
+  std::vector<uint32_t> texts_;
+  std::vector<uint64_t> weights_;
+  std::vector<uint32_t> begins_;  // of a node's callees in children_
+  std::vector<uint32_t> children_;
+};
+
+// Walks the tree in the order of its lines. Nodes below one parent that read the same are walked together.
+class LineWriter {
+ public:
+  LineWriter(const LineTree& tree, const LineTexts& texts, const OutputSink& sink)
+      : tree_(tree), texts_(texts), sink_(sink) {}
+
+  absl::Status WriteAll() {
+    const uint32_t top[] = {LineTree::kTop};
+    size_t depth = 0;
+    Enter(top, depth);
+    while (true) {
+      Level& level = levels_[depth];
+      if (level.next == level.entries.size()) {
+        if (depth == 0) return Flush();
+        --depth;
+        continue;
+      }
+      const Entry entry = level.entries[level.next++];
+      const std::span<const uint32_t> group = std::span(level.nodes).subspan(entry.begin, entry.end - entry.begin);
+      line_.resize(level.line_bytes);
+      const absl::string_view text = texts_.text(tree_.text(group.front()));
+      line_.append(text.data(), text.size());
+      if (entry.callees) {
+        line_.push_back(';');
+        Enter(group, ++depth);
+      } else {
+        RETURN_IF_ERROR(WriteLine(group));
+      }
+    }
+  }
+
+ private:
+  struct Entry {
+    uint32_t rank;
+    uint32_t begin, end;  // in Level::nodes
+    bool callees;         // their lines, not the own one
+  };
+  struct Level {
+    std::vector<uint32_t> nodes;
+    std::vector<Entry> entries;
+    size_t next = 0;
+    size_t line_bytes = 0;  // of line_ up to here
+  };
+
+  absl::Status WriteLine(std::span<const uint32_t> nodes) {
+    uint64_t weight = 0;
+    for (const uint32_t node : nodes) weight += tree_.weight(node);
+    if (weight == 0) return absl::OkStatus();
+    absl::StrAppend(&chunk_, line_, " ", weight, "\n");
+    return chunk_.size() < kChunkBytes ? absl::OkStatus() : Flush();
+  }
+
+  absl::Status Flush() {
+    if (chunk_.empty()) return absl::OkStatus();
+    const absl::Status written = sink_(chunk_);
+    chunk_.clear();
+    return written;
+  }
+
+  void Enter(std::span<const uint32_t> parents, size_t depth) {
+    if (depth == levels_.size()) levels_.emplace_back();
+    Level& level = levels_[depth];
+    level.line_bytes = line_.size();
+    level.next = 0;
+    level.nodes.clear();
+    level.entries.clear();
+    for (const uint32_t parent : parents) {
+      const std::span<const uint32_t> callees = tree_.callees(parent);
+      level.nodes.insert(level.nodes.end(), callees.begin(), callees.end());
+    }
+    std::sort(level.nodes.begin(), level.nodes.end(),
+              [this](uint32_t a, uint32_t b) { return tree_.text(a) < tree_.text(b); });
+    for (uint32_t begin = 0, end; begin < level.nodes.size(); begin = end) {
+      const uint32_t text = tree_.text(level.nodes[begin]);
+      bool calls = false;
+      for (end = begin; end < level.nodes.size() && tree_.text(level.nodes[end]) == text; ++end) {
+        calls |= !tree_.callees(level.nodes[end]).empty();
+      }
+      level.entries.push_back({texts_.rank_of_line(text), begin, end, false});
+      if (calls) level.entries.push_back({texts_.rank_of_callees(text), begin, end, true});
+    }
+    std::sort(level.entries.begin(), level.entries.end(),
+              [](const Entry& a, const Entry& b) { return a.rank < b.rank; });
+  }
+
+  const LineTree& tree_;
+  const LineTexts& texts_;
+  const OutputSink& sink_;
+  std::deque<Level> levels_;  // kept for the next visit of their depth; references stay good
+  std::string line_;
+  std::string chunk_;
 };
 
 }  // namespace
 
-absl::Status FoldedWriter::Write(const Profile& profile, const OutputSink& sink) const {
-  std::vector<std::string> frame_texts(profile.frames.size());
-  for (FrameId id = 0; id < frame_texts.size(); ++id) {
-    const Frame& frame = profile.frames.at(id);
-    frame_texts[id] =
-        options_.annotate_source && frame.named()
-            ? FoldedFrame(absl::StrCat(frame.text, " [", NameSourceText(frame.source), "]"), SuffixOf(frame))
-            : FoldedFrame(frame.text, SuffixOf(frame));
+absl::Status FoldedWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
+  LineTexts texts;
+  std::vector<uint32_t> frame_texts;
+  frame_texts.reserve(model.frames.size());
+  for (const ModelFrame& frame : model.frames) {
+    const absl::string_view name = model.text(frame.name);
+    const bool annotated = options_.annotate_source && frame.source != 0;
+    frame_texts.push_back(
+        texts.Add(annotated ? FoldedFrame(absl::StrCat(name, " [", model.text(frame.source), "]"), SuffixOf(frame.kind))
+                            : FoldedFrame(name, SuffixOf(frame.kind))));
   }
-
-  std::string text;  // all lines without their counts, one behind the other
-  std::vector<Line> lines;
-  lines.reserve(profile.stacks.size());
-  std::vector<std::string> labels;
-  for (StackId id = 0; id < profile.stacks.size(); ++id) {
-    const uint64_t count = profile.stacks.count(id);
-    if (count == 0) continue;
-    const StackView stack = profile.stacks.stack(id);
-    while (labels.size() <= stack.label) {
-      labels.push_back(FoldedComm(profile.stacks.label(static_cast<LabelId>(labels.size()))));
-    }
-    const size_t begin = text.size();
-    text += labels[stack.label];
-    for (const FrameId frame : stack.frames) {
-      text += ';';
-      text += frame_texts[frame];
-    }
-    lines.push_back({begin, text.size() - begin, count});
+  std::vector<uint32_t> thread_texts;
+  thread_texts.reserve(model.threads.size());
+  for (const ModelThread& thread : model.threads) {
+    thread_texts.push_back(texts.Add(FoldedComm(ProcessLabel(model, thread))));
   }
-
-  const auto view = [&](const Line& line) { return absl::string_view(text).substr(line.begin, line.length); };
-  std::sort(lines.begin(), lines.end(), [&](const Line& a, const Line& b) { return view(a) < view(b); });
-
-  std::string chunk;
-  for (size_t i = 0; i < lines.size();) {
-    uint64_t count = 0;
-    const absl::string_view line = view(lines[i]);
-    for (; i < lines.size() && view(lines[i]) == line; ++i) count += lines[i].count;
-    absl::StrAppend(&chunk, line, " ", count, "\n");
-    if (chunk.size() >= kChunkBytes) {
-      RETURN_IF_ERROR(sink(chunk));
-      chunk.clear();
-    }
-  }
-  return chunk.empty() ? absl::OkStatus() : sink(chunk);
+  texts.Rank();
+  const LineTree tree(model, frame_texts, thread_texts);
+  return LineWriter(tree, texts, sink).WriteAll();
 }
 
 }  // namespace clrsampler

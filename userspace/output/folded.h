@@ -1,7 +1,8 @@
 // The folded format: "comm;root;...;leaf COUNT", one line for each distinct stack, sorted by bytes.
 //
 // Source: stackcollapse-perf.pl and flamegraph.pl of brendangregg/FlameGraph (41fee1f). What a frame may contain:
-// formats/names/folded_text.h. Stacks that read the same after sanitising are one line.
+// formats/names/folded_text.h. The first frame is the process: its name, with "-PID" behind it in a profile of a whole
+// host. Stacks that read the same after sanitising are one line; threads, times and states are left out.
 #ifndef CLRSAMPLER_OUTPUT_FOLDED_H_
 #define CLRSAMPLER_OUTPUT_FOLDED_H_
 
@@ -12,7 +13,7 @@ namespace clrsampler {
 class FoldedWriter : public ProfileWriter {
  public:
   explicit FoldedWriter(WriterOptions options = {}) : options_(options) {}
-  absl::Status Write(const Profile& profile, const OutputSink& sink) const override;
+  absl::Status Write(const ProfileModel& model, const OutputSink& sink) const override;
 
  private:
   WriterOptions options_;

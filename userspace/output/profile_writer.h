@@ -1,4 +1,7 @@
-// Output formats. A writer turns a finished profile into text or bytes; it knows no files and no options but its own.
+// Output formats. A writer turns a profile into text or bytes; it knows no files and no options but its own.
+//
+// Writers are pure but for their sink, may be used from any thread, and stream: memory grows with the distinct stacks
+// of the profile, not with the output. Weights add up to ProfileModel::total_weight in every format.
 #ifndef CLRSAMPLER_OUTPUT_PROFILE_WRITER_H_
 #define CLRSAMPLER_OUTPUT_PROFILE_WRITER_H_
 
@@ -9,18 +12,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "profile/account.h"
-#include "profile/stack_table.h"
-#include "symbols/frame.h"
+#include "formats/profile/profile_model.h"
 
 namespace clrsampler {
-
-// What a run measured. A view: the tables belong to the recorder and must not change while a writer runs.
-struct Profile {
-  const FrameTable& frames;
-  const StackTable& stacks;
-  const Account& account;
-};
 
 // Takes pieces of the output in order.
 using OutputSink = std::function<absl::Status(absl::string_view)>;
@@ -28,20 +22,29 @@ using OutputSink = std::function<absl::Status(absl::string_view)>;
 class ProfileWriter {
  public:
   virtual ~ProfileWriter() = default;
-  virtual absl::Status Write(const Profile& profile, const OutputSink& sink) const = 0;
+  virtual absl::Status Write(const ProfileModel& model, const OutputSink& sink) const = 0;
 };
 
 struct WriterOptions {
-  bool annotate_source = false;  // behind each name the source it came from
+  bool annotate_source = false;  // behind each name the source it came from; folded text only
 };
 
 struct WriterRow {
-  absl::string_view format;  // value of --format
+  absl::string_view format;                   // value of --format
+  std::vector<absl::string_view> extensions;  // of files in this format, with the dot: ".pb.gz"
   absl::string_view help;
+  // Whether the format has more than counted stacks: threads, times and states of samples, which a recording keeps only
+  // where a writer asks for them.
+  bool takes_samples;
   std::unique_ptr<ProfileWriter> (*make)(const WriterOptions& options);
 };
 // One row for each format: the only place that lists them.
 const std::vector<WriterRow>& WriterTable();
+
+// nullptr: no such format.
+const WriterRow* WriterOfFormat(absl::string_view format);
+// By the longest extension that fits ("a.speedscope.json" is not ".json"), in any case; nullptr: none fits.
+const WriterRow* WriterOfPath(absl::string_view path);
 
 }  // namespace clrsampler
 

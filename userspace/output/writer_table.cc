@@ -1,3 +1,5 @@
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "output/folded.h"
 #include "output/profile_writer.h"
 
@@ -5,12 +7,35 @@ namespace clrsampler {
 
 const std::vector<WriterRow>& WriterTable() {
   static const auto* rows = new std::vector<WriterRow>{
-      {"folded", "one line a stack, as flamegraph.pl, difffolded.pl, inferno and speedscope read it",
-       [](const WriterOptions& options) {
-         return std::unique_ptr<ProfileWriter>(std::make_unique<FoldedWriter>(options));
+      {"folded",
+       {".folded", ".collapsed", ".txt"},
+       "one line a stack, as flamegraph.pl, difffolded.pl, inferno and speedscope read it",
+       false,
+       [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
+         return std::make_unique<FoldedWriter>(options);
        }},
   };
   return *rows;
+}
+
+const WriterRow* WriterOfFormat(absl::string_view format) {
+  for (const WriterRow& row : WriterTable()) {
+    if (row.format == format) return &row;
+  }
+  return nullptr;
+}
+
+const WriterRow* WriterOfPath(absl::string_view path) {
+  const WriterRow* best = nullptr;
+  size_t best_size = 0;
+  for (const WriterRow& row : WriterTable()) {
+    for (const absl::string_view extension : row.extensions) {
+      if (extension.size() <= best_size || !absl::EndsWithIgnoreCase(path, extension)) continue;
+      best = &row;
+      best_size = extension.size();
+    }
+  }
+  return best;
 }
 
 }  // namespace clrsampler

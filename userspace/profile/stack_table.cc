@@ -30,8 +30,10 @@ StackId StackTable::Intern(LabelId label, std::span<const FrameId> frames) {
   return id;
 }
 
-void StackTable::ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& replacements) {
-  if (replacements.empty()) return;
+std::vector<StackId> StackTable::ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& replacements) {
+  std::vector<StackId> new_ids(stacks_.size());
+  std::iota(new_ids.begin(), new_ids.end(), StackId{0});
+  if (replacements.empty()) return new_ids;
   const std::vector<FrameId> arena = std::exchange(arena_, {});
   const std::vector<Range> stacks = std::exchange(stacks_, {});
   const std::vector<uint64_t> counts = std::exchange(counts_, {});
@@ -42,8 +44,10 @@ void StackTable::ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& repl
     for (FrameId& frame : frames) {
       if (const auto found = replacements.find(frame); found != replacements.end()) frame = found->second;
     }
-    Add(Intern(stacks[id].label, frames), counts[id]);
+    new_ids[id] = Intern(stacks[id].label, frames);
+    Add(new_ids[id], counts[id]);
   }
+  return new_ids;
 }
 
 StackView StackTable::stack(StackId id) const {

@@ -38,9 +38,9 @@ class StackTable {
   StackId Intern(LabelId label, std::span<const FrameId> frames);
   void Add(StackId stack, uint64_t count) { counts_[stack] += count; }
 
-  // Puts other frames in the place of some, in all stacks; stacks that have become equal are one. StackIds are others
-  // afterwards. For the end of a run.
-  void ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& replacements);
+  // Puts other frames in the place of some, in all stacks; stacks that have become equal are one. Gives the new id of
+  // each stack by its old one. For the end of a run.
+  std::vector<StackId> ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& replacements);
 
   StackView stack(StackId id) const;
   uint64_t count(StackId id) const { return counts_[id]; }

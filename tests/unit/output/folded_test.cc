@@ -7,22 +7,34 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+
 namespace clrsampler {
 namespace {
 
 class FoldedWriterTest : public testing::Test {
  protected:
-  FrameId Make(FrameKind kind, std::string text) {
-    return frames_.Intern(Frame{kind, NameSource::kJitdump, std::move(text), "", ""});
+  FrameIndex Make(ModelFrameKind kind, absl::string_view name, absl::string_view source = "",
+                  absl::string_view tier = "") {
+    ModelFrame frame;
+    frame.kind = kind;
+    frame.name = builder_.String(name);
+    frame.source = builder_.String(source);
+    frame.tier = builder_.String(tier);
+    return builder_.Frame(frame);
   }
-  void Add(absl::string_view label, std::vector<FrameId> frames, uint64_t count) {
-    stacks_.Add(stacks_.Intern(stacks_.InternLabel(label), frames), count);
+  void Add(absl::string_view comm, std::vector<FrameIndex> frames, uint64_t weight, uint32_t pid = 0,
+           uint32_t tid = 0) {
+    ModelThread thread;
+    thread.comm = builder_.String(comm);
+    thread.pid = pid;
+    thread.tid = tid;
+    builder_.Add({.thread = builder_.Thread(thread), .stack = builder_.Stack(frames), .weight = weight});
   }
-  std::string Write() {
+  std::string Write(WriterOptions options = {}) {
     std::string text;
-    const Profile profile{frames_, stacks_, account_};
-    EXPECT_TRUE(FoldedWriter()
-                    .Write(profile,
+    EXPECT_TRUE(FoldedWriter(options)
+                    .Write(builder_.model(),
                            [&](absl::string_view piece) {
                              text.append(piece.data(), piece.size());
                              return absl::OkStatus();
@@ -30,16 +42,14 @@ class FoldedWriterTest : public testing::Test {
                     .ok());
     return text;
   }
-  FrameTable frames_;
-  StackTable stacks_;
-  Account account_;
+  ProfileModelBuilder builder_;
 };
 
 TEST_F(FoldedWriterTest, WritesSortedLinesWithKindSuffixes) {
-  const FrameId main = Make(FrameKind::kNative, "main");
-  const FrameId jit = Make(FrameKind::kJit, "Shop.Order.Total");
-  const FrameId r2r = Make(FrameKind::kR2r, "System.String.Concat");
-  const FrameId kernel = Make(FrameKind::kKernel, "do_syscall_64");
+  const FrameIndex main = Make(ModelFrameKind::kNative, "main");
+  const FrameIndex jit = Make(ModelFrameKind::kJit, "Shop.Order.Total");
+  const FrameIndex r2r = Make(ModelFrameKind::kR2r, "System.String.Concat");
+  const FrameIndex kernel = Make(ModelFrameKind::kKernel, "do_syscall_64");
   Add("web", {main, r2r, kernel}, 2);
   Add("web", {main, jit}, 3);
   EXPECT_EQ(Write(),
@@ -49,33 +59,74 @@ TEST_F(FoldedWriterTest, WritesSortedLinesWithKindSuffixes) {
 
 TEST_F(FoldedWriterTest, FramesThatReadTheSameAreOneLine) {
   // The same method named by two sources.
-  const FrameId first = frames_.Intern(Frame{FrameKind::kJit, NameSource::kJitdump, "A.B", "", "QuickJitted"});
-  const FrameId second = frames_.Intern(Frame{FrameKind::kR2r, NameSource::kR2rImage, "A.B", "", "PreJIT"});
+  const FrameIndex first = Make(ModelFrameKind::kJit, "A.B", "jitdump", "QuickJitted");
+  const FrameIndex second = Make(ModelFrameKind::kR2r, "A.B", "r2r-image", "PreJIT");
   ASSERT_NE(first, second);
+  const FrameIndex called = Make(ModelFrameKind::kNative, "called");
   Add("web", {first}, 1);
   Add("web", {second}, 4);
-  EXPECT_EQ(Write(), "web;A.B_[j] 5\n");
+  Add("web", {first, called}, 1);
+  Add("web", {second, called}, 1);
+  EXPECT_EQ(Write(), "web;A.B_[j] 5\nweb;A.B_[j];called 2\n");
+  EXPECT_EQ(Write({.annotate_source = true}),
+            "web;A.B [jitdump]_[j] 1\nweb;A.B [jitdump]_[j];called 1\n"
+            "web;A.B [r2r-image]_[j] 4\nweb;A.B [r2r-image]_[j];called 1\n");
 }
 
 TEST_F(FoldedWriterTest, HostileNamesCantForgeFramesOrCounts) {
-  Add("we b;x", {Make(FrameKind::kNative, "a;b\nroot 7"), Make(FrameKind::kNative, "x 42")}, 1);
+  Add("we b;x", {Make(ModelFrameKind::kNative, "a;b\nroot 7"), Make(ModelFrameKind::kNative, "x 42")}, 1);
   const std::string text = Write();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   EXPECT_EQ(std::count(text.begin(), text.end(), ';'), 2);
   EXPECT_EQ(text.find("x 42"), std::string::npos) << text;
 }
 
-TEST_F(FoldedWriterTest, StacksThatWereNeverCountedAreNotWritten) {
-  stacks_.Intern(stacks_.InternLabel("web"), {});
+TEST_F(FoldedWriterTest, LinesAreInTheOrderOfTheirBytes) {
+  // ' ', '(' and '-' come before ';', '<' and letters behind it.
+  const char* const names[] = {"a", "a b", "a(int)", "a<int>", "ab", "a-", "b"};
+  const FrameIndex leaf = Make(ModelFrameKind::kNative, "z");
+  for (const char* comm : {"web", "web-1", "web2", "we"}) {
+    Add(comm, {}, 1);
+    for (const char* name : names) {
+      Add(comm, {Make(ModelFrameKind::kNative, name)}, 1);
+      for (const char* callee : names) {
+        Add(comm, {Make(ModelFrameKind::kNative, name), Make(ModelFrameKind::kJit, callee)}, 2);
+        Add(comm, {Make(ModelFrameKind::kNative, name), Make(ModelFrameKind::kJit, callee), leaf}, 3);
+      }
+    }
+  }
+  std::vector<std::string> stacks;
+  for (const absl::string_view line : absl::StrSplit(Write(), '\n', absl::SkipEmpty())) {
+    stacks.emplace_back(line.substr(0, line.rfind(' ')));
+  }
+  EXPECT_EQ(stacks.size(), 4u * (1 + 7 + 2 * 49));
+  std::vector<std::string> sorted = stacks;
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(stacks, sorted);
+}
+
+TEST_F(FoldedWriterTest, ThreadsOfAProcessAreOne) {
+  const FrameIndex main = Make(ModelFrameKind::kNative, "main");
+  Add("web", {main}, 1, 7, 7);
+  Add("web", {main}, 1, 7, 8);
+  Add("web", {main}, 1, 9, 9);
+  Add("", {main}, 1, 10, 10);
+  EXPECT_EQ(Write(), "process;main 1\nweb;main 3\n");
+  builder_.meta().whole_host = true;
+  EXPECT_EQ(Write(), "process-10;main 1\nweb-7;main 2\nweb-9;main 1\n");
+}
+
+TEST_F(FoldedWriterTest, NothingWithoutSamples) {
+  builder_.Stack(std::vector<FrameIndex>{Make(ModelFrameKind::kNative, "main")});
   EXPECT_EQ(Write(), "");
 }
 
 TEST_F(FoldedWriterTest, AFailingSinkEndsTheWriting) {
-  Add("web", {Make(FrameKind::kNative, "main")}, 1);
-  const Profile profile{frames_, stacks_, account_};
-  EXPECT_EQ(
-      FoldedWriter().Write(profile, [](absl::string_view) { return absl::ResourceExhaustedError("full"); }).code(),
-      absl::StatusCode::kResourceExhausted);
+  Add("web", {Make(ModelFrameKind::kNative, "main")}, 1);
+  EXPECT_EQ(FoldedWriter()
+                .Write(builder_.model(), [](absl::string_view) { return absl::ResourceExhaustedError("full"); })
+                .code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

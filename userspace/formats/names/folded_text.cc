@@ -103,6 +103,7 @@ void JoinTrailingNumber(std::string& out) {
 std::string FoldedFrame(absl::string_view text, FrameSuffix suffix) {
   const absl::string_view mark = suffix == FrameSuffix::kKernel    ? "_[k]"
                                  : suffix == FrameSuffix::kManaged ? "_[j]"
+                                 : suffix == FrameSuffix::kInlined ? "_[i]"
                                                                    : "";
   std::string out = CleanCharacters(text);
   CutTo(kMaxFoldedFrameBytes - mark.size(), out);

@@ -17,6 +17,7 @@ enum class FrameSuffix {
   kNone,
   kKernel,   // "_[k]"
   kManaged,  // "_[j]": code of the JIT compiler or ready-to-run
+  kInlined,  // "_[i]"
 };
 
 // Upper bound of a result's size in bytes, suffix included. A longer text is cut and ends in U+2026.

@@ -35,6 +35,11 @@ std::optional<ModelFrameKind> ModelFrameKindOf(absl::string_view text) { return 
 absl::string_view SampleStateText(SampleState state) { return kStates[static_cast<size_t>(state)]; }
 std::optional<SampleState> SampleStateOf(absl::string_view text) { return Find<SampleState>(kStates, text); }
 
+std::string ProcessLabel(const ProfileModel& model, const ModelThread& thread) {
+  const absl::string_view comm = thread.comm == 0 ? "process" : model.text(thread.comm);
+  return model.meta.whole_host && thread.pid != 0 ? absl::StrCat(comm, "-", thread.pid) : std::string(comm);
+}
+
 std::vector<uint64_t> SelfWeights(const ProfileModel& model) {
   std::vector<uint64_t> self(model.nodes.size(), 0);
   for (size_t row = 0; row < model.samples.size(); ++row) {
@@ -51,9 +56,11 @@ std::vector<uint64_t> TotalWeights(const ProfileModel& model, std::span<const ui
 
 size_t ProfileModelBuilder::StringHash::operator()(absl::string_view text) const { return absl::HashOf(text); }
 
-ProfileModelBuilder::ProfileModelBuilder() : string_ids_(0, StringHash{&model_.strings}, StringEqual{&model_.strings}) {
-  string_ids_.insert(0);
+size_t ProfileModelBuilder::NodeHash::operator()(const StackNode& node) const {
+  return absl::HashOf(node.parent, node.frame);
 }
+
+ProfileModelBuilder::ProfileModelBuilder() { string_ids_.insert(0); }
 
 void ProfileModelBuilder::Fail(absl::Status status) { status_.Update(std::move(status)); }
 
@@ -86,21 +93,18 @@ ThreadIndex ProfileModelBuilder::Thread(const ModelThread& thread) {
 }
 
 NodeIndex ProfileModelBuilder::Node(NodeIndex parent, FrameIndex frame) {
-  const auto [found, added] =
-      node_ids_.try_emplace(uint64_t{parent} << 32 | frame, static_cast<NodeIndex>(model_.nodes.size()));
-  if (!added) return found->second;
+  if (const auto found = node_ids_.find(StackNode{parent, frame}); found != node_ids_.end()) return *found;
   if (depths_[parent] >= kMaxModelStackFrames) {
     Fail(absl::ResourceExhaustedError(absl::StrCat("a stack of more than ", kMaxModelStackFrames, " frames")));
   } else if (model_.nodes.size() >= kMaxModelNodes) {
     Fail(absl::ResourceExhaustedError(absl::StrCat("stacks of more than ", kMaxModelNodes, " distinct frames")));
   }
-  if (!ok()) {
-    node_ids_.erase(found);
-    return parent;
-  }
+  if (!ok()) return parent;
   model_.nodes.push_back({parent, frame});
   depths_.push_back(static_cast<uint16_t>(depths_[parent] + 1));
-  return found->second;
+  const auto index = static_cast<NodeIndex>(model_.nodes.size() - 1);
+  node_ids_.insert(index);
+  return index;
 }
 
 NodeIndex ProfileModelBuilder::Stack(std::span<const FrameIndex> root_first) {

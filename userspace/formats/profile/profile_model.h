@@ -99,6 +99,8 @@ struct ModelFrame {
 struct StackNode {
   NodeIndex parent = kRootNode;  // less than the node's own index
   FrameIndex frame = 0;          // of node 0: none; do not look
+
+  friend bool operator==(const StackNode&, const StackNode&) = default;
 };
 
 struct ModelThread {
@@ -182,6 +184,9 @@ struct ProfileModel {
   const ModelFrame& frame_of(NodeIndex node) const { return frames[nodes[node].frame]; }
 };
 
+// How a process is called where there is room for one word: its name, with "-PID" in a profile of a whole host.
+std::string ProcessLabel(const ProfileModel& model, const ModelThread& thread);
+
 // Weight of the samples whose leaf a node is, for each node.
 std::vector<uint64_t> SelfWeights(const ProfileModel& model);
 // The same with all that was called from there: entry 0 is the total. `self` has an entry for each node.
@@ -226,14 +231,28 @@ class ProfileModelBuilder {
     bool operator()(absl::string_view a, StringIndex b) const { return a == (*table)[b]; }
     bool operator()(StringIndex a, absl::string_view b) const { return (*table)[a] == b; }
   };
+  struct NodeHash {
+    using is_transparent = void;
+    const std::vector<StackNode>* nodes;
+    size_t operator()(NodeIndex index) const { return (*this)((*nodes)[index]); }
+    size_t operator()(const StackNode& node) const;
+  };
+  struct NodeEqual {
+    using is_transparent = void;
+    const std::vector<StackNode>* nodes;
+    bool operator()(NodeIndex a, NodeIndex b) const { return a == b; }
+    bool operator()(const StackNode& a, NodeIndex b) const { return a == (*nodes)[b]; }
+    bool operator()(NodeIndex a, const StackNode& b) const { return (*nodes)[a] == b; }
+  };
 
   ProfileModel model_;
   absl::Status status_;
-  absl::flat_hash_set<StringIndex, StringHash, StringEqual> string_ids_;
+  absl::flat_hash_set<StringIndex, StringHash, StringEqual> string_ids_{0, StringHash{&model_.strings},
+                                                                        StringEqual{&model_.strings}};
   absl::flat_hash_map<ModelFrame, FrameIndex> frame_ids_;
   absl::flat_hash_map<ModelThread, ThreadIndex> thread_ids_;
-  absl::flat_hash_map<uint64_t, NodeIndex> node_ids_;  // parent and frame
-  std::vector<uint16_t> depths_ = {0};                 // of each node: frames of its stack
+  absl::flat_hash_set<NodeIndex, NodeHash, NodeEqual> node_ids_{0, NodeHash{&model_.nodes}, NodeEqual{&model_.nodes}};
+  std::vector<uint16_t> depths_ = {0};  // of each node: frames of its stack
 };
 
 }  // namespace clrsampler

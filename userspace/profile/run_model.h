@@ -1,0 +1,24 @@
+// The tables of a run -> the model that writers take.
+#ifndef CLRSAMPLER_PROFILE_RUN_MODEL_H_
+#define CLRSAMPLER_PROFILE_RUN_MODEL_H_
+
+#include "absl/status/statusor.h"
+#include "formats/profile/profile_model.h"
+#include "os/clock.h"
+#include "profile/sample_log.h"
+#include "profile/stack_table.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+// Counted stacks only. The labels of stacks, which say the process, become the names of its processes; ids, threads and
+// times are not there. All that folded text has, at next to no cost.
+absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const StackTable& stacks, ProfileMeta meta);
+
+// With each sample. `began`: time 0 of the model; earlier samples (of events that were under way) count as of then.
+absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const StackTable& stacks,
+                                             const SampleLog& samples, MonotonicTime began, ProfileMeta meta);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROFILE_RUN_MODEL_H_
