@@ -28,6 +28,8 @@ if(NOT CLRSAMPLER_STATIC)
 endif()
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_path(PROTOZERO protozero/pbf_message.hpp REQUIRED)  # headers only
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 
 find_program(BPFTOOL bpftool PATHS /usr/sbin /sbin NO_CMAKE_FIND_ROOT_PATH REQUIRED)
 find_program(BPF_CLANG NAMES clang clang-14 NO_CMAKE_FIND_ROOT_PATH REQUIRED)

@@ -1,7 +1,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "output/folded.h"
+#include "output/pprof.h"
+#include "output/profile_json.h"
 #include "output/profile_writer.h"
+#include "output/speedscope.h"
 
 namespace clrsampler {
 
@@ -14,6 +17,21 @@ const std::vector<WriterRow>& WriterTable() {
        [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
          return std::make_unique<FoldedWriter>(options);
        }},
+      {"json",
+       {".json"},
+       "our own format, which loses nothing: each sample with time, thread and state",
+       true,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<ProfileJsonWriter>(); }},
+      {"pprof",
+       {".pb.gz", ".pprof"},
+       "for go tool pprof and most profiling services",
+       true,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<PprofWriter>(); }},
+      {"speedscope",
+       {".speedscope.json"},
+       "for speedscope.app, a graph for each process",
+       true,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<SpeedscopeWriter>(); }},
   };
   return *rows;
 }

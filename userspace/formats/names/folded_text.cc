@@ -5,35 +5,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "formats/names/utf8.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-constexpr absl::string_view kEllipsis = "\xE2\x80\xA6";     // U+2026
+constexpr absl::string_view kEllipsis = "\xE2\x80\xA6";  // U+2026
 constexpr absl::string_view kUnnamed = "[unnamed]";
-
-struct CodePoint {
-  char32_t value;
-  size_t bytes;  // 0: not valid UTF-8
-};
-
-// Shortest form only, no surrogates, at most U+10FFFF (RFC 3629).
-CodePoint Decode(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < bytes) return {0, 0};
-  char32_t value = lead & (0xFF >> (bytes + 1));
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {0, 0};
-    value = value << 6 | (byte(i) & 0x3F);
-  }
-  const bool overlong = (bytes == 3 && value < 0x800) || (bytes == 4 && value < 0x10000);
-  if (overlong || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return {0, 0};
-  return {value, bytes};
-}
 
 // Everything that \s means to some reader: JavaScript counts U+FEFF and U+2028, and its '.' does not match the latter.
 bool IsWhitespace(char32_t c) {
@@ -48,7 +26,7 @@ std::string CleanCharacters(absl::string_view text) {
   out.reserve(std::min(text.size() + 8, kMaxFoldedFrameBytes + 8));
   bool space_due = false;
   while (!text.empty() && out.size() <= kMaxFoldedFrameBytes) {
-    const CodePoint c = Decode(text);
+    const CodePoint c = DecodeUtf8(text);
     absl::string_view piece = text.substr(0, std::max<size_t>(c.bytes, 1));
     text.remove_prefix(piece.size());
     if (c.bytes != 0 && IsWhitespace(c.value)) {
@@ -56,7 +34,8 @@ std::string CleanCharacters(absl::string_view text) {
       continue;
     }
     if (c.bytes != 0 && (c.value < 0x20 || (c.value >= 0x7F && c.value <= 0x9F))) continue;
-    if (c.bytes == 0 || c.value == 0xFFFE || c.value == 0xFFFF) piece = kReplacement;  // XML 1.0 forbids the last two
+    if (c.bytes == 0 || c.value == 0xFFFE || c.value == 0xFFFF)
+      piece = kReplacementCharacter;  // XML 1.0 forbids the last two
     if (c.value == ';') piece = ":";
     if (c.value == '`') piece = "~";  // flamegraph.pl colours by a hash of the part behind a backtick
     if (space_due) out.push_back(' ');

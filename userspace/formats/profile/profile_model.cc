@@ -80,7 +80,8 @@ StringIndex ProfileModelBuilder::String(absl::string_view text) {
   return index;
 }
 
-FrameIndex ProfileModelBuilder::Frame(const ModelFrame& frame) {
+FrameIndex ProfileModelBuilder::Frame(ModelFrame frame) {
+  if (frame.name == 0) frame.name = String("[unnamed]");
   const auto [found, added] = frame_ids_.try_emplace(frame, static_cast<FrameIndex>(model_.frames.size()));
   if (added) model_.frames.push_back(frame);
   return found->second;

@@ -204,7 +204,7 @@ class ProfileModelBuilder {
   ProfileMeta& meta() { return model_.meta; }
 
   StringIndex String(absl::string_view text);
-  FrameIndex Frame(const ModelFrame& frame);
+  FrameIndex Frame(ModelFrame frame);  // without a name it becomes "[unnamed]"
   ThreadIndex Thread(const ModelThread& thread);
   // `parent` is what Node gave, or kRootNode.
   NodeIndex Node(NodeIndex parent, FrameIndex frame);

@@ -1,0 +1,234 @@
+// What a writer writes, a reader reads back: with the same weights, and with all that the format can hold.
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "formats/profile/profile_reader.h"
+#include "output/profile_writer.h"
+#include "unit/output/made_up_profile.h"
+
+namespace clrsampler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::TestWithParam;
+using ::testing::Values;
+
+std::string Written(const ProfileModel& model, absl::string_view format) {
+  std::string bytes;
+  const absl::Status written = WriterOfFormat(format)->make({})->Write(model, [&](absl::string_view piece) {
+    bytes.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(written.ok()) << written;
+  return bytes;
+}
+
+ProfileModel ReadBack(const ProfileModel& model, absl::string_view format) {
+  absl::StatusOr<ProfileModel> read = ReadProfile(Written(model, format));
+  EXPECT_TRUE(read.ok()) << read.status();
+  return *std::move(read);
+}
+
+using FrameTextOf = std::function<std::string(const ProfileModel&, const ModelFrame&)>;
+using ThreadTextOf = std::function<std::string(const ProfileModel&, const ModelThread&)>;
+
+// Weights by the texts of the thread and of each frame.
+std::map<std::string, uint64_t> Weights(const ProfileModel& model, const ThreadTextOf& thread,
+                                        const FrameTextOf& frame) {
+  std::map<std::string, uint64_t> weights;
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    std::string path;
+    for (NodeIndex node = model.samples.stack[row]; node != kRootNode; node = model.nodes[node].parent) {
+      path = absl::StrCat(";", frame(model, model.frame_of(node)), path);
+    }
+    const absl::string_view state = SampleStateText(model.samples.state_of(row));
+    weights[absl::StrCat(thread(model, model.threads[model.samples.thread[row]]), "/", state, path)] +=
+        model.samples.weight_of(row);
+  }
+  return weights;
+}
+
+std::string WholeThread(const ProfileModel& model, const ModelThread& thread) {
+  return absl::StrCat(thread.pid, "/", thread.tid, "/", model.text(thread.comm), "/", model.text(thread.name), "/",
+                      model.text(thread.container_id));
+}
+std::string WholeFrame(const ProfileModel& model, const ModelFrame& frame) {
+  return absl::StrCat(ModelFrameKindText(frame.kind), "|", model.text(frame.name), "|", model.text(frame.system_name),
+                      "|", model.text(frame.source), "|", model.text(frame.module), "|", model.text(frame.module_path),
+                      "|", model.text(frame.build_id), "|", model.text(frame.tier), "|", model.text(frame.source_file));
+}
+// Without what pprof has no place for.
+std::string PprofFrame(const ProfileModel& model, const ModelFrame& frame) {
+  return absl::StrCat(ModelFrameKindText(frame.kind), "|", model.text(frame.name), "|", model.text(frame.system_name),
+                      "|", model.text(frame.module), "|", model.text(frame.module_path), "|",
+                      model.text(frame.build_id), "|", model.text(frame.source_file));
+}
+
+TEST(RoundTripTest, JsonLosesNothing) {
+  ProfileModel model = testing::MadeUpProfile();
+  model.meta.view = ProfileView::kPause;
+  model.meta.whole_host = true;
+  const ProfileModel read = ReadBack(model, "json");
+  EXPECT_EQ(Weights(read, WholeThread, WholeFrame), Weights(model, WholeThread, WholeFrame));
+  EXPECT_EQ(read.total_weight, model.total_weight);
+  EXPECT_EQ(read.samples.time_ns, model.samples.time_ns);
+  EXPECT_EQ(read.samples.state, model.samples.state);
+  EXPECT_EQ(read.nodes, model.nodes);
+  EXPECT_EQ(read.meta.view, ProfileView::kPause);
+  EXPECT_EQ(read.meta.unit, WeightUnit::kSamples);
+  EXPECT_EQ(read.meta.period_ns, model.meta.period_ns);
+  EXPECT_EQ(read.meta.start_unix_ns, model.meta.start_unix_ns);
+  EXPECT_EQ(read.meta.duration_ns, model.meta.duration_ns);
+  EXPECT_TRUE(read.meta.whole_host);
+  EXPECT_EQ(read.meta.host, model.meta.host);
+  EXPECT_EQ(read.meta.command, model.meta.command);
+  EXPECT_EQ(read.meta.pids, model.meta.pids);
+  EXPECT_EQ(read.meta.creator, model.meta.creator);
+  EXPECT_EQ(read.meta.account_json, model.meta.account_json);
+  // The same text again: nothing is renumbered on the way.
+  EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+}
+
+TEST(RoundTripTest, JsonKeepsWhichSamplesHaveNoTime) {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = builder.Thread({});
+  builder.Add({.thread = thread});
+  builder.Add({.time_ns = 0, .thread = thread, .weight = 3});
+  builder.Add({.time_ns = 17, .thread = thread});
+  const ProfileModel read = ReadBack(*std::move(builder).Build(), "json");
+  EXPECT_THAT(read.samples.time_ns, ElementsAre(kNoTime, 0, 17));
+  EXPECT_THAT(read.samples.weight, ElementsAre(1, 3, 1));
+  EXPECT_THAT(read.samples.state, IsEmpty());
+}
+
+TEST(RoundTripTest, PprofKeepsAllButTimesSourcesAndTiers) {
+  ProfileModel model = testing::MadeUpProfile();
+  model.meta.view = ProfileView::kPause;
+  model.meta.whole_host = true;
+  const ProfileModel read = ReadBack(model, "pprof");
+  EXPECT_EQ(Weights(read, WholeThread, PprofFrame), Weights(model, WholeThread, PprofFrame));
+  EXPECT_THAT(read.samples.time_ns, IsEmpty());
+  EXPECT_EQ(read.meta.view, ProfileView::kPause);
+  EXPECT_EQ(read.meta.unit, WeightUnit::kSamples);
+  EXPECT_EQ(read.meta.period_ns, model.meta.period_ns);
+  EXPECT_EQ(read.meta.start_unix_ns, model.meta.start_unix_ns);
+  EXPECT_EQ(read.meta.duration_ns, model.meta.duration_ns);
+  EXPECT_TRUE(read.meta.whole_host);
+  EXPECT_EQ(read.meta.host, model.meta.host);
+  EXPECT_EQ(read.meta.command, model.meta.command);
+  EXPECT_EQ(read.meta.creator, model.meta.creator);
+}
+
+TEST(RoundTripTest, SpeedscopeKeepsProcessesAndNames) {
+  ProfileModel model = testing::MadeUpProfile({.times = false});
+  model.meta.whole_host = true;
+  const auto name = [](const ProfileModel& m, const ModelFrame& frame) { return std::string(m.text(frame.name)); };
+  EXPECT_EQ(Weights(ReadBack(model, "speedscope"), ProcessLabel, name), Weights(model, ProcessLabel, name));
+}
+
+TEST(RoundTripTest, FoldedTextIsTheSameAgainAndFromEachFormat) {
+  ProfileModel model = testing::MadeUpProfile();
+  const std::string folded = Written(model, "folded");
+  EXPECT_EQ(Written(ReadBack(model, "folded"), "folded"), folded);
+  EXPECT_EQ(Written(ReadBack(model, "json"), "folded"), folded);
+  EXPECT_EQ(Written(ReadBack(model, "pprof"), "folded"), folded);
+  model.meta.whole_host = true;
+  const std::string with_pids = Written(model, "folded");
+  EXPECT_THAT(with_pids, HasSubstr("web0-4711;"));
+  EXPECT_EQ(Written(ReadBack(model, "folded"), "folded"), with_pids);
+  EXPECT_EQ(Written(ReadBack(model, "json"), "folded"), with_pids);
+  EXPECT_EQ(Written(ReadBack(model, "pprof"), "folded"), with_pids);
+}
+
+TEST(RoundTripTest, DelaysKeepTheirUnit) {
+  for (const WeightUnit unit : {WeightUnit::kMicroseconds, WeightUnit::kNanoseconds}) {
+    ProfileModel model = testing::MadeUpProfile();
+    model.meta.view = ProfileView::kSuspendDelay;
+    model.meta.unit = unit;
+    for (const char* format : {"json", "pprof", "speedscope"}) {
+      const ProfileModel read = ReadBack(model, format);
+      EXPECT_EQ(read.meta.unit, unit) << format;
+      EXPECT_EQ(read.total_weight, model.total_weight) << format;
+    }
+    EXPECT_EQ(ReadBack(model, "pprof").meta.view, ProfileView::kSuspendDelay);
+  }
+}
+
+class EveryFormatTest : public TestWithParam<std::string> {};
+
+TEST_P(EveryFormatTest, KeepsTheTotal) {
+  const ProfileModel model = testing::MadeUpProfile({.samples = 5000});
+  EXPECT_EQ(ReadBack(model, GetParam()).total_weight, 5000u);
+}
+
+TEST_P(EveryFormatTest, KeepsAProfileWithoutSamples) {
+  ProfileModelBuilder builder;
+  EXPECT_EQ(ReadBack(*std::move(builder).Build(), GetParam()).total_weight, 0u);
+}
+
+TEST_P(EveryFormatTest, KeepsWeightsThatFloatingPointDoesNot) {
+  // Speedscope's own numbers are those of JavaScript.
+  const uint64_t weight = GetParam() == "speedscope" ? (uint64_t{1} << 53) - 1 : kMaxTotalWeight - 1;
+  ProfileModelBuilder builder;
+  builder.Add({.thread = builder.Thread({}), .weight = weight});
+  EXPECT_EQ(ReadBack(*std::move(builder).Build(), GetParam()).total_weight, weight);
+}
+
+TEST_P(EveryFormatTest, KeepsNamesOfAnyBytesApart) {
+  const char* const names[] = {"a\"b\\c", "<script>alert(1)</script>", "caf\xc3\xa9", "a\nb 7", "\x01\x02", "x;y",
+                               "\xff\xfe"};
+  ProfileModelBuilder builder;
+  ModelThread thread;
+  thread.comm = builder.String("we\"b");
+  for (const char* name : names) {
+    ModelFrame frame;
+    frame.name = builder.String(name);
+    builder.Add({.thread = builder.Thread(thread), .stack = builder.Node(kRootNode, builder.Frame(frame))});
+  }
+  const ProfileModel read = ReadBack(*std::move(builder).Build(), GetParam());
+  EXPECT_EQ(read.total_weight, std::size(names));
+  EXPECT_EQ(read.nodes.size(), 1 + std::size(names));
+}
+
+TEST_P(EveryFormatTest, EndsWithTheErrorOfTheSink) {
+  const ProfileModel model = testing::MadeUpProfile({.samples = 200'000, .stacks = 20'000});
+  int calls = 0;
+  const absl::Status written = WriterOfFormat(GetParam())->make({})->Write(model, [&](absl::string_view) {
+    return ++calls > 1 ? absl::ResourceExhaustedError("full") : absl::OkStatus();
+  });
+  EXPECT_EQ(written.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(calls, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, EveryFormatTest, Values("folded", "json", "pprof", "speedscope"),
+                         [](const auto& param_info) { return param_info.param; });
+
+TEST(RoundTripTest, PprofRefusesTimesThatItCannotHold) {
+  ProfileModelBuilder builder;
+  builder.meta().period_ns = 1'000'000'000;
+  builder.Add({.thread = builder.Thread({}), .weight = kMaxTotalWeight / 1000});
+  const ProfileModel model = *std::move(builder).Build();
+  const absl::Status written =
+      WriterOfFormat("pprof")->make({})->Write(model, [](absl::string_view) { return absl::OkStatus(); });
+  EXPECT_EQ(written.code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(WriterTableTest, TheLongestExtensionSaysTheFormat) {
+  EXPECT_EQ(WriterOfPath("cpu.json")->format, "json");
+  EXPECT_EQ(WriterOfPath("cpu.speedscope.json")->format, "speedscope");
+  EXPECT_EQ(WriterOfPath("/tmp/a.b/cpu.PB.GZ")->format, "pprof");
+  EXPECT_EQ(WriterOfPath("cpu.collapsed")->format, "folded");
+  EXPECT_EQ(WriterOfPath("cpu"), nullptr);
+  EXPECT_EQ(WriterOfPath("json"), nullptr);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,434 @@
+#include "formats/profile/pprof_reader.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "formats/profile/pprof_fields.h"
+#include "protozero/exception.hpp"
+#include "protozero/pbf_message.hpp"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+using protozero::pbf_message;
+using protozero::pbf_wire_type;
+
+constexpr uint32_t kMaxLines = 256;  // functions that are inlined into each other at one address
+
+absl::Status Damaged(absl::string_view why) {
+  return WithHint(absl::DataLossError(absl::StrCat("not a pprof profile: ", why)),
+                  "was the file written to its end, and copied as a whole?");
+}
+
+struct UnitTypes {
+  uint64_t type = 0, unit = 0;  // indexes of strings
+};
+struct MappingEntry {
+  uint64_t filename = 0, build_id = 0;
+};
+struct FunctionEntry {
+  uint64_t name = 0, system_name = 0, filename = 0;
+};
+struct LocationEntry {
+  uint64_t mapping = 0, address = 0;
+  uint32_t lines_begin = 0, lines_end = 0;    // in PprofFile::lines
+  uint32_t frames_begin = 0, frames_end = 0;  // in the reader's frames, root first; both 0: not looked up yet
+};
+struct Text {
+  uint32_t begin, size;  // in the file; 8 bytes, because a text may be as short as 2
+};
+
+// All but the samples: the tables stand behind them as a rule.
+struct PprofFile {
+  std::vector<UnitTypes> sample_types;
+  uint64_t default_type = 0;
+  UnitTypes period_type;
+  int64_t period = 0, time_nanos = 0, duration_nanos = 0;
+  std::vector<uint64_t> comments;
+  std::vector<Text> texts;
+  absl::flat_hash_map<uint64_t, MappingEntry> mappings;
+  absl::flat_hash_map<uint64_t, FunctionEntry> functions;
+  absl::flat_hash_map<uint64_t, LocationEntry> locations;
+  std::vector<uint64_t> lines;  // functions, the innermost first
+};
+
+// Calls visit(field) for each field; one of another wire type than the visitor asks for is skipped there.
+template <typename Fields, typename Visitor>
+void ForEachField(protozero::data_view bytes, Visitor&& visit) {
+  pbf_message<Fields> message(bytes);
+  while (message.next()) {
+    if (!visit(message)) message.skip();
+  }
+}
+
+template <typename Fields>
+bool TakeNumber(pbf_message<Fields>& message, uint64_t& out) {
+  if (message.wire_type() != pbf_wire_type::varint) return false;
+  out = message.get_uint64();
+  return true;
+}
+
+// A repeated number: packed, or one in each field.
+template <typename Fields>
+bool TakeNumbers(pbf_message<Fields>& message, std::vector<uint64_t>& out) {
+  if (message.wire_type() == pbf_wire_type::length_delimited) {
+    for (const uint64_t value : message.get_packed_uint64()) out.push_back(value);
+    return true;
+  }
+  uint64_t value = 0;
+  if (!TakeNumber(message, value)) return false;
+  out.push_back(value);
+  return true;
+}
+
+template <typename Fields>
+bool IsMessage(const pbf_message<Fields>& message) {
+  return message.wire_type() == pbf_wire_type::length_delimited;
+}
+
+UnitTypes ReadValueType(protozero::data_view bytes) {
+  UnitTypes types;
+  ForEachField<pprof::ValueType>(bytes, [&](auto& field) {
+    if (field.tag() == pprof::ValueType::kType) return TakeNumber(field, types.type);
+    if (field.tag() == pprof::ValueType::kUnit) return TakeNumber(field, types.unit);
+    return false;
+  });
+  return types;
+}
+
+void ReadMapping(protozero::data_view bytes, PprofFile& file) {
+  uint64_t id = 0;
+  MappingEntry entry;
+  ForEachField<pprof::Mapping>(bytes, [&](auto& field) {
+    if (field.tag() == pprof::Mapping::kId) return TakeNumber(field, id);
+    if (field.tag() == pprof::Mapping::kFilename) return TakeNumber(field, entry.filename);
+    if (field.tag() == pprof::Mapping::kBuildId) return TakeNumber(field, entry.build_id);
+    return false;
+  });
+  file.mappings[id] = entry;
+}
+
+void ReadFunction(protozero::data_view bytes, PprofFile& file) {
+  uint64_t id = 0;
+  FunctionEntry entry;
+  ForEachField<pprof::Function>(bytes, [&](auto& field) {
+    if (field.tag() == pprof::Function::kId) return TakeNumber(field, id);
+    if (field.tag() == pprof::Function::kName) return TakeNumber(field, entry.name);
+    if (field.tag() == pprof::Function::kSystemName) return TakeNumber(field, entry.system_name);
+    if (field.tag() == pprof::Function::kFilename) return TakeNumber(field, entry.filename);
+    return false;
+  });
+  file.functions[id] = entry;
+}
+
+void ReadLocation(protozero::data_view bytes, PprofFile& file) {
+  uint64_t id = 0;
+  LocationEntry entry;
+  entry.lines_begin = static_cast<uint32_t>(file.lines.size());
+  ForEachField<pprof::Location>(bytes, [&](auto& field) {
+    if (field.tag() == pprof::Location::kId) return TakeNumber(field, id);
+    if (field.tag() == pprof::Location::kMappingId) return TakeNumber(field, entry.mapping);
+    if (field.tag() == pprof::Location::kAddress) return TakeNumber(field, entry.address);
+    if (field.tag() != pprof::Location::kLine || !IsMessage(field)) return false;
+    uint64_t function = 0;
+    ForEachField<pprof::Line>(field.get_view(), [&](auto& line) {
+      return line.tag() == pprof::Line::kFunctionId && TakeNumber(line, function);
+    });
+    file.lines.push_back(function);
+    return true;
+  });
+  entry.lines_end = static_cast<uint32_t>(file.lines.size());
+  file.locations[id] = entry;
+}
+
+PprofFile ReadTables(absl::string_view bytes) {
+  PprofFile file;
+  const protozero::data_view view(bytes.data(), bytes.size());
+  ForEachField<pprof::Profile>(view, [&](auto& field) {
+    uint64_t number = 0;
+    switch (field.tag()) {
+      case pprof::Profile::kSampleType:
+        if (!IsMessage(field)) return false;
+        file.sample_types.push_back(ReadValueType(field.get_view()));
+        return true;
+      case pprof::Profile::kPeriodType:
+        if (!IsMessage(field)) return false;
+        file.period_type = ReadValueType(field.get_view());
+        return true;
+      case pprof::Profile::kMapping:
+        if (!IsMessage(field)) return false;
+        ReadMapping(field.get_view(), file);
+        return true;
+      case pprof::Profile::kLocation:
+        if (!IsMessage(field)) return false;
+        ReadLocation(field.get_view(), file);
+        return true;
+      case pprof::Profile::kFunction:
+        if (!IsMessage(field)) return false;
+        ReadFunction(field.get_view(), file);
+        return true;
+      case pprof::Profile::kStringTable: {
+        if (!IsMessage(field)) return false;
+        const protozero::data_view text = field.get_view();
+        file.texts.push_back({static_cast<uint32_t>(text.data() - bytes.data()), static_cast<uint32_t>(text.size())});
+        return true;
+      }
+      case pprof::Profile::kTimeNanos:
+        if (!TakeNumber(field, number)) return false;
+        file.time_nanos = static_cast<int64_t>(number);
+        return true;
+      case pprof::Profile::kDurationNanos:
+        if (!TakeNumber(field, number)) return false;
+        file.duration_nanos = static_cast<int64_t>(number);
+        return true;
+      case pprof::Profile::kPeriod:
+        if (!TakeNumber(field, number)) return false;
+        file.period = static_cast<int64_t>(number);
+        return true;
+      case pprof::Profile::kComment:
+        return TakeNumbers(field, file.comments);
+      case pprof::Profile::kDefaultSampleType:
+        return TakeNumber(field, file.default_type);
+      case pprof::Profile::kSample:
+        return false;  // when the tables are there
+    }
+    return false;
+  });
+  return file;
+}
+
+// Nanoseconds of a unit of time; 0: it is none.
+uint64_t NanosecondsOf(absl::string_view unit) {
+  if (unit == "nanoseconds" || unit == "ns") return 1;
+  if (unit == "microseconds" || unit == "us") return 1'000;
+  if (unit == "milliseconds" || unit == "ms") return 1'000'000;
+  if (unit == "seconds" || unit == "s") return 1'000'000'000;
+  return 0;
+}
+
+class PprofReader {
+ public:
+  explicit PprofReader(absl::string_view bytes) : bytes_(bytes), file_(ReadTables(bytes)) {}
+
+  absl::StatusOr<ProfileModel> Read() && {
+    if (file_.sample_types.empty()) return Damaged("it does not say what its values are");
+    if (file_.texts.empty() || file_.texts.front().size != 0)
+      return Damaged("its table of strings does not begin with \"\"");
+    RETURN_IF_ERROR(ChooseValue());
+    ReadMeta();
+    const protozero::data_view view(bytes_.data(), bytes_.size());
+    absl::Status status;
+    pbf_message<pprof::Profile> profile(view);
+    while (status.ok() && builder_.ok() && profile.next()) {
+      if (profile.tag() == pprof::Profile::kSample && IsMessage(profile)) {
+        status = ReadSample(profile.get_view());
+      } else {
+        profile.skip();
+      }
+    }
+    RETURN_IF_ERROR(status);
+    return std::move(builder_).Build();
+  }
+
+ private:
+  absl::string_view TextOf(uint64_t index) const {
+    if (index >= file_.texts.size()) return "";
+    return bytes_.substr(file_.texts[index].begin, file_.texts[index].size);
+  }
+
+  absl::Status ChooseValue() {
+    int best = 0;
+    for (size_t i = 0; i < file_.sample_types.size(); ++i) {
+      const absl::string_view type = TextOf(file_.sample_types[i].type), unit = TextOf(file_.sample_types[i].unit);
+      const bool by_default = file_.default_type != 0 && type == TextOf(file_.default_type);
+      const int rank = unit == "count" && type == "samples" ? 5
+                       : NanosecondsOf(unit) > 0            ? 3 + (by_default ? 1 : 0)
+                       : unit == "count"                    ? 1 + (by_default ? 1 : 0)
+                                                            : 0;
+      if (rank <= best) continue;
+      best = rank;
+      value_ = i;
+      scale_ = 1;
+      ProfileMeta& meta = builder_.meta();
+      meta.unit = WeightUnit::kSamples;
+      if (const uint64_t nanoseconds = NanosecondsOf(unit); nanoseconds > 0) {
+        // Microseconds stay what they are; other units become nanoseconds.
+        meta.unit = nanoseconds == 1'000 ? WeightUnit::kMicroseconds : WeightUnit::kNanoseconds;
+        scale_ = nanoseconds == 1'000 ? 1 : nanoseconds;
+      }
+      meta.view = type == "suspend_delay" ? ProfileView::kSuspendDelay : ProfileView::kCpu;
+    }
+    if (best > 0) return absl::OkStatus();
+    return WithHint(absl::UnimplementedError(absl::StrCat("the values of the profile are ",
+                                                          absl::CHexEscape(TextOf(file_.sample_types[0].unit)),
+                                                          ", not samples or times")),
+                    "clrsampler reads profiles of CPU time and of other times, not of memory");
+  }
+
+  void ReadMeta() {
+    ProfileMeta& meta = builder_.meta();
+    if (const uint64_t scale = NanosecondsOf(TextOf(file_.period_type.unit));
+        file_.period > 0 && scale > 0 && static_cast<uint64_t>(file_.period) <= kMaxTotalWeight / scale) {
+      meta.period_ns = static_cast<uint64_t>(file_.period) * scale;
+    }
+    if (file_.time_nanos > 0) meta.start_unix_ns = static_cast<uint64_t>(file_.time_nanos);
+    if (file_.duration_nanos > 0) meta.duration_ns = static_cast<uint64_t>(file_.duration_nanos);
+    for (const uint64_t comment : file_.comments) {
+      absl::string_view text = TextOf(comment).substr(0, kMaxModelStringBytes);
+      if (meta.creator.empty()) {
+        meta.creator = std::string(text);
+      } else if (absl::ConsumePrefix(&text, pprof::kViewComment)) {
+        meta.view = ProfileViewOf(text).value_or(meta.view);
+      } else if (absl::ConsumePrefix(&text, pprof::kHostComment)) {
+        meta.host = std::string(text);
+      } else if (absl::ConsumePrefix(&text, pprof::kCommandComment)) {
+        meta.command = std::string(text);
+      } else if (text == pprof::kWholeHostComment) {
+        meta.whole_host = true;
+      }
+    }
+  }
+
+  absl::Status ReadSample(protozero::data_view bytes) {
+    location_ids_.clear();
+    values_.clear();
+    ModelSample sample;
+    ModelThread thread;
+    ForEachField<pprof::Sample>(bytes, [&](auto& field) {
+      if (field.tag() == pprof::Sample::kLocationId) return TakeNumbers(field, location_ids_);
+      if (field.tag() == pprof::Sample::kValue) return TakeNumbers(field, values_);
+      if (field.tag() != pprof::Sample::kLabel || !IsMessage(field)) return false;
+      ReadLabel(field.get_view(), thread, sample);
+      return true;
+    });
+    if (values_.size() != file_.sample_types.size()) return Damaged("a sample has another number of values");
+    const uint64_t value = values_[value_];
+    if (value > kMaxTotalWeight) {
+      return WithHint(absl::InvalidArgumentError("a sample has a negative value: the profile is a difference"),
+                      "give the two profiles that it was made of");
+    }
+    if (value > kMaxTotalWeight / scale_) return absl::OutOfRangeError("a sample's time does not fit into 2^63 ns");
+    sample.weight = value * scale_;
+    for (size_t i = location_ids_.size(); i-- > 0 && builder_.ok();) {
+      const auto found = file_.locations.find(location_ids_[i]);
+      if (found == file_.locations.end()) {
+        return Damaged(absl::StrCat("location ", location_ids_[i], " is in none of its tables"));
+      }
+      LocationEntry& location = found->second;
+      if (location.frames_end == 0) RETURN_IF_ERROR(MakeFrames(location));
+      for (uint32_t frame = location.frames_begin; frame < location.frames_end; ++frame) {
+        sample.stack = builder_.Node(sample.stack, frames_[frame]);
+      }
+    }
+    sample.thread = builder_.Thread(thread);
+    builder_.Add(sample);
+    return absl::OkStatus();
+  }
+
+  void ReadLabel(protozero::data_view bytes, ModelThread& thread, ModelSample& sample) {
+    uint64_t key = 0, text = 0, number = 0;
+    ForEachField<pprof::Label>(bytes, [&](auto& field) {
+      if (field.tag() == pprof::Label::kKey) return TakeNumber(field, key);
+      if (field.tag() == pprof::Label::kStr) return TakeNumber(field, text);
+      if (field.tag() == pprof::Label::kNum) return TakeNumber(field, number);
+      return false;
+    });
+    const absl::string_view name = TextOf(key);
+    const auto id = [&](uint32_t& out) {
+      // Some programs write numbers as texts.
+      if (text != 0 && absl::SimpleAtoi(TextOf(text), &out)) return;
+      out = number <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(number) : 0;
+    };
+    if (name == pprof::kPidLabel) id(thread.pid);
+    if (name == pprof::kTidLabel) id(thread.tid);
+    if (name == pprof::kCommLabel) thread.comm = builder_.String(TextOf(text));
+    if (name == pprof::kThreadLabel) thread.name = builder_.String(TextOf(text));
+    if (name == pprof::kContainerLabel) thread.container_id = builder_.String(TextOf(text));
+    if (name == pprof::kStateLabel) sample.state = SampleStateOf(TextOf(text)).value_or(SampleState::kNone);
+  }
+
+  // The frames of a location: of its functions all but the outermost are inlined into the next one.
+  absl::Status MakeFrames(LocationEntry& location) {
+    ModelFrame frame;
+    if (location.mapping != 0) {
+      const auto mapping = file_.mappings.find(location.mapping);
+      if (mapping == file_.mappings.end()) {
+        return Damaged(absl::StrCat("mapping ", location.mapping, " is in none of its tables"));
+      }
+      SetImage(TextOf(mapping->second.filename), frame);
+      frame.build_id = builder_.String(TextOf(mapping->second.build_id));
+    }
+    // Each sample walks over them.
+    if (location.lines_end - location.lines_begin > kMaxLines) return Damaged("a location has too many functions");
+    location.frames_begin = static_cast<uint32_t>(frames_.size());
+    if (location.lines_begin == location.lines_end) {
+      frame.name = builder_.String(absl::StrCat("[no symbol at 0x", absl::Hex(location.address), "]"));
+      frames_.push_back(builder_.Frame(frame));
+    }
+    for (uint32_t line = location.lines_end; line-- > location.lines_begin;) {
+      const auto function = file_.functions.find(file_.lines[line]);
+      if (function == file_.functions.end()) {
+        return Damaged(absl::StrCat("function ", file_.lines[line], " is in none of its tables"));
+      }
+      const FunctionEntry& entry = function->second;
+      frame.name = builder_.String(TextOf(entry.name != 0 ? entry.name : entry.system_name));
+      frame.system_name =
+          TextOf(entry.system_name) == TextOf(entry.name) ? 0 : builder_.String(TextOf(entry.system_name));
+      frame.source_file = builder_.String(TextOf(entry.filename));
+      frames_.push_back(builder_.Frame(frame));
+      frame.kind = ModelFrameKind::kInlined;
+    }
+    location.frames_end = static_cast<uint32_t>(frames_.size());
+    return absl::OkStatus();
+  }
+
+  // The other way round of MappingName in output/pprof.cc.
+  void SetImage(absl::string_view name, ModelFrame& frame) {
+    if (absl::StartsWith(name, "[kernel")) frame.kind = ModelFrameKind::kKernel;
+    if (name == pprof::kKernelMapping || name.empty()) return;
+    if (const size_t close = name.find(']'); name.front() == '[' && close != absl::string_view::npos) {
+      if (const std::optional<ModelFrameKind> kind = ModelFrameKindOf(name.substr(1, close - 1))) {
+        frame.kind = *kind;
+        frame.module = builder_.String(absl::StripLeadingAsciiWhitespace(name.substr(close + 1)));
+        return;
+      }
+    }
+    if (frame.kind == ModelFrameKind::kUnknown) frame.kind = ModelFrameKind::kNative;
+    const size_t slash = name.rfind('/');
+    frame.module = builder_.String(slash == absl::string_view::npos ? name : name.substr(slash + 1));
+    if (slash != absl::string_view::npos) frame.module_path = builder_.String(name);
+  }
+
+  const absl::string_view bytes_;
+  PprofFile file_;
+  ProfileModelBuilder builder_;
+  size_t value_ = 0;    // which of a sample's values
+  uint64_t scale_ = 1;  // from the file's unit
+  std::vector<FrameIndex> frames_;
+  std::vector<uint64_t> location_ids_, values_;  // of the sample at hand
+};
+
+}  // namespace
+
+absl::StatusOr<ProfileModel> ReadPprof(absl::string_view bytes) {
+  if (bytes.size() > std::numeric_limits<uint32_t>::max()) return absl::ResourceExhaustedError("a profile of 4 GiB");
+  try {  // protozero's way to say that bytes are no protobuf message; nothing of ours throws
+    return PprofReader(bytes).Read();
+  } catch (const protozero::exception&) {
+    return Damaged("its bytes are no protobuf message");
+  }
+}
+
+}  // namespace clrsampler

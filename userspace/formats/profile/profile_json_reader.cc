@@ -1,0 +1,386 @@
+#include "formats/profile/profile_json_reader.h"
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "formats/profile/json_tree_builder.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxAccountValues = 1'000'000;
+
+absl::Status NotOurs(absl::string_view why) {
+  return absl::DataLossError(absl::StrCat("not a profile of clrsampler: ", why));
+}
+
+// The columns as the file has them; indexes are the file's own.
+struct FileTables {
+  std::string format;
+  uint64_t version = 0;
+  ProfileMeta meta;
+  std::vector<std::string> frame_kinds, sample_states;
+  std::vector<StringIndex> strings;  // the model's
+  std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, tier, source_file;
+  std::vector<uint32_t> parent, frame;
+  std::vector<uint32_t> pid, tid, comm, thread_name, container_id;
+  std::vector<uint32_t> thread, stack, state;
+  std::vector<uint64_t> time_ns, weight;
+};
+
+struct NarrowColumn {
+  absl::string_view section, name;
+  std::vector<uint32_t> FileTables::*values;
+};
+constexpr NarrowColumn kNarrowColumns[] = {
+    {"frames", "kind", &FileTables::kind},
+    {"frames", "name", &FileTables::name},
+    {"frames", "system_name", &FileTables::system_name},
+    {"frames", "source", &FileTables::source},
+    {"frames", "module", &FileTables::module},
+    {"frames", "module_path", &FileTables::module_path},
+    {"frames", "build_id", &FileTables::build_id},
+    {"frames", "tier", &FileTables::tier},
+    {"frames", "source_file", &FileTables::source_file},
+    {"nodes", "parent", &FileTables::parent},
+    {"nodes", "frame", &FileTables::frame},
+    {"threads", "pid", &FileTables::pid},
+    {"threads", "tid", &FileTables::tid},
+    {"threads", "comm", &FileTables::comm},
+    {"threads", "name", &FileTables::thread_name},
+    {"threads", "container_id", &FileTables::container_id},
+    {"samples", "thread", &FileTables::thread},
+    {"samples", "stack", &FileTables::stack},
+    {"samples", "state", &FileTables::state},
+};
+
+// Takes the parser's events (nlohmann's SAX interface) and fills the tables.
+//
+//   depth 1: {"frames": depth 2: {"name": depth 3: [...]}, "strings": depth 2: [...]}
+class TableEvents {
+ public:
+  TableEvents(FileTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
+
+  absl::Status status() const { return status_; }
+
+  bool null() { return number_null(); }
+  bool boolean(bool value) {
+    if (account_.open()) return AddToAccount(value);
+    if (depth_ == 2 && section_ == "meta" && key_ == "whole_host") tables_.meta.whole_host = value;
+    return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("no number"));
+  }
+  bool number_integer(int64_t value) {
+    if (account_.open()) return AddToAccount(value);
+    return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("a negative number"));
+  }
+  bool number_float(double value, const std::string&) {
+    if (account_.open()) return AddToAccount(value);
+    return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("no whole number"));
+  }
+  bool number_unsigned(uint64_t value) {
+    if (narrow_ != nullptr) {
+      if (value > std::numeric_limits<uint32_t>::max()) return Fail(Place(absl::StrCat(value, " is too large")));
+      narrow_->push_back(static_cast<uint32_t>(value));
+      return true;
+    }
+    if (wide_ != nullptr) {
+      wide_->push_back(value);
+      return true;
+    }
+    if (account_.open()) return AddToAccount(value);
+    if (depth_ == 1 && section_ == "version") tables_.version = value;
+    if (depth_ == 2 && section_ == "meta") {
+      if (key_ == "period_ns") tables_.meta.period_ns = value;
+      if (key_ == "start_unix_ns") tables_.meta.start_unix_ns = value;
+      if (key_ == "duration_ns") tables_.meta.duration_ns = value;
+    }
+    return true;
+  }
+  bool string(std::string& value) {
+    if (account_.open()) return AddToAccount(value);
+    if (narrow_ != nullptr || wide_ != nullptr) return Fail(Place("no number"));
+    if (depth_ == 1 && section_ == "format") tables_.format = value;
+    if (depth_ == 2 && in_list_) return AddToList(value);
+    if (depth_ == 2 && section_ == "meta") return SetMeta(value);
+    return true;
+  }
+  bool binary(nlohmann::json::binary_t&) { return true; }
+
+  bool start_object(size_t) {
+    if (!Enter()) return false;
+    if (account_.open() || (depth_ == 3 && section_ == "meta" && key_ == "account")) {
+      account_.Open(nlohmann::ordered_json::object());
+    }
+    return true;
+  }
+  bool key(std::string& key) {
+    if (account_.open()) {
+      account_.Key(key);
+      return true;
+    }
+    if (depth_ == 1) section_ = key;
+    if (depth_ == 2) key_ = key;
+    return true;
+  }
+  bool end_object() { return Leave(); }
+  bool start_array(size_t) {
+    if (narrow_ != nullptr || wide_ != nullptr) return Fail(Place("no number"));
+    if (!Enter()) return false;
+    if (account_.open()) {
+      account_.Open(nlohmann::ordered_json::array());
+    } else if (depth_ == 2) {
+      in_list_ = true;
+    } else if (depth_ == 3 && !in_list_) {
+      OpenColumn();
+    }
+    return true;
+  }
+  bool end_array() {
+    narrow_ = nullptr;
+    wide_ = nullptr;
+    if (depth_ == 2) in_list_ = false;
+    return Leave();
+  }
+  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) {
+    return Fail(absl::StrCat("the JSON text is damaged at byte ", position));
+  }
+
+ private:
+  bool Fail(absl::string_view why) {
+    status_ = WithHint(NotOurs(why), "was the file written to its end, and copied as a whole?");
+    return false;
+  }
+  std::string Place(absl::string_view what) const { return absl::StrCat(what, " in ", section_, ".", key_); }
+
+  bool Enter() { return ++depth_ <= kMaxDepth || Fail(absl::StrCat("values are nested ", depth_, " deep")); }
+  bool Leave() {
+    if (account_.open()) account_.Close();
+    --depth_;
+    if (depth_ == 2 && !account_.open() && section_ == "meta" && key_ == "account" && account_.value().is_object()) {
+      // As --stats writes it.
+      tables_.meta.account_json =
+          account_.value().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    }
+    return true;
+  }
+
+  bool number_null() {
+    if (account_.open()) return AddToAccount(nullptr);
+    if (wide_ == &tables_.time_ns) {
+      wide_->push_back(kNoTime);
+      return true;
+    }
+    return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("no number"));
+  }
+
+  bool AddToAccount(nlohmann::ordered_json value) {
+    account_.Add(std::move(value));
+    return !account_.full() || Fail("its account has more than a million values");
+  }
+
+  bool AddToList(const std::string& text) {
+    if (section_ == "strings") {
+      tables_.strings.push_back(builder_.String(text));
+      return builder_.ok();
+    }
+    // No more words than a table of this version could have.
+    if (section_ == "frame_kinds" && tables_.frame_kinds.size() < 256) tables_.frame_kinds.push_back(text);
+    if (section_ == "sample_states" && tables_.sample_states.size() < 256) tables_.sample_states.push_back(text);
+    return true;
+  }
+
+  bool SetMeta(const std::string& text) {
+    if (text.size() > kMaxModelStringBytes) return Fail(Place("more than 1 MiB"));
+    if (key_ == "host") tables_.meta.host = text;
+    if (key_ == "command") tables_.meta.command = text;
+    if (key_ == "creator") tables_.meta.creator = text;
+    if (key_ == "view") {
+      const std::optional<ProfileView> view = ProfileViewOf(text);
+      if (!view) return Fail("its view is of a kind that this version does not know");
+      tables_.meta.view = *view;
+    }
+    if (key_ == "unit") {
+      const std::optional<WeightUnit> unit = WeightUnitOf(text);
+      if (!unit) return Fail("its weights have a unit that this version does not know");
+      tables_.meta.unit = *unit;
+    }
+    return true;
+  }
+
+  void OpenColumn() {
+    if (section_ == "samples" && key_ == "time_ns") wide_ = &tables_.time_ns;
+    if (section_ == "samples" && key_ == "weight") wide_ = &tables_.weight;
+    if (section_ == "meta" && key_ == "pids") narrow_ = &tables_.meta.pids;
+    for (const NarrowColumn& column : kNarrowColumns) {
+      if (column.section == section_ && column.name == key_) narrow_ = &(tables_.*column.values);
+    }
+  }
+
+  FileTables& tables_;
+  ProfileModelBuilder& builder_;
+  absl::Status status_;
+  size_t depth_ = 0;
+  std::string section_;  // key at depth 1
+  std::string key_;      // at depth 2
+  bool in_list_ = false;
+  std::vector<uint32_t>* narrow_ = nullptr;  // the column that is being read
+  std::vector<uint64_t>* wide_ = nullptr;
+  JsonTreeBuilder account_{kMaxAccountValues};
+};
+
+// Tables of a file -> the model, each index checked.
+class ModelMaker {
+ public:
+  ModelMaker(FileTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
+
+  absl::Status Make() {
+    for (const NarrowColumn& column : kNarrowColumns) RETURN_IF_ERROR(CheckSize(column));
+    RETURN_IF_ERROR(CheckSampleColumns());
+    builder_.meta() = std::move(tables_.meta);
+    RETURN_IF_ERROR(MakeFrames());
+    RETURN_IF_ERROR(MakeNodes());
+    RETURN_IF_ERROR(MakeThreads());
+    return MakeSamples();
+  }
+
+ private:
+  static absl::Status Outside(absl::string_view what, uint64_t index) {
+    return NotOurs(absl::StrCat(what, " ", index, " is in none of its tables"));
+  }
+
+  // Columns have an entry for each row of their table, or are left out.
+  absl::Status CheckSize(const NarrowColumn& column) const {
+    const size_t size = (tables_.*column.values).size();
+    const size_t rows = column.section == "frames"    ? tables_.name.size()
+                        : column.section == "nodes"   ? tables_.parent.size()
+                        : column.section == "threads" ? tables_.comm.size()
+                                                      : tables_.stack.size();
+    const bool needed = column.name == "frame" || column.name == "thread";
+    if (size == rows || (size == 0 && !needed)) return absl::OkStatus();
+    return NotOurs(absl::StrCat(column.section, ".", column.name, " has ", size, " entries and not ", rows));
+  }
+  absl::Status CheckSampleColumns() const {
+    for (const std::vector<uint64_t>* column : {&tables_.time_ns, &tables_.weight}) {
+      if (!column->empty() && column->size() != tables_.stack.size()) {
+        return NotOurs(
+            absl::StrCat("a column of samples has ", column->size(), " entries and not ", tables_.stack.size()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static uint32_t ValueOr0(const std::vector<uint32_t>& column, size_t row) { return column.empty() ? 0 : column[row]; }
+
+  // Sets `out` to the model's index of a string of the file.
+  absl::Status Text(const std::vector<uint32_t>& column, size_t row, StringIndex& out) const {
+    if (column.empty()) return absl::OkStatus();
+    if (column[row] >= tables_.strings.size()) return Outside("string", column[row]);
+    out = tables_.strings[column[row]];
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeFrames() {
+    frames_.reserve(tables_.name.size());
+    for (size_t i = 0; i < tables_.name.size(); ++i) {
+      ModelFrame frame;
+      // A kind of a newer version is not known to us.
+      const uint32_t kind = ValueOr0(tables_.kind, i);
+      if (kind < tables_.frame_kinds.size()) {
+        frame.kind = ModelFrameKindOf(tables_.frame_kinds[kind]).value_or(ModelFrameKind::kUnknown);
+      } else if (!tables_.kind.empty()) {
+        return Outside("kind of frames", kind);
+      }
+      RETURN_IF_ERROR(Text(tables_.name, i, frame.name));
+      RETURN_IF_ERROR(Text(tables_.system_name, i, frame.system_name));
+      RETURN_IF_ERROR(Text(tables_.source, i, frame.source));
+      RETURN_IF_ERROR(Text(tables_.module, i, frame.module));
+      RETURN_IF_ERROR(Text(tables_.module_path, i, frame.module_path));
+      RETURN_IF_ERROR(Text(tables_.build_id, i, frame.build_id));
+      RETURN_IF_ERROR(Text(tables_.tier, i, frame.tier));
+      RETURN_IF_ERROR(Text(tables_.source_file, i, frame.source_file));
+      frames_.push_back(builder_.Frame(frame));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeNodes() {
+    nodes_.assign(1, kRootNode);
+    nodes_.reserve(tables_.parent.size());
+    for (size_t i = 1; i < tables_.parent.size(); ++i) {
+      if (tables_.parent[i] >= i) return NotOurs(absl::StrCat("node ", i, " comes before its parent"));
+      if (tables_.frame[i] >= frames_.size()) return Outside("frame", tables_.frame[i]);
+      nodes_.push_back(builder_.Node(nodes_[tables_.parent[i]], frames_[tables_.frame[i]]));
+      if (!builder_.ok()) return absl::OkStatus();  // Build says why
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeThreads() {
+    threads_.reserve(tables_.comm.size());
+    for (size_t i = 0; i < tables_.comm.size(); ++i) {
+      ModelThread thread;
+      thread.pid = ValueOr0(tables_.pid, i);
+      thread.tid = ValueOr0(tables_.tid, i);
+      RETURN_IF_ERROR(Text(tables_.comm, i, thread.comm));
+      RETURN_IF_ERROR(Text(tables_.thread_name, i, thread.name));
+      RETURN_IF_ERROR(Text(tables_.container_id, i, thread.container_id));
+      threads_.push_back(builder_.Thread(thread));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeSamples() {
+    for (size_t i = 0; i < tables_.stack.size() && builder_.ok(); ++i) {
+      ModelSample sample;
+      if (tables_.thread[i] >= threads_.size()) return Outside("thread", tables_.thread[i]);
+      if (tables_.stack[i] >= nodes_.size()) return Outside("node", tables_.stack[i]);
+      sample.thread = threads_[tables_.thread[i]];
+      sample.stack = nodes_[tables_.stack[i]];
+      if (!tables_.time_ns.empty()) sample.time_ns = tables_.time_ns[i];
+      if (!tables_.weight.empty()) sample.weight = tables_.weight[i];
+      const uint32_t state = ValueOr0(tables_.state, i);
+      if (state < tables_.sample_states.size()) {
+        sample.state = SampleStateOf(tables_.sample_states[state]).value_or(SampleState::kNone);
+      } else if (!tables_.state.empty()) {
+        return Outside("state", state);
+      }
+      builder_.Add(sample);
+    }
+    return absl::OkStatus();
+  }
+
+  FileTables& tables_;
+  ProfileModelBuilder& builder_;
+  std::vector<FrameIndex> frames_;  // the model's, by the file's
+  std::vector<NodeIndex> nodes_;
+  std::vector<ThreadIndex> threads_;
+};
+
+}  // namespace
+
+absl::StatusOr<ProfileModel> ReadProfileJson(absl::string_view text) {
+  FileTables tables;
+  ProfileModelBuilder builder;
+  TableEvents events(tables, builder);
+  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events)) {
+    if (!events.status().ok()) return events.status();
+    if (!builder.ok()) return std::move(builder).Build();
+    return NotOurs("the JSON text is damaged");
+  }
+  if (tables.format != kProfileJsonFormat) return NotOurs(absl::StrCat("\"format\" is not ", kProfileJsonFormat));
+  if (tables.version != kProfileJsonVersion) {
+    return WithHint(absl::UnimplementedError(absl::StrCat("a profile in version ", tables.version, " of the format")),
+                    absl::StrCat("this version of clrsampler reads version ", kProfileJsonVersion));
+  }
+  RETURN_IF_ERROR(ModelMaker(tables, builder).Make());
+  return std::move(builder).Build();
+}
+
+}  // namespace clrsampler

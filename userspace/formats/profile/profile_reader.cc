@@ -1,0 +1,56 @@
+#include "formats/profile/profile_reader.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "formats/profile/folded_reader.h"
+#include "formats/profile/gzip.h"
+#include "formats/profile/pprof_reader.h"
+#include "formats/profile/profile_json_reader.h"
+#include "formats/profile/speedscope_reader.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// Whether these are bytes that no text has: a protobuf message has some among its first few.
+bool IsBinary(absl::string_view bytes) {
+  const absl::string_view head = bytes.substr(0, 1024);
+  return std::any_of(head.begin(), head.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7f;
+  });
+}
+
+absl::StatusOr<ProfileModel> ReadUnpacked(absl::string_view bytes) {
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);
+  if (IsBinary(bytes)) return ReadPprof(bytes);
+  if (absl::StartsWith(text, "{")) {
+    if (absl::StrContains(text.substr(0, 4096), kProfileJsonFormat)) return ReadProfileJson(text);
+    if (absl::StrContains(text, kSpeedscopeSchema)) return ReadSpeedscope(text);
+    return WithHint(absl::InvalidArgumentError("JSON of a kind that clrsampler does not read"),
+                    "it reads its own .json and speedscope's; other tools can write folded stacks");
+  }
+  if (absl::StartsWith(text, "<")) {
+    return WithHint(absl::InvalidArgumentError("a page or picture cannot be read back"),
+                    "record -o may be given several times: keep a .json or .pb.gz beside the .html");
+  }
+  return ReadFolded(bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<ProfileModel> ReadProfile(absl::string_view bytes) {
+  if (bytes.size() > kMaxProfileBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("more than ", kMaxProfileBytes >> 20, " MiB"));
+  }
+  if (!IsGzip(bytes)) return ReadUnpacked(bytes);
+  const absl::StatusOr<std::string> unpacked = Gunzip(bytes, kMaxProfileBytes);
+  if (!unpacked.ok()) return unpacked.status();
+  return ReadUnpacked(*unpacked);
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,334 @@
+#include "formats/profile/speedscope_reader.h"
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+
+absl::Status Damaged(absl::string_view why) {
+  return WithHint(absl::DataLossError(absl::StrCat("not a speedscope profile: ", why)),
+                  "was the file written to its end, and copied as a whole?");
+}
+
+struct Event {
+  double at = 0;
+  uint32_t frame = 0;
+  char type = 0;  // 'O' opens, 'C' closes
+};
+
+// One of the file's profiles; the ranges are in FileTables.
+struct FileProfile {
+  std::string type, name, unit;
+  size_t samples_begin = 0, samples_end = 0;
+  size_t weights_begin = 0, weights_end = 0;
+  size_t events_begin = 0, events_end = 0;
+};
+
+struct FileTables {
+  std::string exporter;
+  std::vector<ModelFrame> frames;
+  std::vector<FileProfile> profiles;
+  std::vector<uint32_t> sample_frames;  // of all samples, one behind the other
+  std::vector<size_t> sample_ends;      // in sample_frames
+  std::vector<double> weights;
+  std::vector<Event> events;
+};
+
+// Where in the file a value stands.
+enum class Place : uint8_t {
+  kTop,
+  kFile,      // {"shared": ..., "profiles": ..., "exporter": ""}
+  kShared,    // {"frames": []}
+  kFrames,    // []
+  kFrame,     // {"name": "", "file": ""}
+  kProfiles,  // []
+  kProfile,   // {"type": "", "name": "", "unit": "", "samples": [], "weights": [], "events": []}
+  kSamples,   // []
+  kSample,    // [0, 1, 2]
+  kWeights,   // [0.5, 1]
+  kEvents,    // []
+  kEvent,     // {"type": "O", "at": 0.5, "frame": 0}
+  kOther,     // nothing that is read
+};
+
+// Takes the parser's events (nlohmann's SAX interface) and fills the tables.
+class TableEvents {
+ public:
+  TableEvents(FileTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
+
+  absl::Status status() const { return status_; }
+
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(int64_t value) { return Number(static_cast<double>(value)); }
+  bool number_unsigned(uint64_t value) { return Number(static_cast<double>(value)); }
+  bool number_float(double value, const std::string&) { return Number(value); }
+  bool binary(nlohmann::json::binary_t&) { return true; }
+
+  bool string(std::string& value) {
+    switch (place()) {
+      case Place::kFile:
+        if (key_ == "exporter") tables_.exporter = value.substr(0, kMaxModelStringBytes);
+        break;
+      case Place::kFrame:
+        if (key_ == "name") tables_.frames.back().name = builder_.String(value);
+        if (key_ == "file") tables_.frames.back().source_file = builder_.String(value);
+        return builder_.ok();
+      case Place::kProfile: {
+        if (value.size() > kMaxModelStringBytes) return Fail("a name of more than 1 MiB");
+        FileProfile& profile = tables_.profiles.back();
+        if (key_ == "type") profile.type = value;
+        if (key_ == "name") profile.name = value;
+        if (key_ == "unit") profile.unit = value;
+        break;
+      }
+      case Place::kEvent:
+        if (key_ == "type" && value.size() == 1) tables_.events.back().type = value.front();
+        break;
+      default:
+        break;
+    }
+    return true;
+  }
+
+  bool key(std::string& key) {
+    key_ = std::move(key);
+    return true;
+  }
+  bool start_object(size_t) { return Enter(ObjectAt(place())); }
+  bool start_array(size_t) { return Enter(ArrayAt(place())); }
+  bool end_object() {
+    places_.pop_back();
+    return true;
+  }
+  bool end_array() {
+    const Place left = place();
+    places_.pop_back();
+    if (left == Place::kSample) tables_.sample_ends.push_back(tables_.sample_frames.size());
+    if (tables_.profiles.empty()) return true;
+    FileProfile& profile = tables_.profiles.back();
+    if (left == Place::kSamples) profile.samples_end = tables_.sample_ends.size();
+    if (left == Place::kWeights) profile.weights_end = tables_.weights.size();
+    if (left == Place::kEvents) profile.events_end = tables_.events.size();
+    return true;
+  }
+  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) {
+    return Fail(absl::StrCat("the JSON text is damaged at byte ", position));
+  }
+
+ private:
+  Place place() const { return places_.back(); }
+
+  bool Fail(absl::string_view why) {
+    status_ = Damaged(why);
+    return false;
+  }
+
+  Place ObjectAt(Place parent) const {
+    switch (parent) {
+      case Place::kTop:
+        return Place::kFile;
+      case Place::kFile:
+        return key_ == "shared" ? Place::kShared : Place::kOther;
+      case Place::kFrames:
+        return Place::kFrame;
+      case Place::kProfiles:
+        return Place::kProfile;
+      case Place::kEvents:
+        return Place::kEvent;
+      default:
+        return Place::kOther;
+    }
+  }
+  Place ArrayAt(Place parent) const {
+    switch (parent) {
+      case Place::kFile:
+        return key_ == "profiles" ? Place::kProfiles : Place::kOther;
+      case Place::kShared:
+        return key_ == "frames" ? Place::kFrames : Place::kOther;
+      case Place::kProfile:
+        return key_ == "samples"   ? Place::kSamples
+               : key_ == "weights" ? Place::kWeights
+               : key_ == "events"  ? Place::kEvents
+                                   : Place::kOther;
+      case Place::kSamples:
+        return Place::kSample;
+      default:
+        return Place::kOther;
+    }
+  }
+
+  bool Enter(Place next) {
+    if (places_.size() > kMaxDepth) return Fail(absl::StrCat("values are nested ", places_.size(), " deep"));
+    places_.push_back(next);
+    if (next == Place::kFrame) tables_.frames.emplace_back();
+    if (next == Place::kEvent) tables_.events.emplace_back();
+    if (next == Place::kProfile) tables_.profiles.emplace_back();
+    if (tables_.profiles.empty()) return true;
+    FileProfile& profile = tables_.profiles.back();
+    if (next == Place::kSamples) profile.samples_begin = tables_.sample_ends.size();
+    if (next == Place::kWeights) profile.weights_begin = tables_.weights.size();
+    if (next == Place::kEvents) profile.events_begin = tables_.events.size();
+    return true;
+  }
+
+  bool Number(double value) {
+    const Place here = place();
+    if (here == Place::kWeights) {
+      tables_.weights.push_back(value);
+    } else if (here == Place::kSample || (here == Place::kEvent && key_ == "frame")) {
+      if (!(value >= 0 && value < 4294967296.0) || value != std::floor(value)) return Fail("a frame that is no index");
+      if (here == Place::kSample) {
+        tables_.sample_frames.push_back(static_cast<uint32_t>(value));
+      } else {
+        tables_.events.back().frame = static_cast<uint32_t>(value);
+      }
+    } else if (here == Place::kEvent && key_ == "at") {
+      tables_.events.back().at = value;
+    }
+    return true;
+  }
+
+  FileTables& tables_;
+  ProfileModelBuilder& builder_;
+  absl::Status status_;
+  std::vector<Place> places_ = {Place::kTop};
+  std::string key_;  // the last one
+};
+
+struct Unit {
+  WeightUnit unit;
+  double scale;  // from the file's unit
+};
+std::optional<Unit> UnitOf(absl::string_view text) {
+  if (text == "none") return Unit{WeightUnit::kSamples, 1};
+  if (text == "microseconds") return Unit{WeightUnit::kMicroseconds, 1};
+  if (text == "nanoseconds") return Unit{WeightUnit::kNanoseconds, 1};
+  if (text == "milliseconds") return Unit{WeightUnit::kNanoseconds, 1e6};
+  if (text == "seconds") return Unit{WeightUnit::kNanoseconds, 1e9};
+  return std::nullopt;
+}
+
+// Tables of a file -> the model, each index checked.
+class ModelMaker {
+ public:
+  ModelMaker(const FileTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
+
+  absl::Status Make() {
+    builder_.meta().creator = tables_.exporter;
+    for (const ModelFrame& frame : tables_.frames) frames_.push_back(builder_.Frame(frame));
+    for (const FileProfile& profile : tables_.profiles) {
+      const std::optional<Unit> unit = UnitOf(profile.unit);
+      if (!unit) {
+        return WithHint(absl::UnimplementedError("the values of the profile are not samples or times"),
+                        "clrsampler reads profiles of CPU time and of other times, not of memory");
+      }
+      if (&profile != &tables_.profiles.front() && unit->unit != builder_.meta().unit) {
+        return absl::UnimplementedError("the profiles of the file have different units");
+      }
+      builder_.meta().unit = unit->unit;
+      scale_ = unit->scale;
+      ModelThread thread;
+      thread.comm = builder_.String(profile.name);
+      thread_ = builder_.Thread(thread);
+      if (profile.type == "sampled") {
+        RETURN_IF_ERROR(AddSamples(profile));
+      } else if (profile.type == "evented") {
+        RETURN_IF_ERROR(AddEvents(profile));
+      } else {
+        return Damaged("a profile is neither sampled nor evented");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status AddSamples(const FileProfile& profile) {
+    const size_t samples = profile.samples_end - profile.samples_begin;
+    const size_t weights = profile.weights_end - profile.weights_begin;
+    if (samples != weights) return Damaged(absl::StrCat(samples, " samples with ", weights, " weights"));
+    for (size_t i = 0; i < samples && builder_.ok(); ++i) {
+      const size_t sample = profile.samples_begin + i;
+      NodeIndex node = kRootNode;
+      for (size_t j = sample == 0 ? 0 : tables_.sample_ends[sample - 1]; j < tables_.sample_ends[sample]; ++j) {
+        if (!builder_.ok()) return absl::OkStatus();  // Build says why
+        if (tables_.sample_frames[j] >= frames_.size()) return UnknownFrame(tables_.sample_frames[j]);
+        node = builder_.Node(node, frames_[tables_.sample_frames[j]]);
+      }
+      RETURN_IF_ERROR(Add(node, 0, tables_.weights[profile.weights_begin + i]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddEvents(const FileProfile& profile) {
+    std::vector<std::pair<uint32_t, NodeIndex>> open;  // frame of the file, and the stack up to it
+    double since = 0;
+    for (size_t i = profile.events_begin; i < profile.events_end && builder_.ok(); ++i) {
+      const Event& event = tables_.events[i];
+      if (i > profile.events_begin && event.at < since) return Damaged("an event is earlier than the one before");
+      // Nothing open is no work.
+      if (!open.empty()) RETURN_IF_ERROR(Add(open.back().second, since, event.at));
+      since = event.at;
+      if (event.type == 'O') {
+        if (event.frame >= frames_.size()) return UnknownFrame(event.frame);
+        const NodeIndex parent = open.empty() ? kRootNode : open.back().second;
+        open.emplace_back(event.frame, builder_.Node(parent, frames_[event.frame]));
+      } else if (event.type == 'C' && !open.empty() && open.back().first == event.frame) {
+        open.pop_back();
+      } else {
+        return Damaged("an event closes a frame that is not the last one opened");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status UnknownFrame(uint32_t frame) {
+    return Damaged(absl::StrCat("frame ", frame, " is not in its table"));
+  }
+
+  // Both ends are rounded, not their distance, so that roundings don't add up.
+  absl::Status Add(NodeIndex node, double from, double to) {
+    const double begin = from * scale_, end = to * scale_;
+    constexpr double kLimit = static_cast<double>(kMaxTotalWeight);
+    if (!(std::fabs(begin) < kLimit && std::fabs(end) < kLimit && begin <= end)) {
+      return Damaged("a weight is negative, or 2^63 or more");
+    }
+    const uint64_t weight = static_cast<uint64_t>(std::llround(end)) - static_cast<uint64_t>(std::llround(begin));
+    builder_.Add({.thread = thread_, .stack = node, .weight = weight});
+    return absl::OkStatus();
+  }
+
+  const FileTables& tables_;
+  ProfileModelBuilder& builder_;
+  std::vector<FrameIndex> frames_;  // the model's, by the file's
+  ThreadIndex thread_ = 0;
+  double scale_ = 1;
+};
+
+}  // namespace
+
+absl::StatusOr<ProfileModel> ReadSpeedscope(absl::string_view text) {
+  FileTables tables;
+  ProfileModelBuilder builder;
+  TableEvents events(tables, builder);
+  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events)) {
+    if (!events.status().ok()) return events.status();
+    if (!builder.ok()) return std::move(builder).Build();
+    return Damaged("the JSON text is damaged");
+  }
+  RETURN_IF_ERROR(ModelMaker(tables, builder).Make());
+  return std::move(builder).Build();
+}
+
+}  // namespace clrsampler

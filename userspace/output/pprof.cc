@@ -1,0 +1,286 @@
+#include "output/pprof.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "formats/names/utf8.h"
+#include "formats/profile/gzip.h"
+#include "formats/profile/pprof_fields.h"
+#include "protozero/pbf_builder.hpp"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+using protozero::pbf_builder;
+
+constexpr size_t kChunkBytes = 256 * 1024;
+
+// The format's own table of texts: the model's, as far as they are needed, and a few more.
+class PprofStrings {
+ public:
+  PprofStrings() { Add(""); }
+  int64_t Add(absl::string_view text) {
+    const auto [found, added] = ids_.try_emplace(WellFormedUtf8(text), static_cast<int64_t>(texts_.size()));
+    if (added) texts_.push_back(found->first);
+    return found->second;
+  }
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  absl::flat_hash_map<std::string, int64_t> ids_;
+  std::vector<std::string> texts_;
+};
+
+// What the name of a mapping says of a frame's kind; pprof_fields.h.
+std::string MappingName(const ProfileModel& model, const ModelFrame& frame) {
+  const absl::string_view module = model.text(frame.module);
+  switch (frame.kind) {
+    case ModelFrameKind::kKernel:
+      if (module.empty()) return std::string(pprof::kKernelMapping);
+      break;
+    case ModelFrameKind::kNative:
+      if (frame.module_path != 0) return std::string(model.text(frame.module_path));
+      if (!module.empty()) return std::string(module);
+      break;
+    case ModelFrameKind::kUnknown:
+      return std::string(module);
+    case ModelFrameKind::kJit:
+    case ModelFrameKind::kR2r:
+    case ModelFrameKind::kAot:
+    case ModelFrameKind::kRole:
+    case ModelFrameKind::kMark:
+    case ModelFrameKind::kInlined:
+      break;
+  }
+  return absl::StrCat("[", ModelFrameKindText(frame.kind), "]", module.empty() ? "" : " ", module);
+}
+
+// Rows of the model that are one sample here.
+struct SampleRow {
+  NodeIndex stack;
+  ThreadIndex thread;
+  SampleState state;
+  uint64_t weight;
+  auto key() const { return std::tie(stack, thread, state); }
+};
+
+std::vector<SampleRow> CountedRows(const SampleColumns& samples) {
+  std::vector<SampleRow> rows;
+  rows.reserve(samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    rows.push_back({samples.stack[i], samples.thread[i], samples.state_of(i), samples.weight_of(i)});
+  }
+  std::sort(rows.begin(), rows.end(), [](const SampleRow& a, const SampleRow& b) { return a.key() < b.key(); });
+  size_t kept = 0;
+  for (const SampleRow& row : rows) {
+    if (kept > 0 && rows[kept - 1].key() == row.key()) {
+      rows[kept - 1].weight += row.weight;
+    } else {
+      rows[kept++] = row;
+    }
+  }
+  rows.resize(kept);
+  return rows;
+}
+
+class PprofEncoder {
+ public:
+  PprofEncoder(const ProfileModel& model, const OutputSink& sink) : model_(model), out_(sink) {}
+
+  absl::Status Encode() {
+    // Each sample has a count and, where the period is known, a time.
+    counts_time_ = model_.meta.unit == WeightUnit::kSamples && model_.meta.period_ns > 0;
+    if (counts_time_ && model_.total_weight > kMaxTotalWeight / model_.meta.period_ns) {
+      return absl::OutOfRangeError("the CPU time of all samples is more than 2^63 ns, which pprof can't hold");
+    }
+    WriteHead();
+    RETURN_IF_ERROR(WriteFrames());
+    RETURN_IF_ERROR(WriteSamples());
+    for (size_t i = 0; i < strings_.texts().size(); ++i) {
+      builder_.add_string(pprof::Profile::kStringTable, strings_.texts()[i]);
+      RETURN_IF_ERROR(FlushIfFull());
+    }
+    RETURN_IF_ERROR(Flush());
+    return out_.Finish();
+  }
+
+ private:
+  void WriteValueType(pprof::Profile field, absl::string_view type, absl::string_view unit) {
+    message_.clear();
+    pbf_builder<pprof::ValueType> value(message_);
+    value.add_int64(pprof::ValueType::kType, strings_.Add(type));
+    value.add_int64(pprof::ValueType::kUnit, strings_.Add(unit));
+    builder_.add_message(field, message_);
+  }
+
+  void WriteHead() {
+    const ProfileMeta& meta = model_.meta;
+    absl::string_view shown = "samples";
+    if (meta.unit == WeightUnit::kSamples) WriteValueType(pprof::Profile::kSampleType, "samples", "count");
+    if (counts_time_) WriteValueType(pprof::Profile::kSampleType, shown = "cpu", "nanoseconds");
+    if (meta.unit != WeightUnit::kSamples) {
+      shown = meta.view == ProfileView::kSuspendDelay ? "suspend_delay" : "cpu";
+      WriteValueType(pprof::Profile::kSampleType, shown, WeightUnitText(meta.unit));
+    }
+    builder_.add_int64(pprof::Profile::kDefaultSampleType, strings_.Add(shown));
+    if (meta.period_ns > 0) {
+      WriteValueType(pprof::Profile::kPeriodType, "cpu", "nanoseconds");
+      builder_.add_int64(pprof::Profile::kPeriod, static_cast<int64_t>(meta.period_ns));
+    }
+    if (meta.start_unix_ns > 0) {
+      builder_.add_int64(pprof::Profile::kTimeNanos, static_cast<int64_t>(meta.start_unix_ns));
+    }
+    if (meta.duration_ns > 0) {
+      builder_.add_int64(pprof::Profile::kDurationNanos, static_cast<int64_t>(meta.duration_ns));
+    }
+    const auto comment = [&](absl::string_view key, absl::string_view text) {
+      if (!text.empty()) builder_.add_int64(pprof::Profile::kComment, strings_.Add(absl::StrCat(key, text)));
+    };
+    comment("", meta.creator);
+    comment(pprof::kViewComment, meta.view == ProfileView::kCpu ? "" : ProfileViewText(meta.view));
+    comment(pprof::kHostComment, meta.host);
+    comment(pprof::kCommandComment, meta.command);
+    comment("", meta.whole_host ? pprof::kWholeHostComment : "");
+  }
+
+  // A function and a location for each frame, both with its index and one more as their id.
+  absl::Status WriteFrames() {
+    std::map<std::pair<std::string, StringIndex>, uint64_t> mappings;  // name and build id -> id
+    for (FrameIndex i = 0; i < model_.frames.size(); ++i) {
+      const ModelFrame& frame = model_.frames[i];
+      const uint64_t id = uint64_t{i} + 1;
+      uint64_t mapping = 0;
+      if (std::string name = MappingName(model_, frame); !name.empty()) {
+        const auto [found, added] = mappings.try_emplace({std::move(name), frame.build_id}, mappings.size() + 1);
+        mapping = found->second;
+        if (added) WriteMapping(mapping, found->first.first, model_.text(frame.build_id));
+      }
+      const int64_t name = strings_.Add(model_.text(frame.name));
+      message_.clear();
+      pbf_builder<pprof::Function> function(message_);
+      function.add_uint64(pprof::Function::kId, id);
+      function.add_int64(pprof::Function::kName, name);
+      function.add_int64(pprof::Function::kSystemName,
+                         frame.system_name == 0 ? name : strings_.Add(model_.text(frame.system_name)));
+      if (frame.source_file != 0) {
+        function.add_int64(pprof::Function::kFilename, strings_.Add(model_.text(frame.source_file)));
+      }
+      builder_.add_message(pprof::Profile::kFunction, message_);
+
+      line_.clear();
+      pbf_builder<pprof::Line>(line_).add_uint64(pprof::Line::kFunctionId, id);
+      message_.clear();
+      pbf_builder<pprof::Location> location(message_);
+      location.add_uint64(pprof::Location::kId, id);
+      if (mapping != 0) location.add_uint64(pprof::Location::kMappingId, mapping);
+      location.add_message(pprof::Location::kLine, line_);
+      builder_.add_message(pprof::Profile::kLocation, message_);
+      RETURN_IF_ERROR(FlushIfFull());
+    }
+    return absl::OkStatus();
+  }
+
+  void WriteMapping(uint64_t id, absl::string_view name, absl::string_view build_id) {
+    message_.clear();
+    pbf_builder<pprof::Mapping> mapping(message_);
+    mapping.add_uint64(pprof::Mapping::kId, id);
+    mapping.add_int64(pprof::Mapping::kFilename, strings_.Add(name));
+    if (!build_id.empty()) mapping.add_int64(pprof::Mapping::kBuildId, strings_.Add(build_id));
+    mapping.add_bool(pprof::Mapping::kHasFunctions, true);  // else tools would look for symbols themselves
+    builder_.add_message(pprof::Profile::kMapping, message_);
+  }
+
+  void AddLabel(absl::string_view key, absl::string_view text, std::string& out) {
+    if (text.empty()) return;
+    line_.clear();
+    pbf_builder<pprof::Label> label(line_);
+    label.add_int64(pprof::Label::kKey, strings_.Add(key));
+    label.add_int64(pprof::Label::kStr, strings_.Add(text));
+    pbf_builder<pprof::Sample>(out).add_message(pprof::Sample::kLabel, line_);
+  }
+  void AddLabel(absl::string_view key, uint32_t number, std::string& out) {
+    if (number == 0) return;
+    line_.clear();
+    pbf_builder<pprof::Label> label(line_);
+    label.add_int64(pprof::Label::kKey, strings_.Add(key));
+    label.add_int64(pprof::Label::kNum, number);
+    pbf_builder<pprof::Sample>(out).add_message(pprof::Sample::kLabel, line_);
+  }
+
+  absl::Status WriteSamples() {
+    // Encoded once each, and not for every sample.
+    std::vector<std::string> thread_labels(model_.threads.size()), tier_labels(model_.strings.size());
+    for (size_t i = 0; i < model_.threads.size(); ++i) {
+      const ModelThread& thread = model_.threads[i];
+      AddLabel(pprof::kPidLabel, thread.pid, thread_labels[i]);
+      AddLabel(pprof::kTidLabel, thread.tid, thread_labels[i]);
+      AddLabel(pprof::kCommLabel, model_.text(thread.comm), thread_labels[i]);
+      AddLabel(pprof::kThreadLabel, model_.text(thread.name), thread_labels[i]);
+      AddLabel(pprof::kContainerLabel, model_.text(thread.container_id), thread_labels[i]);
+    }
+    std::string state_labels[kSampleStateCount];
+    for (int i = 1; i < kSampleStateCount; ++i) {
+      AddLabel(pprof::kStateLabel, SampleStateText(static_cast<SampleState>(i)), state_labels[i]);
+    }
+
+    std::vector<uint64_t> locations;
+    NodeIndex located = kRootNode;
+    for (const SampleRow& row : CountedRows(model_.samples)) {
+      if (row.stack != located) {
+        locations.clear();
+        for (NodeIndex node = row.stack; node != kRootNode; node = model_.nodes[node].parent) {
+          locations.push_back(uint64_t{model_.nodes[node].frame} + 1);
+        }
+        located = row.stack;
+      }
+      message_.clear();
+      pbf_builder<pprof::Sample> sample(message_);
+      sample.add_packed_uint64(pprof::Sample::kLocationId, locations.begin(), locations.end());
+      const int64_t values[] = {static_cast<int64_t>(row.weight),
+                                static_cast<int64_t>(row.weight * model_.meta.period_ns)};
+      sample.add_packed_int64(pprof::Sample::kValue, values, values + (counts_time_ ? 2 : 1));
+      message_ += thread_labels[row.thread];
+      message_ += state_labels[static_cast<size_t>(row.state)];
+      if (row.stack != kRootNode) {
+        const StringIndex tier = model_.frame_of(row.stack).tier;
+        if (tier != 0 && tier_labels[tier].empty()) AddLabel(pprof::kTierLabel, model_.text(tier), tier_labels[tier]);
+        message_ += tier_labels[tier];
+      }
+      builder_.add_message(pprof::Profile::kSample, message_);
+      RETURN_IF_ERROR(FlushIfFull());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FlushIfFull() { return chunk_.size() < kChunkBytes ? absl::OkStatus() : Flush(); }
+  absl::Status Flush() {
+    const absl::Status written = out_.Write(chunk_);
+    chunk_.clear();
+    return written;
+  }
+
+  const ProfileModel& model_;
+  GzipStream out_;
+  bool counts_time_ = false;
+  PprofStrings strings_;
+  std::string chunk_;  // fields of the profile that are not compressed yet
+  pbf_builder<pprof::Profile> builder_{chunk_};
+  std::string message_, line_;  // what is being encoded, one in the other; kept for their memory
+};
+
+}  // namespace
+
+absl::Status PprofWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
+  return PprofEncoder(model, sink).Encode();
+}
+
+}  // namespace clrsampler

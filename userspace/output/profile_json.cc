@@ -1,0 +1,100 @@
+#include "output/profile_json.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "formats/profile/profile_json_reader.h"
+#include "output/json_stream.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+nlohmann::ordered_json MetaJson(const ProfileMeta& meta) {
+  nlohmann::ordered_json json = {{"view", std::string(ProfileViewText(meta.view))},
+                                 {"unit", std::string(WeightUnitText(meta.unit))},
+                                 {"period_ns", meta.period_ns},
+                                 {"start_unix_ns", meta.start_unix_ns},
+                                 {"duration_ns", meta.duration_ns},
+                                 {"whole_host", meta.whole_host},
+                                 {"host", meta.host},
+                                 {"command", meta.command},
+                                 {"pids", meta.pids},
+                                 {"creator", meta.creator}};
+  if (!meta.account_json.empty()) {
+    json["account"] = nlohmann::ordered_json::parse(meta.account_json, nullptr, /*allow_exceptions=*/false);
+  }
+  return json;
+}
+
+}  // namespace
+
+absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
+  JsonStream out(sink);
+  out.Raw("{\"format\": ").String(kProfileJsonFormat).Raw(", \"version\": ").Number(kProfileJsonVersion);
+  out.Raw(",\n\"meta\": ").Value(MetaJson(model.meta));
+
+  out.Raw(",\n\"frame_kinds\": ").Array(kModelFrameKindCount, [&](size_t i) {
+    out.String(ModelFrameKindText(static_cast<ModelFrameKind>(i)));
+  });
+  out.Raw(",\n\"sample_states\": ").Array(kSampleStateCount, [&](size_t i) {
+    out.String(SampleStateText(static_cast<SampleState>(i)));
+  });
+  out.Raw(",\n\"strings\": ").Array(model.strings.size(), [&](size_t i) {
+    out.String(model.text(static_cast<StringIndex>(i)));
+  });
+
+  const auto column = [&](absl::string_view before, absl::string_view name, size_t size, auto value) {
+    out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(size, [&](size_t i) { out.Number(value(i)); });
+  };
+  const auto frames = [&](absl::string_view before, absl::string_view name, StringIndex ModelFrame::*member) {
+    column(before, name, model.frames.size(), [&, member](size_t i) { return model.frames[i].*member; });
+  };
+  out.Raw(",\n\"frames\": {");
+  column("\n  ", "kind", model.frames.size(), [&](size_t i) { return static_cast<uint32_t>(model.frames[i].kind); });
+  frames(",\n  ", "name", &ModelFrame::name);
+  frames(",\n  ", "system_name", &ModelFrame::system_name);
+  frames(",\n  ", "source", &ModelFrame::source);
+  frames(",\n  ", "module", &ModelFrame::module);
+  frames(",\n  ", "module_path", &ModelFrame::module_path);
+  frames(",\n  ", "build_id", &ModelFrame::build_id);
+  frames(",\n  ", "tier", &ModelFrame::tier);
+  frames(",\n  ", "source_file", &ModelFrame::source_file);
+
+  out.Raw("},\n\"nodes\": {");
+  column("\n  ", "parent", model.nodes.size(), [&](size_t i) { return model.nodes[i].parent; });
+  column(",\n  ", "frame", model.nodes.size(), [&](size_t i) { return model.nodes[i].frame; });
+
+  const auto threads = [&](absl::string_view before, absl::string_view name, uint32_t ModelThread::*member) {
+    column(before, name, model.threads.size(), [&, member](size_t i) { return model.threads[i].*member; });
+  };
+  out.Raw("},\n\"threads\": {");
+  threads("\n  ", "pid", &ModelThread::pid);
+  threads(",\n  ", "tid", &ModelThread::tid);
+  threads(",\n  ", "comm", &ModelThread::comm);
+  threads(",\n  ", "name", &ModelThread::name);
+  threads(",\n  ", "container_id", &ModelThread::container_id);
+
+  const SampleColumns& samples = model.samples;
+  out.Raw("},\n\"samples\": {");
+  column("\n  ", "thread", samples.size(), [&](size_t i) { return samples.thread[i]; });
+  column(",\n  ", "stack", samples.size(), [&](size_t i) { return samples.stack[i]; });
+  if (!samples.time_ns.empty()) {
+    out.Raw(",\n  \"time_ns\": ").Array(samples.size(), [&](size_t i) {
+      if (samples.time_ns[i] == kNoTime) {
+        out.Raw("null");
+      } else {
+        out.Number(samples.time_ns[i]);
+      }
+    });
+  }
+  if (!samples.state.empty()) {
+    column(",\n  ", "state", samples.size(), [&](size_t i) { return static_cast<uint32_t>(samples.state[i]); });
+  }
+  if (!samples.weight.empty()) column(",\n  ", "weight", samples.size(), [&](size_t i) { return samples.weight[i]; });
+  out.Raw("}}\n");
+  return out.Finish();
+}
+
+}  // namespace clrsampler
