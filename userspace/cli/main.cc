@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/convert_command.h"
 #include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
 #include "cli/jit_command.h"
@@ -55,6 +56,8 @@ int main(int argc, char** argv) {
       "  clrsampler stacks --pid PID [--json]\n"
       "  clrsampler pauses --pid PID [--json]\n"
       "  clrsampler jit --pid PID [--json]\n"
+      "  clrsampler convert IN OUT\n"
+      "  clrsampler merge IN... -o OUT\n"
       "  clrsampler jitdump|r2rmap FILE",
       "clrsampler");
   app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
@@ -100,6 +103,11 @@ int main(int argc, char** argv) {
   CLI::App* jit = app.add_subcommand("jit", "print each method that a .NET process compiles: how long, and for whom");
   clrsampler::JitConfig jit_config;
   clrsampler::DeclareJitOptions(*jit, jit_config);
+  CLI::App* convert = app.add_subcommand("convert", "write a profile in another format, or a part of it");
+  CLI::App* merge = app.add_subcommand("merge", "add profiles up");
+  clrsampler::ConvertConfig convert_config;
+  clrsampler::DeclareConvertOptions(*convert, convert_config);
+  clrsampler::DeclareMergeOptions(*merge, convert_config);
   app.require_subcommand(0, 1);
 
   try {
@@ -128,6 +136,7 @@ int main(int argc, char** argv) {
   if (*stacks) return Report(clrsampler::RunStacks(stacks_config));
   if (*pauses) return Report(clrsampler::RunPauses(pauses_config));
   if (*jit) return Report(clrsampler::RunJit(jit_config));
+  if (*convert || *merge) return Report(clrsampler::RunConvert(convert_config));
   if (*names) return Report(clrsampler::RunNames(names_config));
   clrsampler::RecordConfig& chosen = *record ? record_config : config;
   chosen.command = std::move(command);

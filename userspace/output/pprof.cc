@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "formats/names/utf8.h"
 #include "formats/profile/gzip.h"
@@ -154,16 +155,10 @@ class PprofEncoder {
 
   // A function and a location for each frame, both with its index and one more as their id.
   absl::Status WriteFrames() {
-    std::map<std::pair<std::string, StringIndex>, uint64_t> mappings;  // name and build id -> id
+    const std::vector<uint64_t> mappings = WriteMappings();
     for (FrameIndex i = 0; i < model_.frames.size(); ++i) {
       const ModelFrame& frame = model_.frames[i];
       const uint64_t id = uint64_t{i} + 1;
-      uint64_t mapping = 0;
-      if (std::string name = MappingName(model_, frame); !name.empty()) {
-        const auto [found, added] = mappings.try_emplace({std::move(name), frame.build_id}, mappings.size() + 1);
-        mapping = found->second;
-        if (added) WriteMapping(mapping, found->first.first, model_.text(frame.build_id));
-      }
       const int64_t name = strings_.Add(model_.text(frame.name));
       message_.clear();
       pbf_builder<pprof::Function> function(message_);
@@ -181,12 +176,35 @@ class PprofEncoder {
       message_.clear();
       pbf_builder<pprof::Location> location(message_);
       location.add_uint64(pprof::Location::kId, id);
-      if (mapping != 0) location.add_uint64(pprof::Location::kMappingId, mapping);
+      if (mappings[i] != 0) location.add_uint64(pprof::Location::kMappingId, mappings[i]);
       location.add_message(pprof::Location::kLine, line_);
       builder_.add_message(pprof::Profile::kLocation, message_);
       RETURN_IF_ERROR(FlushIfFull());
     }
     return absl::OkStatus();
+  }
+
+  // The id of each frame's mapping; 0: it has none. Files come first: pprof shows the first one as what was profiled.
+  std::vector<uint64_t> WriteMappings() {
+    struct Key {
+      bool no_file;
+      std::string name;
+      StringIndex build_id;
+      auto operator<=>(const Key&) const = default;
+    };
+    std::map<Key, uint64_t> ids;
+    std::vector<const Key*> keys;
+    for (const ModelFrame& frame : model_.frames) {
+      std::string name = MappingName(model_, frame);
+      const bool no_file = absl::StartsWith(name, "[");
+      keys.push_back(name.empty() ? nullptr
+                                  : &ids.try_emplace({no_file, std::move(name), frame.build_id}).first->first);
+    }
+    uint64_t next = 0;
+    for (auto& [key, id] : ids) WriteMapping(id = ++next, key.name, model_.text(key.build_id));
+    std::vector<uint64_t> mappings;
+    for (const Key* key : keys) mappings.push_back(key == nullptr ? 0 : ids[*key]);
+    return mappings;
   }
 
   void WriteMapping(uint64_t id, absl::string_view name, absl::string_view build_id) {

@@ -1,0 +1,165 @@
+#include "profile/model_filter.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "profile/model_merge.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// "12 main;Total" -> weight; 12 is the thread.
+std::map<std::string, uint64_t> Weights(const ProfileModel& model) {
+  std::map<std::string, uint64_t> weights;
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    std::string path;
+    for (NodeIndex node = model.samples.stack[row]; node != kRootNode; node = model.nodes[node].parent) {
+      path = absl::StrCat(model.text(model.frame_of(node).name), path.empty() ? "" : ";", path);
+    }
+    weights[absl::StrCat(model.threads[model.samples.thread[row]].tid, " ", path)] += model.samples.weight_of(row);
+  }
+  return weights;
+}
+using Expected = std::map<std::string, uint64_t>;
+
+class ModelBuilder {
+ public:
+  ModelBuilder& Add(uint32_t tid, std::vector<std::string> names, uint64_t time_ns = kNoTime, uint64_t weight = 1) {
+    ModelThread thread;
+    thread.pid = 10;
+    thread.tid = tid;
+    thread.name = builder_.String(tid == 11 ? "main" : ".NET TP Worker");
+    NodeIndex node = kRootNode;
+    for (const std::string& name : names) {
+      ModelFrame frame;
+      frame.name = builder_.String(name);
+      frame.kind = name.starts_with("sys_") ? ModelFrameKind::kKernel : ModelFrameKind::kJit;
+      node = builder_.Node(node, builder_.Frame(frame));
+    }
+    builder_.Add({.time_ns = time_ns, .thread = builder_.Thread(thread), .stack = node, .weight = weight});
+    return *this;
+  }
+  ProfileMeta& meta() { return builder_.meta(); }
+  ProfileModel Build() { return *std::move(builder_).Build(); }
+
+ private:
+  ProfileModelBuilder builder_;
+};
+
+ProfileModel Sample() {
+  return ModelBuilder()
+      .Add(11, {"Main", "Shop.Order.Total"}, 0)
+      .Add(11, {"Main", "Shop.Order.Total", "sys_read"}, 1000)
+      .Add(12, {"Start", "Walk", "Walk", "Walk", "Leaf", "Walk"}, 2000)
+      .Add(12, {"Start"}, 3000)
+      .Build();
+}
+
+Expected Filtered(ProfileFilter filter) { return Weights(*FilterProfile(Sample(), filter)); }
+
+TEST(FilterProfileTest, FocusKeepsStacksWithTheMethodWhole) {
+  EXPECT_EQ(Filtered({.focus = "Order\\.Total$"}),
+            (Expected{{"11 Main;Shop.Order.Total", 1}, {"11 Main;Shop.Order.Total;sys_read", 1}}));
+  EXPECT_EQ(Filtered({.focus = "^Order"}), Expected{});
+}
+
+TEST(FilterProfileTest, IgnoreDropsThem) { EXPECT_EQ(Filtered({.ignore = "Main|Leaf"}), (Expected{{"12 Start", 1}})); }
+
+TEST(FilterProfileTest, ThreadsByIdOrByName) {
+  EXPECT_EQ(Filtered({.ignore = "Leaf", .thread = "12"}), (Expected{{"12 Start", 1}}));
+  EXPECT_EQ(Filtered({.ignore = "Leaf", .thread = "TP Worker"}), (Expected{{"12 Start", 1}}));
+  EXPECT_EQ(Filtered({.thread = "1"}), Expected{});  // a number is an id, no part of one
+}
+
+TEST(FilterProfileTest, TimesAreFromInclusiveToExclusive) {
+  EXPECT_EQ(Filtered({.from_ns = 1000, .to_ns = 3000}),
+            (Expected{{"11 Main;Shop.Order.Total;sys_read", 1}, {"12 Start;Walk;Walk;Walk;Leaf;Walk", 1}}));
+  EXPECT_EQ(Filtered({.from_ns = 3000}), (Expected{{"12 Start", 1}}));
+}
+
+TEST(FilterProfileTest, WithoutKernelTheCallerIsTheLeaf) {
+  EXPECT_EQ(Filtered({.thread = "11", .no_kernel = true}), (Expected{{"11 Main;Shop.Order.Total", 2}}));
+}
+
+TEST(FilterProfileTest, DirectRecursionIsOneFrame) {
+  EXPECT_EQ(Filtered({.focus = "Walk", .fold_recursion = true}), (Expected{{"12 Start;Walk;Leaf;Walk", 1}}));
+}
+
+TEST(FilterProfileTest, AnExpressionThatIsNoneIsAnError) {
+  const auto filtered = FilterProfile(Sample(), {.focus = "a("});
+  EXPECT_EQ(filtered.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(HintOf(filtered.status()), "");
+}
+
+TEST(FilterProfileTest, TimesOfAProfileWithoutThemAreAnError) {
+  EXPECT_EQ(FilterProfile(ModelBuilder().Add(11, {"Main"}).Build(), {.from_ns = 1}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(MergeProfilesTest, WeightsAddUpAndTimesCountFromTheFirstStart) {
+  ModelBuilder first, second, third;
+  first.Add(11, {"Main"}, 5).meta().start_unix_ns = 1'000'100;
+  second.Add(11, {"Main"}, 7).Add(12, {"Start"}, 9).meta().start_unix_ns = 1'000'000;
+  second.meta().duration_ns = 400;
+  first.meta().pids = {10, 20};
+  second.meta().pids = {10};
+  first.meta().host = second.meta().host = "build7";
+  third.Add(11, {"Main"}, 3, 40).meta().host = "build8";  // when it began is not known
+  std::vector<ProfileModel> profiles;
+  for (ModelBuilder* builder : {&first, &second, &third}) profiles.push_back(builder->Build());
+  const ProfileModel merged = *MergeProfiles(profiles);
+  EXPECT_EQ(Weights(merged), (Expected{{"11 Main", 42}, {"12 Start", 1}}));
+  EXPECT_THAT(merged.samples.time_ns, ElementsAre(105, 7, 9, kNoTime));
+  EXPECT_EQ(merged.meta.start_unix_ns, 1'000'000u);
+  EXPECT_EQ(merged.meta.duration_ns, 400u);
+  EXPECT_THAT(merged.meta.pids, ElementsAre(10, 20));
+  EXPECT_EQ(merged.meta.host, "build7, build8");
+}
+
+TEST(MergeProfilesTest, SamplesOfDifferentLengthBecomeTimes) {
+  ModelBuilder slow, fast, delays;
+  slow.Add(11, {"Main"}).meta().period_ns = 10'000;
+  fast.Add(11, {"Main"}).meta().period_ns = 1'000;
+  delays.Add(11, {"Main"}).meta().unit = WeightUnit::kMicroseconds;
+  std::vector<ProfileModel> profiles;
+  for (ModelBuilder* builder : {&slow, &fast, &delays}) profiles.push_back(builder->Build());
+  const ProfileModel merged = *MergeProfiles(profiles);
+  EXPECT_EQ(merged.meta.unit, WeightUnit::kNanoseconds);
+  EXPECT_EQ(Weights(merged), (Expected{{"11 Main", 12'000}}));
+  ModelBuilder unknown;
+  profiles.push_back(unknown.Add(11, {"Main"}).Build());
+  EXPECT_THAT(std::string(MergeProfiles(profiles).status().message()), HasSubstr("profile 4"));
+}
+
+TEST(MergeProfilesTest, FoldedTextIsTakenToHaveThePeriodOfTheOthers) {
+  ModelBuilder folded, json;
+  json.Add(11, {"Main"}).meta().period_ns = 10'000;
+  std::vector<ProfileModel> profiles;
+  profiles.push_back(folded.Add(11, {"Main"}).Build());
+  profiles.push_back(json.Build());
+  const ProfileModel merged = *MergeProfiles(profiles);
+  EXPECT_EQ(merged.meta.unit, WeightUnit::kSamples);
+  EXPECT_EQ(merged.meta.period_ns, 10'000u);
+  EXPECT_EQ(merged.total_weight, 2u);
+}
+
+TEST(MergeProfilesTest, OtherViewsDoNotAddUp) {
+  ModelBuilder cpu, pause;
+  pause.meta().view = ProfileView::kPause;
+  std::vector<ProfileModel> profiles;
+  profiles.push_back(cpu.Build());
+  profiles.push_back(pause.Build());
+  EXPECT_EQ(MergeProfiles(profiles).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,55 @@
+#include "cli/convert_command.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "profile/model_merge.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+void DeclareCommonOptions(CLI::App& app, ConvertConfig& config) {
+  app.add_option("--format", config.format, "format of the result; without it by the extension of the file")
+      ->check(CLI::IsMember(FormatNames()))
+      ->type_name("FORMAT");
+  DeclareFilterOptions(app, config.filter);
+}
+
+}  // namespace
+
+void DeclareConvertOptions(CLI::App& app, ConvertConfig& config) {
+  app.add_option("input", config.input, "profile in any format that is read; - for standard input")
+      ->required()
+      ->type_name("IN");
+  app.add_option("output", config.output, "file for the result; without it standard output")->type_name("OUT");
+  DeclareCommonOptions(app, config);
+}
+
+void DeclareMergeOptions(CLI::App& app, ConvertConfig& config) {
+  app.add_option("inputs", config.inputs, "profiles in any formats that are read")->required()->type_name("IN...");
+  app.add_option("--output,-o", config.output, "file for the result; without it standard output")->type_name("FILE");
+  DeclareCommonOptions(app, config);
+}
+
+absl::Status RunConvert(const ConvertConfig& config) {
+  signal(SIGPIPE, SIG_IGN);
+  const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
+  if (!filter.ok()) return filter.status();
+  std::vector<ProfileModel> profiles;
+  for (const std::string& input : config.inputs.empty() ? std::vector{config.input} : config.inputs) {
+    absl::StatusOr<ProfileModel> profile = ReadProfileFile(input);
+    if (!profile.ok()) return profile.status();
+    profiles.push_back(*std::move(profile));
+  }
+  absl::StatusOr<ProfileModel> model = profiles.size() == 1 ? std::move(profiles.front()) : MergeProfiles(profiles);
+  if (!model.ok()) return model.status();
+  model = FilterProfile(*std::move(model), *filter);
+  if (!model.ok()) return model.status();
+  absl::StatusOr<ProfileOutput> output = OpenProfileOutput(config.output, config.format);
+  if (!output.ok()) return output.status();
+  return WriteProfile(*model, {}, *output);
+}
+
+}  // namespace clrsampler

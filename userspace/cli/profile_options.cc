@@ -1,0 +1,84 @@
+#include "cli/profile_options.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/duration_option.h"
+#include "formats/profile/profile_reader.h"
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+void DeclareFilterOptions(CLI::App& app, FilterConfig& config) {
+  app.add_option("--focus", config.focus, "keep stacks with a frame that this regular expression matches")
+      ->type_name("RE");
+  app.add_option("--ignore", config.ignore, "drop stacks with such a frame")->type_name("RE");
+  app.add_option("--thread", config.thread, "keep samples of this thread id, or of threads with such a name")
+      ->type_name("TID|RE");
+  app.add_option("--from", config.from, "drop samples before this time of the recording, like 10s")->type_name("TIME");
+  app.add_option("--to", config.to, "drop samples from this time on")->type_name("TIME");
+  app.add_flag("--no-kernel", config.no_kernel, "leave frames of the kernel out of stacks");
+  app.add_flag("--fold-recursion", config.fold_recursion, "frames that call themselves become one");
+}
+
+absl::StatusOr<ProfileFilter> ToFilter(const FilterConfig& config) {
+  ProfileFilter filter;
+  filter.focus = config.focus;
+  filter.ignore = config.ignore;
+  filter.thread = config.thread;
+  filter.no_kernel = config.no_kernel;
+  filter.fold_recursion = config.fold_recursion;
+  if (config.from) {
+    const absl::StatusOr<uint64_t> from = ParseDurationNs(*config.from);
+    if (!from.ok()) return from.status();
+    filter.from_ns = *from;
+  }
+  if (config.to) {
+    const absl::StatusOr<uint64_t> to = ParseDurationNs(*config.to);
+    if (!to.ok()) return to.status();
+    filter.to_ns = *to;
+  }
+  // Expressions that are none are said now, and not when a recording is over.
+  const absl::StatusOr<ProfileModel> tried = FilterProfile(ProfileModel{}, filter);
+  if (!tried.ok()) return tried.status();
+  return filter;
+}
+
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const WriterRow& row : WriterTable()) names.emplace_back(row.format);
+  return names;
+}
+
+absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format) {
+  const WriterRow* writer = format.empty() ? WriterOfPath(path) : WriterOfFormat(format);
+  if (writer == nullptr) writer = &WriterTable().front();
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  if (!file.ok()) return file.status();
+  return ProfileOutput{*std::move(file), writer};
+}
+
+absl::Status WriteProfile(const ProfileModel& model, const WriterOptions& options, ProfileOutput& output) {
+  RETURN_IF_ERROR(
+      output.writer->make(options)->Write(model, [&](absl::string_view text) { return output.file.Write(text); }));
+  return output.file.Finish();
+}
+
+absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path) {
+  const std::string name = path == "-" ? "standard input" : path;
+  absl::StatusOr<UniqueFd> fd = path == "-" ? UniqueFd(dup(STDIN_FILENO)) : OpenForReading(path);
+  if (!fd.ok()) {
+    return WithHint(Annotate(fd.status(), "cannot read the profile"),
+                    "clrsampler record -o FILE.json makes one that can be converted, merged and compared");
+  }
+  const absl::StatusOr<std::string> bytes = ReadWholeFile(fd->get(), kMaxProfileBytes);
+  if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("cannot read ", name));
+  absl::StatusOr<ProfileModel> model = ReadProfile(*bytes);
+  if (!model.ok()) return Annotate(model.status(), absl::StrCat("cannot read ", name));
+  return model;
+}
+
+}  // namespace clrsampler

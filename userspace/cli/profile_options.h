@@ -1,0 +1,45 @@
+// What the commands that read or write profiles have in common: filters, files and their formats.
+#ifndef CLRSAMPLER_CLI_PROFILE_OPTIONS_H_
+#define CLRSAMPLER_CLI_PROFILE_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/output_file.h"
+#include "formats/profile/profile_model.h"
+#include "output/profile_writer.h"
+#include "profile/model_filter.h"
+
+namespace clrsampler {
+
+// As given on the command line.
+struct FilterConfig {
+  std::optional<std::string> focus, ignore, thread, from, to;
+  bool no_kernel = false;
+  bool fold_recursion = false;
+};
+void DeclareFilterOptions(CLI::App& app, FilterConfig& config);
+absl::StatusOr<ProfileFilter> ToFilter(const FilterConfig& config);
+
+std::vector<std::string> FormatNames();
+
+// A place for a result, opened before the work begins, and the writer for it.
+struct ProfileOutput {
+  OutputFile file;
+  const WriterRow* writer;
+};
+// The format is that of `format` if it is not empty, else of the path's extension, else folded.
+absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format);
+
+// Writes all of it and closes the file.
+absl::Status WriteProfile(const ProfileModel& model, const WriterOptions& options, ProfileOutput& output);
+
+// "-" is standard input. Errors name the file.
+absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_PROFILE_OPTIONS_H_

@@ -1,0 +1,112 @@
+#include "profile/model_filter.h"
+
+#include <re2/re2.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "profile/model_copier.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+re2::StringPiece PieceOf(absl::string_view text) { return {text.data(), text.size()}; }
+
+absl::StatusOr<std::unique_ptr<RE2>> Compile(absl::string_view option, const std::string& expression) {
+  RE2::Options options;
+  options.set_log_errors(false);
+  auto compiled = std::make_unique<RE2>(expression, options);
+  if (compiled->ok()) return compiled;
+  return WithHint(absl::InvalidArgumentError(absl::StrCat(option, " ", expression, ": ", compiled->error())),
+                  "a regular expression, as in --focus 'Orders\\.(Add|Remove)'; quote it, and write \\. for a dot");
+}
+
+// For each node whether it or one of its callers has a name that matches.
+absl::StatusOr<std::vector<bool>> StacksWith(const ProfileModel& model, absl::string_view option,
+                                             const std::string& expression) {
+  absl::StatusOr<std::unique_ptr<RE2>> compiled = Compile(option, expression);
+  if (!compiled.ok()) return compiled.status();
+  std::vector<bool> frames;
+  for (const ModelFrame& frame : model.frames) {
+    frames.push_back(RE2::PartialMatch(PieceOf(model.text(frame.name)), **compiled));
+  }
+  std::vector<bool> nodes(model.nodes.size(), false);
+  for (size_t i = 1; i < nodes.size(); ++i) nodes[i] = nodes[model.nodes[i].parent] || frames[model.nodes[i].frame];
+  return nodes;
+}
+
+absl::StatusOr<std::vector<bool>> ThreadsWith(const ProfileModel& model, const std::string& expression) {
+  uint32_t tid = 0;
+  if (absl::SimpleAtoi(expression, &tid)) {
+    std::vector<bool> threads;
+    for (const ModelThread& thread : model.threads) threads.push_back(thread.tid == tid);
+    return threads;
+  }
+  absl::StatusOr<std::unique_ptr<RE2>> compiled = Compile("--thread", expression);
+  if (!compiled.ok()) return compiled.status();
+  std::vector<bool> threads;
+  for (const ModelThread& thread : model.threads) {
+    threads.push_back(RE2::PartialMatch(PieceOf(model.text(thread.name)), **compiled));
+  }
+  return threads;
+}
+
+}  // namespace
+
+bool ProfileFilter::empty() const {
+  return !focus && !ignore && !thread && !from_ns && !to_ns && !no_kernel && !fold_recursion;
+}
+
+absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilter& filter) {
+  if (filter.empty()) return model;
+  std::optional<std::vector<bool>> focused, ignored, threads;
+  if (filter.focus) {
+    auto nodes = StacksWith(model, "--focus", *filter.focus);
+    if (!nodes.ok()) return nodes.status();
+    focused = *std::move(nodes);
+  }
+  if (filter.ignore) {
+    auto nodes = StacksWith(model, "--ignore", *filter.ignore);
+    if (!nodes.ok()) return nodes.status();
+    ignored = *std::move(nodes);
+  }
+  if (filter.thread) {
+    auto chosen = ThreadsWith(model, *filter.thread);
+    if (!chosen.ok()) return chosen.status();
+    threads = *std::move(chosen);
+  }
+  const bool by_time = filter.from_ns || filter.to_ns;
+  if (by_time && model.samples.time_ns.empty() && model.samples.size() > 0) {
+    return WithHint(absl::InvalidArgumentError("--from and --to need the times of samples, which this profile has not"),
+                    "of the formats only .json keeps them: record -o FILE.json");
+  }
+
+  ProfileModelBuilder builder;
+  builder.meta() = model.meta;
+  ModelCopier copier(model, builder, [&](NodeIndex node) {
+    const ModelFrame& frame = model.frame_of(node);
+    if (filter.no_kernel && frame.kind == ModelFrameKind::kKernel) return false;
+    const NodeIndex parent = model.nodes[node].parent;
+    return !(filter.fold_recursion && parent != kRootNode && model.frame_of(parent).name == frame.name);
+  });
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    ModelSample sample = model.samples.at(row);
+    if (focused && !(*focused)[sample.stack]) continue;
+    if (ignored && (*ignored)[sample.stack]) continue;
+    if (threads && !(*threads)[sample.thread]) continue;
+    if (by_time && (sample.time_ns == kNoTime || sample.time_ns < filter.from_ns.value_or(0) ||
+                    sample.time_ns >= filter.to_ns.value_or(kNoTime))) {
+      continue;
+    }
+    sample.stack = copier.Stack(sample.stack);
+    sample.thread = copier.Thread(sample.thread);
+    builder.Add(sample);
+  }
+  return std::move(builder).Build();
+}
+
+}  // namespace clrsampler
