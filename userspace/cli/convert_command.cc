@@ -11,7 +11,7 @@ namespace clrsampler {
 namespace {
 
 void DeclareCommonOptions(CLI::App& app, ConvertConfig& config) {
-  app.add_option("--format", config.format, "format of the result; without it by the extension of the file")
+  app.add_option("--format", config.format, "format where no extension says it; without it folded")
       ->check(CLI::IsMember(FormatNames()))
       ->type_name("FORMAT");
   DeclareFilterOptions(app, config.filter);

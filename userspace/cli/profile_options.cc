@@ -54,7 +54,8 @@ std::vector<std::string> FormatNames() {
 }
 
 absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format) {
-  const WriterRow* writer = format.empty() ? WriterOfPath(path) : WriterOfFormat(format);
+  const WriterRow* writer = WriterOfPath(path);
+  if (writer == nullptr && !format.empty()) writer = WriterOfFormat(format);
   if (writer == nullptr) writer = &WriterTable().front();
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();

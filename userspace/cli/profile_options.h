@@ -31,7 +31,7 @@ struct ProfileOutput {
   OutputFile file;
   const WriterRow* writer;
 };
-// The format is that of `format` if it is not empty, else of the path's extension, else folded.
+// The format is that of the path's extension; where that says none, `format`; where that is empty, folded.
 absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format);
 
 // Writes all of it and closes the file.

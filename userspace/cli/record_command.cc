@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -14,8 +15,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/duration_option.h"
 #include "cli/output_file.h"
+#include "cli/output_name.h"
+#include "cli/profile_options.h"
+#include "os/clock.h"
+#include "os/file_io.h"
 #include "output/profile_writer.h"
 #include "output/stats_json.h"
 #include "output/summary.h"
@@ -155,6 +162,72 @@ void SayStart(const RecordConfig& config, const RecordOptions& options) {
                options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
 }
 
+std::string CommOf(uint32_t pid) {
+  const absl::StatusOr<std::string> comm = ReadWholeFile(absl::StrCat("/proc/", pid, "/comm"), 4096);
+  return comm.ok() ? std::string(absl::StripAsciiWhitespace(*comm)) : "process";
+}
+
+// One file twice would be two results in one another.
+absl::Status CheckDistinct(const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::count(names.begin(), names.end(), names[i]) > 1) {
+      return BadValue(absl::StrCat("--output ", names[i], " is given twice"), "give each result a file of its own");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& config, const RecordOptions& options) {
+  RecordingSubject subject;
+  subject.pids = options.pids;
+  subject.start = absl::Now();
+  subject.comm = !options.pids.empty()      ? CommOf(options.pids.front())
+                 : !options.command.empty() ? options.command[0].substr(options.command[0].rfind('/') + 1)
+                                            : "host";
+  std::vector<std::string> names;
+  for (const std::string& pattern : config.outputs) {
+    absl::StatusOr<std::string> name = ExpandOutputName(pattern, subject);
+    if (!name.ok()) return name.status();
+    names.push_back(*std::move(name));
+  }
+  if (names.empty()) names.emplace_back("-");
+  RETURN_IF_ERROR(CheckDistinct(names));
+  std::vector<ProfileOutput> outputs;
+  for (const std::string& name : names) {
+    absl::StatusOr<ProfileOutput> output = OpenProfileOutput(name, config.format);
+    if (!output.ok()) return output.status();
+    outputs.push_back(*std::move(output));
+  }
+  return outputs;
+}
+
+std::string HostName() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptions& options) {
+  if (!options.keep_samples) return CountedRunModel(recorder.frames(), recorder.stacks(), {});
+  ProfileMeta meta;
+  meta.view = options.view == RecordView::kPause          ? ProfileView::kPause
+              : options.view == RecordView::kSuspendDelay ? ProfileView::kSuspendDelay
+              : options.view == RecordView::kJit          ? ProfileView::kJit
+                                                          : ProfileView::kCpu;
+  const bool samples = options.view == RecordView::kCpu || options.view == RecordView::kPause;
+  meta.unit = samples ? WeightUnit::kSamples : WeightUnit::kMicroseconds;
+  if (samples) meta.period_ns = 1'000'000'000 / options.frequency_hz;
+  const uint64_t age_ns = SystemClock().Now().ns - recorder.began().ns;
+  meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
+  meta.duration_ns = static_cast<uint64_t>(recorder.account().duration_seconds * 1e9);
+  meta.whole_host = options.pids.empty() && options.command.empty();
+  meta.host = HostName();
+  meta.command = absl::StrJoin(options.command, " ");
+  meta.pids = options.pids;
+  meta.creator = "clrsampler " CLRSAMPLER_VERSION;
+  meta.account_json = StatsJson(recorder.account());
+  return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta));
+}
+
 }  // namespace
 
 void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
@@ -167,13 +240,15 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str()
       ->type_name("HZ");
-  app.add_option("--output,-o", config.output, "file for the result; without it standard output")->type_name("FILE");
-  std::vector<std::string> formats;
-  for (const WriterRow& row : WriterTable()) formats.emplace_back(row.format);
-  app.add_option("--format", config.format, "format of the result")
-      ->check(CLI::IsMember(formats))
-      ->capture_default_str()
+  app.add_option("--output,-o", config.outputs,
+                 "file for the result, in the format of its extension; %p, %c and %t in the name are process id,\n"
+                 "its name and the time; may be given several times; without it standard output")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  app.add_option("--format", config.format, "format where no extension says it; without it folded")
+      ->check(CLI::IsMember(FormatNames()))
       ->type_name("FORMAT");
+  DeclareFilterOptions(app, config.filter);
   app.add_option("--names", config.names,
                  "short: Namespace.Type.Method; full: with module, parameters and tier; raw: the runtime's text")
       ->check(CLI::IsMember({"short", "full", "raw"}))
@@ -247,8 +322,12 @@ absl::Status RunRecord(const RecordConfig& config) {
   // A reader that closes the pipe early (head) must not kill us between sampling and clean-up.
   signal(SIGPIPE, SIG_IGN);
 
-  absl::StatusOr<OutputFile> output = OutputFile::Open(config.output);
-  if (!output.ok()) return output.status();
+  const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
+  if (!filter.ok()) return filter.status();
+  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, *options);
+  if (!outputs.ok()) return outputs.status();
+  options->keep_samples = filter->thread || filter->from_ns || filter->to_ns;
+  for (const ProfileOutput& output : *outputs) options->keep_samples |= output.writer->takes_samples;
   std::optional<OutputFile> stats;
   if (config.stats.has_value()) {
     absl::StatusOr<OutputFile> opened = OutputFile::Open(*config.stats);
@@ -264,14 +343,12 @@ absl::Status RunRecord(const RecordConfig& config) {
   line.Clear();
 
   const Account& account = (*recorder)->account();
-  const absl::StatusOr<ProfileModel> model = CountedRunModel((*recorder)->frames(), (*recorder)->stacks(), {});
+  absl::StatusOr<ProfileModel> model = ModelOf(**recorder, *options);
+  if (model.ok()) model = FilterProfile(*std::move(model), *filter);
   absl::Status written = model.status();
-  if (written.ok()) {
-    written = WriterOfFormat(config.format)->make({config.annotate_source})->Write(*model, [&](absl::string_view text) {
-      return output->Write(text);
-    });
+  for (ProfileOutput& output : *outputs) {
+    if (model.ok()) written.Update(WriteProfile(*model, {config.annotate_source}, output));
   }
-  if (written.ok()) written = output->Finish();
   if (!config.save_stacks.empty()) {
     absl::StatusOr<OutputFile> saved = OutputFile::Open(config.save_stacks);
     if (!saved.ok()) return saved.status();

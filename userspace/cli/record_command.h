@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cli/profile_options.h"
 
 namespace clrsampler {
 
@@ -17,8 +18,9 @@ struct RecordConfig {
   std::vector<std::string> pids;
   std::optional<std::string> duration;
   uint32_t frequency_hz = 99;
-  std::string output;
-  std::string format = "folded";
+  std::vector<std::string> outputs;  // none: standard output
+  std::string format;                // empty: folded
+  FilterConfig filter;
   std::string names = "short";
   bool annotate_source = false;
   std::string view = "cpu";

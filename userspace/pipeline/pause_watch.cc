@@ -113,7 +113,7 @@ void PauseWatch::Report(Target& target, const Pause& pause) {
     std::map<std::pair<std::string, uint32_t>, uint32_t> shares;
     const uint64_t samples = blamed->second.size();
     for (Target::Blamed& one : blamed->second) {
-      observed.stacks.push_back({one.stack, pause.suspend_ns() / samples});
+      observed.stacks.push_back({one.stack, pause.suspend_ns() / samples, one.tid});
       ++shares[{std::move(one.method), one.tid}];
     }
     for (const auto& [who, count] : shares) {

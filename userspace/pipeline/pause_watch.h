@@ -38,6 +38,7 @@ struct Culprit {
 struct BlamedStack {
   StackId stack = 0;
   uint64_t delay_ns = 0;
+  uint32_t tid = 0;
 };
 
 struct ObservedPause {

@@ -148,6 +148,8 @@ class RecorderImpl : public Recorder {
   const FrameTable& frames() const override { return frames_; }
   const StackTable& stacks() const override { return stacks_; }
   const Account& account() const override { return account_; }
+  const SampleLog& samples() const override { return samples_; }
+  MonotonicTime began() const override { return started_; }
   const StackRecording& kept_stacks() const override { return unwinder_.kept(); }
 
  private:
@@ -184,6 +186,8 @@ class RecorderImpl : public Recorder {
   bool wants_jit_stacks() const { return options_.on_compilation != nullptr || options_.view == RecordView::kJit; }
   void StartHooks();
   void Write(const Process& process, const wire_cpu_sample& sample, StackId stack, std::span<const FrameId> frames);
+  void Keep(const Process* process, uint32_t tid, absl::string_view thread_name, MonotonicTime time, StackId stack,
+            uint64_t weight);
   std::span<const FrameId> Marked(const Process& process, const wire_cpu_sample& sample,
                                   std::span<const FrameId> frames);
   void TakeCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns);
@@ -199,6 +203,7 @@ class RecorderImpl : public Recorder {
   Notices notices_;
   FrameTable frames_;
   StackTable stacks_;
+  SampleLog samples_;
   ImageFiles images_;
   ProcessTable table_;
   std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address
@@ -641,7 +646,27 @@ void RecorderImpl::Write(const Process& process, const wire_cpu_sample& sample, 
     wanted = hooks_->PhaseOf(process.key) == PausePhase::kStopped;
   }
   ++(wanted ? account_.samples_written : account_.samples_set_aside);
-  if (wanted) stacks_.Add(stack, 1);
+  if (!wanted) return;
+  stacks_.Add(stack, 1);
+  Keep(&process, sample.tid, absl::string_view(sample.comm, strnlen(sample.comm, sizeof sample.comm)),
+       {sample.header.time_ns}, stack, 1);
+}
+
+void RecorderImpl::Keep(const Process* process, uint32_t tid, absl::string_view thread_name, MonotonicTime time,
+                        StackId stack, uint64_t weight) {
+  if (!options_.keep_samples) return;
+  SampleLog::Thread thread;
+  SampleState state = SampleState::kNone;
+  if (process != nullptr) {
+    thread = {process->key.tgid, tid, process->comm, std::string(thread_name), process->container.cgroup.container_id};
+    if (hooks_) {
+      const PausePhase phase = hooks_->PhaseOf(process->key);
+      state = phase == PausePhase::kStopped    ? SampleState::kPaused
+              : phase == PausePhase::kStopping ? SampleState::kSuspending
+                                               : SampleState::kNone;
+    }
+  }
+  samples_.Add(thread, time, stack, state, weight);
 }
 
 std::span<const FrameId> RecorderImpl::Marked(const Process& process, const wire_cpu_sample& sample,
@@ -661,13 +686,18 @@ std::span<const FrameId> RecorderImpl::Marked(const Process& process, const wire
 
 void RecorderImpl::TakeCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
   if (options_.view != RecordView::kJit) return;
-  stacks_.Add(stacks_.Intern(ledger_.LabelOf(process), frames), std::max<uint64_t>(own_ns / 1000, 1));
+  const StackId stack = stacks_.Intern(ledger_.LabelOf(process), frames);
+  const uint64_t own_us = std::max<uint64_t>(own_ns / 1000, 1);
+  stacks_.Add(stack, own_us);
+  Keep(&process, 0, "", MonotonicTime::Max(), stack, own_us);
 }
 
 void RecorderImpl::TakePause(const ObservedPause& observed) {
   if (options_.view == RecordView::kSuspendDelay) {
     for (const BlamedStack& blamed : observed.stacks) {
-      stacks_.Add(blamed.stack, std::max<uint64_t>(blamed.delay_ns / 1000, 1));
+      const uint64_t delay_us = std::max<uint64_t>(blamed.delay_ns / 1000, 1);
+      stacks_.Add(blamed.stack, delay_us);
+      Keep(table_.Find(observed.tgid), blamed.tid, "", observed.pause.requested, blamed.stack, delay_us);
       ++account_.samples_written;
       --account_.samples_set_aside;
     }
@@ -715,7 +745,7 @@ void RecorderImpl::GiveLateNames() {
   symbol_server_->Finish(notices_);
   absl::flat_hash_map<FrameId, FrameId> names;
   for (const std::unique_ptr<FrameSource>& source : sources_.in_order) source->AddLateNames(names);
-  stacks_.ReplaceFrames(names);
+  samples_.ReplaceStacks(stacks_.ReplaceFrames(names));
   account_.symbol_server = symbol_server_->counters().ByName();
   account_.symbol_server["late_names"] = names.size();
 }
@@ -732,6 +762,13 @@ void RecorderImpl::CloseAccount() {
   if (account_.samples_taken == 0) {
     notices_.Add("no_samples", "", "nothing was sampled: the targets used too little CPU time for a single sample",
                  "sample while the program is under load, for longer, or with a higher --frequency");
+  }
+  if (samples_.untimed() > 0) {
+    notices_.Add(
+        "samples_without_time", "",
+        absl::StrCat(samples_.untimed(), " samples are counted but have no time: the recording is longer than ",
+                     SampleLog::kMaxTimed, " samples"),
+        "record for a shorter time, or at a lower --frequency");
   }
   const wire_counters counters = sampler_->counters();
   for (int drop = 0; drop < WIRE_DROP_COUNT; ++drop) {

@@ -16,9 +16,11 @@
 #include "absl/status/statusor.h"
 #include "clr/perf_map_lease.h"
 #include "formats/names/frame_text.h"
+#include "os/clock.h"
 #include "pipeline/jit_watch.h"
 #include "pipeline/pause_watch.h"
 #include "profile/account.h"
+#include "profile/sample_log.h"
 #include "profile/stack_table.h"
 #include "symbol_server/symbol_server.h"
 #include "symbols/frame.h"
@@ -51,8 +53,9 @@ struct RecordOptions {
   std::function<void(const ObservedPause&)> on_pause;
   // Told of each compilation, in the order in which they end; may be empty.
   std::function<void(const NamedCompilation&)> on_compilation;
-  bool only_blame = false;  // with on_pause: samples count, but have names only where they may delay a pause
-  size_t keep_stacks = 0;   // so many samples are kept with all that unwinding them needs
+  bool only_blame = false;    // with on_pause: samples count, but have names only where they may delay a pause
+  bool keep_samples = false;  // each sample with its time, thread and state, for formats that have them
+  size_t keep_stacks = 0;     // so many samples are kept with all that unwinding them needs
   NameStyle names = NameStyle::kShort;
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
@@ -84,6 +87,8 @@ class Recorder {
   virtual const FrameTable& frames() const = 0;
   virtual const StackTable& stacks() const = 0;
   virtual const Account& account() const = 0;
+  virtual const SampleLog& samples() const = 0;  // empty without RecordOptions::keep_samples
+  virtual MonotonicTime began() const = 0;       // sampling
   virtual const StackRecording& kept_stacks() const = 0;
 };
 

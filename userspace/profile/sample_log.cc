@@ -4,7 +4,7 @@
 
 namespace clrsampler {
 
-void SampleLog::Add(const Thread& thread, MonotonicTime time, StackId stack, SampleState state, uint32_t weight) {
+void SampleLog::Add(const Thread& thread, MonotonicTime time, StackId stack, SampleState state, uint64_t weight) {
   const auto [found, added] = thread_ids_.try_emplace(thread, static_cast<uint32_t>(threads_.size()));
   if (added) threads_.push_back(thread);
   if (stacks_.size() >= max_timed_) {

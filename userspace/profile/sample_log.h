@@ -1,6 +1,6 @@
 // Each sample of a run with its time, thread and state, for the formats that have more than counted stacks.
 //
-// 17 bytes a sample, and 4 more where weights differ; with a limit (143 MB). What comes later is counted by thread,
+// 17 bytes a sample, and 8 more where weights differ; with a limit (143 MB). What comes later is counted by thread,
 // stack and state without its time, so that weights stay exact however long a run is. The limit is 14 minutes of 100
 // busy CPUs at 99 Hz, or a day of one.
 #ifndef CLRSAMPLER_PROFILE_SAMPLE_LOG_H_
@@ -48,7 +48,7 @@ class SampleLog {
   static constexpr size_t kMaxTimed = size_t{1} << 23;  // a power of two: so do vectors grow
   explicit SampleLog(size_t max_timed = kMaxTimed) : max_timed_(max_timed) {}
 
-  void Add(const Thread& thread, MonotonicTime time, StackId stack, SampleState state, uint32_t weight);
+  void Add(const Thread& thread, MonotonicTime time, StackId stack, SampleState state, uint64_t weight);
 
   // After StackTable::ReplaceFrames: the stacks' new numbers by their old ones.
   void ReplaceStacks(std::span<const StackId> replacements);
@@ -74,7 +74,7 @@ class SampleLog {
   std::vector<uint32_t> row_threads_;
   std::vector<StackId> stacks_;
   std::vector<SampleState> states_;
-  std::vector<uint32_t> weights_;  // empty: all are 1
+  std::vector<uint64_t> weights_;  // empty: all are 1
   absl::flat_hash_map<std::tuple<uint32_t, StackId, SampleState>, uint64_t> counted_;
   uint64_t untimed_ = 0;
 };
