@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/convert_command.h"
+#include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
 #include "cli/jit_command.h"
@@ -58,6 +59,7 @@ int main(int argc, char** argv) {
       "  clrsampler jit --pid PID [--json]\n"
       "  clrsampler convert IN OUT\n"
       "  clrsampler merge IN... -o OUT\n"
+      "  clrsampler diff BEFORE AFTER\n"
       "  clrsampler jitdump|r2rmap FILE",
       "clrsampler");
   app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
@@ -108,6 +110,9 @@ int main(int argc, char** argv) {
   clrsampler::ConvertConfig convert_config;
   clrsampler::DeclareConvertOptions(*convert, convert_config);
   clrsampler::DeclareMergeOptions(*merge, convert_config);
+  CLI::App* diff = app.add_subcommand("diff", "compare two profiles: which methods changed by more than noise");
+  clrsampler::DiffConfig diff_config;
+  clrsampler::DeclareDiffOptions(*diff, diff_config);
   app.require_subcommand(0, 1);
 
   try {
@@ -136,6 +141,7 @@ int main(int argc, char** argv) {
   if (*stacks) return Report(clrsampler::RunStacks(stacks_config));
   if (*pauses) return Report(clrsampler::RunPauses(pauses_config));
   if (*jit) return Report(clrsampler::RunJit(jit_config));
+  if (*diff) return Report(clrsampler::RunDiff(diff_config));
   if (*convert || *merge) return Report(clrsampler::RunConvert(convert_config));
   if (*names) return Report(clrsampler::RunNames(names_config));
   clrsampler::RecordConfig& chosen = *record ? record_config : config;

@@ -1,8 +1,11 @@
 #include "output/folded.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -80,8 +83,9 @@ class LineTexts {
 // The model's tree, once for each process and only as far as it has samples of it; below one node without a text.
 class LineTree {
  public:
+  // Rows from `second` on count in the second column.
   LineTree(const ProfileModel& model, const std::vector<uint32_t>& frame_texts,
-           const std::vector<uint32_t>& thread_texts) {
+           const std::vector<uint32_t>& thread_texts, size_t second) {
     Append(kTop, 0);
     constexpr uint32_t kNone = UINT32_MAX;
     std::vector<uint32_t> own_node(model.nodes.size(), kNone);  // for each of the model's, of the process at hand
@@ -101,7 +105,7 @@ class LineTree {
           const StackNode& node = model.nodes[seen[i]];
           own_node[seen[i]] = Append(own_node[node.parent], frame_texts[node.frame]);
         }
-        weights_[own_node[leaf]] += model.samples.weight_of(row);
+        weights_[own_node[leaf]][row < second ? 0 : 1] += model.samples.weight_of(row);
       }
       for (const NodeIndex node : seen) own_node[node] = kNone;
     }
@@ -110,7 +114,8 @@ class LineTree {
 
   static constexpr uint32_t kTop = 0;
   uint32_t text(uint32_t node) const { return texts_[node]; }
-  uint64_t weight(uint32_t node) const { return weights_[node]; }  // of samples that end here
+  // Of samples that end here, by column.
+  const std::array<uint64_t, 2>& weights(uint32_t node) const { return weights_[node]; }
   std::span<const uint32_t> callees(uint32_t node) const {
     return std::span(children_).subspan(begins_[node], begins_[node + 1] - begins_[node]);
   }
@@ -130,7 +135,7 @@ class LineTree {
   uint32_t Append(uint32_t parent, uint32_t text) {
     parents_.push_back(parent);
     texts_.push_back(text);
-    weights_.push_back(0);
+    weights_.push_back({});
     return static_cast<uint32_t>(texts_.size() - 1);
   }
 
@@ -145,7 +150,7 @@ class LineTree {
 
   std::vector<uint32_t> parents_;
   std::vector<uint32_t> texts_;
-  std::vector<uint64_t> weights_;
+  std::vector<std::array<uint64_t, 2>> weights_;
   std::vector<uint32_t> begins_;  // of a node's callees in children_
   std::vector<uint32_t> children_;
 };
@@ -153,8 +158,9 @@ class LineTree {
 // Walks the tree in the order of its lines. Nodes below one parent that read the same are walked together.
 class LineWriter {
  public:
-  LineWriter(const LineTree& tree, const LineTexts& texts, const OutputSink& sink)
-      : tree_(tree), texts_(texts), sink_(sink) {}
+  // With a factor there are two columns, and it is for the first.
+  LineWriter(const LineTree& tree, const LineTexts& texts, const OutputSink& sink, std::optional<double> factor)
+      : tree_(tree), texts_(texts), sink_(sink), factor_(factor) {}
 
   absl::Status WriteAll() {
     const uint32_t top[] = {LineTree::kTop};
@@ -195,10 +201,16 @@ class LineWriter {
   };
 
   absl::Status WriteLine(std::span<const uint32_t> nodes) {
-    uint64_t weight = 0;
-    for (const uint32_t node : nodes) weight += tree_.weight(node);
-    if (weight == 0) return absl::OkStatus();
-    absl::StrAppend(&chunk_, line_, " ", weight, "\n");
+    uint64_t first = 0, second = 0;
+    for (const uint32_t node : nodes) {
+      first += tree_.weights(node)[0];
+      second += tree_.weights(node)[1];
+    }
+    if (factor_) first = static_cast<uint64_t>(std::llround(static_cast<double>(first) * *factor_));
+    if (first == 0 && second == 0) return absl::OkStatus();
+    absl::StrAppend(&chunk_, line_, " ", first);
+    if (factor_) absl::StrAppend(&chunk_, " ", second);
+    chunk_ += '\n';
     return chunk_.size() < kChunkBytes ? absl::OkStatus() : Flush();
   }
 
@@ -238,20 +250,21 @@ class LineWriter {
   const LineTree& tree_;
   const LineTexts& texts_;
   const OutputSink& sink_;
+  const std::optional<double> factor_;
   std::deque<Level> levels_;  // kept for the next visit of their depth; references stay good
   std::string line_;
   std::string chunk_;
 };
 
-}  // namespace
-
-absl::Status FoldedWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
+// `second`: the first row of the second column.
+absl::Status WriteLines(const ProfileModel& model, const WriterOptions& options, size_t second,
+                        std::optional<double> factor, const OutputSink& sink) {
   LineTexts texts;
   std::vector<uint32_t> frame_texts;
   frame_texts.reserve(model.frames.size());
   for (const ModelFrame& frame : model.frames) {
     const absl::string_view name = model.text(frame.name);
-    const bool annotated = options_.annotate_source && frame.source != 0;
+    const bool annotated = options.annotate_source && frame.source != 0;
     frame_texts.push_back(
         texts.Add(annotated ? FoldedFrame(absl::StrCat(name, " [", model.text(frame.source), "]"), SuffixOf(frame.kind))
                             : FoldedFrame(name, SuffixOf(frame.kind))));
@@ -262,8 +275,49 @@ absl::Status FoldedWriter::Write(const ProfileModel& model, const OutputSink& si
     thread_texts.push_back(texts.Add(FoldedComm(ProcessLabel(model, thread))));
   }
   texts.Rank();
-  const LineTree tree(model, frame_texts, thread_texts);
-  return LineWriter(tree, texts, sink).WriteAll();
+  const LineTree tree(model, frame_texts, thread_texts, second);
+  return LineWriter(tree, texts, sink, factor).WriteAll();
+}
+
+}  // namespace
+
+absl::Status FoldedWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
+  return WriteLines(model, options_, model.samples.size(), std::nullopt, sink);
+}
+
+absl::Status WriteFoldedDiff(const ProfileDiff& diff, const OutputSink& sink) {
+  // As a model whose rows are the stacks of the one profile, and then those of the other.
+  ProfileModelBuilder builder;
+  std::vector<FrameIndex> frames;
+  for (const MethodChange& method : diff.methods) {
+    ModelFrame frame;
+    frame.kind = method.kind;
+    frame.name = builder.String(method.name);
+    frames.push_back(builder.Frame(frame));
+  }
+  std::vector<ThreadIndex> threads(diff.stacks.size(), 0);
+  std::vector<NodeIndex> nodes(diff.stacks.size(), kRootNode);
+  for (size_t i = 1; i < diff.stacks.size(); ++i) {
+    const StackChange& stack = diff.stacks[i];
+    if (stack.process) {
+      ModelThread thread;
+      thread.comm = builder.String(diff.processes[stack.name]);
+      threads[i] = builder.Thread(thread);
+    } else {
+      threads[i] = threads[stack.parent];
+      nodes[i] = builder.Node(nodes[stack.parent], frames[stack.name]);
+    }
+  }
+  for (size_t i = 1; i < diff.stacks.size(); ++i) {
+    builder.Add({.thread = threads[i], .stack = nodes[i], .weight = diff.stacks[i].self_before});
+  }
+  const size_t second = builder.model().samples.size();
+  for (size_t i = 1; i < diff.stacks.size(); ++i) {
+    builder.Add({.thread = threads[i], .stack = nodes[i], .weight = diff.stacks[i].self_after});
+  }
+  const absl::StatusOr<ProfileModel> model = std::move(builder).Build();
+  if (!model.ok()) return model.status();
+  return WriteLines(*model, {}, second, diff.factor, sink);
 }
 
 }  // namespace clrsampler

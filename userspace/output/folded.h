@@ -7,6 +7,7 @@
 #define CLRSAMPLER_OUTPUT_FOLDED_H_
 
 #include "output/profile_writer.h"
+#include "profile/model_diff.h"
 
 namespace clrsampler {
 
@@ -18,6 +19,10 @@ class FoldedWriter : public ProfileWriter {
  private:
   WriterOptions options_;
 };
+
+// Lines with two counts, "comm;root;...;leaf BEFORE AFTER", as difffolded.pl -n writes and flamegraph.pl draws them:
+// the first one is normalised to the second recording, and rounded.
+absl::Status WriteFoldedDiff(const ProfileDiff& diff, const OutputSink& sink);
 
 }  // namespace clrsampler
 

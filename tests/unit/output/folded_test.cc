@@ -129,5 +129,24 @@ TEST_F(FoldedWriterTest, AFailingSinkEndsTheWriting) {
             absl::StatusCode::kResourceExhausted);
 }
 
+TEST_F(FoldedWriterTest, ADifferenceHasBothCountsTheFirstNormalised) {
+  const FrameIndex main = Make(ModelFrameKind::kNative, "main"), work = Make(ModelFrameKind::kJit, "Work");
+  Add("web", {main}, 1);
+  Add("web", {main, work}, 3);
+  ProfileModelBuilder after;
+  ModelThread thread;
+  thread.comm = after.String("web");
+  ModelFrame frame;
+  frame.name = after.String("main");
+  after.Add({.thread = after.Thread(thread), .stack = after.Node(kRootNode, after.Frame(frame)), .weight = 8});
+  const ProfileDiff diff = *DiffProfiles(builder_.model(), after.model(), DiffBasis::kShare);
+  std::string text;
+  EXPECT_TRUE(WriteFoldedDiff(diff, [&](absl::string_view piece) {
+                text.append(piece.data(), piece.size());
+                return absl::OkStatus();
+              }).ok());
+  EXPECT_EQ(text, "web;main 2 8\nweb;main;Work_[j] 6 0\n");
+}
+
 }  // namespace
 }  // namespace clrsampler

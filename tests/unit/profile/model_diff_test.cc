@@ -1,0 +1,179 @@
+#include "profile/model_diff.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+namespace {
+
+struct MadeUpRun {
+  size_t samples = 20'000;
+  double first_method = 1;  // times what it takes otherwise
+  size_t phase = 1;         // so many samples one after the other are of one phase of the program
+  bool times = true;
+  uint32_t seed = 1;
+};
+
+// A program of 60 methods in three groups, where the first method takes a fifth of the time.
+ProfileModel Recorded(const MadeUpRun& run) {
+  std::mt19937 random(run.seed);
+  ProfileModelBuilder builder;
+  builder.meta().period_ns = 10'101'010;
+  builder.meta().duration_ns = run.samples * 10'101'010;
+  const auto frame = [&](const std::string& name) {
+    ModelFrame made;
+    made.name = builder.String(name);
+    return builder.Frame(made);
+  };
+  std::vector<double> weights;
+  std::vector<NodeIndex> stacks;
+  for (int i = 0; i < 60; ++i) {
+    weights.push_back(i == 0 ? 20 * run.first_method : i < 20 ? 3 : 0.6);
+    const NodeIndex group = builder.Node(builder.Node(kRootNode, frame("Main")), frame(absl::StrCat("Group", i % 3)));
+    stacks.push_back(builder.Node(group, frame(absl::StrCat("Method", i))));
+  }
+  ModelThread thread;
+  thread.pid = run.seed;
+  thread.comm = builder.String("web");
+  std::discrete_distribution<size_t> method(weights.begin(), weights.end());
+  // In a phase, methods of one group are three times as frequent.
+  std::vector<std::discrete_distribution<size_t>> phases;
+  for (size_t group = 0; group < 3; ++group) {
+    std::vector<double> of_phase = weights;
+    for (size_t i = group; i < of_phase.size(); i += 3) of_phase[i] *= 3;
+    phases.emplace_back(of_phase.begin(), of_phase.end());
+  }
+  for (size_t i = 0, phase = 0; i < run.samples; ++i) {
+    if (run.phase > 1 && i % run.phase == 0) phase = random() % 3;
+    const size_t chosen = run.phase > 1 ? phases[phase](random) : method(random);
+    builder.Add(
+        {.time_ns = run.times ? i * 10'101'010 : kNoTime, .thread = builder.Thread(thread), .stack = stacks[chosen]});
+  }
+  return *std::move(builder).Build();
+}
+
+bool AnyMark(const ProfileDiff& diff) {
+  return std::any_of(diff.methods.begin(), diff.methods.end(),
+                     [](const MethodChange& method) { return method.self.significant || method.total.significant; }) ||
+         std::any_of(diff.stacks.begin(), diff.stacks.end(),
+                     [](const StackChange& stack) { return stack.total.significant; });
+}
+
+const MethodChange& Method(const ProfileDiff& diff, absl::string_view name) {
+  return *std::find_if(diff.methods.begin(), diff.methods.end(),
+                       [&](const MethodChange& method) { return method.name == name; });
+}
+
+int PairsWithMarks(MadeUpRun run, int pairs) {
+  int marked = 0;
+  for (int i = 0; i < pairs; ++i) {
+    run.seed = static_cast<uint32_t>(2 * i + 1);
+    const ProfileModel before = Recorded(run);
+    run.seed = static_cast<uint32_t>(2 * i + 2);
+    marked += AnyMark(*DiffProfiles(before, Recorded(run), DiffBasis::kShare));
+  }
+  return marked;
+}
+
+TEST(DiffProfilesTest, RunsOfOneProgramShowNoChange) {
+  // 3 % are to be expected of three tables at 1 %; of 100 pairs more than 10 are then one in 40,000.
+  EXPECT_LE(PairsWithMarks({.samples = 3000}, 100), 10);
+  EXPECT_LE(PairsWithMarks({.samples = 3000, .times = false}, 100), 10);
+}
+
+TEST(DiffProfilesTest, PhasesOfAProgramAreNoChange) {
+  // Without the scatter in time most pairs would be marked.
+  EXPECT_GE(PairsWithMarks({.samples = 3000, .phase = 60, .times = false}, 20), 10);
+  EXPECT_LE(PairsWithMarks({.samples = 3000, .phase = 60}, 100), 10);
+}
+
+TEST(DiffProfilesTest, ATenthMoreOfOneMethodIsFoundAndFirst) {
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    const ProfileModel before = Recorded({.samples = 50'000, .seed = seed});
+    const ProfileModel after = Recorded({.samples = 50'000, .first_method = 1.1, .seed = seed + 100});
+    const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
+    const MethodChange& first = diff.methods[diff.ranked.front()];
+    EXPECT_EQ(first.name, "Method0");
+    EXPECT_TRUE(first.self.significant);
+    EXPECT_GT(first.self.change, 0);
+  }
+}
+
+TEST(DiffProfilesTest, WeightsOfMethodsAndStacksAddUp) {
+  const ProfileModel before = Recorded({.samples = 1000, .seed = 1}), after = Recorded({.samples = 3000, .seed = 2});
+  const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
+  EXPECT_DOUBLE_EQ(diff.factor, 3);
+  EXPECT_EQ(Method(diff, "Main").total.before, 1000u);
+  EXPECT_EQ(Method(diff, "Main").total.after, 3000u);
+  EXPECT_EQ(Method(diff, "Main").self.after, 0u);
+  EXPECT_DOUBLE_EQ(Method(diff, "Main").total.change, 0);
+  uint64_t self_before = 0, self_after = 0, stacks_after = 0;
+  for (const MethodChange& method : diff.methods) {
+    self_before += method.self.before;
+    self_after += method.self.after;
+  }
+  for (const StackChange& stack : diff.stacks) stacks_after += stack.self_after;
+  EXPECT_EQ(self_before, 1000u);
+  EXPECT_EQ(self_after, 3000u);
+  EXPECT_EQ(stacks_after, 3000u);
+  EXPECT_EQ(diff.stacks[0].total.after, 3000u);
+  EXPECT_THAT(diff.processes, testing::ElementsAre("web"));
+}
+
+TEST(DiffProfilesTest, ARecursiveMethodCountsOncePerStack) {
+  ProfileModelBuilder builder;
+  ModelFrame frame;
+  frame.name = builder.String("Walk");
+  const FrameIndex walk = builder.Frame(frame);
+  builder.Add(
+      {.thread = builder.Thread({}), .stack = builder.Stack(std::vector<FrameIndex>{walk, walk, walk}), .weight = 7});
+  const ProfileModel model = *std::move(builder).Build();
+  const ProfileDiff diff = *DiffProfiles(model, model, DiffBasis::kShare);
+  EXPECT_EQ(Method(diff, "Walk").total.before, 7u);
+  EXPECT_EQ(Method(diff, "Walk").self.before, 7u);
+  EXPECT_FALSE(AnyMark(diff));
+}
+
+TEST(DiffProfilesTest, CpuTimeIsComparedInASecondOfRecording) {
+  ProfileModel before = Recorded({.samples = 2000, .seed = 1}), after = Recorded({.samples = 3000, .seed = 2});
+  before.meta.duration_ns = 20'000'000'000;
+  after.meta.duration_ns = 10'000'000'000;
+  after.meta.period_ns = before.meta.period_ns / 2;
+  const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kCpuTime);
+  EXPECT_DOUBLE_EQ(diff.factor, 1);  // half as long, with samples that stand for half as much
+  EXPECT_DOUBLE_EQ(Method(diff, "Main").total.change, 1000);
+  EXPECT_TRUE(Method(diff, "Main").total.significant);
+  before.meta.duration_ns = 0;
+  EXPECT_EQ(DiffProfiles(before, after, DiffBasis::kCpuTime).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(DiffProfilesTest, TimesOfUnknownPartsAreNotTested) {
+  ProfileModel before = Recorded({.samples = 2000, .seed = 1}),
+               after = Recorded({.samples = 2000, .first_method = 9, .seed = 2});
+  before.meta.unit = after.meta.unit = WeightUnit::kMicroseconds;
+  const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
+  EXPECT_FALSE(diff.tested);
+  EXPECT_FALSE(AnyMark(diff));
+  EXPECT_EQ(diff.methods[diff.ranked.front()].name, "Method0");
+}
+
+TEST(DiffProfilesTest, WhatCannotBeComparedIsAnError) {
+  const ProfileModel model = Recorded({.samples = 10});
+  ProfileModel other = model;
+  other.meta.unit = WeightUnit::kNanoseconds;
+  EXPECT_FALSE(DiffProfiles(model, other, DiffBasis::kShare).ok());
+  other = model;
+  other.meta.view = ProfileView::kPause;
+  EXPECT_FALSE(DiffProfiles(model, other, DiffBasis::kShare).ok());
+  EXPECT_FALSE(DiffProfiles(model, ProfileModel(), DiffBasis::kShare).ok());
+}
+
+}  // namespace
+}  // namespace clrsampler

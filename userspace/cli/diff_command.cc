@@ -1,0 +1,58 @@
+#include "cli/diff_command.h"
+
+#include <signal.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "output/diff_text.h"
+#include "output/folded.h"
+#include "profile/model_diff.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+void DeclareDiffOptions(CLI::App& app, DiffConfig& config) {
+  app.add_option("before", config.before, "profile in any format that is read")->required()->type_name("BEFORE");
+  app.add_option("after", config.after, "the other one")->required()->type_name("AFTER");
+  app.add_option("--output,-o", config.output, "file for folded text with two counts, as flamegraph.pl draws it")
+      ->type_name("FILE");
+  app.add_option(
+         "--by", config.by,
+         "share: of each profile's whole; cpu-time: in a second of recording, for programs that do the same work")
+      ->check(CLI::IsMember({"share", "cpu-time"}))
+      ->capture_default_str()
+      ->type_name("BASIS");
+  app.add_option("--top", config.top, "rows of the table")->capture_default_str()->type_name("N");
+  DeclareFilterOptions(app, config.filter);
+}
+
+absl::Status RunDiff(const DiffConfig& config) {
+  signal(SIGPIPE, SIG_IGN);
+  const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
+  if (!filter.ok()) return filter.status();
+  if (const WriterRow* row = WriterOfPath(config.output); row != nullptr && row->format != "folded") {
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("a difference can't be written as ", row->format)),
+                    "write folded text: -o diff.folded");
+  }
+  absl::StatusOr<ProfileModel> profiles[2];
+  for (int i = 0; i < 2; ++i) {
+    profiles[i] = ReadProfileFile(i == 0 ? config.before : config.after);
+    if (profiles[i].ok()) profiles[i] = FilterProfile(*std::move(profiles[i]), *filter);
+    if (!profiles[i].ok()) return profiles[i].status();
+  }
+  const absl::StatusOr<ProfileDiff> diff =
+      DiffProfiles(*profiles[0], *profiles[1], config.by == "share" ? DiffBasis::kShare : DiffBasis::kCpuTime);
+  if (!diff.ok()) return diff.status();
+  if (!config.output.empty()) {
+    absl::StatusOr<OutputFile> opened = OutputFile::Open(config.output);
+    if (!opened.ok()) return opened.status();
+    RETURN_IF_ERROR(WriteFoldedDiff(*diff, [&](absl::string_view text) { return opened->Write(text); }));
+    RETURN_IF_ERROR(opened->Finish());
+  }
+  std::fputs(DiffText(*diff, config.top).c_str(), config.output == "-" ? stderr : stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,77 @@
+// Two profiles side by side: what each method and each stack weighs before and after, and which changes are more than
+// noise.
+//
+// What is compared. Methods by their names: own weight (samples that end in it) and total weight (samples in whose
+// stack it is, once each). Stacks as the nodes of one tree, by the names from the process down. Threads, pids and tiers
+// are left out: they differ between any two runs.
+//
+// Statistic. Let a and b be the numbers of samples before and after. If nothing has changed, b is binomial of a + b
+// with the probability q that the normalisation gives (A and B samples: B / (A + B)). Where shares are compared, its
+// variance is less by the share itself: all samples are some method's. The test is two-sided, by the normal
+// approximation with continuity correction, and only made where (a + b) min(q, 1 - q) is at least 5. Samples that
+// follow each other are alike (phases, collections), so the variance is multiplied by how much the counts of 20 equal
+// stretches of each recording scatter more than chance has it (their dispersion: chi square by degrees of freedom, at
+// least 1), for each method and stack by itself, where samples have times. Of the methods, and of the stacks, those are
+// marked that the procedure of Benjamini and Hochberg gives at a false discovery rate of kFalseDiscoveryRate. Where
+// nothing has changed that rate is the chance of any mark at all: one in 100 pairs of recordings for each of the three
+// tables. Recordings whose weights are times of unknown parts have no such test; nothing is marked then.
+#ifndef CLRSAMPLER_PROFILE_MODEL_DIFF_H_
+#define CLRSAMPLER_PROFILE_MODEL_DIFF_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/profile/profile_model.h"
+
+namespace clrsampler {
+
+inline constexpr double kFalseDiscoveryRate = 0.01;
+
+enum class DiffBasis : uint8_t {
+  kShare,    // of the whole profile: both have the same weight
+  kCpuTime,  // CPU time in a second of recording
+};
+
+struct WeightChange {
+  uint64_t before = 0;  // as recorded
+  uint64_t after = 0;
+  double change = 0;  // after less before, this one normalised to the other recording; in weights of `after`
+  double p = 1;       // chance of such a change where nothing has changed; 1 where it is not tested
+  bool significant = false;
+};
+
+struct MethodChange {
+  std::string name;
+  ModelFrameKind kind = ModelFrameKind::kUnknown;
+  WeightChange self, total;
+};
+
+struct StackChange {
+  uint32_t parent = 0;  // less than the own index; node 0 is the root of all processes
+  uint32_t name = 0;    // in ProfileDiff::methods, or of processes in ProfileDiff::processes
+  bool process = false;
+  uint64_t self_before = 0, self_after = 0;
+  WeightChange total;
+};
+
+struct ProfileDiff {
+  WeightUnit unit = WeightUnit::kSamples;
+  double factor = 1;  // that `before` was multiplied with
+  bool tested = false;
+  uint64_t total_before = 0, total_after = 0;
+  std::vector<MethodChange> methods;
+  std::vector<std::string> processes;
+  std::vector<StackChange> stacks;  // a tree; [0] is the root
+
+  // Indexes of methods: significant ones first, then by how much their own weight changed.
+  std::vector<uint32_t> ranked;
+};
+
+// InvalidArgument: other units or views, nothing recorded, or CPU time that is not known.
+absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const ProfileModel& after, DiffBasis basis);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PROFILE_MODEL_DIFF_H_
