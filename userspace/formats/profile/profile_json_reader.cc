@@ -18,7 +18,8 @@ constexpr size_t kMaxDepth = 64;
 constexpr size_t kMaxAccountValues = 1'000'000;
 
 absl::Status NotOurs(absl::string_view why) {
-  return absl::DataLossError(absl::StrCat("not a profile of clrsampler: ", why));
+  return WithHint(absl::DataLossError(absl::StrCat("not a profile of clrsampler: ", why)),
+                  "was the file written to its end, and copied as a whole?");
 }
 
 // The columns as the file has them; indexes are the file's own.
@@ -154,7 +155,7 @@ class TableEvents {
 
  private:
   bool Fail(absl::string_view why) {
-    status_ = WithHint(NotOurs(why), "was the file written to its end, and copied as a whole?");
+    status_ = NotOurs(why);
     return false;
   }
   std::string Place(absl::string_view what) const { return absl::StrCat(what, " in ", section_, ".", key_); }

@@ -1,0 +1,302 @@
+// What other programs write, and what nobody should: each is a model or a clear error, in little memory.
+#include "formats/profile/profile_reader.h"
+
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "formats/profile/gzip.h"
+#include "formats/profile/pprof_fields.h"
+#include "protozero/pbf_builder.hpp"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+using ::testing::HasSubstr;
+using Weights = std::map<std::string, uint64_t>;
+
+// "comm main;jit:Work" -> weight; kinds only where they are known.
+Weights WeightsOf(const ProfileModel& model) {
+  Weights weights;
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    std::string path;
+    for (NodeIndex node = model.samples.stack[row]; node != kRootNode; node = model.nodes[node].parent) {
+      const ModelFrame& frame = model.frame_of(node);
+      path =
+          absl::StrCat(frame.kind == ModelFrameKind::kUnknown ? "" : absl::StrCat(ModelFrameKindText(frame.kind), ":"),
+                       model.text(frame.name), path.empty() ? "" : ";", path);
+    }
+    weights[absl::StrCat(model.text(model.threads[model.samples.thread[row]].comm), " ", path)] +=
+        model.samples.weight_of(row);
+  }
+  return weights;
+}
+
+ProfileModel Read(absl::string_view bytes) {
+  absl::StatusOr<ProfileModel> model = ReadProfile(bytes);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? *std::move(model) : ProfileModel();
+}
+
+std::string ErrorOf(absl::string_view bytes) {
+  const absl::StatusOr<ProfileModel> model = ReadProfile(bytes);
+  EXPECT_FALSE(model.ok());
+  EXPECT_FALSE(model.ok() || HintOf(model.status()).empty()) << model.status();
+  return std::string(model.status().message());
+}
+
+TEST(ReadFoldedTest, KindsAreToldByTheirMarks) {
+  EXPECT_EQ(WeightsOf(Read("web;main;Work_[j];read_[k] 3\nweb;main;Small_[i] 2\r\nls 1")),
+            (Weights{{"web main;jit:Work;kernel:read", 3}, {"web main;inlined:Small", 2}, {"ls ", 1}}));
+}
+
+TEST(ReadFoldedTest, FractionsAreRoundedAndSpacesStay) {
+  EXPECT_EQ(WeightsOf(Read("a b;List<int> Add(int, string)   2.6\n")),
+            (Weights{{"a b List<int> Add(int, string)", 3}}));
+}
+
+TEST(ReadFoldedTest, WhatIsNoFoldedTextSaysTheLine) {
+  EXPECT_THAT(ErrorOf("web;main 1\nno count here\n"), HasSubstr("line 2"));
+  EXPECT_THAT(ErrorOf("web;main 1 2\n"), HasSubstr("two counts"));
+  EXPECT_THAT(ErrorOf("web;main -1\n"), HasSubstr("line 1"));
+  EXPECT_THAT(ErrorOf("web;main 99999999999999999999999\n"), HasSubstr("2^63"));
+  EXPECT_THAT(ErrorOf(" 7\n"), HasSubstr("no stack"));
+}
+
+TEST(ReadSpeedscopeTest, EventsBecomeWeights) {
+  const ProfileModel model = Read(R"({"$schema": "https://www.speedscope.app/file-format-schema.json",
+    "profiles": [{"type": "evented", "name": "main", "unit": "milliseconds", "startValue": 0, "endValue": 9, "events": [
+      {"type": "O", "frame": 0, "at": 1}, {"type": "O", "frame": 1, "at": 1.5}, {"type": "C", "frame": 1, "at": 3},
+      {"type": "C", "frame": 0, "at": 5}, {"type": "O", "frame": 1, "at": 8}, {"type": "C", "frame": 1, "at": 9}]}],
+    "shared": {"frames": [{"name": "a"}, {"name": "b", "line": 3, "file": "b.cs"}]}})");
+  EXPECT_EQ(WeightsOf(model), (Weights{{"main a", 2'500'000}, {"main a;b", 1'500'000}, {"main b", 1'000'000}}));
+  EXPECT_EQ(model.meta.unit, WeightUnit::kNanoseconds);
+}
+
+TEST(ReadSpeedscopeTest, DamagedFilesAreErrors) {
+  const auto profile = [](absl::string_view body) {
+    return absl::StrCat(R"({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames":)",
+                        R"([{"name": "a"}]}, "profiles": [{"type": "sampled", "name": "x", "unit": "none", )", body,
+                        "}]}");
+  };
+  EXPECT_EQ(Read(profile(R"("samples": [[0]], "weights": [2])")).total_weight, 2u);
+  EXPECT_THAT(ErrorOf(profile(R"("samples": [[0]], "weights": [])")), HasSubstr("1 samples with 0 weights"));
+  EXPECT_THAT(ErrorOf(profile(R"("samples": [[1]], "weights": [2])")), HasSubstr("frame 1"));
+  EXPECT_THAT(ErrorOf(profile(R"("samples": [[0]], "weights": [-2])")), HasSubstr("negative"));
+  EXPECT_THAT(ErrorOf(profile(R"("samples": [[0]], "weights": [1e30])")), HasSubstr("2^63"));
+  EXPECT_THAT(ErrorOf(profile(R"("samples": [[0.5]], "weights": [1])")), HasSubstr("no index"));
+  EXPECT_THAT(ErrorOf(profile(R"("samples": [[0)")), HasSubstr("damaged at byte"));
+}
+
+// What the Go runtime's profiler writes: two values, no labels, functions inlined into a location.
+class ForeignPprof {
+ public:
+  ForeignPprof() { texts_ = {""}; }
+  int64_t Text(const std::string& text) {
+    texts_.push_back(text);
+    return static_cast<int64_t>(texts_.size() - 1);
+  }
+  template <typename Tag, typename Fill>
+  static std::string Message(Fill&& fill) {
+    std::string bytes;
+    protozero::pbf_builder<Tag> builder(bytes);
+    fill(builder);
+    return bytes;
+  }
+  void ValueType(pprof::Profile field, const std::string& type, const std::string& unit) {
+    builder_.add_message(field, Message<pprof::ValueType>([&](auto& value) {
+                           value.add_int64(pprof::ValueType::kType, Text(type));
+                           value.add_int64(pprof::ValueType::kUnit, Text(unit));
+                         }));
+  }
+  void Location(uint64_t id, const std::vector<std::string>& inner_first, uint64_t mapping = 0) {
+    builder_.add_message(pprof::Profile::kLocation, Message<pprof::Location>([&](auto& location) {
+                           location.add_uint64(pprof::Location::kId, id);
+                           location.add_uint64(pprof::Location::kAddress, 0x1000 + id);
+                           if (mapping != 0) location.add_uint64(pprof::Location::kMappingId, mapping);
+                           for (const std::string& name : inner_first) {
+                             location.add_message(pprof::Location::kLine, Message<pprof::Line>([&](auto& line) {
+                                                    line.add_uint64(pprof::Line::kFunctionId, Function(name));
+                                                  }));
+                           }
+                         }));
+  }
+  void Mapping(uint64_t id, const std::string& file) {
+    builder_.add_message(pprof::Profile::kMapping, Message<pprof::Mapping>([&](auto& mapping) {
+                           mapping.add_uint64(pprof::Mapping::kId, id);
+                           mapping.add_int64(pprof::Mapping::kFilename, Text(file));
+                         }));
+  }
+  void Sample(const std::vector<uint64_t>& leaf_first, const std::vector<int64_t>& values, bool packed = true) {
+    builder_.add_message(pprof::Profile::kSample, Message<pprof::Sample>([&](auto& sample) {
+                           if (packed) {
+                             sample.add_packed_uint64(pprof::Sample::kLocationId, leaf_first.begin(), leaf_first.end());
+                           } else {
+                             for (const uint64_t id : leaf_first) sample.add_uint64(pprof::Sample::kLocationId, id);
+                           }
+                           sample.add_packed_int64(pprof::Sample::kValue, values.begin(), values.end());
+                         }));
+  }
+  std::string Bytes() {
+    for (const std::string& function : functions_) builder_.add_message(pprof::Profile::kFunction, function);
+    for (const std::string& text : texts_) builder_.add_string(pprof::Profile::kStringTable, text);
+    return bytes_;
+  }
+
+ private:
+  uint64_t Function(const std::string& name) {
+    const uint64_t id = functions_.size() + 1;
+    functions_.push_back(Message<pprof::Function>([&](auto& function) {
+      function.add_uint64(pprof::Function::kId, id);
+      function.add_int64(pprof::Function::kName, Text(name));
+    }));
+    return id;
+  }
+  std::string bytes_;
+  protozero::pbf_builder<pprof::Profile> builder_{bytes_};
+  std::vector<std::string> texts_, functions_;
+};
+
+TEST(ReadPprofTest, ForeignFilesWithInlinedFunctionsAndWithoutSymbols) {
+  ForeignPprof file;
+  file.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  file.ValueType(pprof::Profile::kSampleType, "cpu", "nanoseconds");
+  file.Mapping(1, "/usr/bin/app");
+  file.Mapping(2, "[kernel.kallsyms]");
+  file.Location(1, {"main.main"}, 1);
+  file.Location(2, {"small", "inner", "outer"}, 1);
+  file.Location(3, {}, 2);
+  file.Sample({3, 2, 1}, {4, 40'000'000});
+  file.Sample({1}, {1, 10'000'000}, /*packed=*/false);
+  const ProfileModel model = Read(file.Bytes());
+  EXPECT_EQ(WeightsOf(model),
+            (Weights{{" native:main.main;native:outer;inlined:inner;inlined:small;kernel:[no symbol at 0x1003]", 4},
+                     {" native:main.main", 1}}));
+  EXPECT_EQ(model.text(model.frames[0].module_path), "/usr/bin/app");
+  EXPECT_EQ(model.text(model.frames[0].module), "app");
+}
+
+TEST(ReadPprofTest, TimesAreTakenWhereThereAreNoCounts) {
+  ForeignPprof file;
+  file.ValueType(pprof::Profile::kSampleType, "contentions", "count");
+  file.ValueType(pprof::Profile::kSampleType, "delay", "milliseconds");
+  file.Location(1, {"lock"});
+  file.Sample({1}, {1, 7});
+  const ProfileModel model = Read(file.Bytes());
+  EXPECT_EQ(model.meta.unit, WeightUnit::kNanoseconds);
+  EXPECT_EQ(model.total_weight, 7'000'000u);
+}
+
+TEST(ReadPprofTest, WhatCannotBeReadIsAnError) {
+  ForeignPprof heap;
+  heap.ValueType(pprof::Profile::kSampleType, "inuse_space", "bytes");
+  EXPECT_THAT(ErrorOf(heap.Bytes()), HasSubstr("bytes"));
+  ForeignPprof dangling;
+  dangling.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  dangling.Sample({9}, {1});
+  EXPECT_THAT(ErrorOf(dangling.Bytes()), HasSubstr("location 9"));
+  ForeignPprof values;
+  values.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  values.Sample({}, {1, 2});
+  EXPECT_THAT(ErrorOf(values.Bytes()), HasSubstr("number of values"));
+  ForeignPprof negative;
+  negative.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  negative.Sample({}, {-3});
+  EXPECT_THAT(ErrorOf(negative.Bytes()), HasSubstr("negative"));
+  EXPECT_THAT(ErrorOf(absl::string_view("\x0a\x7f\x01", 3)), HasSubstr("no protobuf message"));
+}
+
+TEST(ReadPprofTest, ADeepStackIsRefusedWhateverItsLocationsHold) {
+  ForeignPprof file;
+  file.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  file.Location(1, std::vector<std::string>(256, "again"));
+  file.Sample(std::vector<uint64_t>(1'000'000, 1), {1});
+  const absl::StatusOr<ProfileModel> model = ReadProfile(file.Bytes());
+  EXPECT_THAT(std::string(model.status().message()), HasSubstr("more than 4096 frames"));
+}
+
+std::string Gzipped(absl::string_view text) {
+  std::string bytes;
+  const GzipStream::Sink sink = [&](absl::string_view piece) {
+    bytes.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  };
+  GzipStream stream(sink);
+  EXPECT_TRUE(stream.Write(text).ok());
+  EXPECT_TRUE(stream.Finish().ok());
+  return bytes;
+}
+
+TEST(GzipTest, AnyFormatMayBeCompressedAlsoInSeveralMembers) {
+  EXPECT_EQ(WeightsOf(Read(Gzipped("web;main 1\n") + Gzipped("web;main 2\n"))), (Weights{{"web main", 3}}));
+}
+
+TEST(GzipTest, CutAndDamagedDataIsAnError) {
+  const std::string whole = Gzipped("web;main 1\n");
+  for (size_t size = 2; size < whole.size(); ++size) {
+    EXPECT_THAT(ErrorOf(absl::string_view(whole).substr(0, size)), HasSubstr("ends too early")) << size;
+  }
+  std::string damaged = whole;
+  damaged[damaged.size() - 6] = static_cast<char>(damaged[damaged.size() - 6] ^ 1);  // in the checksum
+  EXPECT_THAT(ErrorOf(damaged), HasSubstr("damaged"));
+}
+
+TEST(GzipTest, ABombEndsAtTheLimit) {
+  const std::string bomb = Gzipped(std::string(8 << 20, 'a'));
+  EXPECT_LT(bomb.size(), size_t{1} << 16);
+  EXPECT_EQ(Gunzip(bomb, 8 << 20)->size(), size_t{8} << 20);
+  const absl::StatusOr<std::string> unpacked = Gunzip(bomb, 1 << 20);
+  EXPECT_EQ(unpacked.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(ReadProfileTest, NamesThatAreTooLongAreAnError) {
+  const absl::StatusOr<ProfileModel> folded = ReadProfile(absl::StrCat("web;", std::string(2 << 20, 'a'), " 1\n"));
+  EXPECT_THAT(std::string(folded.status().message()), HasSubstr("a name of 2097152 bytes"));
+  const absl::StatusOr<ProfileModel> json = ReadProfile(absl::StrCat(
+      R"({"format": "clrsampler-profile", "version": 1, "strings": [")", std::string(2 << 20, 'a'), R"("]})"));
+  EXPECT_THAT(std::string(json.status().message()), HasSubstr("a name of 2097152 bytes"));
+}
+
+TEST(ReadProfileTest, DeepNestingIsAnError) {
+  EXPECT_THAT(
+      ErrorOf(absl::StrCat(R"({"format": "clrsampler-profile", "meta": {"account": )", std::string(1'000'000, '['))),
+      HasSubstr("nested"));
+  EXPECT_THAT(ErrorOf(absl::StrCat(R"({"$schema": "https://www.speedscope.app/file-format-schema.json", "x": )",
+                                   std::string(1'000'000, '['))),
+              HasSubstr("nested"));
+}
+
+TEST(ReadProfileTest, FilesOfOtherKindsAreNamed) {
+  EXPECT_THAT(ErrorOf("{\"traceEvents\": []}"), HasSubstr("does not read"));
+  EXPECT_THAT(ErrorOf("<!DOCTYPE html>"), HasSubstr("page or picture"));
+  EXPECT_THAT(ErrorOf(R"({"format": "clrsampler-profile", "version": 2})"), HasSubstr("version 2"));
+}
+
+TEST(ReadProfileJsonTest, IndexesOutsideOfTheirTablesAreErrors) {
+  const auto profile = [](absl::string_view nodes, absl::string_view samples) {
+    return absl::StrCat(
+        R"({"format": "clrsampler-profile", "version": 1, "strings": ["", "a"], "frames": {"name": [1]}, "nodes": )",
+        nodes, R"(, "threads": {"comm": [1]}, "samples": )", samples, "}");
+  };
+  const char* const nodes = R"({"parent": [0, 0], "frame": [0, 0]})";
+  EXPECT_EQ(WeightsOf(Read(profile(nodes, R"({"thread": [0], "stack": [1], "weight": [5], "later": [true]})"))),
+            (Weights{{"a a", 5}}));
+  EXPECT_THAT(ErrorOf(profile(nodes, R"({"thread": [0], "stack": [2]})")), HasSubstr("node 2"));
+  EXPECT_THAT(ErrorOf(profile(nodes, R"({"thread": [7], "stack": [1]})")), HasSubstr("thread 7"));
+  EXPECT_THAT(ErrorOf(profile(nodes, R"({"thread": [0, 0], "stack": [1]})")), HasSubstr("2 entries and not 1"));
+  EXPECT_THAT(ErrorOf(profile(nodes, R"({"thread": [0], "stack": [1], "state": [1]})")), HasSubstr("state 1"));
+  EXPECT_THAT(ErrorOf(profile(nodes, R"({"thread": [0], "stack": [-1]})")), HasSubstr("negative"));
+  EXPECT_THAT(ErrorOf(profile(nodes, R"({"thread": [0], "stack": [4294967296]})")), HasSubstr("too large"));
+  EXPECT_THAT(ErrorOf(profile(nodes, R"({"thread": [0], "stack": ["1"]})")), HasSubstr("no number"));
+  EXPECT_THAT(ErrorOf(profile(R"({"parent": [0, 1], "frame": [0, 0]})", "{}")), HasSubstr("before its parent"));
+  EXPECT_THAT(ErrorOf(profile(R"({"parent": [0, 0], "frame": [0, 1]})", "{}")), HasSubstr("frame 1"));
+}
+
+}  // namespace
+}  // namespace clrsampler
