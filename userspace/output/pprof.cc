@@ -159,13 +159,14 @@ class PprofEncoder {
     for (FrameIndex i = 0; i < model_.frames.size(); ++i) {
       const ModelFrame& frame = model_.frames[i];
       const uint64_t id = uint64_t{i} + 1;
-      const int64_t name = strings_.Add(model_.text(frame.name));
       message_.clear();
       pbf_builder<pprof::Function> function(message_);
       function.add_uint64(pprof::Function::kId, id);
-      function.add_int64(pprof::Function::kName, name);
-      function.add_int64(pprof::Function::kSystemName,
-                         frame.system_name == 0 ? name : strings_.Add(model_.text(frame.system_name)));
+      function.add_int64(pprof::Function::kName, strings_.Add(model_.text(frame.name)));
+      // Never the same text: pprof would take it for a C++ name to be shortened, and cut `List<int>.Add` to `List.Add`.
+      if (frame.system_name != 0 && frame.system_name != frame.name) {
+        function.add_int64(pprof::Function::kSystemName, strings_.Add(model_.text(frame.system_name)));
+      }
       if (frame.source_file != 0) {
         function.add_int64(pprof::Function::kFilename, strings_.Add(model_.text(frame.source_file)));
       }

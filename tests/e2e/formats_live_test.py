@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""One recording in every format: the tools that people open it with find the same weights, and each format converts into the others."""
+import collections
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+import folded
+import harness
+import runtimes
+import speedscope_live_test
+
+GO = "golang-1.19-go"
+
+
+def pprof_tool():
+    """`go tool pprof` of Debian's package, unpacked below build/: of its 300 MB only this program is needed."""
+    place = os.path.join(runtimes.BUILD, "packs", "pprof")
+    if not os.path.exists(place):
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
+            got = subprocess.run(["apt-get", "-q", "download", GO], capture_output=True, text=True, timeout=300, cwd=folder)
+            if got.returncode:
+                raise harness.Missing(f"apt-get download {GO} failed: {got.stderr.strip()[-400:]}")
+            package = os.path.join(folder, os.listdir(folder)[0])
+            tar = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE)
+            subprocess.run(["tar", "x", "-C", folder, "--wildcards", "--strip-components=7", "*/pkg/tool/*/pprof"],
+                           stdin=tar.stdout, check=True)
+            tar.stdout.close()
+            tar.wait()
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.replace(os.path.join(folder, "pprof"), place)
+    return place
+
+
+class Model:
+    """Our JSON, read by its description alone (docs/profile-json.md)."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as f:
+            self.json = json.load(f)
+        self.strings, self.samples = self.json["strings"], self.json["samples"]
+        self.stacks, self.own, self.total = collections.Counter(), collections.Counter(), collections.Counter()
+        frames, nodes = self.json["frames"], self.json["nodes"]
+        weights = self.samples.get("weight") or [1] * len(self.samples["stack"])
+        for node, weight in zip(self.samples["stack"], weights):
+            names = []
+            while node:
+                names.append(self.strings[frames["name"][nodes["frame"][node]]])
+                node = nodes["parent"][node]
+            self.stacks[tuple(reversed(names))] += weight
+            if names:
+                self.own[names[0]] += weight
+            for name in set(names):
+                self.total[name] += weight
+        self.weight = sum(weights)
+
+
+class FormatsTest(harness.LiveTest):
+    NEEDS = ("dotnet", "node", "npm")
+
+    @classmethod
+    def check_needs(cls):
+        super().check_needs()
+        speedscope_live_test.SpeedscopeTest.check_needs()
+        cls.package = speedscope_live_test.SpeedscopeTest.package
+        cls.pprof = pprof_tool()
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = tempfile.TemporaryDirectory(prefix="clrsampler-test-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        paths = {suffix: os.path.join(cls.folder.name, "cpu" + suffix) for suffix in (".json", ".pb.gz", ".speedscope.json")}
+        outputs = [argument for path in paths.values() for argument in ("-o", path)]
+        with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 30, "--threads", 2) as target:
+            cls.result = harness.record("--pid", str(target.host_pid), "--duration", "3s", "--frequency", "499", *outputs)
+            cls.tids = {int(tid) for tid in os.listdir(f"/proc/{target.host_pid}/task")}
+        cls.paths = paths
+        cls.model = Model(paths[".json"])
+
+    def convert(self, suffix, *arguments):
+        done = subprocess.run([harness.AGENT, "convert", self.paths[suffix], "-", "--format", "folded", *arguments],
+                              capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_every_format_has_the_same_stacks(self):
+        self.check_result(self.result, minimum_samples=100)
+        for suffix in (".json", ".pb.gz"):
+            self.assertEqual(self.convert(suffix), self.result.out, suffix)
+        unmarked = collections.Counter()
+        for frames, count in self.result.profile.stacks:
+            unmarked[tuple(folded.bare(frame) for frame in frames)] += count
+        theirs = collections.Counter(dict(folded.parse(self.convert(".speedscope.json")).stacks))
+        self.assertEqual(theirs, unmarked)
+
+    def test_samples_have_times_threads_and_the_account(self):
+        samples, meta = self.model.samples, self.model.json["meta"]
+        self.assertEqual(self.model.weight, self.result.stats["samples"]["written"])
+        self.assertEqual(meta["account"]["samples"], self.result.stats["samples"])
+        self.assertEqual(meta["period_ns"], 1_000_000_000 // 499)
+        self.assertEqual(len(samples["time_ns"]), len(samples["stack"]))
+        self.assertEqual(samples["time_ns"], sorted(samples["time_ns"]))
+        self.assertLess(samples["time_ns"][-1], meta["duration_ns"] + 100_000_000)
+        # All but those that have ended since.
+        sampled = {self.model.json["threads"]["tid"][i] for i in set(samples["thread"])}
+        self.assertTrue(sampled & self.tids, (sampled, self.tids))
+        self.assertEqual({pid for pid in self.model.json["threads"]["pid"]}, set(meta["pids"]))
+
+    def test_pprof_finds_the_same_methods(self):
+        def top(*arguments):
+            done = subprocess.run([self.pprof, "-top", "-nodecount=0", "-nodefraction=0", "-sample_index=samples", *arguments,
+                                   self.paths[".pb.gz"]], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        own, total = {}, {}
+        text = top()
+        for line in text.splitlines():
+            row = re.fullmatch(r"\s*(\d+)\s+[\d.]+%\s+[\d.]+%\s+(\d+)\s+[\d.]+%\s+(.*?)(?: \(inline\))?", line)
+            if row:
+                own[row[3]] = own.get(row[3], 0) + int(row[1])
+                total[row[3]] = max(total.get(row[3], 0), int(row[2]))
+        self.assertIn(f"of {self.model.weight} total", text)
+        # Names as they are: nothing is cut or shortened.
+        self.assertEqual({name: weight for name, weight in own.items() if weight}, dict(self.model.own))
+        self.assertEqual(set(total), set(self.model.total))
+        name, weight = self.model.own.most_common(1)[0]
+        done = subprocess.run([self.pprof, "-peek", re.escape(name) + "$", "-sample_index=samples", self.paths[".pb.gz"]],
+                              capture_output=True, text=True, timeout=60)
+        self.assertRegex(done.stdout, rf"(?m)^\s*{weight}\s.*\| {re.escape(name)}$")
+        cpu = subprocess.run([self.pprof, "-raw", self.paths[".pb.gz"]], capture_output=True, text=True, timeout=60).stdout
+        self.assertIn("PeriodType: cpu nanoseconds", cpu)
+        self.assertIn("samples/count cpu/nanoseconds", cpu)
+
+    def test_speedscope_imports_its_own_format(self):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "speedscope_import.js")
+        done = subprocess.run(["node", script, self.package, self.paths[".speedscope.json"]], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        imported = json.loads(done.stdout)
+        self.assertEqual(imported["weight"], self.model.weight)
+        theirs = collections.Counter()
+        for stack, weight in imported["stacks"]:
+            theirs[tuple(stack)] += weight
+        self.assertEqual(theirs, +self.model.stacks)
+
+    def test_filters_take_parts(self):
+        name, weight = self.model.total.most_common(20)[-1]
+        focused = folded.parse(self.convert(".json", "--focus", "^" + re.escape(name) + "$"))
+        ignored = folded.parse(self.convert(".pb.gz", "--ignore", "^" + re.escape(name) + "$"))
+        self.assertEqual(focused.total, weight)
+        self.assertEqual(ignored.total, self.model.weight - weight)
+        early = folded.parse(self.convert(".json", "--to", "1s")).total
+        late = folded.parse(self.convert(".json", "--from", "1s")).total
+        self.assertEqual(early + late, self.model.weight)
+        self.assertGreater(min(early, late), 0)
+        without = self.convert(".json", "--no-kernel")
+        self.assertNotIn(b"_[k]", without)
+        self.assertEqual(folded.parse(without).total, self.model.weight)
+
+
+if __name__ == "__main__":
+    harness.main()
