@@ -1,10 +1,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "output/folded.h"
+#include "output/html.h"
 #include "output/pprof.h"
 #include "output/profile_json.h"
 #include "output/profile_writer.h"
 #include "output/speedscope.h"
+#include "output/svg.h"
 
 namespace clrsampler {
 
@@ -32,6 +34,16 @@ const std::vector<WriterRow>& WriterTable() {
        "for speedscope.app, a graph for each process",
        true,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<SpeedscopeWriter>(); }},
+      {"html",
+       {".html", ".htm"},
+       "an interactive flame graph: one page that opens in any browser, with everything in it",
+       true,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<HtmlWriter>(); }},
+      {"svg",
+       {".svg"},
+       "a flame graph as a still picture",
+       false,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<SvgWriter>(); }},
   };
   return *rows;
 }

@@ -1,0 +1,252 @@
+// The page's pure parts: trees, what is done to them, tables, search, texts, colours, the account. Run by html_page_test.
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {accountInShort, accountInWords} from '../../userspace/output/page/src/account.js';
+import {layOut, ORDERS} from '../../userspace/output/page/src/frame_tree.js';
+import {methodCosts} from '../../userspace/output/page/src/methods.js';
+import {contrast, kindFills, diffRamp, textColorOn, THEMES} from '../../userspace/output/page/src/palette.js';
+import {Profile, unpack} from '../../userspace/output/page/src/profile_data.js';
+import {matchedWeight, matcherOf, matchingFrames} from '../../userspace/output/page/src/search.js';
+import {isSignificant, standardErrors} from '../../userspace/output/page/src/significance.js';
+import {inert, shareText, shorterNames, weightText} from '../../userspace/output/page/src/text.js';
+import {applyTransforms} from '../../userspace/output/page/src/transforms.js';
+import {DataBuilder, pageOf, seeded} from './page_data.mjs';
+
+/** A profile of stacks written "main a b 3": frames, outermost first, and the weight. */
+function profileOf(...lines) {
+  const builder = new DataBuilder();
+  for (const line of lines) {
+    const words = line.split(' ');
+    builder.stack(words.slice(0, -1), Number(words.at(-1)));
+  }
+  return new Profile(builder.data());
+}
+
+/** The stacks of a tree in the same form, sorted. */
+function stacksOf(profile, tree) {
+  const lines = [];
+  for (let node = 0; node < tree.size; ++node) {
+    if (tree.self[node] !== 0) lines.push([...tree.pathTo(node).map((at) => profile.names[tree.frame[at]]), tree.self[node]].join(' '));
+  }
+  return lines.sort();
+}
+
+function transformed(profile, ...steps) {
+  return stacksOf(profile, applyTransforms(profile.tree(), steps.map(([kind, name]) => ({kind, frame: profile.names.indexOf(name)}))));
+}
+
+test('a tree has the stacks of the profile, and totals that add up', () => {
+  const profile = profileOf('main a b 3', 'main a 2', 'main c 5');
+  const tree = profile.tree();
+  assert.deepEqual(stacksOf(profile, tree), ['main a 2', 'main a b 3', 'main c 5']);
+  assert.equal(tree.total[0], 10);
+  assert.deepEqual(tree.pathTo(tree.size - 1).map((node) => tree.total[node]), [10, 5]);
+});
+
+test('a tree grows beyond the expected size', () => {
+  const random = seeded(7);
+  const builder = new DataBuilder();
+  for (let i = 0; i < 5000; ++i) builder.stack(Array.from({length: 12}, () => `f${Math.floor(random() * 3)}`));
+  const profile = new Profile(builder.data());
+  const tree = applyTransforms(profile.tree(), [{kind: 'callers', frame: 0}]);
+  for (let node = 1; node < tree.size; ++node) assert.ok(tree.parent[node] < node);
+  const children = new Set();
+  for (let node = 1; node < tree.size; ++node) children.add(`${tree.parent[node]} ${tree.frame[node]}`);
+  assert.equal(children.size, tree.size - 1);
+});
+
+test('threads and processes are told apart, and each has its own stacks', () => {
+  const builder = new DataBuilder();
+  const first = builder.thread({pid: 1, tid: 1, comm: 'one', name: 'a'}), second = builder.thread({pid: 1, tid: 2, comm: 'one', name: 'b'});
+  const other = builder.thread({pid: 2, tid: 3, comm: 'two', name: 'a'});
+  builder.stack(['main', 'x'], 1, first).stack(['main', 'y'], 2, second).stack(['main', 'x'], 4, other).stack([], 8, other);
+  const profile = new Profile(builder.data());
+  assert.deepEqual(profile.processes.map(({label, weight}) => [label, weight]), [['two (2)', 12], ['one (1)', 3]]);
+  assert.deepEqual(stacksOf(profile, profile.tree()), ['one (1) main x 1', 'one (1) main y 2', 'two (2) 8', 'two (2) main x 4']);
+  assert.deepEqual(stacksOf(profile, profile.tree((thread) => thread.tid === 2)), ['main y 2']);
+  assert.deepEqual(stacksOf(profile, profile.tree((thread) => thread.name === 'a')), ['one (1) main x 1', 'two (2) 8', 'two (2) main x 4']);
+});
+
+test('focus and its opposite part the stacks', () => {
+  const profile = profileOf('main a b 3', 'main c b 2', 'main c 5');
+  assert.deepEqual(transformed(profile, ['focus', 'b']), ['main a b 3', 'main c b 2']);
+  assert.deepEqual(transformed(profile, ['without', 'b']), ['main c 5']);
+  assert.deepEqual(transformed(profile, ['focus', 'b'], ['without', 'c']), ['main a b 3']);
+  assert.deepEqual(transformed(profile, ['without', 'main']), []);
+});
+
+test('a hidden frame gives its weight and its callees to its caller', () => {
+  const profile = profileOf('main a b 3', 'main b 2', 'main a 5', 'a 1');
+  assert.deepEqual(transformed(profile, ['hide', 'a']), ['1', 'main 5', 'main b 5']);
+});
+
+test('callees begin at the outermost frame of the method, from all places', () => {
+  const profile = profileOf('main a b 3', 'x a b 2', 'x a c a b 1', 'main b 9');
+  assert.deepEqual(transformed(profile, ['callees', 'a']), ['a b 5', 'a c a b 1']);
+});
+
+test('callers count each stack once, by the outermost frame of the method', () => {
+  const profile = profileOf('main a b 3', 'x a b 2', 'x a c a b 1', 'main b 9');
+  assert.deepEqual(transformed(profile, ['callers', 'a']), ['a main 3', 'a x 3']);
+  assert.deepEqual(transformed(profile, ['callers', 'b']), ['b a c a x 1', 'b a main 3', 'b a x 2', 'b main 9']);
+});
+
+test('recursion folds', () => {
+  const profile = profileOf('main a a b 3', 'main a b a c 2', 'main a 1');
+  assert.deepEqual(transformed(profile, ['foldAll', '']), ['main a 1', 'main a b 3', 'main a b a c 2']);
+  assert.deepEqual(transformed(profile, ['fold', 'a']), ['main a 1', 'main a b 3', 'main a c 2']);
+});
+
+test('no transform loses or invents weight but those that say so', () => {
+  const random = seeded(3);
+  const builder = new DataBuilder();
+  for (let i = 0; i < 400; ++i) builder.stack(Array.from({length: 1 + Math.floor(random() * 9)}, () => `f${Math.floor(random() * 5)}`), 1 + Math.floor(random() * 9));
+  const profile = new Profile(builder.data());
+  const tree = profile.tree();
+  for (let frame = 0; frame < 5; ++frame) {
+    const total = (kind) => applyTransforms(tree, [{kind, frame}]).total[0];
+    for (const kind of ['hide', 'fold', 'foldAll']) assert.equal(total(kind), tree.total[0], kind);
+    const through = total('focus');
+    assert.equal(through + total('without'), tree.total[0]);
+    assert.equal(total('callers'), through);
+    assert.equal(total('callees'), through);
+  }
+});
+
+test('children lie side by side in their parent, in the order asked for', () => {
+  const profile = profileOf('main b 3', 'main a 2', 'main c 5', 'main c d 1', 'z 1');
+  const names = (frame) => profile.names[frame];
+  const tree = profile.tree();
+  for (const [order, expected] of [[ORDERS.weight, ['c', 'b', 'a']], [ORDERS.name, ['a', 'b', 'c']]]) {
+    const layout = layOut(tree, order, names);
+    const main = layout.nodeAt(0, 1, 0);
+    assert.equal(names(tree.frame[main]), 'main');
+    const children = [...layout.child.subarray(layout.firstChild[main], layout.firstChild[main + 1])];
+    assert.deepEqual(children.map((node) => names(tree.frame[node])), expected);
+    let x = layout.left[main];
+    for (const node of children) {
+      assert.equal(layout.left[node], x);
+      assert.equal(layout.childAt(main, x), node);
+      assert.equal(layout.childAt(main, x + layout.width[node] - 0.01), node);
+      x += layout.width[node];
+    }
+    assert.equal(layout.childAt(main, x), -1);
+    assert.equal(layout.childAt(0, 11.5), tree.size - 1);
+  }
+  assert.equal(layOut(tree, ORDERS.weight, names).maxDepth, 3);
+});
+
+test('a method that calls itself counts once in its total', () => {
+  const profile = profileOf('main a b a 3', 'main a 2', 'main b 1');
+  const rows = methodCosts(layOut(profile.tree(), ORDERS.weight, String), profile.frameCount);
+  const costs = Object.fromEntries(rows.map(({frame, self, total}) => [profile.names[frame], [self, total]]));
+  assert.deepEqual(costs, {main: [0, 6], a: [5, 5], b: [1, 4]});
+});
+
+test('search finds plain text without a distinction of case, and patterns of RE2', () => {
+  const found = (query, isPattern) => ['Ns.List<int>.Add', '[jit: no map]', 'memset'].filter(matcherOf(query, isPattern).test);
+  assert.deepEqual(found('list<INT>', false), ['Ns.List<int>.Add']);
+  assert.deepEqual(found('[jit', false), ['[jit: no map]']);
+  assert.deepEqual(found('^M.*t$', true), ['memset']);
+  assert.match(matcherOf('(', true).error, /./);
+  assert.equal(matcherOf('', true).test, null);
+});
+
+test('a pattern that backtracks elsewhere takes no time', () => {
+  const begin = performance.now();
+  assert.equal(matcherOf('(a+)+$', true).test(`${'a'.repeat(5000)}b`), false);
+  assert.ok(performance.now() - begin < 2000);
+});
+
+test('the matched share counts each stack once', () => {
+  const profile = profileOf('main ab ab 3', 'main c 2', 'ab 1');
+  const {test: matches} = matcherOf('ab', false);
+  assert.equal(matchedWeight(profile.tree(), matchingFrames(profile.names, matches)), 4);
+});
+
+test('differences count only beyond the noise of sampling', () => {
+  const rule = {scale: 1, unit: 1, dispersion: 1, critical: 3};
+  assert.equal(isSignificant(rule, 100, 120), false);
+  assert.equal(isSignificant(rule, 1000, 1200), true);
+  assert.equal(isSignificant({...rule, scale: 2}, 500, 1000), false);
+  assert.equal(isSignificant({...rule, unit: 10}, 1000, 1200), false);
+  assert.equal(isSignificant({...rule, dispersion: 9}, 1000, 1200), false);
+  assert.equal(isSignificant(rule, 0, 0), false);
+  assert.equal(standardErrors(rule, 200, 200), 0);
+});
+
+test('weights before follow the stacks through transforms', () => {
+  const builder = new DataBuilder();
+  builder.stack(['main', 'a', 'b'], 3, 0, 30).stack(['main', 'c', 'b'], 2, 0, 20).stack(['main', 'gone'], 0, 0, 7);
+  const profile = new Profile(builder.data({diff: {scale: 0.1, unit: 1, dispersion: 1, critical: 3}}));
+  const callers = applyTransforms(profile.tree(), [{kind: 'callers', frame: profile.names.indexOf('b')}]);
+  assert.deepEqual([callers.total[0], callers.totalBefore[0]], [5, 50]);
+  const focus = applyTransforms(profile.tree(), [{kind: 'focus', frame: profile.names.indexOf('gone')}]);
+  assert.deepEqual([focus.total[0], focus.totalBefore[0]], [0, 7]);
+});
+
+test('names lose what can disguise them, and nothing else', () => {
+  assert.equal(inert('a\u202eb\u0000c\u0085d\u200be\ufefff\n'), 'a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\ufffd');
+  assert.equal(inert('<b>Größe</b> 日本 & "x" ёж'), '<b>Größe</b> 日本 & "x" ёж');
+});
+
+test('names become shorter at the namespace', () => {
+  assert.deepEqual(shorterNames('Shop.Order.Add', true), ['Shop.Order.Add', 'Order.Add', 'Add']);
+  assert.deepEqual(shorterNames('System.List<System.Int32>.Add', true), ['System.List<System.Int32>.Add', 'List<System.Int32>.Add', 'Add']);
+  assert.deepEqual(shorterNames('Shop.Order..ctor', true), ['Shop.Order..ctor', 'Order..ctor', '.ctor']);
+  assert.deepEqual(shorterNames('[jit: no map. really]', true), ['[jit: no map. really]']);
+  assert.deepEqual(shorterNames('Lib!A.B.C(System.Int32)', true), ['Lib!A.B.C(System.Int32)', 'A.B.C(System.Int32)', 'B.C(System.Int32)', 'C(System.Int32)']);
+  assert.deepEqual(shorterNames('libcoreclr.so!0x10', false), ['libcoreclr.so!0x10', '0x10']);
+  assert.deepEqual(shorterNames('WKS::gc_heap::mark(int)', false), ['WKS::gc_heap::mark(int)', 'gc_heap::mark(int)', 'mark(int)']);
+  assert.deepEqual(shorterNames('finish_task_switch.isra.0', false), ['finish_task_switch.isra.0']);
+});
+
+test('weights and shares read well', () => {
+  assert.equal(weightText(1, 'samples'), '1 sample');
+  assert.equal(weightText(12345, 'samples'), '12,345 samples');
+  assert.equal(weightText(1500, 'microseconds'), '1.50 ms');
+  assert.equal(weightText(1.31e9, 'nanoseconds'), '1.31 s');
+  assert.deepEqual([[1, 8], [1, 200], [0, 5], [1, 1e6], [3, 0]].map(([a, b]) => shareText(a, b)), ['12.5 %', '0.50 %', '0 %', '< 0.01 %', '0 %']);
+});
+
+test('texts on frames are readable in every colour of both themes', () => {
+  const builder = new DataBuilder();
+  for (const kind of ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined']) for (let i = 0; i < 30; ++i) builder.stack([{name: `${kind}${i}`, kind}]);
+  const profile = new Profile(builder.data());
+  for (const [name, theme] of Object.entries(THEMES)) {
+    const ramps = ['orange', 'red'].flatMap((more) => { const ramp = diffRamp(name, more); return [ramp.none, ...[-1, -0.5, -0.01, 0.01, 0.5, 1].map(ramp.of)]; });
+    for (const fill of [...kindFills(profile, theme), ...ramps]) assert.ok(contrast(textColorOn(fill), fill) >= 4.5, `${name} ${fill}`);
+    assert.ok(contrast(theme.mutedInk, theme.paper) >= 4.5);
+  }
+});
+
+test('the account says what is missing', () => {
+  const account = {
+    samples: {expected: 1000, taken: 900, written: 890, set_aside: 0, lost: {ring_full: 100, no_scratch: 0}},
+    frames: {managed: {named: 90, unnamed: 10}, native: {named: 5, unnamed: 0}, kernel: {named: 0, unnamed: 0}, unnamed_reasons: {'[jit: no map]': 10}},
+    stacks: {complete: 80, truncated: 0, broken: 20}, notices: [{kind: 'x', message: 'no names', hint: 'do it'}],
+    duration_seconds: 10, self: {cpu_seconds: 0.25, peak_rss_bytes: 2 ** 25, bpf_map_bytes: 2 ** 23},
+  };
+  const parts = accountInWords(account);
+  assert.deepEqual(parts.map(({heading, good}) => [heading, good]), [['Samples', false], ['Names', false], ['Stacks', false], ['Cost of the recording', true], ['Notices', false]]);
+  const text = parts.flatMap(({lines}) => lines).join('\n');
+  for (const part of ['90.0 % of these came', 'Lost: 100, the agent read too slowly', '90.0 % of 100 frames have a name', '10 × [jit: no map]', '20.0 % end early', '2.5 % of one CPU', 'Hint: do it']) assert.ok(text.includes(part), part);
+  assert.deepEqual(accountInShort(account), {text: '10.0 % lost, 90.0 % named', good: false});
+  assert.deepEqual(accountInWords({}), []);
+});
+
+test('an account that makes no sense is none, and the rest is shown', () => {
+  for (const account of ['{', '[]', '5', '{"samples":5}', '{"frames":{"managed":3},"notices":7}', '{"samples":{"lost":null}}']) {
+    const profile = new Profile({...new DataBuilder().stack(['a']).data(), account});
+    assert.equal(profile.tree().total[0], 1);
+  }
+});
+
+test('what was packed into a page comes out', async () => {
+  const data = new DataBuilder().stack(['</script><script>alert(1)</script>', 'ü'], 3).data();
+  const page = pageOf(data);
+  assert.ok(!page.includes('alert(1)'));
+  const packed = /id="profile">([^<]*)</.exec(page)[1];
+  assert.deepEqual(await unpack(packed), data);
+  assert.throws(() => new Profile({...data, version: 2}), /version 2/);
+});

@@ -1,0 +1,123 @@
+// Profiles for the tests of the page: stacks in, the page's data or a whole page out. The form of the data is that of
+// userspace/output/html_data.h; that the program writes it so is proved where its own pages are opened.
+import {readFileSync} from 'node:fs';
+import {deflateSync} from 'node:zlib';
+
+export const PAGE = new URL('../../userspace/output/page/page.html', import.meta.url);
+const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined'];
+
+/** A number generator that gives the same numbers each time. */
+export function seeded(seed) {
+  let state = seed;
+  return () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+}
+
+export class DataBuilder {
+  constructor(about = {}) {
+    this.about = {title: 'test', view: 'cpu', unit: 'samples', period_ns: 10101010, start_unix_ns: 0, duration_ns: 1e10, host: 'testhost', command: '', creator: 'test', ...about};
+    this.strings = [''];
+    this.stringIds = new Map([['', 0]]);
+    this.frames = {name: [], kind: [], module: [], tier: [], source: []};
+    this.frameIds = new Map();
+    this.nodes = {up: [], frame: []};
+    this.nodeIds = new Map();
+    this.threads = {pid: [], tid: [], comm: [], name: [], container: []};
+    this.cells = new Map();
+  }
+
+  string(text) {
+    if (!this.stringIds.has(text)) this.stringIds.set(text, this.strings.push(text) - 1);
+    return this.stringIds.get(text);
+  }
+
+  /** frame: 'name' or {name, kind, module, tier, source} */
+  frame(frame) {
+    const {name, kind = 'jit', module = '', tier = '', source = ''} = typeof frame === 'string' ? {name: frame} : frame;
+    const key = JSON.stringify([name, kind, module]);
+    if (!this.frameIds.has(key)) {
+      this.frameIds.set(key, this.frames.name.push(this.string(name)) - 1);
+      this.frames.kind.push(KINDS.indexOf(kind));
+      this.frames.module.push(this.string(module));
+      this.frames.tier.push(this.string(tier));
+      this.frames.source.push(this.string(source));
+    }
+    return this.frameIds.get(key);
+  }
+
+  node(parent, frame) {
+    const key = parent * 2 ** 24 + frame;
+    if (!this.nodeIds.has(key)) {
+      const node = this.nodes.frame.push(frame) - 1;
+      this.nodes.up.push(node - parent);
+      this.nodeIds.set(key, node);
+    }
+    return this.nodeIds.get(key);
+  }
+
+  thread({pid = 1, tid = 1, comm = 'app', name = 'main', container = ''} = {}) {
+    const {threads} = this;
+    threads.pid.push(pid);
+    threads.comm.push(this.string(comm));
+    threads.name.push(this.string(name));
+    threads.container.push(this.string(container));
+    return threads.tid.push(tid) - 1;
+  }
+
+  /** A stack, outermost frame first. */
+  stack(frames, weight = 1, thread = 0, before = 0) {
+    let node = -1;
+    for (const frame of frames) node = this.node(node, this.frame(frame));
+    this.weigh(node, weight, thread, before);
+    return this;
+  }
+
+  weigh(node, weight, thread = 0, before = 0) {
+    const key = `${node}/${thread}`;
+    const cell = this.cells.get(key) ?? {node, thread, weight: 0, before: 0};
+    cell.weight += weight;
+    cell.before += before;
+    this.cells.set(key, cell);
+  }
+
+  /** more: account, account_before, diff */
+  data(more = {}) {
+    if (this.threads.tid.length === 0) this.thread();
+    const cells = [...this.cells.values()].sort((a, b) => a.node - b.node || a.thread - b.thread);
+    let last = -1;
+    const steps = cells.map(({node}) => { const step = node - last; last = node; return step; });
+    return {
+      version: 1, about: this.about, strings: this.strings, frames: this.frames, nodes: this.nodes, threads: this.threads,
+      cells: {step: steps, thread: cells.map(({thread}) => thread), weight: cells.map(({weight}) => weight), ...(more.diff ? {before: cells.map(({before}) => before)} : {})},
+      ...more, ...(more.account ? {account: JSON.stringify(more.account)} : {}),
+    };
+  }
+}
+
+/** The page with the data in it. */
+export function pageOf(data) {
+  const packed = deflateSync(Buffer.from(JSON.stringify(data))).toString('base64');
+  return readFileSync(PAGE, 'utf8').replace('@PROFILE@', () => packed);
+}
+
+/** About as real profiles are: new stacks branch off somewhere from those that are there. 50,000 make some 175,000 nodes. */
+export function manyStacks(stacks, threadCount = 40, compared = false) {
+  const random = seeded(12345);
+  const builder = new DataBuilder({title: `${stacks} stacks`});
+  for (let i = 0; i < threadCount; ++i) builder.thread({tid: 100 + i, name: i < threadCount / 2 ? '.NET TP Worker' : `worker ${i}`});
+  const kinds = ['jit', 'jit', 'jit', 'r2r', 'r2r', 'native', 'kernel'];
+  const depth = [];
+  while (builder.cells.size < stacks) {
+    let node = builder.nodes.frame.length === 0 ? -1 : Math.floor(random() * builder.nodes.frame.length);
+    if (node >= 0 && depth[node] > 60) continue;
+    for (let more = 1 + Math.floor(random() * 6); more > 0; --more) {
+      const type = Math.floor(random() * 900);
+      const frame = builder.frame({name: `Shop.Inventory.Type${type}.Method${Math.floor(random() * 9)}`, kind: kinds[type % kinds.length], module: `Lib${type % 20}`, tier: 'OptimizedTier1'});
+      const down = builder.node(node, frame);
+      depth[down] ??= node < 0 ? 1 : depth[node] + 1;
+      node = down;
+    }
+    const weight = 1 + Math.floor(1 / (random() + 0.01));
+    builder.weigh(node, weight, Math.floor(random() * threadCount), compared ? Math.round(weight * (0.8 + 0.4 * random())) : 0);
+  }
+  return builder;
+}

@@ -1,0 +1,215 @@
+#include "output/html.h"
+
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "output/html_page.h"
+#include "output/profile_title.h"
+
+namespace clrsampler {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+OutputSink To(std::string& out) {
+  return [&out](absl::string_view text) {
+    out.append(text.data(), text.size());
+    return absl::OkStatus();
+  };
+}
+
+std::string Page(const ProfileModel& model) {
+  std::string out;
+  EXPECT_TRUE(HtmlWriter().Write(model, To(out)).ok());
+  return out;
+}
+
+// What a browser finds in the page's data element.
+std::string Unpack(absl::string_view page) {
+  const absl::string_view mark = "id=\"profile\">";
+  const size_t begin = page.find(mark) + mark.size();
+  std::string packed;
+  EXPECT_TRUE(absl::Base64Unescape(page.substr(begin, page.find('<', begin) - begin), &packed));
+  std::string text(1 << 26, '\0');
+  uLongf size = text.size();
+  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(text.data()), &size, reinterpret_cast<const Bytef*>(packed.data()),
+                       packed.size()),
+            Z_OK);
+  text.resize(size);
+  return text;
+}
+
+json Data(const ProfileModel& model) { return json::parse(Unpack(Page(model))); }
+
+ThreadIndex Thread(ProfileModelBuilder& builder, uint32_t pid, uint32_t tid, absl::string_view name) {
+  return builder.Thread({.pid = pid, .tid = tid, .comm = builder.String("app"), .name = builder.String(name)});
+}
+
+struct FrameText {
+  absl::string_view name;
+  ModelFrameKind kind = ModelFrameKind::kJit;
+  absl::string_view tier = "";
+};
+NodeIndex Stack(ProfileModelBuilder& builder, const std::vector<FrameText>& frames) {
+  NodeIndex node = kRootNode;
+  for (const FrameText& frame : frames) {
+    node = builder.Node(
+        node,
+        builder.Frame({.kind = frame.kind, .name = builder.String(frame.name), .tier = builder.String(frame.tier)}));
+  }
+  return node;
+}
+
+ProfileModel Built(ProfileModelBuilder& builder) {
+  absl::StatusOr<ProfileModel> model = std::move(builder).Build();
+  EXPECT_TRUE(model.ok());
+  return *std::move(model);
+}
+
+// "main;Add 3 thread 7", one line a cell: the data read back without the program's tables.
+std::vector<std::string> Lines(const json& data, absl::string_view weights = "weight") {
+  std::vector<std::string> lines;
+  int64_t node = -1;
+  for (size_t i = 0; i < data["cells"]["step"].size(); ++i) {
+    node += data["cells"]["step"][i].get<int64_t>();
+    std::string stack;
+    for (int64_t at = node; at >= 0; at -= data["nodes"]["up"][at].get<int64_t>()) {
+      const int frame = data["nodes"]["frame"][at];
+      const int name = data["frames"]["name"][frame];
+      stack = data["strings"][name].get<std::string>() + (stack.empty() ? "" : ";") + stack;
+    }
+    const int thread = data["cells"]["thread"][i];
+    lines.push_back(absl::StrCat(stack, " ", data["cells"][std::string(weights)][i].get<uint64_t>(), " thread ",
+                                 data["threads"]["tid"][thread].get<uint32_t>()));
+  }
+  return lines;
+}
+
+TEST(HtmlTest, SumsTheSamplesOfEachStackAndThread) {
+  ProfileModelBuilder builder;
+  const ThreadIndex one = Thread(builder, 7, 7, "main"), two = Thread(builder, 7, 8, "worker");
+  const NodeIndex main = Stack(builder, {{"main"}}), add = Stack(builder, {{"main"}, {"Add"}});
+  for (uint64_t time = 0; time < 5; ++time) builder.Add({.time_ns = time, .thread = one, .stack = add});
+  builder.Add({.thread = two, .stack = add, .weight = 4});
+  builder.Add({.thread = one, .stack = main, .weight = 2});
+  builder.Add({.thread = two, .stack = kRootNode, .weight = 3});
+  const json data = Data(Built(builder));
+  EXPECT_THAT(Lines(data), ElementsAre(" 3 thread 8", "main 2 thread 7", "main;Add 5 thread 7", "main;Add 4 thread 8"));
+  EXPECT_EQ(data["version"], 1);
+  EXPECT_EQ(data["about"]["title"], "app (7)");
+  EXPECT_FALSE(data.contains("diff"));
+}
+
+TEST(HtmlTest, TiersOfOneMethodAreOneFrame) {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = Thread(builder, 1, 1, "");
+  builder.Add({.thread = thread, .stack = Stack(builder, {{"A", ModelFrameKind::kJit, "QuickJitted"}, {"B"}})});
+  builder.Add({.thread = thread, .stack = Stack(builder, {{"A", ModelFrameKind::kJit, "OptimizedTier1"}, {"B"}})});
+  builder.Add({.thread = thread, .stack = Stack(builder, {{"A", ModelFrameKind::kR2r}, {"B"}})});
+  const json data = Data(Built(builder));
+  EXPECT_THAT(Lines(data), ElementsAre("A;B 2 thread 1", "A;B 1 thread 1"));
+  EXPECT_EQ(data["strings"][data["frames"]["tier"][0].get<size_t>()], "QuickJitted, OptimizedTier1");
+}
+
+TEST(HtmlTest, NamesAreInertAndUtf8) {
+  ProfileModelBuilder builder;
+  const std::string hostile = "</script><script>alert(1)</script>\"\\\n\xff\xc3";
+  builder.Add({.thread = Thread(builder, 1, 1, hostile), .stack = Stack(builder, {{hostile}})});
+  builder.meta().account_json = "{\"x\": 1}}, \"version\": 9";
+  const std::string page = Page(Built(builder));
+  EXPECT_THAT(page, Not(HasSubstr("alert(1)")));
+  const json data = json::parse(Unpack(page));
+  EXPECT_EQ(data["version"], 1);
+  EXPECT_EQ(data["account"], "{\"x\": 1}}, \"version\": 9");
+  EXPECT_EQ(data["strings"][data["frames"]["name"][0].get<size_t>()],
+            "</script><script>alert(1)</script>\"\\\n\uFFFD\uFFFD");
+}
+
+TEST(HtmlTest, ThePageAllowsNothingButItsOwnScriptAndStyle) {
+  const absl::string_view page = HtmlPage();
+  EXPECT_EQ(page.find("@PROFILE@"), page.rfind("@PROFILE@"));
+  const absl::string_view mark = "http-equiv=\"Content-Security-Policy\" content=\"";
+  const size_t begin = page.find(mark) + mark.size();
+  const std::string policy(page.substr(begin, page.find('"', begin) - begin));
+  EXPECT_THAT(absl::StrSplit(policy, "; "), testing::Contains("default-src 'none'"));
+  EXPECT_THAT(policy, Not(HasSubstr("unsafe")));
+  EXPECT_THAT(policy, Not(HasSubstr("http")));
+}
+
+TEST(HtmlTest, AnEmptyProfileIsAPageAsWell) {
+  ProfileModelBuilder builder;
+  const json data = Data(Built(builder));
+  EXPECT_THAT(Lines(data), ElementsAre());
+  EXPECT_EQ(data["about"]["title"], "no samples");
+}
+
+TEST(HtmlTest, AComparisonHasBothWeightsOfEachStack) {
+  ProfileModelBuilder before_builder, after_builder;
+  const ThreadIndex before_thread = Thread(before_builder, 5, 6, "main");
+  before_builder.Add({.thread = before_thread, .stack = Stack(before_builder, {{"gone"}}), .weight = 9});
+  before_builder.Add({.thread = before_thread, .stack = Stack(before_builder, {{"main"}, {"Add"}}), .weight = 10});
+  const ThreadIndex after_thread = Thread(after_builder, 7, 8, "main");
+  after_builder.Add({.thread = after_thread, .stack = Stack(after_builder, {{"main"}, {"Add"}}), .weight = 20});
+  after_builder.Add({.thread = after_thread, .stack = Stack(after_builder, {{"main"}, {"New"}}), .weight = 1});
+  const ProfileModel before = Built(before_builder), after = Built(after_builder);
+  std::string page;
+  ASSERT_TRUE(WriteHtmlDiff(after, {.before = before, .scale = 2, .critical = 2.5}, To(page)).ok());
+  const json data = json::parse(Unpack(page));
+  EXPECT_THAT(Lines(data, "weight"), ElementsAre("main;Add 20 thread 0", "main;New 1 thread 0", "gone 0 thread 0"));
+  EXPECT_THAT(Lines(data, "before"), ElementsAre("main;Add 10 thread 0", "main;New 0 thread 0", "gone 9 thread 0"));
+  EXPECT_EQ(data["diff"]["scale"], 2);
+  EXPECT_EQ(data["diff"]["critical"], 2.5);
+}
+
+TEST(HtmlTest, LargeDataStreamsWhole) {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = Thread(builder, 1, 1, "");
+  uint64_t state = 1;
+  for (int i = 0; i < 50'000; ++i) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    builder.Add({.thread = thread, .stack = Stack(builder, {{absl::StrCat(absl::Hex(state))}})});
+  }
+  const json data = Data(Built(builder));
+  EXPECT_EQ(data["frames"]["name"].size(), 50'000);
+  EXPECT_EQ(Lines(data).size(), 50'000);
+}
+
+TEST(HtmlTest, ASinkThatFailsEndsTheWriting) {
+  ProfileModelBuilder builder;
+  const ProfileModel model = Built(builder);
+  for (int good = 0; good < 3; ++good) {
+    int left = good;
+    const absl::Status status = HtmlWriter().Write(
+        model, [&](absl::string_view) { return left-- > 0 ? absl::OkStatus() : absl::DataLossError("full"); });
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  }
+}
+
+TEST(ProfileTitleTest, SaysWhatWasRecorded) {
+  ProfileModelBuilder builder;
+  builder.Add({.thread = builder.Thread({.pid = 4711, .comm = builder.String("Shop.Api")}), .weight = 5});
+  builder.Add({.thread = builder.Thread({.pid = 4712, .comm = builder.String("other")})});
+  ProfileModel model = Built(builder);
+  EXPECT_EQ(ProfileTitle(model), "Shop.Api (4711) and 1 other");
+  model.meta.whole_host = true;
+  model.meta.host = "web-3";
+  EXPECT_EQ(ProfileTitle(model), "web-3: 2 processes");
+  model.meta.command = "dotnet run";
+  EXPECT_EQ(ProfileTitle(model), "dotnet run");
+  model.meta.command = std::string(119, 'x') + "\u00fc and more";
+  EXPECT_EQ(ProfileTitle(model), std::string(119, 'x') + "\u2026");
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,236 @@
+#include "output/html_data.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "output/json_stream.h"
+#include "output/profile_title.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int kDataVersion = 1;
+constexpr size_t kMostWords = 8;  // tiers, or sources, that one frame lists
+
+// "name":[...]; `value` gives the number of an entry.
+template <typename Value>
+JsonStream& Column(JsonStream& json, absl::string_view name, size_t size, const Value& value) {
+  return json.Raw("\"").Raw(name).Raw("\":").Array(size, [&](size_t i) { json.Number(value(i)); });
+}
+
+class Strings {
+ public:
+  Strings() { Add(""); }
+  uint32_t Add(absl::string_view text) {
+    const auto [found, added] = ids_.try_emplace(std::string(text), static_cast<uint32_t>(texts_.size()));
+    if (added) texts_.push_back(found->first);
+    return found->second;
+  }
+  size_t size() const { return texts_.size(); }
+  const std::string& at(size_t index) const { return texts_[index]; }
+
+ private:
+  absl::flat_hash_map<std::string, uint32_t> ids_;
+  std::vector<std::string> texts_;
+};
+
+// Different words in the order in which they come: "QuickJitted, OptimizedTier1".
+void AddWord(absl::string_view word, std::vector<absl::string_view>& words) {
+  if (!word.empty() && words.size() < kMostWords && std::find(words.begin(), words.end(), word) == words.end()) {
+    words.push_back(word);
+  }
+}
+
+struct PageFrame {
+  uint32_t name, module;
+  ModelFrameKind kind;
+  std::vector<absl::string_view> tiers, sources;
+};
+
+// Unlike StackNode: the root is no entry, and as a parent kRoot.
+struct PageNode {
+  uint32_t parent, frame;
+};
+
+struct PageThread {
+  uint32_t pid, tid;
+  uint32_t comm, name, container;
+};
+
+struct Cell {
+  uint32_t node, thread;
+  uint64_t weight, before;
+};
+
+// One or two models in one set of tables.
+class Tables {
+ public:
+  enum class Side { kAfter, kBefore };
+
+  void Add(const ProfileModel& model, Side side, bool compared) {
+    std::vector<uint32_t> frames, threads, nodes(model.nodes.size(), kRoot);
+    frames.reserve(model.frames.size());
+    for (const ModelFrame& frame : model.frames) frames.push_back(FrameOf(model, frame));
+    threads.reserve(model.threads.size());
+    for (const ModelThread& thread : model.threads) threads.push_back(ThreadOf(model, thread, compared));
+    for (size_t node = 1; node < model.nodes.size(); ++node) {
+      nodes[node] = NodeOf(nodes[model.nodes[node].parent], frames[model.nodes[node].frame]);
+    }
+    const SampleColumns& samples = model.samples;
+    cells_.reserve(cells_.size() + samples.size());
+    for (size_t row = 0; row < samples.size(); ++row) {
+      const uint64_t weight = samples.weight_of(row);
+      cells_.push_back({nodes[samples.stack[row]], threads[samples.thread[row]], side == Side::kAfter ? weight : 0,
+                        side == Side::kBefore ? weight : 0});
+    }
+  }
+
+  // One cell for each (node, thread), in their order.
+  void SumCells() {
+    // The root is -1, so that it comes first.
+    const auto key = [](const Cell& cell) { return std::pair(cell.node + 1, cell.thread); };
+    std::sort(cells_.begin(), cells_.end(), [&](const Cell& a, const Cell& b) { return key(a) < key(b); });
+    size_t used = 0;
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      if (used > 0 && key(cells_[used - 1]) == key(cells_[i])) {
+        cells_[used - 1].weight += cells_[i].weight;
+        cells_[used - 1].before += cells_[i].before;
+      } else {
+        cells_[used++] = cells_[i];
+      }
+    }
+    cells_.resize(used);
+  }
+
+  void Write(bool compared, JsonStream& json) const {
+    Strings strings = strings_;
+    std::vector<uint32_t> tiers, sources;
+    for (const PageFrame& frame : frames_) {
+      tiers.push_back(strings.Add(absl::StrJoin(frame.tiers, ", ")));
+      sources.push_back(strings.Add(absl::StrJoin(frame.sources, ", ")));
+    }
+    json.Raw("\"strings\":").Array(strings.size(), [&](size_t i) { json.String(strings.at(i)); });
+
+    json.Raw(",\n\"frames\":{");
+    Column(json, "name", frames_.size(), [&](size_t i) { return frames_[i].name; }).Raw(",");
+    Column(json, "kind", frames_.size(), [&](size_t i) { return static_cast<uint64_t>(frames_[i].kind); }).Raw(",");
+    Column(json, "module", frames_.size(), [&](size_t i) { return frames_[i].module; }).Raw(",");
+    Column(json, "tier", frames_.size(), [&](size_t i) { return tiers[i]; }).Raw(",");
+    Column(json, "source", frames_.size(), [&](size_t i) { return sources[i]; });
+
+    json.Raw("},\n\"nodes\":{");
+    // Unsigned arithmetic: the root is 2^32 - 1, and i - (2^32 - 1) = i + 1.
+    Column(json, "up", nodes_.size(), [&](size_t i) { return static_cast<uint32_t>(i) - nodes_[i].parent; }).Raw(",");
+    Column(json, "frame", nodes_.size(), [&](size_t i) { return nodes_[i].frame; });
+
+    json.Raw("},\n\"threads\":{");
+    Column(json, "pid", threads_.size(), [&](size_t i) { return threads_[i].pid; }).Raw(",");
+    Column(json, "tid", threads_.size(), [&](size_t i) { return threads_[i].tid; }).Raw(",");
+    Column(json, "comm", threads_.size(), [&](size_t i) { return threads_[i].comm; }).Raw(",");
+    Column(json, "name", threads_.size(), [&](size_t i) { return threads_[i].name; }).Raw(",");
+    Column(json, "container", threads_.size(), [&](size_t i) { return threads_[i].container; });
+
+    json.Raw("},\n\"cells\":{");
+    Column(json, "step", cells_.size(), [&](size_t i) {
+      return cells_[i].node - (i == 0 ? kRoot : cells_[i - 1].node);
+    }).Raw(",");
+    Column(json, "thread", cells_.size(), [&](size_t i) { return cells_[i].thread; }).Raw(",");
+    Column(json, "weight", cells_.size(), [&](size_t i) { return cells_[i].weight; });
+    if (compared) Column(json.Raw(","), "before", cells_.size(), [&](size_t i) { return cells_[i].before; });
+    json.Raw("}");
+  }
+
+ private:
+  static constexpr uint32_t kRoot = UINT32_MAX;
+
+  uint32_t FrameOf(const ProfileModel& model, const ModelFrame& frame) {
+    const uint32_t name = strings_.Add(model.text(frame.name)), module = strings_.Add(model.text(frame.module));
+    const auto [found, added] =
+        frame_ids_.try_emplace(std::tuple(name, module, frame.kind), static_cast<uint32_t>(frames_.size()));
+    if (added) frames_.push_back({name, module, frame.kind, {}, {}});
+    AddWord(model.text(frame.tier), frames_[found->second].tiers);
+    AddWord(model.text(frame.source), frames_[found->second].sources);
+    return found->second;
+  }
+
+  uint32_t ThreadOf(const ProfileModel& model, const ModelThread& thread, bool compared) {
+    PageThread entry{thread.pid, thread.tid, strings_.Add(model.text(thread.comm)),
+                     strings_.Add(model.text(thread.name)), strings_.Add(model.text(thread.container_id))};
+    if (compared) entry.pid = entry.tid = entry.container = 0;  // of two runs these are never the same
+    const auto [found, added] =
+        thread_ids_.try_emplace(std::tuple(entry.pid, entry.tid, entry.comm, entry.name, entry.container),
+                                static_cast<uint32_t>(threads_.size()));
+    if (added) threads_.push_back(entry);
+    return found->second;
+  }
+
+  uint32_t NodeOf(uint32_t parent, uint32_t frame) {
+    const auto [found, added] =
+        node_ids_.try_emplace(uint64_t{parent} << 32 | frame, static_cast<uint32_t>(nodes_.size()));
+    if (added) nodes_.push_back({parent, frame});
+    return found->second;
+  }
+
+  Strings strings_;
+  std::vector<PageFrame> frames_;
+  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, ModelFrameKind>, uint32_t> frame_ids_;
+  std::vector<PageNode> nodes_;
+  absl::flat_hash_map<uint64_t, uint32_t> node_ids_;
+  std::vector<PageThread> threads_;
+  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> thread_ids_;
+  std::vector<Cell> cells_;
+};
+
+void WriteAbout(const ProfileModel& model, const HtmlComparison* comparison, JsonStream& json) {
+  const ProfileMeta& meta = model.meta;
+  const std::string title = comparison == nullptr
+                                ? ProfileTitle(model)
+                                : absl::StrCat(ProfileTitle(comparison->before), " \u2192 ", ProfileTitle(model));
+  const nlohmann::ordered_json about = {{"title", title},
+                                        {"view", std::string(ProfileViewText(meta.view))},
+                                        {"unit", std::string(WeightUnitText(meta.unit))},
+                                        {"period_ns", meta.period_ns},
+                                        {"start_unix_ns", meta.start_unix_ns},
+                                        {"duration_ns", meta.duration_ns},
+                                        {"host", meta.host},
+                                        {"command", meta.command},
+                                        {"creator", meta.creator}};
+  json.Raw("\"about\":").Value(about).Raw(",\n");
+  // As text: whatever a file said its account is, it can't end ours early.
+  if (!meta.account_json.empty()) json.Raw("\"account\":").String(meta.account_json).Raw(",\n");
+  if (comparison == nullptr) return;
+  const std::string& before = comparison->before.meta.account_json;
+  if (!before.empty()) json.Raw("\"account_before\":").String(before).Raw(",\n");
+  const nlohmann::ordered_json rule = {{"scale", comparison->scale},
+                                       {"unit", comparison->sample_weight},
+                                       {"dispersion", comparison->dispersion},
+                                       {"critical", comparison->critical}};
+  json.Raw("\"diff\":").Value(rule).Raw(",\n");
+}
+
+}  // namespace
+
+absl::Status WriteHtmlData(const ProfileModel& model, const HtmlComparison* comparison, const OutputSink& sink) {
+  const bool compared = comparison != nullptr;
+  Tables tables;
+  tables.Add(model, Tables::Side::kAfter, compared);
+  if (compared) tables.Add(comparison->before, Tables::Side::kBefore, compared);
+  tables.SumCells();
+
+  JsonStream json(sink);
+  json.Raw("{\"version\":").Number(kDataVersion).Raw(",\n");
+  WriteAbout(model, comparison, json);
+  tables.Write(compared, json);
+  json.Raw("}\n");
+  return json.Finish();
+}
+
+}  // namespace clrsampler

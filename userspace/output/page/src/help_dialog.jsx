@@ -1,0 +1,27 @@
+// Keys, mouse, and the licences of the libraries in this page.
+import {useEffect, useRef} from 'preact/hooks';
+
+const KEYS = [
+  ['click, Enter', 'zoom into a frame'],
+  ['Esc', 'one step back'],
+  ['right click, m', 'what can be done with a frame: who calls it, focus, hide, \u2026'],
+  ['arrows', 'from frame to frame'],
+  ['Home', 'to the root'],
+  ['/', 'search'],
+  ['?', 'this help'],
+];
+
+export function HelpDialog({licences, onClose}) {
+  const dialog = useRef(null);
+  useEffect(() => dialog.current.showModal(), []);
+  return (
+    <dialog ref={dialog} class="help" aria-label="Help" onClose={onClose}>
+      <h2>How to read this</h2>
+      <p>Each box is a method; below it (above, in a flame) is what it calls. The wider the box, the more of the samples were taken while the method, or something
+        that it called, ran. From left to right is no order in time.</p>
+      <dl>{KEYS.map(([key, text]) => <div key={key}><dt>{key.split(', ').map((k, i) => <span key={k}>{i > 0 && ', '}<kbd>{k}</kbd></span>)}</dt><dd>{text}</dd></div>)}</dl>
+      <details><summary>Licences</summary><pre>{licences.trim()}</pre></details>
+      <form method="dialog"><button>Close</button></form>
+    </dialog>
+  );
+}

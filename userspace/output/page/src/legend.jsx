@@ -1,0 +1,32 @@
+// What the colours mean; and how the time itself is spread over them.
+import {DIFF_PALETTES, diffRamp, KIND_TEXTS} from './palette.js';
+import {KINDS} from './profile_data.js';
+import {Swatch} from './node_details.jsx';
+import {shareText} from './text.js';
+
+export function KindLegend({profile, tree, whole, theme}) {
+  const self = new Float64Array(KINDS.length), seen = new Uint8Array(KINDS.length);
+  for (let node = 1; node < tree.size; ++node) {
+    const kind = profile.kinds[tree.frame[node]];
+    seen[kind] = 1;
+    self[kind] += tree.self[node];
+  }
+  const kinds = Object.keys(KIND_TEXTS).map((word) => ({word, kind: KINDS.indexOf(word)})).filter(({word, kind}) => seen[kind] && word !== 'process');
+  return (
+    <ul class="legend" aria-label="Colours">
+      {kinds.map(({word, kind}) => (
+        <li key={word} title={KIND_TEXTS[word][1]}><Swatch color={theme.kinds[word]} />{KIND_TEXTS[word][0]}{self[kind] > 0 && <small>{shareText(self[kind], whole)} self</small>}</li>
+      ))}
+    </ul>
+  );
+}
+
+export function DiffLegend({more, themeName}) {
+  const ramp = diffRamp(themeName, more);
+  const entries = [[ramp.of(-1), 'less than before'], [ramp.of(-0.2), 'a little less'], [ramp.none, 'no change beyond the noise of sampling'], [ramp.of(0.2), 'a little more'], [ramp.of(1), 'more than before']];
+  return (
+    <ul class="legend" aria-label={`Colours: ${DIFF_PALETTES[more]}`}>
+      {entries.map(([color, text]) => <li key={text}><Swatch color={color} />{text}</li>)}
+    </ul>
+  );
+}

@@ -1,0 +1,96 @@
+// Top methods: what each costs alone (self) and with what it calls (total). A click marks the method in the picture.
+import {useMemo, useState} from 'preact/hooks';
+import {Swatch} from './node_details.jsx';
+import {isSignificant} from './significance.js';
+import {countText, shareText, shortWeightText} from './text.js';
+
+const MOST_ROWS = 200;
+
+const COLUMNS = {
+  name: {text: 'Method', of: null},
+  self: {text: 'Self', of: (row) => row.self, title: 'in the method itself'},
+  total: {text: 'Total', of: (row) => row.total, title: 'with all that it calls'},
+};
+
+export function MethodTable({profile, tree, whole, unit, fills, costs, found, marked, onMark, onMenu}) {
+  const {diff} = profile;
+  const [sort, setSort] = useState({key: diff ? 'change' : 'self', descending: true});
+  const columns = useMemo(() => (diff ? diffColumns(diff, tree) : COLUMNS), [diff, tree]);
+  const rows = useMemo(() => {
+    const {of, rank} = columns[sort.key];
+    const wanted = found ? costs.filter(({frame}) => found[frame]) : [...costs];
+    const sign = sort.descending ? -1 : 1;
+    const key = rank ?? of;
+    const compare = key ? (a, b) => sign * (key(a) - key(b)) : (a, b) => -sign * (profile.names[a.frame] < profile.names[b.frame] ? -1 : 1);
+    return wanted.sort(compare);
+  }, [costs, found, columns, sort]);
+  const shown = rows.slice(0, MOST_ROWS);
+  return (
+    <div class="table-scroller">
+      <table class="methods">
+        <thead><tr>
+          {Object.entries(columns).map(([key, {text, title}]) => (
+            <th key={key} scope="col" class={key === 'name' ? 'name' : 'number'} aria-sort={sort.key === key ? (sort.descending ? 'descending' : 'ascending') : 'none'}>
+              <button title={title} onClick={() => setSort({key, descending: sort.key === key ? !sort.descending : true})}>
+                {text}<span aria-hidden="true">{sort.key === key ? (sort.descending ? ' \u2193' : ' \u2191') : ''}</span>
+              </button>
+            </th>
+          ))}
+          <th scope="col" class="more" aria-label="Menu" />
+        </tr></thead>
+        <tbody>
+          {shown.map((row) => (
+            <tr key={row.frame} class={row.frame === marked ? 'marked' : ''}
+              onContextMenu={(event) => { event.preventDefault(); onMenu(row.frame, event.clientX, event.clientY); }}>
+              <td class="name"><button class="link" aria-pressed={row.frame === marked} title={profile.names[row.frame]} onClick={() => onMark(row.frame)}>
+                <Swatch color={fills[row.frame]} /><span class="cut"><bdi>{profile.names[row.frame]}</bdi></span>
+              </button></td>
+              {diff
+                ? <DiffCells row={row} tree={tree} rule={diff} />
+                : <><NumberCell value={row.self} whole={whole} unit={unit} /><NumberCell value={row.total} whole={whole} unit={unit} /></>}
+              <td class="more"><button class="quiet" aria-label={`Menu for ${profile.names[row.frame]}`}
+                onClick={(event) => { const box = event.currentTarget.getBoundingClientRect(); onMenu(row.frame, box.left, box.bottom); }}>⋮</button></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="note">{rows.length === 0 ? 'No method matches.' : rows.length > shown.length ? `${countText(shown.length)} of ${countText(rows.length)} methods; search for the others.` : ''}</p>
+    </div>
+  );
+}
+
+function NumberCell({value, whole, unit}) {
+  const share = whole > 0 ? value / whole : 0;
+  return (
+    <td class="number" title={shortWeightText(value, unit)}>
+      <span class="bar" aria-hidden="true" ref={(element) => { if (element) element.style.width = `${100 * Math.min(1, share)}%`; }} />
+      <span class="value">{shareText(value, whole)}</span>
+    </td>
+  );
+}
+
+function diffColumns(rule, tree) {
+  const after = (row) => row.self / (tree.total[0] || 1), before = (row) => row.selfBefore / (tree.totalBefore[0] || 1);
+  const change = (row) => after(row) - before(row);
+  return {
+    name: COLUMNS.name,
+    before: {text: 'Before', of: before, title: 'self, share of the profile before'},
+    after: {text: 'After', of: after, title: 'self, share of the profile after'},
+    // What is noise comes last, however large.
+    change: {text: 'Change', of: change, rank: (row) => (isSignificant(rule, row.selfBefore, row.self) ? 1 : 1e-6) * Math.abs(change(row)), title: 'of the self share, in points'},
+  };
+}
+
+function DiffCells({row, tree, rule}) {
+  const points = 100 * (row.self / (tree.total[0] || 1) - row.selfBefore / (tree.totalBefore[0] || 1));
+  const counts = isSignificant(rule, row.selfBefore, row.self);
+  return (
+    <>
+      <td class="number">{shareText(row.selfBefore, tree.totalBefore[0])}</td>
+      <td class="number">{shareText(row.self, tree.total[0])}</td>
+      <td class={`number ${counts ? (points > 0 ? 'up' : 'down') : 'noise'}`} title={counts ? '' : 'within the noise of sampling'}>
+        {points < 0 ? '\u2212' : '+'}{Math.abs(points).toFixed(2)}
+      </td>
+    </>
+  );
+}

@@ -1,0 +1,60 @@
+// A frame in words: what it is and what it costs. As a tooltip, as a line below the picture, and for screen readers.
+import {useLayoutEffect, useRef} from 'preact/hooks';
+import {KIND_TEXTS} from './palette.js';
+import {KINDS} from './profile_data.js';
+import {isSignificant} from './significance.js';
+import {changeText, shareText, weightText} from './text.js';
+
+const POINTER_GAP_PX = 14;
+
+function origin(profile, frame) {
+  const kind = KINDS[profile.kinds[frame]];
+  return [KIND_TEXTS[kind][0], profile.modules[frame], profile.tiers[frame], profile.sources[frame] && `named by ${profile.sources[frame]}`].filter(Boolean);
+}
+
+function costLines(profile, tree, node, unit) {
+  const total = tree.total[node], self = tree.self[node], whole = tree.total[0];
+  const lines = [['total', `${weightText(total, unit)}, ${shareText(total, whole)}`], ['self', `${weightText(self, unit)}, ${shareText(self, whole)}`]];
+  if (profile.diff) {
+    const before = tree.totalBefore[node], wholeBefore = tree.totalBefore[0];
+    const points = 100 * ((whole > 0 ? total / whole : 0) - (wholeBefore > 0 ? before / wholeBefore : 0));
+    lines.push(['before', `${weightText(before, unit)}, ${shareText(before, wholeBefore)}`]);
+    lines.push(['change', isSignificant(profile.diff, before, total) ? changeText(points) : `${changeText(points)}: within the noise of sampling`]);
+  }
+  return lines;
+}
+
+export function describeNode(profile, tree, node, rootName) {
+  const name = node === 0 ? rootName : profile.names[tree.frame[node]];
+  const words = node === 0 ? [] : origin(profile, tree.frame[node]);
+  return [name, ...words, ...costLines(profile, tree, node, profile.about.unit).map((line) => line.join(' '))].join(', ');
+}
+
+/** `at`: the pointer's place, for a tooltip beside it. */
+export function NodeDetails({profile, tree, node, unit, fills, rootName, at = null, ...rest}) {
+  const element = useRef(null);
+  useLayoutEffect(() => {
+    if (!at) return;
+    const {style, offsetWidth, offsetHeight} = element.current;
+    const left = at.x + POINTER_GAP_PX + offsetWidth > innerWidth ? at.x - POINTER_GAP_PX - offsetWidth : at.x + POINTER_GAP_PX;
+    const top = at.y + POINTER_GAP_PX + offsetHeight > innerHeight ? at.y - POINTER_GAP_PX - offsetHeight : at.y + POINTER_GAP_PX;
+    style.left = `${Math.max(4, left)}px`;
+    style.top = `${Math.max(4, top)}px`;
+  });
+  const frame = tree.frame[node];
+  return (
+    <div ref={element} class={rest.class} role={at ? 'tooltip' : undefined}>
+      <div class="details-name">
+        {node > 0 && <Swatch color={fills[frame]} />}
+        <strong>{node === 0 ? rootName : profile.names[frame]}</strong>
+      </div>
+      {node > 0 && <div class="details-origin">{origin(profile, frame).join(' · ')}</div>}
+      <dl>{costLines(profile, tree, node, unit).map(([word, text]) => <div key={word}><dt>{word}</dt><dd>{text}</dd></div>)}</dl>
+    </div>
+  );
+}
+
+// Colours are set by script: the page's policy allows no style attributes.
+export function Swatch({color}) {
+  return <span class="swatch" aria-hidden="true" ref={(element) => { if (element) element.style.background = color; }} />;
+}

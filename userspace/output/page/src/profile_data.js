@@ -1,0 +1,154 @@
+// The profile inside the page: JSON, deflated (zlib), in base64. output/html_data.h says what it holds.
+import {accountInShort, accountInWords} from './account.js';
+import {TreeBuilder} from './frame_tree.js';
+import {inert, shorterNames} from './text.js';
+
+export const DATA_VERSION = 1;
+
+/** Kinds of frames as the data numbers them; the last one is made here. */
+export const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined', 'process'];
+const PROCESS_KIND = KINDS.indexOf('process');
+const DOTTED = new Set(['jit', 'r2r', 'aot', 'inlined', 'unknown']);  // kinds whose names have namespaces
+
+/** @param {string} base64  @returns {Promise<object>} the parsed JSON */
+export async function unpack(base64) {
+  const binary = atob(base64.trim());
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; ++i) bytes[i] = binary.charCodeAt(i);
+  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return JSON.parse(await new Response(inflated).text());
+}
+
+/** An account comes from a file that anyone may have written: one that makes no sense is none. */
+function readAccount(text) {
+  if (!text) return null;
+  try {
+    const account = JSON.parse(text, (_, value) => (typeof value === 'string' ? inert(value) : value));
+    accountInWords(account);
+    accountInShort(account);
+    return account;
+  } catch {
+    return null;
+  }
+}
+
+export class Profile {
+  /** @param {object} data  what unpack gave */
+  constructor(data) {
+    if (data.version !== DATA_VERSION) throw new Error(`data of version ${data.version}; this page reads ${DATA_VERSION}`);
+    const text = data.strings.map(inert);
+    const column = (indexes) => indexes.map((index) => text[index]);
+    this.about = data.about;
+    this.account = readAccount(data.account);
+    this.accountBefore = readAccount(data.account_before);
+    /** @type {?import('./significance.js').DiffRule} */
+    this.diff = data.diff ?? null;
+
+    this.names = column(data.frames.name);
+    this.kinds = Uint8Array.from(data.frames.kind);
+    this.modules = column(data.frames.module);
+    this.tiers = column(data.frames.tier);
+    this.sources = column(data.frames.source);
+    this.forms = [];
+
+    const nodes = data.nodes.frame.length;
+    this.nodeFrame = Int32Array.from(data.nodes.frame);
+    this.nodeParent = new Int32Array(nodes);  // -1: the root
+    for (let node = 0; node < nodes; ++node) this.nodeParent[node] = node - data.nodes.up[node];
+
+    const {threads} = data;
+    this.threads = threads.tid.map((tid, i) =>
+      ({index: i, pid: threads.pid[i], tid, comm: text[threads.comm[i]], name: text[threads.name[i]],
+        container: text[threads.container[i]], weight: 0, before: 0}));
+    this.cellThread = Int32Array.from(data.cells.thread);
+    this.cellNode = new Int32Array(this.cellThread.length);
+    this.cellWeight = Float64Array.from(data.cells.weight);
+    this.cellBefore = this.diff ? Float64Array.from(data.cells.before) : null;
+    for (let cell = 0, node = -1; cell < this.cellNode.length; ++cell) {
+      this.cellNode[cell] = node += data.cells.step[cell];
+      const thread = this.threads[this.cellThread[cell]];
+      thread.weight += this.cellWeight[cell];
+      thread.before += this.cellBefore?.[cell] ?? 0;
+    }
+    this.makeProcesses();
+  }
+
+  /** The frame's name, and shorter forms of it. */
+  formsOf(frame) {
+    return (this.forms[frame] ??= shorterNames(this.names[frame], DOTTED.has(KINDS[this.kinds[frame]])));
+  }
+
+  /** The method with its type: what tells it from others in little room. */
+  shortName(frame) {
+    const forms = this.formsOf(frame);
+    return forms[Math.max(0, forms.length - 2)];
+  }
+
+  /** Processes, most weight first; each is a frame as well, behind those of the data. */
+  makeProcesses() {
+    const byKey = new Map();
+    for (const thread of this.threads) {
+      const key = `${thread.pid}\n${thread.comm}`;
+      if (!byKey.has(key)) byKey.set(key, {pid: thread.pid, comm: thread.comm, container: thread.container, threads: [], weight: 0, before: 0});
+      const process = byKey.get(key);
+      process.threads.push(thread);
+      process.weight += thread.weight;
+      process.before += thread.before;
+    }
+    this.processes = [...byKey.values()].sort((a, b) => b.weight - a.weight);
+    const kinds = [...this.kinds];
+    this.processes.forEach((process, index) => {
+      process.index = index;
+      process.label = process.pid ? `${process.comm || 'process'} (${process.pid})` : process.comm || 'unknown process';
+      process.frame = this.names.length;
+      this.names.push(process.label);
+      this.modules.push(process.container);
+      this.tiers.push('');
+      this.sources.push('');
+      kinds.push(PROCESS_KIND);
+      for (const thread of process.threads) thread.process = process;
+    });
+    this.kinds = Uint8Array.from(kinds);
+    this.frameCount = this.names.length;
+  }
+
+  /**
+   * The tree of the stacks of some threads. With several processes, each is a child of the root.
+   * @param {(thread: object) => boolean} wanted
+   */
+  tree(wanted = () => true) {
+    const processes = this.processes.filter((process) => process.threads.some(wanted));
+    const builder = new TreeBuilder(this.diff !== null, this.nodeFrame.length + processes.length + 1);
+    const rank = new Int32Array(this.threads.length).fill(-1);
+    processes.forEach((process, i) => {
+      for (const thread of process.threads) if (wanted(thread)) rank[thread.index] = i;
+    });
+    // Process by process, so that one array of places serves all: place[n] counts if stamp[n] is the process's.
+    const place = new Int32Array(this.nodeFrame.length), stamp = new Int32Array(this.nodeFrame.length).fill(-1);
+    const pending = [];
+    for (const [at, cells] of this.cellsByRank(rank, processes.length).entries()) {
+      const root = processes.length > 1 ? builder.child(0, processes[at].frame) : 0;
+      for (const cell of cells) {
+        let node = this.cellNode[cell];
+        for (; node >= 0 && stamp[node] !== at; node = this.nodeParent[node]) pending.push(node);
+        let parent = node < 0 ? root : place[node];
+        while (pending.length > 0) {
+          const down = pending.pop();
+          stamp[down] = at;
+          place[down] = parent = builder.child(parent, this.nodeFrame[down]);
+        }
+        builder.add(parent, this.cellWeight[cell], this.cellBefore?.[cell]);
+      }
+    }
+    return builder.build();
+  }
+
+  cellsByRank(rank, count) {
+    const cells = Array.from({length: count}, () => []);
+    for (let cell = 0; cell < this.cellThread.length; ++cell) {
+      const at = rank[this.cellThread[cell]];
+      if (at >= 0) cells[at].push(cell);
+    }
+    return cells;
+  }
+}
