@@ -192,7 +192,9 @@ test('names lose what can disguise them, and nothing else', () => {
 
 test('names become shorter at the namespace', () => {
   assert.deepEqual(shorterNames('Shop.Order.Add', true), ['Shop.Order.Add', 'Order.Add', 'Add']);
-  assert.deepEqual(shorterNames('System.List<System.Int32>.Add', true), ['System.List<System.Int32>.Add', 'List<System.Int32>.Add', 'Add']);
+  assert.deepEqual(shorterNames('System.List<System.Int32>.Add', true), ['System.List<System.Int32>.Add', 'System.List<…>.Add', 'List<…>.Add', 'Add']);
+  assert.deepEqual(shorterNames('Shop.List<int>.Run.<lambda_1_0>', true), ['Shop.List<int>.Run.<lambda_1_0>', 'List<int>.Run.<lambda_1_0>', 'Run.<lambda_1_0>', '<lambda_1_0>']);
+  assert.deepEqual(shorterNames('operator<', false), ['operator<']);
   assert.deepEqual(shorterNames('Shop.Order..ctor', true), ['Shop.Order..ctor', 'Order..ctor', '.ctor']);
   assert.deepEqual(shorterNames('[jit: no map. really]', true), ['[jit: no map. really]']);
   assert.deepEqual(shorterNames('Lib!A.B.C(System.Int32)', true), ['Lib!A.B.C(System.Int32)', 'A.B.C(System.Int32)', 'B.C(System.Int32)', 'C(System.Int32)']);
@@ -206,7 +208,7 @@ test('weights and shares read well', () => {
   assert.equal(weightText(12345, 'samples'), '12,345 samples');
   assert.equal(weightText(1500, 'microseconds'), '1.50 ms');
   assert.equal(weightText(1.31e9, 'nanoseconds'), '1.31 s');
-  assert.deepEqual([[1, 8], [1, 200], [0, 5], [1, 1e6], [3, 0]].map(([a, b]) => shareText(a, b)), ['12.5 %', '0.50 %', '0 %', '< 0.01 %', '0 %']);
+  assert.deepEqual([[1, 8], [1, 200], [0, 5], [1, 1e6], [3, 0], [99999, 100000], [5, 5]].map(([a, b]) => shareText(a, b)), ['12.5 %', '0.50 %', '0 %', '< 0.01 %', '0 %', '> 99.9 %', '100.0 %']);
 });
 
 test('texts on frames are readable in every colour of both themes', () => {

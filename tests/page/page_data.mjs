@@ -1,7 +1,7 @@
 // Profiles for the tests of the page: stacks in, the page's data or a whole page out. The form of the data is that of
 // userspace/output/html_data.h; that the program writes it so is proved where its own pages are opened.
 import {readFileSync} from 'node:fs';
-import {deflateSync} from 'node:zlib';
+import {deflateSync, inflateSync} from 'node:zlib';
 
 export const PAGE = new URL('../../userspace/output/page/page.html', import.meta.url);
 const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined'];
@@ -97,6 +97,35 @@ export class DataBuilder {
 export function pageOf(data) {
   const packed = deflateSync(Buffer.from(JSON.stringify(data))).toString('base64');
   return readFileSync(PAGE, 'utf8').replace('@PROFILE@', () => packed);
+}
+
+/** A recording of tests/testdata/page. */
+export function recorded(name) {
+  return JSON.parse(inflateSync(readFileSync(new URL(`../testdata/page/${name}.json.z`, import.meta.url))));
+}
+
+/** Two recordings as one comparison. Their threads are told apart by name only. */
+export function compared(before, after, rule) {
+  const builder = new DataBuilder({...after.about, title: `${before.about.title} \u2192 ${after.about.title}`});
+  const threads = new Map();
+  for (const [data, isBefore] of [[after, false], [before, true]]) {
+    const text = (index) => data.strings[index];
+    const nodes = [];
+    data.nodes.frame.forEach((frame, i) => {
+      const up = i - data.nodes.up[i];
+      const {name, kind, module, tier, source} = Object.fromEntries(Object.entries(data.frames).map(([key, column]) => [key, column[frame]]));
+      const own = builder.frame({name: text(name), kind: KINDS[kind], module: text(module), tier: text(tier), source: text(source)});
+      nodes.push(builder.node(up < 0 ? -1 : nodes[up], own));
+    });
+    let node = -1;
+    data.cells.step.forEach((step, i) => {
+      node += step;
+      const thread = data.cells.thread[i], name = text(data.threads.name[thread]), weight = data.cells.weight[i];
+      if (!threads.has(name)) threads.set(name, builder.thread({pid: 0, tid: 0, comm: text(data.threads.comm[thread]), name}));
+      builder.weigh(node < 0 ? -1 : nodes[node], isBefore ? 0 : weight, threads.get(name), isBefore ? weight : 0);
+    });
+  }
+  return {...builder.data({diff: rule}), account: after.account, account_before: before.account};
 }
 
 /** About as real profiles are: new stacks branch off somewhere from those that are there. 50,000 make some 175,000 nodes. */

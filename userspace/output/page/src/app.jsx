@@ -41,9 +41,18 @@ export function App({profile, licences}) {
   const theme = THEMES[themeName];
 
   const base = useMemo(() => profile.tree(wantedThreads(picked)), [profile, picked]);
-  const tree = useMemo(() => applyTransforms(base, foldAll ? [{kind: 'foldAll'}, ...transforms] : transforms), [base, foldAll, transforms]);
+  const steps = useMemo(() => (foldAll ? [{kind: 'foldAll'}, ...transforms] : transforms), [foldAll, transforms]);
+  const tree = useMemo(() => applyTransforms(base, steps), [base, steps]);
   const layout = useMemo(() => layOut(tree, order, (frame) => profile.names[frame], before), [tree, order, before]);
-  const costs = useMemo(() => methodCosts(layout, profile.frameCount).filter(({frame}) => profile.kinds[frame] !== PROCESS), [layout]);
+  // The table goes on telling of the stacks as they ran when the picture shows them from one method's point of view.
+  const upright = useMemo(() => {
+    const turned = transforms.findIndex(({kind}) => kind === 'callers');
+    return turned < 0 ? tree : applyTransforms(base, steps.slice(0, turned + (foldAll ? 1 : 0)));
+  }, [base, tree, steps]);
+  const costs = useMemo(() => {
+    const shape = upright === tree ? layout : layOut(upright, ORDERS.weight);
+    return methodCosts(shape, profile.frameCount).filter(({frame}) => profile.kinds[frame] !== PROCESS);
+  }, [upright, layout]);
   const matcher = useMemo(() => matcherOf(search.query, search.isPattern), [search]);
   const found = useMemo(() => (matcher.test ? matchingFrames(profile.names, matcher.test) : null), [matcher]);
   const flags = useMemo(() => (marked >= 0 ? Uint8Array.from(profile.names, (_, frame) => (frame === marked ? 1 : 0)) : found), [found, marked]);
@@ -119,8 +128,8 @@ export function App({profile, licences}) {
   // Long to make, and the same while the pointer moves and the picture is zoomed: preact skips what is the same object.
   const mark = (frame) => setMarked((now) => (now === frame ? -1 : frame));
   const table = useMemo(() => (
-    <MethodTable {...context} costs={costs} found={found} marked={marked} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
-  ), [profile, tree, fills, costs, found, marked]);
+    <MethodTable {...context} tree={upright} whole={upright.total[0]} costs={costs} found={found} marked={marked} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
+  ), [profile, upright, fills, costs, found, marked]);
   const legend = useMemo(
     () => (profile.diff ? <DiffLegend more={more} themeName={themeName} /> : <KindLegend {...context} theme={theme} />), [profile, tree, theme, more]);
   return (
@@ -147,7 +156,7 @@ export function App({profile, licences}) {
               <button key={id} role="tab" aria-selected={panel === id} onClick={() => setPanel(id)}>{text}</button>
             ))}
           </div>
-          {panel === 'methods' ? table : <AccountPanel profile={profile} />}
+          <div class="panel" role="tabpanel">{panel === 'methods' ? table : <AccountPanel profile={profile} />}</div>
         </section>
       </main>
       {hovered && !menu && <NodeDetails {...context} node={Math.min(hovered.node, tree.size - 1)} at={hovered} class="tooltip" />}

@@ -13,7 +13,7 @@ export function KindLegend({profile, tree, whole, theme}) {
   }
   const kinds = Object.keys(KIND_TEXTS).map((word) => ({word, kind: KINDS.indexOf(word)})).filter(({word, kind}) => seen[kind] && word !== 'process');
   return (
-    <ul class="legend" aria-label="Colours">
+    <ul class="legend" aria-label="Legend">
       {kinds.map(({word, kind}) => (
         <li key={word} title={KIND_TEXTS[word][1]}><Swatch color={theme.kinds[word]} />{KIND_TEXTS[word][0]}{self[kind] > 0 && <small>{shareText(self[kind], whole)} self</small>}</li>
       ))}
@@ -25,7 +25,7 @@ export function DiffLegend({more, themeName}) {
   const ramp = diffRamp(themeName, more);
   const entries = [[ramp.of(-1), 'less than before'], [ramp.of(-0.2), 'a little less'], [ramp.none, 'no change beyond the noise of sampling'], [ramp.of(0.2), 'a little more'], [ramp.of(1), 'more than before']];
   return (
-    <ul class="legend" aria-label={`Colours: ${DIFF_PALETTES[more]}`}>
+    <ul class="legend" aria-label={`Legend: ${DIFF_PALETTES[more]}`}>
       {entries.map(([color, text]) => <li key={text}><Swatch color={color} />{text}</li>)}
     </ul>
   );

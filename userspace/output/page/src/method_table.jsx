@@ -2,7 +2,7 @@
 import {useMemo, useState} from 'preact/hooks';
 import {Swatch} from './node_details.jsx';
 import {isSignificant} from './significance.js';
-import {countText, shareText, shortWeightText} from './text.js';
+import {countText, shareText, shortWeightText, withoutArguments} from './text.js';
 
 const MOST_ROWS = 200;
 
@@ -26,7 +26,7 @@ export function MethodTable({profile, tree, whole, unit, fills, costs, found, ma
   }, [costs, found, columns, sort]);
   const shown = rows.slice(0, MOST_ROWS);
   return (
-    <div class="table-scroller">
+    <div>
       <table class="methods">
         <thead><tr>
           {Object.entries(columns).map(([key, {text, title}]) => (
@@ -43,7 +43,7 @@ export function MethodTable({profile, tree, whole, unit, fills, costs, found, ma
             <tr key={row.frame} class={row.frame === marked ? 'marked' : ''}
               onContextMenu={(event) => { event.preventDefault(); onMenu(row.frame, event.clientX, event.clientY); }}>
               <td class="name"><button class="link" aria-pressed={row.frame === marked} title={profile.names[row.frame]} onClick={() => onMark(row.frame)}>
-                <Swatch color={fills[row.frame]} /><span class="cut"><bdi>{profile.names[row.frame]}</bdi></span>
+                <Swatch color={fills[row.frame]} /><span class="cut"><bdi>{withoutArguments(profile.names[row.frame])}</bdi></span>
               </button></td>
               {diff
                 ? <DiffCells row={row} tree={tree} rule={diff} />

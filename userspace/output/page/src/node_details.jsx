@@ -19,7 +19,7 @@ function costLines(profile, tree, node, unit) {
     const before = tree.totalBefore[node], wholeBefore = tree.totalBefore[0];
     const points = 100 * ((whole > 0 ? total / whole : 0) - (wholeBefore > 0 ? before / wholeBefore : 0));
     lines.push(['before', `${weightText(before, unit)}, ${shareText(before, wholeBefore)}`]);
-    lines.push(['change', isSignificant(profile.diff, before, total) ? changeText(points) : `${changeText(points)}: within the noise of sampling`]);
+    if (node > 0) lines.push(['change', isSignificant(profile.diff, before, total) ? changeText(points) : `${changeText(points)}: within the noise of sampling`]);
   }
   return lines;
 }

@@ -11,13 +11,16 @@ export function inert(text) {
 
 /**
  * Shorter and shorter texts for a qualified name: "Shop.Order.Add", "Order.Add", "Add". The end tells more than the
- * namespace. What stands within <>, () and [] is not parted. The last but one is a method with its type.
+ * namespace. What stands within <>, () and [] is not parted, and long type arguments are the first to go. The last but one is a
+ * method with its type.
  * @param {boolean} dotted  dots part names, as they do in managed code but not in "clone.cold" or "libcoreclr.so!0x10"
  * @returns {string[]}
  */
 export function shorterNames(name, dotted) {
+  if (name.startsWith('[')) return [name];  // a sentence
   const names = [name];
-  if (name.startsWith('[')) return names;  // a sentence
+  const brief = withoutArguments(name);
+  if (brief !== name) names.push((name = brief));
   let depth = 0;
   for (let i = 1; i < name.length - 1; ++i) {
     const c = name[i];
@@ -28,6 +31,24 @@ export function shorterNames(name, dotted) {
     else if (c === '!' || (c === ':' && name[i - 1] === ':') || (dotted && c === '.' && name[i - 1] !== '.')) names.push(name.slice(i + 1));
   }
   return names;
+}
+
+const SHORT_ARGUMENTS = 12;
+
+/** "Dictionary<int, Shop.Order>.Add" with long type arguments left out: "Dictionary<\u2026>.Add". */
+export function withoutArguments(name) {
+  let text = '', depth = 0, begin = 0;
+  for (let i = 0; i < name.length; ++i) {
+    if (name[i] === '<' && depth++ === 0) {
+      text += name.slice(begin, i);
+      begin = i;
+    } else if (name[i] === '>' && depth > 0 && --depth === 0) {
+      const isName = begin === 0 || name[begin - 1] === '.';  // "<lambda_1_0>"
+      text += isName || i - begin <= SHORT_ARGUMENTS ? name.slice(begin, i + 1) : '<\u2026>';
+      begin = i + 1;
+    }
+  }
+  return text + name.slice(begin);
 }
 
 const COUNT = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
@@ -57,12 +78,13 @@ export function shortWeightText(weight, unit) {
   return NS_PER_UNIT[unit] ? durationText(weight * NS_PER_UNIT[unit]) : countText(weight);
 }
 
-/** "12.3 %": one digit behind the point, two below one per cent */
+/** "12.3 %": one digit behind the point, two below one per cent. Never "100 %" of what is not all, nor "0 %" of something. */
 export function shareText(part, whole) {
   if (!(whole > 0)) return '0 %';
   const percent = (100 * part) / whole;
   if (percent === 0) return '0 %';
   if (Math.abs(percent) < 0.005) return '< 0.01 %';
+  if (percent < 100 && percent >= 99.95) return '> 99.9 %';
   return `${percent.toFixed(Math.abs(percent) < 0.9995 ? 2 : 1)} %`;
 }
 

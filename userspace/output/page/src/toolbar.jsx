@@ -22,7 +22,7 @@ export function Toolbar(props) {
       <label class="check"><input type="checkbox" checked={foldAll} onChange={(event) => onFoldAll(event.target.checked)} /> Fold recursion</label>
       {profile.diff && (
         <>
-          <Choice label="Widths" value={before} onChange={onBefore} options={[[false, 'after'], [true, 'before']]} />
+          <div class="field"><span>Widths</span><Choice label="Widths" value={before} onChange={onBefore} options={[[false, 'after'], [true, 'before']]} /></div>
           <label class="field"><span>Colours</span>
             <select value={more} onChange={(event) => onMore(event.target.value)}>
               {Object.entries(DIFF_PALETTES).map(([key, text]) => <option key={key} value={key}>{text}</option>)}
