@@ -69,6 +69,9 @@ class HtmlPageTest(unittest.TestCase):
         environment.update(self.program_page())
         out = self.check_node("--test", "--test-reporter=spec", os.path.join(TESTS, "browser_test.mjs"), **environment)
         print(next((line for line in out.splitlines() if "first paint" in line), ""))
+        if PICTURES and shutil.which("pngquant"):  # to a third of their size
+            pictures = [os.path.join(PICTURES, name) for name in os.listdir(PICTURES) if name.startswith("flame-graph")]
+            run("pngquant", "--force", "--ext", ".png", "--skip-if-larger", "--strip", "--quality", "70-95", *pictures)
 
     def program_page(self):
         """A page that the program wrote, of a real recording, where one can be made."""
@@ -80,7 +83,8 @@ class HtmlPageTest(unittest.TestCase):
         done = run(harness.AGENT, "record", "--duration", "60s", "--frequency", "499", "--format", "html", "--output", page, "--stats", stats,
                    "--", harness.MINIJIT, "--seconds", "2")
         self.assertEqual(done.returncode, 0, done.stderr)
-        written = harness.json.load(open(stats))["samples"]["written"]
+        with open(stats) as f:
+            written = harness.json.load(f)["samples"]["written"]
         self.assertGreater(written, 100)
         return {"PROGRAM_PAGE": page, "PROGRAM_SAMPLES": str(written)}
 

@@ -314,7 +314,7 @@ describe('what is done with a frame', () => {
 
 describe('whose samples', () => {
   test('threads', () => withShop(async (opened) => {
-    const picker = opened.page.getByLabel('Thread');
+    const picker = opened.page.getByRole('combobox', {name: 'Thread'});
     await picker.selectOption({label: 'worker (2) · 40.0 %'});
     assert.match(await opened.hover(0, 0.5), /all.*total40 samples/);
     assert.match(await opened.hover(2, 0.1), /Shop\.Data\.Save.*total30 samples, 75\.0 %/);
@@ -330,11 +330,11 @@ describe('whose samples', () => {
     await withPage(pageOf(builder.data()), async (opened) => {
       const {page} = opened;
       assert.match(await opened.hover(1, 0.1), /app1 \(1\).*total12 samples/);
-      assert.equal(await page.getByLabel('Thread').count(), 0);
-      await page.getByLabel('Process').selectOption({label: 'app1 (1) · 60.0 %'});
+      assert.equal(await page.getByRole('combobox', {name: 'Thread'}).count(), 0);
+      await page.getByRole('combobox', {name: 'Process'}).selectOption({label: 'app1 (1) · 60.0 %'});
       await opened.click(2, 0.1);
       assert.equal(await opened.crumbs(), 'all > Main > Run');
-      await page.getByLabel('Thread').selectOption({label: 'pool × 2 · 45.0 %'});
+      await page.getByRole('combobox', {name: 'Thread'}).selectOption({label: 'pool × 2 · 45.0 %'});
       assert.equal(await opened.crumbs(), 'all > Main > Run');
       assert.match(await opened.details(), /total9 samples, 100\.0 %/);
     });
@@ -487,9 +487,13 @@ test('pictures for the docs', {skip: process.env.PICTURES ? false : 'PICTURES is
     await opened.click(19, 0.65, {button: 'right'});
   });
   await shoot('flame-graph-callers', web, async (opened) => {
-    await opened.page.getByRole('button', {name: 'Menu for System.SpanHelpers.Memmove', exact: true}).click();
+    await opened.page.getByRole('button', {name: 'Menu for do_syscall_64', exact: true}).click();
     await opened.page.getByRole('menuitem', {name: 'Who calls this?'}).click();
   }, {dark: true});
+  await shoot('flame-graph-thread', web, async (opened) => {
+    await opened.page.getByRole('combobox', {name: 'Thread'}).selectOption({label: '.NET Tiered Com (29063) · 10.9 %'});
+    await opened.page.getByRole('radio', {name: 'Flame'}).click();
+  });
   await shoot('flame-graph-account', web, async (opened) => {
     await opened.page.locator('.badge').click();
   });

@@ -131,7 +131,7 @@ export function App({profile, licences}) {
     <MethodTable {...context} tree={upright} whole={upright.total[0]} costs={costs} found={found} marked={marked} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
   ), [profile, upright, fills, costs, found, marked]);
   const legend = useMemo(
-    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} /> : <KindLegend {...context} theme={theme} />), [profile, tree, theme, more]);
+    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
   return (
     <>
       <Header profile={profile} onAccount={() => setPanel('account')} onHelp={() => setHelping(true)} themeName={themeName} onTheme={setThemeName} />

@@ -4,7 +4,8 @@ import {KINDS} from './profile_data.js';
 import {Swatch} from './node_details.jsx';
 import {shareText} from './text.js';
 
-export function KindLegend({profile, tree, whole, theme}) {
+/** shares: say how much of the time ran in code of each kind. */
+export function KindLegend({profile, tree, whole, theme, shares}) {
   const self = new Float64Array(KINDS.length), seen = new Uint8Array(KINDS.length);
   for (let node = 1; node < tree.size; ++node) {
     const kind = profile.kinds[tree.frame[node]];
@@ -15,7 +16,7 @@ export function KindLegend({profile, tree, whole, theme}) {
   return (
     <ul class="legend" aria-label="Legend">
       {kinds.map(({word, kind}) => (
-        <li key={word} title={KIND_TEXTS[word][1]}><Swatch color={theme.kinds[word]} />{KIND_TEXTS[word][0]}{self[kind] > 0 && <small>{shareText(self[kind], whole)} self</small>}</li>
+        <li key={word} title={KIND_TEXTS[word][1]}><Swatch color={theme.kinds[word]} />{KIND_TEXTS[word][0]}{shares && self[kind] > 0 && <small>{shareText(self[kind], whole)} self</small>}</li>
       ))}
     </ul>
   );
