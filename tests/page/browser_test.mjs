@@ -423,7 +423,12 @@ describe('strangers', () => {
       await opened.page.locator('.flame-graph').focus();
       for (let i = 0; i < 60; ++i) await opened.page.keyboard.press('ArrowDown');
       assert.match(await opened.details(), /f59/);
-      await opened.page.locator('.flame-graph').evaluate((graph) => { graph.scrollTop = graph.scrollHeight; });
+      const height = await opened.page.locator('.flame-graph').evaluate((graph) => { graph.scrollTop = graph.scrollHeight; return graph.clientHeight; });
+      // The leaf, f595, is the last row that is in sight.
+      const box = await opened.page.locator('.flame-graph').boundingBox();
+      await opened.page.mouse.move(box.x + 50, box.y + height - ROW_PX / 2);
+      assert.match(await opened.page.locator('.tooltip').textContent(), /^f595.*total3 samples, 100\.0 %self3 samples/);
+      assert.notDeepEqual(await opened.color(Math.floor(height / ROW_PX) - 1, 0.5), [255, 255, 255]);
       await opened.menu(3, 0.5, 'Fold its recursion');
       assert.equal((await opened.chips()).length, 1);
     });

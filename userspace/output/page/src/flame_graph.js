@@ -50,8 +50,9 @@ export class FlameGraph {
     this.scroller.tabIndex = 0;
     this.scroller.setAttribute('role', 'tree');
     this.scroller.setAttribute('aria-label', 'Flame graph');
-    this.canvas = make('canvas', 'flame-graph-canvas', this.scroller);
+    // As high as the whole picture; the canvas is as high as the window and stays in it.
     this.space = make('div', 'flame-graph-space', this.scroller);
+    this.canvas = make('canvas', 'flame-graph-canvas', this.space);
     this.hoverBox = make('div', 'flame-graph-box flame-graph-hover', this.space);
     this.hoverBox.hidden = true;
     this.selectBox = make('div', 'flame-graph-box flame-graph-selected', this.space);

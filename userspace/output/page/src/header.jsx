@@ -1,6 +1,6 @@
 // What was recorded, where and for how long, and in three words how good it is.
 import {accountInShort} from './account.js';
-import {countText, durationText} from './text.js';
+import {durationText, weightText} from './text.js';
 
 const VIEWS = {
   cpu: 'CPU time',
@@ -15,7 +15,7 @@ export function Header({profile, onAccount, onHelp, themeName, onTheme}) {
   const total = profile.threads.reduce((sum, {weight}) => sum + weight, 0);
   const facts = [
     diff ? 'difference' : VIEWS[about.view] ?? about.view,
-    about.unit === 'samples' ? `${countText(total)} samples` : null,
+    weightText(total, about.unit),
     about.period_ns > 0 && about.unit === 'samples' ? `${(1e9 / about.period_ns).toFixed(0)} Hz a CPU` : null,
     about.duration_ns > 0 ? durationText(about.duration_ns) : null,
     about.host || null,
