@@ -331,6 +331,9 @@ describe('whose samples', () => {
       const {page} = opened;
       assert.match(await opened.hover(1, 0.1), /app1 \(1\).*total12 samples/);
       assert.equal(await page.getByRole('combobox', {name: 'Thread'}).count(), 0);
+      await page.getByLabel('Merge processes').check();
+      assert.match(await opened.hover(1, 0.1), /Main.*total20 samples/);
+      await page.getByLabel('Merge processes').uncheck();
       await page.getByRole('combobox', {name: 'Process'}).selectOption({label: 'app1 (1) · 60.0 %'});
       await opened.click(2, 0.1);
       assert.equal(await opened.crumbs(), 'all > Main > Run');

@@ -24,6 +24,7 @@ const NOBODY = {process: null, threads: null};  // picked: all
 export function App({profile, licences}) {
   const [picked, setPicked] = useState(NOBODY);
   const [transforms, setTransforms] = useState([]);
+  const [apart, setApart] = useState(true);
   const [foldAll, setFoldAll] = useState(false);
   const [order, setOrder] = useState(ORDERS.weight);
   const [upward, setUpward] = useState(false);
@@ -40,7 +41,7 @@ export function App({profile, licences}) {
   const [themeName, setThemeName] = useTheme();
   const theme = THEMES[themeName];
 
-  const base = useMemo(() => profile.tree(wantedThreads(picked)), [profile, picked]);
+  const base = useMemo(() => profile.tree(wantedThreads(picked), apart), [profile, picked, apart]);
   const steps = useMemo(() => (foldAll ? [{kind: 'foldAll'}, ...transforms] : transforms), [foldAll, transforms]);
   const tree = useMemo(() => applyTransforms(base, steps), [base, steps]);
   const layout = useMemo(() => layOut(tree, order, (frame) => profile.names[frame], before), [tree, order, before]);
@@ -139,7 +140,7 @@ export function App({profile, licences}) {
         profile={profile} picked={picked} onPick={setPicked} everyone={NOBODY}
         search={search} onSearch={(next) => { setSearch(next); setMarked(-1); }} error={matcher.error} searchField={searchField}
         matched={flags && !matcher.error ? {weight: share, whole, isMark: marked >= 0} : null}
-        upward={upward} onUpward={setUpward} order={order} onOrder={setOrder} foldAll={foldAll} onFoldAll={setFoldAll}
+        upward={upward} onUpward={setUpward} order={order} onOrder={setOrder} foldAll={foldAll} onFoldAll={setFoldAll} apart={apart} onApart={setApart}
         before={before} onBefore={setBefore} more={more} onMore={setMore} />
       <Breadcrumbs {...context} layout={layout} zoomed={zoomed} onZoom={(node) => (node === 0 ? setZooms([]) : zoomTo(node))}
         transforms={transforms} onTransforms={setTransforms} marked={marked} onMarked={setMarked} />

@@ -113,10 +113,11 @@ export class Profile {
   }
 
   /**
-   * The tree of the stacks of some threads. With several processes, each is a child of the root.
+   * The tree of the stacks of some threads.
    * @param {(thread: object) => boolean} wanted
+   * @param {boolean} apart  with several processes, each is a child of the root
    */
-  tree(wanted = () => true) {
+  tree(wanted = () => true, apart = true) {
     const processes = this.processes.filter((process) => process.threads.some(wanted));
     const builder = new TreeBuilder(this.diff !== null, this.nodeFrame.length + processes.length + 1);
     const rank = new Int32Array(this.threads.length).fill(-1);
@@ -127,7 +128,7 @@ export class Profile {
     const place = new Int32Array(this.nodeFrame.length), stamp = new Int32Array(this.nodeFrame.length).fill(-1);
     const pending = [];
     for (const [at, cells] of this.cellsByRank(rank, processes.length).entries()) {
-      const root = processes.length > 1 ? builder.child(0, processes[at].frame) : 0;
+      const root = apart && processes.length > 1 ? builder.child(0, processes[at].frame) : 0;
       for (const cell of cells) {
         let node = this.cellNode[cell];
         for (; node >= 0 && stamp[node] !== at; node = this.nodeParent[node]) pending.push(node);

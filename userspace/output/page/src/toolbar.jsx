@@ -7,7 +7,7 @@ import {shareText} from './text.js';
 const SEARCH_DELAY_MS = 120;
 
 export function Toolbar(props) {
-  const {profile, before, onBefore, more, onMore, upward, onUpward, order, onOrder, foldAll, onFoldAll} = props;
+  const {profile, before, onBefore, more, onMore, upward, onUpward, order, onOrder, foldAll, onFoldAll, apart, onApart} = props;
   return (
     <div class="toolbar" role="toolbar" aria-label="View">
       <Search {...props} />
@@ -20,6 +20,9 @@ export function Toolbar(props) {
         </select>
       </label>
       <label class="check"><input type="checkbox" checked={foldAll} onChange={(event) => onFoldAll(event.target.checked)} /> Fold recursion</label>
+      {profile.processes.length > 1 && (
+        <label class="check"><input type="checkbox" checked={!apart} onChange={(event) => onApart(!event.target.checked)} /> Merge processes</label>
+      )}
       {profile.diff && (
         <>
           <div class="field"><span>Widths</span><Choice label="Widths" value={before} onChange={onBefore} options={[[false, 'after'], [true, 'before']]} /></div>
