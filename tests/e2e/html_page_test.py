@@ -80,7 +80,7 @@ class HtmlPageTest(unittest.TestCase):
             return {}
         page = os.path.join(self.folder, "recorded.html")
         stats = os.path.join(self.folder, "stats.json")
-        done = run(harness.AGENT, "record", "--duration", "60s", "--frequency", "499", "--format", "html", "--output", page, "--stats", stats,
+        done = run(harness.AGENT, "record", "--duration", "60s", "--frequency", "499", "--output", page, "--stats", stats,
                    "--", harness.MINIJIT, "--seconds", "2")
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(stats) as f:
