@@ -10,7 +10,8 @@ namespace clrsampler {
 std::string DurationText(uint64_t ns) {
   const double value = static_cast<double>(ns);
   if (ns < 1'000'000) return absl::StrFormat("%.0f us", value / 1e3);
-  if (ns < 1'000'000'000) return absl::StrFormat(ns < 10'000'000 ? "%.2f ms" : "%.1f ms", value / 1e6);
+  if (ns < 10'000'000) return absl::StrFormat("%.2f ms", value / 1e6);
+  if (ns < 1'000'000'000) return absl::StrFormat("%.1f ms", value / 1e6);
   return absl::StrFormat("%.2f s", value / 1e9);
 }
 
