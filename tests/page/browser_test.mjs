@@ -33,6 +33,7 @@ class Opened {
     const opened = new Opened();
     opened.context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', offline: true, reducedMotion: 'reduce'});
     const page = (opened.page = await opened.context.newPage());
+    page.setDefaultTimeout(15000);
     opened.complaints = [];
     page.on('console', (message) => opened.complaints.push(`console: ${message.text()}`));
     page.on('pageerror', (error) => opened.complaints.push(`error: ${error.stack}`));
@@ -369,6 +370,17 @@ describe('differences', () => {
     assert.ok(red[0] > red[1] + 40 && red[1] < more[1], `red: ${red}`);
   }));
 
+  test('a recording that is three times as long is scaled', () => {
+    const builder = new DataBuilder();
+    builder.stack(['Main', 'Shop.Same'], 9000, 0, 3000).stack(['Main', 'Shop.More'], 6000, 0, 1000);
+    return withPage(pageOf(builder.data({diff: {...RULE, scale: 3}})), async (opened) => {
+      assert.match(await opened.hover(2, 0.2), /Shop\.Same.*before3,000 samples, 60\.0 %change\+0\.00 points: within the noise/);
+      assert.match(await opened.hover(2, 0.9), /Shop\.More.*total6,000 samples, 40\.0 %.*before1,000 samples, 20\.0 %change\+20\.0 points$/);
+      assert.match(await opened.hover(0, 0.5), /before4,000 samples, 80\.0 %change\+20\.0 points$/);
+      assert.deepEqual((await opened.table()).map((row) => row.slice(1)), [['20.0 %', '40.0 %', '+20.00'], ['0 %', '0 %', '+0.00'], ['60.0 %', '60.0 %', '+0.00']]);
+    });
+  });
+
   test('the table ranks what changed first, and widths can be those before', () => withPage(difference(), async (opened) => {
     assert.deepEqual((await opened.table()).slice(0, 2), [['Shop.More', '20.0 %', '30.0 %', '+10.00'], ['Shop.Less', '20.0 %', '11.0 %', '−9.00']]);
     assert.equal(await opened.page.locator('.methods td.noise').count(), 3);
@@ -426,7 +438,12 @@ describe('strangers', () => {
       await opened.page.locator('.flame-graph').focus();
       for (let i = 0; i < 60; ++i) await opened.page.keyboard.press('ArrowDown');
       assert.match(await opened.details(), /f59/);
-      const height = await opened.page.locator('.flame-graph').evaluate((graph) => { graph.scrollTop = graph.scrollHeight; return graph.clientHeight; });
+      const height = await opened.page.locator('.flame-graph').evaluate(async (graph) => {
+        graph.scrollTop = graph.scrollHeight;
+        // Scrolling ends what the pointer was on, one frame later.
+        for (let frame = 0; frame < 2; ++frame) await new Promise(requestAnimationFrame);
+        return graph.clientHeight;
+      });
       // The leaf, f595, is the last row that is in sight.
       const box = await opened.page.locator('.flame-graph').boundingBox();
       await opened.page.mouse.move(box.x + 50, box.y + height - ROW_PX / 2);

@@ -1,7 +1,7 @@
 // Top methods: what each costs alone (self) and with what it calls (total). A click marks the method in the picture.
 import {useMemo, useState} from 'preact/hooks';
 import {Swatch} from './node_details.jsx';
-import {isSignificant} from './significance.js';
+import {changePoints, isSignificant} from './significance.js';
 import {countText, shareText, shortWeightText, withoutArguments} from './text.js';
 
 const MOST_ROWS = 200;
@@ -70,11 +70,12 @@ function NumberCell({value, whole, unit}) {
 }
 
 function diffColumns(rule, tree) {
-  const after = (row) => row.self / (tree.total[0] || 1), before = (row) => row.selfBefore / (tree.totalBefore[0] || 1);
+  const whole = tree.total[0] || 1;
+  const after = (row) => row.self / whole, before = (row) => (rule.scale * row.selfBefore) / whole;
   const change = (row) => after(row) - before(row);
   return {
     name: COLUMNS.name,
-    before: {text: 'Before', of: before, title: 'self, share of the profile before'},
+    before: {text: 'Before', of: before, title: 'self, share of the profile before, scaled to the size of the one after'},
     after: {text: 'After', of: after, title: 'self, share of the profile after'},
     // What is noise comes last, however large.
     change: {text: 'Change', of: change, rank: (row) => (isSignificant(rule, row.selfBefore, row.self) ? 1 : 1e-6) * Math.abs(change(row)), title: 'of the self share, in points'},
@@ -82,11 +83,11 @@ function diffColumns(rule, tree) {
 }
 
 function DiffCells({row, tree, rule}) {
-  const points = 100 * (row.self / (tree.total[0] || 1) - row.selfBefore / (tree.totalBefore[0] || 1));
+  const points = changePoints(rule, row.selfBefore, row.self, tree.total[0]);
   const counts = isSignificant(rule, row.selfBefore, row.self);
   return (
     <>
-      <td class="number">{shareText(row.selfBefore, tree.totalBefore[0])}</td>
+      <td class="number">{shareText(rule.scale * row.selfBefore, tree.total[0])}</td>
       <td class="number">{shareText(row.self, tree.total[0])}</td>
       <td class={`number ${counts ? (points > 0 ? 'up' : 'down') : 'noise'}`} title={counts ? '' : 'within the noise of sampling'}>
         {points < 0 ? '\u2212' : '+'}{Math.abs(points).toFixed(2)}

@@ -2,7 +2,7 @@
 import {useLayoutEffect, useRef} from 'preact/hooks';
 import {KIND_TEXTS} from './palette.js';
 import {KINDS} from './profile_data.js';
-import {isSignificant} from './significance.js';
+import {changePoints, isSignificant} from './significance.js';
 import {changeText, shareText, weightText} from './text.js';
 
 const POINTER_GAP_PX = 14;
@@ -16,10 +16,12 @@ function costLines(profile, tree, node, unit) {
   const total = tree.total[node], self = tree.self[node], whole = tree.total[0];
   const lines = [['total', `${weightText(total, unit)}, ${shareText(total, whole)}`], ['self', `${weightText(self, unit)}, ${shareText(self, whole)}`]];
   if (profile.diff) {
-    const before = tree.totalBefore[node], wholeBefore = tree.totalBefore[0];
-    const points = 100 * ((whole > 0 ? total / whole : 0) - (wholeBefore > 0 ? before / wholeBefore : 0));
-    lines.push(['before', `${weightText(before, unit)}, ${shareText(before, wholeBefore)}`]);
-    if (node > 0) lines.push(['change', isSignificant(profile.diff, before, total) ? changeText(points) : `${changeText(points)}: within the noise of sampling`]);
+    const before = tree.totalBefore[node];
+    const counts = isSignificant(profile.diff, before, total);
+    const change = changeText(changePoints(profile.diff, before, total, whole));
+    lines.push(['before', `${weightText(before, unit)}, ${shareText(profile.diff.scale * before, whole)}`]);
+    // Scaled to the size of the other, the whole has not changed.
+    if (node > 0 || counts) lines.push(['change', counts ? change : `${change}: within the noise of sampling`]);
   }
   return lines;
 }

@@ -22,3 +22,8 @@ export function standardErrors(rule, before, after) {
 export function isSignificant(rule, before, after) {
   return Math.abs(standardErrors(rule, before, after)) >= rule.critical;
 }
+
+/** The difference in points of the whole: "+10" where 20 % became 30 %. whole: of the profile after. */
+export function changePoints(rule, before, after, whole) {
+  return whole > 0 ? (100 * (after - rule.scale * before)) / whole : 0;
+}
