@@ -165,20 +165,24 @@ test('the matched share counts each stack once', () => {
 });
 
 test('differences count only beyond the noise of sampling', () => {
-  const rule = {scale: 1, unit: 1, dispersion: 1, critical: 3};
-  assert.equal(isSignificant(rule, 100, 120), false);
-  assert.equal(isSignificant(rule, 1000, 1200), true);
-  assert.equal(isSignificant({...rule, scale: 2}, 500, 1000), false);
-  assert.equal(isSignificant({...rule, unit: 10}, 1000, 1200), false);
-  assert.equal(isSignificant({...rule, dispersion: 9}, 1000, 1200), false);
-  assert.equal(isSignificant(rule, 0, 0), false);
-  assert.equal(standardErrors(rule, 200, 200), 0);
+  const rule = {scale: 1, all: 0};
+  const counts = (before, after, more = {}, noise = 1) => isSignificant({...rule, ...more}, 3, before, after, noise);
+  assert.equal(counts(100, 120), false);
+  assert.equal(counts(1000, 1200), true);
+  assert.equal(counts(500, 1000, {scale: 2}), false);
+  assert.equal(counts(1000, 1200, {}, 9), false);
+  assert.equal(counts(0, 8), false);  // too few to tell
+  assert.equal(counts(0, 0), false);
+  assert.equal(counts(1000, 1120), false);
+  assert.equal(counts(1000, 1120, {all: 4000}), true);  // of all of which it is half, its share scatters less
+  assert.equal(isSignificant(rule, null, 0, 1000), false);
+  assert.equal(standardErrors(rule, 200, 200, 1), 0);
 });
 
 test('weights before follow the stacks through transforms', () => {
   const builder = new DataBuilder();
   builder.stack(['main', 'a', 'b'], 3, 0, 30).stack(['main', 'c', 'b'], 2, 0, 20).stack(['main', 'gone'], 0, 0, 7);
-  const profile = new Profile(builder.data({diff: {scale: 0.1, unit: 1, dispersion: 1, critical: 3}}));
+  const profile = new Profile(builder.data({diff: {scale: 0.1, all: 0, self: 3, total: 3, stack: 3}}));
   const callers = applyTransforms(profile.tree(), [{kind: 'callers', frame: profile.names.indexOf('b')}]);
   assert.deepEqual([callers.total[0], callers.totalBefore[0]], [5, 50]);
   const focus = applyTransforms(profile.tree(), [{kind: 'focus', frame: profile.names.indexOf('gone')}]);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "output/diff_text.h"
 #include "output/folded.h"
+#include "output/html.h"
 #include "profile/model_diff.h"
 #include "status/status.h"
 
@@ -16,7 +17,9 @@ namespace clrsampler {
 void DeclareDiffOptions(CLI::App& app, DiffConfig& config) {
   app.add_option("before", config.before, "profile in any format that is read")->required()->type_name("BEFORE");
   app.add_option("after", config.after, "the other one")->required()->type_name("AFTER");
-  app.add_option("--output,-o", config.output, "file for folded text with two counts, as flamegraph.pl draws it")
+  app.add_option(
+         "--output,-o", config.output,
+         "file for the difference: .html is a page, others folded text with two counts, as flamegraph.pl draws it")
       ->type_name("FILE");
   app.add_option(
          "--by", config.by,
@@ -32,9 +35,11 @@ absl::Status RunDiff(const DiffConfig& config) {
   signal(SIGPIPE, SIG_IGN);
   const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
   if (!filter.ok()) return filter.status();
-  if (const WriterRow* row = WriterOfPath(config.output); row != nullptr && row->format != "folded") {
+  const WriterRow* row = WriterOfPath(config.output);
+  const bool is_page = row != nullptr && row->format == "html";
+  if (row != nullptr && !is_page && row->format != "folded") {
     return WithHint(absl::InvalidArgumentError(absl::StrCat("a difference can't be written as ", row->format)),
-                    "write folded text: -o diff.folded");
+                    "write a page or folded text: -o diff.html, -o diff.folded");
   }
   absl::StatusOr<ProfileModel> profiles[2];
   for (int i = 0; i < 2; ++i) {
@@ -48,7 +53,8 @@ absl::Status RunDiff(const DiffConfig& config) {
   if (!config.output.empty()) {
     absl::StatusOr<OutputFile> opened = OutputFile::Open(config.output);
     if (!opened.ok()) return opened.status();
-    RETURN_IF_ERROR(WriteFoldedDiff(*diff, [&](absl::string_view text) { return opened->Write(text); }));
+    const OutputSink sink = [&](absl::string_view text) { return opened->Write(text); };
+    RETURN_IF_ERROR(is_page ? WriteHtmlDiff(*profiles[1], {*profiles[0], *diff}, sink) : WriteFoldedDiff(*diff, sink));
     RETURN_IF_ERROR(opened->Finish());
   }
   std::fputs(DiffText(*diff, config.top).c_str(), config.output == "-" ? stderr : stdout);

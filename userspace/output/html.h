@@ -17,7 +17,7 @@ class HtmlWriter : public ProfileWriter {
   absl::Status Write(const ProfileModel& model, const OutputSink& sink) const override;
 };
 
-// The page with two profiles: `after` is drawn, coloured by how it differs from `comparison.before`.
+// The page with two profiles: `after` is drawn, coloured by how it differs from the one before.
 absl::Status WriteHtmlDiff(const ProfileModel& after, const HtmlComparison& comparison, const OutputSink& sink);
 
 }  // namespace clrsampler

@@ -1,7 +1,9 @@
 #include "output/html_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
@@ -10,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "output/json_stream.h"
 #include "output/profile_title.h"
@@ -110,7 +113,7 @@ class Tables {
     cells_.resize(used);
   }
 
-  void Write(bool compared, JsonStream& json) const {
+  void Write(const ProfileDiff* diff, JsonStream& json) const {
     Strings strings = strings_;
     std::vector<uint32_t> tiers, sources;
     for (const PageFrame& frame : frames_) {
@@ -125,6 +128,7 @@ class Tables {
     Column(json, "module", frames_.size(), [&](size_t i) { return frames_[i].module; }).Raw(",");
     Column(json, "tier", frames_.size(), [&](size_t i) { return tiers[i]; }).Raw(",");
     Column(json, "source", frames_.size(), [&](size_t i) { return sources[i]; });
+    if (diff != nullptr) WriteNoise(*diff, json);
 
     json.Raw("},\n\"nodes\":{");
     // Unsigned arithmetic: the root is 2^32 - 1, and i - (2^32 - 1) = i + 1.
@@ -144,12 +148,26 @@ class Tables {
     }).Raw(",");
     Column(json, "thread", cells_.size(), [&](size_t i) { return cells_[i].thread; }).Raw(",");
     Column(json, "weight", cells_.size(), [&](size_t i) { return cells_[i].weight; });
-    if (compared) Column(json.Raw(","), "before", cells_.size(), [&](size_t i) { return cells_[i].before; });
+    if (diff != nullptr) Column(json.Raw(","), "before", cells_.size(), [&](size_t i) { return cells_[i].before; });
     json.Raw("}");
   }
 
  private:
   static constexpr uint32_t kRoot = UINT32_MAX;
+
+  // The dispersion of each frame's counts, as its method's.
+  void WriteNoise(const ProfileDiff& diff, JsonStream& json) const {
+    absl::flat_hash_map<absl::string_view, const MethodChange*> methods;
+    for (const MethodChange& method : diff.methods) methods[method.name] = &method;
+    const auto column = [&](absl::string_view name, WeightChange MethodChange::*change) {
+      json.Raw(",\"").Raw(name).Raw("\":").Array(frames_.size(), [&](size_t i) {
+        const auto found = methods.find(strings_.at(frames_[i].name));
+        json.Raw(absl::StrFormat("%.4g", found == methods.end() ? 1 : (found->second->*change).dispersion));
+      });
+    };
+    column("noise_self", &MethodChange::self);
+    column("noise_total", &MethodChange::total);
+  }
 
   uint32_t FrameOf(const ProfileModel& model, const ModelFrame& frame) {
     const uint32_t name = strings_.Add(model.text(frame.name)), module = strings_.Add(model.text(frame.module));
@@ -189,6 +207,20 @@ class Tables {
   std::vector<Cell> cells_;
 };
 
+// The smallest change that counts. The page computes changes anew from rounded noise: hence the margin.
+class Critical {
+ public:
+  void Add(const WeightChange& change) {
+    if (change.significant) errors_ = std::min(errors_, change.errors);
+  }
+  nlohmann::ordered_json Json() const {
+    return std::isinf(errors_) ? nlohmann::ordered_json() : nlohmann::ordered_json(errors_ * 0.9999);
+  }
+
+ private:
+  double errors_ = std::numeric_limits<double>::infinity();
+};
+
 void WriteAbout(const ProfileModel& model, const HtmlComparison* comparison, JsonStream& json) {
   const ProfileMeta& meta = model.meta;
   const std::string title = comparison == nullptr
@@ -209,10 +241,19 @@ void WriteAbout(const ProfileModel& model, const HtmlComparison* comparison, Jso
   if (comparison == nullptr) return;
   const std::string& before = comparison->before.meta.account_json;
   if (!before.empty()) json.Raw("\"account_before\":").String(before).Raw(",\n");
-  const nlohmann::ordered_json rule = {{"scale", comparison->scale},
-                                       {"unit", comparison->sample_weight},
-                                       {"dispersion", comparison->dispersion},
-                                       {"critical", comparison->critical}};
+  const ProfileDiff& diff = comparison->diff;
+  Critical self, total, stack;
+  for (const MethodChange& method : diff.methods) {
+    self.Add(method.self);
+    total.Add(method.total);
+  }
+  for (const StackChange& change : diff.stacks) stack.Add(change.total);
+  const nlohmann::ordered_json rule = {
+      {"scale", diff.factor},
+      {"all", diff.basis == DiffBasis::kShare ? diff.total_before + diff.total_after : 0},
+      {"self", self.Json()},
+      {"total", total.Json()},
+      {"stack", stack.Json()}};
   json.Raw("\"diff\":").Value(rule).Raw(",\n");
 }
 
@@ -228,7 +269,7 @@ absl::Status WriteHtmlData(const ProfileModel& model, const HtmlComparison* comp
   JsonStream json(sink);
   json.Raw("{\"version\":").Number(kDataVersion).Raw(",\n");
   WriteAbout(model, comparison, json);
-  tables.Write(compared, json);
+  tables.Write(compared ? &comparison->diff : nullptr, json);
   json.Raw("}\n");
   return json.Finish();
 }

@@ -13,25 +13,25 @@
 //   cells      columns step, thread, weight: weight of the samples of a thread that end at a node. Step: by how much
 //   the node
 //              is behind that of the cell before, the first one behind -1. A comparison has a column before as well
-//   diff       only of a comparison: scale, unit, dispersion, critical
+//   diff       only of a comparison. scale: weights before are multiplied by it. all: samples of both profiles where
+//              shares are compared, else 0. self, total, stack: standard errors from which on a change of a method's
+//              own or total weight, or of a stack, counts; null: none does. A comparison's frames have columns
+//              noise_self and noise_total as well, the dispersion of their counts. profile/model_diff.h says how
+//              changes are judged
 #ifndef CLRSAMPLER_OUTPUT_HTML_DATA_H_
 #define CLRSAMPLER_OUTPUT_HTML_DATA_H_
 
 #include "absl/status/status.h"
 #include "formats/profile/profile_model.h"
 #include "output/profile_writer.h"
+#include "profile/model_diff.h"
 
 namespace clrsampler {
 
-// What the drawn profile is compared with, and when the difference of two weights counts: if after - scale * before is
-// at least `critical` standard errors, where weights are sums of samples of weight `sample_weight` whose number varies
-// by `dispersion` times itself.
+// What the drawn profile is compared with; `diff` is of these two.
 struct HtmlComparison {
   const ProfileModel& before;
-  double scale = 1;
-  double sample_weight = 1;
-  double dispersion = 1;
-  double critical = 3;
+  const ProfileDiff& diff;
 };
 
 // `comparison` may be null. Names that are not UTF-8 have U+FFFD where they are not. In a comparison, threads are the

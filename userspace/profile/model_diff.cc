@@ -205,19 +205,19 @@ struct Chance {
   uint64_t all_samples = 0;  // of both, where shares are compared; else 0
 };
 
-// The header has the reasons.
-double ChanceOf(uint64_t before, uint64_t after, const Chance& chance, double dispersion) {
+// In standard errors. The header has the reasons.
+double ErrorsOf(uint64_t before, uint64_t after, const Chance& chance, double dispersion) {
   const double n = static_cast<double>(before + after);
   const double smaller = std::min(chance.q, 1 - chance.q);
-  if (n * smaller < kMinExpected) return 1;
+  if (n * smaller < kMinExpected) return 0;
   double variance = dispersion * n * chance.q * (1 - chance.q);
   if (chance.all_samples > 0) {
     const double others = static_cast<double>(chance.all_samples) - n;
-    if (others * smaller < kMinExpected) return 1;
+    if (others * smaller < kMinExpected) return 0;
     variance *= others / static_cast<double>(chance.all_samples);
   }
   const double distance = std::max(0.0, std::fabs(static_cast<double>(after) - n * chance.q) - 0.5);
-  return std::erfc(distance / std::sqrt(2 * variance));
+  return distance / std::sqrt(variance);
 }
 
 // Marks those that Benjamini and Hochberg's procedure gives.
@@ -250,6 +250,7 @@ absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const Profi
   if (!factor.ok()) return factor.status();
 
   ProfileDiff diff;
+  diff.basis = basis;
   diff.unit = before.meta.unit;
   diff.factor = *factor;
   diff.total_before = before.total_weight;
@@ -270,8 +271,9 @@ absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const Profi
     // Of both together: a program that scatters in one recording does so in the other.
     const double degrees = old_counts.degrees + new_counts.degrees;
     const double chi_square = old_counts.chi_square[value] + new_counts.chi_square[value];
-    const double dispersion = degrees > 0 ? std::max(1.0, chi_square / degrees) : 1;
-    change.p = ChanceOf(change.before, change.after, chance, dispersion);
+    change.dispersion = degrees > 0 ? std::max(1.0, chi_square / degrees) : 1;
+    change.errors = ErrorsOf(change.before, change.after, chance, change.dispersion);
+    change.p = std::erfc(change.errors / std::sqrt(2.0));
   };
   std::vector<WeightChange*> self, total, stacks;
   for (size_t i = 0; i < diff.methods.size(); ++i) {

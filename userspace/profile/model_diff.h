@@ -37,8 +37,10 @@ enum class DiffBasis : uint8_t {
 struct WeightChange {
   uint64_t before = 0;  // as recorded
   uint64_t after = 0;
-  double change = 0;  // after less before, this one normalised to the other recording; in weights of `after`
-  double p = 1;       // chance of such a change where nothing has changed; 1 where it is not tested
+  double change = 0;      // after less before, this one normalised to the other recording; in weights of `after`
+  double dispersion = 1;  // of the counts
+  double errors = 0;      // the change in standard errors, without sign; 0 where it is not tested
+  double p = 1;           // chance of such a change where nothing has changed; 1 where it is not tested
   bool significant = false;
 };
 
@@ -57,6 +59,7 @@ struct StackChange {
 };
 
 struct ProfileDiff {
+  DiffBasis basis = DiffBasis::kShare;
   WeightUnit unit = WeightUnit::kSamples;
   double factor = 1;  // that `before` was multiplied with
   bool tested = false;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -157,19 +158,29 @@ TEST(HtmlTest, AnEmptyProfileIsAPageAsWell) {
 TEST(HtmlTest, AComparisonHasBothWeightsOfEachStack) {
   ProfileModelBuilder before_builder, after_builder;
   const ThreadIndex before_thread = Thread(before_builder, 5, 6, "main");
-  before_builder.Add({.thread = before_thread, .stack = Stack(before_builder, {{"gone"}}), .weight = 9});
-  before_builder.Add({.thread = before_thread, .stack = Stack(before_builder, {{"main"}, {"Add"}}), .weight = 10});
+  before_builder.Add({.thread = before_thread, .stack = Stack(before_builder, {{"gone"}}), .weight = 90});
+  before_builder.Add({.thread = before_thread, .stack = Stack(before_builder, {{"main"}, {"Add"}}), .weight = 100});
   const ThreadIndex after_thread = Thread(after_builder, 7, 8, "main");
-  after_builder.Add({.thread = after_thread, .stack = Stack(after_builder, {{"main"}, {"Add"}}), .weight = 20});
-  after_builder.Add({.thread = after_thread, .stack = Stack(after_builder, {{"main"}, {"New"}}), .weight = 1});
+  after_builder.Add({.thread = after_thread, .stack = Stack(after_builder, {{"main"}, {"Add"}}), .weight = 200});
+  after_builder.Add({.thread = after_thread, .stack = Stack(after_builder, {{"main"}, {"New"}}), .weight = 10});
   const ProfileModel before = Built(before_builder), after = Built(after_builder);
   std::string page;
-  ASSERT_TRUE(WriteHtmlDiff(after, {.before = before, .scale = 2, .critical = 2.5}, To(page)).ok());
+  const absl::StatusOr<ProfileDiff> diff = DiffProfiles(before, after, DiffBasis::kShare);
+  ASSERT_TRUE(diff.ok());
+  ASSERT_TRUE(WriteHtmlDiff(after, {before, *diff}, To(page)).ok());
   const json data = json::parse(Unpack(page));
-  EXPECT_THAT(Lines(data, "weight"), ElementsAre("main;Add 20 thread 0", "main;New 1 thread 0", "gone 0 thread 0"));
-  EXPECT_THAT(Lines(data, "before"), ElementsAre("main;Add 10 thread 0", "main;New 0 thread 0", "gone 9 thread 0"));
-  EXPECT_EQ(data["diff"]["scale"], 2);
-  EXPECT_EQ(data["diff"]["critical"], 2.5);
+  EXPECT_THAT(Lines(data, "weight"), ElementsAre("main;Add 200 thread 0", "main;New 10 thread 0", "gone 0 thread 0"));
+  EXPECT_THAT(Lines(data, "before"), ElementsAre("main;Add 100 thread 0", "main;New 0 thread 0", "gone 90 thread 0"));
+  EXPECT_NEAR(data["diff"]["scale"].get<double>(), 210.0 / 190.0, 1e-9);
+  EXPECT_EQ(data["diff"]["all"], 400);
+  EXPECT_EQ(data["frames"]["noise_self"].size(), data["frames"]["name"].size());
+  EXPECT_EQ(data["frames"]["noise_total"].size(), data["frames"]["name"].size());
+  // From 90 of 190 to none is told from chance.
+  const double least = std::min_element(diff->methods.begin(), diff->methods.end(), [](const auto& a, const auto& b) {
+                         return (a.self.significant ? a.self.errors : 1e9) < (b.self.significant ? b.self.errors : 1e9);
+                       })->self.errors;
+  ASSERT_GT(least, 2);
+  EXPECT_NEAR(data["diff"]["self"].get<double>(), least, 0.01);
 }
 
 TEST(HtmlTest, LargeDataStreamsWhole) {

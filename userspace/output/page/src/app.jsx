@@ -195,7 +195,7 @@ function fillFunction(profile, tree, fills, theme, themeName, more) {
   const ramp = diffRamp(themeName, more), rule = profile.diff;
   return (node) => {
     const before = tree.totalBefore[node], after = tree.total[node];
-    if (!isSignificant(rule, before, after)) return ramp.none;
+    if (!isSignificant(rule, rule.stack, before, after, profile.noiseTotal[tree.frame[node]])) return ramp.none;
     return ramp.of((after - rule.scale * before) / Math.max(after, rule.scale * before));
   };
 }

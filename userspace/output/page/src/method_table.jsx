@@ -15,7 +15,7 @@ const COLUMNS = {
 export function MethodTable({profile, tree, whole, unit, fills, costs, found, marked, onMark, onMenu}) {
   const {diff} = profile;
   const [sort, setSort] = useState({key: diff ? 'change' : 'self', descending: true});
-  const columns = useMemo(() => (diff ? diffColumns(diff, tree) : COLUMNS), [diff, tree]);
+  const columns = useMemo(() => (diff ? diffColumns(profile, tree) : COLUMNS), [profile, tree]);
   const rows = useMemo(() => {
     const {of, rank} = columns[sort.key];
     const wanted = found ? costs.filter(({frame}) => found[frame]) : [...costs];
@@ -46,7 +46,7 @@ export function MethodTable({profile, tree, whole, unit, fills, costs, found, ma
                 <Swatch color={fills[row.frame]} /><span class="cut"><bdi>{withoutArguments(profile.names[row.frame])}</bdi></span>
               </button></td>
               {diff
-                ? <DiffCells row={row} tree={tree} rule={diff} />
+                ? <DiffCells row={row} tree={tree} profile={profile} />
                 : <><NumberCell value={row.self} whole={whole} unit={unit} /><NumberCell value={row.total} whole={whole} unit={unit} /></>}
               <td class="more"><button class="quiet" aria-label={`Menu for ${profile.names[row.frame]}`}
                 onClick={(event) => { const box = event.currentTarget.getBoundingClientRect(); onMenu(row.frame, box.left, box.bottom); }}>⋮</button></td>
@@ -69,7 +69,12 @@ function NumberCell({value, whole, unit}) {
   );
 }
 
-function diffColumns(rule, tree) {
+function changeCounts(profile, row) {
+  return isSignificant(profile.diff, profile.diff.self, row.selfBefore, row.self, profile.noiseSelf[row.frame]);
+}
+
+function diffColumns(profile, tree) {
+  const rule = profile.diff;
   const whole = tree.total[0] || 1;
   const after = (row) => row.self / whole, before = (row) => (rule.scale * row.selfBefore) / whole;
   const change = (row) => after(row) - before(row);
@@ -78,13 +83,14 @@ function diffColumns(rule, tree) {
     before: {text: 'Before', of: before, title: 'self, share of the profile before, scaled to the size of the one after'},
     after: {text: 'After', of: after, title: 'self, share of the profile after'},
     // What is noise comes last, however large.
-    change: {text: 'Change', of: change, rank: (row) => (isSignificant(rule, row.selfBefore, row.self) ? 1 : 1e-6) * Math.abs(change(row)), title: 'of the self share, in points'},
+    change: {text: 'Change', of: change, rank: (row) => (changeCounts(profile, row) ? 1 : 1e-6) * Math.abs(change(row)), title: 'of the self share, in points'},
   };
 }
 
-function DiffCells({row, tree, rule}) {
+function DiffCells({row, tree, profile}) {
+  const rule = profile.diff;
   const points = changePoints(rule, row.selfBefore, row.self, tree.total[0]);
-  const counts = isSignificant(rule, row.selfBefore, row.self);
+  const counts = changeCounts(profile, row);
   return (
     <>
       <td class="number">{shareText(rule.scale * row.selfBefore, tree.total[0])}</td>

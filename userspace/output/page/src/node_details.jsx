@@ -17,7 +17,7 @@ function costLines(profile, tree, node, unit) {
   const lines = [['total', `${weightText(total, unit)}, ${shareText(total, whole)}`], ['self', `${weightText(self, unit)}, ${shareText(self, whole)}`]];
   if (profile.diff) {
     const before = tree.totalBefore[node];
-    const counts = isSignificant(profile.diff, before, total);
+    const counts = isSignificant(profile.diff, profile.diff.stack, before, total, profile.noiseTotal[tree.frame[node]]);
     const change = changeText(changePoints(profile.diff, before, total, whole));
     lines.push(['before', `${weightText(before, unit)}, ${shareText(profile.diff.scale * before, whole)}`]);
     // Scaled to the size of the other, the whole has not changed.

@@ -49,6 +49,8 @@ export class Profile {
     this.modules = column(data.frames.module);
     this.tiers = column(data.frames.tier);
     this.sources = column(data.frames.source);
+    this.noiseSelf = data.frames.noise_self ?? [];
+    this.noiseTotal = data.frames.noise_total ?? [];
     this.forms = [];
 
     const nodes = data.nodes.frame.length;

@@ -1,26 +1,34 @@
-// Is a difference of two weights more than the noise of sampling? The profile says how to judge (diff.*); the page only
-// applies it, because views such as "who calls this" have nodes that the writer never saw.
-//
-// Samples are counted, so a weight of n samples varies by the square root of n, times `dispersion` where samples come in
-// bursts. Weights of the profile before are scaled to the size of the one after.
+// Is a difference of two weights more than the noise of sampling? profile/model_diff.h says how that is judged; here it is
+// judged again, because views such as "who calls this" have nodes that the writer never saw. In the whole tree the answers
+// are the same.
 
 /**
  * @typedef {object} DiffRule
- * @property {number} scale       weights before are multiplied by it
- * @property {number} unit        weight of one sample
- * @property {number} dispersion  variance of a count, divided by the count; 1: independent samples
- * @property {number} critical    standard errors from which on a difference counts
+ * @property {number} scale  weights before are multiplied by it
+ * @property {number} all    samples of both profiles where shares are compared, else 0
+ * @property {?number} self  standard errors from which on a change of a method's own weight counts; null: none does
+ * @property {?number} total  the same for its total
+ * @property {?number} stack  and for a node of the tree
  */
 
-/** @returns {number} the difference in standard errors; positive: more after than before */
-export function standardErrors(rule, before, after) {
-  const samplesBefore = before / rule.unit, samplesAfter = after / rule.unit;
-  const variance = rule.dispersion * (samplesAfter + rule.scale * rule.scale * samplesBefore);
-  return variance === 0 ? 0 : (samplesAfter - rule.scale * samplesBefore) / Math.sqrt(variance);
+const MIN_EXPECTED = 5;
+
+/** @param {number} noise  how much more than chance the counts scatter  @returns {number} the change in standard errors */
+export function standardErrors(rule, before, after, noise) {
+  const n = before + after, q = rule.scale / (1 + rule.scale), smaller = Math.min(q, 1 - q);
+  if (n * smaller < MIN_EXPECTED) return 0;
+  let variance = noise * n * q * (1 - q);
+  if (rule.all > 0) {
+    const others = rule.all - n;
+    if (others * smaller < MIN_EXPECTED) return 0;
+    variance *= others / rule.all;
+  }
+  return Math.max(0, Math.abs(after - n * q) - 0.5) / Math.sqrt(variance);
 }
 
-export function isSignificant(rule, before, after) {
-  return Math.abs(standardErrors(rule, before, after)) >= rule.critical;
+/** critical: rule.self, rule.total or rule.stack */
+export function isSignificant(rule, critical, before, after, noise = 1) {
+  return critical !== null && standardErrors(rule, before, after, noise) >= critical;
 }
 
 /** The difference in points of the whole: "+10" where 20 % became 30 %. whole: of the profile after. */
