@@ -202,7 +202,6 @@ void HookPlanter::Finish() {
     alive->probes.clear();
   }
   CloseUprobes(std::move(probes));
-  targets_.clear();
 }
 
 }  // namespace clrsampler

@@ -380,6 +380,8 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   sampler_->StopSampling();
   account_.duration_seconds = static_cast<double>(clock_.Now().ns - started_.ns) / 1e9;
   if (command_.has_value() && command_->PollExited()) expected_.SetChildCpuNs(command_->cpu_ns());
+  // Else events would come for as long as what has come is handled.
+  if (hooks_) hooks_->Unplant();
   Drain();
   last_chance_ = true;
   turn_started_ = clock_.Now();
@@ -417,16 +419,20 @@ void RecorderImpl::HandleUntil(MonotonicTime horizon) {
   horizon_ = horizon;
   bool paused = false;
   MonotonicTime drained = clock_.Now();
+  uint64_t handling_ns = kMaxUnseenNs;
   do {
     if (paused) {
+      const MonotonicTime begin = clock_.Now();
       Drain();
       drained = clock_.Now();
+      // Where more comes than can be looked at, half of the time is for what has waited: the rest is lost, and counted.
+      handling_ns = std::max(kMaxUnseenNs, drained.ns - begin.ns);
       paused = false;
     }
     queue_.PopUntil(horizon, [&](MonotonicTime time, const Item& item) {
       // Always one, so that this ends.
       if (paused) return false;
-      paused = clock_.Now().ns - drained.ns >= kMaxUnseenNs;
+      paused = clock_.Now().ns - drained.ns >= handling_ns;
       if (const auto* sample = std::get_if<SampleBytes>(&item)) {
         if (HandleSample(time, *sample)) return true;
         paused = false;  // it waits for something that is not read here

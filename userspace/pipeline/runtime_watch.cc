@@ -143,7 +143,6 @@ void RuntimeWatch::Forget(ProcessKey key) {
 }
 
 void RuntimeWatch::Finish() {
-  planter_.Finish();
   pauses_.Finish();
   jit_.Finish();
 }

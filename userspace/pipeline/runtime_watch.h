@@ -76,7 +76,9 @@ class RuntimeWatch {
   // Nothing from before this time will be asked.
   void DropBefore(MonotonicTime time);
   void Forget(ProcessKey key);
-  // Takes the hooks out, and reports what is not complete.
+  // Takes the hooks out: no event is made after this returns; what was sent can still be drained.
+  void Unplant() { planter_.Finish(); }
+  // Reports what is not complete. Unplant first.
   void Finish();
 
   std::map<std::string, uint64_t> PauseCounts() const;  // as --stats writes them; empty without such hooks

@@ -154,10 +154,10 @@ TEST_F(RuntimeActivityTest, ACollectionThatACompilationCausesIsWhatIsGoingOn) {
 
 TEST_F(RuntimeActivityTest, ForgetsWhatIsOver) {
   BlockingGc(100, 7, 0);
-  activity_.CompilationBegan(7, {100}, 0xa);
-  activity_.CompilationEnded(7, {150}, 0xa, 1);
+  activity_.CompilationBegan(8, {100}, 0xa);
+  activity_.CompilationEnded(8, {150}, 0xa, 1);
   activity_.DropBefore({120});
-  EXPECT_EQ(At(130, 7), "jit 1");
+  EXPECT_EQ(At(130, 8), "jit 1");
   EXPECT_EQ(At(160, 7), "gen0 blocking");
   activity_.DropBefore({1'000});
   EXPECT_TRUE(activity_.empty());
