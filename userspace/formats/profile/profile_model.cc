@@ -62,7 +62,9 @@ size_t ProfileModelBuilder::NodeHash::operator()(const StackNode& node) const {
 
 ProfileModelBuilder::ProfileModelBuilder() { string_ids_.insert(0); }
 
-void ProfileModelBuilder::Fail(absl::Status status) { status_.Update(std::move(status)); }
+void ProfileModelBuilder::Fail(absl::Status status) {
+  status_.Update(WithHint(std::move(status), "no recording is like that; was the file made by hand, or damaged?"));
+}
 
 StringIndex ProfileModelBuilder::String(absl::string_view text) {
   if (const auto found = string_ids_.find(text); found != string_ids_.end()) return *found;

@@ -20,8 +20,7 @@ namespace {
 bool IsBinary(absl::string_view bytes) {
   const absl::string_view head = bytes.substr(0, 1024);
   return std::any_of(head.begin(), head.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7f;
+    return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
   });
 }
 
