@@ -28,8 +28,10 @@ absl::StatusOr<ProfileModel> ReadUnpacked(absl::string_view bytes) {
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);
   if (IsBinary(bytes)) return ReadPprof(bytes);
   if (absl::StartsWith(text, "{")) {
-    if (absl::StrContains(text.substr(0, 4096), kProfileJsonFormat)) return ReadProfileJson(text);
+    // By the first key, as names may hold any words; other programs may have put ours in another order.
+    if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(text.substr(1)), "\"format\"")) return ReadProfileJson(text);
     if (absl::StrContains(text, kSpeedscopeSchema)) return ReadSpeedscope(text);
+    if (absl::StrContains(text, kProfileJsonFormat)) return ReadProfileJson(text);
     return WithHint(absl::InvalidArgumentError("JSON of a kind that clrsampler does not read"),
                     "it reads its own .json and speedscope's; other tools can write folded stacks");
   }
