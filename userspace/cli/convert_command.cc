@@ -23,7 +23,8 @@ void DeclareConvertOptions(CLI::App& app, ConvertConfig& config) {
   app.add_option("input", config.input, "profile in any format that is read; - for standard input")
       ->required()
       ->type_name("IN");
-  app.add_option("output", config.output, "file for the result; without it standard output")->type_name("OUT");
+  app.add_option("output,--output,-o", config.output, "file for the result; without it standard output")
+      ->type_name("OUT");
   DeclareCommonOptions(app, config);
 }
 

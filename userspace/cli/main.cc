@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cli/convert_command.h"
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
@@ -63,21 +64,10 @@ int main(int argc, char** argv) {
       "  clrsampler jitdump|r2rmap FILE",
       "clrsampler");
   app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
-  app.footer(
-      "Examples:\n"
-      "  sudo clrsampler --pid 4711 | flamegraph.pl > cpu.svg     until Ctrl-C\n"
-      "  sudo clrsampler --pid 4711 --duration 30s -o cpu.folded  open it in speedscope.app\n"
-      "  sudo clrsampler --duration 10s -o host.folded            everything on this host\n"
-      "  sudo clrsampler -o start.folded -- dotnet Shop.dll       from the first instruction\n"
-      "A .NET process needs no preparation: its names are read from its runtime's memory.");
-
   clrsampler::RecordConfig config;
   clrsampler::DeclareRecordOptions(app, config);
-  app.fallthrough();
   CLI::App* record = app.add_subcommand("record", "sample and write stacks (the default command)");
-  record->fallthrough();
-  clrsampler::RecordConfig record_config;
-  clrsampler::DeclareRecordOptions(*record, record_config);
+  clrsampler::DeclareRecordOptions(*record, config);  // the same, before or behind the word
   bool json = false;
   std::optional<uint32_t> doctor_pid;
   CLI::App* ps = app.add_subcommand("ps", "list the .NET processes and how well each can be profiled");
@@ -114,6 +104,18 @@ int main(int argc, char** argv) {
   clrsampler::DiffConfig diff_config;
   clrsampler::DeclareDiffOptions(*diff, diff_config);
   app.require_subcommand(0, 1);
+  // After the commands, which would all end with it.
+  constexpr char kExamples[] =
+      "Examples:\n"
+      "  sudo clrsampler --pid 4711 -o cpu.html                   until Ctrl-C; open the page in a browser\n"
+      "  sudo clrsampler --pid 4711 | flamegraph.pl > cpu.svg     folded stacks, as other tools read them\n"
+      "  sudo clrsampler --pid 4711 -d 30s -o cpu.json -o cpu.pb.gz  to look at later, and for go tool pprof\n"
+      "  sudo clrsampler --duration 10s -o host.html              everything on this host\n"
+      "  sudo clrsampler -o start.html -- dotnet Shop.dll         from the first instruction\n"
+      "  clrsampler diff before.json after.json -o diff.html      what has become slower, and what is noise\n"
+      "A .NET process needs no preparation: its names are read from its runtime's memory.";
+  app.footer(kExamples);
+  record->footer(kExamples);
 
   try {
     app.parse(own_arguments, argv);
@@ -125,6 +127,16 @@ int main(int argc, char** argv) {
             : "clrsampler --help lists the options";
     std::fprintf(stderr, "error: %s\nhint: %s\n", error.what(), hint);
     return kExitUsage;
+  }
+  // Options of record before another command would have no effect.
+  for (const CLI::App* chosen : app.get_subcommands()) {
+    if (chosen == record) continue;
+    for (const CLI::Option* option : app.parse_order()) {
+      return Report(clrsampler::WithHint(
+          absl::InvalidArgumentError(
+              absl::StrCat(option->get_name(), " before ", chosen->get_name(), " has no effect")),
+          absl::StrCat("clrsampler ", chosen->get_name(), " --help lists its options, which come after it")));
+    }
   }
   if (own_arguments < argc && command.empty()) {
     return Report(clrsampler::WithHint(absl::InvalidArgumentError("no command follows --"),
@@ -144,7 +156,6 @@ int main(int argc, char** argv) {
   if (*diff) return Report(clrsampler::RunDiff(diff_config));
   if (*convert || *merge) return Report(clrsampler::RunConvert(convert_config));
   if (*names) return Report(clrsampler::RunNames(names_config));
-  clrsampler::RecordConfig& chosen = *record ? record_config : config;
-  chosen.command = std::move(command);
-  return Report(clrsampler::RunRecord(chosen));
+  config.command = std::move(command);
+  return Report(clrsampler::RunRecord(config));
 }

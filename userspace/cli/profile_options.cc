@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/duration_option.h"
 #include "formats/profile/profile_reader.h"
 #include "os/file_io.h"
@@ -53,13 +54,37 @@ std::vector<std::string> FormatNames() {
   return names;
 }
 
+namespace {
+
+// An hour's recording shall not end up in another format than its name says.
+absl::StatusOr<const WriterRow*> WriterOf(const std::string& path, absl::string_view format) {
+  const WriterRow* by_path = WriterOfPath(path);
+  const WriterRow* by_format = format.empty() ? nullptr : WriterOfFormat(format);
+  if (by_path != nullptr && by_format != nullptr && by_path != by_format) {
+    return WithHint(
+        absl::InvalidArgumentError(absl::StrCat("--format ", format, " and the name ", path, " say different formats")),
+        "the extension alone is enough");
+  }
+  if (by_path != nullptr) return by_path;
+  if (by_format != nullptr) return by_format;
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (const size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0) {
+    std::vector<absl::string_view> known;
+    for (const WriterRow& row : WriterTable()) known.insert(known.end(), row.extensions.begin(), row.extensions.end());
+    return WithHint(absl::InvalidArgumentError(absl::StrCat(name.substr(dot), " is the extension of no format")),
+                    absl::StrCat("known are ", absl::StrJoin(known, " "), "; or say --format"));
+  }
+  return &WriterTable().front();
+}
+
+}  // namespace
+
 absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format) {
-  const WriterRow* writer = WriterOfPath(path);
-  if (writer == nullptr && !format.empty()) writer = WriterOfFormat(format);
-  if (writer == nullptr) writer = &WriterTable().front();
+  const absl::StatusOr<const WriterRow*> writer = WriterOf(path, format);
+  if (!writer.ok()) return writer.status();
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();
-  return ProfileOutput{*std::move(file), writer};
+  return ProfileOutput{*std::move(file), *writer};
 }
 
 absl::Status WriteProfile(const ProfileModel& model, const WriterOptions& options, ProfileOutput& output) {
