@@ -121,8 +121,7 @@ int hook_compiled(struct user_registers *regs)
  * The stack of the thread that waits for the code, in the slot that the caller has taken. The walk and its format are
  * the sampler's.
  */
-static __always_inline void send_stack(struct user_registers *regs, __u32 slot, struct scratch *scratch,
-				       struct wire_counters *counts)
+static __always_inline void send_stack(struct user_registers *regs, __u32 slot, struct scratch *scratch)
 {
 	struct wire_cpu_sample *sample = &scratch->sample;
 	__u64 used, bytes, flags = BPF_RB_NO_WAKEUP;
@@ -150,8 +149,8 @@ static __always_inline void send_stack(struct user_registers *regs, __u32 slot, 
 	sample->header.size = bytes;
 	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) + bytes >= wake_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&records, sample, bytes, flags))
-		counts->hook_lost++;
+	/* the hit is counted already; user space sees that its stack is missing */
+	bpf_ringbuf_output(&records, sample, bytes, flags);
 }
 
 /* The same with the stack, of which the compilation was a part. */
@@ -187,7 +186,7 @@ int hook_compiled_with_stack(struct user_registers *regs)
 	sample->tid = caller.tid;
 	sample->process_start_ns = caller.process_start_ns;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	send_stack(regs, first_hook_slot + cpu, scratch, counts);
+	send_stack(regs, first_hook_slot + cpu, scratch);
 	scratch->owner = 0;
 	return 0;
 }

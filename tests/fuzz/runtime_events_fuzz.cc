@@ -31,16 +31,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     switch (data[0] % 8) {
       case 6:
         ++begun;
-        jit.Begin(tid, {now}, first, second);
-        activity.CompilationBegan(tid, {now}, first);
+        jit.Begin(tid, {now}, first, first, second);
+        activity.CompilationBegan(tid, {now}, first, first);
         break;
       case 7: {
         clrsampler::Compilation done;
         done.tid = tid;
+        done.method = first;
         done.done = {now};
         done.result = second % 2;
         if (const auto whole = jit.End(first, done)) require(whole->own_ns() <= whole->duration_ns());
-        activity.CompilationEnded(tid, {now}, first, ++number);
+        activity.CompilationEnded(tid, {now}, first, first, ++number);
         break;
       }
       default: {

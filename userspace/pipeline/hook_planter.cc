@@ -62,16 +62,19 @@ void HookPlanter::Look(const Process& process) {
   const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
   if (!runtime) return;
   const std::string who = absl::StrCat(".NET ", runtime->version.Text());
-  if (target.runtime == nullptr) target.runtime = Hook(process, runtime->mapping, false, who);
+  const bool holds_jit = runtime->form == DeploymentForm::kSingleFile;
+  if (target.runtime == nullptr) {
+    target.runtime = Hook(process, runtime->mapping, {.runtime = true, .jit = holds_jit}, who);
+  }
   if (target.jit != nullptr || !options_.compilations) return;
-  if (runtime->form == DeploymentForm::kSingleFile) {
+  if (holds_jit) {
     target.jit = target.runtime;
   } else if (const Mapping* jit = FindJit(process)) {  // some milliseconds after the runtime
-    target.jit = Hook(process, *jit, true, who);
+    target.jit = Hook(process, *jit, {.jit = true}, who);
   }
 }
 
-std::shared_ptr<HookPlanter::HookedImage> HookPlanter::Hook(const Process& process, const Mapping& mapping, bool is_jit,
+std::shared_ptr<HookPlanter::HookedImage> HookPlanter::Hook(const Process& process, const Mapping& mapping, Parts parts,
                                                             absl::string_view version) {
   const absl::StatusOr<std::shared_ptr<const ImageFile>> image = images_.Get(process, mapping);
   const std::string who = absl::StrCat(mapping.path, " (", version, ")");
@@ -84,7 +87,7 @@ std::shared_ptr<HookPlanter::HookedImage> HookPlanter::Hook(const Process& proce
   };
   if (!image.ok()) {
     absl::Status status = image.status();
-    refuse(is_jit ? "compilations" : "pauses", status);
+    refuse(parts.runtime ? "pauses" : "compilations", status);
     return nullptr;
   }
   absl::erase_if(hooked_, [](const auto& entry) { return entry.second.expired(); });
@@ -93,19 +96,22 @@ std::shared_ptr<HookPlanter::HookedImage> HookPlanter::Hook(const Process& proce
   auto hooked = std::make_shared<HookedImage>();
   hooked->image = *image;
   known = hooked;
-  Plant(process, mapping, is_jit, *hooked);
+  Plant(process, mapping, parts, *hooked);
   ++(hooked->suspensions.ok() && hooked->compilations.ok() ? counters_.images_hooked : counters_.images_refused);
   refuse("pauses", hooked->suspensions);
   refuse("compilations", hooked->compilations);
   return hooked;
 }
 
-void HookPlanter::Plant(const Process& process, const Mapping& mapping, bool is_jit, HookedImage& hooked) {
+void HookPlanter::Plant(const Process& process, const Mapping& mapping, Parts parts, HookedImage& hooked) {
   const ImageFile& image = *hooked.image;
-  const auto refuse_all = [&](const absl::Status& status) { hooked.suspensions = hooked.compilations = status; };
+  const auto refuse_all = [&](const absl::Status& status) {
+    if (options_.suspensions && parts.runtime) hooked.suspensions = status;
+    if (options_.compilations && parts.jit) hooked.compilations = status;
+  };
   const absl::StatusOr<ElfImage> elf = ElfImage::Parse(image.bytes());
   if (!elf.ok()) return refuse_all(elf.status());
-  const RuntimeHooks hooks = is_jit ? LocateHooks({.jit = &*elf}) : LocateHooks({.runtime = &*elf});
+  const RuntimeHooks hooks = parts.runtime ? LocateHooks({.runtime = &*elf}) : LocateHooks({.jit = &*elf});
   if (image.content.damaged()) return refuse_all(absl::DataLossError("the file was changed while it was read"));
   // By descriptor: the very file that was looked at, wherever its path leads by now.
   const absl::StatusOr<OpenedFile> file = process.files.OpenMapping(mapping);
@@ -125,10 +131,11 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, bool is_
     hooked.probes.resize(before);
     CloseUprobes(std::move(half));
   };
-  if (options_.suspensions && !is_jit) plant([&] { return PlantSuspensions(hooks, path, hooked); }, hooked.suspensions);
-  const bool holds_jit = is_jit || hooks[HookKind::kCompileMethod].ok();
-  if (options_.compilations && holds_jit) {
-    plant([&] { return PlantCompilations(hooks, is_jit, path, hooked); }, hooked.compilations);
+  if (options_.suspensions && parts.runtime) {
+    plant([&] { return PlantSuspensions(hooks, path, hooked); }, hooked.suspensions);
+  }
+  if (options_.compilations && parts.jit) {
+    plant([&] { return PlantCompilations(hooks, parts, path, hooked); }, hooked.compilations);
   }
 }
 
@@ -155,12 +162,12 @@ absl::Status HookPlanter::PlantSuspensions(const RuntimeHooks& hooks, const std:
   return absl::OkStatus();
 }
 
-absl::Status HookPlanter::PlantCompilations(const RuntimeHooks& hooks, bool is_jit, const std::string& path,
+absl::Status HookPlanter::PlantCompilations(const RuntimeHooks& hooks, Parts parts, const std::string& path,
                                             HookedImage& hooked) {
   const HookPoints& begin = hooks[HookKind::kCompileMethod];
   RETURN_IF_ERROR(begin.status());
   RETURN_IF_ERROR(hooks.jit_return.status());
-  const HookImage here = is_jit ? HookImage::kJit : HookImage::kRuntime;
+  const HookImage here = parts.runtime ? HookImage::kRuntime : HookImage::kJit;
   if (begin->size() != 1 || begin->front().image != here || hooks.jit_return->image != here) {
     return absl::FailedPreconditionError("compileMethod is in another image than expected");
   }

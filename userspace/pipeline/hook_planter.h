@@ -63,10 +63,16 @@ class HookPlanter {
     std::shared_ptr<HookedImage> jit;  // the same in a single-file program
   };
 
-  std::shared_ptr<HookedImage> Hook(const Process& process, const Mapping& mapping, bool is_jit, absl::string_view who);
-  void Plant(const Process& process, const Mapping& mapping, bool is_jit, HookedImage& hooked);
+  // What is in an image: a single-file host has both.
+  struct Parts {
+    bool runtime = false;
+    bool jit = false;
+  };
+  std::shared_ptr<HookedImage> Hook(const Process& process, const Mapping& mapping, Parts parts,
+                                    absl::string_view version);
+  void Plant(const Process& process, const Mapping& mapping, Parts parts, HookedImage& hooked);
   absl::Status PlantSuspensions(const RuntimeHooks& hooks, const std::string& path, HookedImage& hooked);
-  absl::Status PlantCompilations(const RuntimeHooks& hooks, bool is_jit, const std::string& path, HookedImage& hooked);
+  absl::Status PlantCompilations(const RuntimeHooks& hooks, Parts parts, const std::string& path, HookedImage& hooked);
 
   const HookPlanterOptions options_;
   RuntimeDiscovery& runtimes_;

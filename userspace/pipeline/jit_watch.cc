@@ -34,12 +34,17 @@ JitWatch::JitWatch(Callbacks callbacks, bool stacks, NameStyle names, Resolver& 
       clock_(clock) {}
 
 void JitWatch::Began(const wire_runtime_event& event, RuntimeActivity& activity) {
-  activity.CompilationBegan(event.tid, {event.header.time_ns}, event.values[0]);
+  activity.CompilationBegan(event.tid, {event.header.time_ns}, event.values[0], event.values[1]);
 }
 
 CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event, RuntimeActivity& activity) {
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) target = std::make_unique<Target>();
+  if (reports() && event.entry != 0 && event.result == 0) {
+    // It may be freed soon.
+    const uint64_t addresses[] = {event.entry};
+    resolver_.Observe(process, {addresses, {}, {event.header.time_ns}});
+  }
   const MonotonicTime now = clock_.Now();
   std::map<uint64_t, Fresh>& fresh = target->fresh;
   while (!fresh.empty() &&
@@ -49,11 +54,7 @@ CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event
   const uint64_t number = next_number_++;
   const CompiledEvent compiled{event, now, number};
   fresh[number] = {compiled, std::nullopt};
-  activity.CompilationEnded(event.tid, {event.header.time_ns}, event.method_info, number);
-  if (!reports() || event.entry == 0 || event.result != 0) return compiled;
-  // It may be freed soon.
-  const uint64_t addresses[] = {event.entry};
-  resolver_.Observe(process, {addresses, {}, {event.header.time_ns}});
+  activity.CompilationEnded(event.tid, {event.header.time_ns}, event.method_info, event.method, number);
   return compiled;
 }
 
@@ -62,23 +63,20 @@ Frame JitWatch::NameOf(const Process& process, const CompiledEvent& compiled) {
   if (event.entry == 0 || event.result != 0) {
     return Frame{FrameKind::kJit, NameSource::kNone, "[jit: not compiled]", "", ""};
   }
-  // Code that may be freed counts between two readings that agree; this is the second.
-  const uint64_t addresses[] = {event.entry};
-  resolver_.Observe(process, {addresses, {}, clock_.Now()});
-  const Mapping* mapping = process.mappings.Find(event.entry);
-  const Resolution found = resolver_.Resolve({process, mapping, event.entry, event.entry, compiled.arrived});
-  Frame frame = frames_.at(found.frame);
-  const std::string dynamic_name = TextOf(event.name);
-  if (!dynamic_name.empty() && !absl::StrContains(frame.text, dynamic_name)) {
-    // It is gone, and another one may stand in its place.
+  // What the hook itself has read of a dynamic method is right whatever has become of it.
+  if (const std::string dynamic_name = TextOf(event.name); !dynamic_name.empty()) {
     MethodName name;
     name.kind = IsIlStub(event.flags) ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
     name.type = "dynamicClass";
     name.method = dynamic_name;
     name.tier = std::string(JitTierText(event.flags));
-    frame = Frame{FrameKind::kJit, NameSource::kRuntimeMemory, FrameText(name, names_), "", name.tier};
+    return Frame{FrameKind::kJit, NameSource::kRuntimeMemory, FrameText(name, names_), "", name.tier};
   }
-  return frame;
+  // Code that may be freed counts between two readings that agree; this is the second.
+  const uint64_t addresses[] = {event.entry};
+  resolver_.Observe(process, {addresses, {}, clock_.Now()});
+  const Mapping* mapping = process.mappings.Find(event.entry);
+  return frames_.at(resolver_.Resolve({process, mapping, event.entry, event.entry, compiled.arrived}).frame);
 }
 
 FrameId JitWatch::RoleFrame(const Frame& method, absl::string_view tier) {
@@ -92,7 +90,7 @@ FrameId JitWatch::RoleFrame(const Frame& method, absl::string_view tier) {
 void JitWatch::HandleBegin(const Process& process, const wire_runtime_event& event) {
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) target = std::make_unique<Target>();
-  target->tracker.Begin(event.tid, {event.header.time_ns}, event.values[0], event.values[2]);
+  target->tracker.Begin(event.tid, {event.header.time_ns}, event.values[0], event.values[1], event.values[2]);
 }
 
 void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled) {
@@ -138,11 +136,10 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled) 
 void JitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
   const auto found = targets_.find(process.key);
   if (found == targets_.end() || !found->second->waiting) return;
+  const Compilation& waiting = found->second->waiting->compilation;
+  // One that comes late: its compilation has gone without.
+  if (waiting.tid != sample.tid || waiting.done.ns != sample.header.time_ns) return;
   NamedCompilation observed = *std::exchange(found->second->waiting, std::nullopt);
-  if (observed.compilation.tid != sample.tid || observed.compilation.done.ns != sample.header.time_ns) {
-    ++counters_.without_stack;
-    return Report(std::move(observed));
-  }
   // Below the method that needs the code is only the runtime's and the compiler's own.
   auto caller = std::find_if(frames.rbegin(), frames.rend(), [&](FrameId id) { return IsManaged(frames_.at(id)); });
   std::vector<FrameId> stack(frames.begin(), caller.base());

@@ -4,8 +4,8 @@
 //
 // Blame: the samples of other threads that fall into that time share the delay; each part goes to the method nearest to
 // the leaf, managed where there is one. Threads without a managed frame, like those of the compiler, seldom have to be
-// waited for: they are blamed only where no other was seen. A delay without a sample in it is nobody's: at 999 Hz those are shorter than a
-// few milliseconds.
+// waited for: they are blamed only where no other was seen. A delay without a sample in it is nobody's: at 999 Hz those
+// are shorter than a few milliseconds.
 #ifndef CLRSAMPLER_PIPELINE_PAUSE_WATCH_H_
 #define CLRSAMPLER_PIPELINE_PAUSE_WATCH_H_
 

@@ -62,11 +62,11 @@ constexpr uint64_t kMaxUnseenNs = 3'000'000;
 // An exited process is kept this long: threads that die last may be sampled after the leader's exit event.
 constexpr uint64_t kRetireNs = 2'000'000'000;
 
+// Events of runtimes are taken only while fewer items wait: 20 MB of events, some 200 MB with stacks of 4 KiB.
+constexpr size_t kMaxQueued = 50'000;
+
 // The longest that a sample waits for its names; by then they are lost or will never come.
 constexpr uint64_t kMaxHoldNs = 2'000'000'000;
-
-// Where the kernel has return probes return to; the name of the mapping in each process that ran into a probe.
-constexpr char kTrampolines[] = "[uprobes]";
 
 constexpr uint64_t kJitStacksRingBytes = 16 << 20;
 
@@ -421,17 +421,19 @@ void RecorderImpl::HandleUntil(MonotonicTime horizon) {
   MonotonicTime drained = clock_.Now();
   uint64_t handling_ns = kMaxUnseenNs;
   do {
-    if (paused) {
+    if (paused && !last_chance_) {
       const MonotonicTime begin = clock_.Now();
       Drain();
       drained = clock_.Now();
       // Where more comes than can be looked at, half of the time is for what has waited: the rest is lost, and counted.
       handling_ns = std::max(kMaxUnseenNs, drained.ns - begin.ns);
-      paused = false;
     }
+    paused = false;
+    bool first = true;
     queue_.PopUntil(horizon, [&](MonotonicTime time, const Item& item) {
       // Always one, so that this ends.
       if (paused) return false;
+      if (std::exchange(first, false)) drained = clock_.Now();  // the queue has been put in order meanwhile
       paused = clock_.Now().ns - drained.ns >= handling_ns;
       if (const auto* sample = std::get_if<SampleBytes>(&item)) {
         if (HandleSample(time, *sample)) return true;
@@ -498,7 +500,7 @@ void RecorderImpl::TakeRecord(std::span<const std::byte> record) {
   std::memcpy(&header, record.data(), sizeof header);
   if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent<wire_runtime_event>(record);
   if (header.kind == WIRE_COMPILED) return TakeRuntimeEvent<wire_compiled>(record);
-  if (header.kind == WIRE_COMPILED_STACK) return TakeStack(record);
+  if (header.kind == WIRE_COMPILED_STACK) return queue_.size() < kMaxQueued ? TakeStack(record) : Lose("hook_backlog");
   if (header.kind != WIRE_CPU_SAMPLE) return;
   ++account_.samples_taken;
   account_.sample_bytes += record.size();
@@ -519,8 +521,7 @@ void RecorderImpl::TakeStack(std::span<const std::byte> record) {
   SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
   if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) {
-    const Mapping* leaf = table_.FindOrScan(sample.tgid, sample.process_start_ns).mappings.Find(sample.ip);
-    RestoreReturnAddresses(bytes, leaf != nullptr && leaf->path == kTrampolines);
+    RestoreReturnAddresses(bytes, IsInTrampoline(table_.FindOrScan(sample.tgid, sample.process_start_ns), sample.ip));
     std::memcpy(&sample, bytes.data(), sizeof sample);
   }
   record = std::as_bytes(std::span(bytes)).first(std::min<size_t>(record.size(), sample.header.size));
@@ -539,6 +540,8 @@ void RecorderImpl::TakeRuntimeEvent(std::span<const std::byte> record) {
   if (record.size() < sizeof event) return Lose("damaged_record");
   std::memcpy(&event, record.data(), sizeof event);
   if (!hooks_) return;
+  // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
+  if (queue_.size() >= kMaxQueued) return Lose("hook_backlog");
   Process& process = table_.FindOrScan(event.tgid, event.process_start_ns);
   queue_.Push({event.header.time_ns}, Item(hooks_->Arrived(process, event)));
 }

@@ -1,6 +1,7 @@
 #include "pipeline/stack_namer.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace clrsampler {
 namespace {
@@ -42,6 +43,7 @@ const NamedStack& StackNamer::Name(const Process& process, const RawStack& raw, 
   if (cached_ >= kMaxCached) {
     cache_.clear();
     cached_ = 0;
+    addresses_ = 0;
     ++counters_.flushes;
     of_process = &Of(process);
   }
@@ -54,7 +56,10 @@ const NamedStack& StackNamer::Name(const Process& process, const RawStack& raw, 
 StackNamer::OfProcess& StackNamer::Of(const Process& process) {
   std::unique_ptr<OfProcess>& known = cache_[process.key];
   if (known == nullptr) known = std::make_unique<OfProcess>();
-  if (std::exchange(known->exec_count, process.exec_count) != process.exec_count) known->addresses.clear();
+  if (std::exchange(known->exec_count, process.exec_count) != process.exec_count) {
+    addresses_ -= known->addresses.size();
+    known->addresses.clear();
+  }
   return *known;
 }
 
@@ -66,6 +71,11 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
   if (user.end == StackEnd::kTruncated) out.frames.push_back(Mark(kDeeper));
   for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame) {
     if (frame->doubt != FrameDoubt::kNone) out.frames.push_back(Mark(MarkText(frame->doubt)));
+    // A call is returning by way of a return probe, and the kernel has forgotten already where to.
+    if (std::next(frame) == user.frames.rend() && IsInTrampoline(process, frame->address)) {
+      out.frames.push_back(Mark(MarkText(FrameDoubt::kCallerMayBeMissing)));
+      continue;
+    }
     const Resolution resolution = ResolveAddress(process, *frame, time, generation, of_process);
     out.frames.push_back(resolution.frame);
     out.from = std::max(out.from, resolution.from);
@@ -77,8 +87,17 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
 
 Resolution StackNamer::ResolveAddress(const Process& process, const UserFrame& frame, MonotonicTime time,
                                       uint64_t generation, OfProcess& of_process) {
-  if (of_process.addresses.size() >= kMaxAddresses) of_process.addresses.clear();
-  NamedAddress& known = of_process.addresses[frame.lookup_address];
+  if (of_process.addresses.size() >= kMaxAddresses) {
+    addresses_ -= of_process.addresses.size();
+    of_process.addresses = {};
+  }
+  if (addresses_ >= kMaxAddressesOfAll) {
+    for (auto& [key, one] : cache_) one->addresses = {};
+    addresses_ = 0;
+  }
+  const auto [entry, is_new] = of_process.addresses.try_emplace(frame.lookup_address);
+  NamedAddress& known = entry->second;
+  if (is_new) ++addresses_;
   if (known.generation == generation && known.answer.from <= time && time < known.answer.until) return known.answer;
   const Mapping* mapping = process.mappings.Find(frame.lookup_address);
   known.answer = resolver_.Resolve(FrameQuery{process, mapping, frame.address, frame.lookup_address, time});
@@ -90,6 +109,7 @@ void StackNamer::Forget(ProcessKey key) {
   const auto found = cache_.find(key);
   if (found == cache_.end()) return;
   cached_ -= found->second->stacks.size();
+  addresses_ -= found->second->addresses.size();
   cache_.erase(found);
 }
 

@@ -48,6 +48,7 @@ class StackNamer {
   static constexpr size_t kMaxCached = 64 * 1024;
   // Addresses of one process: 4 MB. Stacks differ mostly in their leaves; their callers are met again and again.
   static constexpr size_t kMaxAddresses = 64 * 1024;
+  static constexpr size_t kMaxAddressesOfAll = 1024 * 1024;
 
   // All that the frames depend on besides process, time and generation.
   struct Key {
@@ -84,7 +85,8 @@ class StackNamer {
   Key key_;  // reused, so that a cache hit allocates nothing
   // By process, so that forgetting one of the thousands that a build runs costs nothing for the others.
   absl::flat_hash_map<ProcessKey, std::unique_ptr<OfProcess>> cache_;
-  size_t cached_ = 0;  // stacks of all processes
+  size_t cached_ = 0;     // stacks of all processes
+  size_t addresses_ = 0;  // likewise
   StackCacheCounters counters_;
 };
 

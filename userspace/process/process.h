@@ -36,6 +36,12 @@ struct Process {
   TargetFiles files;
 };
 
+// Whether the address is where the kernel has return probes return to, in a process that ran into one.
+inline bool IsInTrampoline(const Process& process, uint64_t address) {
+  const Mapping* mapping = process.mappings.Find(address);
+  return mapping != nullptr && mapping->path == "[uprobes]";
+}
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_PROCESS_PROCESS_H_

@@ -16,10 +16,7 @@ namespace clrsampler {
 template <typename T>
 class HoldQueue {
  public:
-  void Push(MonotonicTime time, T item) {
-    items_.push_back({time, next_order_++, std::move(item)});
-    sorted_ = false;
-  }
+  void Push(MonotonicTime time, T item) { items_.push_back({time, next_order_++, std::move(item)}); }
 
   // Calls visit(time, item&) for the items up to `horizon`, in order. When it says false the item stays, and with it
   // all that follow. An item older than one that has left already (its ring was read too late) is visited all the same;
@@ -39,14 +36,13 @@ class HoldQueue {
       }
     }
     items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(taken));
+    sorted_ = items_.size();
   }
 
   // The time of the item that leaves next, if it is older than `time`, else that.
   MonotonicTime OldestOr(MonotonicTime time) const {
-    for (const Item& item : items_) {
-      time = std::min(time, item.time);
-      if (sorted_) break;
-    }
+    if (sorted_ > 0) time = std::min(time, items_.front().time);
+    for (size_t i = sorted_; i < items_.size(); ++i) time = std::min(time, items_[i].time);
     return time;
   }
 
@@ -60,15 +56,21 @@ class HoldQueue {
     T value;
   };
 
+  // What was sorted before stays so: under a backlog the new is little.
   void Sort() {
-    if (sorted_) return;
-    std::sort(items_.begin(), items_.end(),
-              [](const Item& a, const Item& b) { return a.time != b.time ? a.time < b.time : a.order < b.order; });
-    sorted_ = true;
+    if (sorted_ == items_.size()) return;
+    const auto earlier = [](const Item& a, const Item& b) {
+      return a.time != b.time ? a.time < b.time : a.order < b.order;
+    };
+    const auto middle = items_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+    std::sort(middle, items_.end(), earlier);
+    if (sorted_ > 0 && earlier(*middle, *(middle - 1)))
+      std::inplace_merge(items_.begin(), middle, items_.end(), earlier);
+    sorted_ = items_.size();
   }
 
   std::vector<Item> items_;
-  bool sorted_ = true;
+  size_t sorted_ = 0;  // so many, from the first on
   uint64_t next_order_ = 0;
   MonotonicTime last_popped_ = MonotonicTime::Min();
   uint64_t late_ = 0;

@@ -5,7 +5,8 @@
 
 namespace clrsampler {
 
-void JitTracker::Begin(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t stack_pointer) {
+void JitTracker::Begin(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method,
+                       uint64_t stack_pointer) {
   if (open_.size() >= kMaxThreads && !open_.contains(tid)) {
     for (const auto& [thread, calls] : open_) counters_.unfinished += calls.size();
     open_.clear();
@@ -16,12 +17,12 @@ void JitTracker::Begin(uint32_t tid, MonotonicTime time, uint64_t method_info, u
     ++counters_.unfinished;
     calls.pop_back();
   }
-  calls.push_back({time, method_info, stack_pointer, 0});
+  calls.push_back({time, method_info, method, stack_pointer, 0});
 }
 
 std::optional<Compilation> JitTracker::End(uint64_t method_info, Compilation done) {
   const auto thread = open_.find(done.tid);
-  const auto begun = [&](const Open& call) { return call.method_info == method_info; };
+  const auto begun = [&](const Open& call) { return call.method_info == method_info && call.method == done.method; };
   if (thread == open_.end() || std::none_of(thread->second.begin(), thread->second.end(), begun)) {
     ++counters_.cut;
     return std::nullopt;

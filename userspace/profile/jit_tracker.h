@@ -59,8 +59,9 @@ struct JitCounters {
 // One process. Events of a thread in the order of their times.
 class JitTracker {
  public:
-  void Begin(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t stack_pointer);
-  // Sets began and inner_ns. nullopt: its beginning was not seen.
+  void Begin(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method, uint64_t stack_pointer);
+  // `method_info`, which is an address on the stack, and `done.method` are those of its beginning. Sets began and
+  // inner_ns. nullopt: its beginning was not seen.
   std::optional<Compilation> End(uint64_t method_info, Compilation done);
   // The process has ended.
   void Finish();
@@ -74,6 +75,7 @@ class JitTracker {
   struct Open {
     MonotonicTime began;
     uint64_t method_info;
+    uint64_t method;
     uint64_t stack_pointer;
     uint64_t inner_ns;
   };

@@ -45,16 +45,21 @@ void RuntimeActivity::Add(const RuntimeEvent& event) {
       return;
     case RuntimeEventKind::kGcStart:
       if (stopper_ != 0) {
-        Open(RuntimeRoleKind::kCollecting, stopper_, stopped_).role.generation =
-            static_cast<uint32_t>(event.arguments[0]);
+        RuntimeRole& role = Open(RuntimeRoleKind::kCollecting, stopper_, stopped_).role;
+        role.generation = static_cast<uint32_t>(event.arguments[0]);
+        role.blocking = role.generation < 2;  // only the oldest is collected in the background
       }
       return;
     case RuntimeEventKind::kGcEnd:
       if (event.arguments[3] != 0) return Close(RuntimeRoleKind::kInBackground, 0, event.time);
       for (auto period = periods_.rbegin(); period != periods_.rend(); ++period) {
         if (period->role.kind != RuntimeRoleKind::kCollecting || period->end != MonotonicTime::Max()) continue;
-        // A background collection may collect a younger generation first, in the same pause.
-        if (period->role.generation == event.arguments[1]) period->role.blocking = true;
+        // A background collection may collect a younger generation first, in the same pause. Others may end as one of
+        // an older generation than they began.
+        if (period->role.generation != 2 || event.arguments[1] >= 2) {
+          period->role.generation = static_cast<uint32_t>(event.arguments[1]);
+          period->role.blocking = true;
+        }
         return;
       }
       return;
@@ -77,23 +82,31 @@ void RuntimeActivity::Add(const RuntimeEvent& event) {
   }
 }
 
-void RuntimeActivity::CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info) {
+void RuntimeActivity::CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method) {
   if (compilations_.size() >= kMaxPeriods) compilations_.pop_front();
   CompilationPeriod period;
   period.begin = time;
   period.tid = tid;
   period.method_info = method_info;
+  period.method = method;
   compilations_.push_back(period);
 }
 
-void RuntimeActivity::CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t number) {
-  for (auto period = compilations_.rbegin(); period != compilations_.rend(); ++period) {
-    if (period->tid != tid || period->end != MonotonicTime::Max()) continue;
-    period->end = time;
-    if (period->method_info != method_info) continue;  // an exception has ended it, at the latest now
-    period->number = number;
-    return;
+void RuntimeActivity::CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method,
+                                       uint64_t number) {
+  const auto is_open = [&](const CompilationPeriod& period) {
+    return period.tid == tid && period.end == MonotonicTime::Max();
+  };
+  const auto ended = std::find_if(compilations_.rbegin(), compilations_.rend(), [&](const CompilationPeriod& period) {
+    return is_open(period) && period.method_info == method_info && period.method == method;
+  });
+  if (ended == compilations_.rend()) return;  // its beginning was lost
+  ended->number = number;
+  // An exception has ended those inside it, at the latest now.
+  for (auto period = compilations_.rbegin(); period != ended; ++period) {
+    if (is_open(*period)) period->end = time;
   }
+  ended->end = time;
 }
 
 std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view comm, MonotonicTime time) const {

@@ -41,9 +41,10 @@ class RuntimeActivity {
  public:
   // Of kSuspend to kGcEnd, as they arrive.
   void Add(const RuntimeEvent& event);
-  void CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info);
+  // `method_info` and `method` (wire_compiled) are the same at both ends.
+  void CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method);
   // `number` is the caller's, and not 0.
-  void CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t number);
+  void CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method, uint64_t number);
 
   // The innermost of what the thread did; nullopt: nothing that is known of. `comm` is the thread's name.
   std::optional<RuntimeRole> At(uint32_t tid, absl::string_view comm, MonotonicTime time) const;
@@ -70,6 +71,7 @@ class RuntimeActivity {
     MonotonicTime end = MonotonicTime::Max();
     uint32_t tid = 0;
     uint64_t method_info = 0;
+    uint64_t method = 0;
     uint64_t number = 0;
   };
 

@@ -12,6 +12,7 @@ class JitTrackerTest : public testing::Test {
   std::optional<Compilation> End(uint32_t tid, uint64_t info, uint64_t time, uint32_t result = 0) {
     Compilation done;
     done.tid = tid;
+    done.method = 0x5e + info;
     done.done = {time};
     done.result = result;
     return tracker_.End(info, done);
@@ -21,7 +22,7 @@ class JitTrackerTest : public testing::Test {
 };
 
 TEST_F(JitTrackerTest, HasTheTimeFromCallToEnd) {
-  tracker_.Begin(7, {1'000}, 0xa, 0x7000);
+  tracker_.Begin(7, {1'000}, 0xa, 0x5e + 0xa, 0x7000);
   const auto done = End(7, 0xa, 1'600);
   ASSERT_TRUE(done);
   EXPECT_EQ(done->began.ns, 1'000u);
@@ -30,9 +31,9 @@ TEST_F(JitTrackerTest, HasTheTimeFromCallToEnd) {
 }
 
 TEST_F(JitTrackerTest, TakesInnerOnesFromTheOuterOnesOwnTime) {
-  tracker_.Begin(7, {1'000}, 0xa, 0x7000);
-  tracker_.Begin(7, {1'100}, 0xb, 0x6000);
-  tracker_.Begin(7, {1'200}, 0xc, 0x5000);
+  tracker_.Begin(7, {1'000}, 0xa, 0x5e + 0xa, 0x7000);
+  tracker_.Begin(7, {1'100}, 0xb, 0x5e + 0xb, 0x6000);
+  tracker_.Begin(7, {1'200}, 0xc, 0x5e + 0xc, 0x5000);
   EXPECT_EQ(End(7, 0xc, 1'250)->own_ns(), 50u);
   EXPECT_EQ(End(7, 0xb, 1'400)->own_ns(), 250u);
   const auto outer = End(7, 0xa, 2'000);
@@ -42,15 +43,15 @@ TEST_F(JitTrackerTest, TakesInnerOnesFromTheOuterOnesOwnTime) {
 }
 
 TEST_F(JitTrackerTest, ThreadsHaveNothingToDoWithEachOther) {
-  tracker_.Begin(7, {1'000}, 0xa, 0x7000);
-  tracker_.Begin(8, {1'100}, 0xa, 0x7000);
+  tracker_.Begin(7, {1'000}, 0xa, 0x5e + 0xa, 0x7000);
+  tracker_.Begin(8, {1'100}, 0xa, 0x5e + 0xa, 0x7000);
   EXPECT_EQ(End(7, 0xa, 1'200)->own_ns(), 200u);
   EXPECT_EQ(End(8, 0xa, 1'300)->own_ns(), 200u);
 }
 
 TEST_F(JitTrackerTest, OneThatAnExceptionEndedIsNotTheOuterOneOfTheNext) {
-  tracker_.Begin(7, {1'000}, 0xa, 0x7000);  // never ends
-  tracker_.Begin(7, {5'000}, 0xb, 0x7000);
+  tracker_.Begin(7, {1'000}, 0xa, 0x5e + 0xa, 0x7000);  // never ends
+  tracker_.Begin(7, {5'000}, 0xb, 0x5e + 0xb, 0x7000);
   const auto done = End(7, 0xb, 5'100);
   ASSERT_TRUE(done);
   EXPECT_EQ(done->own_ns(), 100u);
@@ -58,9 +59,17 @@ TEST_F(JitTrackerTest, OneThatAnExceptionEndedIsNotTheOuterOneOfTheNext) {
 }
 
 TEST_F(JitTrackerTest, OneThatAnExceptionEndedInsideAnotherCounts) {
-  tracker_.Begin(7, {1'000}, 0xa, 0x7000);
-  tracker_.Begin(7, {1'100}, 0xb, 0x6000);  // never ends
+  tracker_.Begin(7, {1'000}, 0xa, 0x5e + 0xa, 0x7000);
+  tracker_.Begin(7, {1'100}, 0xb, 0x5e + 0xb, 0x6000);  // never ends
   EXPECT_EQ(End(7, 0xa, 2'000)->own_ns(), 1'000u);
+  EXPECT_EQ(tracker_.counters().unfinished, 1u);
+}
+
+TEST_F(JitTrackerTest, AnotherMethodAtTheSamePlaceIsAnotherCompilation) {
+  tracker_.Begin(7, {1'000}, 0xa, 0x1111, 0x7000);  // its end was lost, and the beginning of the next
+  EXPECT_FALSE(End(7, 0xa, 9'000));
+  EXPECT_EQ(tracker_.counters().cut, 1u);
+  tracker_.Finish();
   EXPECT_EQ(tracker_.counters().unfinished, 1u);
 }
 
@@ -71,14 +80,14 @@ TEST_F(JitTrackerTest, WhatBeganBeforeWatchingIsCut) {
 }
 
 TEST_F(JitTrackerTest, ARefusalCounts) {
-  tracker_.Begin(7, {1'000}, 0xa, 0x7000);
+  tracker_.Begin(7, {1'000}, 0xa, 0x5e + 0xa, 0x7000);
   EXPECT_EQ(End(7, 0xa, 1'100, 0x80000001)->result, 0x80000001u);
   EXPECT_EQ(tracker_.counters().refused, 1u);
 }
 
 TEST_F(JitTrackerTest, WhatIsOpenAtTheEndIsUnfinished) {
-  tracker_.Begin(7, {1'000}, 0xa, 0x7000);
-  tracker_.Begin(7, {1'000}, 0xb, 0x6000);
+  tracker_.Begin(7, {1'000}, 0xa, 0x5e + 0xa, 0x7000);
+  tracker_.Begin(7, {1'000}, 0xb, 0x5e + 0xb, 0x6000);
   tracker_.Finish();
   EXPECT_EQ(tracker_.counters().unfinished, 2u);
 }
@@ -91,7 +100,7 @@ TEST_F(JitTrackerTest, AnyEventsInAnyOrderAreCountedOnce) {
     const uint64_t info = random() % 8;
     if (random() % 2 == 0) {
       ++begun;
-      tracker_.Begin(tid, {now}, info, random() % 1'000);
+      tracker_.Begin(tid, {now}, info, 0x5e + info, random() % 1'000);
     } else if (const auto done = End(tid, info, now - random() % 3)) {
       EXPECT_LE(done->own_ns(), done->duration_ns());
       EXPECT_LE(done->began, done->done);

@@ -69,8 +69,8 @@ TEST_F(RuntimeActivityTest, WhetherItBlocksIsNotSaidBeforeItsEnd) {
   Add(100, Kind::kSuspend, 7, {kGc});
   Add(110, Kind::kSuspended, 7);
   EXPECT_EQ(At(115, 7), "-");
-  Add(120, Kind::kGcStart, 7, {1});
-  EXPECT_EQ(At(130, 7), "gen1");
+  Add(120, Kind::kGcStart, 7, {2});
+  EXPECT_EQ(At(130, 7), "gen2");
 }
 
 TEST_F(RuntimeActivityTest, ABackgroundCollectionGoesOnWhileTheProgramRuns) {
@@ -106,6 +106,26 @@ TEST_F(RuntimeActivityTest, AYoungerGenerationFirstDoesNotMakeItABlockingOne) {
   EXPECT_EQ(At(250, 9, ".NET BGC"), "background");
 }
 
+TEST_F(RuntimeActivityTest, AYoungCollectionBlocksFromItsBeginningAndMayEndAsAnOlderOne) {
+  Add(100, Kind::kSuspend, 7, {kGc});
+  Add(110, Kind::kSuspended, 7);
+  Add(120, Kind::kGcStart, 7, {0});
+  EXPECT_EQ(At(130, 7), "gen0 blocking");
+  Add(180, Kind::kGcEnd, 7, {4, 1, 0, 0});
+  Add(190, Kind::kRestart, 7, {1, 1});
+  EXPECT_EQ(At(130, 7), "gen1 blocking");
+  EXPECT_EQ(At(250, 9, ".NET BGC"), "-");
+}
+
+TEST_F(RuntimeActivityTest, AnEndWithoutItsBeginningEndsNothing) {
+  activity_.CompilationBegan(7, {100}, 0xa, 0xa);
+  activity_.CompilationEnded(7, {200}, 0xb, 0xb, 1);
+  activity_.CompilationEnded(7, {300}, 0xa, 0xb, 2);
+  EXPECT_EQ(At(150, 7), "-");
+  activity_.CompilationEnded(7, {400}, 0xa, 0xa, 3);
+  EXPECT_EQ(At(350, 7), "jit 3");
+}
+
 TEST_F(RuntimeActivityTest, OtherPausesAreNoCollections) {
   Add(100, Kind::kSuspend, 7, {3});
   Add(110, Kind::kSuspended, 7);
@@ -115,10 +135,10 @@ TEST_F(RuntimeActivityTest, OtherPausesAreNoCollections) {
 }
 
 TEST_F(RuntimeActivityTest, TheInnermostCompilationCounts) {
-  activity_.CompilationBegan(7, {100}, 0xa);
-  activity_.CompilationBegan(7, {200}, 0xb);
-  activity_.CompilationEnded(7, {300}, 0xb, 1);
-  activity_.CompilationEnded(7, {400}, 0xa, 2);
+  activity_.CompilationBegan(7, {100}, 0xa, 0xa);
+  activity_.CompilationBegan(7, {200}, 0xb, 0xb);
+  activity_.CompilationEnded(7, {300}, 0xb, 0xb, 1);
+  activity_.CompilationEnded(7, {400}, 0xa, 0xa, 2);
   EXPECT_EQ(At(150, 7), "jit 2");
   EXPECT_EQ(At(250, 7), "jit 1");
   EXPECT_EQ(At(350, 7), "jit 2");
@@ -127,26 +147,26 @@ TEST_F(RuntimeActivityTest, TheInnermostCompilationCounts) {
 }
 
 TEST_F(RuntimeActivityTest, ACompilationThatHasNotEndedIsNotTold) {
-  activity_.CompilationBegan(7, {100}, 0xa);  // an exception may have ended it since
+  activity_.CompilationBegan(7, {100}, 0xa, 0xa);  // an exception may have ended it since
   EXPECT_EQ(At(150, 7), "-");
-  activity_.CompilationBegan(7, {200}, 0xb);
-  activity_.CompilationEnded(7, {300}, 0xb, 1);
+  activity_.CompilationBegan(7, {200}, 0xb, 0xb);
+  activity_.CompilationEnded(7, {300}, 0xb, 0xb, 1);
   EXPECT_EQ(At(150, 7), "-");
   EXPECT_EQ(At(250, 7), "jit 1");
 }
 
 TEST_F(RuntimeActivityTest, ACollectionInsideACompilationIsTheCompilersWait) {
-  activity_.CompilationBegan(7, {100}, 0xa);
+  activity_.CompilationBegan(7, {100}, 0xa, 0xa);
   BlockingGc(200, 8, 0);
-  activity_.CompilationEnded(7, {400}, 0xa, 1);
+  activity_.CompilationEnded(7, {400}, 0xa, 0xa, 1);
   EXPECT_EQ(At(250, 7), "jit 1");
   EXPECT_EQ(At(250, 8), "gen0 blocking");
 }
 
 TEST_F(RuntimeActivityTest, ACollectionThatACompilationCausesIsWhatIsGoingOn) {
-  activity_.CompilationBegan(7, {100}, 0xa);
+  activity_.CompilationBegan(7, {100}, 0xa, 0xa);
   BlockingGc(200, 7, 0);
-  activity_.CompilationEnded(7, {400}, 0xa, 1);
+  activity_.CompilationEnded(7, {400}, 0xa, 0xa, 1);
   EXPECT_EQ(At(150, 7), "jit 1");
   EXPECT_EQ(At(250, 7), "gen0 blocking");
   EXPECT_EQ(At(350, 7), "jit 1");
@@ -154,8 +174,8 @@ TEST_F(RuntimeActivityTest, ACollectionThatACompilationCausesIsWhatIsGoingOn) {
 
 TEST_F(RuntimeActivityTest, ForgetsWhatIsOver) {
   BlockingGc(100, 7, 0);
-  activity_.CompilationBegan(8, {100}, 0xa);
-  activity_.CompilationEnded(8, {150}, 0xa, 1);
+  activity_.CompilationBegan(8, {100}, 0xa, 0xa);
+  activity_.CompilationEnded(8, {150}, 0xa, 0xa, 1);
   activity_.DropBefore({120});
   EXPECT_EQ(At(130, 8), "jit 1");
   EXPECT_EQ(At(160, 7), "gen0 blocking");
@@ -168,8 +188,8 @@ TEST_F(RuntimeActivityTest, HoldsLittleWhateverComes) {
   for (uint64_t i = 0; i < 50'000; ++i) {
     const auto tid = static_cast<uint32_t>(random());
     Add(i, static_cast<Kind>(random() % 6), tid, {random() % 8, random() % 4, 0, random() % 2});
-    activity_.CompilationBegan(tid, {i}, random() % 4);
-    if (random() % 3 == 0) activity_.CompilationEnded(tid, {i}, random() % 4, i);
+    activity_.CompilationBegan(tid, {i}, random() % 4, 1);
+    if (random() % 3 == 0) activity_.CompilationEnded(tid, {i}, random() % 4, 1, i + 1);
     if (i % 97 == 0) activity_.At(tid, ".NET Server GC", {i});
   }
   activity_.DropBefore({10'000'000'000});
