@@ -147,11 +147,13 @@ Counts CountProfile(const ProfileModel& model, std::span<const uint32_t> rows, c
 
   uint64_t end = 0;
   for (const uint64_t time : model.samples.time_ns) end = time == kNoTime ? end : std::max(end, time + 1);
+  // Rounded up, so that the last nanosecond is in the last one; in whole numbers, which have no limit at 2^53.
+  const uint64_t stretch_ns = end / kStretches + (end % kStretches != 0 ? 1 : 0);
   std::vector<std::vector<uint32_t>> stretches(kStretches);
   for (uint32_t row = 0; row < rows.size(); ++row) {
     const uint64_t time = model.samples.time_ns[row];
     if (time == kNoTime) return counts;  // what has no time is missing from the end
-    stretches[static_cast<size_t>(static_cast<double>(time) / static_cast<double>(end) * kStretches)].push_back(row);
+    stretches[time / stretch_ns].push_back(row);
   }
   std::vector<double> chi_square(counter.size(), 0);
   std::vector<uint64_t> self(stacks);
@@ -236,15 +238,18 @@ void MarkSignificant(std::vector<WeightChange*> changes) {
 
 absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const ProfileModel& after, DiffBasis basis) {
   if (before.meta.unit != after.meta.unit) {
-    return absl::InvalidArgumentError(absl::StrCat("one profile counts ", WeightUnitText(before.meta.unit),
-                                                   ", the other ", WeightUnitText(after.meta.unit)));
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("one profile counts ", WeightUnitText(before.meta.unit),
+                                                            ", the other ", WeightUnitText(after.meta.unit))),
+                    "compare two recordings in the same format and of the same --view");
   }
   if (before.meta.view != after.meta.view) {
-    return absl::InvalidArgumentError(absl::StrCat("views ", ProfileViewText(before.meta.view), " and ",
-                                                   ProfileViewText(after.meta.view), " can't be compared"));
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("views ", ProfileViewText(before.meta.view), " and ",
+                                                            ProfileViewText(after.meta.view), " can't be compared")),
+                    "compare recordings of the same --view");
   }
   if (before.total_weight == 0 || after.total_weight == 0) {
-    return absl::InvalidArgumentError("one of the profiles has no samples");
+    return WithHint(absl::InvalidArgumentError("one of the profiles has no samples"),
+                    "was the program idle, or do --focus, --thread or other filters leave nothing of it?");
   }
   const absl::StatusOr<double> factor = FactorFor(before, after, basis);
   if (!factor.ok()) return factor.status();

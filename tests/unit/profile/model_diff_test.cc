@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -165,15 +166,27 @@ TEST(DiffProfilesTest, TimesOfUnknownPartsAreNotTested) {
   EXPECT_EQ(diff.methods[diff.ranked.front()].name, "Method0");
 }
 
+TEST(DiffProfilesTest, TimesMayHaveAnyValue) {
+  // As of merged recordings that lie further apart than 2^53 ns, and as no recording has them.
+  for (const uint64_t shift : {uint64_t{1} << 53, uint64_t{1} << 63, kNoTime - 1}) {
+    ProfileModel model = Recorded({.samples = 100});
+    model.samples.time_ns.back() = shift;
+    EXPECT_TRUE(DiffProfiles(model, model, DiffBasis::kShare).ok());
+    for (uint64_t& time : model.samples.time_ns) time = shift;
+    const absl::StatusOr<ProfileDiff> diff = DiffProfiles(model, model, DiffBasis::kShare);
+    EXPECT_EQ(diff->total_after, 100u);
+  }
+}
+
 TEST(DiffProfilesTest, WhatCannotBeComparedIsAnError) {
   const ProfileModel model = Recorded({.samples = 10});
   ProfileModel other = model;
   other.meta.unit = WeightUnit::kNanoseconds;
-  EXPECT_FALSE(DiffProfiles(model, other, DiffBasis::kShare).ok());
+  EXPECT_NE(HintOf(DiffProfiles(model, other, DiffBasis::kShare).status()), "");
   other = model;
   other.meta.view = ProfileView::kPause;
-  EXPECT_FALSE(DiffProfiles(model, other, DiffBasis::kShare).ok());
-  EXPECT_FALSE(DiffProfiles(model, ProfileModel(), DiffBasis::kShare).ok());
+  EXPECT_NE(HintOf(DiffProfiles(model, other, DiffBasis::kShare).status()), "");
+  EXPECT_NE(HintOf(DiffProfiles(model, ProfileModel(), DiffBasis::kShare).status()), "");
 }
 
 }  // namespace
