@@ -1,5 +1,6 @@
 #include "formats/profile/pprof_reader.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -25,7 +26,13 @@ namespace {
 using protozero::pbf_message;
 using protozero::pbf_wire_type;
 
-constexpr uint32_t kMaxLines = 256;  // functions that are inlined into each other at one address
+constexpr uint32_t kMaxLines = 256;       // functions that are inlined into each other at one address
+constexpr size_t kMaxSampleTypes = 1024;  // of a file; profilers write up to five
+constexpr size_t kMaxComments = 1024;     // that are looked at
+// Frames of all samples together for each byte of the file: a location takes at least a byte, and real ones have a few
+// inlined functions at most. Small files may have more.
+constexpr size_t kMaxFramesPerByte = 16;
+constexpr size_t kMinFrameBudget = 1 << 20;
 
 absl::Status Damaged(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a pprof profile: ", why)),
@@ -80,16 +87,19 @@ bool TakeNumber(pbf_message<Fields>& message, uint64_t& out) {
   return true;
 }
 
-// A repeated number: packed, or one in each field.
+// A repeated number: packed, or one in each field. Those behind the first `max` are passed over.
 template <typename Fields>
-bool TakeNumbers(pbf_message<Fields>& message, std::vector<uint64_t>& out) {
+bool TakeNumbers(pbf_message<Fields>& message, size_t max, std::vector<uint64_t>& out) {
   if (message.wire_type() == pbf_wire_type::length_delimited) {
-    for (const uint64_t value : message.get_packed_uint64()) out.push_back(value);
+    for (const uint64_t value : message.get_packed_uint64()) {
+      if (out.size() >= max) break;
+      out.push_back(value);
+    }
     return true;
   }
   uint64_t value = 0;
   if (!TakeNumber(message, value)) return false;
-  out.push_back(value);
+  if (out.size() < max) out.push_back(value);
   return true;
 }
 
@@ -161,6 +171,8 @@ PprofFile ReadTables(absl::string_view bytes) {
     switch (field.tag()) {
       case pprof::Profile::kSampleType:
         if (!IsMessage(field)) return false;
+        // One more than there may be, which Read refuses.
+        if (file.sample_types.size() > kMaxSampleTypes) return false;
         file.sample_types.push_back(ReadValueType(field.get_view()));
         return true;
       case pprof::Profile::kPeriodType:
@@ -198,7 +210,7 @@ PprofFile ReadTables(absl::string_view bytes) {
         file.period = static_cast<int64_t>(number);
         return true;
       case pprof::Profile::kComment:
-        return TakeNumbers(field, file.comments);
+        return TakeNumbers(field, kMaxComments, file.comments);
       case pprof::Profile::kDefaultSampleType:
         return TakeNumber(field, file.default_type);
       case pprof::Profile::kSample:
@@ -224,6 +236,9 @@ class PprofReader {
 
   absl::StatusOr<ProfileModel> Read() && {
     if (file_.sample_types.empty()) return Damaged("it does not say what its values are");
+    if (file_.sample_types.size() > kMaxSampleTypes) {
+      return Damaged(absl::StrCat("its samples have more than ", kMaxSampleTypes, " values"));
+    }
     if (file_.texts.empty() || file_.texts.front().size != 0)
       return Damaged("its table of strings does not begin with \"\"");
     RETURN_IF_ERROR(ChooseValue());
@@ -307,8 +322,9 @@ class PprofReader {
     ModelSample sample;
     ModelThread thread;
     ForEachField<pprof::Sample>(bytes, [&](auto& field) {
-      if (field.tag() == pprof::Sample::kLocationId) return TakeNumbers(field, location_ids_);
-      if (field.tag() == pprof::Sample::kValue) return TakeNumbers(field, values_);
+      // One more than there may be, which is refused below.
+      if (field.tag() == pprof::Sample::kLocationId) return TakeNumbers(field, kMaxModelStackFrames + 1, location_ids_);
+      if (field.tag() == pprof::Sample::kValue) return TakeNumbers(field, file_.sample_types.size() + 1, values_);
       if (field.tag() != pprof::Sample::kLabel || !IsMessage(field)) return false;
       ReadLabel(field.get_view(), thread, sample);
       return true;
@@ -328,6 +344,9 @@ class PprofReader {
       }
       LocationEntry& location = found->second;
       if (location.frames_end == 0) RETURN_IF_ERROR(MakeFrames(location));
+      const size_t frames = location.frames_end - location.frames_begin;
+      if (frames > frame_budget_) return Damaged("its samples have more inlined functions than any program");
+      frame_budget_ -= frames;
       for (uint32_t frame = location.frames_begin; frame < location.frames_end; ++frame) {
         sample.stack = builder_.Node(sample.stack, frames_[frame]);
       }
@@ -416,6 +435,7 @@ class PprofReader {
   ProfileModelBuilder builder_;
   size_t value_ = 0;    // which of a sample's values
   uint64_t scale_ = 1;  // from the file's unit
+  size_t frame_budget_ = std::max(kMinFrameBudget, kMaxFramesPerByte* bytes_.size());
   std::vector<FrameIndex> frames_;
   std::vector<uint64_t> location_ids_, values_;  // of the sample at hand
 };

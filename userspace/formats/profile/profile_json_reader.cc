@@ -15,7 +15,8 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
-constexpr size_t kMaxAccountValues = 1'000'000;
+// The account of a host has some ten values for each process, in objects of a few dozen keys.
+constexpr JsonTreeBuilder::Limits kAccountLimits = {.values = 1'000'000, .keys = 256, .key_bytes = 128};
 
 absl::Status NotOurs(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a profile of clrsampler: ", why)),
@@ -117,7 +118,7 @@ class TableEvents {
   bool start_object(size_t) {
     if (!Enter()) return false;
     if (account_.open() || (depth_ == 3 && section_ == "meta" && key_ == "account")) {
-      account_.Open(nlohmann::ordered_json::object());
+      return OpenInAccount(nlohmann::ordered_json::object());
     }
     return true;
   }
@@ -134,9 +135,8 @@ class TableEvents {
   bool start_array(size_t) {
     if (narrow_ != nullptr || wide_ != nullptr) return Fail(Place("no number"));
     if (!Enter()) return false;
-    if (account_.open()) {
-      account_.Open(nlohmann::ordered_json::array());
-    } else if (depth_ == 2) {
+    if (account_.open()) return OpenInAccount(nlohmann::ordered_json::array());
+    if (depth_ == 2) {
       in_list_ = true;
     } else if (depth_ == 3 && !in_list_) {
       OpenColumn();
@@ -183,8 +183,13 @@ class TableEvents {
 
   bool AddToAccount(nlohmann::ordered_json value) {
     account_.Add(std::move(value));
-    return !account_.full() || Fail("its account has more than a million values");
+    return AccountFits();
   }
+  bool OpenInAccount(nlohmann::ordered_json container) {
+    account_.Open(std::move(container));
+    return AccountFits();
+  }
+  bool AccountFits() { return !account_.full() || Fail("its account is larger than that of any run"); }
 
   bool AddToList(const std::string& text) {
     if (section_ == "strings") {
@@ -233,7 +238,7 @@ class TableEvents {
   bool in_list_ = false;
   std::vector<uint32_t>* narrow_ = nullptr;  // the column that is being read
   std::vector<uint64_t>* wide_ = nullptr;
-  JsonTreeBuilder account_{kMaxAccountValues};
+  JsonTreeBuilder account_{kAccountLimits};
 };
 
 // Tables of a file -> the model, each index checked.

@@ -46,7 +46,8 @@ absl::StatusOr<ProfileModel> ReadUnpacked(absl::string_view bytes) {
 
 absl::StatusOr<ProfileModel> ReadProfile(absl::string_view bytes) {
   if (bytes.size() > kMaxProfileBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("more than ", kMaxProfileBytes >> 20, " MiB"));
+    return WithHint(absl::ResourceExhaustedError(absl::StrCat("more than ", kMaxProfileBytes >> 20, " MiB")),
+                    "no profile is that large; record for a shorter time, or at a lower --frequency");
   }
   if (!IsGzip(bytes)) return ReadUnpacked(bytes);
   const absl::StatusOr<std::string> unpacked = Gunzip(bytes, kMaxProfileBytes);

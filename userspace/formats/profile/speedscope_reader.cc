@@ -15,6 +15,7 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxProfiles = 100'000;  // of a file; a profile is a thread or a process
 
 absl::Status Damaged(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a speedscope profile: ", why)),
@@ -37,7 +38,7 @@ struct FileProfile {
 
 struct FileTables {
   std::string exporter;
-  std::vector<ModelFrame> frames;
+  std::vector<FrameIndex> frames;  // the model's
   std::vector<FileProfile> profiles;
   std::vector<uint32_t> sample_frames;  // of all samples, one behind the other
   std::vector<size_t> sample_ends;      // in sample_frames
@@ -82,8 +83,8 @@ class TableEvents {
         if (key_ == "exporter") tables_.exporter = value.substr(0, kMaxModelStringBytes);
         break;
       case Place::kFrame:
-        if (key_ == "name") tables_.frames.back().name = builder_.String(value);
-        if (key_ == "file") tables_.frames.back().source_file = builder_.String(value);
+        if (key_ == "name") frame_.name = builder_.String(value);
+        if (key_ == "file") frame_.source_file = builder_.String(value);
         return builder_.ok();
       case Place::kProfile: {
         if (value.size() > kMaxModelStringBytes) return Fail("a name of more than 1 MiB");
@@ -109,7 +110,13 @@ class TableEvents {
   bool start_object(size_t) { return Enter(ObjectAt(place())); }
   bool start_array(size_t) { return Enter(ArrayAt(place())); }
   bool end_object() {
+    const Place left = place();
     places_.pop_back();
+    if (left == Place::kFrame) tables_.frames.push_back(builder_.Frame(std::exchange(frame_, {})));
+    // Events that say nothing would take more room here than in the file.
+    if (left == Place::kEvent && tables_.events.back().type != 'O' && tables_.events.back().type != 'C') {
+      return Fail("an event neither opens nor closes a frame");
+    }
     return true;
   }
   bool end_array() {
@@ -172,9 +179,11 @@ class TableEvents {
   bool Enter(Place next) {
     if (places_.size() > kMaxDepth) return Fail(absl::StrCat("values are nested ", places_.size(), " deep"));
     places_.push_back(next);
-    if (next == Place::kFrame) tables_.frames.emplace_back();
     if (next == Place::kEvent) tables_.events.emplace_back();
-    if (next == Place::kProfile) tables_.profiles.emplace_back();
+    if (next == Place::kProfile) {
+      if (tables_.profiles.size() == kMaxProfiles) return Fail(absl::StrCat("more than ", kMaxProfiles, " profiles"));
+      tables_.profiles.emplace_back();
+    }
     if (tables_.profiles.empty()) return true;
     FileProfile& profile = tables_.profiles.back();
     if (next == Place::kSamples) profile.samples_begin = tables_.sample_ends.size();
@@ -204,7 +213,8 @@ class TableEvents {
   ProfileModelBuilder& builder_;
   absl::Status status_;
   std::vector<Place> places_ = {Place::kTop};
-  std::string key_;  // the last one
+  std::string key_;   // the last one
+  ModelFrame frame_;  // that is being read
 };
 
 struct Unit {
@@ -227,7 +237,6 @@ class ModelMaker {
 
   absl::Status Make() {
     builder_.meta().creator = tables_.exporter;
-    for (const ModelFrame& frame : tables_.frames) frames_.push_back(builder_.Frame(frame));
     for (const FileProfile& profile : tables_.profiles) {
       const std::optional<Unit> unit = UnitOf(profile.unit);
       if (!unit) {
@@ -235,7 +244,8 @@ class ModelMaker {
                         "clrsampler reads profiles of CPU time and of other times, not of memory");
       }
       if (&profile != &tables_.profiles.front() && unit->unit != builder_.meta().unit) {
-        return absl::UnimplementedError("the profiles of the file have different units");
+        return WithHint(absl::UnimplementedError("the profiles of the file have different units"),
+                        "write its profiles of samples and those of times to files of their own");
       }
       builder_.meta().unit = unit->unit;
       scale_ = unit->scale;
@@ -263,8 +273,8 @@ class ModelMaker {
       NodeIndex node = kRootNode;
       for (size_t j = sample == 0 ? 0 : tables_.sample_ends[sample - 1]; j < tables_.sample_ends[sample]; ++j) {
         if (!builder_.ok()) return absl::OkStatus();  // Build says why
-        if (tables_.sample_frames[j] >= frames_.size()) return UnknownFrame(tables_.sample_frames[j]);
-        node = builder_.Node(node, frames_[tables_.sample_frames[j]]);
+        if (tables_.sample_frames[j] >= tables_.frames.size()) return UnknownFrame(tables_.sample_frames[j]);
+        node = builder_.Node(node, tables_.frames[tables_.sample_frames[j]]);
       }
       RETURN_IF_ERROR(Add(node, 0, tables_.weights[profile.weights_begin + i]));
     }
@@ -281,9 +291,9 @@ class ModelMaker {
       if (!open.empty()) RETURN_IF_ERROR(Add(open.back().second, since, event.at));
       since = event.at;
       if (event.type == 'O') {
-        if (event.frame >= frames_.size()) return UnknownFrame(event.frame);
+        if (event.frame >= tables_.frames.size()) return UnknownFrame(event.frame);
         const NodeIndex parent = open.empty() ? kRootNode : open.back().second;
-        open.emplace_back(event.frame, builder_.Node(parent, frames_[event.frame]));
+        open.emplace_back(event.frame, builder_.Node(parent, tables_.frames[event.frame]));
       } else if (event.type == 'C' && !open.empty() && open.back().first == event.frame) {
         open.pop_back();
       } else {
@@ -311,7 +321,6 @@ class ModelMaker {
 
   const FileTables& tables_;
   ProfileModelBuilder& builder_;
-  std::vector<FrameIndex> frames_;  // the model's, by the file's
   ThreadIndex thread_ = 0;
   double scale_ = 1;
 };

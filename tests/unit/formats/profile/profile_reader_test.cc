@@ -94,6 +94,27 @@ TEST(ReadSpeedscopeTest, DamagedFilesAreErrors) {
   EXPECT_THAT(ErrorOf(profile(R"("samples": [[0)")), HasSubstr("damaged at byte"));
 }
 
+TEST(ReadSpeedscopeTest, TablesOfNothingAreErrors) {
+  constexpr absl::string_view kBegin = R"({"$schema": "https://www.speedscope.app/file-format-schema.json", )";
+  std::string profiles, frames, events;
+  for (int i = 0; i < 200'000; ++i) {
+    profiles += "{},";
+    frames += "{},";
+    events += "{},";
+  }
+  EXPECT_THAT(ErrorOf(absl::StrCat(kBegin, R"("profiles": [)", profiles, "{}]}")), HasSubstr("more than 100000"));
+  EXPECT_THAT(ErrorOf(absl::StrCat(kBegin, R"("profiles": [{"events": [)", events, "{}]}]}")),
+              HasSubstr("neither opens nor closes"));
+  EXPECT_EQ(Read(absl::StrCat(kBegin, R"("shared": {"frames": [)", frames, "{}]}}")).frames.size(), 1u);
+}
+
+TEST(ReadSpeedscopeTest, ProfilesOfDifferentUnitsAreAnError) {
+  EXPECT_THAT(ErrorOf(R"({"$schema": "https://www.speedscope.app/file-format-schema.json", "profiles": [
+    {"type": "sampled", "name": "a", "unit": "none", "samples": [], "weights": []},
+    {"type": "sampled", "name": "b", "unit": "seconds", "samples": [], "weights": []}]})"),
+              HasSubstr("different units"));
+}
+
 // What the Go runtime's profiler writes: two values, no labels, functions inlined into a location.
 class ForeignPprof {
  public:
@@ -142,6 +163,10 @@ class ForeignPprof {
                            }
                            sample.add_packed_int64(pprof::Sample::kValue, values.begin(), values.end());
                          }));
+  }
+  void Comments(size_t count) {
+    const std::vector<int64_t> comments(count, 1);
+    builder_.add_packed_int64(pprof::Profile::kComment, comments.begin(), comments.end());
   }
   std::string Bytes() {
     for (const std::string& function : functions_) builder_.add_message(pprof::Profile::kFunction, function);
@@ -221,6 +246,24 @@ TEST(ReadPprofTest, ADeepStackIsRefusedWhateverItsLocationsHold) {
   EXPECT_THAT(std::string(model.status().message()), HasSubstr("more than 4096 frames"));
 }
 
+TEST(ReadPprofTest, SmallSamplesOfManyFramesEndAtABudget) {
+  ForeignPprof file;
+  file.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  file.Location(1, std::vector<std::string>(256, "again"));
+  for (int i = 0; i < 1000; ++i) file.Sample(std::vector<uint64_t>(15, 1), {1});
+  EXPECT_THAT(ErrorOf(file.Bytes()), HasSubstr("more inlined functions"));
+}
+
+TEST(ReadPprofTest, ManyTypesOfValuesAreAnErrorAndCommentsAreNot) {
+  ForeignPprof file;
+  for (int i = 0; i < 2000; ++i) file.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  EXPECT_THAT(ErrorOf(file.Bytes()), HasSubstr("more than 1024 values"));
+  ForeignPprof talking;
+  talking.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  talking.Comments(5000);
+  EXPECT_TRUE(ReadProfile(talking.Bytes()).ok());
+}
+
 std::string Gzipped(absl::string_view text) {
   std::string bytes;
   const GzipStream::Sink sink = [&](absl::string_view piece) {
@@ -276,6 +319,25 @@ TEST(ReadProfileTest, FilesOfOtherKindsAreNamed) {
   EXPECT_THAT(ErrorOf("{\"traceEvents\": []}"), HasSubstr("does not read"));
   EXPECT_THAT(ErrorOf("<!DOCTYPE html>"), HasSubstr("page or picture"));
   EXPECT_THAT(ErrorOf(R"({"format": "clrsampler-profile", "version": 2})"), HasSubstr("version 2"));
+}
+
+TEST(ReadProfileJsonTest, AnAccountOfManyKeysIsAnError) {
+  const auto profile = [](absl::string_view account) {
+    return absl::StrCat(R"({"format": "clrsampler-profile", "version": 1, "meta": {"account": )", account, "}}");
+  };
+  std::string values = "0", objects = "{}", keys = R"("k": 0)", containers = R"("k": {})";
+  for (int i = 0; i < 1000; ++i) {
+    values += ",0";
+    objects += R"(,{"pid": 1, "samples": 2})";
+    keys += absl::StrCat(",\"", i, "\": 0");
+    containers += absl::StrCat(",\"", i, "\": []");
+  }
+  EXPECT_THAT(
+      Read(profile(absl::StrCat(R"({"processes": [)", objects, R"(], "values": [)", values, "]}"))).meta.account_json,
+      HasSubstr("samples"));
+  EXPECT_THAT(ErrorOf(profile(absl::StrCat("{", keys, "}"))), HasSubstr("account is larger"));
+  EXPECT_THAT(ErrorOf(profile(absl::StrCat("{", containers, "}"))), HasSubstr("account is larger"));
+  EXPECT_THAT(ErrorOf(profile(absl::StrCat("{\"", std::string(200, 'k'), "\": 0}"))), HasSubstr("account is larger"));
 }
 
 TEST(ReadProfileJsonTest, IndexesOutsideOfTheirTablesAreErrors) {
