@@ -2,6 +2,7 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -55,6 +56,14 @@ absl::StatusOr<std::vector<bool>> ThreadsWith(const ProfileModel& model, const s
   return threads;
 }
 
+// What is said about a recording of which only this time is left. Times of samples stay those of the whole.
+void CutTo(const ProfileFilter& filter, ProfileMeta& meta) {
+  meta.account_json.clear();  // it counts what is gone as well
+  if (meta.duration_ns == 0) return;
+  const uint64_t end = std::min(filter.to_ns.value_or(kNoTime), meta.duration_ns);
+  meta.duration_ns = end - std::min(filter.from_ns.value_or(0), end);
+}
+
 }  // namespace
 
 bool ProfileFilter::empty() const {
@@ -87,6 +96,7 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
 
   ProfileModelBuilder builder;
   builder.meta() = model.meta;
+  if (by_time) CutTo(filter, builder.meta());
   ModelCopier copier(model, builder, [&](NodeIndex node) {
     const ModelFrame& frame = model.frame_of(node);
     if (filter.no_kernel && frame.kind == ModelFrameKind::kKernel) return false;

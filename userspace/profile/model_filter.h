@@ -25,6 +25,7 @@ struct ProfileFilter {
   bool empty() const;
 };
 
+// With times, the duration becomes that of the part, and the account of the run goes: it is one of the whole.
 // InvalidArgument: an expression that is none, or times where the profile has none.
 absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilter& filter);
 

@@ -86,6 +86,21 @@ TEST(FilterProfileTest, TimesAreFromInclusiveToExclusive) {
   EXPECT_EQ(Filtered({.from_ns = 3000}), (Expected{{"12 Start", 1}}));
 }
 
+TEST(FilterProfileTest, APartInTimeHasItsOwnDurationAndNoAccount) {
+  const auto meta_of = [](const ProfileFilter& filter) {
+    ModelBuilder builder;
+    builder.meta().duration_ns = 10'000;
+    builder.meta().account_json = "{}";
+    return FilterProfile(builder.Add(11, {"Main"}, 2000).Build(), filter)->meta;
+  };
+  EXPECT_EQ(meta_of({.from_ns = 1000, .to_ns = 3000}).duration_ns, 2000u);
+  EXPECT_EQ(meta_of({.from_ns = 1000, .to_ns = 30'000}).duration_ns, 9000u);
+  EXPECT_EQ(meta_of({.from_ns = 20'000}).duration_ns, 0u);
+  EXPECT_EQ(meta_of({.to_ns = 3000}).account_json, "");
+  EXPECT_EQ(meta_of({.focus = "Main"}).duration_ns, 10'000u);
+  EXPECT_EQ(meta_of({.focus = "Main"}).account_json, "{}");
+}
+
 TEST(FilterProfileTest, WithoutKernelTheCallerIsTheLeaf) {
   EXPECT_EQ(Filtered({.thread = "11", .no_kernel = true}), (Expected{{"11 Main;Shop.Order.Total", 2}}));
 }
