@@ -207,7 +207,6 @@ std::string HostName() {
 }
 
 absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptions& options) {
-  if (!options.keep_samples) return CountedRunModel(recorder.frames(), recorder.stacks(), {});
   ProfileMeta meta;
   meta.view = options.view == RecordView::kPause          ? ProfileView::kPause
               : options.view == RecordView::kSuspendDelay ? ProfileView::kSuspendDelay
@@ -225,6 +224,7 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
   meta.pids = options.pids;
   meta.creator = "clrsampler " CLRSAMPLER_VERSION;
   meta.account_json = StatsJson(recorder.account());
+  if (!options.keep_samples) return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta));
   return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta));
 }
 
