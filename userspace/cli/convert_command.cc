@@ -46,7 +46,7 @@ absl::Status RunConvert(const ConvertConfig& config) {
   }
   absl::StatusOr<ProfileModel> model = profiles.size() == 1 ? std::move(profiles.front()) : MergeProfiles(profiles);
   if (!model.ok()) return model.status();
-  model = FilterProfile(*std::move(model), *filter);
+  model = ApplyFilter(*std::move(model), *filter);
   if (!model.ok()) return model.status();
   absl::StatusOr<ProfileOutput> output = OpenProfileOutput(config.output, config.format);
   if (!output.ok()) return output.status();

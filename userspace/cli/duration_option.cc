@@ -6,21 +6,37 @@
 #include "status/status.h"
 
 namespace clrsampler {
+namespace {
 
-absl::StatusOr<uint64_t> ParseDurationNs(const std::string& text) {
+absl::StatusOr<absl::Duration> Parse(absl::string_view option, const std::string& text, absl::Duration min,
+                                     absl::string_view range) {
   double seconds = 0;
   absl::Duration duration;
   if (absl::SimpleAtod(text, &seconds)) {
     duration = absl::Seconds(seconds);
   } else if (!absl::ParseDuration(text, &duration)) {
-    return WithHint(absl::InvalidArgumentError(absl::StrCat("--duration ", text, " is not a time")),
+    return WithHint(absl::InvalidArgumentError(absl::StrCat(option, " ", text, " is not a time")),
                     "write it as 30s, 500ms, 2m or 1h30m");
   }
-  if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 365)) {
-    return WithHint(absl::InvalidArgumentError(absl::StrCat("--duration ", text, " is out of range")),
-                    "give a time between 1ms and a year");
+  if (duration < min || duration > absl::Hours(24 * 365)) {
+    return WithHint(absl::InvalidArgumentError(absl::StrCat(option, " ", text, " is out of range")),
+                    absl::StrCat("give a time between ", range));
   }
-  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(duration));
+  return duration;
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ParseDurationNs(absl::string_view option, const std::string& text) {
+  const absl::StatusOr<absl::Duration> duration = Parse(option, text, absl::Nanoseconds(1), "1ms and a year");
+  if (!duration.ok()) return duration.status();
+  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(*duration));
+}
+
+absl::StatusOr<uint64_t> ParseOffsetNs(absl::string_view option, const std::string& text) {
+  const absl::StatusOr<absl::Duration> offset = Parse(option, text, absl::ZeroDuration(), "0s and a year");
+  if (!offset.ok()) return offset.status();
+  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(*offset));
 }
 
 }  // namespace clrsampler

@@ -28,6 +28,15 @@ absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
   return file;
 }
 
+bool OutputFile::SameAs(const OutputFile& other) const {
+  if (!fd_.valid() && !other.fd_.valid()) return true;
+  struct stat mine {
+  }, others{};
+  return fstat(fd_.valid() ? fd_.get() : STDOUT_FILENO, &mine) == 0 &&
+         fstat(other.fd_.valid() ? other.fd_.get() : STDOUT_FILENO, &others) == 0 && S_ISREG(mine.st_mode) &&
+         mine.st_dev == others.st_dev && mine.st_ino == others.st_ino;
+}
+
 absl::Status OutputFile::Write(absl::string_view text) {
   if (reader_left_) return absl::OkStatus();  // Finish says so
   if (!began_ && fd_.valid()) {

@@ -20,6 +20,10 @@ class OutputFile {
   OutputFile(OutputFile&&) = default;
   OutputFile& operator=(OutputFile&&) = default;
 
+  std::string name() const { return path_.empty() ? "standard output" : path_; }
+  // Whether both are standard output, or one regular file under whatever names.
+  bool SameAs(const OutputFile& other) const;
+
   absl::Status Write(absl::string_view text);
   // Reports what a full disk swallowed, or that the reader of a pipe left before the end.
   absl::Status Finish();

@@ -66,7 +66,7 @@ absl::Status RunPauses(const PausesConfig& config) {
   RecordOptions options;
   options.pids = {config.pid};
   if (config.duration.has_value()) {
-    const absl::StatusOr<uint64_t> duration = ParseDurationNs(*config.duration);
+    const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);
     if (!duration.ok()) return duration.status();
     options.duration_ns = *duration;
   }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,19 +34,33 @@ absl::StatusOr<ProfileFilter> ToFilter(const FilterConfig& config) {
   filter.no_kernel = config.no_kernel;
   filter.fold_recursion = config.fold_recursion;
   if (config.from) {
-    const absl::StatusOr<uint64_t> from = ParseDurationNs(*config.from);
+    const absl::StatusOr<uint64_t> from = ParseOffsetNs("--from", *config.from);
     if (!from.ok()) return from.status();
     filter.from_ns = *from;
   }
   if (config.to) {
-    const absl::StatusOr<uint64_t> to = ParseDurationNs(*config.to);
+    const absl::StatusOr<uint64_t> to = ParseDurationNs("--to", *config.to);
     if (!to.ok()) return to.status();
     filter.to_ns = *to;
+  }
+  if (filter.from_ns && filter.to_ns && *filter.from_ns >= *filter.to_ns) {
+    return WithHint(absl::InvalidArgumentError(
+                        absl::StrCat("nothing lies between --from ", *config.from, " and --to ", *config.to)),
+                    "both are times since the start of the recording, the earlier one first: --from 10s --to 20s");
   }
   // Expressions that are none are said now, and not when a recording is over.
   const absl::StatusOr<ProfileModel> tried = FilterProfile(ProfileModel{}, filter);
   if (!tried.ok()) return tried.status();
   return filter;
+}
+
+absl::StatusOr<ProfileModel> ApplyFilter(ProfileModel model, const ProfileFilter& filter) {
+  const bool had_samples = model.samples.size() > 0;
+  absl::StatusOr<ProfileModel> kept = FilterProfile(std::move(model), filter);
+  if (kept.ok() && had_samples && kept->samples.size() == 0) {
+    std::fputs("note: no sample passes the filters; the result is empty\n", stderr);
+  }
+  return kept;
 }
 
 std::vector<std::string> FormatNames() {
@@ -101,7 +116,10 @@ absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path) {
                     "clrsampler record -o FILE.json makes one that can be converted, merged and compared");
   }
   const absl::StatusOr<std::string> bytes = ReadWholeFile(fd->get(), kMaxProfileBytes);
-  if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("cannot read ", name));
+  if (!bytes.ok()) {
+    return WithHint(Annotate(bytes.status(), absl::StrCat("cannot read ", name)),
+                    "give one file, as record -o FILE.json writes it");
+  }
   absl::StatusOr<ProfileModel> model = ReadProfile(*bytes);
   if (!model.ok()) return Annotate(model.status(), absl::StrCat("cannot read ", name));
   return model;

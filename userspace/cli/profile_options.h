@@ -23,6 +23,8 @@ struct FilterConfig {
 };
 void DeclareFilterOptions(CLI::App& app, FilterConfig& config);
 absl::StatusOr<ProfileFilter> ToFilter(const FilterConfig& config);
+// FilterProfile, with a note on standard error where it leaves nothing of something.
+absl::StatusOr<ProfileModel> ApplyFilter(ProfileModel model, const ProfileFilter& filter);
 
 std::vector<std::string> FormatNames();
 

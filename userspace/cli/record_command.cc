@@ -80,7 +80,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
     return BadValue("--pid and a command exclude each other", "profile a running process, or start one after --");
   }
   if (config.duration.has_value()) {
-    auto duration = ParseDurationNs(*config.duration);
+    auto duration = ParseDurationNs("--duration", *config.duration);
     if (!duration.ok()) return duration.status();
     options.duration_ns = *duration;
   }
@@ -168,11 +168,30 @@ std::string CommOf(uint32_t pid) {
 }
 
 // One file twice would be two results in one another.
-absl::Status CheckDistinct(const std::vector<std::string>& names) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (std::count(names.begin(), names.end(), names[i]) > 1) {
-      return BadValue(absl::StrCat("--output ", names[i], " is given twice"), "give each result a file of its own");
+absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std::optional<OutputFile>& stats) {
+  std::vector<const OutputFile*> files;
+  for (const ProfileOutput& output : outputs) files.push_back(&output.file);
+  if (stats) files.push_back(&*stats);
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!files[i]->SameAs(*files[j])) continue;
+      return BadValue(absl::StrCat("two results would go to ", files[i]->name()),
+                      "give each --output and --stats a file of its own");
     }
+  }
+  return absl::OkStatus();
+}
+
+// These views count what events of the runtime tell: no thread has a name there, and compilations have no time.
+absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& options, const ProfileFilter& filter) {
+  if ((options.view == RecordView::kJit || options.view == RecordView::kSuspendDelay) &&
+      (filter.thread || filter.from_ns || filter.to_ns)) {
+    return BadValue(absl::StrCat("--view ", config.view, " cannot be filtered by --thread, --from or --to"),
+                    "leave these out; --focus and --ignore work with every view");
+  }
+  if (filter.from_ns && options.duration_ns && *filter.from_ns >= *options.duration_ns) {
+    return BadValue(absl::StrCat("the recording is over before --from ", *config.filter.from),
+                    absl::StrCat("give a --duration that is longer than that; it is ", *config.duration));
   }
   return absl::OkStatus();
 }
@@ -191,7 +210,6 @@ absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& confi
     names.push_back(*std::move(name));
   }
   if (names.empty()) names.emplace_back("-");
-  RETURN_IF_ERROR(CheckDistinct(names));
   std::vector<ProfileOutput> outputs;
   for (const std::string& name : names) {
     absl::StatusOr<ProfileOutput> output = OpenProfileOutput(name, config.format);
@@ -324,6 +342,7 @@ absl::Status RunRecord(const RecordConfig& config) {
 
   const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
   if (!filter.ok()) return filter.status();
+  RETURN_IF_ERROR(CheckFilter(config, *options, *filter));
   absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, *options);
   if (!outputs.ok()) return outputs.status();
   options->keep_samples = filter->thread || filter->from_ns || filter->to_ns;
@@ -334,6 +353,7 @@ absl::Status RunRecord(const RecordConfig& config) {
     if (!opened.ok()) return opened.status();
     stats = *std::move(opened);
   }
+  RETURN_IF_ERROR(CheckDistinct(*outputs, stats));
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(*options);
   if (!recorder.ok()) return recorder.status();
 
@@ -344,7 +364,7 @@ absl::Status RunRecord(const RecordConfig& config) {
 
   const Account& account = (*recorder)->account();
   absl::StatusOr<ProfileModel> model = ModelOf(**recorder, *options);
-  if (model.ok()) model = FilterProfile(*std::move(model), *filter);
+  if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();
   for (ProfileOutput& output : *outputs) {
     if (model.ok()) written.Update(WriteProfile(*model, {config.annotate_source}, output));
