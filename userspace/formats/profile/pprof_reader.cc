@@ -31,7 +31,7 @@ constexpr size_t kMaxSampleTypes = 1024;  // of a file; profilers write up to fi
 constexpr size_t kMaxComments = 1024;     // that are looked at
 // Frames of all samples together for each byte of the file: a location takes at least a byte, and real ones have a few
 // inlined functions at most. Small files may have more.
-constexpr size_t kMaxFramesPerByte = 16;
+constexpr size_t kMaxFramesPerByte = 8;
 constexpr size_t kMinFrameBudget = 1 << 20;
 
 absl::Status Damaged(absl::string_view why) {
