@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -24,22 +25,31 @@ bool IsBinary(absl::string_view bytes) {
   });
 }
 
+// By the first key, as names may hold any words; other programs may have put ours in another order.
+absl::StatusOr<ProfileModel> ReadJson(absl::string_view text) {
+  if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(text.substr(1)), "\"format\"")) return ReadProfileJson(text);
+  if (absl::StrContains(text, kSpeedscopeSchema)) return ReadSpeedscope(text);
+  if (absl::StrContains(text, kProfileJsonFormat)) return ReadProfileJson(text);
+  return WithHint(absl::InvalidArgumentError("JSON of a kind that clrsampler does not read"),
+                  "it reads its own .json and speedscope's; other tools can write folded stacks");
+}
+
 absl::StatusOr<ProfileModel> ReadUnpacked(absl::string_view bytes) {
-  const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);
   if (IsBinary(bytes)) return ReadPprof(bytes);
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);
+  absl::StatusOr<ProfileModel> other = absl::UnknownError("");
   if (absl::StartsWith(text, "{")) {
-    // By the first key, as names may hold any words; other programs may have put ours in another order.
-    if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(text.substr(1)), "\"format\"")) return ReadProfileJson(text);
-    if (absl::StrContains(text, kSpeedscopeSchema)) return ReadSpeedscope(text);
-    if (absl::StrContains(text, kProfileJsonFormat)) return ReadProfileJson(text);
-    return WithHint(absl::InvalidArgumentError("JSON of a kind that clrsampler does not read"),
-                    "it reads its own .json and speedscope's; other tools can write folded stacks");
+    other = ReadJson(text);
+  } else if (absl::StartsWith(text, "<")) {
+    other = WithHint(absl::InvalidArgumentError("a page or picture cannot be read back"),
+                     "record -o may be given several times: keep a .json or .pb.gz beside the .html");
+  } else {
+    return ReadFolded(bytes);
   }
-  if (absl::StartsWith(text, "<")) {
-    return WithHint(absl::InvalidArgumentError("a page or picture cannot be read back"),
-                    "record -o may be given several times: keep a .json or .pb.gz beside the .html");
-  }
-  return ReadFolded(bytes);
+  if (other.ok()) return other;
+  // A process may be called anything.
+  absl::StatusOr<ProfileModel> folded = ReadFolded(bytes);
+  return folded.ok() ? std::move(folded) : std::move(other);
 }
 
 }  // namespace
