@@ -100,9 +100,12 @@ class PerfOracleTest(harness.LiveTest):
             perf = subprocess.Popen(["perf", "record", "-q", "-k", "mono", "-F", str(FREQUENCY), "-e", "cpu-clock", "-g",
                                      "-p", str(target.host_pid), "-o", data], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(0.5)
+            agent = harness.Agent(["--pid", str(target.host_pid), "--duration", "8s", "--frequency", str(FREQUENCY), "--names", "raw"])
+            agent.wait_until_sampling()
             begin = time.monotonic()
-            result = harness.record("--pid", str(target.host_pid), "--duration", "8s", "--frequency", str(FREQUENCY), "--names", "raw")
-            end = time.monotonic()
+            result = agent.finish(60)
+            # Not until it has ended: what it does then takes a while, and the program does other things in it.
+            end = begin + result.stats["duration_seconds"]
             perf.send_signal(signal.SIGINT)
             perf.wait(60)
             theirs, their_total = self.perf_leaves(data, folder, target.pid, begin, end)

@@ -380,8 +380,6 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   sampler_->StopSampling();
   account_.duration_seconds = static_cast<double>(clock_.Now().ns - started_.ns) / 1e9;
   if (command_.has_value() && command_->PollExited()) expected_.SetChildCpuNs(command_->cpu_ns());
-  // Else events would come for as long as what has come is handled.
-  if (hooks_) hooks_->Unplant();
   Drain();
   last_chance_ = true;
   turn_started_ = clock_.Now();

@@ -76,9 +76,8 @@ class RuntimeWatch {
   // Nothing from before this time will be asked.
   void DropBefore(MonotonicTime time);
   void Forget(ProcessKey key);
-  // Takes the hooks out: no event is made after this returns; what was sent can still be drained.
-  void Unplant() { planter_.Finish(); }
-  // Reports what is not complete. Unplant first.
+  // Reports what is not complete. The hooks stay until this object goes: for that the kernel takes 0.2 s, and a result
+  // need not wait for it.
   void Finish();
 
   std::map<std::string, uint64_t> PauseCounts() const;  // as --stats writes them; empty without such hooks
