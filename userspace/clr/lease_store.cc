@@ -138,7 +138,12 @@ std::vector<Lease> LeaseStore::TakeDead() {
 
 size_t LeaseStore::CountOf(uint32_t agent_pid, uint64_t agent_start_ticks) const {
   size_t count = 0;
+  const std::string unfinished = absl::StrCat(kUnfinished, agent_pid, "-");
   for (const std::string& name : Names()) {
+    if (absl::StartsWith(name, unfinished)) {  // killed before anything was in it
+      ++count;
+      continue;
+    }
     const UniqueFd fd = OpenIn(directory_->get(), name, O_RDONLY);
     const absl::StatusOr<std::string> text =
         fd.valid() ? ReadWholeFile(fd.get(), kMaxLeaseBytes) : absl::NotFoundError(name);
