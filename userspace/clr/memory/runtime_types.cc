@@ -27,6 +27,8 @@ constexpr uint8_t kPointer = 0x0F, kByRef = 0x10, kTypeVariable = 0x13, kFunctio
 
 constexpr uint64_t kTypeDescTag = 2;
 constexpr uint32_t kArrayBaseBytes = 24;  // header, MethodTable and length of an array without bounds
+constexpr uint32_t kArrayBoundBytes = 8;  // length and lower bound of one dimension
+constexpr uint32_t kMaxArrayRank = 32;    // ECMA-335 II.23.2.13; the runtime refuses more
 constexpr size_t kMaxDynamicName = 1024;
 
 // Signatures of MethodDefs name no other modules; a damaged one may.
@@ -165,10 +167,11 @@ std::string RuntimeTypes::ArrayText(MemoryProbe& probe, const MethodTableBlock& 
   if ((FieldOf<uint32_t>(table, layout_.method_table.flags) & kSzArray) != 0) return absl::StrCat(element, "[]");
   const uint32_t base_size = FieldOf<uint32_t>(table, layout_.method_table.base_size);
   // Each dimension adds its length and its lower bound.
-  if (!probe.Require(base_size > kArrayBaseBytes && base_size <= kArrayBaseBytes + 32 * 8, "an array of no rank")) {
+  const uint32_t bounds = base_size - kArrayBaseBytes, rank = bounds / kArrayBoundBytes;
+  if (!probe.Require(base_size > kArrayBaseBytes && bounds % kArrayBoundBytes == 0 && rank <= kMaxArrayRank,
+                     "an array of no rank")) {
     return "";
   }
-  const uint32_t rank = (base_size - kArrayBaseBytes) / 8;
   return rank == 1 ? absl::StrCat(element, "[*]") : absl::StrCat(element, "[", std::string(rank - 1, ','), "]");
 }
 

@@ -199,6 +199,12 @@ TEST_P(RuntimeMemoryTest, TextsOfConstructedTypes) {
 
 TEST_P(RuntimeMemoryTest, DamagedTypesAreRefused) {
   EXPECT_EQ(TextOf(fake_.AddArray(module_, plain_, 33)), "!an array of no rank");
+  // Sizes between those of two ranks, and in the runtime's memory anything may stand there.
+  for (const uint32_t bytes : {0u, 23u, 25u, 31u, 39u, 0x7FFFFFFFu, 0xFFFFFFFFu}) {
+    const uint64_t array = fake_.AddArray(module_, plain_, 1);
+    fake_.memory.Set<uint32_t>(array + fake_.layout.method_table.base_size, bytes);
+    EXPECT_EQ(TextOf(array), "!an array of no rank") << bytes;
+  }
   EXPECT_EQ(TextOf(fake_.AddTypeDesc(0x14, plain_)), "!a type of an unknown kind");
   EXPECT_EQ(TextOf(fake_.AddVariable(module_, 99)), "!a type variable has no row in the metadata");
   const uint64_t pointer = fake_.AddFunctionPointer({plain_});
