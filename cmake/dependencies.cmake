@@ -21,15 +21,21 @@ pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf>=1.1)
 pkg_check_modules(LIBELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3>=3.37)
 # Opened at run time, so that the program runs without them; only the headers are needed.
 if(NOT CLRSAMPLER_STATIC)
   pkg_check_modules(CURL REQUIRED libcurl>=7.74)
   pkg_check_modules(DEBUGINFOD REQUIRED libdebuginfod)
+  pkg_check_modules(MICROHTTPD REQUIRED libmicrohttpd>=0.9.73)
+  pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 endif()
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_path(PROTOZERO protozero/pbf_message.hpp REQUIRED)  # headers only
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+# Their archives: shared libraries would be looked up at each start, for the sake of one command.
+find_library(NCURSESW_ARCHIVE libncursesw.a REQUIRED)
+find_library(TINFO_ARCHIVE libtinfo.a REQUIRED)
 
 find_program(BPFTOOL bpftool PATHS /usr/sbin /sbin NO_CMAKE_FIND_ROOT_PATH REQUIRED)
 find_program(BPF_CLANG NAMES clang clang-14 NO_CMAKE_FIND_ROOT_PATH REQUIRED)

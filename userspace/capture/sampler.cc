@@ -149,6 +149,7 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
     for (const bool member : {false, true}) {
       if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), member)) {
         bpf_program__set_autoload(program, true);
+        bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(UprobeAttachType()));
       }
     }
   }
@@ -239,6 +240,20 @@ absl::Status Sampler::Start() {
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   if (!online.ok()) return online.status();
   return events_->Follow(*online, /*all_or_nothing=*/true);
+}
+
+absl::Status Sampler::SetFrequency(int frequency_hz) {
+  if (frequency_hz < 1) return absl::InvalidArgumentError("the frequency must be at least 1 Hz");
+  options_.frequency_hz = frequency_hz;
+  // A clock event has a period, however it was asked for (perf_swevent_init_hrtimer, kernel/events/core.c).
+  uint64_t period_ns = 1'000'000'000 / static_cast<uint64_t>(frequency_hz);
+  absl::Status changed;
+  for (const auto& [cpu, fd] : events_->events()) {
+    if (ioctl(fd.get(), PERF_EVENT_IOC_PERIOD, &period_ns) != 0) {
+      changed.Update(ErrnoError(errno, absl::StrCat("setting the rate of CPU ", cpu)));
+    }
+  }
+  return changed;
 }
 
 absl::Status Sampler::AttachNewCpus() {

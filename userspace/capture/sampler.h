@@ -62,6 +62,8 @@ class Sampler {
   absl::Status Start();
   // To be called about once per second: attaches CPUs that came online, lets go of those that went.
   absl::Status AttachNewCpus();
+  // From now on; CPUs that come online later too. Takes effect within one period of the old rate.
+  absl::Status SetFrequency(int frequency_hz);
   // No sample is taken after this returns; what was sent can still be drained. Idempotent.
   void StopSampling();
 

@@ -1,5 +1,7 @@
 #include "capture/uprobe.h"
 
+#include <linux/bpf.h>
+#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -33,9 +35,40 @@ absl::StatusOr<uint32_t> ReadNumber(const char* path, absl::string_view prefix) 
   return number;
 }
 
-}  // namespace
+// BPF_TRACE_UPROBE_MULTI and BPF_F_UPROBE_MULTI_RETURN, include/uapi/linux/bpf.h of 6.6; newer than the headers here.
+constexpr uint32_t kUprobeMulti = 48;
+constexpr uint32_t kUprobeMultiReturn = 1;
 
-absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
+// What BPF_LINK_CREATE takes for it, as in union bpf_attr.
+struct UprobeLink {
+  uint32_t program_fd, target_fd, attach_type, flags;
+  uint64_t path, offsets, reference_offsets, cookies;
+  uint32_t count, uprobe_flags, pid, padding;
+};
+static_assert(sizeof(UprobeLink) == 64);
+
+bool MayOpenPerfUprobes() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  return syscall(SYS_capget, &header, data) != 0 || (data[0].effective & (1U << CAP_SYS_ADMIN)) != 0;
+}
+
+absl::StatusOr<UniqueFd> OpenUprobeLink(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
+  UprobeLink link{};
+  link.program_fd = static_cast<uint32_t>(program_fd);
+  link.attach_type = kUprobeMulti;
+  link.path = reinterpret_cast<uint64_t>(path.c_str());
+  link.offsets = reinterpret_cast<uint64_t>(&file_offset);
+  link.count = 1;
+  if (at == UprobeAt::kReturn) link.uprobe_flags = kUprobeMultiReturn;
+  UniqueFd opened(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof link)));
+  if (opened.valid()) return opened;
+  const bool unknown = errno == EINVAL;
+  const absl::Status error = ErrnoError(errno, absl::StrCat("planting a probe in ", path));
+  return unknown ? WithHint(error, "before Linux 6.6 this takes CAP_SYS_ADMIN, or root") : error;
+}
+
+absl::StatusOr<UniqueFd> OpenPerfUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
   const absl::StatusOr<uint32_t> type = ReadNumber(kType, "");
   RETURN_IF_ERROR(type.status());
   perf_event_attr attributes{};
@@ -58,6 +91,16 @@ absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offse
     return ErrnoError(errno, absl::StrCat("starting a probe in ", path));
   }
   return event;
+}
+
+}  // namespace
+
+uint32_t UprobeAttachType() { return MayOpenPerfUprobes() ? 0 : kUprobeMulti; }
+
+absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
+  // Perf's way where it is open to us: every kernel has it.
+  return MayOpenPerfUprobes() ? OpenPerfUprobe(path, file_offset, at, program_fd)
+                              : OpenUprobeLink(path, file_offset, at, program_fd);
 }
 
 void CloseUprobes(std::vector<UniqueFd> probes) {

@@ -1,4 +1,5 @@
-// Uprobes by perf_event_open: no tracefs, no names that others could see or use, gone with the descriptor.
+// Uprobes without tracefs and without names that others could see or use, gone with the descriptor: by perf_event_open,
+// for which the kernel wants CAP_SYS_ADMIN, or by a BPF link (Linux 6.6), for which CAP_BPF and CAP_PERFMON suffice.
 #ifndef CLRSAMPLER_CAPTURE_UPROBE_H_
 #define CLRSAMPLER_CAPTURE_UPROBE_H_
 
@@ -13,9 +14,13 @@ namespace clrsampler {
 
 enum class UprobeAt : uint8_t { kEntry, kReturn };
 
-// Has `program_fd`, a BPF program of type kprobe, run whenever any process executes the instruction at `file_offset` of
-// the file at `path` (or returns from the function that begins there). The probe lives as long as the descriptor; the
-// file is looked up once. Precondition: an instruction begins there; if none does, the processes that come by crash.
+// The expected_attach_type with which a program for OpenUprobe must be loaded; it depends on our own capabilities.
+uint32_t UprobeAttachType();
+
+// Has `program_fd`, a BPF program of type kprobe with the attach type above, run whenever any process executes the
+// instruction at `file_offset` of the file at `path` (or returns from the function that begins there). The probe lives
+// as long as the descriptor; the file is looked up once. Precondition: an instruction begins there; if none does, the
+// processes that come by crash.
 absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd);
 
 // Removes probes, and returns when they are gone. For each the kernel waits until no CPU can be in it any more, 0.1 s;

@@ -96,6 +96,7 @@ const RuntimeDiscovery::ImageFacts* RuntimeDiscovery::FactsOf(const Process& pro
       facts->composite = IsComposite(*pe);
     }
   }
+  if (facts_.size() >= kMaxFiles) facts_.clear();  // what is asked again is read again
   return facts_.emplace(*key, std::move(facts)).first->second.get();
 }
 
@@ -103,6 +104,7 @@ const RuntimeDiscovery::BundleFacts& RuntimeDiscovery::BundleOf(const Process& p
   static constexpr BundleFacts kNoBundle;
   const std::optional<FileKey> key = KeyOf(process, mapping);
   if (!key.has_value()) return kNoBundle;
+  if (bundles_.size() >= kMaxFiles && !bundles_.contains(*key)) bundles_.clear();
   const auto [known, is_new] = bundles_.try_emplace(*key);
   if (!is_new) return known->second;
   const auto file = images_.Get(process, mapping);

@@ -83,6 +83,9 @@ class RuntimeDiscovery {
   const BundleFacts& BundleOf(const Process& process, const Mapping& mapping);
   void SetForm(const Process& process, const ImageFacts& image, DotNetRuntime& runtime);
 
+  // A host where programs are built runs thousands of new ones a day.
+  static constexpr size_t kMaxFiles = 16 * 1024;
+
   ImageFiles& images_;
   const CacheBy cache_by_;
   // An image that is held here would keep its file mapped for the whole run; so only what was learnt of it is.

@@ -74,8 +74,9 @@ absl::StatusOr<MappedFile> MappedFile::Map(int fd, uint64_t offset, uint64_t len
   MappedFile file;
   if (length == 0) return file;
   const uint64_t skew = offset % page_bytes;
-  // Shared, though nobody writes: the kernel puts the breakpoints of uprobes, ours or another tool's, into every private
-  // mapping of the file that could be executed (valid_vma, kernel/events/uprobes.c), and then they are what is read.
+  // Shared, though nobody writes: the kernel puts the breakpoints of uprobes, ours or another tool's, into every
+  // private mapping of the file that could be executed (valid_vma, kernel/events/uprobes.c), and then they are what is
+  // read.
   void* map = mmap(nullptr, length + skew, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset - skew));
   if (map == MAP_FAILED) return ErrnoError(errno, "mmap");
   file.map_ = map;
@@ -116,11 +117,20 @@ bool MappedFile::damaged() const {
 
 void MappedFile::Release() {
   if (map_ == nullptr) return;
-  munmap(std::exchange(map_, nullptr), map_size_);
+  // First: somebody else's mapping may get the addresses at once.
   if (guard_slot_ >= 0) {
     std::lock_guard<std::mutex> lock(views_mutex);
     views[guard_slot_].end.store(0, std::memory_order_release);
     guard_slot_ = -1;
+  }
+  munmap(std::exchange(map_, nullptr), map_size_);
+}
+
+void MappedFile::DropResidentPages() {
+  std::lock_guard<std::mutex> lock(views_mutex);
+  for (const View& view : views) {
+    const uintptr_t begin = view.begin.load(std::memory_order_relaxed), end = view.end.load(std::memory_order_relaxed);
+    if (end != 0) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
 }
 

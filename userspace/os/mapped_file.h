@@ -20,6 +20,10 @@ class MappedFile {
   // an error, not a truncation. `fd` is only borrowed.
   static absl::StatusOr<MappedFile> Map(int fd, uint64_t offset, uint64_t length, uint64_t max_bytes);
 
+  // Takes the pages of all views out of this process's memory. Nothing is lost: they stay in the kernel's cache as long
+  // as there is room, and are mapped again where they are read. For those who read much once, and little later on.
+  static void DropResidentPages();
+
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

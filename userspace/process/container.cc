@@ -40,7 +40,8 @@ std::string Container::Label() const {
 
 Container ContainerOf(absl::string_view cgroup_text, absl::string_view environment) {
   Container container;
-  container.cgroup = IdentifyCgroup(CgroupPath(ParseCgroup(cgroup_text)));
+  container.path = CgroupPath(ParseCgroup(cgroup_text));
+  container.cgroup = IdentifyCgroup(container.path);
   if (!container.cgroup.in_container()) return container;
   // POD_NAME is what the downward API is told to set by habit. HOSTNAME is the pod's name in Kubernetes, and elsewhere
   // what --hostname chose; where nobody chose, it repeats the id.

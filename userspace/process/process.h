@@ -3,6 +3,7 @@
 #define CLRSAMPLER_PROCESS_PROCESS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "os/clock.h"
@@ -18,6 +19,7 @@ struct Process {
 
   ProcessKey key;
   uint32_t namespace_pid = 0;  // innermost pid, the one in file names that the process writes; 0: not known
+  std::optional<uint32_t> uid;  // real, when it was read; nullopt: not known
   std::string comm;            // of the thread group leader
   std::string executable;      // path of /proc/PID/exe at start or exec; may be empty
   Container container;         // as of start or exec: container runtimes move a process before its exec

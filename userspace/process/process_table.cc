@@ -130,7 +130,10 @@ void ProcessTable::AnnounceMapping(uint32_t tgid, const Mapping& mapping, Monoto
 void ProcessTable::ReadIdentity(Process& process) {
   const std::string directory = absl::StrCat(proc_root_, "/", process.key.tgid);
   if (const auto text = ReadWholeFile(directory + "/status", kMaxProcFileBytes); text.ok()) {
-    if (const auto status = ParseStatus(*text); status.ok()) process.namespace_pid = status->innermost_tgid();
+    if (const auto status = ParseStatus(*text); status.ok()) {
+      process.namespace_pid = status->innermost_tgid();
+      process.uid = status->real_uid;
+    }
   }
   process.container = ReadContainer(proc_root_, process.key.tgid);
   char path[PATH_MAX];
@@ -161,6 +164,7 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
   Process& process = added.process;
   process.comm = from.comm;
   process.executable = from.executable;
+  process.uid = from.uid;
   process.container = from.container;
   process.mappings = from.mappings;
   process.compiles_since = from.compiles_since;
@@ -229,6 +233,15 @@ void ProcessTable::OnExit(uint32_t tgid, MonotonicTime time) {
 
 // The exit of a leader need not be the end of the process: its other threads may go on, one of them may have called
 // exec and taken its place, and where the event is older than our first look, the pid may have a new owner since.
+void ProcessTable::Sweep() {
+  for (auto& [tgid, entry] : current_) {
+    if (entry->process.exited == MonotonicTime::Max() && !StillLives(*entry) &&
+        entry->process.exited == MonotonicTime::Max()) {
+      entry->process.exited = clock_.Now();
+    }
+  }
+}
+
 bool ProcessTable::StillLives(Entry& entry) {
   const auto text = ReadWholeFile(absl::StrCat(proc_root_, "/", entry.process.key.tgid, "/stat"), kMaxProcFileBytes);
   if (!text.ok()) return false;

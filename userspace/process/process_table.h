@@ -59,6 +59,9 @@ class ProcessTable {
   // still shows alive stays.
   std::vector<ProcessKey> Retire(MonotonicTime before);
 
+  // Looks whether processes are still there: an exit whose event was lost would keep what is known of them for ever.
+  void Sweep();
+
   // For each living or exited process still in the table.
   template <typename Visitor>
   void ForEach(Visitor&& visitor) {

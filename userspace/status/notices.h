@@ -21,11 +21,15 @@ struct Notice {
   std::string hint;     // what to do; may be empty
 };
 
-// Used on the main loop only.
+// Used on the main loop only. A run without an end takes what is kept now and then.
 class Notices {
  public:
   // `subject` tells repetitions apart: a path, a pid. Says whether this is the first of its kind and subject.
   bool Add(absl::string_view kind, absl::string_view subject, absl::string_view message, absl::string_view hint = "");
+
+  // Gives what was kept since the last call, and makes room; what was said is said again only after Repeat.
+  std::vector<Notice> TakeKept();
+  void Repeat();
 
   const std::vector<Notice>& kept() const { return kept_; }
   const std::map<std::string, uint64_t>& counts() const { return counts_; }
@@ -33,7 +37,7 @@ class Notices {
  private:
   static constexpr size_t kMaxKept = 100;
   std::vector<Notice> kept_;
-  std::set<std::string> said_;  // "kind\0subject", at most kMaxKept
+  std::set<std::string> said_;  // "kind\0subject", at most kMaxKept between two calls of Repeat
   std::map<std::string, uint64_t> counts_;
 };
 

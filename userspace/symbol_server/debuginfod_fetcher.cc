@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "os/unique_fd.h"
-#include "symbol_server/loaded_library.h"
+#include "os/loaded_library.h"
 #endif
 
 #include "status/status.h"

@@ -11,9 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "os/curl_library.h"
 #include "os/file_io.h"
 #include "os/unique_fd.h"
-#include "symbol_server/loaded_library.h"
 #endif
 
 #include "status/status.h"
@@ -22,26 +22,6 @@ namespace clrsampler {
 
 #ifdef CLRSAMPLER_HAVE_CURL
 namespace {
-
-// Only functions whose ABI has not changed since libcurl 7 came to be.
-struct Curl {
-  // Debian's libcurl-gnutls is the one that libdebuginfod brings along.
-  LoadedLibrary library{"libcurl-gnutls.so.4", "libcurl.so.4"};
-  decltype(curl_global_init)* global_init = nullptr;
-  decltype(curl_easy_init)* easy_init = nullptr;
-  decltype(curl_easy_setopt)* easy_setopt = nullptr;
-  decltype(curl_easy_perform)* easy_perform = nullptr;
-  decltype(curl_easy_getinfo)* easy_getinfo = nullptr;
-  decltype(curl_easy_strerror)* easy_strerror = nullptr;
-  decltype(curl_easy_cleanup)* easy_cleanup = nullptr;
-
-  bool Load() {
-    return library.Load("curl_global_init", global_init) && library.Load("curl_easy_init", easy_init) &&
-           library.Load("curl_easy_setopt", easy_setopt) && library.Load("curl_easy_perform", easy_perform) &&
-           library.Load("curl_easy_getinfo", easy_getinfo) && library.Load("curl_easy_strerror", easy_strerror) &&
-           library.Load("curl_easy_cleanup", easy_cleanup);
-  }
-};
 
 struct Receiver {
   int fd = -1;
@@ -66,7 +46,7 @@ size_t Receive(char* data, size_t size, size_t count, void* user) {
 
 class SsqpFetcher : public SymbolFetcher {
  public:
-  SsqpFetcher(const FetchLimits& limits, Curl curl) : limits_(limits), curl_(std::move(curl)) {}
+  SsqpFetcher(const FetchLimits& limits, CurlLibrary curl) : limits_(limits), curl_(std::move(curl)) {}
 
   size_t Places(const SymbolServerUrl& server, const SymbolFileKey& key) const override {
     return server.ssqp ? SsqpPaths(key).size() : 0;
@@ -125,13 +105,13 @@ class SsqpFetcher : public SymbolFetcher {
   }
 
   const FetchLimits limits_;
-  const Curl curl_;
+  const CurlLibrary curl_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SymbolFetcher>> MakeSsqpFetcher(const FetchLimits& limits) {
-  Curl curl;
+  CurlLibrary curl;
   if (!curl.Load() || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
     return WithHint(absl::UnavailableError("libcurl is not installed: symbol servers that speak SSQP can't be asked"),
                     "install libcurl4 or libcurl3-gnutls (Debian), libcurl (Fedora)");

@@ -228,6 +228,34 @@ absl::Status CountsWhatATinyRingLoses(ScenarioSetting& setting) {
   return CheckRate(setting, received + TotalDrops(counters), cpu);
 }
 
+absl::Status ChangesItsRate(ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  Target target(Behaviour::kBurn);
+  RETURN_IF_ERROR((*sampler)->Track(target.pid()));
+  RETURN_IF_ERROR((*sampler)->Start());
+  target.Go();
+  // The same time at the full rate, at a quarter of it, and at the full one again.
+  std::vector<uint64_t> counts;
+  for (const int divisor : {1, 4, 1}) {
+    RETURN_IF_ERROR((*sampler)->SetFrequency(setting.frequency / divisor));
+    (*sampler)->Drain([](std::span<const std::byte>) {});
+    Sleep(setting.seconds / 2);
+    counts.push_back(0);
+    (*sampler)->Drain([&](std::span<const std::byte>) { ++counts.back(); });
+  }
+  target.Stop();
+  setting.notes += absl::StrCat(" ", counts[0], ", ", counts[1], ", ", counts[2], " samples");
+  const auto quarter = static_cast<double>(counts[1]);
+  for (const size_t full : {0, 2}) {
+    const double factor = static_cast<double>(counts[full]) / std::max(quarter, 1.0);
+    RETURN_IF_ERROR(Expect(factor > 2.5 && factor < 6.5, "a quarter of the rate gave one in ", factor));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FollowsAChildNobodyAnnounced(ScenarioSetting& setting) {
   for (const bool follow : {true, false}) {
     Target target(Behaviour::kForkThenBurn);
@@ -587,6 +615,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"WalksFromSavedRegistersInSystemCalls", WalksFromSavedRegistersInSystemCalls},
       {"DeliversKernelThreadsAndAccountsForAllHits", DeliversKernelThreadsAndAccountsForAllHits},
       {"CountsWhatATinyRingLoses", CountsWhatATinyRingLoses},
+      {"ChangesItsRate", ChangesItsRate},
       {"FollowsAChildNobodyAnnounced", FollowsAChildNobodyAnnounced},
       {"StopsAtTheFrameLimit", StopsAtTheFrameLimit},
       {"TranslatesToAPidNamespace", TranslatesToAPidNamespace},

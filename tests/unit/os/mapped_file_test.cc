@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
@@ -47,6 +48,31 @@ TEST(MappedFileTest, AFileTruncatedWhileMappedReadsAsZeroesAndSaysSo) {
   const MappedFile moved = *std::move(file);
   EXPECT_EQ(moved.bytes()[4096], std::byte{0});
   EXPECT_TRUE(moved.damaged());
+}
+
+TEST(MappedFileTest, PagesThatWereDroppedAreReadAgain) {
+  constexpr size_t kBytes = 1 << 20;
+  const UniqueFd fd = FileOf(std::string(kBytes, 'x'));
+  const absl::StatusOr<MappedFile> file = MappedFile::Map(fd.get(), 0, 0, kBytes);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto sum = [&] {
+    uint64_t total = 0;
+    for (const std::byte byte : file->bytes()) total += static_cast<uint64_t>(byte);
+    return total;
+  };
+  const auto faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+  };
+  EXPECT_EQ(sum(), kBytes * 'x');
+  const auto before = faults();
+  EXPECT_EQ(sum(), kBytes * 'x');
+  EXPECT_LT(faults() - before, 2);
+  MappedFile::DropResidentPages();
+  EXPECT_EQ(sum(), kBytes * 'x');
+  EXPECT_GE(faults() - before, static_cast<long>(kBytes / 4096 / 16));  // the kernel maps 16 pages at a fault
+  EXPECT_FALSE(file->damaged());
 }
 
 TEST(MappedFileTest, ManyViewsComeAndGo) {

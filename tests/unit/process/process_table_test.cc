@@ -195,6 +195,23 @@ TEST_F(ProcessTableTest, RetireGivesOutTheDeadOnly) {
   EXPECT_NE(table.Find(43), nullptr);
 }
 
+TEST_F(ProcessTableTest, AnExitWhoseEventWasLostIsFoundBySweeping) {
+  MakeProcess(42, "gone", 100, 42, kMaps);
+  MakeProcess(43, "reused", 100, 43, kMaps);
+  MakeProcess(44, "alive", 100, 44, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  const ProcessKey gone = table.FindOrScan(42, 0).key, reused = table.FindOrScan(43, 1'000'000'000).key;
+  table.FindOrScan(44, 1'000'000'000);
+  fs::remove_all(proc_ / "42");
+  MakeProcess(43, "another", 700, 43, kMaps);
+  clock_.Set({5000});
+  table.Sweep();
+  EXPECT_TRUE(table.Retire({5000}).empty());  // samples may still be on their way
+  EXPECT_THAT(table.Retire({5001}), testing::UnorderedElementsAre(gone, reused));
+  EXPECT_NE(table.Find(44), nullptr);
+  EXPECT_EQ(table.Find(44)->exited, MonotonicTime::Max());
+}
+
 TEST_F(ProcessTableTest, AZombieIsDeadUnlessItHasOtherThreads) {
   MakeProcess(42, "zombie", 100, 42, kMaps);
   MakeProcess(43, "threads", 100, 43, kMaps);

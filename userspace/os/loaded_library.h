@@ -1,6 +1,6 @@
 // A shared library that the program can do without: opened when it is needed, by the first of its names that is there.
-#ifndef CLRSAMPLER_SYMBOL_SERVER_LOADED_LIBRARY_H_
-#define CLRSAMPLER_SYMBOL_SERVER_LOADED_LIBRARY_H_
+#ifndef CLRSAMPLER_OS_LOADED_LIBRARY_H_
+#define CLRSAMPLER_OS_LOADED_LIBRARY_H_
 
 #include <dlfcn.h>
 
@@ -32,4 +32,4 @@ class LoadedLibrary {
 
 }  // namespace clrsampler
 
-#endif  // CLRSAMPLER_SYMBOL_SERVER_LOADED_LIBRARY_H_
+#endif  // CLRSAMPLER_OS_LOADED_LIBRARY_H_
