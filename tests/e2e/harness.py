@@ -175,6 +175,10 @@ class Target:
         self.signal(signal.SIGTERM)
         return self.truth()
 
+    def comm(self):
+        with open(f"/proc/{self.host_pid}/comm") as f:
+            return f.read().strip()
+
     def freeze(self):
         """Stops it. From when this returns until `signal(SIGCONT)` it uses no CPU time."""
         self.signal(signal.SIGSTOP)

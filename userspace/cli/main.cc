@@ -17,7 +17,11 @@
 #include "cli/pauses_command.h"
 #include "cli/ps_command.h"
 #include "cli/record_command.h"
+#ifdef CLRSAMPLER_SERVE  // not in a static program, which can open no library
+#include "cli/serve_command.h"
+#endif
 #include "cli/stacks_command.h"
+#include "cli/top_command.h"
 #include "clr/lease_repair.h"
 #include "status/status.h"
 
@@ -40,6 +44,11 @@ int main(int argc, char** argv) {
   // Not for people: a run starts it to look after the perf maps that it switches on.
   if (argc > 1 && std::strcmp(argv[1], clrsampler::kLeaseGuardVerb) == 0) return clrsampler::RunLeaseGuard(argc, argv);
 
+#ifdef CLRSAMPLER_SERVE
+  // A parser of its own: its options may stand in a file, which is read again while it runs.
+  if (argc > 1 && std::strcmp(argv[1], "serve") == 0) return clrsampler::ServeMain({argv + 2, argv + argc});
+#endif
+
   // What follows -- is the command's own, options and all; the parser must not look at it.
   std::vector<std::string> command;
   int own_arguments = argc;
@@ -53,6 +62,10 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Samples the stacks of .NET and native processes and writes them for flame graphs.\n"
       "  clrsampler [record] [OPTIONS] [-- COMMAND...]\n"
+      "  clrsampler top [--once]\n"
+#ifdef CLRSAMPLER_SERVE
+      "  clrsampler serve [--config FILE]\n"
+#endif
       "  clrsampler ps [--json]\n"
       "  clrsampler doctor [--pid PID] [--json]\n"
       "  clrsampler stacks --pid PID [--json]\n"
@@ -70,6 +83,12 @@ int main(int argc, char** argv) {
   clrsampler::DeclareRecordOptions(*record, config);  // the same, before or behind the word
   bool json = false;
   std::optional<uint32_t> doctor_pid;
+  CLI::App* top = app.add_subcommand("top", "what is running now: processes, their methods, pauses and compilations");
+  clrsampler::TopConfig top_config;
+  clrsampler::DeclareTopOptions(*top, top_config);
+#ifdef CLRSAMPLER_SERVE
+  app.add_subcommand("serve", "sample this host all the time: history, a page, metrics for Prometheus");
+#endif
   CLI::App* ps = app.add_subcommand("ps", "list the .NET processes and how well each can be profiled");
   ps->add_flag("--json", json, "as JSON");
   CLI::App* doctor = app.add_subcommand("doctor", "check whether profiling will work here; exit status 0: it will");
@@ -142,6 +161,7 @@ int main(int argc, char** argv) {
     return Report(clrsampler::WithHint(absl::InvalidArgumentError("no command follows --"),
                                        "write clrsampler -- dotnet Shop.dll"));
   }
+  if (*top) return Report(clrsampler::RunTop(top_config));
   if (*ps) return Report(clrsampler::PrintProcesses(json));
   if (*doctor) {
     const absl::StatusOr<bool> will_work = clrsampler::PrintDoctor(doctor_pid, json);

@@ -20,7 +20,7 @@ namespace {
 std::string Json(const ObservedPause& observed) {
   const Pause& pause = observed.pause;
   nlohmann::ordered_json json = {{"time_ns", pause.requested.ns},
-                                 {"pid", observed.tgid},
+                                 {"pid", observed.process.tgid},
                                  {"reason", std::string(SuspendReasonText(pause.reason))}};
   if (pause.generation) json["generation"] = *pause.generation;
   json["kind"] = std::string(PauseKindText(pause.kind));

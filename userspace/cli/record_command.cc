@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,7 +21,9 @@
 #include "cli/duration_option.h"
 #include "cli/output_file.h"
 #include "cli/output_name.h"
+#include "cli/pids_option.h"
 #include "cli/profile_options.h"
+#include "cli/size_option.h"
 #include "os/clock.h"
 #include "os/file_io.h"
 #include "output/profile_writer.h"
@@ -35,39 +38,6 @@ namespace {
 
 absl::Status BadValue(absl::string_view what, absl::string_view hint) {
   return WithHint(absl::InvalidArgumentError(what), hint);
-}
-
-// "64KiB", "8M", "16777216".
-absl::StatusOr<uint64_t> ParseBytes(absl::string_view option, const std::string& text, uint64_t min_bytes,
-                                    uint64_t max_bytes, absl::string_view hint) {
-  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  uint64_t value = 0;
-  const std::string unit = absl::AsciiStrToLower(text.substr(digits));
-  uint64_t factor = 0;
-  if (unit.empty() || unit == "b") factor = 1;
-  if (unit == "k" || unit == "kib" || unit == "kb") factor = 1 << 10;
-  if (unit == "m" || unit == "mib" || unit == "mb") factor = 1 << 20;
-  if (unit == "g" || unit == "gib" || unit == "gb") factor = 1 << 30;
-  if (factor == 0 || !absl::SimpleAtoi(text.substr(0, digits), &value) || value == 0 || value > max_bytes / factor ||
-      value * factor < min_bytes) {
-    return BadValue(absl::StrCat(option, " ", text, " is not a size that works"), hint);
-  }
-  return value * factor;
-}
-
-absl::StatusOr<std::vector<uint32_t>> ParsePids(const std::vector<std::string>& values) {
-  std::vector<uint32_t> pids;
-  for (const std::string& value : values) {
-    for (absl::string_view part : absl::StrSplit(value, ',')) {
-      uint32_t pid = 0;
-      if (!absl::SimpleAtoi(part, &pid) || pid == 0 || pid > (1u << 22)) {
-        return BadValue(absl::StrCat("--pid ", part, " is not a process id"),
-                        "give numbers, separated by commas: --pid 4711,4712");
-      }
-      pids.push_back(pid);
-    }
-  }
-  return pids;
 }
 
 absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
@@ -86,8 +56,8 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   }
   if (config.ring_bytes.has_value()) {
     // A record of a deep stack has up to 70 KiB; with less room than one page nothing at all would pass.
-    auto bytes = ParseBytes("--ring-bytes", *config.ring_bytes, 4096, uint64_t{1} << 30,
-                            "write it as 512KiB or 16MiB; from 4KiB to 1GiB");
+    auto bytes = ParseSizeBytes("--ring-bytes", *config.ring_bytes, 4096, uint64_t{1} << 30,
+                                "write it as 512KiB or 16MiB; from 4KiB to 1GiB");
     if (!bytes.ok()) return bytes.status();
     options.ring_bytes = *bytes;
   }
@@ -97,14 +67,14 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
     options.symbols.servers.push_back(*std::move(server));
   }
   options.symbols.cache_folder = config.symbol_cache;
-  auto cache_bytes = ParseBytes("--symbol-cache-size", config.symbol_cache_size, uint64_t{1} << 20, uint64_t{1} << 40,
-                                "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
+  auto cache_bytes = ParseSizeBytes("--symbol-cache-size", config.symbol_cache_size, uint64_t{1} << 20,
+                                    uint64_t{1} << 40, "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
   if (!cache_bytes.ok()) return cache_bytes.status();
   options.symbols.cache.max_bytes = *cache_bytes;
   options.perf_maps.everywhere = config.enable_perf_map;
   if (config.perf_map_cap.has_value()) {
-    auto bytes = ParseBytes("--perf-map-cap", *config.perf_map_cap, 4 << 10, uint64_t{64} << 30,
-                            "write it as 512KiB or 64MiB; from 4KiB to 64GiB");
+    auto bytes = ParseSizeBytes("--perf-map-cap", *config.perf_map_cap, 4 << 10, uint64_t{64} << 30,
+                                "write it as 512KiB or 64MiB; from 4KiB to 64GiB");
     if (!bytes.ok()) return bytes.status();
     options.perf_maps.cap_bytes = *bytes;
   }
@@ -138,8 +108,12 @@ class ProgressLine {
   explicit ProgressLine(bool quiet) : live_(!quiet && isatty(STDERR_FILENO) != 0) {}
   void Show(const RecordProgress& progress) {
     if (!live_) return;
-    std::fprintf(stderr, "\r%.0f s, %llu samples%s   ", progress.seconds,
-                 static_cast<unsigned long long>(progress.samples),
+    const std::string named =
+        progress.handled == 0 ? ""
+                              : absl::StrFormat(", %.0f %% fully named", 100.0 * static_cast<double>(progress.named) /
+                                                                             static_cast<double>(progress.handled));
+    std::fprintf(stderr, "\r%.0f s, %llu samples%s%s   ", progress.seconds,
+                 static_cast<unsigned long long>(progress.samples), named.c_str(),
                  progress.lost > 0 ? absl::StrCat(", ", progress.lost, " lost").c_str() : "");
     shown_ = true;
   }
@@ -217,6 +191,29 @@ absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& confi
     outputs.push_back(*std::move(output));
   }
   return outputs;
+}
+
+// What to do with the result, by the best of the outputs.
+std::string WhatNext(const RecordConfig& config, const std::vector<ProfileOutput>& outputs) {
+  const auto named = [&](absl::string_view extension) -> const OutputFile* {
+    for (const ProfileOutput& output : outputs) {
+      if (absl::EndsWithIgnoreCase(output.file.name(), extension)) return &output.file;
+    }
+    return nullptr;
+  };
+  for (const char* extension : {".html", ".svg"}) {
+    if (const OutputFile* page = named(extension)) return absl::StrCat("open ", page->name(), " in a browser");
+  }
+  if (named(".speedscope.json") == nullptr) {
+    if (const OutputFile* json = named(".json")) {
+      return absl::StrCat("clrsampler convert ", json->name(), " profile.html, and open it in a browser");
+    }
+  }
+  if (const OutputFile* pprof = named(".pb.gz")) return absl::StrCat("go tool pprof -http=: ", pprof->name());
+  if (!config.outputs.empty()) {
+    return absl::StrCat("clrsampler convert ", outputs.front().file.name(), " profile.html, and open it in a browser");
+  }
+  return "-o cpu.html gives a page that opens in any browser";
 }
 
 std::string HostName() {
@@ -380,7 +377,15 @@ absl::Status RunRecord(const RecordConfig& config) {
     RETURN_IF_ERROR(stats->Write(StatsJson(account)));
     RETURN_IF_ERROR(stats->Finish());
   }
-  if (!config.quiet) std::fputs(SummaryText(account).c_str(), stderr);
+  if (!config.quiet) {
+    HottestMethods hottest;
+    if (model.ok()) {
+      MethodWeights weights;
+      weights.Add(*model);
+      hottest = {weights.Sorted(), weights.total(), written.ok() ? WhatNext(config, *outputs) : ""};
+    }
+    std::fputs(SummaryText(account, hottest).c_str(), stderr);
+  }
   return written;
 }
 

@@ -11,6 +11,17 @@
 namespace clrsampler {
 namespace {
 
+constexpr size_t kShownMethods = 5;
+constexpr size_t kShownBytes = 110;  // of a name: one line of a wide terminal
+
+// The end tells more than the beginning: that is where the method is.
+std::string Shortened(std::string text) {
+  if (text.size() <= kShownBytes) return text;
+  size_t begin = text.size() - kShownBytes;
+  while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;  // whole characters
+  return absl::StrCat("...", text.substr(begin));
+}
+
 std::string Share(const FrameCounts& counts) {
   const uint64_t all = counts.named + counts.unnamed;
   if (all == 0) return "none seen";
@@ -47,12 +58,12 @@ std::string PrintableText(absl::string_view text) {
   return out;
 }
 
-std::string SummaryText(const Account& account) {
+std::string SummaryText(const Account& account, const HottestMethods& hottest) {
   std::string text = absl::StrFormat("%d samples in %.1f s", account.samples_written, account.duration_seconds);
   absl::StrAppend(&text, " (", account.samples_expected, " expected from CPU time), ", account.processes.size(),
-                  account.processes.size() == 1 ? " process\n" : " processes\n");
+                  account.processes.size() == 1 ? " process" : " processes");
   if (account.samples_set_aside > 0) {
-    absl::StrAppend(&text, account.samples_set_aside, " samples are no part of this view\n");
+    absl::StrAppend(&text, "; ", account.samples_set_aside, " samples are no part of this view");
   }
   uint64_t lost = 0;
   std::vector<std::string> reasons;
@@ -60,7 +71,8 @@ std::string SummaryText(const Account& account) {
     lost += count;
     if (count > 0) reasons.push_back(absl::StrCat(count, " ", reason));
   }
-  if (lost > 0) absl::StrAppend(&text, "lost: ", absl::StrJoin(reasons, ", "), "\n");
+  if (lost > 0) absl::StrAppend(&text, "; lost: ", absl::StrJoin(reasons, ", "));
+  text += '\n';
   absl::StrAppend(&text, "frames: managed ", Share(account.managed), "; native ", Share(account.native), "; kernel ",
                   Share(account.kernel), "\n");
   if (const std::string said = RuntimeText(account); !said.empty()) absl::StrAppend(&text, said, "\n");
@@ -79,6 +91,14 @@ std::string SummaryText(const Account& account) {
       absl::StrAppend(&text, ", and ", unnamed.size() - shown, " kinds more (--stats has all)");
     absl::StrAppend(&text, "\n");
   }
+  for (size_t i = 0; i < std::min(kShownMethods, hottest.methods.size()); ++i) {
+    const MethodWeight& method = hottest.methods[i];
+    if (method.self == 0) break;
+    absl::StrAppendFormat(
+        &text, "%5.1f %%  %s\n",
+        100.0 * static_cast<double>(method.self) / static_cast<double>(std::max<uint64_t>(hottest.total, 1)),
+        Shortened(PrintableText(method.name)));
+  }
   for (const Notice& notice : account.notices) {
     absl::StrAppend(&text, "note: ", PrintableText(notice.message), "\n");
     if (!notice.hint.empty()) absl::StrAppend(&text, "  hint: ", PrintableText(notice.hint), "\n");
@@ -87,6 +107,7 @@ std::string SummaryText(const Account& account) {
       &text, absl::StrFormat("cost: %.3f s of CPU, %.1f MiB of memory, %.1f MiB of BPF maps\n",
                              account.self_cpu_seconds, static_cast<double>(account.self_peak_rss_bytes) / 1048576.0,
                              static_cast<double>(account.bpf_map_bytes) / 1048576.0));
+  if (!hottest.more.empty()) absl::StrAppend(&text, "more: ", PrintableText(hottest.more), "\n");
   return text;
 }
 

@@ -36,12 +36,20 @@ void ExpectedSamples::Update() {
   }
 }
 
+void ExpectedSamples::SetFrequency(uint32_t frequency_hz) {
+  before_ = samples();
+  frequency_hz_ = frequency_hz;
+  host_reading_.first_ns = host_reading_.last_ns;
+  for (auto& [pid, reading] : processes_) reading.first_ns = reading.last_ns;
+  ended_ns_ = 0;
+}
+
 uint64_t ExpectedSamples::samples() const {
   uint64_t ns = host_ ? host_reading_.last_ns - std::min(host_reading_.first_ns, host_reading_.last_ns) : 0;
   ns += ended_ns_;
   for (const auto& [pid, reading] : processes_) ns += reading.last_ns - reading.first_ns;
   ns = std::max(ns, child_cpu_ns_);
-  return ns / 1'000'000 * frequency_hz_ / 1'000;
+  return before_ + ns / 1'000'000 * frequency_hz_ / 1'000;
 }
 
 }  // namespace clrsampler

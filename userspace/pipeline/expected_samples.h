@@ -31,6 +31,10 @@ class ExpectedSamples {
   // end.
   void SetChildCpuNs(uint64_t cpu_ns) { child_cpu_ns_ = cpu_ns; }
 
+  // The rate changes: what was used so far counts at the old one. Right after Update. Not for single processes that end
+  // (SetChildCpuNs).
+  void SetFrequency(uint32_t frequency_hz);
+
   uint64_t samples() const;
 
  private:
@@ -45,6 +49,7 @@ class ExpectedSamples {
   absl::flat_hash_map<uint32_t, Reading> processes_;
   uint64_t ended_ns_ = 0;  // of processes that have ended
   uint64_t child_cpu_ns_ = 0;
+  uint64_t before_ = 0;  // samples at earlier rates
 };
 
 }  // namespace clrsampler

@@ -7,8 +7,9 @@
 namespace clrsampler {
 namespace {
 
-// Of one window; a pause that takes longer to come than a minute at 1,000 Hz loses blame, and no memory.
-constexpr size_t kMaxBlamed = 1 << 17;
+// Of one window, some 300 bytes each; a pause that takes longer to come than half a minute at 1,000 Hz loses blame, and
+// no memory.
+constexpr size_t kMaxBlamed = 1 << 15;
 // Threads whose pause is not over: one, and some whose end was lost.
 constexpr size_t kMaxUnreported = 64;
 
@@ -25,20 +26,21 @@ void AddTo(SuspensionCounters& sum, const SuspensionCounters& one) {
 }  // namespace
 
 struct PauseWatch::Target {
-  uint32_t tgid = 0;
+  ProcessKey key;
   SuspensionTracker tracker;
   struct Blamed {
     uint32_t tid;
     bool managed;
     std::string method;
-    StackId stack;
+    std::vector<FrameId> stack;
   };
   std::vector<Blamed> window;                             // between the request and the stop of the pause at hand
   absl::flat_hash_map<uint32_t, std::vector<Blamed>> of;  // by the thread that asked, until its pause is complete
 };
 
-PauseWatch::PauseWatch(std::function<void(const ObservedPause&)> on_pause, const FrameTable& frames)
-    : on_pause_(std::move(on_pause)), frames_(frames) {}
+PauseWatch::PauseWatch(std::function<void(const ObservedPause&)> on_pause, OnCollection on_collection,
+                       const FrameTable& frames)
+    : on_pause_(std::move(on_pause)), on_collection_(std::move(on_collection)), frames_(frames) {}
 
 PauseWatch::~PauseWatch() = default;
 
@@ -46,7 +48,7 @@ PauseWatch::Target& PauseWatch::TargetOf(ProcessKey key) {
   std::unique_ptr<Target>& target = targets_[key];
   if (target == nullptr) {
     target = std::make_unique<Target>();
-    target->tgid = key.tgid;
+    target->key = key;
   }
   return *target;
 }
@@ -70,11 +72,14 @@ void PauseWatch::Handle(const Process& process, const RuntimeEvent& said) {
     target.of[said.tid] = std::exchange(target.window, {});
   }
   target.tracker.Add(
-      said, [&](const Pause& pause) { Report(target, pause); }, [](const GcDone&) {});
+      said, [&](const Pause& pause) { Report(target, pause); },
+      [&](const GcDone& done) {
+        if (on_collection_) on_collection_(target.key, done);
+      });
 }
 
 void PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
-                         StackId stack) {
+                         std::span<const FrameId> written) {
   const auto found = targets_.find(process.key);
   if (found == targets_.end()) return;
   Target& target = *found->second;
@@ -84,7 +89,8 @@ void PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, 
   std::optional<std::string> managed = ManagedMethodOf(frames);
   const bool is_managed = managed.has_value();
   const std::string leaf = frames.empty() ? "[no stack]" : frames_.at(frames.back()).text;
-  target.window.push_back({sample.tid, is_managed, is_managed ? *std::move(managed) : leaf, stack});
+  target.window.push_back({sample.tid, is_managed, is_managed ? *std::move(managed) : leaf,
+                           std::vector<FrameId>(written.begin(), written.end())});
 }
 
 PausePhase PauseWatch::PhaseOf(ProcessKey key) const {
@@ -105,7 +111,7 @@ std::optional<std::string> PauseWatch::ManagedMethodOf(std::span<const FrameId> 
 }
 
 void PauseWatch::Report(Target& target, const Pause& pause) {
-  ObservedPause observed{target.tgid, pause, {}, {}};
+  ObservedPause observed{target.key, pause, {}, {}};
   if (const auto blamed = target.of.find(pause.tid); blamed != target.of.end()) {
     if (std::any_of(blamed->second.begin(), blamed->second.end(), [](const auto& one) { return one.managed; })) {
       std::erase_if(blamed->second, [](const auto& one) { return !one.managed; });
@@ -113,7 +119,7 @@ void PauseWatch::Report(Target& target, const Pause& pause) {
     std::map<std::pair<std::string, uint32_t>, uint32_t> shares;
     const uint64_t samples = blamed->second.size();
     for (Target::Blamed& one : blamed->second) {
-      observed.stacks.push_back({one.stack, pause.suspend_ns() / samples, one.tid});
+      observed.stacks.push_back({std::move(one.stack), pause.suspend_ns() / samples, one.tid});
       ++shares[{std::move(one.method), one.tid}];
     }
     for (const auto& [who, count] : shares) {

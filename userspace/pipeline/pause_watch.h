@@ -21,28 +21,20 @@
 #include "absl/container/flat_hash_map.h"
 #include "clrsampler/wire.h"
 #include "process/process.h"
-#include "profile/stack_table.h"
 #include "profile/suspension_tracker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
 
-struct Culprit {
-  std::string method;
-  uint32_t tid = 0;
-  uint64_t delay_ns = 0;
-  uint32_t samples = 0;
-};
-
 // The delay of one sample in the time between request and stop.
 struct BlamedStack {
-  StackId stack = 0;
+  std::vector<FrameId> frames;  // outermost first
   uint64_t delay_ns = 0;
   uint32_t tid = 0;
 };
 
 struct ObservedPause {
-  uint32_t tgid = 0;
+  ProcessKey process;
   Pause pause;
   std::vector<Culprit> culprits;  // most delay first
   std::vector<BlamedStack> stacks;
@@ -65,7 +57,9 @@ struct PauseWatchCounters {
 // Main loop only. Borrows what it is given.
 class PauseWatch {
  public:
-  PauseWatch(std::function<void(const ObservedPause&)> on_pause, const FrameTable& frames);
+  using OnCollection = std::function<void(ProcessKey, const GcDone&)>;
+  // `on_collection` is told of each collection that has come to its end; may be empty.
+  PauseWatch(std::function<void(const ObservedPause&)> on_pause, OnCollection on_collection, const FrameTable& frames);
   ~PauseWatch();
 
   // An event of a process has left the ring; its turn (Handle) comes later.
@@ -75,8 +69,9 @@ class PauseWatch {
 
   // Both in the order of their times.
   void Handle(const Process& process, const RuntimeEvent& event);
-  // `stack` is that of the sample, with `frames`; given back in ObservedPause.
-  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames, StackId stack);
+  // `written` is the stack as the profile has it, with roles and marks; given back in ObservedPause.
+  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
+               std::span<const FrameId> written);
   // As of the events that were handled so far.
   PausePhase PhaseOf(ProcessKey key) const;
 
@@ -94,6 +89,7 @@ class PauseWatch {
   std::optional<std::string> ManagedMethodOf(std::span<const FrameId> frames) const;
 
   const std::function<void(const ObservedPause&)> on_pause_;
+  const OnCollection on_collection_;
   const FrameTable& frames_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   absl::flat_hash_map<uint32_t, uint32_t> asking_;  // by tgid: threads in SuspendEE

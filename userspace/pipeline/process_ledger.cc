@@ -20,6 +20,13 @@ ProcessLedger::Row& ProcessLedger::RowOf(const Process& process) {
   return row;
 }
 
+ProcessLedger::Identity ProcessLedger::Of(ProcessKey key) {
+  const auto found = rows_.find(key);
+  if (found == rows_.end()) return {stacks_.InternLabel("process"), "", ""};
+  const Row& row = found->second;
+  return {row.label, row.comm, row.container.cgroup.container_id};
+}
+
 LabelId ProcessLedger::Count(const Process& process, uint32_t name_sources) {
   Row& row = RowOf(process);
   ++row.samples;

@@ -24,6 +24,13 @@ class ProcessLedger {
   LabelId Count(const Process& process, uint32_t name_sources);
   // The same label, for what is no sample.
   LabelId LabelOf(const Process& process) { return RowOf(process).label; }
+  // Of a process that may have ended; one without a sample has no name.
+  struct Identity {
+    LabelId label = 0;
+    std::string comm;
+    std::string container_id;
+  };
+  Identity Of(ProcessKey key);
   void SetRuntime(ProcessKey key, std::string version);
   bool has_runtime(ProcessKey key) const;
 

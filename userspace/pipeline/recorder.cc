@@ -1,10 +1,14 @@
 #include "pipeline/recorder.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,7 +17,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "capture/cpu_list.h"
 #include "capture/drop_counters.h"
 #include "capture/feature_report.h"
 #include "capture/kernel_name_lookup.h"
@@ -24,15 +31,17 @@
 #include "formats/proc/status_text.h"
 #include "os/clock.h"
 #include "os/file_io.h"
+#include "os/mapped_file.h"
+#include "pipeline/counter_deltas.h"
 #include "pipeline/dotnet_hint.h"
 #include "pipeline/expected_samples.h"
-#include "pipeline/process_ledger.h"
 #include "pipeline/runtime_watch.h"
 #include "pipeline/source_order.h"
 #include "pipeline/stack_namer.h"
 #include "pipeline/stack_unwinder.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/target_command.h"
+#include "pipeline/window_builder.h"
 #include "process/image_files.h"
 #include "process/process_table.h"
 #include "profile/hold_queue.h"
@@ -70,6 +79,25 @@ constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 
 constexpr uint64_t kJitStacksRingBytes = 16 << 20;
 
+// Above this the wall clock has been set, or the machine slept; below, windows follow it by kSlewNs each.
+constexpr int64_t kClockJumpNs = 1'000'000'000;
+constexpr int64_t kSlewNs = 5'000'000;
+
+// Images are read once, when a process is met: of 210 MiB that a host with 50 .NET processes had in memory after two
+// minutes, later samples needed few.
+constexpr uint64_t kDropPagesNs = 30'000'000'000;
+
+// Of the ring in a continuous run, at least: a second of a program that starts, whose compilations come with stacks.
+// Twice that is in the agent's memory, as the ring is mapped twice.
+constexpr uint64_t kWindowsRingBytes = 4 << 20;
+
+// A recorder that takes too much memory is replaced, but not again and again.
+constexpr uint64_t kFreshStartNs = 600'000'000'000;
+
+constexpr uint64_t kSweepNs = 60'000'000'000;  // how often it is asked whether processes are still there
+
+constexpr uint64_t kNoticesRepeatNs = 3'600'000'000'000;  // in windows, what lasts is said once an hour
+
 constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often CPU clocks are read and new CPUs looked for
 
 using SampleBytes = std::vector<uint64_t>;  // a record, kept aligned
@@ -106,6 +134,55 @@ Mapping MappingOf(const SideBandEvent& event) {
   return mapping;
 }
 
+uint64_t UnixNow() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t Microseconds(const timeval& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec);
+}
+
+// Of the calling thread: what sampling costs. What others ask of the history is not lowered by a lower rate.
+uint64_t ThreadCpuNs() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return (Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime)) * 1000;
+}
+
+struct OwnMemory {
+  uint64_t resident_bytes = 0;
+  uint64_t own_bytes = 0;  // of these: not pages of files, which the kernel takes back when it needs room
+};
+
+// Zeroes: not known.
+OwnMemory ReadOwnMemory() {
+  const absl::StatusOr<std::string> text = ReadWholeFile("/proc/self/statm", 4096);
+  if (!text.ok()) return {};
+  const std::vector<absl::string_view> fields = absl::StrSplit(*text, ' ');
+  uint64_t resident = 0, shared = 0;
+  if (fields.size() < 3 || !absl::SimpleAtoi(fields[1], &resident) || !absl::SimpleAtoi(fields[2], &shared)) return {};
+  const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return {resident * page_bytes, (resident - std::min(resident, shared)) * page_bytes};
+}
+
+absl::string_view ShedSentence(ShedReason reason) {
+  switch (reason) {
+    case ShedReason::kRing:
+      return "samples come faster than they can be read";
+    case ShedReason::kBacklog:
+      return "samples come faster than they can be given names";
+    case ShedReason::kCpu:
+      return "the agent is near its --cpu-limit";
+    case ShedReason::kMemory:
+      return "the agent is near its --memory-limit";
+    case ShedReason::kNone:
+      break;
+  }
+  return "";
+}
+
 class RecorderImpl : public Recorder {
  public:
   RecorderImpl(const RecordOptions& options, std::unique_ptr<SymbolServer> symbol_server)
@@ -129,7 +206,10 @@ class RecorderImpl : public Recorder {
         namer_(resolver_, kernel_, frames_),
         perf_maps_(options.perf_maps, clock_, notices_),
         expected_(kProcRoot, options.frequency_hz),
-        ledger_(stacks_, options.pids.empty() && options.command.empty()) {}
+        run_(options.view, options.pids.empty() && options.command.empty(), options.keep_samples),
+        windows_(frames_),
+        sink_(options.windows ? static_cast<SampleSink&>(windows_) : run_),
+        rate_(options.windows ? options.windows->limits : RateLimits{}) {}
 
   absl::Status Init();
   absl::Status Run(const std::function<void(const RecordProgress&)>& progress) override;
@@ -146,11 +226,13 @@ class RecorderImpl : public Recorder {
   }
 
   const FrameTable& frames() const override { return frames_; }
-  const StackTable& stacks() const override { return stacks_; }
+  const StackTable& stacks() const override { return run_.stacks(); }
   const Account& account() const override { return account_; }
-  const SampleLog& samples() const override { return samples_; }
+  const SampleLog& samples() const override { return run_.samples(); }
   MonotonicTime began() const override { return started_; }
   const StackRecording& kept_stacks() const override { return unwinder_.kept(); }
+  bool wants_fresh_start() const override { return rate_.helpless() && clock_.Now().ns - started_.ns >= kFreshStartNs; }
+  int stop_signal() const override { return stop_signal_; }
 
  private:
   bool whole_host() const { return options_.pids.empty() && options_.command.empty(); }
@@ -175,6 +257,16 @@ class RecorderImpl : public Recorder {
   void Retire(MonotonicTime before);
   void NoteRuntime(const Process& process);
   void Lose(absl::string_view reason, uint64_t count = 1) { account_.lost[std::string(reason)] += count; }
+  bool Selected(const Process& process) const {
+    return !in_windows() || !options_.windows->selects || options_.windows->selects(process);
+  }
+  // Of one that may have left the table: then it is part of a window that has seen it.
+  bool SelectedKey(ProcessKey key) {
+    if (!in_windows() || !options_.windows->selects) return true;
+    const Process* process = table_.Find(key.tgid);
+    return process != nullptr && process->key == key ? Selected(*process) : windows_.Has(key);
+  }
+  bool in_windows() const { return options_.windows.has_value(); }
   bool wants_roles() const { return options_.roles && options_.view == RecordView::kCpu && !options_.only_blame; }
   bool wants_pauses() const {
     return options_.on_pause != nullptr || options_.view == RecordView::kPause ||
@@ -183,15 +275,21 @@ class RecorderImpl : public Recorder {
   bool wants_jit() const {
     return options_.on_compilation != nullptr || options_.view == RecordView::kJit || wants_roles();
   }
-  bool wants_jit_stacks() const { return options_.on_compilation != nullptr || options_.view == RecordView::kJit; }
+  bool wants_jit_stacks() const {
+    return options_.on_compilation != nullptr || options_.view == RecordView::kJit || (in_windows() && wants_jit());
+  }
   void StartHooks();
-  void Write(const Process& process, const wire_cpu_sample& sample, StackId stack, std::span<const FrameId> frames);
-  void Keep(const Process* process, uint32_t tid, absl::string_view thread_name, MonotonicTime time, StackId stack,
-            uint64_t weight);
-  std::span<const FrameId> Marked(const Process& process, const wire_cpu_sample& sample,
-                                  std::span<const FrameId> frames);
-  void TakeCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns);
+  void Write(NamedSample named);
+  std::span<const FrameId> Marked(const NamedSample& named, const std::optional<RuntimeWatch::Role>& role);
   void TakePause(const ObservedPause& observed);
+  void TakeCompilation(const NamedCompilation& compilation);
+  void BeginWindow(MonotonicTime now);
+  void CutWindows(MonotonicTime until);
+  void CutWindow(MonotonicTime end);
+  MonotonicTime WindowEnd();
+  void ControlRate(MonotonicTime now);
+  uint64_t PeriodAt(MonotonicTime time) const;
+  void CountAccount(CounterDeltas& deltas);
   void Forget(ProcessKey key);
   void GiveLateNames();
   void CloseAccount();
@@ -202,8 +300,6 @@ class RecorderImpl : public Recorder {
   SystemClock clock_;
   Notices notices_;
   FrameTable frames_;
-  StackTable stacks_;
-  SampleLog samples_;
   ImageFiles images_;
   ProcessTable table_;
   std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address
@@ -215,8 +311,12 @@ class RecorderImpl : public Recorder {
   StackNamer namer_;
   PerfMapLeases perf_maps_;
   ExpectedSamples expected_;
-  ProcessLedger ledger_;
-  Account account_;
+  RunProfile run_;
+  WindowBuilder windows_;
+  SampleSink& sink_;  // one of these two
+  RateControl rate_;
+  Account account_;  // of the run, or of the window at hand
+  CounterDeltas deltas_;
 
   std::unique_ptr<Sampler> sampler_;
   SideBand side_band_;
@@ -231,7 +331,26 @@ class RecorderImpl : public Recorder {
   MonotonicTime turn_started_;
   MonotonicTime horizon_;  // all events up to here have been taken
   MonotonicTime last_slow_turn_;
-  bool last_chance_ = false;  // the run is over: nothing waits any longer
+  MonotonicTime last_sweep_;
+  MonotonicTime last_rate_control_;
+  double ring_fill_ = 0;  // the fullest since then
+  // In the order of time: the one at hand, and those before it of which samples may still be waiting.
+  struct Rate {
+    MonotonicTime since;
+    uint32_t hz = 0;
+  };
+  std::deque<Rate> rates_;
+  size_t waiting_samples_ = 0;  // in the queue
+  std::vector<uint32_t> window_rates_;
+  MonotonicTime window_begin_;
+  uint64_t window_begin_unix_ns_ = 0;
+  int64_t window_jump_ns_ = 0;  // of the wall clock, before this window
+  uint64_t window_number_ = 0;
+  MonotonicTime notices_repeat_;
+  MonotonicTime pages_dropped_;
+  int stop_signal_ = 0;
+  uint64_t handled_ = 0, named_ = 0;  // RecordProgress
+  bool last_chance_ = false;          // the run is over: nothing waits any longer
 };
 
 absl::Status RecorderImpl::Init() {
@@ -268,7 +387,13 @@ absl::Status RecorderImpl::Init() {
   sampler_options.jit_hooks = wants_jit();
   sampler_options.jit_stacks = wants_jit_stacks();
   // A program that starts compiles a thousand methods a second, each with a stack of some KiB.
-  if (wants_jit_stacks() && options_.ring_bytes == 0) sampler_options.ring_bytes = kJitStacksRingBytes;
+  if (wants_jit_stacks() && options_.ring_bytes == 0) {
+    sampler_options.ring_bytes = in_windows() ? kWindowsRingBytes : kJitStacksRingBytes;
+    const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+    const int online = cpus.ok() ? static_cast<int>(cpus->size()) : 1;
+    sampler_options.ring_bytes =
+        std::max(sampler_options.ring_bytes, DefaultRingBytes(online, sampler_options.frequency_hz));
+  }
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(sampler_options, features);
   if (!sampler.ok()) return sampler.status();
   sampler_ = *std::move(sampler);
@@ -295,9 +420,14 @@ void RecorderImpl::StartHooks() {
   options.jit_stacks = wants_jit_stacks();
   options.names = options_.names;
   options.on_pause = [this](const ObservedPause& observed) { TakePause(observed); };
-  options.jit.on_compilation = options_.on_compilation;
+  options.on_collection = [this](ProcessKey key, const GcDone& done) {
+    if (SelectedKey(key)) sink_.AddCollection(key, done);
+  };
+  if (options_.on_compilation || in_windows()) {
+    options.jit.on_compilation = [this](const NamedCompilation& compilation) { TakeCompilation(compilation); };
+  }
   options.jit.on_stack = [this](const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
-    TakeCompiledStack(process, frames, own_ns);
+    if (Selected(process)) sink_.AddCompiledStack(process, frames, own_ns);
   };
   hooks_.emplace(std::move(options), runtimes_, images_, notices_, resolver_, frames_, clock_);
 }
@@ -344,7 +474,9 @@ absl::Status RecorderImpl::FindTargets() {
 
 absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>& progress) {
   RETURN_IF_ERROR(sampler_->Start());
-  started_ = turn_started_ = last_slow_turn_ = clock_.Now();
+  started_ = turn_started_ = last_slow_turn_ = last_sweep_ = last_rate_control_ = clock_.Now();
+  rates_ = {{started_, options_.frequency_hz}};
+  if (in_windows()) BeginWindow(started_);
   if (whole_host()) expected_.StartHost();
   for (const uint32_t pid : options_.pids) expected_.StartProcess(pid, false);
   if (command_.has_value()) {
@@ -366,7 +498,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
     if (now >= next_progress && progress) {
       uint64_t lost = 0;
       for (const auto& [reason, count] : account_.lost) lost += count;
-      progress({static_cast<double>(now.ns - started_.ns) / 1e9, account_.samples_taken, lost});
+      progress({static_cast<double>(now.ns - started_.ns) / 1e9, account_.samples_taken, handled_, named_, lost});
       next_progress.ns = now.ns + 1'000'000'000;
     }
   }
@@ -376,6 +508,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
     command_->Signal(stop_->signal_number());
   }
 
+  stop_signal_ = stop_->signal_number();
   expected_.Update();
   sampler_->StopSampling();
   account_.duration_seconds = static_cast<double>(clock_.Now().ns - started_.ns) / 1e9;
@@ -387,13 +520,17 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   Retire(MonotonicTime::Max());
   if (hooks_) hooks_->Finish();
   perf_maps_.Finish();
-  CloseAccount();
+  if (in_windows()) {
+    CutWindow(std::max(clock_.Now(), window_begin_));
+  } else {
+    CloseAccount();
+  }
   stop_.reset();  // a second Ctrl-C may now end a writer that waits for a reader which does not read
   return absl::OkStatus();
 }
 
 bool RecorderImpl::Finished(MonotonicTime now) {
-  if (stop_->signalled() || stop_->targets_gone()) return true;
+  if (stop_->signalled() || stop_->targets_gone() || wants_fresh_start()) return true;
   return options_.duration_ns.has_value() && now.ns - started_.ns >= *options_.duration_ns;
 }
 
@@ -410,6 +547,8 @@ void RecorderImpl::Turn(MonotonicTime now) {
     hooks_->DropBefore(queue_.OldestOr(horizon_));
   }
   HandleUntil(horizon);
+  // Nothing of before the horizon waits any more, but for what waits for its names.
+  if (in_windows()) CutWindows(queue_.OldestOr(horizon));
   if (now.ns - last_slow_turn_.ns >= kSlowTurnNs) SlowTurn(now);
 }
 
@@ -433,8 +572,12 @@ void RecorderImpl::HandleUntil(MonotonicTime horizon) {
       if (paused) return false;
       if (std::exchange(first, false)) drained = clock_.Now();  // the queue has been put in order meanwhile
       paused = clock_.Now().ns - drained.ns >= handling_ns;
+      if (in_windows()) CutWindows(time);
       if (const auto* sample = std::get_if<SampleBytes>(&item)) {
-        if (HandleSample(time, *sample)) return true;
+        if (HandleSample(time, *sample)) {
+          --waiting_samples_;
+          return true;
+        }
         paused = false;  // it waits for something that is not read here
         return false;
       }
@@ -455,12 +598,19 @@ void RecorderImpl::SlowTurn(MonotonicTime now) {
     if (!status.ok())
       notices_.Add("new_cpu", "", absl::StrCat("a CPU came online and can't be sampled: ", status.message()));
   }
+  if (now.ns - last_sweep_.ns >= kSweepNs) {
+    last_sweep_ = now;
+    table_.Sweep();
+  }
   if (now.ns > kRetireNs) Retire({now.ns - kRetireNs});
+  if (in_windows()) ControlRate(now);
 }
 
 // Side-band events first: a process that a sample names is announced before the sample is looked at.
 void RecorderImpl::Drain() {
   side_band_.Drain(MonotonicTime::Max(), [this](const SideBandEvent& event) { TakeEvent(event); });
+  const double waiting = static_cast<double>(sampler_->waiting_bytes());
+  ring_fill_ = std::max(ring_fill_, waiting / static_cast<double>(sampler_->ring_bytes()));
   sampler_->Drain([this](std::span<const std::byte> record) { TakeRecord(record); });
 }
 
@@ -529,6 +679,7 @@ void RecorderImpl::TakeStack(std::span<const std::byte> record) {
     if (const absl::StatusOr<RawStack> raw = RawStack::Parse(record); raw.ok()) unwinder_.Observe(process, *raw);
     if (!whole_host() && followed_.insert(sample.tgid).second) Follow(sample.tgid);
   }
+  ++waiting_samples_;
   queue_.Push({sample.header.time_ns}, Item(std::move(bytes)));
 }
 
@@ -605,6 +756,10 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   Process& process = table_.FindOrScan(sample.tgid, outside ? 0 : sample.process_start_ns);
   // Neither they nor kernel threads have a /proc entry with a name.
   if (outside || process.comm.empty()) process.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
+  if (!Selected(process)) {
+    ++account_.samples_set_aside;
+    return true;
+  }
   if (!last_chance_ && turn_started_.ns - time.ns < kMaxHoldNs && perf_maps_.IsComing(process.key)) return false;
   const bool has_stack = (sample.flags & WIRE_SAMPLE_KTHREAD) == 0 && sample.ip != 0;
   const bool may_wait = !last_chance_ && turn_started_.ns - time.ns < kMaxHoldNs;
@@ -622,8 +777,6 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
     hooks_->CompiledStack(process, sample, named.frames);
     return true;
   }
-  const LabelId label = ledger_.Count(process, named.sources);
-  Write(process, sample, stacks_.Intern(label, Marked(process, sample, named.frames)), named.frames);
   StackEnd end = user.end;
   if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(frames_.at(named.frames.front()))) {
     end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it
@@ -640,49 +793,29 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
       break;
   }
   ++account_.stack_stops[std::string(StopName(static_cast<wire_stop>(sample.stop)))];
+  ++handled_;
+  named_ += (named.sources & 1u << static_cast<unsigned>(NameSource::kNone)) == 0 ? 1 : 0;
+  Write({process, sample, named.frames, std::nullopt, named.sources, PausePhase::kNone, end, PeriodAt(time)});
   return true;
 }
 
-void RecorderImpl::Write(const Process& process, const wire_cpu_sample& sample, StackId stack,
-                         std::span<const FrameId> frames) {
-  if (hooks_) hooks_->Sampled(process, sample, frames, stack);
-  bool wanted = true;
-  if (options_.view == RecordView::kSuspendDelay) {
-    wanted = false;  // until its pause is over, and with it its weight known
-  } else if (options_.view == RecordView::kPause) {
-    wanted = hooks_->PhaseOf(process.key) == PausePhase::kStopped;
+void RecorderImpl::Write(NamedSample named) {
+  std::optional<RuntimeWatch::Role> role;
+  const std::span<const FrameId> plain = named.frames;
+  if (hooks_) {
+    named.phase = hooks_->PhaseOf(named.process.key);
+    role = hooks_->RoleOf(named.process, named.sample, plain);
+    if (role) named.role = role->frame;
+    named.frames = Marked(named, role);
+    hooks_->Sampled(named.process, named.sample, plain, named.frames);
   }
-  ++(wanted ? account_.samples_written : account_.samples_set_aside);
-  if (!wanted) return;
-  stacks_.Add(stack, 1);
-  Keep(&process, sample.tid, absl::string_view(sample.comm, strnlen(sample.comm, sizeof sample.comm)),
-       {sample.header.time_ns}, stack, 1);
+  ++(sink_.Add(named) ? account_.samples_written : account_.samples_set_aside);
 }
 
-void RecorderImpl::Keep(const Process* process, uint32_t tid, absl::string_view thread_name, MonotonicTime time,
-                        StackId stack, uint64_t weight) {
-  if (!options_.keep_samples) return;
-  SampleLog::Thread thread;
-  SampleState state = SampleState::kNone;
-  if (process != nullptr) {
-    thread = {process->key.tgid, tid, process->comm, std::string(thread_name), process->container.cgroup.container_id};
-    if (hooks_) {
-      const PausePhase phase = hooks_->PhaseOf(process->key);
-      state = phase == PausePhase::kStopped    ? SampleState::kPaused
-              : phase == PausePhase::kStopping ? SampleState::kSuspending
-                                               : SampleState::kNone;
-    }
-  }
-  samples_.Add(thread, time, stack, state, weight);
-}
-
-std::span<const FrameId> RecorderImpl::Marked(const Process& process, const wire_cpu_sample& sample,
-                                              std::span<const FrameId> frames) {
-  if (!hooks_) return frames;
-  const PausePhase phase = options_.mark_suspension ? hooks_->PhaseOf(process.key) : PausePhase::kNone;
-  const std::optional<RuntimeWatch::Role> role = hooks_->RoleOf(process, sample, frames);
-  if (phase == PausePhase::kNone && !role) return frames;
-  marked_.assign(frames.begin(), frames.end());
+std::span<const FrameId> RecorderImpl::Marked(const NamedSample& named, const std::optional<RuntimeWatch::Role>& role) {
+  const PausePhase phase = options_.mark_suspension ? named.phase : PausePhase::kNone;
+  if (phase == PausePhase::kNone && !role) return named.frames;
+  marked_.assign(named.frames.begin(), named.frames.end());
   if (role) marked_.insert(marked_.begin() + static_cast<std::ptrdiff_t>(role->at), role->frame);
   if (phase != PausePhase::kNone) {
     const char* mark = phase == PausePhase::kStopped ? "[the world is stopped]" : "[threads are being stopped]";
@@ -691,25 +824,136 @@ std::span<const FrameId> RecorderImpl::Marked(const Process& process, const wire
   return marked_;
 }
 
-void RecorderImpl::TakeCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
-  if (options_.view != RecordView::kJit) return;
-  const StackId stack = stacks_.Intern(ledger_.LabelOf(process), frames);
-  const uint64_t own_us = std::max<uint64_t>(own_ns / 1000, 1);
-  stacks_.Add(stack, own_us);
-  Keep(&process, 0, "", MonotonicTime::Max(), stack, own_us);
+void RecorderImpl::TakePause(const ObservedPause& observed) {
+  if (!SelectedKey(observed.process)) return;
+  const uint64_t written = sink_.AddPause(observed);
+  account_.samples_written += written;
+  account_.samples_set_aside -= written;
+  if (options_.on_pause) options_.on_pause(observed);
 }
 
-void RecorderImpl::TakePause(const ObservedPause& observed) {
-  if (options_.view == RecordView::kSuspendDelay) {
-    for (const BlamedStack& blamed : observed.stacks) {
-      const uint64_t delay_us = std::max<uint64_t>(blamed.delay_ns / 1000, 1);
-      stacks_.Add(blamed.stack, delay_us);
-      Keep(table_.Find(observed.tgid), blamed.tid, "", observed.pause.requested, blamed.stack, delay_us);
-      ++account_.samples_written;
-      --account_.samples_set_aside;
-    }
+void RecorderImpl::TakeCompilation(const NamedCompilation& compilation) {
+  const Process* process = table_.Find(compilation.tgid);
+  const ProcessKey key = process != nullptr ? process->key : ProcessKey{compilation.tgid, 0};
+  if (!SelectedKey(key)) return;
+  sink_.AddCompilation(key, compilation);
+  if (options_.on_compilation) options_.on_compilation(compilation);
+}
+
+uint64_t RecorderImpl::PeriodAt(MonotonicTime time) const {
+  auto rate = rates_.rbegin();
+  while (rate->since > time && rate + 1 != rates_.rend()) ++rate;
+  return 1'000'000'000 / rate->hz;
+}
+
+void RecorderImpl::ControlRate(MonotonicTime now) {
+  if (now.ns - last_rate_control_.ns < 1'000'000'000) return;
+  last_rate_control_ = now;
+  RateInputs inputs;
+  inputs.now = now;
+  inputs.ring_fill = std::exchange(ring_fill_, 0);
+  const wire_counters counters = sampler_->counters();
+  // Events of hooks that are lost, or wait, come no less often at a lower rate.
+  inputs.lost = counters.drops[WIRE_DROP_RING_FULL];
+  inputs.queued = waiting_samples_;
+  inputs.self_cpu_ns = ThreadCpuNs();
+  inputs.memory_bytes = ReadOwnMemory().own_bytes;
+  const uint32_t hz = rate_.Next(inputs);
+  const uint32_t hz_before = rates_.back().hz;
+  if (hz == hz_before) return;
+  notices_.Add(hz < hz_before ? "rate_lowered" : "rate_raised", "",
+               hz < hz_before ? absl::StrCat("sampling at ", hz, " Hz instead of ", hz_before, ": ",
+                                             ShedSentence(rate_.reason()), "; more such steps are only counted")
+                              : absl::StrCat("sampling at ", hz, " Hz again"));
+  if (const absl::Status changed = sampler_->SetFrequency(static_cast<int>(hz)); !changed.ok()) {
+    notices_.Add("rate_not_changed", "", changed.message());
   }
-  if (options_.on_pause) options_.on_pause(observed);
+  expected_.SetFrequency(hz);
+  rates_.push_back({clock_.Now(), hz});
+  const MonotonicTime oldest = queue_.OldestOr(horizon_);
+  while (rates_.size() > 1 && rates_[1].since <= oldest) rates_.pop_front();
+  window_rates_.push_back(hz);
+}
+
+void RecorderImpl::BeginWindow(MonotonicTime now) {
+  window_begin_ = now;
+  window_begin_unix_ns_ = UnixNow();
+  window_rates_ = {rates_.back().hz};
+  windows_.Begin(window_begin_, window_begin_unix_ns_);
+  // An earlier recorder of this process has counted what was used until now.
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  deltas_.Since("self_cpu_us", Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime));
+}
+
+MonotonicTime RecorderImpl::WindowEnd() {
+  const WindowOptions& options = *options_.windows;
+  uint64_t length_ns = options.length_ns;
+  if (options.cuts != nullptr) {
+    // A wish that comes too early in the window is one for its shortest length.
+    const std::optional<uint64_t> wish = options.cuts->NextAfter(window_begin_unix_ns_);
+    if (wish) length_ns = std::clamp(*wish - window_begin_unix_ns_, options.shortest_ns, options.length_ns);
+  }
+  return {window_begin_.ns + length_ns};
+}
+
+void RecorderImpl::CutWindows(MonotonicTime until) {
+  while (WindowEnd() <= until) CutWindow(WindowEnd());
+}
+
+void RecorderImpl::CutWindow(MonotonicTime end) {
+  table_.ForEach([this](Process& process) { NoteRuntime(process); });
+  CountAccount(deltas_);
+  const uint64_t length_ns = end.ns - window_begin_.ns;
+  absl::StatusOr<Window> window = windows_.Take(length_ns);
+  if (!window.ok()) {
+    notices_.Add("window_lost", absl::StrCat(window_number_),
+                 absl::StrCat("a window is lost: ", window.status().message()),
+                 "a lower --frequency, or fewer processes: --comm, --container, --cgroup, --uid");
+    Lose("window", account_.samples_written);
+    window = Window();
+    window->begin_unix_ns = window_begin_unix_ns_;
+  }
+  // The account of frames is the builder's.
+  account_.managed = window->account.managed;
+  account_.native = window->account.native;
+  account_.kernel = window->account.kernel;
+  account_.frames_by_source = window->account.frames_by_source;
+  account_.unnamed_reasons = std::move(window->account.unnamed_reasons);
+  account_.marks = std::move(window->account.marks);
+  account_.roles = std::move(window->account.roles);
+  account_.duration_seconds = static_cast<double>(length_ns) / 1e9;
+  window->account = std::exchange(account_, {});
+  window->number = ++window_number_;
+  window->clock_jump_ns = window_jump_ns_;
+  window->frequencies_hz = window_rates_;
+  window->frequency_hz = rates_.back().hz;
+  window->rss_bytes = ReadOwnMemory().resident_bytes;
+
+  // The next one begins where this ends. The wall clock is followed slowly, unless it was set.
+  const uint64_t now_unix_ns = UnixNow() - (clock_.Now().ns - end.ns);
+  const uint64_t end_unix_ns = window_begin_unix_ns_ + length_ns;
+  const int64_t off_ns = static_cast<int64_t>(now_unix_ns - end_unix_ns);
+  const bool jumped = std::abs(off_ns) > kClockJumpNs;
+  if (jumped && options_.windows->cuts != nullptr) options_.windows->cuts->Clear();  // they were of the other clock
+  window->end_unix_ns =
+      jumped ? end_unix_ns
+             : static_cast<uint64_t>(static_cast<int64_t>(end_unix_ns) + std::clamp(off_ns, -kSlewNs, kSlewNs));
+  window_jump_ns_ = jumped ? off_ns : 0;
+  window_begin_unix_ns_ = jumped ? now_unix_ns : window->end_unix_ns;
+  window_begin_ = end;
+  window_rates_ = {rates_.back().hz};
+  windows_.Begin(window_begin_, window_begin_unix_ns_);
+  if (end.ns - notices_repeat_.ns >= kNoticesRepeatNs) {
+    notices_repeat_ = end;
+    notices_.Repeat();
+  }
+  if (end.ns - pages_dropped_.ns >= kDropPagesNs) {
+    pages_dropped_ = end;
+    MappedFile::DropResidentPages();
+    malloc_trim(0);  // what a busy minute took stays with the process otherwise
+  }
+  options_.windows->on_window(*std::move(window));
 }
 
 void RecorderImpl::Retire(MonotonicTime before) {
@@ -718,9 +962,12 @@ void RecorderImpl::Retire(MonotonicTime before) {
     return;
   }
   table_.ForEach([&](Process& process) {
-    if (process.exited < before) NoteRuntime(process);
+    if (process.exited < before) {
+      NoteRuntime(process);
+    }
   });
   for (const ProcessKey key : table_.Retire(before)) {
+    windows_.SetExited(key);
     Forget(key);
     if (table_.Find(key.tgid) == nullptr) TellTransientCode(key.tgid, {});
     // The number may be given to a stranger now.
@@ -741,9 +988,15 @@ void RecorderImpl::Forget(ProcessKey key) {
 }
 
 void RecorderImpl::NoteRuntime(const Process& process) {
-  if (ledger_.has_runtime(process.key)) return;
+  if (in_windows() ? !windows_.Has(process.key) : run_.ledger().has_runtime(process.key)) return;
   const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
-  ledger_.SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "");
+  const std::string version = runtime.has_value() ? runtime->version.Text() : "";
+  if (in_windows()) {
+    windows_.Describe(process);
+    windows_.SetRuntime(process.key, version, hooks_ && hooks_->SeesSuspensions(process.key).ok());
+  } else {
+    run_.ledger().SetRuntime(process.key, version);
+  }
 }
 
 // Functions that were written by their start because their symbols were still on the way.
@@ -752,65 +1005,72 @@ void RecorderImpl::GiveLateNames() {
   symbol_server_->Finish(notices_);
   absl::flat_hash_map<FrameId, FrameId> names;
   for (const std::unique_ptr<FrameSource>& source : sources_.in_order) source->AddLateNames(names);
-  samples_.ReplaceStacks(stacks_.ReplaceFrames(names));
+  run_.ReplaceFrames(names);
   account_.symbol_server = symbol_server_->counters().ByName();
   account_.symbol_server["late_names"] = names.size();
 }
 
 void RecorderImpl::CloseAccount() {
   GiveLateNames();
-  if (!kernel_.status().ok()) {
-    notices_.Add("kernel_symbols", "", absl::StrCat("kernel frames have no names: ", kernel_.status().message()),
-                 HintOf(kernel_.status()));
-  }
-  for (StackId id = 0; id < stacks_.size(); ++id) {
-    for (const FrameId frame : stacks_.stack(id).frames) account_.CountFrame(frames_.at(frame), stacks_.count(id));
+  for (StackId id = 0; id < stacks().size(); ++id) {
+    for (const FrameId frame : stacks().stack(id).frames) account_.CountFrame(frames_.at(frame), stacks().count(id));
   }
   if (account_.samples_taken == 0) {
     notices_.Add("no_samples", "", "nothing was sampled: the targets used too little CPU time for a single sample",
                  "sample while the program is under load, for longer, or with a higher --frequency");
   }
-  if (samples_.untimed() > 0) {
+  if (samples().untimed() > 0) {
     notices_.Add(
         "samples_without_time", "",
-        absl::StrCat(samples_.untimed(), " samples are counted but have no time: the recording is longer than ",
+        absl::StrCat(samples().untimed(), " samples are counted but have no time: the recording is longer than ",
                      SampleLog::kMaxTimed, " samples"),
         "record for a shorter time, or at a lower --frequency");
+  }
+  CountAccount(deltas_);
+  account_.processes = run_.ledger().Accounts();
+}
+
+// What others count all along: as much as since the last account.
+void RecorderImpl::CountAccount(CounterDeltas& deltas) {
+  if (!kernel_.status().ok()) {
+    notices_.Add("kernel_symbols", "", absl::StrCat("kernel frames have no names: ", kernel_.status().message()),
+                 HintOf(kernel_.status()));
   }
   const wire_counters counters = sampler_->counters();
   for (int drop = 0; drop < WIRE_DROP_COUNT; ++drop) {
     // Known reasons are listed with 0 too: a reader sees that they were watched.
-    Lose(DropName(static_cast<wire_drop>(drop)), counters.drops[drop]);
+    const std::string name(DropName(static_cast<wire_drop>(drop)));
+    Lose(name, deltas.Since(name, counters.drops[drop]));
   }
   if (hooks_) {
-    account_.pauses = hooks_->PauseCounts();
-    account_.jit = hooks_->JitCounts();
+    const uint64_t hook_lost = deltas.Since("hook_lost", counters.hook_lost);
+    const uint64_t hook_filtered = deltas.Since("hook_filtered", counters.hook_filtered);
+    account_.pauses = deltas.Since("pauses", hooks_->PauseCounts());
+    account_.jit = deltas.Since("jit", hooks_->JitCounts());
     for (auto* counts : {&account_.pauses, &account_.jit}) {
       if (counts->empty()) continue;
-      (*counts)["events_lost"] = counters.hook_lost;
-      (*counts)["events_of_others"] = counters.hook_filtered;
+      (*counts)["events_lost"] = hook_lost;
+      (*counts)["events_of_others"] = hook_filtered;
     }
-    if (counters.hook_lost > 0) {
+    if (hook_lost > 0) {
       notices_.Add("hook_events_lost", "",
-                   absl::StrCat(counters.hook_lost,
+                   absl::StrCat(hook_lost,
                                 " events of runtimes were lost, and with them pauses or compilations: the agent read "
                                 "too slowly"),
                    "a larger buffer: --ring-bytes");
     }
   }
-  account_.samples_expected = expected_.samples();
-  account_.unwind = unwinder_.Counters();
-  account_.memory = sources_.memory->counters().ByName();
-  account_.processes = ledger_.Accounts();
+  account_.samples_expected = deltas.Since("expected", expected_.samples());
+  account_.unwind = deltas.Since("unwind", unwinder_.Counters());
+  account_.memory = deltas.Since("memory", sources_.memory->counters().ByName());
   account_.bpf_map_bytes = sampler_->bpf_map_bytes();
-  account_.notices = notices_.kept();
-  account_.notice_counts = notices_.counts();
+  account_.notice_counts = deltas.Since("notices", notices_.counts());
+  account_.notices = notices_.TakeKept();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  account_.self_cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  account_.self_cpu_seconds =
+      static_cast<double>(deltas.Since("self_cpu_us", Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime))) /
+      1e6;
   account_.self_peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 

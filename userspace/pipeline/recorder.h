@@ -1,4 +1,5 @@
-// One recording from start to account: builds everything, runs the main loop, stops in order.
+// One recording from start to account, or windows without an end: builds everything, runs the main loop, stops in
+// order.
 //
 // A turn of the loop: read side-band events and samples into the hold queue; then handle, in the order of their times,
 // what is older than the previous turn, so that nothing from before it can still arrive. Events change the process
@@ -19,20 +20,28 @@
 #include "os/clock.h"
 #include "pipeline/jit_watch.h"
 #include "pipeline/pause_watch.h"
+#include "pipeline/rate_control.h"
+#include "pipeline/run_profile.h"
+#include "pipeline/window_cuts.h"
+#include "process/process.h"
 #include "profile/account.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
+#include "profile/window.h"
 #include "symbol_server/symbol_server.h"
 #include "symbols/frame.h"
 #include "unwind/stack_recording.h"
 
 namespace clrsampler {
 
-enum class RecordView : uint8_t {
-  kCpu,
-  kPause,         // what ran while all threads of a .NET process stood still
-  kSuspendDelay,  // what ran while they were asked to, in microseconds of delay instead of samples
-  kJit,           // what methods were compiled for, in microseconds of compiling instead of samples
+// The continuous mode: windows of the whole host, all views at once.
+struct WindowOptions {
+  std::function<void(Window)> on_window;  // on the main loop, which must not wait
+  uint64_t length_ns = 10'000'000'000;
+  WindowCuts* cuts = nullptr;                   // wishes for earlier ends; may be none
+  uint64_t shortest_ns = 1'000'000'000;         // of a window that a wish ends
+  std::function<bool(const Process&)> selects;  // whose samples count; empty: all
+  RateLimits limits;                            // frequency_hz: that of RecordOptions
 };
 
 struct RecordOptions {
@@ -53,6 +62,7 @@ struct RecordOptions {
   std::function<void(const ObservedPause&)> on_pause;
   // Told of each compilation, in the order in which they end; may be empty.
   std::function<void(const NamedCompilation&)> on_compilation;
+  std::optional<WindowOptions> windows;  // `view`, `keep_samples` and so on have no meaning then
   bool only_blame = false;    // with on_pause: samples count, but have names only where they may delay a pause
   bool keep_samples = false;  // each sample with its time, thread and state, for formats that have them
   size_t keep_stacks = 0;     // so many samples are kept with all that unwinding them needs
@@ -65,6 +75,8 @@ struct RecordOptions {
 struct RecordProgress {
   double seconds = 0;
   uint64_t samples = 0;
+  uint64_t handled = 0;  // of these: were looked at
+  uint64_t named = 0;    // of these: every frame of the stack has a name
   uint64_t lost = 0;
 };
 
@@ -78,6 +90,12 @@ class Recorder {
   // Samples until the duration is over, a signal comes, or the last target exits; then names what is left.
   // `progress` is called about once a second.
   virtual absl::Status Run(const std::function<void(const RecordProgress&)>& progress) = 0;
+
+  // Windows only: the agent took too much memory for long, whatever the rate, and Run has returned for that reason; a
+  // new recorder begins with little.
+  virtual bool wants_fresh_start() const = 0;
+  // The signal that ended Run; 0: none did.
+  virtual int stop_signal() const = 0;
 
   // With RecordOptions::on_pause: why pauses of this process can't be seen.
   virtual absl::Status WatchesPausesOf(uint32_t pid) = 0;

@@ -54,7 +54,7 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
     : options_(std::move(options)),
       frames_(frames),
       planter_(options_.hooks, runtimes, images, notices),
-      pauses_(options_.on_pause, frames),
+      pauses_(options_.on_pause, options_.on_collection, frames),
       jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock) {}
 
 RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_runtime_event& event) {

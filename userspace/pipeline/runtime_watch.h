@@ -34,6 +34,7 @@ struct RuntimeWatchOptions {
   bool jit_stacks = false;  // compilations come with stacks
   NameStyle names = NameStyle::kShort;
   std::function<void(const ObservedPause&)> on_pause;
+  PauseWatch::OnCollection on_collection;
   JitWatch::Callbacks jit;
 };
 
@@ -56,9 +57,10 @@ class RuntimeWatch {
 
   // Whether a sample that leaves the ring now may fall between a request and its stop.
   bool MayBeBlamed(uint32_t tgid) const { return pauses_.MayBeBlamed(tgid); }
-  // In their turn. `stack` is that of the sample, with `frames`.
-  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames, StackId stack) {
-    pauses_.Sampled(process, sample, frames, stack);
+  // In their turn; PauseWatch::Sampled.
+  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
+               std::span<const FrameId> written) {
+    pauses_.Sampled(process, sample, frames, written);
   }
   void CompiledStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
     jit_.HandleStack(process, sample, frames);

@@ -37,7 +37,7 @@ absl::Status AddReadable(int epoll, int fd) {
 absl::StatusOr<StopEvents> StopEvents::Create() {
   StopEvents events;
   const sigset_t set = StopSignals();
-  if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return ErrnoError(errno, "sigprocmask");
+  if (sigprocmask(SIG_BLOCK, &set, &events.before_) != 0) return ErrnoError(errno, "sigprocmask");
   events.signals_ = UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!events.signals_.valid()) return ErrnoError(errno, "signalfd");
   events.epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
@@ -48,8 +48,7 @@ absl::StatusOr<StopEvents> StopEvents::Create() {
 
 StopEvents::~StopEvents() {
   if (!signals_.valid()) return;
-  const sigset_t set = StopSignals();
-  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
 absl::Status StopEvents::WatchProcess(uint32_t pid) {

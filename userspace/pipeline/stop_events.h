@@ -2,6 +2,8 @@
 #ifndef CLRSAMPLER_PIPELINE_STOP_EVENTS_H_
 #define CLRSAMPLER_PIPELINE_STOP_EVENTS_H_
 
+#include <signal.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +12,8 @@
 
 namespace clrsampler {
 
-// Main loop only. SIGINT, SIGTERM and SIGHUP are blocked for the life of this object and read from a descriptor.
+// Main loop only. SIGINT, SIGTERM and SIGHUP are blocked for the life of this object and read from a descriptor; one
+// that was sent before, while they were blocked already, counts.
 class StopEvents {
  public:
   static absl::StatusOr<StopEvents> Create();
@@ -35,6 +38,7 @@ class StopEvents {
  private:
   StopEvents() = default;
 
+  sigset_t before_{};  // signals blocked before this object
   UniqueFd epoll_;
   UniqueFd signals_;
   std::vector<UniqueFd> living_;  // pidfds

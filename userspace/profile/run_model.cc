@@ -1,72 +1,12 @@
 #include "profile/run_model.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "profile/stack_importer.h"
+
 namespace clrsampler {
-namespace {
-
-ModelFrameKind KindOf(FrameKind kind) {
-  switch (kind) {
-    case FrameKind::kKernel:
-      return ModelFrameKind::kKernel;
-    case FrameKind::kNative:
-      return ModelFrameKind::kNative;
-    case FrameKind::kJit:
-      return ModelFrameKind::kJit;
-    case FrameKind::kR2r:
-      return ModelFrameKind::kR2r;
-    case FrameKind::kAot:
-      return ModelFrameKind::kAot;
-    case FrameKind::kMark:
-      return ModelFrameKind::kMark;
-    case FrameKind::kRole:
-      return ModelFrameKind::kRole;
-  }
-  return ModelFrameKind::kUnknown;
-}
-
-// Frames and stacks enter the model when the first sample needs them.
-class StackImporter {
- public:
-  StackImporter(const FrameTable& frames, const StackTable& stacks, ProfileModelBuilder& builder)
-      : frames_(frames), stacks_(stacks), builder_(builder), frame_of_(frames.size()), node_of_(stacks.size()) {}
-
-  NodeIndex Stack(StackId id) {
-    std::optional<NodeIndex>& node = node_of_[id];
-    if (!node) {
-      node = kRootNode;
-      for (const FrameId frame : stacks_.stack(id).frames) node = builder_.Node(*node, Frame(frame));
-    }
-    return *node;
-  }
-
- private:
-  FrameIndex Frame(FrameId id) {
-    std::optional<FrameIndex>& index = frame_of_[id];
-    if (index) return *index;
-    const clrsampler::Frame& frame = frames_.at(id);
-    ModelFrame copy;
-    copy.kind = KindOf(frame.kind);
-    copy.name = builder_.String(frame.text);
-    if (frame.named()) copy.source = builder_.String(NameSourceText(frame.source));
-    copy.module = builder_.String(frame.module);
-    copy.tier = builder_.String(frame.tier);
-    index = builder_.Frame(copy);
-    return *index;
-  }
-
-  const FrameTable& frames_;
-  const StackTable& stacks_;
-  ProfileModelBuilder& builder_;
-  std::vector<std::optional<FrameIndex>> frame_of_;
-  std::vector<std::optional<NodeIndex>> node_of_;
-};
-
-}  // namespace
-
 absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const StackTable& stacks, ProfileMeta meta) {
   ProfileModelBuilder builder;
   builder.meta() = std::move(meta);

@@ -89,6 +89,14 @@ struct Pause {
   uint64_t pause_ns() const { return resume_begun.ns - requested.ns; }
 };
 
+// A method that was still running when threads were asked to stop, and its part of the time that this took.
+struct Culprit {
+  std::string method;
+  uint32_t tid = 0;
+  uint64_t delay_ns = 0;
+  uint32_t samples = 0;
+};
+
 struct SuspensionCounters {
   uint64_t pauses = 0;
   uint64_t aborted = 0;                   // tries

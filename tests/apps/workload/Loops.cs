@@ -136,6 +136,13 @@ static class Loops
         _ => Async(seed),
     };
 
+    // A service that has little to do: some milliseconds of work ten times a second.
+    public static long Request(int seed)
+    {
+        Thread.Sleep(100);
+        return Mix(seed);
+    }
+
     public static long Burn(int seed) => Spin(seed, 200_000);
 
     // Never inlined: it would appear under another name from one tier to the next.

@@ -39,6 +39,7 @@ static class Program
             "crypto" => o => Loops.Run(o, Libraries.Crypto),
             "icu" => Libraries.RunIcu,
             "memcpy" => o => Loops.Run(o, Libraries.Copies),
+            "service" => o => Loops.Run(o, Loops.Request),
             "burn" => o => Loops.Run(o, Loops.Burn),
             "pauses" => PauseMode.Run,
             "compile" => CompileMode.Run,

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 namespace clrsampler {
 namespace {
 
@@ -33,6 +36,28 @@ TEST(SummaryTest, ControlCharactersOfTargetsDoNotReachTheTerminal) {
   const std::string text = SummaryText(account);
   EXPECT_THAT(text, HasSubstr("[native: a?]0;b]"));
   EXPECT_THAT(text, HasSubstr("note: process 1 (?2J?note: forged \xc3\xa9)\n"));
+}
+
+TEST(SummaryTest, NamesTheFiveHottestMethodsInADozenLines) {
+  Account account;
+  account.samples_written = 1000;
+  account.samples_expected = 1100;
+  account.samples_set_aside = 1;
+  account.lost["ring_full"] = 10;
+  account.pauses["pauses"] = 5;
+  account.CountFrame(Frame{FrameKind::kJit, NameSource::kNone, "[jit: not in the map]", "", ""}, 4);
+  HottestMethods hottest;
+  for (int i = 0; i < 9; ++i) hottest.methods.push_back({"Shop.M" + std::to_string(i), "", {}, 500u - i, 1000});
+  hottest.methods[1].name = "Shop." + std::string(300, 'x') + ".Last\x1b";
+  hottest.total = 1000;
+  hottest.more = "open cpu.html in a browser";
+  const std::string text = SummaryText(account, hottest);
+  EXPECT_THAT(text, HasSubstr(" 50.0 %  Shop.M0\n"));
+  EXPECT_THAT(text, HasSubstr("x.Last?\n"));
+  EXPECT_THAT(text, HasSubstr("Shop.M4\n"));
+  EXPECT_THAT(text, Not(HasSubstr("Shop.M5")));
+  EXPECT_THAT(text, HasSubstr("more: open cpu.html in a browser\n"));
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12);
 }
 
 TEST(SummaryTest, ARunWithoutLossSaysNothingOfLoss) {

@@ -41,6 +41,19 @@ TEST_F(ExpectedSamplesTest, IsTheCpuTimeOfTheRunTimesTheFrequency) {
   EXPECT_EQ(expected.samples(), 990u);
 }
 
+TEST_F(ExpectedSamplesTest, EachTimeCountsAtItsOwnRate) {
+  SetHost(1000, 0);
+  ExpectedSamples expected(proc_.string(), 100);
+  expected.StartHost();
+  SetHost(1300, 500);  // 3 s
+  expected.Update();
+  expected.SetFrequency(50);
+  EXPECT_EQ(expected.samples(), 300u);
+  SetHost(1500, 500);  // 2 s more
+  expected.Update();
+  EXPECT_EQ(expected.samples(), 400u);
+}
+
 TEST_F(ExpectedSamplesTest, AProcessThatIsGoneKeepsItsLastReading) {
   SetProcess(7, 0, 0);
   ExpectedSamples expected(proc_.string(), 100);

@@ -1,0 +1,214 @@
+#include "pipeline/window_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kBegin = 5'000'000'000;
+constexpr uint64_t kBeginUnix = 1'700'000'000'000'000'000;
+
+class WindowBuilderTest : public testing::Test {
+ protected:
+  WindowBuilderTest() { builder_.Begin({kBegin}, kBeginUnix); }
+
+  Process Make(uint32_t tgid, uint32_t incarnation, const std::string& comm) {
+    Process process(ProcessKey{tgid, incarnation}, TargetFiles("/nonexistent", tgid));
+    process.comm = comm;
+    process.first_seen = {kBegin - 1000};
+    process.uid = 1000;
+    return process;
+  }
+  FrameId Named(FrameKind kind, const std::string& text) {
+    return frames_.Intern(Frame{kind, NameSource::kRuntimeMemory, text, "", ""});
+  }
+  void Add(const Process& process, uint32_t tid, uint64_t after_ns, std::vector<FrameId> stack,
+           std::optional<FrameId> role = std::nullopt, PausePhase phase = PausePhase::kNone, uint64_t weight_ns = 100) {
+    wire_cpu_sample sample{};
+    sample.tgid = process.key.tgid;
+    sample.tid = tid;
+    sample.header.time_ns = kBegin + after_ns;
+    std::strcpy(sample.comm, "worker");
+    EXPECT_TRUE(builder_.Add({process, sample, stack, role, 0, phase, StackEnd::kComplete, weight_ns}));
+  }
+  Window Take() {
+    absl::StatusOr<Window> window = builder_.Take(10);
+    EXPECT_TRUE(window.ok()) << window.status();
+    return *std::move(window);
+  }
+
+  FrameTable frames_;
+  WindowBuilder builder_{frames_};
+};
+
+TEST_F(WindowBuilderTest, SamplesKeepTimeThreadStateAndWeight) {
+  const Process web = Make(7, 1, "web");
+  const FrameId main = Named(FrameKind::kJit, "Main");
+  Add(web, 8, 5, {main}, std::nullopt, PausePhase::kStopped, 250);
+  const Window window = Take();
+  ASSERT_EQ(window.cpu.samples.size(), 1u);
+  const ModelSample sample = window.cpu.samples.at(0);
+  EXPECT_EQ(sample.time_ns, 5u);
+  EXPECT_EQ(sample.weight, 250u);
+  EXPECT_EQ(sample.state, SampleState::kPaused);
+  const ModelThread& thread = window.cpu.threads[sample.thread];
+  EXPECT_EQ(thread.pid, 7u);
+  EXPECT_EQ(thread.tid, 8u);
+  EXPECT_EQ(window.cpu.text(thread.name), "worker");
+  EXPECT_EQ(window.cpu.text(window.cpu.frame_of(sample.stack).name), "Main");
+  EXPECT_EQ(window.cpu.meta.unit, WeightUnit::kNanoseconds);
+  ASSERT_EQ(window.processes.size(), 1u);
+  EXPECT_EQ(window.processes[0].first_seen_unix_ns, kBeginUnix - 1000);
+  EXPECT_EQ(window.processes[0].uid, 1000u);
+}
+
+TEST_F(WindowBuilderTest, EachSampleHasOneShareOfItsProcess) {
+  const Process web = Make(7, 1, "web");
+  const FrameId managed = Named(FrameKind::kR2r, "M"), native = Named(FrameKind::kNative, "n"),
+                kernel = Named(FrameKind::kKernel, "k");
+  const FrameId mark = frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, "[cut]", "", ""});
+  const FrameId gc = frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, "[gc gen0 blocking]", "", ""});
+  const FrameId jit = frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, "[jit A Tier0]", "", "Tier0"});
+  Add(web, 7, 1, {mark, native, managed});
+  Add(web, 7, 2, {managed, native});
+  Add(web, 7, 3, {managed, native, kernel, mark});
+  Add(web, 7, 4, {managed, gc, native, kernel}, gc);
+  Add(web, 7, 5, {managed, jit}, jit);
+  const Window window = Take();
+  EXPECT_THAT(window.processes[0].cpu_ns, testing::Each(100));
+  EXPECT_EQ(window.processes[0].total_cpu_ns(), 500u);
+  EXPECT_EQ(window.processes[0].managed.named, 5u);
+  EXPECT_EQ(window.processes[0].native.named, 4u);
+  EXPECT_EQ(window.processes[0].kernel.named, 2u);
+  EXPECT_EQ(window.account.managed.named, 5u);
+  EXPECT_EQ(window.account.roles.at("[jit]"), 1u);
+}
+
+TEST_F(WindowBuilderTest, ProcessesOfOneIdAreTwo) {
+  Add(Make(7, 1, "old"), 7, 1, {});
+  builder_.SetExited({7, 1});
+  Add(Make(7, 2, "new"), 7, 2, {});
+  const Window window = Take();
+  ASSERT_EQ(window.processes.size(), 2u);
+  EXPECT_TRUE(window.processes[0].exited);
+  EXPECT_EQ(window.processes[1].comm, "new");
+  EXPECT_FALSE(window.processes[1].exited);
+}
+
+TEST_F(WindowBuilderTest, AProcessIsTheSameWhateverTheClockDoes) {
+  Add(Make(7, 1, "web"), 7, 1, {});
+  const uint64_t first_seen = Take().processes[0].first_seen_unix_ns;
+  for (const uint64_t off : {5'000'000ull, 3'600'000'000'000ull}) {
+    builder_.Begin({kBegin + 10}, kBeginUnix + 10 + off);
+    Add(Make(7, 1, "web"), 7, 20, {});
+    EXPECT_EQ(Take().processes[0].first_seen_unix_ns, first_seen);
+  }
+}
+
+TEST_F(WindowBuilderTest, NothingOfAWindowIsInTheNext) {
+  Add(Make(7, 1, "web"), 7, 1, {Named(FrameKind::kJit, "Main")});
+  builder_.AddPause({.process = {7, 1}, .pause = {}, .culprits = {}, .stacks = {}});
+  EXPECT_EQ(Take().processes.size(), 1u);
+  builder_.Begin({kBegin + 10}, kBeginUnix + 10);
+  const Window next = Take();
+  EXPECT_TRUE(next.processes.empty());
+  EXPECT_TRUE(next.pauses.empty());
+  EXPECT_EQ(next.cpu.samples.size(), 0u);
+  EXPECT_EQ(next.cpu.strings.size(), 1u);
+}
+
+TEST_F(WindowBuilderTest, APauseHasItsDelayAndTheStacksThatCausedIt) {
+  const Process web = Make(7, 1, "web");
+  Add(web, 7, 1, {});
+  const FrameId spin = Named(FrameKind::kJit, "Spin");
+  ObservedPause observed;
+  observed.process = web.key;
+  observed.pause.requested = {kBegin + 1000};
+  observed.pause.stopped = {kBegin + 4000};
+  observed.pause.resume_begun = {kBegin + 9000};
+  observed.pause.generation = 2;
+  observed.culprits = {{"Spin", 9, 3000, 2}};
+  observed.stacks = {{{spin}, 1500, 9}, {{spin}, 1500, 9}};
+  builder_.AddPause(observed);
+  builder_.AddCollection(web.key, {.generation = 2, .background = true});
+  builder_.AddCollection({77, 5}, {.generation = 9});
+  const Window window = Take();
+  ASSERT_EQ(window.pauses.size(), 1u);
+  EXPECT_EQ(window.pauses[0].requested_unix_ns, kBeginUnix + 1000);
+  EXPECT_EQ(window.pauses[0].suspend_ns, 3000u);
+  EXPECT_EQ(window.pauses[0].pause_ns, 8000u);
+  EXPECT_EQ(window.pauses[0].culprits.size(), 1u);
+  EXPECT_EQ(window.suspend_delay.total_weight, 3000u);
+  EXPECT_EQ(window.suspend_delay.meta.view, ProfileView::kSuspendDelay);
+  const WindowProcess& process = window.processes[window.pauses[0].process];
+  EXPECT_EQ(process.pauses, 1u);
+  EXPECT_EQ(process.pause_ns, 8000u);
+  EXPECT_THAT(process.collections, testing::ElementsAre(0, 0, 1));
+  EXPECT_EQ(process.background_collections, 1u);
+}
+
+TEST_F(WindowBuilderTest, AProcessWithoutASampleIsDescribedAtTheEnd) {
+  const Process web = Make(7, 1, "web");
+  builder_.Describe(web);
+  EXPECT_FALSE(builder_.Has(web.key));  // nothing of it is here
+  builder_.AddPause({.process = web.key, .pause = {}, .culprits = {}, .stacks = {}});
+  builder_.AddCompilation(web.key, {});
+  builder_.Describe(web);
+  const Window window = Take();
+  ASSERT_EQ(window.processes.size(), 1u);
+  EXPECT_EQ(window.processes[0].comm, "web");
+  EXPECT_NE(window.processes[0].first_seen_unix_ns, 0u);
+  EXPECT_EQ(window.processes[0].pauses, 1u);
+}
+
+TEST_F(WindowBuilderTest, OfTooManyPausesTheLongestStay) {
+  const Process web = Make(7, 1, "web");
+  Add(web, 7, 1, {});
+  constexpr size_t kPauses = 3 * Window::kMaxPauses + 5;
+  for (size_t i = 0; i < kPauses; ++i) {
+    ObservedPause observed;
+    observed.process = web.key;
+    observed.pause.requested = observed.pause.stopped = {kBegin + i};
+    observed.pause.resume_begun = {kBegin + i + 1 + i * 7919 % kPauses};
+    builder_.AddPause(observed);
+  }
+  const Window window = Take();
+  ASSERT_EQ(window.pauses.size(), Window::kMaxPauses);
+  EXPECT_EQ(window.pauses_left_out, kPauses - Window::kMaxPauses);
+  for (const WindowPause& pause : window.pauses) ASSERT_GT(pause.pause_ns, kPauses - Window::kMaxPauses);
+  EXPECT_TRUE(std::is_sorted(window.pauses.begin(), window.pauses.end(),
+                             [](const auto& a, const auto& b) { return a.requested_unix_ns < b.requested_unix_ns; }));
+  EXPECT_EQ(window.processes[0].pauses, kPauses);
+}
+
+TEST_F(WindowBuilderTest, CompilationsAreSummedByMethodAndTier) {
+  Add(Make(7, 1, "web"), 7, 1, {});
+  NamedCompilation named;
+  named.tgid = 7;
+  named.method = "Shop.Total";
+  named.tier = "Tier0";
+  named.compilation.began = {kBegin};
+  named.compilation.done = {kBegin + 500};
+  named.compilation.inner_ns = 100;
+  named.compilation.bytes = 30;
+  builder_.AddCompilation({7, 1}, named);
+  builder_.AddCompilation({7, 1}, named);
+  named.tier = "OptimizedTier1";
+  builder_.AddCompilation({7, 1}, named);
+  builder_.AddCompiledStack(Make(7, 1, "web"), std::vector<FrameId>{Named(FrameKind::kJit, "Main")}, 400);
+  const Window window = Take();
+  ASSERT_EQ(window.methods.size(), 2u);
+  EXPECT_EQ(window.methods[0].tier, "Tier0");
+  EXPECT_EQ(window.methods[0].count, 2u);
+  EXPECT_EQ(window.methods[0].total_ns, 800u);
+  EXPECT_EQ(window.methods[0].bytes, 60u);
+  EXPECT_EQ(window.processes[0].compilations, 3u);
+  EXPECT_EQ(window.processes[0].compile_ns, 1200u);
+  EXPECT_EQ(window.jit.total_weight, 400u);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,127 @@
+#include "cli/top_command.h"
+
+#include <re2/re2.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/duration_option.h"
+#include "cli/pids_option.h"
+#include "cli/top_screen.h"
+#include "output/summary.h"
+#include "output/top_text.h"
+#include "pipeline/recorder.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kOnceWidth = 200;
+constexpr int kShownWindows = 5;  // a table is of so many intervals
+
+absl::Status PrintOnce(const TopTable& table, const TopView& view, const TopConfig& config) {
+  RE2::Options quiet;
+  quiet.set_log_errors(false);
+  quiet.set_case_sensitive(false);
+  const RE2 filter(config.filter, quiet);
+  if (!filter.ok()) {
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("--filter ", config.filter, ": ", filter.error())),
+                    "it is an expression as in grep -E");
+  }
+  std::printf("%s\n", TopStateLine(table).c_str());
+  uint32_t left = config.lines;
+  if (!view.methods) {
+    std::printf("%s\n", TopProcessHeader(kOnceWidth).c_str());
+    for (const TopProcess& process : table.Processes(view.sort)) {
+      if (!RE2::PartialMatch(absl::StrCat(process.comm, " ", process.container), filter)) continue;
+      if (left-- == 0) break;
+      std::printf("%s\n", TopProcessLine(process, kOnceWidth).c_str());
+    }
+    return absl::OkStatus();
+  }
+  const TopMethods methods = table.Methods(view.pid);
+  std::printf("%s\n", TopMethodHeader(kOnceWidth).c_str());
+  for (const MethodWeight& method : methods.methods) {
+    if (!RE2::PartialMatch(method.name, filter)) continue;
+    if (left-- == 0) break;
+    std::printf("%s\n", TopMethodLine(method, table.seconds(), methods.total_ns, kOnceWidth).c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void DeclareTopOptions(CLI::App& app, TopConfig& config) {
+  app.add_option("--pid,-p", config.pids, "processes to show, separated by commas; without it all")
+      ->allow_extra_args(false)
+      ->type_name("PID[,PID]");
+  app.add_option("--frequency,-F", config.frequency_hz, "samples a second and CPU")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str()
+      ->type_name("HZ");
+  app.add_option("--interval", config.interval, "how often the table is new; it shows the last five of these")
+      ->capture_default_str()
+      ->type_name("TIME");
+  app.add_option("--sort", config.sort, "cpu, pause, jit, pid or name")
+      ->check(CLI::IsMember({"cpu", "pause", "jit", "pid", "name"}))
+      ->capture_default_str()
+      ->type_name("KEY");
+  app.add_option("--filter", config.filter, "only processes or methods whose names fit this expression")
+      ->type_name("REGEX");
+  app.add_flag("--methods,-m", config.methods, "methods instead of processes");
+  app.add_flag("--once", config.once, "print one table after one interval, and end");
+  app.add_option("--lines", config.lines, "with --once: most rows")->capture_default_str()->type_name("N");
+}
+
+absl::Status RunTop(const TopConfig& config) {
+  RecordOptions options;
+  absl::StatusOr<std::vector<uint32_t>> pids = ParsePids(config.pids);
+  if (!pids.ok()) return pids.status();
+  options.pids = *std::move(pids);
+  options.frequency_hz = config.frequency_hz;
+  const absl::StatusOr<uint64_t> interval = ParseDurationNs("--interval", config.interval);
+  if (!interval.ok()) return interval.status();
+  if (*interval < 200'000'000 || *interval > 3'600'000'000'000) {
+    return WithHint(
+        absl::InvalidArgumentError(absl::StrCat("--interval ", config.interval, " is not from 200ms to 1h")),
+        "2s is a good one");
+  }
+  TopView view;
+  view.sort = *TopSortOf(config.sort);
+  view.filter = config.filter;
+  view.methods = config.methods;
+  if (options.pids.size() == 1) view.pid = options.pids.front();
+
+  TopTable once(*interval);
+  std::unique_ptr<TopScreen> screen;
+  WindowOptions windows;
+  windows.length_ns = *interval;
+  windows.on_window = [&](Window window) {
+    auto shared = std::make_shared<const Window>(std::move(window));
+    if (screen != nullptr) {
+      screen->Add(std::move(shared));
+    } else if (shared->cpu.meta.duration_ns >= *interval / 2) {
+      once.Add(std::move(shared));
+    }
+  };
+  options.windows = std::move(windows);
+  // The window of the whole interval ends when all that it holds has been handled.
+  if (config.once) options.duration_ns = *interval + 200'000'000;
+  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
+  if (!recorder.ok()) return recorder.status();
+  if (!config.once) {
+    absl::StatusOr<std::unique_ptr<TopScreen>> opened =
+        TopScreen::Open(view, *interval * static_cast<uint64_t>(kShownWindows));
+    if (!opened.ok()) return opened.status();
+    screen = *std::move(opened);
+  }
+  const absl::Status run = (*recorder)->Run(nullptr);
+  screen.reset();
+  RETURN_IF_ERROR(run);
+  return config.once ? PrintOnce(once, view, config) : absl::OkStatus();
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,55 @@
+#include "pipeline/run_profile.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace clrsampler {
+namespace {
+
+SampleLog::Thread ThreadOf(const Process& process, uint32_t tid, absl::string_view name) {
+  return {process.key.tgid, tid, process.comm, std::string(name), process.container.cgroup.container_id};
+}
+
+}  // namespace
+
+bool RunProfile::Add(const NamedSample& named) {
+  const LabelId label = ledger_.Count(named.process, named.sources);
+  // A delay has no weight until its pause is over.
+  if (view_ == RecordView::kSuspendDelay) return false;
+  if (view_ == RecordView::kPause && named.phase != PausePhase::kStopped) return false;
+  const StackId stack = stacks_.Intern(label, named.frames);
+  stacks_.Add(stack, 1);
+  if (keep_samples_) {
+    const wire_cpu_sample& sample = named.sample;
+    samples_.Add(ThreadOf(named.process, sample.tid, {sample.comm, strnlen(sample.comm, sizeof sample.comm)}),
+                 {sample.header.time_ns}, stack, StateOf(named.phase), 1);
+  }
+  return true;
+}
+
+uint64_t RunProfile::AddPause(const ObservedPause& observed) {
+  if (view_ != RecordView::kSuspendDelay) return 0;
+  const ProcessLedger::Identity process = ledger_.Of(observed.process);
+  for (const BlamedStack& blamed : observed.stacks) {
+    const StackId stack = stacks_.Intern(process.label, blamed.frames);
+    const uint64_t delay_us = std::max<uint64_t>(blamed.delay_ns / 1000, 1);
+    stacks_.Add(stack, delay_us);
+    if (keep_samples_) {
+      samples_.Add({observed.process.tgid, blamed.tid, process.comm, "", process.container_id},
+                   observed.pause.requested, stack, SampleState::kSuspending, delay_us);
+    }
+  }
+  return observed.stacks.size();
+}
+
+void RunProfile::AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
+  if (view_ != RecordView::kJit) return;
+  const StackId stack = stacks_.Intern(ledger_.LabelOf(process), frames);
+  const uint64_t own_us = std::max<uint64_t>(own_ns / 1000, 1);
+  stacks_.Add(stack, own_us);
+  if (keep_samples_) samples_.Add(ThreadOf(process, 0, ""), MonotonicTime::Max(), stack, SampleState::kNone, own_us);
+}
+
+}  // namespace clrsampler

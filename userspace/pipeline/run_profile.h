@@ -1,0 +1,55 @@
+// One recording: its stacks and counts, and where it was asked for each sample with its time.
+#ifndef CLRSAMPLER_PIPELINE_RUN_PROFILE_H_
+#define CLRSAMPLER_PIPELINE_RUN_PROFILE_H_
+
+#include <cstdint>
+#include <span>
+
+#include "absl/strings/string_view.h"
+#include "pipeline/process_ledger.h"
+#include "pipeline/sample_sink.h"
+#include "profile/sample_log.h"
+#include "profile/stack_table.h"
+
+namespace clrsampler {
+
+enum class RecordView : uint8_t {
+  kCpu,
+  kPause,         // what ran while all threads of a .NET process stood still
+  kSuspendDelay,  // what ran while they were asked to, in microseconds of delay instead of samples
+  kJit,           // what methods were compiled for, in microseconds of compiling instead of samples
+};
+
+// Main loop only.
+class RunProfile : public SampleSink {
+ public:
+  // `with_pid`: root frames read comm-PID, as in a whole-host run. `keep_samples`: SampleLog is filled.
+  RunProfile(RecordView view, bool with_pid, bool keep_samples)
+      : view_(view), keep_samples_(keep_samples), ledger_(stacks_, with_pid) {}
+
+  bool Add(const NamedSample& sample) override;
+  uint64_t AddPause(const ObservedPause& pause) override;
+  void AddCollection(ProcessKey, const GcDone&) override {}
+  void AddCompilation(ProcessKey, const NamedCompilation&) override {}
+  void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
+
+  // For the end of the run.
+  void ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& names) {
+    samples_.ReplaceStacks(stacks_.ReplaceFrames(names));
+  }
+
+  const StackTable& stacks() const { return stacks_; }
+  const SampleLog& samples() const { return samples_; }
+  ProcessLedger& ledger() { return ledger_; }
+
+ private:
+  const RecordView view_;
+  const bool keep_samples_;
+  StackTable stacks_;
+  SampleLog samples_;
+  ProcessLedger ledger_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_RUN_PROFILE_H_

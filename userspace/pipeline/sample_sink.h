@@ -1,0 +1,62 @@
+// Where samples go once they have names, and with them what the hooks tell: one recording (RunProfile), or one window
+// after the other (WindowBuilder).
+#ifndef CLRSAMPLER_PIPELINE_SAMPLE_SINK_H_
+#define CLRSAMPLER_PIPELINE_SAMPLE_SINK_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "clrsampler/wire.h"
+#include "formats/profile/profile_model.h"
+#include "pipeline/pause_watch.h"
+#include "process/process.h"
+#include "profile/jit_tracker.h"
+#include "profile/suspension_tracker.h"
+#include "symbols/frame.h"
+#include "unwind/frame_chain.h"
+
+namespace clrsampler {
+
+inline SampleState StateOf(PausePhase phase) {
+  switch (phase) {
+    case PausePhase::kNone:
+      return SampleState::kNone;
+    case PausePhase::kStopping:
+      return SampleState::kSuspending;
+    case PausePhase::kStopped:
+      return SampleState::kPaused;
+  }
+  return SampleState::kNone;
+}
+
+// Valid for the call.
+struct NamedSample {
+  const Process& process;
+  const wire_cpu_sample& sample;
+  std::span<const FrameId> frames;  // outermost first, with roles and marks
+  std::optional<FrameId> role;      // of them the one that says what the runtime did for the thread
+  uint32_t sources = 0;             // bit for each NameSource that named a frame
+  PausePhase phase = PausePhase::kNone;
+  StackEnd end = StackEnd::kComplete;
+  uint64_t weight_ns = 0;  // the time between two samples of a CPU
+};
+
+// Main loop only; all in the order of their times.
+class SampleSink {
+ public:
+  virtual ~SampleSink() = default;
+
+  // Whether it is in the profile; else nobody wants it, or not yet.
+  virtual bool Add(const NamedSample& sample) = 0;
+  // How many samples it brings into the profile that were not before.
+  virtual uint64_t AddPause(const ObservedPause& pause) = 0;
+  virtual void AddCollection(ProcessKey process, const GcDone& done) = 0;
+  virtual void AddCompilation(ProcessKey process, const NamedCompilation& compilation) = 0;
+  // `frames` end in the compilation; `own_ns` is what was spent on it alone.
+  virtual void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_SAMPLE_SINK_H_

@@ -1,0 +1,113 @@
+// Samples, pauses and compilations -> one Window after the other.
+//
+// Memory grows with one window only: 24 bytes a sample, and its distinct stacks.
+#ifndef CLRSAMPLER_PIPELINE_WINDOW_BUILDER_H_
+#define CLRSAMPLER_PIPELINE_WINDOW_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "os/clock.h"
+#include "pipeline/sample_sink.h"
+#include "process/process_key.h"
+#include "profile/stack_table.h"
+#include "profile/window.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+// Main loop only.
+class WindowBuilder : public SampleSink {
+ public:
+  explicit WindowBuilder(const FrameTable& frames) : frames_(frames) { Clear(); }
+
+  // The window that is being built begins here.
+  void Begin(MonotonicTime begin, uint64_t begin_unix_ns) {
+    begin_ = begin;
+    begin_unix_ns_ = begin_unix_ns;
+    if (first_offset_ns_ == 0) first_offset_ns_ = begin_unix_ns - begin.ns;
+  }
+
+  bool Add(const NamedSample& sample) override;
+  uint64_t AddPause(const ObservedPause& pause) override;
+  void AddCollection(ProcessKey process, const GcDone& done) override;
+  void AddCompilation(ProcessKey process, const NamedCompilation& compilation) override;
+  void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
+
+  // What only its owner knows of a process. Nothing happens to one that this window does not have.
+  bool Has(ProcessKey process) const { return rows_of_.contains(process); }
+  // Of one that had events of its runtime, but no sample.
+  void Describe(const Process& process);
+  void SetRuntime(ProcessKey process, std::string version, bool hooked);
+  void SetExited(ProcessKey process);
+
+  // Gives what has been added since the last call, and begins anew. Missing in it: number, end_unix_ns, clock_jump_ns,
+  // frequencies and all of the account but what is counted by frame. An error: more than a model can hold; what was
+  // added is gone.
+  absl::StatusOr<Window> Take(uint64_t duration_ns);
+
+ private:
+  struct Row {
+    ProcessKey key;
+    WindowProcess process;
+  };
+  struct ThreadRow {
+    uint32_t row;
+    uint32_t tid;
+    std::string name;
+  };
+  struct SampleRow {
+    uint64_t time_ns;  // since the beginning
+    uint64_t weight_ns;
+    uint32_t thread;
+    StackId stack;
+    SampleState state;
+  };
+  struct Delay {  // or time of a compilation
+    uint32_t thread;
+    StackId stack;
+    uint64_t ns;
+  };
+
+  void Clear();
+  uint32_t RowOf(const Process& process);
+  uint32_t RowOf(ProcessKey key);
+  uint32_t ThreadOf(uint32_t row, uint32_t tid, absl::string_view name);
+  StackId Intern(uint32_t row, std::span<const FrameId> frames);
+  absl::StatusOr<ProfileModel> CpuModel(ProfileMeta meta) const;
+  absl::StatusOr<ProfileModel> DelayModel(ProfileMeta meta, const std::vector<Delay>& delays) const;
+  void AddThreads(ProfileModelBuilder& builder, std::vector<ThreadIndex>& indexes) const;
+  void CountFrames(Account& account);
+  void PrunePauses();
+
+  const FrameTable& frames_;
+  MonotonicTime begin_;
+  uint64_t begin_unix_ns_ = 0;
+  // From the monotonic clock to the wall clock, as it was in the first window: by its times processes are told apart,
+  // so they must not follow the wall clock.
+  uint64_t first_offset_ns_ = 0;
+  std::vector<Row> rows_;
+  absl::flat_hash_map<ProcessKey, uint32_t> rows_of_;
+  std::vector<ThreadRow> threads_;
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> threads_of_;  // by row and tid
+  std::unique_ptr<StackTable> stacks_;                                       // labels: rows, as decimal numbers
+  std::vector<LabelId> labels_;                                              // by row
+  std::vector<SampleRow> samples_;
+  std::vector<Delay> delays_;
+  std::vector<Delay> compiled_;
+  std::vector<WindowPause> pauses_;
+  uint64_t pauses_left_out_ = 0;
+  std::vector<WindowMethod> methods_;
+  absl::flat_hash_map<std::tuple<uint32_t, std::string, std::string>, uint32_t> methods_of_;  // row, method, tier
+  uint64_t methods_left_out_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_WINDOW_BUILDER_H_

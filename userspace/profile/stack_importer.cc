@@ -1,0 +1,51 @@
+#include "profile/stack_importer.h"
+
+namespace clrsampler {
+namespace {
+
+ModelFrameKind KindOf(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kKernel:
+      return ModelFrameKind::kKernel;
+    case FrameKind::kNative:
+      return ModelFrameKind::kNative;
+    case FrameKind::kJit:
+      return ModelFrameKind::kJit;
+    case FrameKind::kR2r:
+      return ModelFrameKind::kR2r;
+    case FrameKind::kAot:
+      return ModelFrameKind::kAot;
+    case FrameKind::kMark:
+      return ModelFrameKind::kMark;
+    case FrameKind::kRole:
+      return ModelFrameKind::kRole;
+  }
+  return ModelFrameKind::kUnknown;
+}
+
+}  // namespace
+
+NodeIndex StackImporter::Stack(StackId id) {
+  std::optional<NodeIndex>& node = node_of_[id];
+  if (!node) {
+    node = kRootNode;
+    for (const FrameId frame : stacks_.stack(id).frames) node = builder_.Node(*node, Frame(frame));
+  }
+  return *node;
+}
+
+FrameIndex StackImporter::Frame(FrameId id) {
+  const auto [found, added] = frame_of_.try_emplace(id);
+  if (!added) return found->second;
+  const clrsampler::Frame& frame = frames_.at(id);
+  ModelFrame copy;
+  copy.kind = KindOf(frame.kind);
+  copy.name = builder_.String(frame.text);
+  if (frame.named()) copy.source = builder_.String(NameSourceText(frame.source));
+  copy.module = builder_.String(frame.module);
+  copy.tier = builder_.String(frame.tier);
+  found->second = builder_.Frame(copy);
+  return found->second;
+}
+
+}  // namespace clrsampler
