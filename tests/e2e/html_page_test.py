@@ -5,73 +5,29 @@
 """
 import filecmp
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import unittest
 
 import harness
+import page_test_case
 import runtimes
 
-PLAYWRIGHT_VERSION = "1.65.1"
 SOURCE = os.path.join(runtimes.SOURCE, "userspace", "output", "page")
-TESTS = os.path.join(runtimes.SOURCE, "tests", "page")
 PICTURES = None
 
 
-def run(*command, timeout=300, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
-
-
-def playwright():
-    """Folder of playwright-core, which drives the distribution's browser and brings none."""
-    place = os.path.join(runtimes.BUILD, "npm", "browser")
-    if not os.path.exists(os.path.join(place, "node_modules", "playwright-core", "package.json")):
-        os.makedirs(place, exist_ok=True)
-        done = run("npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", place, f"playwright-core@{PLAYWRIGHT_VERSION}", cwd=place)
-        if done.returncode:
-            raise harness.Missing(f"npm install playwright-core failed: {done.stderr.strip()[-400:]}")
-    return os.path.join(place, "node_modules")
-
-
-class HtmlPageTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        for need in ("node", "npm", "chromium"):
-            if shutil.which(need) is None:
-                raise harness.Missing(f"{need} is not installed")
-        cls.folder = tempfile.mkdtemp(prefix="clrsampler-test-")
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.built = os.path.join(cls.folder, "page.html")
-        done = run(os.path.join(runtimes.SOURCE, "tools", "build_page"), cls.built)
-        if done.returncode:
-            raise harness.Missing(f"tools/build_page failed: {done.stderr.strip()[-400:]}")
-        cls.modules = os.path.join(runtimes.BUILD, "npm", "page", "node_modules")
-
-    def check_node(self, *command, **environment):
-        done = run("node", *command, env={**os.environ, "NODE_DISABLE_COLORS": "1", **environment})
-        if done.returncode:
-            self.fail(f"{done.stdout[-20000:]}\n{done.stderr[-4000:]}")
-        return done.stdout
-
+class HtmlPageTest(page_test_case.PageTestCase):
     def test_bundle_is_what_its_sources_say(self):
-        self.assertTrue(filecmp.cmp(self.built, os.path.join(SOURCE, "page.html"), shallow=False),
+        self.assertTrue(filecmp.cmp(os.path.join(self.folder, "page.html"), os.path.join(SOURCE, "page.html"), shallow=False),
                         "userspace/output/page/page.html is older than its sources: run tools/build_page")
 
     def test_parts(self):
-        self.check_node(os.path.join(TESTS, "run_bundled.mjs"), self.modules, os.path.join(TESTS, "model_test.mjs"), self.folder)
+        self.check_parts("model_test.mjs")
 
     def test_in_the_browser(self):
-        environment = {"PLAYWRIGHT": playwright(), "CHROMIUM": shutil.which("chromium")}
-        if PICTURES:
-            environment["PICTURES"] = os.path.abspath(PICTURES)
-        environment.update(self.program_page())
-        out = self.check_node("--test", "--test-reporter=spec", os.path.join(TESTS, "browser_test.mjs"), **environment)
+        out = self.check_in_browser("browser_test.mjs", pictures=PICTURES, **self.program_page())
         print(next((line for line in out.splitlines() if "first paint" in line), ""))
-        if PICTURES and shutil.which("pngquant"):  # to a third of their size
-            pictures = [os.path.join(PICTURES, name) for name in os.listdir(PICTURES) if name.startswith("flame-graph")]
-            run("pngquant", "--force", "--ext", ".png", "--skip-if-larger", "--strip", "--quality", "70-95", *pictures)
+        if PICTURES:
+            page_test_case.shrink(PICTURES, "flame-graph")
 
     def program_page(self):
         """A page that the program wrote, of a real recording, where one can be made."""
@@ -80,8 +36,8 @@ class HtmlPageTest(unittest.TestCase):
             return {}
         page = os.path.join(self.folder, "recorded.html")
         stats = os.path.join(self.folder, "stats.json")
-        done = run(harness.AGENT, "record", "--duration", "60s", "--frequency", "499", "--output", page, "--stats", stats,
-                   "--", harness.MINIJIT, "--seconds", "2")
+        done = page_test_case.run(harness.AGENT, "record", "--duration", "60s", "--frequency", "499", "--output", page, "--stats", stats,
+                                  "--", harness.MINIJIT, "--seconds", "2")
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(stats) as f:
             written = harness.json.load(f)["samples"]["written"]

@@ -104,26 +104,35 @@ export function recorded(name) {
   return JSON.parse(inflateSync(readFileSync(new URL(`../testdata/page/${name}.json.z`, import.meta.url))));
 }
 
+/** Adds the stacks of a profile's data. threadOf: (index of a thread) => its number in the builder; isBefore: as those that are compared with */
+export function addStacks(builder, data, threadOf, isBefore = false) {
+  const text = (index) => data.strings[index];
+  const nodes = [];
+  data.nodes.frame.forEach((frame, i) => {
+    const up = i - data.nodes.up[i];
+    const {name, kind, module, tier, source} = Object.fromEntries(Object.entries(data.frames).map(([key, column]) => [key, column[frame]]));
+    const own = builder.frame({name: text(name), kind: KINDS[kind], module: text(module), tier: text(tier), source: text(source)});
+    nodes.push(builder.node(up < 0 ? -1 : nodes[up], own));
+  });
+  let node = -1;
+  data.cells.step.forEach((step, i) => {
+    node += step;
+    const weight = data.cells.weight[i];
+    builder.weigh(node < 0 ? -1 : nodes[node], isBefore ? 0 : weight, threadOf(data.cells.thread[i]), isBefore ? weight : 0);
+  });
+}
+
 /** Two recordings as one comparison. Their threads are told apart by name only. */
 export function compared(before, after, rule) {
   const builder = new DataBuilder({...after.about, title: `${before.about.title} \u2192 ${after.about.title}`});
   const threads = new Map();
   for (const [data, isBefore] of [[after, false], [before, true]]) {
-    const text = (index) => data.strings[index];
-    const nodes = [];
-    data.nodes.frame.forEach((frame, i) => {
-      const up = i - data.nodes.up[i];
-      const {name, kind, module, tier, source} = Object.fromEntries(Object.entries(data.frames).map(([key, column]) => [key, column[frame]]));
-      const own = builder.frame({name: text(name), kind: KINDS[kind], module: text(module), tier: text(tier), source: text(source)});
-      nodes.push(builder.node(up < 0 ? -1 : nodes[up], own));
-    });
-    let node = -1;
-    data.cells.step.forEach((step, i) => {
-      node += step;
-      const thread = data.cells.thread[i], name = text(data.threads.name[thread]), weight = data.cells.weight[i];
-      if (!threads.has(name)) threads.set(name, builder.thread({pid: 0, tid: 0, comm: text(data.threads.comm[thread]), name}));
-      builder.weigh(node < 0 ? -1 : nodes[node], isBefore ? 0 : weight, threads.get(name), isBefore ? weight : 0);
-    });
+    const threadOf = (thread) => {
+      const name = data.strings[data.threads.name[thread]];
+      if (!threads.has(name)) threads.set(name, builder.thread({pid: 0, tid: 0, comm: data.strings[data.threads.comm[thread]], name}));
+      return threads.get(name);
+    };
+    addStacks(builder, data, threadOf, isBefore);
   }
   return {...builder.data({diff: rule}), account: after.account, account_before: before.account};
 }

@@ -7,15 +7,15 @@ export function AccountPanel({profile}) {
   }
   return (
     <div class="account">
-      {profile.accountBefore && <><h2>Before</h2><Account account={profile.accountBefore} /><h2>After</h2></>}
-      {profile.account && <Account account={profile.account} />}
+      {profile.accountBefore && <><h2>Before</h2><AccountInWords account={profile.accountBefore} /><h2>After</h2></>}
+      {profile.account && <AccountInWords account={profile.account} />}
       {profile.about.command && <section><h3>Command</h3><p><code>{profile.about.command}</code></p></section>}
       {profile.about.creator && <p class="note">Made by {profile.about.creator}.</p>}
     </div>
   );
 }
 
-function Account({account}) {
+export function AccountInWords({account}) {
   return accountInWords(account).map(({heading, good, lines}) => (
     <section key={heading}>
       <h3><span class={good ? 'good' : 'poor'} aria-label={good ? 'good' : 'look here'}>{good ? '\u2713' : '!'}</span> {heading}</h3>

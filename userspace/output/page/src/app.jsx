@@ -1,215 +1,29 @@
-// What the page shows is a function of a few choices: whose samples, what was done to the tree, where it is zoomed to and
-// what is searched for. This is where they are kept; each panel shows some and changes some.
-import {useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
-import {AccountPanel} from './account_panel.jsx';
-import {Breadcrumbs} from './breadcrumbs.jsx';
-import {FlameGraph} from './flame_graph.js';
-import {FrameMenu} from './frame_menu.jsx';
-import {layOut, ORDERS} from './frame_tree.js';
+// The page of one profile: its head, the picture with its tables, and help.
+import {useEffect, useState} from 'preact/hooks';
 import {Header} from './header.jsx';
 import {HelpDialog} from './help_dialog.jsx';
-import {DiffLegend, KindLegend} from './legend.jsx';
-import {MethodTable} from './method_table.jsx';
-import {methodCosts} from './methods.js';
-import {describeNode, NodeDetails} from './node_details.jsx';
-import {diffRamp, kindFills, THEMES} from './palette.js';
-import {KINDS} from './profile_data.js';
-import {matchedWeight, matcherOf, matchingFrames} from './search.js';
-import {isSignificant} from './significance.js';
-import {Toolbar} from './toolbar.jsx';
-import {applyTransforms} from './transforms.js';
-
-const NOBODY = {process: null, threads: null};  // picked: all
+import {ProfileView} from './profile_view.jsx';
+import {useTheme} from './theme.js';
 
 export function App({profile, licences}) {
-  const [picked, setPicked] = useState(NOBODY);
-  const [transforms, setTransforms] = useState([]);
-  const [apart, setApart] = useState(true);
-  const [foldAll, setFoldAll] = useState(false);
-  const [order, setOrder] = useState(ORDERS.weight);
-  const [upward, setUpward] = useState(false);
-  const [before, setBefore] = useState(false);
-  const [more, setMore] = useState('orange');
-  const [search, setSearch] = useState({query: '', isPattern: false});
-  const [marked, setMarked] = useState(-1);
-  const [zooms, setZooms] = useState([]);  // paths of frames, the last one counts
-  const [menu, setMenu] = useState(null);
-  const [hovered, setHovered] = useState(null);
-  const [selected, setSelected] = useState(0);
   const [panel, setPanel] = useState('methods');
   const [helping, setHelping] = useState(false);
   const [themeName, setThemeName] = useTheme();
-  const theme = THEMES[themeName];
 
-  const base = useMemo(() => profile.tree(wantedThreads(picked), apart), [profile, picked, apart]);
-  const steps = useMemo(() => (foldAll ? [{kind: 'foldAll'}, ...transforms] : transforms), [foldAll, transforms]);
-  const tree = useMemo(() => applyTransforms(base, steps), [base, steps]);
-  const layout = useMemo(() => layOut(tree, order, (frame) => profile.names[frame], before), [tree, order, before]);
-  // The table goes on telling of the stacks as they ran when the picture shows them from one method's point of view.
-  const upright = useMemo(() => {
-    const turned = transforms.findIndex(({kind}) => kind === 'callers');
-    return turned < 0 ? tree : applyTransforms(base, steps.slice(0, turned + (foldAll ? 1 : 0)));
-  }, [base, tree, steps]);
-  const costs = useMemo(() => {
-    const shape = upright === tree ? layout : layOut(upright, ORDERS.weight);
-    return methodCosts(shape, profile.frameCount).filter(({frame}) => profile.kinds[frame] !== PROCESS);
-  }, [upright, layout]);
-  const matcher = useMemo(() => matcherOf(search.query, search.isPattern), [search]);
-  const found = useMemo(() => (matcher.test ? matchingFrames(profile.names, matcher.test) : null), [matcher]);
-  const flags = useMemo(() => (marked >= 0 ? Uint8Array.from(profile.names, (_, frame) => (frame === marked ? 1 : 0)) : found), [found, marked]);
-  const share = useMemo(() => (flags ? matchedWeight(tree, flags) : 0), [tree, flags]);
-  const fills = useMemo(() => kindFills(profile, theme), [profile, theme]);
-  const fillOf = useMemo(() => fillFunction(profile, tree, fills, theme, themeName, more), [profile, tree, fills, themeName, more]);
-  const zoomed = useMemo(() => nodeAtPath(layout, zooms[zooms.length - 1] ?? []), [layout, zooms]);
-  const last = transforms[transforms.length - 1];
-  const rootName = last?.kind === 'callers' ? `callers of ${profile.shortName(last.frame)}` : 'all';
-  const whole = tree.total[0];
-
-  const zoomTo = useCallback((node) => {
-    const path = tree.pathTo(node).map((at) => tree.frame[at]);
-    setZooms((history) => [...history, path]);
-  }, [tree]);
-  const transform = (kind, frame) => {
-    setTransforms([...transforms, {kind, frame}]);
-    setMarked(-1);
-    if (kind === 'callers' || kind === 'callees') setZooms([]);
-  };
-  const goBack = () => {
-    if (marked >= 0) setMarked(-1);
-    else if (zooms.length > 0) setZooms(zooms.slice(0, -1));
-    else if (transforms.length > 0) setTransforms(transforms.slice(0, -1));
-    else if (search.query !== '') setSearch({...search, query: ''});
-  };
-
-  const host = useRef(null), graph = useRef(null);
-  const handlers = useRef({});
-  handlers.current = {
-    hover: (node, x, y) => setHovered(node < 0 ? null : {node, x, y}),
-    select: setSelected,
-    zoom: (node) => (node === zoomed ? undefined : zoomTo(node)),
-    menu: (node, x, y) => setMenu({node, frame: node > 0 ? tree.frame[node] : -1, x, y}),
-    describe: (node) => describeNode(profile, tree, node, rootName),
-  };
-  useLayoutEffect(() => {
-    const call = (name) => (...args) => handlers.current[name](...args);
-    graph.current = new FlameGraph(host.current, {hover: call('hover'), select: call('select'), zoom: call('zoom'), menu: call('menu'), describe: call('describe')});
-    return () => graph.current.destroy();
-  }, []);
-  // Choices that keep the tree keep the selection as well.
-  const shown = useRef(null);
-  useLayoutEffect(() => {
-    const keeps = shown.current?.layout === layout && shown.current.zoomed === zoomed;
-    const select = keeps ? graph.current.selected : zoomed;
-    graph.current.show({layout, formsOf: (frame) => profile.formsOf(frame), fillOf, theme, rootName, upward, matches: flags}, zoomed, select);
-    shown.current = {layout, zoomed};
-    setSelected(select);
-  }, [layout, fillOf, theme, rootName, upward, flags, zoomed]);
-
-  const searchField = useRef(null);
   useEffect(() => {
     const keyDown = (event) => {
       const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-      if (event.ctrlKey || event.altKey || event.metaKey || menu || helping) return;
-      if (event.key === '/' && !typing) {
-        event.preventDefault();
-        searchField.current.focus();
-        searchField.current.select();
-      } else if (event.key === '?' && !typing) {
-        setHelping(true);
-      } else if (event.key === 'Escape') {
-        if (typing) graph.current.focus();
-        else goBack();
-      }
+      if (event.key === '?' && !typing && !event.ctrlKey && !event.altKey && !event.metaKey) setHelping(true);
     };
     addEventListener('keydown', keyDown);
     return () => removeEventListener('keydown', keyDown);
-  });
+  }, []);
 
-  const context = {profile, tree, whole, unit: profile.about.unit, fills, rootName};
-  // Long to make, and the same while the pointer moves and the picture is zoomed: preact skips what is the same object.
-  const mark = (frame) => setMarked((now) => (now === frame ? -1 : frame));
-  const table = useMemo(() => (
-    <MethodTable {...context} tree={upright} whole={upright.total[0]} costs={costs} found={found} marked={marked} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
-  ), [profile, upright, fills, costs, found, marked]);
-  const legend = useMemo(
-    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
   return (
     <>
       <Header profile={profile} onAccount={() => setPanel('account')} onHelp={() => setHelping(true)} themeName={themeName} onTheme={setThemeName} />
-      <Toolbar
-        profile={profile} picked={picked} onPick={setPicked} everyone={NOBODY}
-        search={search} onSearch={(next) => { setSearch(next); setMarked(-1); }} error={matcher.error} searchField={searchField}
-        matched={flags && !matcher.error ? {weight: share, whole, isMark: marked >= 0} : null}
-        upward={upward} onUpward={setUpward} order={order} onOrder={setOrder} foldAll={foldAll} onFoldAll={setFoldAll} apart={apart} onApart={setApart}
-        before={before} onBefore={setBefore} more={more} onMore={setMore} />
-      <Breadcrumbs {...context} layout={layout} zoomed={zoomed} onZoom={(node) => (node === 0 ? setZooms([]) : zoomTo(node))}
-        transforms={transforms} onTransforms={setTransforms} marked={marked} onMarked={setMarked} />
-      <main class="columns">
-        <section class="picture" aria-label="Picture">
-          <div class="graph-host" ref={host} />
-          {whole === 0 && <p class="empty">No samples are left. Take back a filter above.</p>}
-          <NodeDetails {...context} node={Math.min(selected, tree.size - 1)} class="details" />
-          {legend}
-        </section>
-        <section class="side" aria-label="Tables">
-          <div class="tabs" role="tablist">
-            {[['methods', 'Top methods'], ['account', 'How good is this?']].map(([id, text]) => (
-              <button key={id} role="tab" aria-selected={panel === id} onClick={() => setPanel(id)}>{text}</button>
-            ))}
-          </div>
-          <div class="panel" role="tabpanel">{panel === 'methods' ? table : <AccountPanel profile={profile} />}</div>
-        </section>
-      </main>
-      {hovered && !menu && <NodeDetails {...context} node={Math.min(hovered.node, tree.size - 1)} at={hovered} class="tooltip" />}
-      {menu && (
-        <FrameMenu {...context} {...menu}
-          onClose={(focusGraph) => { setMenu(null); if (focusGraph) graph.current.focus(); }}
-          onZoom={zoomTo} onTransform={transform} onMark={setMarked} />
-      )}
+      <ProfileView profile={profile} themeName={themeName} listens={!helping} panel={panel} onPanel={setPanel} />
       {helping && <HelpDialog licences={licences} onClose={() => setHelping(false)} />}
     </>
   );
-}
-
-const PROCESS = KINDS.indexOf('process');
-
-function wantedThreads({process, threads}) {
-  if (threads) return (thread) => threads.includes(thread);
-  if (process) return (thread) => thread.process === process;
-  return () => true;
-}
-
-function nodeAtPath(layout, path) {
-  const {tree, firstChild, child} = layout;
-  let node = 0;
-  for (const frame of path) {
-    const next = child.subarray(firstChild[node], firstChild[node + 1]).find((c) => tree.frame[c] === frame);
-    if (next === undefined) break;
-    node = next;
-  }
-  return node;
-}
-
-function fillFunction(profile, tree, fills, theme, themeName, more) {
-  if (!profile.diff) return (node) => (node === 0 ? theme.muted : fills[tree.frame[node]]);
-  const ramp = diffRamp(themeName, more), rule = profile.diff;
-  return (node) => {
-    const before = tree.totalBefore[node], after = tree.total[node];
-    if (!isSignificant(rule, rule.stack, before, after, profile.noiseTotal[tree.frame[node]])) return ramp.none;
-    return ramp.of((after - rule.scale * before) / Math.max(after, rule.scale * before));
-  };
-}
-
-function useTheme() {
-  const query = useMemo(() => matchMedia('(prefers-color-scheme: dark)'), []);
-  const [chosen, setChosen] = useState(null);
-  const [dark, setDark] = useState(query.matches);
-  useEffect(() => {
-    const changed = () => setDark(query.matches);
-    query.addEventListener('change', changed);
-    return () => query.removeEventListener('change', changed);
-  }, [query]);
-  const name = chosen ?? (dark ? 'dark' : 'light');
-  useEffect(() => { document.documentElement.dataset.theme = name; }, [name]);
-  return [name, setChosen];
 }

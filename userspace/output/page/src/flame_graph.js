@@ -7,12 +7,11 @@
 // For keyboards and screen readers it is a tree with one item, the selected node.
 import {textColorOn} from './palette.js';
 
-const ROW_PX = 20, COARSE_ROW_PX = 28;  // the latter for fingers
+const COARSE_ROW_PX = 28;  // for fingers
 const MIN_PX = 1;
 const TEXT_MIN_PX = 22;
 const PADDING_PX = 4;
-const FONT_PX = 12;
-const FONT = `${FONT_PX}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif`;
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 const ELLIPSIS = '\u2026';
 
 let instances = 0;
@@ -34,7 +33,10 @@ export class FlameGraph {
     this.selected = 0;
     this.hovered = -1;
     this.charWidths = new Map();
-    this.rowPx = matchMedia('(pointer: coarse)').matches ? COARSE_ROW_PX : ROW_PX;
+    // A little smaller than the text around it, and room for it: 12 and 20 pixels on most screens.
+    const fontPx = parseFloat(getComputedStyle(host).fontSize) - 1;
+    this.font = `${fontPx}px ${FONT}`;
+    this.rowPx = Math.max(fontPx + 8, matchMedia('(pointer: coarse)').matches ? COARSE_ROW_PX : 0);
     this.makeElements(host);
     this.listen();
   }
@@ -199,6 +201,7 @@ export class FlameGraph {
     this.context.fillStyle = theme.paper;
     this.context.fillRect(0, 0, this.width, this.height);
     if (this.view.layout.width[0] > 0) this.paint(this.collect());
+    performance.clearMeasures('flame-graph-draw');
     performance.measure('flame-graph-draw', {start: begin, end: performance.now()});
   }
 
@@ -277,7 +280,7 @@ export class FlameGraph {
     context.globalAlpha = 1;
     fill(bright);
 
-    context.font = FONT;
+    context.font = this.font;
     context.textBaseline = 'middle';
     const colors = new Map();
     for (let i = 0; i < texts.length; i += 6) {
@@ -313,7 +316,7 @@ export class FlameGraph {
     for (const character of text) {
       let own = this.charWidths.get(character);
       if (own === undefined) {
-        this.context.font = FONT;
+        this.context.font = this.font;
         this.charWidths.set(character, (own = this.context.measureText(character).width));
       }
       width += own;

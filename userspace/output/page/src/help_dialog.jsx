@@ -11,12 +11,14 @@ const KEYS = [
   ['?', 'this help'],
 ];
 
-export function HelpDialog({licences, onClose}) {
+/** children: what else there is to know about the page, before the flame graph */
+export function HelpDialog({licences, onClose, children}) {
   const dialog = useRef(null);
   useEffect(() => dialog.current.showModal(), []);
   return (
     <dialog ref={dialog} class="help" aria-label="Help" onClose={onClose}>
-      <h2>How to read this</h2>
+      {children}
+      <h2>How to read {children ? 'the flame graph' : 'this'}</h2>
       <p>Each box is a method; below it (above, in a flame) is what it calls. The wider the box, the more of the samples were taken while the method, or something
         that it called, ran. From left to right is no order in time.</p>
       <dl>{KEYS.map(([key, text]) => <div key={key}><dt>{key.split(', ').map((k, i) => <span key={k}>{i > 0 && ', '}<kbd>{k}</kbd></span>)}</dt><dd>{text}</dd></div>)}</dl>

@@ -1,11 +1,9 @@
 // A frame in words: what it is and what it costs. As a tooltip, as a line below the picture, and for screen readers.
-import {useLayoutEffect, useRef} from 'preact/hooks';
 import {KIND_TEXTS} from './palette.js';
 import {KINDS} from './profile_data.js';
 import {changePoints, isSignificant} from './significance.js';
 import {changeText, shareText, weightText} from './text.js';
-
-const POINTER_GAP_PX = 14;
+import {Tooltip} from './tooltip.jsx';
 
 function origin(profile, frame) {
   const kind = KINDS[profile.kinds[frame]];
@@ -33,27 +31,19 @@ export function describeNode(profile, tree, node, rootName) {
 }
 
 /** `at`: the pointer's place, for a tooltip beside it. */
-export function NodeDetails({profile, tree, node, unit, fills, rootName, at = null, ...rest}) {
-  const element = useRef(null);
-  useLayoutEffect(() => {
-    if (!at) return;
-    const {style, offsetWidth, offsetHeight} = element.current;
-    const left = at.x + POINTER_GAP_PX + offsetWidth > innerWidth ? at.x - POINTER_GAP_PX - offsetWidth : at.x + POINTER_GAP_PX;
-    const top = at.y + POINTER_GAP_PX + offsetHeight > innerHeight ? at.y - POINTER_GAP_PX - offsetHeight : at.y + POINTER_GAP_PX;
-    style.left = `${Math.max(4, left)}px`;
-    style.top = `${Math.max(4, top)}px`;
-  });
+export function NodeDetails({profile, tree, node, unit, fills, rootName, at = null}) {
   const frame = tree.frame[node];
-  return (
-    <div ref={element} class={rest.class} role={at ? 'tooltip' : undefined}>
+  const words = (
+    <>
       <div class="details-name">
         {node > 0 && <Swatch color={fills[frame]} />}
         <strong>{node === 0 ? rootName : profile.names[frame]}</strong>
       </div>
       {node > 0 && <div class="details-origin">{origin(profile, frame).join(' · ')}</div>}
       <dl>{costLines(profile, tree, node, unit).map(([word, text]) => <div key={word}><dt>{word}</dt><dd>{text}</dd></div>)}</dl>
-    </div>
+    </>
   );
+  return at ? <Tooltip at={at}>{words}</Tooltip> : <div class="details">{words}</div>;
 }
 
 // Colours are set by script: the page's policy allows no style attributes.

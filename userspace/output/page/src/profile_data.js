@@ -86,6 +86,23 @@ export class Profile {
     return forms[Math.max(0, forms.length - 2)];
   }
 
+  /** The frame that is the same as one of another profile; made, without any stack, when there is none. */
+  frameLike(other, frame) {
+    const keyOf = (profile, at) => JSON.stringify([profile.names[at], profile.modules[at], profile.kinds[at]]);
+    this.frameByKey ??= new Map(this.names.map((_, at) => [keyOf(this, at), at]));
+    const key = keyOf(other, frame);
+    if (!this.frameByKey.has(key)) {
+      this.frameByKey.set(key, this.names.length);
+      for (const column of ['names', 'modules', 'tiers', 'sources']) this[column].push(other[column][frame]);
+      const kinds = new Uint8Array(this.names.length);
+      kinds.set(this.kinds);
+      kinds[kinds.length - 1] = other.kinds[frame];
+      this.kinds = kinds;
+      this.frameCount = this.names.length;
+    }
+    return this.frameByKey.get(key);
+  }
+
   /** Processes, most weight first; each is a frame as well, behind those of the data. */
   makeProcesses() {
     const byKey = new Map();

@@ -37,7 +37,7 @@ export function Toolbar(props) {
   );
 }
 
-function Choice({label, value, onChange, options}) {
+export function Choice({label, value, onChange, options}) {
   return (
     <div class="choice" role="radiogroup" aria-label={label}>
       {options.map(([option, text]) => (

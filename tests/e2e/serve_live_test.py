@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""clrsampler serve on this host: what it says of real .NET processes is what they say themselves; Prometheus and pprof ask it; it survives
+being killed, a full disk and bad configuration."""
+import collections
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.parse
+import urllib.request
+
+import harness
+import runtimes
+from pprof import pprof_tool
+from service import Manager, Service
+from watcher import truth_of
+
+
+def leaf_weights(profile):
+    """Weight by name of leaf, of our JSON (docs/profile-json.md)."""
+    weights, strings, frames, nodes = collections.Counter(), profile["strings"], profile["frames"], profile["nodes"]
+    samples = profile["samples"]
+    for node, weight in zip(samples["stack"], samples.get("weight") or [1] * len(samples["stack"])):
+        if node:
+            weights[strings[frames["name"][nodes["frame"][node]]]] += weight
+    return weights
+
+
+def frame_names(profile, kinds):
+    """Of the frames of these kinds."""
+    words = profile["frame_kinds"]
+    return {profile["strings"][name] for kind, name in zip(profile["frames"]["kind"], profile["frames"]["name"]) if words[kind] in kinds}
+
+
+class ServeTest(harness.LiveTest):
+    NEEDS = ("dotnet",)
+
+    def test_pauses_agree_with_the_runtime_and_prometheus_answers(self):
+        for need in ("prometheus", "promtool"):
+            if shutil.which(need) is None:
+                raise harness.Missing(f"{need} is not installed")
+        with Service() as service, tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
+            with open(f"{folder}/prometheus.yml", "w", encoding="utf-8") as f:
+                f.write(f"scrape_configs:\n- job_name: clrsampler\n  scrape_interval: 1s\n  static_configs:\n"
+                        f"  - targets: ['{service.address[0]}:{service.address[1]}']\n")
+            with socket_port() as port:
+                prometheus = subprocess.Popen(["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+                                               f"--web.listen-address=127.0.0.1:{port}"], stderr=subprocess.DEVNULL)
+            try:
+                with harness.workload(runtimes.INSTALLED, "pauses", "--seconds", 120) as target:
+                    service.wait_for_windows(2)  # the hooks are planted by then
+                    process = f"{target.comm()}-{target.host_pid}"
+
+                    def now():
+                        """of all metrics; sum of pauses by metrics, by /api/pauses, by /api/timeline"""
+                        metrics = service.metrics()
+                        timeline = service.json("/api/timeline", pid=target.host_pid)
+                        return metrics, (service.sum("clrsampler_gc_suspension_duration_seconds_sum", metrics, process=process),
+                                         service.json("/api/pauses", pid=target.host_pid, limit=5)["pause_ms"] / 1000,
+                                         sum(map(sum, (s["pause_ms"] for s in timeline["series"]))) / 1000)
+                    metrics_before, sums_before = now()
+                    target.signal(signal.SIGHUP)
+                    truth = truth_of(target)
+                    service.wait_for_windows(2)
+                    metrics, sums = now()
+                    seen, *others = (after - before for before, after in zip(sums_before, sums))
+                    told = truth["pause_ns"] / 1e9
+                    # The pauses' own ends are those of the runtime's clock; the hooks see a little more (docs/pauses.md).
+                    self.assert_within(abs(seen / told - 1), 0.05, f"{seen} s seen, {told} s told by GC.GetTotalPauseDuration")
+                    for generation, count in enumerate(truth["counts"]):
+                        younger = truth["counts"][generation + 1] if generation < 2 else 0
+                        before, after = (service.sum("clrsampler_gc_collections_total", one, process=process, generation=str(generation))
+                                         for one in (metrics_before, metrics))
+                        self.assertEqual(after - before, count - younger, truth["counts"])
+                    for other in others:
+                        self.assertAlmostEqual(other, seen, delta=1e-3)
+                    longest = service.json("/api/pauses", pid=target.host_pid, limit=5)["pauses"]
+                    self.assertEqual(len(longest), 5)
+                    self.assertEqual(longest, sorted(longest, key=lambda pause: -pause["pause_ms"]))
+                    time.sleep(2)  # a scrape
+                    query = ("histogram_quantile(0.99, sum by (process, le) "
+                             "(rate(clrsampler_gc_suspension_duration_seconds_bucket[5m])))")
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?{urllib.parse.urlencode({'query': query})}",
+                                                timeout=20) as answer:
+                        results = json.load(answer)["data"]["result"]
+                    quantiles = {r["metric"]["process"]: float(r["value"][1]) for r in results}
+                    self.assertIn(process, quantiles)
+                    self.assertGreater(quantiles[process], 0)
+                checked = subprocess.run(["promtool", "check", "metrics"], input=service.get("/metrics")[1], capture_output=True, timeout=60)
+                self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, b"", b""))
+            finally:
+                prometheus.kill()
+                prometheus.wait()
+
+    def test_shares_and_names_in_every_format_and_by_pprof(self):
+        pprof = pprof_tool()
+        with Service("--frequency", 499) as service, \
+                harness.workload(runtimes.INSTALLED, "split", "--seconds", 120) as target:
+            service.wait_for_windows(1)
+            begin = time.time()
+            url = f"http://{service.address[0]}:{service.address[1]}/debug/pprof/profile?seconds=3&pid={target.host_pid}"
+            done = subprocess.run([pprof, "-top", "-nodecount=10", url], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "PPROF_TMPDIR": service.folder})
+            took = time.time() - begin
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"Workload\.SplitMode\.BurnA|BurnA")
+            self.assertLess(took, 4.5, "pprof itself waits no longer than half as long again")
+            service.wait_for_windows(2)
+            end = time.time()
+            profile = service.json("/api/profile", **{"from": begin, "to": end, "pid": target.host_pid, "format": "json"})
+            weights = leaf_weights(profile)
+            burners = sum(weights[f"Workload.SplitMode.Burn{letter}"] for letter in "ABC")
+            total = sum(weights.values())
+            self.assertGreater(burners, 0.8 * total, weights.most_common(5))
+            busy = total / 1e9
+            self.assertAlmostEqual(busy / (end - begin), 1, delta=0.5)  # one thread that is always busy
+            folded = service.get("/api/profile", **{"from": begin, "to": end, "pid": target.host_pid, "format": "folded"})[1].decode()
+            self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), total)
+            processes = {p["pid"]: p for p in service.json("/api/processes")["processes"]}
+            self.assertTrue(processes[target.host_pid]["runtime"], processes[target.host_pid])
+            unnamed = [name for name in frame_names(profile, ("jit", "r2r")) if name.startswith("[")]
+            self.assertEqual(unnamed, [])
+            health = service.json("/api/health")
+            self.assertGreater(health["own"]["peak_rss_bytes"], 1 << 20, health)
+            self.assertLess(sum(health["lost"].values()), 0.01 * health["samples"]["taken"], health)
+
+    def test_samples_of_a_window_are_those_that_were_expected(self):
+        with Service("--frequency", 199) as service, harness.workload(runtimes.INSTALLED, "split", "--seconds", 60):
+            service.wait_for_windows(6)
+            metrics = service.metrics()
+            expected, taken = (service.sum(f"clrsampler_samples_{what}_total", metrics) for what in ("expected", "taken"))
+            self.assert_within(abs(taken / expected - 1), 0.1, f"{taken} taken, {expected} expected")
+
+    def test_a_pause_leaves_a_flight_recording(self):
+        with Service("--trigger", "pause>1us", "--trigger", "cpu>5000% for 1s") as service, \
+                harness.workload(runtimes.INSTALLED, "pauses", "--seconds", 120) as target:
+            service.wait_for_windows(2)
+            target.signal(signal.SIGHUP)
+            truth_of(target)
+            service.wait_for_windows(1)
+            self.assertEqual(service.stop(), 0)  # what was begun is kept
+            self.assertIn("flight recording", service.said())
+            service.start()
+            listed = service.json("/api/recordings")["recordings"]
+            self.assertEqual(len(listed), 1, listed)
+            self.assertEqual(listed[0]["pid"], target.host_pid)
+            self.assertIn("a pause of", listed[0]["value"])
+            profile = service.json(f"/api/recordings/{listed[0]['id']}", format="json")
+            self.assertGreater(len(profile["samples"]["time_ns"]), 0)
+            self.assertEqual(service.get("/api/recordings/../../etc/passwd")[0], 404)
+            with open(f"{service.folder}/recordings/{listed[0]['id']}.info.json", encoding="utf-8") as f:
+                self.assertGreater(len(json.load(f)["pauses"]), 0)
+
+    def test_only_selected_processes_are_kept(self):
+        with harness.workload(runtimes.INSTALLED, "split", "--seconds", 60) as target, \
+                Service("--comm", "no such name") as none, Service("--uid", os.getuid(), "--comm", target.comm()) as some:
+            none.wait_for_windows(2)
+            some.wait_for_windows(1)
+            self.assertEqual(none.json("/api/processes")["processes"], [])
+            self.assertIn(target.host_pid, {p["pid"] for p in some.json("/api/processes")["processes"]})
+            comms = {p["comm"] for p in some.json("/api/processes")["processes"]}
+            self.assertEqual(comms, {target.comm()})
+
+
+class OperationTest(harness.LiveTest):
+    def test_a_kill_loses_the_open_window_at_most(self):
+        with Service(window="1s") as service:
+            service.wait_for_windows(3)
+            newest = service.json("/api/status")["newest"]
+            killed = time.time() * 1000
+            service.stop(signal.SIGKILL)
+            service.start()
+            timeline = service.json("/api/timeline", **{"from": newest / 1000 - 2.5, "to": newest / 1000})
+            self.assertTrue(any(timeline["covered"]), timeline)
+            self.assertGreater(newest, killed - 3000)
+            service.wait_for_windows(1)
+            span = service.json("/api/status")
+            self.assertLess(span["oldest"], newest)
+            self.assertGreater(span["newest"], killed)
+
+    def test_sighup_reads_the_file_again_and_a_bad_one_changes_nothing(self):
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
+            config = f"{folder}/serve.conf"
+            manager = Manager(folder)
+            self.addCleanup(manager.socket.close)
+
+            def write(text):
+                with open(config, "w", encoding="utf-8") as f:
+                    f.write(text)
+            write('# ours\nfrequency = 7\ntrigger = ["pause>1s", "cpu>90% for 10s"]\n')
+            with Service("--config", config, window="1s", env={**manager.env, "WATCHDOG_USEC": "5000000"}) as service:
+                manager.wait_for("READY=1")
+                manager.wait_for("WATCHDOG=1")
+                self.assertEqual(service.json("/api/status")["frequency_hz"], 7)
+                write("frequency = 23\n")
+                service.process.send_signal(signal.SIGHUP)
+                manager.wait_for("RELOADING=1")
+                manager.wait_for("READY=1")
+                service.wait_for_log("sampling this host at 23 Hz")
+                for bad, why in (("frequency = 0\n", "--frequency"), ("colour = 3\n", "'colour' is no key"), ("[a]\nb = 1\n", "no sections"),
+                                 ("trigger = 'boredom>1s'\n", "nothing that is watched")):
+                    write(bad)
+                    times = service.said().count("sampling this host at 23 Hz") + 1
+                    service.process.send_signal(signal.SIGHUP)
+                    service.wait_for_log("sampling this host at 23 Hz", times=times)
+                    self.assertIn("the configuration stays as it was", service.said())
+                    self.assertIn(why, service.said())
+                self.assertEqual(service.stop(), 0)
+                manager.wait_for("STOPPING=1")
+
+    def test_a_full_disk_is_said_and_survived(self):
+        if os.geteuid() != 0:
+            self.skipTest("mounting needs root")
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], check=True)
+            try:
+                with Service(folder=folder, window="1s") as service:
+                    service.wait_for_windows(2)
+                    newest = service.json("/api/status")["newest"]
+                    with open(f"{folder}/filler", "wb") as f, contextlib.suppress(OSError):
+                        while True:
+                            f.write(b"x" * 65536)
+                            f.flush()
+                    service.wait_for_log("error: .*history", seconds=60)
+                    self.assertIn("hint: ", service.said())
+                    self.assertGreater(service.sum("clrsampler_windows_total", result="failed"), 0)
+                    self.assertGreaterEqual(service.json("/api/status")["newest"], newest)
+                    os.unlink(f"{folder}/filler")
+                    service.wait_for_windows(2)
+                    self.assertEqual(service.stop(), 0)
+            finally:
+                subprocess.run(["umount", "-l", folder], check=True)
+
+    def test_a_damaged_history_is_set_aside(self):
+        with Service(window="1s") as service:
+            service.wait_for_windows(1)
+            service.stop()
+            for name, begin in (("history.db", 4096), ("history.db-wal", 0)):  # but for what says that it is ours
+                with contextlib.suppress(FileNotFoundError), open(f"{service.folder}/{name}", "r+b") as f:
+                    f.seek(begin)
+                    f.write(os.urandom(os.fstat(f.fileno()).st_size - begin))
+            service.start()
+            service.wait_for_windows(1)
+            self.assertTrue([name for name in os.listdir(service.folder) if "damaged" in name], os.listdir(service.folder))
+            self.assertRegex(service.said(), "damaged")
+
+    def test_two_at_a_time_are_refused(self):
+        with Service(window="1s") as service:
+            second = subprocess.run([harness.AGENT, "serve", *service.arguments], capture_output=True, text=True, timeout=30)
+            self.assertEqual(second.returncode, 1, second.stderr)
+            self.assertRegex(second.stderr, r"error: .*history.*\n(hint: .*\n)")
+            other = subprocess.run([harness.AGENT, "serve", "--no-history", "--listen", f"127.0.0.1:{service.address[1]}"],
+                                   capture_output=True, text=True, timeout=30)
+            self.assertEqual(other.returncode, 1, other.stderr)
+            self.assertIn("hint: ", other.stderr)
+
+    def test_wrong_options_are_said(self):
+        for arguments, why in ((["--window", "1h"], "--window 1h"), (["--cgroup", "x"], "--cgroup x"), (["--listen", "everywhere"], "everywhere"),
+                               (["--trigger", "pause"], "--trigger pause"), (["--config", "/nonexistent"], "/nonexistent"),
+                               (["--memory-limit", "1KiB"], "--memory-limit"), (["--nonsense"], "nonsense"), (["stray"], "stray")):
+            done = subprocess.run([harness.AGENT, "serve", *arguments], capture_output=True, text=True, timeout=30)
+            self.assertIn(done.returncode, (1, 2), arguments)
+            self.assertRegex(done.stderr, "^error: .*" + re.escape(why), arguments)
+            self.assertIn("hint: ", done.stderr, arguments)
+        done = subprocess.run([harness.AGENT, "serve", "--help"], capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("--trigger", done.stdout)
+
+    def test_memory_only_and_a_file_for_node_exporter(self):
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
+            with Service("--no-history", "--textfile", folder, window="1s", listen="none") as service:
+                path, end = f"{folder}/clrsampler.prom", time.monotonic() + 20
+                while not os.path.exists(path) and time.monotonic() < end:
+                    time.sleep(0.1)
+                with open(path, encoding="utf-8") as f:
+                    text = f.read()
+                self.assertIn("clrsampler_host_cpu_seconds_total", text)
+                self.assertNotIn("\nprocess_", text)
+                self.assertEqual(service.stop(), 0)
+                self.assertFalse(os.path.exists(path))
+                self.assertFalse(os.path.exists(f"{service.folder}/history.db"))
+
+
+@contextlib.contextmanager
+def socket_port():
+    """A port that is free now."""
+    import socket
+    with contextlib.closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    yield port
+
+
+if __name__ == "__main__":
+    harness.main()

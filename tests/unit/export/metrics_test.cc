@@ -1,0 +1,271 @@
+#include "export/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "export/metric_families.h"
+#include "unit/export/made_up_windows.h"
+
+namespace clrsampler {
+namespace {
+
+using ::testing::DoubleNear;
+using testing::kMadeUpSecond;
+using testing::kMadeUpStart;
+using testing::ShopWindow;
+using testing::WindowBuilder;
+
+MetricsOptions Options(size_t most = 50) {
+  MetricsOptions options;
+  options.version = "0.1.0";
+  options.max_processes = most;
+  options.process_exists = [](uint32_t) { return true; };
+  return options;
+}
+
+// Series with their labels as they stand in the text -> value.
+std::map<std::string, double> SeriesOf(const std::string& text) {
+  std::map<std::string, double> series;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    if (line[0] == '#') continue;
+    const size_t space = line.rfind(' ');
+    double value = 0;
+    EXPECT_TRUE(absl::SimpleAtod(line.substr(space + 1), &value)) << line;
+    EXPECT_TRUE(series.emplace(line.substr(0, space), value).second) << "twice: " << line;
+  }
+  return series;
+}
+
+// The sum over all series of a name whose labels have all of these.
+double Sum(const Metrics& metrics, absl::string_view name, const std::vector<std::string>& labels = {}) {
+  double sum = 0;
+  for (const auto& [series, value] : SeriesOf(metrics.Text(true))) {
+    const std::vector<std::string> parts = absl::StrSplit(series, absl::MaxSplits('{', 1));
+    if (parts[0] != name) continue;
+    bool all = true;
+    for (const std::string& label : labels) all &= absl::StrContains(series, label);
+    if (all) sum += value;
+  }
+  return sum;
+}
+
+TEST(MetricsTest, AddsUpWhatWindowsSay) {
+  const auto metrics = Metrics::Make(Options());
+  for (uint64_t i = 1; i <= 3; ++i) metrics->Observe(*ShopWindow(i));
+  const std::string shop = "process=\"Shop-4711\"";
+  EXPECT_THAT(Sum(*metrics, "clrsampler_process_cpu_seconds_total", {shop, "share=\"managed\""}), DoubleNear(15, 1e-9));
+  EXPECT_THAT(Sum(*metrics, "clrsampler_host_cpu_seconds_total"), DoubleNear(21, 1e-9));
+  EXPECT_THAT(Sum(*metrics, "clrsampler_process_cpu_seconds_total"), DoubleNear(21, 1e-9)) << "nothing is left out";
+  EXPECT_THAT(Sum(*metrics, "clrsampler_container_cpu_seconds_total", {"container=\"shop-web\""}),
+              DoubleNear(15, 1e-9));
+  EXPECT_THAT(Sum(*metrics, "clrsampler_container_cpu_seconds_total", {"container=\"none\""}), DoubleNear(6, 1e-9));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_gc_collections_total", {shop, "generation=\"1\""}), 3);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_gc_collections_total", {shop, "generation=\"2\""}), 0);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_gc_suspension_duration_seconds_count", {shop}), 6);
+  EXPECT_THAT(Sum(*metrics, "clrsampler_gc_suspension_duration_seconds_sum", {shop}), DoubleNear(3 * 0.0203, 1e-12));
+  EXPECT_THAT(Sum(*metrics, "clrsampler_gc_time_to_suspend_seconds_sum", {shop}), DoubleNear(3 * 0.00104, 1e-12));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_jit_methods_total", {shop, "tier=\"OptimizedTier1\""}), 6);
+  EXPECT_THAT(Sum(*metrics, "clrsampler_jit_seconds_total", {shop}), DoubleNear(0.015, 1e-12));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_frames_total", {"kind=\"managed\"", "named=\"true\""}), 600);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_samples_lost_total", {"reason=\"ring_full\""}), 3);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_samples_taken_total"), 420);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_covered_seconds_total"), 30);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_notices_total", {"kind=\"jitdump_dead\""}), 3);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_sampling_frequency_hertz"), 20);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_process_info", {shop, "pid=\"4711\"", "runtime=\"10.0.12\""}), 1);
+  EXPECT_GT(Sum(*metrics, "process_resident_memory_bytes"), 1 << 20);
+  EXPECT_GT(Sum(*metrics, "process_open_fds"), 2);
+}
+
+TEST(MetricsTest, ABucketHoldsItsUpperBound) {
+  const auto metrics = Metrics::Make(Options());
+  WindowBuilder builder(1, kMadeUpStart);
+  builder.Process(1, "app", 1);
+  builder.Pause(0, 1'000'000, 50'000, 2);  // exactly 1 ms and 50 µs
+  builder.Pause(0, 1'000'001, 50'001, 2);
+  builder.Pause(0, 60'000'000'000, 20'000'000'000, 2);  // beyond the last one
+  metrics->Observe(*builder.Build());
+  const std::string name = "clrsampler_gc_suspension_duration_seconds_bucket";
+  EXPECT_EQ(Sum(*metrics, name, {"le=\"0.0005\""}), 0);
+  EXPECT_EQ(Sum(*metrics, name, {"le=\"0.001\""}), 1);
+  EXPECT_EQ(Sum(*metrics, name, {"le=\"0.0025\""}), 2);
+  EXPECT_EQ(Sum(*metrics, name, {"le=\"10\""}), 2);
+  EXPECT_EQ(Sum(*metrics, name, {"le=\"+Inf\""}), 3);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_gc_time_to_suspend_seconds_bucket", {"le=\"5e-05\""}), 1);
+}
+
+TEST(MetricsTest, PausesThatAWindowDoesNotListAreInTheSums) {
+  const auto metrics = Metrics::Make(Options());
+  WindowBuilder builder(1, kMadeUpStart);
+  builder.Process(1, "app", 1);
+  builder.Pause(0, 30'000'000, 1'000'000, 0);
+  for (int i = 0; i < 10; ++i) builder.Pause(0, 200'000 + static_cast<uint64_t>(i), 10'000, 0, false);
+  metrics->Observe(*builder.Build());
+  EXPECT_EQ(Sum(*metrics, "clrsampler_gc_suspension_duration_seconds_count"), 11);
+  EXPECT_THAT(Sum(*metrics, "clrsampler_gc_suspension_duration_seconds_sum"), DoubleNear(0.032000045, 1e-12));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_gc_suspension_duration_seconds_count", {"reason=\"unlisted\""}), 10);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_gc_suspension_duration_seconds_bucket", {"unlisted", "le=\"0.0001\""}), 0);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_gc_suspension_duration_seconds_bucket", {"unlisted", "le=\"0.00025\""}), 10);
+  EXPECT_THAT(Sum(*metrics, "clrsampler_gc_time_to_suspend_seconds_sum"), DoubleNear(0.0011, 1e-12));
+}
+
+TEST(MetricsTest, ShortLivesByTheThousandLeaveABoundedNumberOfSeries) {
+  const auto metrics = Metrics::Make(Options(10));
+  size_t most = 0;
+  double cpu = 0;
+  for (uint32_t i = 0; i < 100; ++i) {
+    WindowBuilder builder(i + 1, kMadeUpStart + i * 10 * kMadeUpSecond);
+    for (uint32_t j = 0; j < 100; ++j) {
+      WindowProcess& process =
+          builder.Process(1000 + i * 100 + j, absl::StrCat("sh", j), 1, j % 2 == 0, absl::StrCat("job-", i, "-", j));
+      process.exited = j % 3 != 0;  // the end of some is never told
+      builder.Pause(0, 1'000'000, 100'000, j % 3);
+      cpu += 0.05;
+    }
+    for (uint32_t pid = 1; pid <= 5; ++pid) builder.Process(pid, "service", 20);
+    cpu += 5;
+    metrics->Observe(*builder.Build());
+    const auto series = SeriesOf(metrics->Text(false));
+    most = std::max(most, series.size());
+    std::set<std::string> processes;
+    for (const auto& [name, value] : series) {
+      if (absl::StartsWith(name, "clrsampler_process_info")) processes.insert(name);
+    }
+    ASSERT_LE(processes.size(), 10u);
+  }
+  // 10 processes and "other", each with at most: 5 shares, 4 collections, 3 generations of two histograms of 20.
+  EXPECT_LE(most, 11 * (1 + 5 + 4 + 3 * 2 * 20) + 11 * 5 + 120);
+  EXPECT_THAT(Sum(*metrics, "clrsampler_host_cpu_seconds_total"), DoubleNear(cpu, 1e-6));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_process_info", {"comm=\"service\""}), 5) << "those that stay have theirs";
+}
+
+TEST(MetricsTest, CountersOfALivingSeriesNeverGoBackwards) {
+  const auto metrics = Metrics::Make(Options(3));
+  std::map<std::string, double> before;
+  for (uint32_t i = 0; i < 200; ++i) {
+    WindowBuilder builder(i + 1, kMadeUpStart + i * 10 * kMadeUpSecond);
+    for (uint32_t pid = 1; pid <= 6; ++pid) {
+      if ((i / 7 + pid) % 3 == 0) continue;
+      builder.Process(pid, "app", (i * pid) % 17).exited = i % 40 == pid;
+      builder.Pause(0, 1'000'000 * pid, 100'000, pid % 3);
+      builder.Method("A.B()", "Tier0", 1, 1000);
+    }
+    metrics->Observe(*builder.Build());
+    std::map<std::string, double> now = SeriesOf(metrics->Text(false));
+    for (const auto& [series, value] : now) {
+      const auto old = before.find(series);
+      const bool counter = absl::StrContains(series, "_total") || absl::StrContains(series, "_bucket") ||
+                           absl::StrContains(series, "_sum") || absl::StrContains(series, "_count");
+      if (old == before.end() || !counter || !absl::StrContains(series, "process=\"other\"")) continue;
+      ASSERT_GE(value, old->second) << series;
+    }
+    before = std::move(now);
+  }
+}
+
+TEST(MetricsTest, ASeriesGoesTwoMinutesAfterItsProcess) {
+  const auto metrics = Metrics::Make(Options());
+  const auto window = [&](uint64_t number, bool with, bool exited) {
+    WindowBuilder builder(number, kMadeUpStart + number * 10 * kMadeUpSecond);
+    if (with) builder.Process(7, "app", 2).exited = exited;
+    metrics->Observe(*builder.Build());
+    return absl::StrContains(metrics->Text(false), "process=\"app-7\"");
+  };
+  EXPECT_TRUE(window(1, true, false));
+  EXPECT_TRUE(window(2, true, true));
+  for (uint64_t i = 3; i < 14; ++i) EXPECT_TRUE(window(i, false, false)) << i;
+  EXPECT_FALSE(window(14, false, false));
+}
+
+TEST(MetricsTest, NoNameOfAProcessCanSpoilTheText) {
+  const auto metrics = Metrics::Make(Options());
+  WindowBuilder builder(1, kMadeUpStart);
+  const std::string hostile = "a\"} 1\n# TYPE x\xff\xfe\\";
+  builder.Process(1, hostile, 3, true, hostile);
+  builder.Process(2, "other", 3, true, "other");
+  builder.Process(3, "none", 3, true, "none");
+  builder.Pause(0, 1, 1, 0);
+  builder.Method("m", hostile, 1, 1);
+  builder.window().account.lost[hostile] = 1;
+  const auto window = builder.Build();
+  for (int i = 0; i < 3; ++i) metrics->Observe(*window);
+  metrics->CountRequest(hostile, 200);
+  const std::string text = metrics->Text(true);
+  SeriesOf(text);
+  EXPECT_FALSE(absl::StrContains(text, "\xff"));
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    EXPECT_TRUE(absl::StartsWith(line, "# ") || absl::StartsWith(line, "clrsampler_") ||
+                absl::StartsWith(line, "process_"))
+        << line;
+  }
+  EXPECT_THAT(Sum(*metrics, "clrsampler_container_cpu_seconds_total"), DoubleNear(3 * 9 * 0.05, 1e-9));
+}
+
+TEST(MetricsTest, TheFileForNodeExporterHasNoneOfItsNames) {
+  const auto metrics = Metrics::Make(Options());
+  EXPECT_TRUE(absl::StrContains(metrics->Text(true), "\nprocess_cpu_seconds_total "));
+  EXPECT_FALSE(absl::StrContains(metrics->Text(false), "\nprocess_cpu_seconds_total "));
+}
+
+TEST(MetricsTest, SheddingOfLoadIsCounted) {
+  const auto metrics = Metrics::Make(Options());
+  WindowBuilder first(1, kMadeUpStart), second(2, kMadeUpStart + 10 * kMadeUpSecond);
+  first.window().frequencies_hz = {19, 10, 5};
+  second.window().frequencies_hz = {5, 10};
+  metrics->Observe(*first.Build());
+  metrics->Observe(*second.Build());
+  EXPECT_EQ(Sum(*metrics, "clrsampler_sampling_frequency_changes_total", {"down"}), 2);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_sampling_frequency_changes_total", {"up"}), 1);
+}
+
+TEST(MetricsTest, CountsWhatIsNotInWindows) {
+  const auto metrics = Metrics::Make(Options());
+  metrics->CountWindow(WindowResult::kWritten);
+  metrics->CountWindow(WindowResult::kFailed);
+  metrics->SetStoreBytes(12345);
+  metrics->CountRecording("pause", RecordingResult::kLimited);
+  metrics->CountRequest("/metrics", 200);
+  metrics->CountConnectionEnd("evicted");
+  metrics->CountPush(PushResult::kSent, 1000);
+  metrics->CountPushLoss(PushLoss::kQueueFull);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_windows_total", {"failed"}), 1);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_store_bytes"), 12345);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_flight_recordings_total", {"pause", "limited"}), 1);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_http_requests_total", {"endpoint=\"/metrics\"", "code=\"200\""}), 1);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_http_connections_ended_total", {"evicted"}), 1);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_push_bytes_total"), 1000);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_push_dropped_total", {"queue_full"}), 1);
+}
+
+// | `name` | type | `labels` | meaning |
+TEST(MetricsTest, TheDocumentHasEachFamilyAndNoOther) {
+  std::ifstream file(absl::StrCat(CLRSAMPLER_TESTDATA, "/../../docs/metrics.md"));
+  std::stringstream text;
+  text << file.rdbuf();
+  std::map<std::string, std::pair<std::string, std::string>> documented;
+  for (const absl::string_view line : absl::StrSplit(text.str(), '\n')) {
+    if (!absl::StartsWith(line, "| `clrsampler_") && !absl::StartsWith(line, "| `process_")) continue;
+    const std::vector<std::string> cells = absl::StrSplit(line, " | ");
+    ASSERT_GE(cells.size(), 4u) << line;
+    std::string labels = cells[2];
+    labels.erase(std::remove(labels.begin(), labels.end(), '`'), labels.end());
+    documented[cells[0].substr(3, cells[0].size() - 4)] = {cells[1], labels};
+  }
+  std::map<std::string, std::pair<std::string, std::string>> served;
+  for (const MetricFamilyRow& row : MetricFamilies()) {
+    served[row.name] = {std::string(MetricKindText(row.kind)), row.labels};
+  }
+  EXPECT_EQ(documented, served);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,223 @@
+#include "export/pusher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "absl/strings/match.h"
+#include "formats/profile/profile_reader.h"
+#include "unit/export/made_up_windows.h"
+
+namespace clrsampler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::kMadeUpSample;
+using testing::kMadeUpSecond;
+using testing::kMadeUpStart;
+using testing::ShopWindow;
+using testing::WindowBuilder;
+
+TEST(PushUrlTest, TakesServersAndRefusesTheRest) {
+  EXPECT_EQ(*ParsePushUrl("https://pyroscope.example:4040/"), "https://pyroscope.example:4040");
+  EXPECT_EQ(*ParsePushUrl("http://[::1]:4040/profiles"), "http://[::1]:4040/profiles");
+  for (const absl::string_view text :
+       {"", "pyroscope:4040", "ftp://x", "https://", "http://:4040", "https://user:secret@x", "https://x/?a=b",
+        "https://x/#a", "https://x y/", "file:///etc/passwd", "https://x/\n"}) {
+    EXPECT_FALSE(ParsePushUrl(text).ok()) << text;
+  }
+}
+
+std::map<std::string, uint64_t> WeightsOf(const std::vector<PushRequest>& requests) {
+  std::map<std::string, uint64_t> weights;
+  for (const PushRequest& request : requests) {
+    const absl::StatusOr<ProfileModel> model = ReadProfile(request.profile);
+    EXPECT_TRUE(model.ok()) << model.status();
+    if (model.ok()) weights[request.name] = model->total_weight / kMadeUpSample;
+  }
+  return weights;
+}
+
+TEST(PushRequestTest, OneForEachService) {
+  const auto requests = PushRequestsOf(*ShopWindow(3), PushBy::kService, 50, {{"host", "web-3"}});
+  ASSERT_TRUE(requests.ok());
+  EXPECT_EQ(WeightsOf(*requests),
+            (std::map<std::string, uint64_t>{{"shop-web{host=web-3}", 100}, {"envoy{host=web-3}", 40}}));
+  EXPECT_EQ((*requests)[0].from_unix_ns, kMadeUpStart + 20 * kMadeUpSecond);
+  EXPECT_EQ((*requests)[0].until_unix_ns, kMadeUpStart + 30 * kMadeUpSecond);
+}
+
+TEST(PushRequestTest, OneForEachProcess) {
+  const auto requests = PushRequestsOf(*ShopWindow(1), PushBy::kProcess, 50, {{"host", "web-3"}});
+  ASSERT_TRUE(requests.ok());
+  EXPECT_EQ(WeightsOf(*requests), (std::map<std::string, uint64_t>{{"shop-web{comm=Shop,host=web-3,pid=4711}", 100},
+                                                                   {"envoy{comm=envoy,host=web-3,pid=99}", 40}}));
+}
+
+TEST(PushRequestTest, TheRestIsOneMore) {
+  WindowBuilder builder(1, kMadeUpStart);
+  for (uint32_t pid = 1; pid <= 10; ++pid) builder.Process(pid, absl::StrCat("app", pid), pid);
+  const auto requests = PushRequestsOf(*builder.Build(), PushBy::kService, 2, {});
+  ASSERT_TRUE(requests.ok());
+  EXPECT_EQ(WeightsOf(*requests), (std::map<std::string, uint64_t>{{"app10{}", 10}, {"app9{}", 9}, {"other{}", 36}}));
+}
+
+TEST(PushRequestTest, NoNameBreaksOutOfItsPlace) {
+  WindowBuilder builder(1, kMadeUpStart);
+  builder.Process(1, "a{b=c},d\n&e f\xff", 1);
+  const auto requests = PushRequestsOf(*builder.Build(), PushBy::kProcess, 2, {{"host", "x}{"}});
+  ASSERT_TRUE(requests.ok());
+  EXPECT_EQ((*requests)[0].name, "a_b_c__d_&e_f\xEF\xBF\xBD{comm=a_b_c__d_&e_f\xEF\xBF\xBD,host=x__,pid=1}");
+  const std::string url = PushUrl("http://x", (*requests)[0]);
+  EXPECT_THAT(url, HasSubstr("%26e_f"));
+  EXPECT_EQ(url.find_first_of(" \n{}"), std::string::npos);
+}
+
+TEST(PushRequestTest, ABodyEndsWhereItSays) {
+  const PushBody body = MakePushBody("--clrsampler-\r\n");
+  const std::string boundary = body.content_type.substr(body.content_type.find('=') + 1);
+  EXPECT_TRUE(absl::EndsWith(body.bytes, absl::StrCat("\r\n--", boundary, "--\r\n")));
+  EXPECT_TRUE(absl::StartsWith(body.bytes, absl::StrCat("--", boundary, "\r\n")));
+}
+
+TEST(BackoffTest, DoublesUpToTheLongestAndIsShortenedByChance) {
+  const PushOptions options;
+  EXPECT_EQ(BackoffAfter(1, options, 0), std::chrono::seconds(1));
+  EXPECT_EQ(BackoffAfter(4, options, 0), std::chrono::seconds(8));
+  EXPECT_EQ(BackoffAfter(4, options, 1), std::chrono::seconds(4));
+  EXPECT_EQ(BackoffAfter(7, options, 0), std::chrono::seconds(60));
+  EXPECT_EQ(BackoffAfter(4'000'000'000u, options, 0.5), std::chrono::seconds(45));
+}
+
+// A server that answers as it is told, the last answer again and again.
+class MadeUpServer {
+ public:
+  explicit MadeUpServer(std::vector<unsigned> answers) : answers_(std::move(answers)) {}
+
+  PostOutcome Answer(const std::string& url) {
+    const std::lock_guard lock(mutex_);
+    urls_.push_back(url);
+    changed_.notify_all();
+    PostOutcome outcome;
+    outcome.status = answers_[std::min(urls_.size(), answers_.size()) - 1];
+    if (outcome.status == 0) outcome.error = "nobody there";
+    outcome.answer = "no \x01 thanks";
+    return outcome;
+  }
+  std::vector<std::string> Await(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(30), [&] { return urls_.size() >= count; });
+    return urls_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> urls_;
+  const std::vector<unsigned> answers_;
+};
+
+class MadeUpPoster : public HttpPoster {
+ public:
+  explicit MadeUpPoster(MadeUpServer& server) : server_(server) {}
+  PostOutcome Post(const std::string& url, const std::vector<std::string>& headers, absl::string_view body) override {
+    EXPECT_THAT(headers, ::testing::Contains(HasSubstr("multipart/form-data")));
+    EXPECT_FALSE(body.empty());
+    return server_.Answer(url);
+  }
+
+ private:
+  MadeUpServer& server_;
+};
+
+class PusherTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Pusher> Start(MadeUpServer& server, size_t queue_bytes = 1 << 20) {
+    PushOptions options;
+    options.url = "http://server";
+    options.queue_bytes = queue_bytes;
+    options.first_wait = std::chrono::milliseconds(1);
+    options.longest_wait = std::chrono::milliseconds(5);
+    PushObserver observer;
+    observer.sent = [this](PushResult result, uint64_t) {
+      const std::lock_guard lock(mutex_);
+      ++results_[result];
+    };
+    observer.lost = [this](PushLoss loss) {
+      const std::lock_guard lock(mutex_);
+      ++losses_[loss];
+    };
+    observer.said = [this](const std::string& sentence) {
+      const std::lock_guard lock(mutex_);
+      said_.push_back(sentence);
+    };
+    return Pusher::Start(options, std::make_unique<MadeUpPoster>(server), windows_, observer);
+  }
+  RecentWindows windows_{8};
+  std::mutex mutex_;
+  std::map<PushResult, int> results_;
+  std::map<PushLoss, int> losses_;
+  std::vector<std::string> said_;
+};
+
+TEST_F(PusherTest, SendsEachServiceOfEachWindow) {
+  MadeUpServer server({200});
+  auto pusher = Start(server);
+  for (uint64_t i = 1; i <= 3; ++i) windows_.Add(ShopWindow(i));
+  const std::vector<std::string> urls = server.Await(6);
+  ASSERT_EQ(urls.size(), 6u);
+  EXPECT_EQ(urls[0],
+            "http://server/ingest?name=envoy%7B%7D&from=1790000000&until=1790000010&format=pprof&spyName=clrsampler");
+  pusher.reset();
+  EXPECT_EQ(results_[PushResult::kSent], 6);
+  EXPECT_TRUE(losses_.empty() && said_.empty());
+}
+
+TEST_F(PusherTest, TriesAgainWhileTheServerIsDown) {
+  MadeUpServer server({0, 503, 429, 200});
+  auto pusher = Start(server);
+  windows_.Add(ShopWindow(1));
+  const std::vector<std::string> urls = server.Await(5);
+  ASSERT_EQ(urls.size(), 5u);
+  EXPECT_EQ(urls[0], urls[3]) << "in order: the first one comes first";
+  EXPECT_NE(urls[3], urls[4]);
+  pusher.reset();
+  EXPECT_EQ(results_[PushResult::kFailed], 3);
+  EXPECT_EQ(results_[PushResult::kSent], 2);
+  EXPECT_THAT(said_, ElementsAre("profiles can't be sent to http://server: nobody there",
+                                 "profiles arrive at http://server again"));
+}
+
+TEST_F(PusherTest, WhatIsRefusedIsNotSentAgain) {
+  MadeUpServer server({400, 302, 200});
+  auto pusher = Start(server);
+  windows_.Add(ShopWindow(1));
+  windows_.Add(ShopWindow(2));
+  server.Await(4);
+  pusher.reset();
+  EXPECT_EQ(losses_[PushLoss::kRefused], 2);
+  EXPECT_EQ(results_[PushResult::kSent], 2);
+  EXPECT_THAT(said_, ElementsAre("http://server refuses profiles: HTTP status 400 (no   thanks)",
+                                 "http://server refuses profiles: HTTP status 302 (no   thanks)"));
+}
+
+TEST_F(PusherTest, AQueueThatIsFullLosesTheOldest) {
+  MadeUpServer server({0});
+  const size_t one = (*PushRequestsOf(*ShopWindow(1), PushBy::kService, 50, {}))[0].profile.size();
+  auto pusher = Start(server, 3 * one);
+  for (uint64_t i = 1; i <= 40; ++i) {
+    windows_.Add(ShopWindow(i));
+    server.Await(i * 2);  // time goes on
+  }
+  pusher.reset();
+  EXPECT_GT(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kWindow] * 2, 60);
+  EXPECT_LE(losses_[PushLoss::kEnding], 4);
+  EXPECT_EQ(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kEnding] + 2 * losses_[PushLoss::kWindow], 80)
+      << "each one is counted";
+}
+
+}  // namespace
+}  // namespace clrsampler

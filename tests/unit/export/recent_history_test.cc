@@ -1,0 +1,154 @@
+#include "export/recent_history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "unit/export/made_up_windows.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::kMadeUpSample;
+using testing::kMadeUpSecond;
+using testing::kMadeUpStart;
+using testing::ShopWindow;
+using testing::WindowBuilder;
+
+HistorySelection Between(uint64_t from_s, uint64_t to_s) {
+  HistorySelection selection;
+  selection.from_unix_ns = kMadeUpStart + from_s * kMadeUpSecond;
+  selection.to_unix_ns = kMadeUpStart + to_s * kMadeUpSecond;
+  return selection;
+}
+
+class RecentHistoryTest : public ::testing::Test {
+ protected:
+  RecentHistoryTest() : history_(MakeRecentHistory(windows_)) {
+    for (uint64_t i = 1; i <= 6; ++i) windows_.Add(ShopWindow(i));
+  }
+  uint64_t Weight(const HistorySelection& selection, ProfileView view = ProfileView::kCpu) {
+    const absl::StatusOr<ProfileModel> model = history_->Profile(selection, view);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return model.ok() ? model->total_weight / kMadeUpSample : 0;
+  }
+  RecentWindows windows_{6};
+  std::unique_ptr<History> history_;
+};
+
+TEST_F(RecentHistoryTest, ProfilesAreCutToTheTime) {
+  EXPECT_EQ(Weight(Between(0, 60)), 6 * 140u);
+  EXPECT_EQ(Weight(Between(10, 20)), 140u);
+  EXPECT_EQ(Weight(Between(15, 25)), 140u);
+  EXPECT_EQ(Weight(Between(15, 16)), 14u);
+  EXPECT_EQ(Weight(Between(60, 70)), 0u);
+}
+
+TEST_F(RecentHistoryTest, ProfilesAreOfTheProcessThatIsMeant) {
+  HistorySelection selection = Between(0, 60);
+  selection.pid = 4711;
+  EXPECT_EQ(Weight(selection), 600u);
+  selection.comm = "envoy";
+  EXPECT_EQ(Weight(selection), 0u);
+  selection.pid.reset();
+  EXPECT_EQ(Weight(selection), 240u);
+  selection.comm.reset();
+  for (const char* container : {"shop-web", "0123456789ab", "0123456789abcdef0123456789abcdef"}) {
+    selection.container = container;
+    EXPECT_EQ(Weight(selection), 600u) << container;
+  }
+  selection.container = "0123";
+  EXPECT_EQ(Weight(selection), 0u) << "too short for an id";
+  selection = Between(0, 60);
+  selection.thread = "worker";
+  EXPECT_EQ(Weight(selection), 6 * 70u);
+  selection.thread = "4712";
+  EXPECT_EQ(Weight(selection), 300u);
+}
+
+TEST_F(RecentHistoryTest, PausedSamplesAreAViewOfTheirOwn) {
+  EXPECT_EQ(Weight(Between(0, 10), ProfileView::kPause), 14u);
+  EXPECT_EQ(Weight(Between(0, 10), ProfileView::kJit), 0u);
+}
+
+TEST_F(RecentHistoryTest, TimesCountFromTheBeginningOfTheRange) {
+  const absl::StatusOr<ProfileModel> model = history_->Profile(Between(15, 25), ProfileView::kCpu);
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->meta.start_unix_ns, kMadeUpStart + 15 * kMadeUpSecond);
+  EXPECT_EQ(model->meta.duration_ns, 10 * kMadeUpSecond);
+  for (size_t row = 0; row < model->samples.size(); ++row) {
+    EXPECT_LT(model->samples.time_of(row), 10 * kMadeUpSecond);
+  }
+}
+
+TEST_F(RecentHistoryTest, TimelineByProcessAndContainer) {
+  auto timeline = history_->Timeline(Between(0, 60), TimelineBy::kProcess, 3, 10);
+  ASSERT_TRUE(timeline.ok());
+  EXPECT_EQ(timeline->steps, 3u);
+  EXPECT_EQ(timeline->step_ns, 20 * kMadeUpSecond);
+  ASSERT_EQ(timeline->series.size(), 2u);
+  EXPECT_EQ(timeline->series[0].label, "Shop");
+  EXPECT_TRUE(timeline->series[0].dotnet);
+  EXPECT_DOUBLE_EQ(timeline->series[0].cores[1], 0.5);
+  EXPECT_EQ(timeline->series[0].pause_ns[1], 2 * 20'300'000u);
+  EXPECT_FALSE(timeline->series[1].dotnet);
+  timeline = history_->Timeline(Between(0, 60), TimelineBy::kContainer, 100, 1);
+  ASSERT_TRUE(timeline.ok());
+  EXPECT_EQ(timeline->steps, 6u) << "a step is at least a window";
+  ASSERT_EQ(timeline->series.size(), 2u);
+  EXPECT_EQ(timeline->series[0].label, "shop-web");
+  EXPECT_EQ(timeline->series[1].label, "[others]");
+  EXPECT_DOUBLE_EQ(timeline->series[1].cores[5], 0.2);
+}
+
+TEST_F(RecentHistoryTest, PausesAndMethods) {
+  const auto pauses = history_->Pauses(Between(0, 60), 3);
+  ASSERT_TRUE(pauses.ok());
+  EXPECT_EQ(pauses->count, 12u);
+  EXPECT_EQ(pauses->pause_ns, 6 * 20'300'000u);
+  ASSERT_EQ(pauses->longest.size(), 3u);
+  EXPECT_EQ(pauses->longest[0].pause.pause_ns, 20'000'000u);
+  EXPECT_EQ(pauses->longest[0].pid, 4711u);
+  const auto methods = history_->Methods(Between(0, 60), 10);
+  ASSERT_TRUE(methods.ok());
+  EXPECT_EQ(methods->count, 12u);
+  ASSERT_EQ(methods->methods.size(), 1u);
+  EXPECT_EQ(methods->methods[0].method.total_ns, 30'000'000u);
+}
+
+TEST_F(RecentHistoryTest, HealthAddsUp) {
+  const auto health = history_->Health(kMadeUpStart, kMadeUpStart + 60 * kMadeUpSecond);
+  ASSERT_TRUE(health.ok());
+  EXPECT_EQ(health->covered_ns, 60 * kMadeUpSecond);
+  EXPECT_EQ(health->samples_taken, 840u);
+  EXPECT_EQ(health->lost.at("ring_full"), 6u);
+  EXPECT_EQ(health->notices, std::vector<std::string>{"a jitdump ended"});
+  EXPECT_EQ(health->rates.size(), 1u);
+}
+
+TEST_F(RecentHistoryTest, OnlyTheLastWindowsAreKept) {
+  windows_.Add(ShopWindow(7));
+  const auto span = history_->Span();
+  ASSERT_TRUE(span.ok());
+  EXPECT_EQ(span->windows, 6u);
+  EXPECT_EQ(span->oldest_unix_ns, kMadeUpStart + 10 * kMadeUpSecond);
+}
+
+TEST(RecentWindowsTest, AReaderWaitsForWhatIsNew) {
+  RecentWindows windows(10);
+  windows.Add(ShopWindow(1));
+  EXPECT_EQ(windows.After(0, std::chrono::seconds(0)).size(), 1u);
+  EXPECT_TRUE(windows.After(1, std::chrono::milliseconds(1)).empty());
+  std::thread later([&] { windows.Add(ShopWindow(2)); });
+  const std::vector<SharedWindow> came = windows.After(1, std::chrono::seconds(60));
+  later.join();
+  ASSERT_EQ(came.size(), 1u);
+  EXPECT_EQ(came[0]->number, 2u);
+  std::thread closes([&] { windows.Close(); });
+  EXPECT_TRUE(windows.After(2, std::chrono::seconds(60)).empty());
+  closes.join();
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,145 @@
+#include "serve/flight_recorder.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace clrsampler {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kStart = 1'700'000'000 * kSecond;
+
+class FlightRecorderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "flights_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    options_.directory = pattern;
+    options_.triggers = {*ParseTrigger("pause>100ms")};
+  }
+  void TearDown() override { fs::remove_all(options_.directory); }
+
+  std::unique_ptr<FlightRecorder> Open() {
+    absl::StatusOr<std::unique_ptr<FlightRecorder>> recorder = FlightRecorder::OpenFolder(options_);
+    EXPECT_TRUE(recorder.ok()) << recorder.status();
+    return *std::move(recorder);
+  }
+  // Ten seconds with a sample in each, and a pause in the middle.
+  static std::shared_ptr<const Window> MakeWindow(uint64_t number, uint64_t pause_ms) {
+    auto window = std::make_shared<Window>();
+    window->number = number;
+    window->begin_unix_ns = kStart + number * 10 * kSecond;
+    window->end_unix_ns = window->begin_unix_ns + 10 * kSecond;
+    WindowProcess process;
+    process.pid = 7;
+    process.comm = "web";
+    window->processes.push_back(process);
+    if (pause_ms > 0) {
+      WindowPause pause;
+      pause.requested_unix_ns = window->begin_unix_ns + 5 * kSecond;
+      pause.pause_ns = pause_ms * 1'000'000;
+      pause.kind = "blocking";
+      pause.culprits = {{"Shop.Spin", 9, 5, 1}};
+      window->pauses.push_back(pause);
+    }
+    ProfileModelBuilder builder;
+    builder.meta().unit = WeightUnit::kNanoseconds;
+    builder.meta().start_unix_ns = window->begin_unix_ns;
+    builder.meta().duration_ns = 10 * kSecond;
+    const NodeIndex node = builder.Node(
+        kRootNode,
+        builder.Frame({.kind = ModelFrameKind::kJit, .name = builder.String("Window" + std::to_string(number))}));
+    const ThreadIndex thread = builder.Thread({7, 8, builder.String("web"), builder.String("worker"), 0});
+    for (uint64_t second = 0; second < 10; ++second) {
+      builder.Add({second * kSecond + kSecond / 2, thread, node, SampleState::kNone, 50'000'000});
+    }
+    window->cpu = *std::move(builder).Build();
+    return window;
+  }
+  FlightRecorderOptions options_;
+};
+
+TEST_F(FlightRecorderTest, KeepsTheMinuteAroundAHit) {
+  auto recorder = Open();
+  for (uint64_t number = 1; number <= 12; ++number) {
+    ASSERT_TRUE(recorder->Observe(MakeWindow(number, number == 6 ? 150 : 1)).ok());
+    if (number != 8) continue;
+    EXPECT_TRUE(recorder->List().empty());  // its end is yet to come
+  }
+  const std::vector<FlightRecording> list = recorder->List();
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].trigger, "pause>100ms");
+  EXPECT_EQ(list[0].pid, 7u);
+  EXPECT_EQ(list[0].time_unix_ns, kStart + 65 * kSecond);
+  EXPECT_EQ(list[0].from_unix_ns, kStart + 35 * kSecond);
+  EXPECT_EQ(list[0].to_unix_ns, kStart + 95 * kSecond);
+  const absl::StatusOr<ProfileModel> model = recorder->Open(list[0].id);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->samples.size(), 60u);  // one a second, each with its time
+  EXPECT_FALSE(model->samples.time_ns.empty());
+  EXPECT_EQ(model->total_weight, 60u * 50'000'000);
+  std::ifstream info(options_.directory + "/" + list[0].id + ".info.json");
+  const nlohmann::json json = nlohmann::json::parse(info);
+  EXPECT_EQ(json["pauses"].size(), 7u);
+  EXPECT_EQ(json["pauses"][3]["culprits"][0]["method"], "Shop.Spin");
+  EXPECT_EQ(recorder->counters().recorded.at("pause>100ms"), 1u);
+}
+
+TEST_F(FlightRecorderTest, SurvivesARestartAndGivesOnlyWhatItLists) {
+  {
+    auto recorder = Open();
+    ASSERT_TRUE(recorder->Observe(MakeWindow(1, 150)).ok());
+    ASSERT_TRUE(recorder->Finish().ok());
+  }
+  std::ofstream(options_.directory + "/stranger.info.json") << "{}";
+  std::ofstream(options_.directory + "/X-1.info.json") << "[broken";
+  for (const char* left : {"20260101T000000Z-1.json", "20260101T000000Z-2.json.partial"}) {
+    std::ofstream(options_.directory + "/" + left) << "{}";
+  }
+  auto recorder = Open();
+  EXPECT_FALSE(fs::exists(options_.directory + "/20260101T000000Z-1.json"));
+  EXPECT_FALSE(fs::exists(options_.directory + "/20260101T000000Z-2.json.partial"));
+  EXPECT_TRUE(fs::exists(options_.directory + "/stranger.info.json"));
+  ASSERT_EQ(recorder->List().size(), 1u);
+  EXPECT_TRUE(recorder->Open(recorder->List()[0].id).ok());
+  for (const char* id : {"", "..", "../../etc/passwd", "stranger", "X-1", "20200101T000000Z-1"}) {
+    EXPECT_EQ(recorder->Open(id).status().code(), absl::StatusCode::kNotFound) << id;
+  }
+}
+
+TEST_F(FlightRecorderTest, ATriggerIsLimitedAndSoAreTheFiles) {
+  options_.interval_ns = 60 * kSecond;
+  options_.after_ns = 0;
+  options_.max_files = 3;
+  auto recorder = Open();
+  for (uint64_t number = 1; number <= 60; ++number) ASSERT_TRUE(recorder->Observe(MakeWindow(number, 150)).ok());
+  const FlightCounters counters = recorder->counters();
+  EXPECT_EQ(counters.hits.at("pause>100ms"), 60u);
+  EXPECT_EQ(counters.recorded.at("pause>100ms"), 10u);
+  EXPECT_EQ(counters.limited.at("pause>100ms"), 50u);
+  const std::vector<FlightRecording> list = recorder->List();
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_GT(list[0].time_unix_ns, list[1].time_unix_ns);
+  size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(options_.directory)) files += entry.is_regular_file() ? 1 : 0;
+  EXPECT_EQ(files, 6u);
+}
+
+TEST_F(FlightRecorderTest, AFolderThatIsGoneIsAnErrorAndNoEnd) {
+  auto recorder = Open();
+  fs::remove_all(options_.directory);
+  ASSERT_TRUE(recorder->Observe(MakeWindow(1, 150)).ok());
+  EXPECT_FALSE(recorder->Finish().ok());
+  EXPECT_EQ(recorder->counters().failed.at("pause>100ms"), 1u);
+  EXPECT_TRUE(recorder->List().empty());
+}
+
+}  // namespace
+}  // namespace clrsampler

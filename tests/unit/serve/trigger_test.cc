@@ -1,0 +1,108 @@
+#include "serve/trigger.h"
+
+#include <gtest/gtest.h>
+
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+TEST(TriggerTest, ReadsWhatTheHelpShows) {
+  const absl::StatusOr<Trigger> pause = ParseTrigger(" pause > 100ms ");
+  ASSERT_TRUE(pause.ok()) << pause.status();
+  EXPECT_EQ(pause->kind, TriggerKind::kPause);
+  EXPECT_EQ(pause->more_than_ns, 100'000'000u);
+  EXPECT_EQ(pause->text, "pause > 100ms");
+  const absl::StatusOr<Trigger> delay = ParseTrigger("suspend-delay>1.5s");
+  ASSERT_TRUE(delay.ok()) << delay.status();
+  EXPECT_EQ(delay->kind, TriggerKind::kSuspendDelay);
+  EXPECT_EQ(delay->more_than_ns, 1'500'000'000u);
+  const absl::StatusOr<Trigger> cpu = ParseTrigger("cpu>80% for 10s");
+  ASSERT_TRUE(cpu.ok()) << cpu.status();
+  EXPECT_DOUBLE_EQ(cpu->more_than_cpus, 0.8);
+  EXPECT_EQ(cpu->for_ns, 10'000'000'000u);
+  EXPECT_EQ(ParseTrigger("cpu>250%")->for_ns, 0u);
+}
+
+TEST(TriggerTest, RefusesTheRestWithAHint) {
+  for (const char* text : {"", "pause", "pause<1ms", "pause>", "pause>1", "pause>0ms", "pause>-1ms", "pause>nanms",
+                           "pause>1e99s", "pause>80%", "pause>1ms for 10s", "cpu>80", "cpu>0%", "cpu>inf%",
+                           "cpu>80% for", "cpu>80% for 10", "cpu>80% for x", "memory>1GiB", ">1ms"}) {
+    const absl::StatusOr<Trigger> trigger = ParseTrigger(text);
+    EXPECT_FALSE(trigger.ok()) << text;
+    EXPECT_FALSE(HintOf(trigger.status()).empty()) << text;
+  }
+}
+
+Window MakeWindow(uint64_t number, std::vector<double> cpus) {
+  Window window;
+  window.number = number;
+  window.begin_unix_ns = number * 10'000'000'000;
+  window.end_unix_ns = window.begin_unix_ns + 10'000'000'000;
+  window.cpu.meta.duration_ns = 10'000'000'000;
+  for (size_t i = 0; i < cpus.size(); ++i) {
+    WindowProcess process;
+    process.pid = static_cast<uint32_t>(i + 1);
+    process.first_seen_unix_ns = 1;
+    process.comm = "p" + std::to_string(i + 1);
+    process.cpu_ns[0] = static_cast<uint64_t>(cpus[i] * 1e10);
+    window.processes.push_back(process);
+  }
+  return window;
+}
+
+TEST(TriggerWatchTest, TellsTheLongestPauseOfAWindow) {
+  TriggerWatch watch(*ParseTrigger("pause>100ms"));
+  Window window = MakeWindow(1, {0.1, 0.1});
+  for (const uint64_t ms : {90, 120, 132, 110}) {
+    WindowPause pause;
+    pause.process = 1;
+    pause.requested_unix_ns = 1'000 + ms;
+    pause.pause_ns = ms * 1'000'000;
+    pause.kind = "blocking";
+    pause.generation = 2;
+    window.pauses.push_back(pause);
+  }
+  const std::optional<TriggerHit> hit = watch.Observe(window);
+  ASSERT_TRUE(hit);
+  EXPECT_EQ(hit->time_unix_ns, 1'132u);
+  EXPECT_EQ(hit->pid, 2u);
+  EXPECT_EQ(hit->value, "a pause of 132.0 ms (gen2 blocking)");
+  window.pauses.resize(1);
+  EXPECT_FALSE(watch.Observe(window));
+}
+
+TEST(TriggerWatchTest, ADelayNamesItsCulprit) {
+  TriggerWatch watch(*ParseTrigger("suspend-delay>20ms"));
+  Window window = MakeWindow(1, {0.1});
+  WindowPause pause;
+  pause.pause_ns = 500'000'000;
+  pause.suspend_ns = 19'000'000;
+  pause.kind = "other";
+  window.pauses.push_back(pause);
+  EXPECT_FALSE(watch.Observe(window));
+  window.pauses[0].suspend_ns = 25'000'000;
+  window.pauses[0].culprits = {{"Shop.Spin", 7, 25'000'000, 3}};
+  const std::optional<TriggerHit> hit = watch.Observe(window);
+  ASSERT_TRUE(hit);
+  EXPECT_NE(hit->value.find("delayed by Shop.Spin"), std::string::npos) << hit->value;
+}
+
+TEST(TriggerWatchTest, CpuMustLastAndIsToldOnce) {
+  TriggerWatch watch(*ParseTrigger("cpu>80% for 20s"));
+  EXPECT_FALSE(watch.Observe(MakeWindow(1, {0.9, 0.1})));
+  EXPECT_FALSE(watch.Observe(MakeWindow(2, {0.7, 0.1})));  // a window below: anew
+  EXPECT_FALSE(watch.Observe(MakeWindow(3, {0.9, 0.1})));
+  const std::optional<TriggerHit> hit = watch.Observe(MakeWindow(4, {0.95, 0.1}));
+  ASSERT_TRUE(hit);
+  EXPECT_EQ(hit->pid, 1u);
+  EXPECT_EQ(hit->value, "95% of a CPU");
+  EXPECT_FALSE(watch.Observe(MakeWindow(5, {0.95, 0.1})));  // goes on
+  EXPECT_FALSE(watch.Observe(MakeWindow(6, {0.1, 1.5})));
+  EXPECT_EQ(watch.Observe(MakeWindow(7, {0.1, 1.5}))->pid, 2u);
+  EXPECT_FALSE(watch.Observe(MakeWindow(8, {0.9})));
+  EXPECT_TRUE(watch.Observe(MakeWindow(9, {0.9})));  // again, after it was below
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,278 @@
+// Blobs: what is encoded comes back, and what is not ours is refused whatever it says.
+#include "store/record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "formats/byte_reader.h"
+#include "store/blob.h"
+#include "store/chapter_builder.h"
+#include "store/profile_collector.h"
+
+namespace clrsampler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr DictionarySizes kSizes = {.strings = 50, .frames = 100, .nodes = 1000, .processes = 10, .threads = 30};
+
+std::vector<StackRow> SomeRows(size_t count, uint64_t unit) {
+  std::mt19937 random(7);
+  std::vector<StackRow> rows;
+  for (size_t i = 0; i < count; ++i) {
+    rows.push_back({.thread = static_cast<uint32_t>(random() % kSizes.threads),
+                    .node = static_cast<NodeIndex>(random() % kSizes.nodes),
+                    .state = static_cast<SampleState>(random() % kSampleStateCount),
+                    .weight = unit * (1 + random() % 3)});
+  }
+  return rows;
+}
+
+TEST(RowsTest, MergingAddsUpEqualOnes) {
+  std::vector<StackRow> rows = {{2, 5, SampleState::kNone, 7},
+                                {1, 5, SampleState::kPaused, 1},
+                                {2, 5, SampleState::kNone, 3},
+                                {1, 5, SampleState::kNone, 2}};
+  MergeRows(rows);
+  EXPECT_THAT(rows, ElementsAre(StackRow{1, 5, SampleState::kNone, 2}, StackRow{1, 5, SampleState::kPaused, 1},
+                                StackRow{2, 5, SampleState::kNone, 10}));
+}
+
+TEST(RowsTest, ComeBack) {
+  for (const uint64_t unit : {1ull, 52'631'578ull, 1ull << 50}) {
+    std::vector<StackRow> rows = SomeRows(2000, unit);
+    MergeRows(rows);
+    std::vector<StackRow> decoded;
+    ASSERT_TRUE(DecodeRows(AsBytes(EncodeRows(rows)), kSizes, decoded).ok());
+    EXPECT_EQ(decoded, rows);
+  }
+  std::vector<StackRow> none;
+  EXPECT_TRUE(DecodeRows(AsBytes(EncodeRows({})), kSizes, none).ok());
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(RowsTest, ASampleTakesThreeBytesOrFewer) {
+  std::vector<StackRow> rows = SomeRows(2000, 52'631'578);
+  MergeRows(rows);
+  EXPECT_LT(EncodeRows(rows).size(), rows.size() * 3);
+}
+
+TEST(RowsTest, AreInTheBoundsOfTheDictionary) {
+  std::vector<StackRow> rows;
+  for (const StackRow& row : {StackRow{30, 1, SampleState::kNone, 1}, StackRow{1, 1000, SampleState::kNone, 1}}) {
+    EXPECT_TRUE(absl::IsDataLoss(DecodeRows(AsBytes(EncodeRows({&row, 1})), kSizes, rows)));
+    EXPECT_TRUE(rows.empty());
+  }
+  const StackRow whole = {29, 999, SampleState::kPaused, uint64_t{1} << 62};
+  EXPECT_TRUE(DecodeRows(AsBytes(EncodeRows({&whole, 1})), kSizes, rows).ok());
+  EXPECT_THAT(rows, ElementsAre(whole));
+}
+
+TEST(RowsTest, CutAnywhereTheyAreWholeGroupsOrRefused) {
+  std::vector<StackRow> rows = SomeRows(100, 1);
+  MergeRows(rows);
+  const std::string bytes = EncodeRows(rows);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    std::vector<StackRow> decoded;
+    const absl::Status status = DecodeRows(AsBytes(bytes).first(size), kSizes, decoded);
+    EXPECT_LT(decoded.size(), rows.size());
+    if (!status.ok()) {
+      EXPECT_TRUE(decoded.empty());
+    }
+  }
+}
+
+TEST(TalliesTest, ComeBackAndAddUp) {
+  ProcessTally tally = {.process = 3, .hooked = true, .samples = 5, .cpu_ns = {1, 0, 3, 0, 5}, .compile_ns = 9};
+  tally.managed = {.named = 7, .unnamed = 0};
+  tally.collections = {0, 0, 2};
+  tally.pauses_by_kind = {{4, 2}};
+  ProcessTally other = tally;
+  other.process = 1;
+  other.exited = true;
+  std::vector<ProcessTally> decoded;
+  ASSERT_TRUE(DecodeTallies(AsBytes(EncodeTallies(std::vector{tally, other, tally})), kSizes, decoded).ok());
+  ASSERT_EQ(decoded.size(), 3u);
+  MergeTallies(decoded);
+  ASSERT_EQ(decoded.size(), 2u);
+  EXPECT_EQ(decoded[0].process, 1u);
+  EXPECT_TRUE(decoded[0].exited);
+  EXPECT_EQ(decoded[0].cpu_ns, tally.cpu_ns);
+  EXPECT_EQ(decoded[1].total_cpu_ns(), 18u);
+  EXPECT_EQ(decoded[1].managed.named, 14u);
+  EXPECT_EQ(decoded[1].collections[2], 4u);
+  EXPECT_EQ(decoded[1].compile_ns, 18u);
+  EXPECT_TRUE(decoded[1].hooked);
+  EXPECT_FALSE(decoded[1].exited);
+  EXPECT_EQ(decoded[1].pauses_by_kind.at(4), 4u);
+  std::vector<ProcessTally> refused;
+  EXPECT_FALSE(DecodeTallies(AsBytes(EncodeTallies({&tally, 1})), {.processes = 3}, refused).ok());
+}
+
+TEST(PausesTest, ComeBackInTheOrderOfTheirRequestsTheLongestOfThem) {
+  std::vector<RecordPause> pauses;
+  for (uint32_t i = 0; i < 10; ++i) {
+    pauses.push_back({.process = i, .requested_unix_ns = 100 - i, .suspend_ns = 1, .pause_ns = i * i, .kind = i});
+  }
+  pauses[9].generation = 2;
+  pauses[9].gc_index = 77;
+  pauses[9].induced = true;
+  pauses[9].culprits = {{.method = 8, .tid = 5, .delay_ns = 6, .samples = 7}};
+  EXPECT_EQ(MergePauses(pauses, 3), 7u);
+  std::vector<RecordPause> decoded;
+  ASSERT_TRUE(DecodePauses(AsBytes(EncodePauses(pauses)), kSizes, decoded).ok());
+  ASSERT_EQ(decoded.size(), 3u);
+  EXPECT_EQ(decoded[0].pause_ns, 81u);
+  EXPECT_EQ(decoded[0].generation, 2u);
+  EXPECT_EQ(decoded[0].gc_index, 77u);
+  EXPECT_TRUE(decoded[0].induced);
+  ASSERT_EQ(decoded[0].culprits.size(), 1u);
+  EXPECT_EQ(decoded[0].culprits[0].delay_ns, 6u);
+  EXPECT_EQ(decoded[1].pause_ns, 64u);
+  EXPECT_FALSE(decoded[1].generation.has_value());
+}
+
+TEST(MethodsTest, AddUpByProcessMethodAndTier) {
+  std::vector<RecordMethod> methods = {{1, 2, 3, 1, 10, 10, 100}, {1, 2, 4, 1, 50, 50, 100}, {1, 2, 3, 2, 30, 25, 10}};
+  EXPECT_EQ(MergeMethods(methods, 1), 1u);
+  methods = {{1, 2, 3, 1, 10, 10, 100}, {1, 2, 4, 1, 35, 35, 100}, {1, 2, 3, 2, 30, 25, 10}};
+  EXPECT_EQ(MergeMethods(methods), 0u);
+  std::vector<RecordMethod> decoded;
+  ASSERT_TRUE(DecodeMethods(AsBytes(EncodeMethods(methods)), kSizes, decoded).ok());
+  ASSERT_EQ(decoded.size(), 2u);
+  EXPECT_EQ(decoded[0].total_ns, 40u);
+  EXPECT_EQ(decoded[0].count, 3u);
+  EXPECT_EQ(decoded[0].longest_ns, 25u);
+  EXPECT_EQ(decoded[0].bytes, 110u);
+}
+
+TEST(AccountTest, ComesBackAndAddsUp) {
+  RecordAccount account = {.covered_ns = 10, .samples_taken = 4, .peak_rss_bytes = 9, .bpf_map_bytes = 3};
+  account.lost = {{1, 5}};
+  account.notices = {2};
+  account.rates = {{100, 19}};
+  RecordAccount later = account;
+  later.bpf_map_bytes = 2;
+  later.lost = {{1, 1}, {2, 1}};
+  later.rates = {{110, 19}, {115, 9}};
+  MergeAccount(account, later);
+  const absl::StatusOr<RecordAccount> decoded = DecodeAccount(AsBytes(EncodeAccount(account)), kSizes);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->covered_ns, 20u);
+  EXPECT_EQ(decoded->samples_taken, 8u);
+  EXPECT_EQ(decoded->peak_rss_bytes, 9u);
+  EXPECT_EQ(decoded->bpf_map_bytes, 2u) << "the newest";
+  EXPECT_EQ(decoded->lost, (std::map<StringIndex, uint64_t>{{1, 6}, {2, 1}}));
+  EXPECT_THAT(decoded->notices, ElementsAre(2, 2));
+  ASSERT_EQ(decoded->rates.size(), 2u) << "where it changed";
+  EXPECT_EQ(decoded->rates[1].time_unix_ns, 115u);
+}
+
+TEST(BlobTest, ComesBackPlainOrCompressed) {
+  BlobPacker packer;
+  for (const std::string& bytes : {std::string(), std::string("short"), std::string(100'000, 'x')}) {
+    const absl::StatusOr<std::string> blob = packer.Pack(AsBytes(bytes));
+    ASSERT_TRUE(blob.ok());
+    EXPECT_EQ(*UnpackBlob(AsBytes(*blob)), bytes);
+  }
+  EXPECT_LT(packer.Pack(AsBytes(std::string(100'000, 'x')))->size(), 100u);
+}
+
+TEST(BlobTest, AnyOtherBitIsNoticed) {
+  BlobPacker packer;
+  for (const std::string& bytes : {std::string("a short text"), std::string(1000, 'x')}) {
+    const std::string blob = *packer.Pack(AsBytes(bytes));
+    for (size_t bit = 0; bit < blob.size() * 8; ++bit) {
+      std::string other = blob;
+      other[bit / 8] = static_cast<char>(other[bit / 8] ^ 1 << bit % 8);
+      const absl::StatusOr<std::string> unpacked = UnpackBlob(AsBytes(other));
+      EXPECT_FALSE(unpacked.ok() && *unpacked != bytes);
+    }
+    EXPECT_FALSE(UnpackBlob(AsBytes(blob).first(4)).ok());
+    EXPECT_FALSE(UnpackBlob(AsBytes(blob).first(blob.size() - 1)).ok());
+  }
+}
+
+ProfileModel ModelOf(const std::vector<std::vector<std::string>>& stacks) {
+  ProfileModelBuilder builder;
+  for (const auto& stack : stacks) {
+    std::vector<FrameIndex> frames;
+    for (const std::string& name : stack) {
+      frames.push_back(builder.Frame({.kind = ModelFrameKind::kJit, .name = builder.String(name)}));
+    }
+    builder.Add({.thread = builder.Thread({.pid = 1}), .stack = builder.Stack(frames)});
+  }
+  return *std::move(builder).Build();
+}
+
+TEST(DictionaryTest, AdditionsComeBackInTheirOrderOnly) {
+  ChapterBuilder builder;
+  builder.Nodes(ModelOf({{"main", "a"}, {"main", "b"}}));
+  const DictionarySizes first = builder.sizes();
+  const std::string addition = builder.AdditionSince({});
+  EXPECT_EQ(builder.Nodes(ModelOf({{"main", "b"}, {"main", "a"}})).size(), 4u);
+  EXPECT_EQ(builder.sizes(), first) << "nothing new";
+  const uint32_t process = builder.Process({.pid = 7, .comm = builder.String("comm"), .uid = 0});
+  builder.Thread({.process = process, .tid = 8, .name = builder.String("main")});
+  const std::string second = builder.AdditionSince(first);
+
+  ChapterDictionary dictionary;
+  EXPECT_TRUE(absl::IsDataLoss(dictionary.Extend(AsBytes(second)))) << "the first is missing";
+  ASSERT_TRUE(dictionary.Extend(AsBytes(addition)).ok());
+  EXPECT_FALSE(dictionary.Extend(AsBytes(addition)).ok()) << "twice";
+  EXPECT_EQ(dictionary.sizes(), first);
+  ASSERT_TRUE(dictionary.Extend(AsBytes(second)).ok());
+  EXPECT_EQ(dictionary.sizes(), builder.sizes());
+  EXPECT_EQ(dictionary.text(dictionary.frame(dictionary.node(3).frame).name), "b");
+  EXPECT_EQ(dictionary.node(3).parent, 1u);
+  EXPECT_EQ(dictionary.text(dictionary.process(0).comm), "comm");
+  EXPECT_EQ(dictionary.process(0).uid, 0u);
+  EXPECT_EQ(dictionary.thread(0).tid, 8u);
+
+  ChapterDictionary sealed;  // as the end of a chapter writes it
+  ASSERT_TRUE(sealed.Extend(AsBytes(builder.AdditionSince({}))).ok());
+  EXPECT_EQ(sealed.sizes(), builder.sizes());
+}
+
+TEST(DictionaryTest, StaysAsItWasWhenAnAdditionIsDamaged) {
+  ChapterBuilder builder;
+  builder.Nodes(ModelOf({{"main", "a", "b"}}));
+  const std::string bytes = builder.AdditionSince({});
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ChapterDictionary dictionary;
+    EXPECT_FALSE(dictionary.Extend(AsBytes(bytes).first(size)).ok());
+    EXPECT_EQ(dictionary.sizes(), DictionarySizes());
+    ASSERT_TRUE(dictionary.Extend(AsBytes(bytes)).ok());
+  }
+}
+
+TEST(ProfileCollectorTest, PutsThreadsTogetherBeforeItGivesUp) {
+  ChapterBuilder builder;
+  const std::vector<NodeIndex> nodes = builder.Nodes(ModelOf({{"a"}, {"b"}, {"c"}, {"d"}, {"e"}}));
+  const uint32_t process = builder.Process({.pid = 7, .comm = builder.String("comm")});
+  for (uint32_t tid = 1; tid <= 4; ++tid) builder.Thread({process, tid, 0});
+  ChapterDictionary dictionary;
+  ASSERT_TRUE(dictionary.Extend(AsBytes(builder.AdditionSince({}))).ok());
+
+  ProfileCollector collector({.rows = 4});
+  collector.BeginChapter(dictionary);
+  for (uint32_t thread = 0; thread < 4; ++thread) {
+    for (uint32_t i = 1; i <= 3; ++i) {
+      ASSERT_TRUE(collector.Add(dictionary, {thread, nodes[i], SampleState::kNone, 10 + i}).ok());
+    }
+  }
+  absl::Status status;
+  for (uint32_t i = 4; i <= 5; ++i) status.Update(collector.Add(dictionary, {0, nodes[i], SampleState::kNone, 1}));
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  const absl::StatusOr<ProfileModel> model = std::move(collector).Build();
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->samples.size(), 4u);
+  EXPECT_EQ(model->total_weight, 4 * (11 + 12 + 13) + 1u);
+  for (const ThreadIndex thread : model->samples.thread) EXPECT_EQ(model->threads[thread].tid, 0u);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,275 @@
+#include "cli/serve_command.h"
+
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "cli/duration_option.h"
+#include "cli/size_option.h"
+#include "export/listen_address.h"
+#include "export/push_request.h"
+#include "output/summary.h"
+#include "serve/service.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+int Report(const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
+  const std::string hint = HintOf(status);
+  if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", hint.c_str());
+  return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
+}
+
+absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config) {
+  ServeOptions options;
+  options.version = CLRSAMPLER_VERSION;
+  options.record.frequency_hz = config.frequency_hz;
+  options.record.roles = !config.no_hooks;
+  options.record.names = config.names == "full"  ? NameStyle::kFull
+                         : config.names == "raw" ? NameStyle::kRaw
+                                                 : NameStyle::kShort;
+  if (config.ring_bytes) {
+    const auto bytes = ParseSizeBytes("--ring-bytes", *config.ring_bytes, 4096, uint64_t{1} << 30,
+                                      "write it as 512KiB or 16MiB; from 4KiB to 1GiB");
+    if (!bytes.ok()) return bytes.status();
+    options.record.ring_bytes = *bytes;
+  }
+  const absl::StatusOr<uint64_t> window = ParseDurationNs("--window", config.window);
+  if (!window.ok()) return window.status();
+  constexpr uint64_t kSecond = 1'000'000'000;
+  if (*window < kSecond || *window > 60 * kSecond) {
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("--window ", config.window, " is not from 1s to 60s")),
+                    "10s is a good length");
+  }
+  options.window_ns = *window;
+  options.selection = {config.cgroups, config.containers, config.comms, config.uids};
+  for (const std::string& path : config.cgroups) {
+    if (absl::StartsWith(path, "/")) continue;
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("--cgroup ", path, " does not begin with /")),
+                    "the paths of processes are in /proc/PID/cgroup: --cgroup /system.slice/shop.service");
+  }
+  options.limits.cpus = config.cpu_limit / 100;
+  const auto memory = ParseSizeBytes("--memory-limit", config.memory_limit, 64 << 20, uint64_t{1} << 40,
+                                     "write it as 300MiB; at least 64MiB");
+  if (!memory.ok()) return memory.status();
+  options.limits.memory_bytes = *memory;
+
+  if (!config.no_history) options.history_path = config.history;
+  const auto history_bytes = ParseSizeBytes("--history-size", config.history_size, 16 << 20, uint64_t{1} << 44,
+                                            "write it as 500MiB or 2GiB; at least 16MiB");
+  if (!history_bytes.ok()) return history_bytes.status();
+  options.history.max_bytes = *history_bytes;
+  const absl::StatusOr<uint64_t> age = ParseDurationNs("--history-age", config.history_age);
+  if (!age.ok()) return age.status();
+  if (*age < 3600 * kSecond) {
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("--history-age ", config.history_age, " is less than 1h")),
+                    "write it as 24h or 720h; --no-history keeps nothing");
+  }
+  options.history.max_age_ns = *age;
+
+  for (const std::string& text : config.triggers) {
+    absl::StatusOr<Trigger> trigger = ParseTrigger(text);
+    if (!trigger.ok()) return trigger.status();
+    options.flights.triggers.push_back(*std::move(trigger));
+  }
+  options.flights.directory = config.recordings;
+  const auto recordings_bytes = ParseSizeBytes("--recordings-size", config.recordings_size, 1 << 20, uint64_t{1} << 44,
+                                               "write it as 500MiB or 2GiB");
+  if (!recordings_bytes.ok()) return recordings_bytes.status();
+  options.flights.max_bytes = *recordings_bytes;
+
+  if (config.listen != "none") {
+    absl::StatusOr<ListenAddress> listen = ParseListenAddress(config.listen);
+    if (!listen.ok()) return listen.status();
+    options.listen = *std::move(listen);
+  }
+  options.host_names = config.host_names;
+  options.max_processes = config.max_processes;
+  options.textfile_directory = config.textfile;
+  if (!config.push.empty()) {
+    absl::StatusOr<std::string> url = ParsePushUrl(config.push);
+    if (!url.ok()) return url.status();
+    options.push.url = *std::move(url);
+  }
+  options.push.by = config.push_by == "process" ? PushBy::kProcess : PushBy::kService;
+  options.push.headers = config.push_headers;
+  if (!config.quiet) {
+    options.log = [](const std::string& line) {
+      static std::mutex mutex;  // lines of several threads stay lines
+      const std::lock_guard lock(mutex);
+      std::fprintf(stderr, "%s\n", PrintableText(line).c_str());
+    };
+  } else {
+    options.log = [](const std::string&) {};
+  }
+  if (config.verbose) options.record.verbose = options.log;
+  return options;
+}
+
+// Of the command line and the file that it names.
+absl::StatusOr<ServeConfig> Parse(CLI::App& app, ServeConfig& config, const std::vector<std::string>& arguments) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ConfigError& error) {  // CLI11's way to report; nothing of ours throws
+    // "INI was not able to parse KEY", with ++ behind a section.
+    absl::string_view key(error.what());
+    if (!absl::ConsumePrefix(&key, "INI was not able to parse ")) return absl::InvalidArgumentError(error.what());
+    if (absl::ConsumeSuffix(&key, ".++")) {
+      return WithHint(absl::InvalidArgumentError(absl::StrCat("[", key, "]: the configuration file has no sections")),
+                      "write the keys alone: frequency = 19");
+    }
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("'", key, "' is no key of the configuration file")),
+                    "its keys are the options without --, as in: frequency = 19; clrsampler serve --help lists them");
+  } catch (const CLI::FileError& error) {
+    return WithHint(absl::NotFoundError(error.what()), "--config names the configuration file");
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {  // --help
+      app.exit(error);
+      return absl::CancelledError("");
+    }
+    return WithHint(absl::InvalidArgumentError(error.what()), "clrsampler serve --help lists the options");
+  }
+  return config;
+}
+
+absl::StatusOr<ServeOptions> ReadOptions(const std::vector<std::string>& arguments) {
+  CLI::App app("samples this host without an end, keeps its history, and answers questions about it",
+               "clrsampler serve");
+  ServeConfig config;
+  DeclareServeOptions(app, config);
+  const absl::StatusOr<ServeConfig> parsed = Parse(app, config, arguments);
+  if (!parsed.ok()) return parsed.status();
+  absl::StatusOr<ServeOptions> options = ToOptions(*parsed);
+  if (options.ok()) options->reload_on_hangup = app.get_config_ptr()->count() > 0;
+  return options;
+}
+
+}  // namespace
+
+void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
+  app.set_config("--config", "", "file with these options: frequency = 19; read again on SIGHUP")->type_name("FILE");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_option("--frequency,-F", config.frequency_hz, "samples a second and CPU")
+      ->check(CLI::Range(1, 999))
+      ->capture_default_str()
+      ->type_name("HZ");
+  app.add_option("--window", config.window, "the grain of the history, from 1s to 60s")
+      ->capture_default_str()
+      ->type_name("TIME");
+  const auto several = [&](const char* name, std::vector<std::string>& values, const char* help) {
+    return app.add_option(name, values, help)->allow_extra_args(false);
+  };
+  several("--cgroup", config.cgroups, "keep processes in this control group and below; each of these several times")
+      ->type_name("PATH");
+  several("--container", config.containers, "keep processes in this container: its name, or its id")->type_name("NAME");
+  several("--comm", config.comms, "keep processes of this name")->type_name("NAME");
+  app.add_option("--uid", config.uids, "keep processes of this user")->allow_extra_args(false)->type_name("UID");
+  app.add_option("--names", config.names, "short, full or raw")
+      ->check(CLI::IsMember({"short", "full", "raw"}))
+      ->capture_default_str()
+      ->type_name("STYLE");
+  app.add_flag("--no-hooks", config.no_hooks, "plant no probes in .NET runtimes: no pauses, no compilations");
+  app.add_option("--ring-bytes", config.ring_bytes,
+                 "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
+      ->type_name("SIZE");
+  app.add_option("--history", config.history, "file of the history")->capture_default_str()->type_name("FILE");
+  app.add_flag("--no-history", config.no_history, "keep the last minutes in memory only");
+  app.add_option("--history-size", config.history_size, "what it may take on disk; the oldest goes first")
+      ->capture_default_str()
+      ->type_name("SIZE");
+  app.add_option("--history-age", config.history_age, "how long it is kept")->capture_default_str()->type_name("TIME");
+  app.add_option("--listen", config.listen,
+                 "where the page, the API and /metrics are: ADDRESS:PORT, unix:/PATH, or none.\n"
+                 "There is no password: an address of the network shows the profiles to all who reach it")
+      ->capture_default_str()
+      ->type_name("ADDRESS");
+  several("--allow-host", config.host_names, "a name by which browsers may call this server, besides localhost")
+      ->type_name("NAME");
+  app.add_option("--metrics-max-processes", config.max_processes,
+                 "processes with metrics of their own; the rest is 'other'")
+      ->check(CLI::Range(0, 10'000))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--textfile", config.textfile,
+                 "folder of node_exporter's textfile collector: metrics are written there too")
+      ->type_name("DIR");
+  app.add_option("--push", config.push, "Pyroscope server to which each window is sent")->type_name("URL");
+  app.add_option("--push-by", config.push_by, "a profile for each service (container or name), or for each process")
+      ->check(CLI::IsMember({"service", "process"}))
+      ->capture_default_str()
+      ->type_name("WHAT");
+  several("--push-header", config.push_headers,
+          "sent along, like 'Authorization: Bearer ...'; better in the file than here")
+      ->type_name("HEADER");
+  several("--trigger", config.triggers,
+          "keep the minute around such an event at full detail:\n"
+          "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s'")
+      ->type_name("EVENT");
+  app.add_option("--recordings", config.recordings, "folder for these")->capture_default_str()->type_name("DIR");
+  app.add_option("--recordings-size", config.recordings_size, "what they may take; the oldest go first")
+      ->capture_default_str()
+      ->type_name("SIZE");
+  app.add_option("--cpu-limit", config.cpu_limit,
+                 "percent of one CPU that sampling and naming may take before the rate is lowered")
+      ->check(CLI::Range(0.1, 10000.0))
+      ->capture_default_str()
+      ->type_name("PERCENT");
+  app.add_option("--memory-limit", config.memory_limit, "the same of its memory")
+      ->capture_default_str()
+      ->type_name("SIZE");
+  app.add_flag("--verbose,-v", config.verbose, "say what was found about the kernel");
+  app.add_flag("--quiet,-q", config.quiet, "say nothing but errors that end it");
+  app.footer(
+      "Examples:\n"
+      "  sudo clrsampler serve                                    then open http://127.0.0.1:9404/\n"
+      "  sudo clrsampler serve --config /etc/clrsampler/serve.conf\n"
+      "  sudo clrsampler serve --trigger 'pause>100ms' --comm dotnet");
+}
+
+int ServeMain(const std::vector<std::string>& arguments) {
+  signal(SIGPIPE, SIG_IGN);
+  // Whoever sends one of these before, or between two times that the loop runs, does not kill us: the loop reads it.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&signals, number);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  absl::StatusOr<ServeOptions> options = ReadOptions(arguments);
+  if (absl::IsCancelled(options.status())) return 0;
+  if (!options.ok()) return Report(options.status());
+  std::optional<ServeOptions> before;  // those of before a reload, until the new ones have proved good
+  while (true) {
+    const absl::StatusOr<ServeEnd> end = Serve(*options);
+    if (!end.ok() && before) {
+      options->log(absl::StrCat("the configuration stays as it was: ", end.status().message()));
+      options = *std::exchange(before, std::nullopt);
+      continue;
+    }
+    if (!end.ok()) return Report(end.status());
+    if (*end == ServeEnd::kStopped) return 0;
+    absl::StatusOr<ServeOptions> changed = ReadOptions(arguments);
+    if (changed.ok()) {
+      before = *std::move(options);
+      options = std::move(changed);
+      options->log("the configuration was read again");
+    } else {
+      before.reset();
+      options->log(absl::StrCat("the configuration stays as it was: ", changed.status().message()));
+    }
+  }
+}
+
+}  // namespace clrsampler

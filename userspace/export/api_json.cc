@@ -1,0 +1,216 @@
+#include "export/api_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace clrsampler {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double Ms(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json OrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json TimeOrNull(uint64_t unix_ns) { return unix_ns == 0 ? Json() : Json(Ms(unix_ns)); }
+
+Json MsArray(const std::vector<uint64_t>& values) {
+  Json array = Json::array();
+  for (const uint64_t ns : values) array.push_back(Ms(ns));
+  return array;
+}
+
+Json FramesJson(const FrameCounts& counts) { return {{"named", counts.named}, {"unnamed", counts.unnamed}}; }
+
+std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+double Mean(const std::vector<double>& values, const std::vector<bool>& covered) {
+  double sum = 0;
+  size_t count = 0;
+  for (size_t i = 0; i < values.size() && i < covered.size(); ++i) {
+    if (!covered[i]) continue;
+    sum += values[i];
+    ++count;
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+uint64_t Sum(const std::vector<uint64_t>& values) {
+  uint64_t sum = 0;
+  for (const uint64_t value : values) sum += value;
+  return sum;
+}
+
+}  // namespace
+
+std::string StatusJson(const ApiStatus& status) {
+  Json json = {{"version", status.version},
+               {"host", status.host},
+               {"cpus", status.cpus},
+               {"frequency_hz", status.frequency_hz},
+               {"started", Ms(status.started_unix_ns)},
+               {"now", Ms(status.now_unix_ns)},
+               {"oldest", TimeOrNull(status.span.oldest_unix_ns)},
+               {"newest", TimeOrNull(status.span.newest_unix_ns)},
+               {"window_ms", Ms(status.window_ns)}};
+  json["store"] = !status.store_max_bytes ? Json()
+                                          : Json{{"bytes", status.span.bytes},
+                                                 {"max_bytes", *status.store_max_bytes},
+                                                 {"windows", status.span.windows},
+                                                 {"minutes", status.span.minutes},
+                                                 {"hours", status.span.hours}};
+  json["notices"] = Json::array();
+  if (status.newest != nullptr) {
+    for (const Notice& notice : status.newest->account.notices) {
+      json["notices"].push_back({{"text", notice.message}, {"hint", notice.hint}});
+    }
+  }
+  return Dump(json);
+}
+
+std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses) {
+  Json json = {{"begin", Ms(timeline.begin_unix_ns)}, {"step_ms", Ms(timeline.step_ns)}, {"steps", timeline.steps},
+               {"covered", timeline.covered},         {"series", Json::array()},         {"pauses", Json::array()}};
+  for (const TimelineSeries& series : timeline.series) {
+    json["series"].push_back({{"label", series.label},
+                              {"pid", series.pid == 0 ? Json() : Json(series.pid)},
+                              {"container", series.container},
+                              {"dotnet", series.dotnet},
+                              {"cores", series.cores},
+                              {"pause_ms", MsArray(series.pause_ns)},
+                              {"suspend_ms", MsArray(series.suspend_ns)},
+                              {"jit_ms", MsArray(series.compile_ns)}});
+  }
+  std::sort(pauses.longest.begin(), pauses.longest.end(), [](const HistoryPause& a, const HistoryPause& b) {
+    return a.pause.requested_unix_ns < b.pause.requested_unix_ns;
+  });
+  for (const HistoryPause& one : pauses.longest) {
+    json["pauses"].push_back({{"t", Ms(one.pause.requested_unix_ns)},
+                              {"pause_ms", Ms(one.pause.pause_ns)},
+                              {"suspend_ms", Ms(one.pause.suspend_ns)},
+                              {"pid", one.pid},
+                              {"comm", one.comm},
+                              {"kind", one.pause.kind},
+                              {"generation", OrNull(one.pause.generation)},
+                              {"reason", one.pause.reason}});
+  }
+  return Dump(json);
+}
+
+std::string PausesJson(const HistoryPauses& pauses) {
+  Json json = {{"count", pauses.count},
+               {"pause_ms", Ms(pauses.pause_ns)},
+               {"suspend_ms", Ms(pauses.suspend_ns)},
+               {"by_kind", Json::object()},
+               {"pauses", Json::array()}};
+  for (const auto& [kind, count] : pauses.count_by_kind) json["by_kind"][kind] = count;
+  for (const HistoryPause& one : pauses.longest) {
+    const WindowPause& pause = one.pause;
+    Json culprits = Json::array();
+    for (const Culprit& culprit : pause.culprits) {
+      culprits.push_back({{"method", culprit.method}, {"tid", culprit.tid}, {"delay_ms", Ms(culprit.delay_ns)}});
+    }
+    json["pauses"].push_back({{"t", Ms(pause.requested_unix_ns)},
+                              {"pid", one.pid},
+                              {"comm", one.comm},
+                              {"container", one.container},
+                              {"kind", pause.kind},
+                              {"reason", pause.reason},
+                              {"gc_reason", pause.gc_reason},
+                              {"generation", OrNull(pause.generation)},
+                              {"gc_index", OrNull(pause.gc_index)},
+                              {"induced", pause.induced},
+                              {"pause_ms", Ms(pause.pause_ns)},
+                              {"suspend_ms", Ms(pause.suspend_ns)},
+                              {"tid", pause.tid},
+                              {"thread", pause.thread_name},
+                              {"culprits", std::move(culprits)}});
+  }
+  return Dump(json);
+}
+
+std::string MethodsJson(const HistoryMethods& methods) {
+  Json json = {{"count", methods.count}, {"total_ms", Ms(methods.total_ns)}, {"methods", Json::array()}};
+  for (const HistoryMethod& one : methods.methods) {
+    json["methods"].push_back({{"method", one.method.method},
+                               {"tier", one.method.tier},
+                               {"pid", one.pid},
+                               {"comm", one.comm},
+                               {"container", one.container},
+                               {"count", one.method.count},
+                               {"total_ms", Ms(one.method.total_ns)},
+                               {"longest_ms", Ms(one.method.longest_ns)},
+                               {"bytes", one.method.bytes}});
+  }
+  return Dump(json);
+}
+
+std::string HealthJson(const HistoryHealth& health) {
+  Json json = {
+      {"covered_ms", Ms(health.covered_ns)},
+      {"samples",
+       {{"expected", health.samples_expected}, {"taken", health.samples_taken}, {"written", health.samples_written}}},
+      {"lost", Json::object()},
+      {"frames",
+       {{"managed", FramesJson(health.managed)},
+        {"native", FramesJson(health.native)},
+        {"kernel", FramesJson(health.kernel)}}},
+      {"stacks",
+       {{"complete", health.stacks_complete},
+        {"truncated", health.stacks_truncated},
+        {"broken", health.stacks_broken}}},
+      {"own",
+       {{"cpu_seconds", health.self_cpu_seconds},
+        {"peak_rss_bytes", health.peak_rss_bytes},
+        {"bpf_map_bytes", health.bpf_map_bytes}}},
+      {"rates", Json::array()},
+      {"notice_counts", Json::object()},
+      {"notices", health.notices}};
+  for (const auto& [reason, count] : health.lost) json["lost"][reason] = count;
+  for (const auto& [kind, count] : health.notice_counts) json["notice_counts"][kind] = count;
+  for (const HistoryHealth::Rate& rate : health.rates) {
+    json["rates"].push_back({{"t", Ms(rate.time_unix_ns)}, {"hz", rate.hz}});
+  }
+  return Dump(json);
+}
+
+std::string ProcessesJson(const Timeline& timeline,
+                          const std::map<std::pair<uint32_t, std::string>, std::string>& runtimes) {
+  Json json = {{"processes", Json::array()}};
+  for (const TimelineSeries& series : timeline.series) {
+    if (series.pid == 0) continue;  // others
+    const auto runtime = runtimes.find({series.pid, series.label});
+    json["processes"].push_back({{"pid", series.pid},
+                                 {"comm", series.label},
+                                 {"container", series.container},
+                                 {"runtime", runtime == runtimes.end() ? Json() : OrNull(runtime->second)},
+                                 {"cores", Mean(series.cores, timeline.covered)},
+                                 {"pause_ms", Ms(Sum(series.pause_ns))},
+                                 {"jit_ms", Ms(Sum(series.compile_ns))}});
+  }
+  return Dump(json);
+}
+
+std::string RecordingsJson(const std::vector<FlightRecording>& recordings) {
+  Json json = {{"recordings", Json::array()}};
+  for (const FlightRecording& one : recordings) {
+    json["recordings"].push_back({{"id", one.id},
+                                  {"trigger", one.trigger},
+                                  {"t", Ms(one.time_unix_ns)},
+                                  {"from", Ms(one.from_unix_ns)},
+                                  {"to", Ms(one.to_unix_ns)},
+                                  {"pid", OrNull(one.pid)},
+                                  {"comm", one.comm},
+                                  {"value", one.value},
+                                  {"bytes", one.bytes},
+                                  {"files", one.files}});
+  }
+  return Dump(json);
+}
+
+}  // namespace clrsampler

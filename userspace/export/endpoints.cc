@@ -1,0 +1,348 @@
+#include "export/endpoints.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "export/api_json.h"
+#include "export/page_assets.h"
+#include "export/profile_answer.h"
+#include "export/recent_history.h"
+#include "formats/profile/gzip.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kQueriesAtOnce = 2;
+constexpr size_t kQueriesWaiting = 32;
+constexpr size_t kMostProcesses = 1000;
+constexpr size_t kTimelinePauses = 200;
+constexpr uint64_t kMostListed = 10'000;
+constexpr size_t kWorthCompressing = 1024;
+constexpr uint64_t kMetricsKeptNs = 500'000'000;  // what one scrape was told is told to another one as well
+constexpr absl::string_view kJson = "application/json";
+constexpr absl::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+constexpr absl::string_view kRecordings = "/api/recordings";
+constexpr absl::string_view kPprofIndex =
+    "Profiles of this host, as Go services offer theirs:\n"
+    "\n"
+    "  /debug/pprof/profile?seconds=30                 CPU time of all processes in the next seconds (1 to 300)\n"
+    "  /debug/pprof/profile?seconds=30&pid=4711        of one process\n"
+    "  /debug/pprof/profile?seconds=30&container=shop  of the processes of a container\n"
+    "\n"
+    "  go tool pprof -http : 'http://127.0.0.1:9404/debug/pprof/profile?seconds=30'\n"
+    "\n"
+    "What has been: /api/profile?from=-10m&to=-5m&format=pprof\n";
+
+uint64_t SystemNow() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count());
+}
+
+bool InProc(uint32_t pid) { return access(absl::StrCat("/proc/", pid).c_str(), F_OK) == 0; }
+
+EndpointParts WithDefaults(EndpointParts parts) {
+  if (!parts.now_unix_ns) parts.now_unix_ns = &SystemNow;
+  if (!parts.process_exists) parts.process_exists = &InProc;
+  return parts;
+}
+
+// The word under which requests to a path are counted: one of a few, whatever clients ask for.
+std::string RouteOf(const std::string& path) {
+  for (const absl::string_view route :
+       {"/", "/metrics", "/api/status", "/api/timeline", "/api/profile", "/api/diff", "/api/pauses", "/api/jit",
+        "/api/health", "/api/processes", "/api/recordings", "/debug/pprof/profile"}) {
+    if (path == route) return std::string(route);
+  }
+  if (path == "/debug/pprof" || path == "/debug/pprof/") return "/debug/pprof";
+  if (absl::StartsWith(path, "/assets/")) return "/assets";
+  if (absl::StartsWith(path, absl::StrCat(kRecordings, "/"))) return "/api/recordings/ID";
+  return "none";
+}
+
+bool AcceptsGzip(absl::string_view accept_encoding) {
+  for (absl::string_view one : absl::StrSplit(accept_encoding, ',')) {
+    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(one, absl::MaxSplits(';', 1));
+    const absl::string_view quality = absl::StripAsciiWhitespace(parts.second);
+    if (absl::StripAsciiWhitespace(parts.first) != "gzip") continue;
+    return quality != "q=0" && !absl::StartsWith(quality, "q=0.000") && quality != "q=0.0" && quality != "q=0.00";
+  }
+  return false;
+}
+
+void Compress(const HttpRequest& request, HttpAnswer& answer) {
+  const bool text = absl::StartsWith(answer.content_type, "text/") ||
+                    absl::StartsWith(answer.content_type, "application/json") ||
+                    absl::StartsWith(answer.content_type, "image/svg");
+  if (!text) return;
+  answer.headers.emplace_back("Vary", "Accept-Encoding");
+  if (answer.body->size() < kWorthCompressing || !AcceptsGzip(request.accept_encoding)) return;
+  std::string packed;
+  const GzipStream::Sink sink = [&](absl::string_view piece) {
+    packed.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  };
+  GzipStream stream(sink);
+  if (!stream.Write(*answer.body).ok() || !stream.Finish().ok()) return;
+  answer.body = std::make_shared<const std::string>(std::move(packed));
+  answer.headers.emplace_back("Content-Encoding", "gzip");
+}
+
+template <typename Value, typename ToJson>
+absl::StatusOr<HttpAnswer> JsonAnswer(const absl::StatusOr<Value>& value, const ToJson& to_json) {
+  if (!value.ok()) return value.status();
+  return TextAnswer(kJson, to_json(*value));
+}
+
+bool Narrowed(const HistorySelection& selection) {
+  return selection.pid || selection.comm || selection.container || selection.thread;
+}
+
+// Nothing of the whole host is an idle host; nothing of a process that was named is mostly a mistake.
+absl::Status CheckNotEmpty(const ProfileModel& model, const HistorySelection& selection) {
+  if (model.samples.size() > 0 || !Narrowed(selection)) return absl::OkStatus();
+  return WithHint(absl::NotFoundError("nothing that fits was sampled in that time"),
+                  "/api/processes lists what was, and /api/status since when it is known");
+}
+
+ProfileView ViewOf(QueryReader& reader) {
+  return *ProfileViewOf(reader.Word("view", {"cpu", "jit", "pause", "suspend-delay"}));
+}
+
+}  // namespace
+
+Endpoints::Endpoints(EndpointParts parts)
+    : parts_(WithDefaults(std::move(parts))),
+      recent_(parts_.history == nullptr ? MakeRecentHistory(*parts_.windows) : nullptr),
+      history_(parts_.history == nullptr ? *recent_ : *parts_.history),
+      live_(*parts_.windows, parts_.want_cut),
+      workers_(kQueriesAtOnce, kQueriesWaiting) {}
+
+Endpoints::~Endpoints() = default;
+
+void Endpoints::Handle(const HttpRequest& request, HttpReply reply) {
+  const absl::StatusOr<RequestTarget> target = ParseTarget(request.target);
+  if (!target.ok()) return reply(ErrorAnswer(target.status()));
+  const std::string route = RouteOf(target->path);
+  // All answers leave through here.
+  const auto send = [request, route, reply = std::move(reply)](HttpAnswer answer) {
+    answer.endpoint = route;
+    Compress(request, answer);
+    reply(std::move(answer));
+  };
+  if (std::optional<HttpAnswer> refusal = Refuse(request, target->path, parts_.hosts)) return send(*std::move(refusal));
+
+  const uint64_t now = parts_.now_unix_ns();
+  if (route == "none") {
+    return send(ErrorAnswer(404, "there is nothing at this address", "the page is at /, the API in docs/http-api.md"));
+  }
+  if (route == "/metrics") return send(Metrics(*target));
+  if (route == "/" || route == "/assets") return send(Asset(target->path));
+  if (route == "/debug/pprof/profile") return LiveProfile(*target, now, send);
+  if (route == "/debug/pprof") {
+    const absl::Status known = QueryReader(*target, now).Finish();
+    return send(known.ok() ? TextAnswer("text/plain; charset=utf-8", std::string(kPprofIndex)) : ErrorAnswer(known));
+  }
+  absl::StatusOr<Job> job = MakeJob(*target, route, now);
+  if (!job.ok()) return send(ErrorAnswer(job.status()));
+  const bool taken = workers_.Submit([send, job = *std::move(job)] {
+    absl::StatusOr<HttpAnswer> answer = job();
+    send(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
+  });
+  if (!taken) send(ErrorAnswer(503, "too many questions are being answered", "ask again in some seconds"));
+}
+
+absl::StatusOr<Endpoints::Job> Endpoints::MakeJob(const RequestTarget& target, const std::string& route,
+                                                  uint64_t now_unix_ns) {
+  QueryReader reader(target, now_unix_ns);
+  if (route == "/api/profile") return ProfileJob(reader);
+  if (route == "/api/diff") return DiffJob(reader);
+  if (route == "/api/timeline") return TimelineJob(reader);
+  if (route == "/api/processes") return ProcessesJob(reader);
+  if (route == "/api/recordings/ID") {
+    return RecordingJob(reader, target.path.substr(kRecordings.size() + 1));
+  }
+  if (route == "/api/pauses" || route == "/api/jit") {
+    const HistorySelection selection = reader.Selection();
+    const size_t limit = reader.Number("limit", 200, 1, kMostListed);
+    RETURN_IF_ERROR(reader.Finish());
+    if (route == "/api/pauses") {
+      return Job([this, selection, limit] { return JsonAnswer(history_.Pauses(selection, limit), &PausesJson); });
+    }
+    return Job([this, selection, limit] { return JsonAnswer(history_.Methods(selection, limit), &MethodsJson); });
+  }
+  if (route == "/api/health") {
+    uint64_t from = 0, to = 0;
+    reader.Range("", false, from, to);
+    RETURN_IF_ERROR(reader.Finish());
+    return Job([this, from, to] { return JsonAnswer(history_.Health(from, to), &HealthJson); });
+  }
+  RETURN_IF_ERROR(reader.Finish());
+  if (route == "/api/status") return Job([this, now_unix_ns] { return Status(now_unix_ns); });
+  return Job([this]() -> absl::StatusOr<HttpAnswer> {
+    return TextAnswer(kJson, RecordingsJson(parts_.recordings == nullptr ? std::vector<FlightRecording>()
+                                                                         : parts_.recordings->List()));
+  });
+}
+
+absl::StatusOr<Endpoints::Job> Endpoints::ProfileJob(QueryReader& reader) {
+  const HistorySelection selection = reader.Selection();
+  const ProfileView view = ViewOf(reader);
+  const std::string format = reader.Word("format", {"pprof", "folded", "json", "speedscope", "html", "svg", "page"});
+  RETURN_IF_ERROR(reader.Finish());
+  return Job([this, selection, view, format]() -> absl::StatusOr<HttpAnswer> {
+    const absl::StatusOr<ProfileModel> model = history_.Profile(selection, view);
+    if (!model.ok()) return model.status();
+    RETURN_IF_ERROR(CheckNotEmpty(*model, selection));
+    return ProfileAnswer(*model, format);
+  });
+}
+
+absl::StatusOr<Endpoints::Job> Endpoints::DiffJob(QueryReader& reader) {
+  const HistorySelection after = reader.Selection();
+  HistorySelection before = after;
+  reader.Range("base_", true, before.from_unix_ns, before.to_unix_ns);
+  const ProfileView view = ViewOf(reader);
+  const DiffBasis basis = reader.Word("by", {"share", "cpu-time"}) == "share" ? DiffBasis::kShare : DiffBasis::kCpuTime;
+  const std::string format = reader.Word("format", {"page", "html", "text", "difffolded"});
+  RETURN_IF_ERROR(reader.Finish());
+  return Job([this, before, after, view, basis, format]() -> absl::StatusOr<HttpAnswer> {
+    const absl::StatusOr<ProfileModel> old_model = history_.Profile(before, view);
+    if (!old_model.ok()) return old_model.status();
+    const absl::StatusOr<ProfileModel> new_model = history_.Profile(after, view);
+    if (!new_model.ok()) return new_model.status();
+    RETURN_IF_ERROR(Annotate(CheckNotEmpty(*old_model, before), "base"));
+    RETURN_IF_ERROR(CheckNotEmpty(*new_model, after));
+    // A profile of an idle host is empty; a comparison with nothing says nothing.
+    if (old_model->samples.size() == 0 || new_model->samples.size() == 0) {
+      return WithHint(absl::NotFoundError("one of the two times that are compared has no samples"),
+                      "/api/timeline says when something was sampled");
+    }
+    return DiffAnswer(*old_model, *new_model, basis, format);
+  });
+}
+
+absl::StatusOr<Endpoints::Job> Endpoints::TimelineJob(QueryReader& reader) {
+  const HistorySelection selection = reader.Selection();
+  const TimelineBy by =
+      reader.Word("by", {"process", "container"}) == "process" ? TimelineBy::kProcess : TimelineBy::kContainer;
+  const size_t points = reader.Number("points", 120, 1, 2000);
+  const size_t series = reader.Number("series", 12, 1, 200);
+  RETURN_IF_ERROR(reader.Finish());
+  return Job([this, selection, by, points, series]() -> absl::StatusOr<HttpAnswer> {
+    const auto timeline = history_.Timeline(selection, by, points, series);
+    if (!timeline.ok()) return timeline.status();
+    absl::StatusOr<HistoryPauses> pauses = history_.Pauses(selection, kTimelinePauses);
+    if (!pauses.ok()) return pauses.status();
+    return TextAnswer(kJson, TimelineJson(*timeline, *std::move(pauses)));
+  });
+}
+
+absl::StatusOr<Endpoints::Job> Endpoints::ProcessesJob(QueryReader& reader) {
+  const HistorySelection selection = reader.Selection();
+  RETURN_IF_ERROR(reader.Finish());
+  return Job([this, selection]() -> absl::StatusOr<HttpAnswer> {
+    const auto timeline = history_.Timeline(selection, TimelineBy::kProcess, 1, kMostProcesses);
+    if (!timeline.ok()) return timeline.status();
+    std::map<std::pair<uint32_t, std::string>, std::string> runtimes;
+    for (const SharedWindow& window : parts_.windows->All()) {
+      for (const WindowProcess& process : window->processes) {
+        if (!process.runtime.empty()) runtimes[{process.pid, process.comm}] = process.runtime;
+      }
+    }
+    return TextAnswer(kJson, ProcessesJson(*timeline, runtimes));
+  });
+}
+
+absl::StatusOr<Endpoints::Job> Endpoints::RecordingJob(QueryReader& reader, const std::string& id) {
+  const std::string format = reader.Word("format", {"pprof", "folded", "json", "speedscope", "html", "svg", "page"});
+  RETURN_IF_ERROR(reader.Finish());
+  return Job([this, id, format]() -> absl::StatusOr<HttpAnswer> {
+    // What a client sends is compared with what there is; it never becomes a path.
+    const std::vector<FlightRecording> list =
+        parts_.recordings == nullptr ? std::vector<FlightRecording>() : parts_.recordings->List();
+    const auto found = std::find_if(list.begin(), list.end(), [&](const FlightRecording& one) { return one.id == id; });
+    if (found == list.end()) {
+      return WithHint(absl::NotFoundError("there is no such recording"), "/api/recordings lists them");
+    }
+    const absl::StatusOr<ProfileModel> model = parts_.recordings->Open(found->id);
+    if (!model.ok()) return model.status();
+    return ProfileAnswer(*model, format);
+  });
+}
+
+absl::StatusOr<HttpAnswer> Endpoints::Status(uint64_t now_unix_ns) {
+  const absl::StatusOr<HistorySpan> span = history_.Span();
+  if (!span.ok()) return span.status();
+  const SharedWindow newest = parts_.windows->Newest();
+  ApiStatus status;
+  status.version = parts_.version;
+  status.host = parts_.host;
+  status.cpus = parts_.cpus;
+  status.started_unix_ns = parts_.started_unix_ns;
+  status.now_unix_ns = now_unix_ns;
+  status.window_ns = parts_.window_ns;
+  if (parts_.history != nullptr) status.store_max_bytes = parts_.store_max_bytes;
+  status.span = *span;
+  status.newest = newest.get();
+  status.frequency_hz = newest != nullptr ? newest->frequency_hz : parts_.frequency_hz;
+  return TextAnswer(kJson, StatusJson(status));
+}
+
+void Endpoints::LiveProfile(const RequestTarget& target, uint64_t now_unix_ns, HttpReply reply) {
+  QueryReader reader(target, now_unix_ns);
+  HistorySelection selection;
+  selection.from_unix_ns = now_unix_ns;
+  selection.to_unix_ns = now_unix_ns + reader.Number("seconds", 30, 1, 300) * 1'000'000'000;
+  if (const auto pid = reader.OptionalNumber("pid", 1, INT32_MAX)) selection.pid = static_cast<uint32_t>(*pid);
+  selection.container = reader.Text("container");
+  absl::Status status = reader.Finish();
+  if (status.ok() && selection.pid && !parts_.process_exists(*selection.pid)) {
+    status = WithHint(absl::NotFoundError(absl::StrCat("there is no process ", *selection.pid)),
+                      "/api/processes lists those that run");
+  }
+  if (status.ok()) {
+    status = live_.Begin(selection, ProfileView::kCpu, now_unix_ns, [reply](absl::StatusOr<ProfileModel> model) {
+      absl::StatusOr<HttpAnswer> answer = model.ok() ? ProfileAnswer(*model, "pprof") : model.status();
+      reply(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
+    });
+  }
+  if (!status.ok()) reply(ErrorAnswer(status));
+}
+
+HttpAnswer Endpoints::Metrics(const RequestTarget& target) {
+  const uint64_t now = parts_.now_unix_ns();
+  const absl::Status known = QueryReader(target, now).Finish();
+  if (!known.ok()) return ErrorAnswer(known);
+  if (!parts_.metrics) return ErrorAnswer(404, "metrics are switched off", "");
+  const std::lock_guard lock(metrics_mutex_);
+  if (metrics_ == nullptr || now < metrics_at_ns_ || now - metrics_at_ns_ > kMetricsKeptNs) {
+    metrics_ = std::make_shared<const std::string>(parts_.metrics());
+    metrics_at_ns_ = now;
+  }
+  HttpAnswer answer = TextAnswer(kMetricsType, "");
+  answer.body = metrics_;
+  return answer;
+}
+
+// Parameters are not looked at: the page keeps what it shows in those of its own address.
+HttpAnswer Endpoints::Asset(const std::string& path) const {
+  const std::optional<PageAsset> asset = parts_.asset ? parts_.asset(path) : std::nullopt;
+  if (!asset) return ErrorAnswer(404, "there is nothing at this address", "");
+  HttpAnswer answer = TextAnswer(asset->content_type, std::string(asset->bytes));
+  answer.headers.emplace_back("Content-Security-Policy", PageSecurityPolicy());
+  answer.headers.emplace_back("Cache-Control", "no-cache");
+  return answer;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,108 @@
+#include "export/live_profile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "export/signals_blocked.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// After the end of the time that was asked for: a window, its names and its way to us.
+constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kLookUp = std::chrono::seconds(1);
+
+}  // namespace
+
+LiveProfiles::LiveProfiles(RecentWindows& windows, std::function<void(uint64_t)> want_cut)
+    : windows_(windows), want_cut_(std::move(want_cut)) {
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { Run(); });
+}
+
+LiveProfiles::~LiveProfiles() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  windows_.Wake();
+  thread_.join();
+}
+
+absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView view, uint64_t now_unix_ns, Done done) {
+  const uint64_t length = selection.to_unix_ns - std::min(now_unix_ns, selection.to_unix_ns);
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_ >= kMostWaiting) {
+      return WithHint(absl::UnavailableError("as many profiles as can be taken at once are being taken"),
+                      "ask again when one of them has ended");
+    }
+    ++waiting_;
+    begun_.push_back({std::make_unique<WindowProfile>(selection, view, false), selection.to_unix_ns,
+                      std::chrono::steady_clock::now() + std::chrono::nanoseconds(length) + kPatience,
+                      std::move(done)});
+  }
+  if (want_cut_) want_cut_(selection.to_unix_ns);
+  windows_.Wake();
+  return absl::OkStatus();
+}
+
+void LiveProfiles::Take(Waiting& waiting, const std::vector<SharedWindow>& windows) {
+  for (const SharedWindow& window : windows) {
+    if (waiting.complete || window->number <= waiting.seen) continue;
+    // The wall clock was set while we waited: what was asked for is so many seconds, not a date.
+    if (window->clock_jump_ns != 0 && waiting.seen != 0) {
+      waiting.profile->ShiftClock(window->clock_jump_ns);
+      waiting.to_unix_ns += static_cast<uint64_t>(window->clock_jump_ns);
+    }
+    waiting.seen = window->number;
+    waiting.profile->Add(*window);
+    waiting.complete = window->end_unix_ns >= waiting.to_unix_ns;
+  }
+}
+
+void LiveProfiles::Run() {
+  std::list<Waiting> active;
+  uint64_t newest = 0;
+  while (true) {
+    const std::vector<SharedWindow> windows = windows_.After(newest, kLookUp);
+    if (!windows.empty()) newest = windows.back()->number;
+    const bool closed = windows_.closed();
+    std::list<Waiting> begun;
+    bool stopping = false;
+    {
+      const std::lock_guard lock(mutex_);
+      begun.swap(begun_);
+      stopping = stopping_;
+    }
+    for (Waiting& waiting : begun) {
+      // What it asks for may have begun in a window that came before we were told.
+      Take(waiting, windows_.All());
+    }
+    active.splice(active.end(), begun);
+    for (auto it = active.begin(); it != active.end();) {
+      Take(*it, windows);
+      if (!it->complete && !closed && !stopping && std::chrono::steady_clock::now() < it->give_up) {
+        ++it;
+        continue;
+      }
+      absl::StatusOr<ProfileModel> result = absl::UnavailableError("clrsampler is ending");
+      if (it->complete) {
+        result = std::move(*it->profile).Build();
+      } else if (!closed && !stopping) {
+        result = WithHint(absl::DeadlineExceededError("no window of that time came"),
+                          "sampling stands still, or the clock was set: look at /api/health");
+      }
+      it->done(std::move(result));
+      it = active.erase(it);
+      const std::lock_guard lock(mutex_);
+      --waiting_;
+    }
+    if (stopping) return;
+    // Nothing will change any more; do not turn in circles.
+    if (closed) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,94 @@
+#include "export/metric_families.h"
+
+namespace clrsampler {
+namespace {
+
+using enum MetricId;
+using enum MetricKind;
+
+constexpr MetricFamilyRow kRows[] = {
+    {kBuildInfo, kGauge, "clrsampler_build_info", "version, arch", "1; what runs here."},
+    {kProcessInfo, kGauge, "clrsampler_process_info", "process, pid, comm, container, container_id, runtime",
+     "1; what is known of a process that has its own series."},
+    {kProcesses, kGauge, "clrsampler_processes", "kind",
+     "Processes in the last window, with a .NET runtime or without."},
+    {kProcessCpu, kCounter, "clrsampler_process_cpu_seconds_total", "process, container, share",
+     "CPU time by what the processor did; process=\"other\" are all without a series of their own."},
+    {kContainerCpu, kCounter, "clrsampler_container_cpu_seconds_total", "container, share",
+     "CPU time of all processes of a container; \"none\" are those in no container."},
+    {kHostCpu, kCounter, "clrsampler_host_cpu_seconds_total", "share", "CPU time of all processes."},
+    {kSuspension, kHistogram, "clrsampler_gc_suspension_duration_seconds", "process, reason, generation",
+     "How long the runtime kept its threads from running, from the request to stop on; for collections and for other "
+     "reasons."},
+    {kTimeToSuspend, kHistogram, "clrsampler_gc_time_to_suspend_seconds", "process, reason, generation",
+     "How long it took until all threads stood still."},
+    {kCollections, kCounter, "clrsampler_gc_collections_total", "process, generation",
+     "Collections that ended, background ones among them."},
+    {kBackgroundCollections, kCounter, "clrsampler_gc_background_collections_total", "process",
+     "Background collections that ended."},
+    {kJitSeconds, kCounter, "clrsampler_jit_seconds_total", "process, tier",
+     "Time in the JIT compiler, of each method alone."},
+    {kJitMethods, kCounter, "clrsampler_jit_methods_total", "process, tier", "Compilations."},
+    {kSamplesExpected, kCounter, "clrsampler_samples_expected_total", "",
+     "Samples that the CPU time of the processes should have given."},
+    {kSamplesTaken, kCounter, "clrsampler_samples_taken_total", "", "Samples that came from the kernel."},
+    {kSamplesWritten, kCounter, "clrsampler_samples_written_total", "", "Samples that are in windows."},
+    {kSamplesLost, kCounter, "clrsampler_samples_lost_total", "reason", "What was lost, by the reason."},
+    {kRuntimeEventsLost, kCounter, "clrsampler_runtime_events_lost_total", "source",
+     "Events of pauses and compilations that were lost."},
+    {kFrames, kCounter, "clrsampler_frames_total", "kind, named", "Frames of all samples, with a name and without."},
+    {kStacks, kCounter, "clrsampler_stacks_total", "result", "Stacks of samples, by how far they lead."},
+    {kNotices, kCounter, "clrsampler_notices_total", "kind", "Things that went wrong without ending the service."},
+    {kFrequency, kGauge, "clrsampler_sampling_frequency_hertz", "", "Samples a second and CPU, at present."},
+    {kFrequencyChanges, kCounter, "clrsampler_sampling_frequency_changes_total", "direction",
+     "How often the frequency went down to shed load, and up again."},
+    {kCoveredSeconds, kCounter, "clrsampler_covered_seconds_total", "", "Time that windows were made of."},
+    {kLastWindow, kGauge, "clrsampler_last_window_timestamp_seconds", "", "When the last window ended, in unix time."},
+    {kClockJumps, kCounter, "clrsampler_clock_jumps_total", "", "How often the wall clock was set by over a second."},
+    {kWindows, kCounter, "clrsampler_windows_total", "result",
+     "Windows that were written to the store, and that were not."},
+    {kStoreBytes, kGauge, "clrsampler_store_bytes", "", "Size of the store with its log."},
+    {kFlightRecordings, kCounter, "clrsampler_flight_recordings_total", "trigger, result",
+     "What triggers saw: recordings kept, and left out by the limit on their rate."},
+    {kHttpRequests, kCounter, "clrsampler_http_requests_total", "endpoint, code", "Requests that were answered."},
+    {kHttpConnectionsEnded, kCounter, "clrsampler_http_connections_ended_total", "reason",
+     "Connections that ended otherwise than after an answer."},
+    {kPushes, kCounter, "clrsampler_push_requests_total", "result", "Attempts to send profiles to --push."},
+    {kPushDropped, kCounter, "clrsampler_push_dropped_total", "reason", "Profiles that were not sent to --push."},
+    {kPushBytes, kCounter, "clrsampler_push_bytes_total", "", "Bytes of profiles that --push took."},
+    {kAgentCpu, kCounter, "clrsampler_agent_cpu_seconds_total", "", "The profiler's own CPU time."},
+    {kAgentMemory, kGauge, "clrsampler_agent_resident_memory_bytes", "", "The profiler's own memory."},
+    {kBpfMapBytes, kGauge, "clrsampler_bpf_map_bytes", "", "Memory of BPF maps."},
+    {kSelfCpu, kCounter, "process_cpu_seconds_total", "", "Total user and system CPU time spent in seconds."},
+    {kSelfResident, kGauge, "process_resident_memory_bytes", "", "Resident memory size in bytes."},
+    {kSelfVirtual, kGauge, "process_virtual_memory_bytes", "", "Virtual memory size in bytes."},
+    {kSelfOpenFds, kGauge, "process_open_fds", "", "Number of open file descriptors."},
+    {kSelfMaxFds, kGauge, "process_max_fds", "", "Maximum number of open file descriptors."},
+    {kSelfStart, kGauge, "process_start_time_seconds", "", "Start time of the process since unix epoch in seconds."},
+};
+
+constexpr bool InOrder() {
+  for (size_t i = 0; i < kMetricIdCount; ++i) {
+    if (static_cast<size_t>(kRows[i].id) != i) return false;
+  }
+  return true;
+}
+static_assert(std::size(kRows) == kMetricIdCount && InOrder());
+
+}  // namespace
+
+absl::string_view MetricKindText(MetricKind kind) {
+  switch (kind) {
+    case kCounter:
+      return "counter";
+    case kGauge:
+      return "gauge";
+    case kHistogram:
+      return "histogram";
+  }
+  return "";
+}
+
+std::span<const MetricFamilyRow, kMetricIdCount> MetricFamilies() { return kRows; }
+
+}  // namespace clrsampler

@@ -1,0 +1,24 @@
+// What is asked of the server in a state of the page: addresses of its API.
+import {urlOf} from './api.js';
+import {baseParameters, isComparing, rangeParameters, spanParameters, whoParameters} from './view_state.js';
+
+const MOST_ROWS = 500;
+
+/** width: of the timeline in pixels, which says how many points are worth asking for */
+export function timelineUrl(state, width) {
+  const points = width < 600 ? 120 : width < 1600 ? 300 : 600;
+  return urlOf('api/timeline', {...spanParameters(state), ...whoParameters(state), by: state.by, points, series: width < 600 ? 8 : 12});
+}
+
+/** The profile of the chosen range, or its difference from the base. */
+export function profileUrl(state, format = 'page') {
+  const wanted = {...rangeParameters(state), ...whoParameters(state), view: state.view, format};
+  return isComparing(state) ? urlOf('api/diff', {...baseParameters(state), ...wanted}) : urlOf('api/profile', wanted);
+}
+
+const tableUrl = (path) => (state) => urlOf(path, {...rangeParameters(state), ...whoParameters(state), limit: MOST_ROWS});
+export const pausesUrl = tableUrl('api/pauses');
+export const jitUrl = tableUrl('api/jit');
+export const healthUrl = (state) => urlOf('api/health', rangeParameters(state));
+export const recordingUrl = (id, format) => urlOf(`api/recordings/${encodeURIComponent(id)}`, {format});
+export const RECORDINGS_URL = 'api/recordings', STATUS_URL = 'api/status', LICENCES_URL = 'assets/licences.txt';

@@ -1,0 +1,266 @@
+#include "export/recent_history.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "export/window_profile.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMostNotices = 50;
+constexpr absl::string_view kOthers = "[others]";
+
+void AddTo(FrameCounts& sum, const FrameCounts& more) {
+  sum.named += more.named;
+  sum.unnamed += more.unnamed;
+}
+
+// Steps of equal length, at least that of a window.
+class Steps {
+ public:
+  Steps(const std::vector<SharedWindow>& windows, size_t most) {
+    if (windows.empty()) return;
+    begin_ = windows.front()->begin_unix_ns;
+    const uint64_t range = windows.back()->end_unix_ns - begin_;
+    uint64_t length = 1;
+    for (const SharedWindow& window : windows) length = std::max(length, window->end_unix_ns - window->begin_unix_ns);
+    const uint64_t many = std::max<uint64_t>(most, 1);
+    length_ = std::max(length, (range + many - 1) / many);
+    count_ = static_cast<size_t>((range + length_ - 1) / length_);
+  }
+  uint64_t begin() const { return begin_; }
+  uint64_t length() const { return length_; }
+  size_t count() const { return count_; }
+  size_t Of(const Window& window) const {
+    const uint64_t since = window.begin_unix_ns - std::min(begin_, window.begin_unix_ns);
+    return std::min(static_cast<size_t>(since / length_), count_ - 1);
+  }
+
+ private:
+  uint64_t begin_ = 0, length_ = 0;
+  size_t count_ = 0;
+};
+
+class RecentHistory : public History {
+ public:
+  explicit RecentHistory(RecentWindows& windows) : windows_(windows) {}
+
+  absl::Status Append(const Window& window) override {
+    windows_.Add(std::make_shared<const Window>(window));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<bool> Maintain(uint64_t) override { return false; }
+
+  absl::StatusOr<HistorySpan> Span() override {
+    HistorySpan span;
+    const std::vector<SharedWindow> all = windows_.All();
+    if (all.empty()) return span;
+    span.oldest_unix_ns = all.front()->begin_unix_ns;
+    span.newest_unix_ns = all.back()->end_unix_ns;
+    span.windows = all.size();
+    return span;
+  }
+
+  absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view) override {
+    WindowProfile profile(selection, view, true);
+    for (const SharedWindow& window : windows_.All()) profile.Add(*window);
+    return std::move(profile).Build();
+  }
+
+  absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection& selection, TimelineBy by, size_t max_steps,
+                                                size_t max_series) override {
+    const std::vector<SharedWindow> windows = In(selection);
+    const Steps steps(windows, max_steps);
+    clrsampler::Timeline timeline;
+    timeline.begin_unix_ns = steps.begin();
+    timeline.step_ns = steps.length();
+    timeline.steps = steps.count();
+    timeline.covered.assign(steps.count(), false);
+    std::vector<uint64_t> known_ns(steps.count());
+    std::map<std::tuple<std::string, uint32_t, uint64_t>, TimelineSeries> series;
+    for (const SharedWindow& window : windows) {
+      const size_t step = steps.Of(*window);
+      timeline.covered[step] = true;
+      known_ns[step] += window->end_unix_ns - window->begin_unix_ns;
+      for (const WindowProcess& process : window->processes) {
+        if (!Selects(selection, process)) continue;
+        const bool own = by == TimelineBy::kProcess;
+        TimelineSeries& one = series[own ? std::tuple(process.comm, process.pid, process.first_seen_unix_ns)
+                                         : std::tuple(process.container, uint32_t{0}, uint64_t{0})];
+        one.label = own ? process.comm : process.container;
+        one.container = process.container;
+        one.pid = own ? process.pid : 0;
+        one.dotnet |= !process.runtime.empty();
+        Resize(one, steps.count());
+        one.cores[step] += static_cast<double>(process.total_cpu_ns());
+        one.pause_ns[step] += process.pause_ns;
+        one.suspend_ns[step] += process.suspend_ns;
+        one.compile_ns[step] += process.compile_ns;
+      }
+    }
+    std::vector<std::pair<double, TimelineSeries>> ranked;
+    for (auto& [key, one] : series) {
+      double total = 0;
+      for (const double ns : one.cores) total += ns;
+      ranked.emplace_back(total, std::move(one));
+    }
+    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (auto& [total, one] : ranked) {
+      if (timeline.series.size() < max_series) {
+        timeline.series.push_back(std::move(one));
+        continue;
+      }
+      if (timeline.series.size() == max_series) {
+        timeline.series.emplace_back();
+        timeline.series.back().label = std::string(kOthers);
+        Resize(timeline.series.back(), steps.count());
+      }
+      AddSeries(timeline.series.back(), one);
+    }
+    for (TimelineSeries& one : timeline.series) {
+      for (size_t i = 0; i < one.cores.size(); ++i) {
+        if (known_ns[i] > 0) one.cores[i] /= static_cast<double>(known_ns[i]);
+      }
+    }
+    return timeline;
+  }
+
+  absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit) override {
+    HistoryPauses pauses;
+    for (const SharedWindow& window : In(selection)) {
+      for (const WindowProcess& process : window->processes) {
+        if (!Selects(selection, process) || selection.thread) continue;
+        pauses.count += process.pauses;
+        pauses.pause_ns += process.pause_ns;
+        pauses.suspend_ns += process.suspend_ns;
+      }
+      for (const WindowPause& pause : window->pauses) {
+        const WindowProcess& process = window->processes[pause.process];
+        if (!Selects(selection, process) || !SelectsThread(selection, pause.tid, pause.thread_name)) continue;
+        if (selection.thread) {
+          ++pauses.count;
+          pauses.pause_ns += pause.pause_ns;
+          pauses.suspend_ns += pause.suspend_ns;
+        }
+        ++pauses.count_by_kind[pause.kind];
+        pauses.longest.push_back({pause, process.pid, process.comm, process.container});
+      }
+    }
+    std::stable_sort(pauses.longest.begin(), pauses.longest.end(),
+                     [](const HistoryPause& a, const HistoryPause& b) { return a.pause.pause_ns > b.pause.pause_ns; });
+    if (pauses.longest.size() > limit) pauses.longest.resize(limit);
+    return pauses;
+  }
+
+  absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit) override {
+    HistoryMethods methods;
+    std::map<std::tuple<uint32_t, std::string, std::string, std::string>, HistoryMethod> by_name;
+    for (const SharedWindow& window : In(selection)) {
+      for (const WindowProcess& process : window->processes) {
+        if (!Selects(selection, process)) continue;
+        methods.count += process.compilations;
+        methods.total_ns += process.compile_ns;
+      }
+      for (const WindowMethod& method : window->methods) {
+        const WindowProcess& process = window->processes[method.process];
+        if (!Selects(selection, process)) continue;
+        const auto [found, added] =
+            by_name.try_emplace(std::tuple(process.pid, process.comm, method.method, method.tier),
+                                HistoryMethod{method, process.pid, process.comm, process.container});
+        if (added) continue;
+        WindowMethod& sum = found->second.method;
+        sum.count += method.count;
+        sum.total_ns += method.total_ns;
+        sum.longest_ns = std::max(sum.longest_ns, method.longest_ns);
+        sum.bytes += method.bytes;
+      }
+    }
+    for (auto& [name, method] : by_name) methods.methods.push_back(std::move(method));
+    std::stable_sort(
+        methods.methods.begin(), methods.methods.end(),
+        [](const HistoryMethod& a, const HistoryMethod& b) { return a.method.total_ns > b.method.total_ns; });
+    if (methods.methods.size() > limit) methods.methods.resize(limit);
+    return methods;
+  }
+
+  absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns) override {
+    HistorySelection range;
+    range.from_unix_ns = from_unix_ns;
+    range.to_unix_ns = to_unix_ns;
+    HistoryHealth health;
+    std::set<std::string> said;
+    const std::vector<SharedWindow> windows = In(range);
+    for (const SharedWindow& window : windows) {
+      const Account& account = window->account;
+      health.covered_ns += window->end_unix_ns - window->begin_unix_ns;
+      health.samples_expected += account.samples_expected;
+      health.samples_taken += account.samples_taken;
+      health.samples_written += account.samples_written;
+      for (const auto& [reason, count] : account.lost) health.lost[reason] += count;
+      AddTo(health.managed, account.managed);
+      AddTo(health.native, account.native);
+      AddTo(health.kernel, account.kernel);
+      health.stacks_complete += account.stacks_complete;
+      health.stacks_truncated += account.stacks_truncated;
+      health.stacks_broken += account.stacks_broken;
+      health.self_cpu_seconds += account.self_cpu_seconds;
+      health.peak_rss_bytes = std::max(health.peak_rss_bytes, account.self_peak_rss_bytes);
+      health.bpf_map_bytes = account.bpf_map_bytes;
+      for (const auto& [kind, count] : account.notice_counts) health.notice_counts[kind] += count;
+      if (health.rates.empty() || health.rates.back().hz != window->frequency_hz) {
+        health.rates.push_back({window->begin_unix_ns, window->frequency_hz});
+      }
+    }
+    for (size_t i = windows.size(); i-- > 0;) {
+      for (const Notice& notice : windows[i]->account.notices) {
+        if (health.notices.size() == kMostNotices) return health;
+        if (said.insert(notice.message).second) health.notices.push_back(notice.message);
+      }
+    }
+    return health;
+  }
+
+ private:
+  std::vector<SharedWindow> In(const HistorySelection& selection) const {
+    std::vector<SharedWindow> windows;
+    for (SharedWindow& window : windows_.All()) {
+      if (window->begin_unix_ns >= selection.from_unix_ns && window->begin_unix_ns < selection.to_unix_ns) {
+        windows.push_back(std::move(window));
+      }
+    }
+    return windows;
+  }
+
+  static bool SelectsThread(const HistorySelection& selection, uint32_t tid, const std::string& name) {
+    return !selection.thread || *selection.thread == name || *selection.thread == std::to_string(tid);
+  }
+
+  static void Resize(TimelineSeries& series, size_t steps) {
+    series.cores.resize(steps);
+    series.pause_ns.resize(steps);
+    series.suspend_ns.resize(steps);
+    series.compile_ns.resize(steps);
+  }
+
+  static void AddSeries(TimelineSeries& sum, const TimelineSeries& more) {
+    for (size_t i = 0; i < sum.cores.size(); ++i) {
+      sum.cores[i] += more.cores[i];
+      sum.pause_ns[i] += more.pause_ns[i];
+      sum.suspend_ns[i] += more.suspend_ns[i];
+      sum.compile_ns[i] += more.compile_ns[i];
+    }
+    sum.dotnet |= more.dotnet;
+  }
+
+  RecentWindows& windows_;
+};
+
+}  // namespace
+
+std::unique_ptr<History> MakeRecentHistory(RecentWindows& windows) { return std::make_unique<RecentHistory>(windows); }
+
+}  // namespace clrsampler

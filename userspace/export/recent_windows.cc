@@ -1,0 +1,62 @@
+#include "export/recent_windows.h"
+
+#include <utility>
+
+namespace clrsampler {
+
+void RecentWindows::Add(SharedWindow window) {
+  SharedWindow oldest;  // freed without the lock
+  {
+    const std::lock_guard lock(mutex_);
+    windows_.push_back(std::move(window));
+    if (windows_.size() > most_) {
+      oldest = std::move(windows_.front());
+      windows_.pop_front();
+    }
+  }
+  changed_.notify_all();
+}
+
+void RecentWindows::Close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_all();
+}
+
+void RecentWindows::Wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++wakes_;
+  }
+  changed_.notify_all();
+}
+
+std::vector<SharedWindow> RecentWindows::All() const {
+  const std::lock_guard lock(mutex_);
+  return {windows_.begin(), windows_.end()};
+}
+
+SharedWindow RecentWindows::Newest() const {
+  const std::lock_guard lock(mutex_);
+  return windows_.empty() ? nullptr : windows_.back();
+}
+
+std::vector<SharedWindow> RecentWindows::After(uint64_t number, std::chrono::nanoseconds timeout) const {
+  std::unique_lock lock(mutex_);
+  const auto newer = [&] { return !windows_.empty() && windows_.back()->number > number; };
+  changed_.wait_for(lock, timeout, [&, wakes = wakes_] { return closed_ || wakes_ != wakes || newer(); });
+  std::vector<SharedWindow> result;
+  for (const SharedWindow& window : windows_) {
+    if (window->number > number) result.push_back(window);
+  }
+  return result;
+}
+
+bool RecentWindows::closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,104 @@
+#include "export/series_slots.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace clrsampler {
+namespace {
+
+constexpr double kNewest = 0.3;
+constexpr double kMuchMore = 2;  // times as active as the one that has to go
+
+}  // namespace
+
+SeriesSlots::SeriesSlots(size_t most, uint64_t grace_ns, uint64_t quiet_ns,
+                         std::function<bool(uint32_t pid)> still_there)
+    : most_(most), grace_ns_(grace_ns), quiet_ns_(quiet_ns), still_there_(std::move(still_there)) {
+  for (size_t i = most; i-- > 0;) free_.push_back(i);
+}
+
+void SeriesSlots::Remember(const std::vector<SeriesCandidate>& candidates, uint64_t now_ns) {
+  for (auto& [key, known] : known_) known.mean *= 1 - kNewest;
+  for (const SeriesCandidate& candidate : candidates) {
+    Known& known = known_[candidate.key];
+    known.mean += kNewest * candidate.activity;
+    ++known.windows;
+    known.last_ns = now_ns;
+    known.pid = candidate.pid;
+    if (candidate.ended && !known.ended_ns) known.ended_ns = now_ns;
+    if (!known.slot) known.label = candidate.label;
+  }
+}
+
+void SeriesSlots::Free(Entry entry, Decision& decision) {
+  decision.freed.push_back(*entry->second.slot);
+  free_.push_back(*entry->second.slot);
+  entry->second.slot.reset();
+}
+
+void SeriesSlots::Forget(uint64_t now_ns, Decision& decision) {
+  for (auto it = known_.begin(); it != known_.end();) {
+    Known& known = it->second;
+    const bool seen = known.last_ns == now_ns;
+    if (known.slot && !seen && !known.ended_ns) {
+      const bool gone = still_there_ ? !still_there_(known.pid) : now_ns - known.last_ns >= quiet_ns_;
+      if (gone) known.ended_ns = now_ns;
+    }
+    if (known.slot && known.ended_ns && now_ns - *known.ended_ns >= grace_ns_) Free(it, decision);
+    const bool forgotten = !known.slot && (known.ended_ns ? !seen : now_ns - known.last_ns >= quiet_ns_);
+    it = forgotten ? known_.erase(it) : std::next(it);
+  }
+}
+
+std::optional<size_t> SeriesSlots::FindSlot(double mean, Decision& decision) {
+  if (free_.empty()) {
+    Entry least = known_.end();
+    const auto rank = [](const Known& known) {
+      return std::pair(known.ended_ns ? 0 : 1, known.ended_ns ? static_cast<double>(*known.ended_ns) : known.mean);
+    };
+    for (Entry it = known_.begin(); it != known_.end(); ++it) {
+      if (!it->second.slot) continue;
+      if (least == known_.end() || rank(it->second) < rank(least->second)) least = it;
+    }
+    if (least == known_.end()) return std::nullopt;
+    if (!least->second.ended_ns && mean <= kMuchMore * least->second.mean) return std::nullopt;
+    Free(least, decision);
+  }
+  const size_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+SeriesSlots::Decision SeriesSlots::Next(const std::vector<SeriesCandidate>& candidates, uint64_t now_ns) {
+  Decision decision;
+  Remember(candidates, now_ns);
+  Forget(now_ns, decision);
+
+  std::vector<std::pair<double, size_t>> newcomers;  // most active first
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const auto found = known_.find(candidates[i].key);
+    if (found == known_.end() || found->second.slot || found->second.ended_ns) continue;
+    const bool first_sight = candidates[i].eager && free_.size() * 2 > most_;
+    if (found->second.windows >= 2 || first_sight) newcomers.emplace_back(-found->second.mean, i);
+  }
+  std::sort(newcomers.begin(), newcomers.end());
+  for (const auto& [mean, index] : newcomers) {
+    const Entry newcomer = known_.find(candidates[index].key);
+    // A pid that was used again, by a process of the same name: the old one has ended, whatever we were told.
+    for (Entry it = known_.begin(); it != known_.end(); ++it) {
+      if (it->second.slot && it->second.label == newcomer->second.label) Free(it, decision);
+    }
+    const std::optional<size_t> slot = FindSlot(-mean, decision);
+    if (!slot) break;
+    newcomer->second.slot = slot;
+    decision.taken.emplace_back(*slot, index);
+  }
+  for (const SeriesCandidate& candidate : candidates) {
+    const auto found = known_.find(candidate.key);
+    decision.slot_of.push_back(found == known_.end() ? std::nullopt : found->second.slot);
+  }
+  return decision;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,71 @@
+// Who has series of its own: the few most active of many that come and go, so that what is served stays bounded
+// whatever runs on the host. Pure.
+//
+// Sticky: whoever has a slot keeps it until it has ended and `grace_ns` is over, so that the last values are seen, or
+// until somebody else needs it: then first those that have ended go, then a living one of less than half the activity.
+// Activity is a mean over windows in which a window weighs 0.3. Whoever is seen in one window only gets none: most
+// processes of a build or a shell script never become series.
+#ifndef CLRSAMPLER_EXPORT_SERIES_SLOTS_H_
+#define CLRSAMPLER_EXPORT_SERIES_SLOTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace clrsampler {
+
+struct SeriesCandidate {
+  std::string key;    // who it is
+  std::string label;  // under which it is shown; one slot for each
+  double activity = 0;
+  bool ended = false;
+  bool eager = false;  // gets a slot at first sight as long as half of them are free
+  uint32_t pid = 0;
+};
+
+class SeriesSlots {
+ public:
+  // `still_there` is asked about the holders of slots that are not among the candidates; empty: they have ended when
+  // they were quiet for `quiet_ns`.
+  SeriesSlots(size_t most, uint64_t grace_ns, uint64_t quiet_ns, std::function<bool(uint32_t pid)> still_there);
+
+  struct Decision {
+    std::vector<size_t> freed;                     // to be emptied first
+    std::vector<std::pair<size_t, size_t>> taken;  // slot, index of the candidate that has it now
+    std::vector<std::optional<size_t>> slot_of;    // of each candidate; nullopt: none of its own
+  };
+  // A window ended at `now_ns` with these in it.
+  Decision Next(const std::vector<SeriesCandidate>& candidates, uint64_t now_ns);
+
+ private:
+  struct Known {
+    double mean = 0;
+    size_t windows = 0;
+    uint64_t last_ns = 0;
+    std::optional<size_t> slot;
+    std::string label;
+    std::optional<uint64_t> ended_ns;
+    uint32_t pid = 0;
+  };
+  using Entry = std::map<std::string, Known>::iterator;
+
+  void Remember(const std::vector<SeriesCandidate>& candidates, uint64_t now_ns);
+  void Forget(uint64_t now_ns, Decision& decision);
+  void Free(Entry entry, Decision& decision);
+  // A slot for a newcomer of this activity; nullopt: those who have them are more active.
+  std::optional<size_t> FindSlot(double mean, Decision& decision);
+
+  const size_t most_;
+  const uint64_t grace_ns_, quiet_ns_;
+  const std::function<bool(uint32_t)> still_there_;
+  std::map<std::string, Known> known_;
+  std::vector<size_t> free_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_EXPORT_SERIES_SLOTS_H_

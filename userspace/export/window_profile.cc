@@ -1,0 +1,114 @@
+#include "export/window_profile.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "profile/model_copier.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kShortestContainerId = 12;
+
+const ProfileModel& ModelOf(const Window& window, ProfileView view) {
+  switch (view) {
+    case ProfileView::kJit:
+      return window.jit;
+    case ProfileView::kSuspendDelay:
+      return window.suspend_delay;
+    case ProfileView::kCpu:
+    case ProfileView::kPause:
+      break;
+  }
+  return window.cpu;
+}
+
+// For each thread of the model whether it is meant.
+std::vector<bool> SelectedThreads(const Window& window, const ProfileModel& model, const HistorySelection& selection) {
+  std::vector<bool> selected(model.threads.size(), true);
+  if (selection.pid || selection.comm || selection.container) {
+    absl::flat_hash_set<uint32_t> pids;
+    for (const WindowProcess& process : window.processes) {
+      if (Selects(selection, process)) pids.insert(process.pid);
+    }
+    for (size_t i = 0; i < selected.size(); ++i) selected[i] = pids.contains(model.threads[i].pid);
+  }
+  if (!selection.thread) return selected;
+  uint32_t tid = 0;
+  const bool number = absl::SimpleAtoi(*selection.thread, &tid);
+  for (size_t i = 0; i < selected.size(); ++i) {
+    const ModelThread& thread = model.threads[i];
+    const bool named = model.text(thread.name) == *selection.thread;
+    selected[i] = selected[i] && (named || (number && thread.tid == tid));
+  }
+  return selected;
+}
+
+}  // namespace
+
+bool Selects(const HistorySelection& selection, const WindowProcess& process) {
+  if (selection.pid && *selection.pid != process.pid) return false;
+  if (selection.comm && *selection.comm != process.comm) return false;
+  if (!selection.container) return true;
+  const std::string& wanted = *selection.container;
+  return wanted == process.container ||
+         (wanted.size() >= kShortestContainerId && absl::StartsWith(process.container_id, wanted));
+}
+
+WindowProfile::WindowProfile(const HistorySelection& selection, ProfileView view, bool keep_times)
+    : selection_(selection), view_(view), keep_times_(keep_times) {
+  ProfileMeta& meta = builder_.meta();
+  meta.view = view;
+  meta.unit = WeightUnit::kNanoseconds;
+  meta.whole_host = true;
+  meta.start_unix_ns = selection.from_unix_ns;
+  meta.duration_ns = selection.to_unix_ns - selection.from_unix_ns;
+  if (selection.pid) meta.pids = {*selection.pid};
+}
+
+void WindowProfile::Add(const Window& window) {
+  if (window.begin_unix_ns >= selection_.to_unix_ns || window.end_unix_ns <= selection_.from_unix_ns) return;
+  const ProfileModel& model = ModelOf(window, view_);
+  ProfileMeta& meta = builder_.meta();
+  if (meta.host.empty()) meta.host = model.meta.host;
+  if (meta.creator.empty()) meta.creator = model.meta.creator;
+  const std::vector<bool> threads = SelectedThreads(window, model, selection_);
+  ModelCopier copier(model, builder_);
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    ModelSample sample = model.samples.at(row);
+    if (!threads[sample.thread]) continue;
+    if (view_ == ProfileView::kPause && sample.state != SampleState::kPaused) continue;
+    // One without a time is somewhere in the window; it counts where the window begins.
+    const uint64_t time = window.begin_unix_ns + (sample.time_ns == kNoTime ? 0 : sample.time_ns);
+    if (time < selection_.from_unix_ns || time >= selection_.to_unix_ns) continue;
+    sample.thread = copier.Thread(sample.thread);
+    sample.stack = copier.Stack(sample.stack);
+    if (keep_times_) {
+      if (sample.time_ns != kNoTime) sample.time_ns = time - selection_.from_unix_ns;
+      builder_.Add(sample);
+    } else {
+      uint64_t& weight = weights_[Row(sample.thread, sample.stack, sample.state)];
+      weight += std::min(sample.weight, kMaxTotalWeight - std::min(weight, kMaxTotalWeight));
+    }
+  }
+}
+
+void WindowProfile::ShiftClock(int64_t jump_ns) {
+  selection_.from_unix_ns += static_cast<uint64_t>(jump_ns);
+  selection_.to_unix_ns += static_cast<uint64_t>(jump_ns);
+}
+
+absl::StatusOr<ProfileModel> WindowProfile::Build() && {
+  std::vector<std::pair<Row, uint64_t>> rows(weights_.begin(), weights_.end());
+  std::sort(rows.begin(), rows.end());
+  for (const auto& [row, weight] : rows) {
+    builder_.Add({kNoTime, std::get<0>(row), std::get<1>(row), std::get<2>(row), weight});
+  }
+  return std::move(builder_).Build();
+}
+
+}  // namespace clrsampler

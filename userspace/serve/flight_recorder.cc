@@ -1,0 +1,362 @@
+#include "serve/flight_recorder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "formats/profile/profile_reader.h"
+#include "os/file_io.h"
+#include "os/unique_fd.h"
+#include "output/profile_writer.h"
+#include "profile/model_filter.h"
+#include "profile/model_merge.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kInfo[] = ".info.json";
+constexpr char kProfile[] = ".json";
+constexpr size_t kMaxInfoBytes = 64 << 20;
+// Of what goes into .info.json.
+constexpr size_t kMaxListed = 5000;
+
+std::string Dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); }
+
+// Our own file names only: what lies in the folder otherwise is not ours.
+bool IsId(absl::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '-';
+  });
+}
+
+// Whole or not at all: under another name first.
+class NewFile {
+ public:
+  static absl::StatusOr<NewFile> Create(const std::string& path) {
+    NewFile file;
+    file.path_ = path;
+    file.partial_ = path + ".partial";
+    unlink(file.partial_.c_str());
+    file.fd_ = UniqueFd(open(file.partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file.fd_.valid()) return ErrnoError(errno, file.partial_);
+    return file;
+  }
+  NewFile(NewFile&&) = default;
+  ~NewFile() {
+    if (fd_.valid()) unlink(partial_.c_str());
+  }
+  absl::Status Write(absl::string_view bytes) {
+    size_ += bytes.size();
+    return WriteAll(fd_.get(), bytes);
+  }
+  absl::StatusOr<uint64_t> Finish() {
+    if (fsync(fd_.get()) != 0) return ErrnoError(errno, path_);
+    if (rename(partial_.c_str(), path_.c_str()) != 0) return ErrnoError(errno, path_);
+    fd_ = UniqueFd();
+    return size_;
+  }
+
+ private:
+  NewFile() = default;
+  UniqueFd fd_;
+  std::string path_, partial_;
+  uint64_t size_ = 0;
+};
+
+Json InfoJson(const FlightRecording& recording) {
+  return {{"id", recording.id},
+          {"trigger", recording.trigger},
+          {"time_unix_ns", recording.time_unix_ns},
+          {"from_unix_ns", recording.from_unix_ns},
+          {"to_unix_ns", recording.to_unix_ns},
+          {"pid", recording.pid.value_or(0)},
+          {"comm", recording.comm},
+          {"value", recording.value}};
+}
+
+// nullopt: not of our making.
+std::optional<FlightRecording> ParseInfo(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  const auto word = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  const auto number = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number_unsigned() ? found->get<uint64_t>() : uint64_t{0};
+  };
+  FlightRecording recording;
+  recording.id = word("id");
+  recording.trigger = word("trigger");
+  recording.time_unix_ns = number("time_unix_ns");
+  recording.from_unix_ns = number("from_unix_ns");
+  recording.to_unix_ns = number("to_unix_ns");
+  if (const uint64_t pid = number("pid"); pid != 0) recording.pid = static_cast<uint32_t>(pid);
+  recording.comm = word("comm");
+  recording.value = word("value");
+  if (!IsId(recording.id) || recording.time_unix_ns == 0) return std::nullopt;
+  return recording;
+}
+
+Json PauseJson(const Window& window, const WindowPause& pause) {
+  Json json = {{"t_unix_ns", pause.requested_unix_ns},
+               {"pid", window.processes[pause.process].pid},
+               {"comm", window.processes[pause.process].comm},
+               {"kind", pause.kind},
+               {"reason", pause.reason},
+               {"gc_reason", pause.gc_reason},
+               {"induced", pause.induced},
+               {"pause_ns", pause.pause_ns},
+               {"suspend_ns", pause.suspend_ns},
+               {"tid", pause.tid},
+               {"thread", pause.thread_name}};
+  if (pause.generation) json["generation"] = *pause.generation;
+  if (pause.gc_index) json["gc_index"] = *pause.gc_index;
+  json["culprits"] = Json::array();
+  for (const Culprit& culprit : pause.culprits) {
+    json["culprits"].push_back({{"method", culprit.method}, {"tid", culprit.tid}, {"delay_ns", culprit.delay_ns}});
+  }
+  return json;
+}
+
+std::vector<std::string> FilesOf(absl::string_view id) { return {absl::StrCat(id, kProfile), absl::StrCat(id, kInfo)}; }
+
+uint64_t SizeOf(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
+}
+
+}  // namespace
+
+FlightRecorder::FlightRecorder(FlightRecorderOptions options) : options_(std::move(options)) {
+  for (const Trigger& trigger : options_.triggers) {
+    watches_.emplace_back(trigger);
+    counters_.hits[trigger.text] = counters_.recorded[trigger.text] = counters_.limited[trigger.text] =
+        counters_.failed[trigger.text] = 0;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<FlightRecorder>> FlightRecorder::OpenFolder(FlightRecorderOptions options) {
+  auto recorder = std::unique_ptr<FlightRecorder>(new FlightRecorder(std::move(options)));
+  if (!recorder->options_.directory.empty()) RETURN_IF_ERROR(recorder->FindFiles());
+  return recorder;
+}
+
+std::string FlightRecorder::PathOf(absl::string_view id, absl::string_view extension) const {
+  return absl::StrCat(options_.directory, "/", id, extension);
+}
+
+absl::Status FlightRecorder::FindFiles() {
+  if (mkdir(options_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return WithHint(ErrnoError(errno, absl::StrCat("the folder of flight recordings, ", options_.directory)),
+                    "give another one: --recordings DIR");
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(options_.directory.c_str()), closedir);
+  if (directory == nullptr) {
+    return WithHint(ErrnoError(errno, absl::StrCat("the folder of flight recordings, ", options_.directory)),
+                    "give another one: --recordings DIR");
+  }
+  while (const dirent* entry = readdir(directory.get())) {
+    absl::string_view id(entry->d_name);
+    if (!absl::ConsumeSuffix(&id, kInfo) || !IsId(id)) continue;
+    const absl::StatusOr<std::string> text = ReadWholeFile(PathOf(id, kInfo), kMaxInfoBytes);
+    std::optional<FlightRecording> recording = text.ok() ? ParseInfo(*text) : std::nullopt;
+    if (!recording || recording->id != id) continue;
+    recording->bytes = SizeOf(PathOf(id, kProfile)) + text->size();
+    recording->files = FilesOf(id);
+    recordings_.push_back(*std::move(recording));
+  }
+  RemoveLeftovers();
+  std::sort(recordings_.begin(), recordings_.end(), [](const FlightRecording& a, const FlightRecording& b) {
+    return a.time_unix_ns != b.time_unix_ns ? a.time_unix_ns < b.time_unix_ns : a.id < b.id;
+  });
+  for (const FlightRecording& recording : recordings_) {
+    uint64_t& last = last_recorded_[recording.trigger];
+    last = std::max(last, recording.time_unix_ns);
+  }
+  return absl::OkStatus();
+}
+
+// What a run that was killed did not finish.
+void FlightRecorder::RemoveLeftovers() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(options_.directory.c_str()), closedir);
+  while (const dirent* entry = directory != nullptr ? readdir(directory.get()) : nullptr) {
+    absl::string_view id(entry->d_name);
+    const bool partial = absl::ConsumeSuffix(&id, ".partial");
+    if (!absl::ConsumeSuffix(&id, kInfo) && !absl::ConsumeSuffix(&id, kProfile)) continue;
+    const bool listed =
+        std::any_of(recordings_.begin(), recordings_.end(), [&](const FlightRecording& one) { return one.id == id; });
+    if (IsId(id) && (partial || !listed)) unlink(absl::StrCat(options_.directory, "/", entry->d_name).c_str());
+  }
+}
+
+absl::Status FlightRecorder::Observe(std::shared_ptr<const Window> window) {
+  if (watches_.empty() || options_.directory.empty()) return absl::OkStatus();
+  windows_.push_back(window);
+  for (TriggerWatch& watch : watches_) {
+    const std::optional<TriggerHit> hit = watch.Observe(*window);
+    if (!hit) continue;
+    const std::string& text = watch.trigger().text;
+    const std::lock_guard lock(mutex_);
+    ++counters_.hits[text];
+    uint64_t& last = last_recorded_[text];
+    // A wall clock that was set back must not keep a trigger shut.
+    if (last != 0 && hit->time_unix_ns >= last && hit->time_unix_ns - last < options_.interval_ns) {
+      ++counters_.limited[text];
+      continue;
+    }
+    last = hit->time_unix_ns;
+    FlightRecording recording;
+    recording.trigger = text;
+    recording.time_unix_ns = hit->time_unix_ns;
+    recording.from_unix_ns = hit->time_unix_ns - std::min(hit->time_unix_ns, options_.before_ns);
+    recording.to_unix_ns = hit->time_unix_ns + options_.after_ns;
+    recording.pid = hit->pid;
+    recording.comm = hit->comm;
+    recording.value = hit->value;
+    recording.id =
+        absl::StrCat(absl::FormatTime("%Y%m%dT%H%M%SZ", absl::FromUnixNanos(static_cast<int64_t>(hit->time_unix_ns)),
+                                      absl::UTCTimeZone()),
+                     "-", next_number_++);
+    waiting_.push_back(std::move(recording));
+  }
+  absl::Status written;
+  std::erase_if(waiting_, [&](FlightRecording& recording) {
+    if (window->end_unix_ns < recording.to_unix_ns && window->clock_jump_ns == 0) return false;
+    written.Update(Write(std::move(recording)));
+    return true;
+  });
+  // A later hit may be one of this window's beginning.
+  const uint64_t earliest = window->begin_unix_ns - std::min(window->begin_unix_ns, options_.before_ns);
+  uint64_t needed = earliest;
+  for (const FlightRecording& recording : waiting_) needed = std::min(needed, recording.from_unix_ns);
+  while (windows_.size() > 1 && windows_.front()->end_unix_ns <= needed) windows_.pop_front();
+  return written;
+}
+
+absl::Status FlightRecorder::Finish() {
+  absl::Status written;
+  for (FlightRecording& recording : std::exchange(waiting_, {})) written.Update(Write(std::move(recording)));
+  return written;
+}
+
+absl::Status FlightRecorder::Write(FlightRecording recording) {
+  const auto write = [&]() -> absl::Status {
+    std::vector<ProfileModel> models;
+    Json info = InfoJson(recording);
+    info["pauses"] = Json::array();
+    info["methods"] = Json::array();
+    uint64_t first_unix_ns = 0;
+    uint64_t last_unix_ns = 0;
+    for (const std::shared_ptr<const Window>& window : windows_) {
+      if (window->end_unix_ns <= recording.from_unix_ns || window->begin_unix_ns >= recording.to_unix_ns) continue;
+      if (models.empty()) first_unix_ns = window->begin_unix_ns;
+      last_unix_ns = window->end_unix_ns;
+      models.push_back(window->cpu);
+      for (const WindowPause& pause : window->pauses) {
+        if (info["pauses"].size() >= kMaxListed) break;
+        if (pause.process < window->processes.size()) info["pauses"].push_back(PauseJson(*window, pause));
+      }
+      for (const WindowMethod& method : window->methods) {
+        if (info["methods"].size() >= kMaxListed) break;
+        if (method.process >= window->processes.size()) continue;
+        info["methods"].push_back({{"pid", window->processes[method.process].pid},
+                                   {"method", method.method},
+                                   {"tier", method.tier},
+                                   {"count", method.count},
+                                   {"total_ns", method.total_ns}});
+      }
+    }
+    recording.from_unix_ns = std::max(recording.from_unix_ns, first_unix_ns);
+    recording.to_unix_ns = std::min(recording.to_unix_ns, last_unix_ns);
+    info["from_unix_ns"] = recording.from_unix_ns;
+    info["to_unix_ns"] = recording.to_unix_ns;
+    absl::StatusOr<ProfileModel> model = MergeProfiles(models);
+    if (!model.ok()) return model.status();
+    ProfileFilter part;
+    if (recording.from_unix_ns > first_unix_ns) part.from_ns = recording.from_unix_ns - first_unix_ns;
+    if (recording.to_unix_ns < last_unix_ns) part.to_ns = recording.to_unix_ns - first_unix_ns;
+    if (!part.empty() && model->samples.size() > 0) {
+      model = FilterProfile(*std::move(model), part);
+      if (!model.ok()) return model.status();
+    }
+    absl::StatusOr<NewFile> profile = NewFile::Create(PathOf(recording.id, kProfile));
+    if (!profile.ok()) return profile.status();
+    RETURN_IF_ERROR(WriterOfFormat("json")->make({})->Write(
+        *model, [&](absl::string_view bytes) { return profile->Write(bytes); }));
+    const absl::StatusOr<uint64_t> profile_bytes = profile->Finish();
+    if (!profile_bytes.ok()) return profile_bytes.status();
+    // Last: a recording is there when its info is.
+    absl::StatusOr<NewFile> info_file = NewFile::Create(PathOf(recording.id, kInfo));
+    if (!info_file.ok()) return info_file.status();
+    RETURN_IF_ERROR(info_file->Write(Dump(info)));
+    const absl::StatusOr<uint64_t> info_bytes = info_file->Finish();
+    if (!info_bytes.ok()) return info_bytes.status();
+    recording.bytes = *profile_bytes + *info_bytes;
+    recording.files = FilesOf(recording.id);
+    return absl::OkStatus();
+  };
+  const absl::Status written = write();
+  const std::lock_guard lock(mutex_);
+  if (!written.ok()) {
+    ++counters_.failed[recording.trigger];
+    unlink(PathOf(recording.id, kProfile).c_str());
+    return WithHint(absl::Status(written.code(), absl::StrCat("a flight recording could not be written to ",
+                                                              options_.directory, ": ", written.message())),
+                    "make room there, or give another folder: --recordings DIR");
+  }
+  ++counters_.recorded[recording.trigger];
+  recordings_.push_back(std::move(recording));
+  MakeRoom();
+  return absl::OkStatus();
+}
+
+void FlightRecorder::MakeRoom() {
+  uint64_t bytes = 0;
+  for (const FlightRecording& recording : recordings_) bytes += recording.bytes;
+  while (recordings_.size() > 1 && (recordings_.size() > options_.max_files || bytes > options_.max_bytes)) {
+    const FlightRecording& oldest = recordings_.front();
+    unlink(PathOf(oldest.id, kInfo).c_str());
+    unlink(PathOf(oldest.id, kProfile).c_str());
+    bytes -= oldest.bytes;
+    recordings_.erase(recordings_.begin());
+  }
+}
+
+std::vector<FlightRecording> FlightRecorder::List() {
+  const std::lock_guard lock(mutex_);
+  return {recordings_.rbegin(), recordings_.rend()};
+}
+
+absl::StatusOr<ProfileModel> FlightRecorder::Open(const std::string& id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::none_of(recordings_.begin(), recordings_.end(), [&](const auto& one) { return one.id == id; })) {
+      return WithHint(absl::NotFoundError("there is no such flight recording"), "/api/recordings lists them");
+    }
+  }
+  const absl::StatusOr<std::string> bytes = ReadWholeFile(PathOf(id, kProfile), kMaxProfileBytes);
+  if (!bytes.ok()) return bytes.status();
+  return ReadProfile(*bytes);
+}
+
+FlightCounters FlightRecorder::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+}  // namespace clrsampler

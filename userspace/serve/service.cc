@@ -1,0 +1,255 @@
+#include "serve/service.h"
+
+#include <malloc.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "export/endpoints.h"
+#include "export/http_poster.h"
+#include "export/http_server.h"
+#include "export/metrics.h"
+#include "export/page_assets.h"
+#include "export/recent_windows.h"
+#include "os/clock.h"
+#include "os/service_notify.h"
+#include "serve/window_writer.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// In memory, for whoever is late: so much time, but not less than so many windows.
+constexpr uint64_t kRecentNs = 60'000'000'000;
+constexpr uint64_t kLeastRecentWindows = 8;
+
+uint64_t UnixNow() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+std::string HostName() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+// The folder of a file, for our eyes only where it is made: what is in it names the methods of all users' programs.
+absl::Status MakeFolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos || slash == 0) return absl::OkStatus();
+  const std::string folder = path.substr(0, slash);
+  if (mkdir(folder.c_str(), 0750) == 0 || errno == EEXIST) return absl::OkStatus();
+  return WithHint(ErrnoError(errno, absl::StrCat("the folder of the history, ", folder)),
+                  "make it, give another file with --history, or none with --no-history");
+}
+
+absl::StatusOr<std::unique_ptr<History>> OpenHistory(const ServeOptions& options) {
+  RETURN_IF_ERROR(MakeFolderOf(options.history_path));
+  return History::Open(options.history_path, options.history, options.log);
+}
+
+class Service {
+ public:
+  explicit Service(const ServeOptions& options)
+      : options_(options), windows_(std::max(kLeastRecentWindows, kRecentNs / options.window_ns)) {}
+  // First the windows end, then those who wait for them; see the members' order.
+  ~Service() { windows_.Close(); }
+
+  absl::Status Start();
+  absl::StatusOr<ServeEnd> Run();
+
+ private:
+  absl::Status StartServer();
+  absl::Status StartPushing();
+  absl::StatusOr<std::unique_ptr<Recorder>> MakeRecorder();
+  void TakeWindow(Window window);
+  void Tell(absl::string_view state) const;
+
+  const ServeOptions& options_;
+  const uint64_t started_unix_ns_ = UnixNow();
+  RecentWindows windows_;
+  WindowCuts cuts_;
+  uint64_t next_number_ = 1;
+  uint32_t frequency_hz_ = 0;
+  mutable bool telling_failed_ = false;  // said once
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<History> history_;
+  std::unique_ptr<FlightRecorder> flights_;
+  std::unique_ptr<WindowWriter> writer_;  // from here on, in the order of what uses what
+  std::unique_ptr<Pusher> pusher_;
+  std::unique_ptr<Endpoints> endpoints_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+absl::Status Service::Start() {
+  metrics_ = Metrics::Make({.version = options_.version, .max_processes = options_.max_processes});
+  if (!options_.history_path.empty()) {
+    absl::StatusOr<std::unique_ptr<History>> history = OpenHistory(options_);
+    if (!history.ok()) return history.status();
+    history_ = *std::move(history);
+  }
+  if (!options_.flights.triggers.empty()) {
+    RETURN_IF_ERROR(MakeFolderOf(options_.flights.directory));
+  }
+  // Without triggers, what earlier runs have recorded is still shown.
+  absl::StatusOr<std::unique_ptr<FlightRecorder>> flights = FlightRecorder::OpenFolder(options_.flights);
+  if (flights.ok()) {
+    flights_ = *std::move(flights);
+  } else if (!options_.flights.triggers.empty()) {
+    return flights.status();
+  }
+  writer_ = std::make_unique<WindowWriter>(WindowWriterParts{&windows_, metrics_.get(), flights_.get(), history_.get(),
+                                                             options_.history_path, options_.textfile_directory,
+                                                             options_.log});
+  if (!options_.push.url.empty()) RETURN_IF_ERROR(StartPushing());
+  return options_.listen ? StartServer() : absl::OkStatus();
+}
+
+absl::Status Service::StartPushing() {
+  absl::StatusOr<std::unique_ptr<HttpPoster>> poster = MakeCurlPoster({}, "");
+  if (!poster.ok()) return poster.status();
+  PushOptions options = options_.push;
+  options.labels["host"] = HostName();
+  PushObserver observer;
+  observer.sent = [this](PushResult result, uint64_t bytes) { metrics_->CountPush(result, bytes); };
+  observer.lost = [this](PushLoss loss) { metrics_->CountPushLoss(loss); };
+  observer.said = options_.log;
+  pusher_ = Pusher::Start(options, *std::move(poster), windows_, std::move(observer));
+  return absl::OkStatus();
+}
+
+absl::Status Service::StartServer() {
+  EndpointParts parts;
+  parts.version = options_.version;
+  parts.host = HostName();
+  parts.cpus = std::thread::hardware_concurrency();
+  parts.started_unix_ns = started_unix_ns_;
+  parts.window_ns = options_.window_ns;
+  parts.frequency_hz = options_.record.frequency_hz;
+  parts.hosts.names = options_.host_names;
+  parts.hosts.any_address = options_.listen->is_any_address();
+  if (!options_.listen->is_unix()) parts.hosts.names.push_back(options_.listen->host());
+  parts.history = history_.get();
+  parts.store_max_bytes = options_.history.max_bytes;
+  parts.windows = &windows_;
+  parts.recordings = flights_.get();
+  parts.metrics = [this] { return metrics_->Text(/*own_process=*/true); };
+  parts.asset = [](absl::string_view path) -> std::optional<PageAsset> {
+    const PageFile* file = FindPageFile(path);
+    if (file == nullptr) return std::nullopt;
+    return PageAsset{file->content_type, file->bytes};
+  };
+  parts.want_cut = [this](uint64_t unix_ns) { cuts_.Ask(unix_ns); };
+  endpoints_ = std::make_unique<Endpoints>(std::move(parts));
+  HttpServerOptions server_options;
+  server_options.listen = *options_.listen;
+  HttpServerObserver observer;
+  observer.answered = [this](const std::string& endpoint, unsigned status, double) {
+    metrics_->CountRequest(endpoint, status);
+  };
+  observer.connection_ended = [this](absl::string_view end) { metrics_->CountConnectionEnd(end); };
+  absl::StatusOr<std::unique_ptr<HttpServer>> server = HttpServer::Start(
+      server_options,
+      [this](const HttpRequest& request, HttpReply reply) { endpoints_->Handle(request, std::move(reply)); },
+      std::move(observer));
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  const ListenAddress& address = server_->address();
+  options_.log(address.is_unix() ? absl::StrCat("listening on unix:", address.path)
+                                 : absl::StrCat("listening on http://", address.host(), ":", address.port, "/"));
+  if (!address.is_loopback()) {
+    options_.log("note: everybody who reaches this address sees the profiles of this host");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Recorder>> Service::MakeRecorder() {
+  RecordOptions record = options_.record;
+  WindowOptions windows;
+  windows.length_ns = options_.window_ns;
+  windows.cuts = &cuts_;
+  windows.limits = options_.limits;
+  windows.limits.frequency_hz = record.frequency_hz;
+  if (!options_.selection.empty()) {
+    windows.selects = [this](const Process& process) { return Selects(options_.selection, process); };
+  }
+  windows.on_window = [this](Window window) { TakeWindow(std::move(window)); };
+  record.windows = std::move(windows);
+  return Recorder::Create(record);
+}
+
+void Service::TakeWindow(Window window) {
+  window.number = next_number_++;
+  frequency_hz_ = window.frequency_hz;
+  for (const Notice& notice : window.account.notices) {
+    options_.log(absl::StrCat("note: ", notice.message));
+    if (!notice.hint.empty()) options_.log(absl::StrCat("  hint: ", notice.hint));
+  }
+  if (window.clock_jump_ns != 0) {
+    options_.log(absl::StrCat("note: the clock was set by ", window.clock_jump_ns / 1'000'000,
+                              " ms; the history has a ", window.clock_jump_ns > 0 ? "gap" : "stretch twice", " there"));
+  }
+  windows_.Add(std::make_shared<const Window>(std::move(window)));
+}
+
+void Service::Tell(absl::string_view state) const {
+  const absl::Status told = NotifyServiceManager(state);
+  if (!told.ok() && !std::exchange(telling_failed_, true)) {
+    options_.log(absl::StrCat("note: the service manager was not told: ", told.message()));
+  }
+}
+
+absl::StatusOr<ServeEnd> Service::Run() {
+  const bool watchdog = WatchdogNs().has_value();
+  bool ready = false;
+  while (true) {
+    absl::StatusOr<std::unique_ptr<Recorder>> recorder = MakeRecorder();
+    if (!recorder.ok()) return recorder.status();
+    if (watchdog) Tell("WATCHDOG=1");
+    if (!std::exchange(ready, true)) {
+      options_.log(absl::StrCat("sampling this host at ", options_.record.frequency_hz, " Hz; Ctrl-C ends"));
+      Tell("READY=1");
+    }
+    // The recorder calls this about once a second: a loop that hangs is a watchdog that is not fed.
+    RETURN_IF_ERROR((*recorder)->Run([&](const RecordProgress& progress) {
+      if (watchdog) Tell("WATCHDOG=1");
+      if (static_cast<uint64_t>(progress.seconds) % 10 == 0) {
+        Tell(absl::StrCat("STATUS=", frequency_hz_ > 0 ? frequency_hz_ : options_.record.frequency_hz, " Hz, ",
+                          next_number_ - 1, " windows"));
+      }
+    }));
+    const int signal = (*recorder)->stop_signal();
+    if (signal == 0 && (*recorder)->wants_fresh_start()) {
+      options_.log("note: more memory than --memory-limit is in use; sampling begins anew");
+      options_.log("  hint: a higher --memory-limit, or fewer processes: --comm, --container, --cgroup, --uid");
+      recorder->reset();
+      malloc_trim(0);  // what was freed stays with the process otherwise
+      continue;
+    }
+    // What is on its way, a push or a question, may take some seconds more.
+    constexpr absl::string_view kPatience = "\nEXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1";
+    const bool reload = signal == SIGHUP && options_.reload_on_hangup;
+    Tell(reload ? absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", SystemClock().Now().ns / 1000, kPatience)
+                : absl::StrCat("STOPPING=1", kPatience));
+    return reload ? ServeEnd::kReload : ServeEnd::kStopped;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ServeEnd> Serve(const ServeOptions& options) {
+  Service service(options);
+  RETURN_IF_ERROR(service.Start());
+  return service.Run();
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,133 @@
+#include "serve/trigger.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "output/durations.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr char kHint[] = "write it as 'pause>100ms', 'suspend-delay>20ms' or 'cpu>80% for 10s'";
+
+// "100ms", "1.5s", "2m"; nullopt: none of these, or nothing.
+std::optional<uint64_t> ParseTime(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  double unit_ns = 0;
+  if (absl::ConsumeSuffix(&text, "us")) {
+    unit_ns = 1e3;
+  } else if (absl::ConsumeSuffix(&text, "ms")) {
+    unit_ns = 1e6;
+  } else if (absl::ConsumeSuffix(&text, "s")) {
+    unit_ns = 1e9;
+  } else if (absl::ConsumeSuffix(&text, "m")) {
+    unit_ns = 60e9;
+  }
+  double value = 0;
+  if (unit_ns == 0 || !absl::SimpleAtod(text, &value) || !std::isfinite(value) || value <= 0) return std::nullopt;
+  const double ns = value * unit_ns;
+  if (ns < 1 || ns > 24 * 3600e9) return std::nullopt;
+  return static_cast<uint64_t>(ns);
+}
+
+absl::Status Bad(absl::string_view text, absl::string_view why) {
+  return WithHint(absl::InvalidArgumentError(absl::StrCat("--trigger ", text, ": ", why)), kHint);
+}
+
+std::string PauseWord(const WindowPause& pause) {
+  if (!pause.generation) return pause.kind;
+  return absl::StrCat("gen", *pause.generation, " ", pause.kind);
+}
+
+}  // namespace
+
+absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
+  Trigger trigger;
+  trigger.text = std::string(absl::StripAsciiWhitespace(text));
+  const size_t sign = trigger.text.find('>');
+  if (sign == std::string::npos) return Bad(trigger.text, "there is no > in it");
+  const absl::string_view what = absl::StripAsciiWhitespace(absl::string_view(trigger.text).substr(0, sign));
+  absl::string_view value = absl::StripAsciiWhitespace(absl::string_view(trigger.text).substr(sign + 1));
+  std::optional<uint64_t> for_ns;
+  if (const size_t word = value.find(" for "); word != absl::string_view::npos) {
+    for_ns = ParseTime(value.substr(word + 5));
+    if (!for_ns) return Bad(trigger.text, "what follows 'for' is no time");
+    value = absl::StripAsciiWhitespace(value.substr(0, word));
+  }
+  if (what == "cpu") {
+    trigger.kind = TriggerKind::kCpu;
+    double percent = 0;
+    if (!absl::ConsumeSuffix(&value, "%") || !absl::SimpleAtod(value, &percent) || !std::isfinite(percent) ||
+        percent <= 0 || percent > 1e6) {
+      return Bad(trigger.text, "CPU time is given in percent of one CPU");
+    }
+    trigger.more_than_cpus = percent / 100;
+    trigger.for_ns = for_ns.value_or(0);
+    return trigger;
+  }
+  if (what == "pause") {
+    trigger.kind = TriggerKind::kPause;
+  } else if (what == "suspend-delay") {
+    trigger.kind = TriggerKind::kSuspendDelay;
+  } else {
+    return Bad(trigger.text, absl::StrCat("'", what, "' is nothing that is watched"));
+  }
+  if (for_ns) return Bad(trigger.text, "'for' goes with cpu only");
+  const std::optional<uint64_t> limit = ParseTime(value);
+  if (!limit) return Bad(trigger.text, "what follows > is no time");
+  trigger.more_than_ns = *limit;
+  return trigger;
+}
+
+std::optional<TriggerHit> TriggerWatch::Observe(const Window& window) {
+  return trigger_.kind == TriggerKind::kCpu ? ObserveCpu(window) : ObservePauses(window);
+}
+
+std::optional<TriggerHit> TriggerWatch::ObservePauses(const Window& window) const {
+  const bool delay = trigger_.kind == TriggerKind::kSuspendDelay;
+  const auto length = [delay](const WindowPause& pause) { return delay ? pause.suspend_ns : pause.pause_ns; };
+  const WindowPause* worst = nullptr;
+  for (const WindowPause& pause : window.pauses) {
+    if (length(pause) <= trigger_.more_than_ns || pause.process >= window.processes.size()) continue;
+    if (worst == nullptr || length(pause) > length(*worst)) worst = &pause;
+  }
+  if (worst == nullptr) return std::nullopt;
+  const WindowProcess& process = window.processes[worst->process];
+  TriggerHit hit{worst->requested_unix_ns, process.pid, process.comm, process.container, ""};
+  hit.value =
+      delay ? absl::StrCat(DurationText(worst->suspend_ns), " until all threads stood still (", PauseWord(*worst), ")")
+            : absl::StrCat("a pause of ", DurationText(worst->pause_ns), " (", PauseWord(*worst), ")");
+  if (delay && !worst->culprits.empty()) absl::StrAppend(&hit.value, ", delayed by ", worst->culprits.front().method);
+  return hit;
+}
+
+std::optional<TriggerHit> TriggerWatch::ObserveCpu(const Window& window) {
+  const uint64_t length_ns = window.cpu.meta.duration_ns;
+  if (length_ns == 0) return std::nullopt;
+  std::optional<TriggerHit> worst;
+  double worst_cpus = 0;
+  for (const WindowProcess& process : window.processes) {
+    const double cpus = static_cast<double>(process.total_cpu_ns()) / static_cast<double>(length_ns);
+    if (cpus <= trigger_.more_than_cpus) continue;
+    Above& above = above_.try_emplace({process.pid, process.first_seen_unix_ns}).first->second;
+    above.length_ns += length_ns;
+    above.window = window.number;
+    if (above.told || above.length_ns < trigger_.for_ns) continue;
+    above.told = true;
+    if (cpus <= worst_cpus) continue;
+    worst_cpus = cpus;
+    worst = TriggerHit{window.end_unix_ns, process.pid, process.comm, process.container,
+                       absl::StrFormat("%.0f%% of a CPU", cpus * 100)};
+  }
+  // Who was below in this window, or is gone, begins anew.
+  absl::erase_if(above_, [&](const auto& entry) { return entry.second.window != window.number; });
+  return worst;
+}
+
+}  // namespace clrsampler

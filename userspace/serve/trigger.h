@@ -1,0 +1,67 @@
+// Conditions under which a flight recording is kept: "pause>100ms", "suspend-delay>20ms", "cpu>80% for 10s". Pure.
+#ifndef CLRSAMPLER_SERVE_TRIGGER_H_
+#define CLRSAMPLER_SERVE_TRIGGER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "profile/window.h"
+
+namespace clrsampler {
+
+enum class TriggerKind : uint8_t {
+  kPause,         // of a process: from the request until its threads ran again
+  kSuspendDelay,  // of a pause: until all threads stood still
+  kCpu,           // of a process: CPU time per time; 100 % is one CPU
+};
+
+struct Trigger {
+  TriggerKind kind = TriggerKind::kPause;
+  uint64_t more_than_ns = 0;  // kPause, kSuspendDelay
+  double more_than_cpus = 0;  // kCpu
+  uint64_t for_ns = 0;        // kCpu: for so long without a window below
+  std::string text;           // as it was given, without spaces at its ends
+};
+
+// InvalidArgument with a hint.
+absl::StatusOr<Trigger> ParseTrigger(absl::string_view text);
+
+struct TriggerHit {
+  uint64_t time_unix_ns = 0;
+  uint32_t pid = 0;
+  std::string comm;
+  std::string container;
+  std::string value;  // what was seen: "a pause of 132 ms (gen2 blocking)"
+};
+
+// One trigger over windows, in their order.
+class TriggerWatch {
+ public:
+  explicit TriggerWatch(Trigger trigger) : trigger_(std::move(trigger)) {}
+
+  const Trigger& trigger() const { return trigger_; }
+  // At most one hit a window: the worst. One that goes on and on is told when it begins.
+  std::optional<TriggerHit> Observe(const Window& window);
+
+ private:
+  using ProcessId = std::pair<uint32_t, uint64_t>;  // pid, first seen
+  struct Above {
+    uint64_t length_ns = 0;  // of the windows so far
+    bool told = false;
+    uint64_t window = 0;  // the last one in which it was
+  };
+  std::optional<TriggerHit> ObservePauses(const Window& window) const;
+  std::optional<TriggerHit> ObserveCpu(const Window& window);
+
+  const Trigger trigger_;
+  absl::flat_hash_map<ProcessId, Above> above_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SERVE_TRIGGER_H_

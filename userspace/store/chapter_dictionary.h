@@ -1,0 +1,107 @@
+// What the records of a chapter refer to by number: texts, frames, nodes of stacks, processes, threads.
+//
+// A chapter is a run of records that share one dictionary. It only grows, by one addition for each window, and is
+// forgotten as a whole with the last of its records: no entry ever has to be counted or collected. Additions are read
+// back in their order; each says where it begins, so one that is missing is noticed.
+//
+// ChapterDictionary reads: additions of a file that may be damaged, in bounds whatever they say. ChapterBuilder
+// (chapter_builder.h) writes.
+#ifndef CLRSAMPLER_STORE_CHAPTER_DICTIONARY_H_
+#define CLRSAMPLER_STORE_CHAPTER_DICTIONARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "formats/profile/profile_model.h"
+
+namespace clrsampler {
+
+// Texts are indexes of strings.
+struct ChapterProcess {
+  uint32_t pid = 0;
+  uint64_t first_seen_unix_ns = 0;
+  StringIndex comm = 0;
+  StringIndex runtime = 0;
+  StringIndex container = 0;  // WindowProcess::container
+  StringIndex container_id = 0;
+  StringIndex pod_uid = 0;
+  std::optional<uint32_t> uid;
+
+  friend bool operator==(const ChapterProcess&, const ChapterProcess&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ChapterProcess& p) {
+    return H::combine(std::move(h), p.pid, p.first_seen_unix_ns, p.comm, p.runtime, p.container, p.container_id,
+                      p.pod_uid, p.uid);
+  }
+};
+
+struct ChapterThread {
+  uint32_t process = 0;  // index of processes
+  uint32_t tid = 0;
+  StringIndex name = 0;
+
+  friend bool operator==(const ChapterThread&, const ChapterThread&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ChapterThread& t) {
+    return H::combine(std::move(h), t.process, t.tid, t.name);
+  }
+};
+
+// Entries of each kind; the first string is "" and the first node the root, in no addition.
+struct DictionarySizes {
+  size_t strings = 1;
+  size_t frames = 0;
+  size_t nodes = 1;
+  size_t processes = 0;
+  size_t threads = 0;
+
+  friend bool operator==(const DictionarySizes&, const DictionarySizes&) = default;
+};
+
+// Far more than a ChapterBuilder lets a chapter have; what is beyond is damaged.
+inline constexpr DictionarySizes kMaxDictionarySizes = {
+    .strings = 1 << 22, .frames = 1 << 21, .nodes = 1 << 23, .processes = 1 << 20, .threads = 1 << 21};
+inline constexpr size_t kMaxDictionaryTextBytes = size_t{128} << 20;
+
+// All entries from `begin` on. Of `names` only strings, frames and nodes count.
+std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& names,
+                           std::span<const ChapterProcess> processes, std::span<const ChapterThread> threads);
+
+class ChapterDictionary {
+ public:
+  // DATA_LOSS: not the next addition; the dictionary stays as it was.
+  absl::Status Extend(std::span<const std::byte> addition);
+
+  const DictionarySizes& sizes() const { return sizes_; }
+  // Indexes are less than sizes() has.
+  absl::string_view text(StringIndex index) const {
+    const size_t begin = index == 0 ? 0 : text_ends_[index - 1];
+    return absl::string_view(text_).substr(begin, text_ends_[index] - begin);
+  }
+  const ModelFrame& frame(FrameIndex index) const { return frames_[index]; }
+  const StackNode& node(NodeIndex index) const { return nodes_[index]; }  // its parent is less
+  const ChapterProcess& process(uint32_t index) const { return processes_[index]; }
+  const ChapterThread& thread(uint32_t index) const { return threads_[index]; }
+
+ private:
+  bool ReadAddition(std::span<const std::byte> addition);
+
+  DictionarySizes sizes_;
+  std::string text_;
+  std::vector<uint32_t> text_ends_ = {0};
+  std::vector<ModelFrame> frames_;
+  std::vector<StackNode> nodes_ = {{}};
+  std::vector<uint16_t> depths_ = {0};  // of each node: a model's stacks have at most kMaxModelStackFrames
+  std::vector<ChapterProcess> processes_;
+  std::vector<ChapterThread> threads_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_STORE_CHAPTER_DICTIONARY_H_

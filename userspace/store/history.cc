@@ -1,0 +1,217 @@
+#include "store/history.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "status/status.h"
+#include "store/history_file.h"
+#include "store/history_reader.h"
+#include "store/history_writer.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kMinBytes = uint64_t{1} << 20;
+
+// Connections of questions. Threads of the HTTP server meet here, and the writer where the file is replaced; what they
+// share is the list of idle connections, which is why it is a lock and not a message.
+class Readers {
+ public:
+  explicit Readers(const HistoryFile& file) : file_(file) {}
+
+  template <typename Answer>
+  absl::StatusOr<Answer> Ask(absl::FunctionRef<absl::StatusOr<Answer>(HistoryReader&)> question) {
+    if (!Enter()) {
+      return WithHint(absl::ResourceExhaustedError("the history is busy with other questions"), "try again later");
+    }
+    const absl::Cleanup leave = [this] { Leave(); };
+    absl::StatusOr<Taken> taken = Take();
+    if (!taken.ok()) {
+      NoteDamage(taken.status());
+      return taken.status();
+    }
+    const uint64_t damaged_before = taken->reader->damaged_parts();
+    absl::StatusOr<Answer> answer = question(*taken->reader);
+    damaged_parts_ += taken->reader->damaged_parts() - damaged_before;
+    NoteDamage(answer.status());
+    if (answer.ok()) GiveBack(*std::move(taken));
+    return answer;
+  }
+
+  // The file is another one now.
+  void Renew() {
+    const std::lock_guard lock(mutex_);
+    idle_.clear();
+    ++generation_;
+    damage_seen_ = false;
+  }
+  bool damage_seen() const { return damage_seen_; }
+  uint64_t damaged_parts() const { return damaged_parts_; }
+
+ private:
+  // It may take 200 MB for its answer on a very large host.
+  static constexpr int kMaxAtOnce = 1;
+  static constexpr std::chrono::seconds kMaxWait{20};
+
+  struct Taken {
+    std::unique_ptr<HistoryReader> reader;
+    uint64_t generation;
+  };
+
+  bool Enter() {
+    std::unique_lock lock(mutex_);
+    if (!left_.wait_for(lock, kMaxWait, [this] { return inside_ < kMaxAtOnce; })) return false;
+    ++inside_;
+    return true;
+  }
+  void Leave() {
+    {
+      const std::lock_guard lock(mutex_);
+      --inside_;
+    }
+    left_.notify_one();
+  }
+  absl::StatusOr<Taken> Take() {
+    uint64_t generation = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      generation = generation_;
+      if (!idle_.empty()) {
+        Taken taken = {std::move(idle_.back()), generation};
+        idle_.pop_back();
+        return taken;
+      }
+    }
+    absl::StatusOr<std::unique_ptr<HistoryReader>> reader = HistoryReader::Open(file_);
+    if (!reader.ok()) return reader.status();
+    return Taken{*std::move(reader), generation};
+  }
+  void GiveBack(Taken taken) {
+    const std::lock_guard lock(mutex_);
+    if (taken.generation == generation_) idle_.push_back(std::move(taken.reader));
+  }
+  void NoteDamage(const absl::Status& status) {
+    if (absl::IsDataLoss(status)) damage_seen_ = true;
+  }
+
+  const HistoryFile& file_;
+  std::mutex mutex_;
+  std::condition_variable left_;
+  int inside_ = 0;
+  uint64_t generation_ = 0;
+  std::vector<std::unique_ptr<HistoryReader>> idle_;
+  std::atomic<bool> damage_seen_ = false;
+  std::atomic<uint64_t> damaged_parts_ = 0;
+};
+
+class StoredHistory final : public History {
+ public:
+  StoredHistory(HistoryFile file, const HistoryLimits& limits, std::function<void(const std::string&)> said)
+      : file_(std::move(file)), limits_(limits), said_(std::move(said)), readers_(file_) {}
+
+  // A damaged file is set aside once; a new one that is damaged at once is the disk's fault, and an error.
+  absl::Status Start() {
+    absl::Status status = OpenWriter();
+    if (absl::IsDataLoss(status)) status = BeginAnew(status);
+    return status;
+  }
+
+  absl::Status Append(const Window& window) override {
+    return Write([&](HistoryWriter& writer) { return writer.Append(window); });
+  }
+
+  absl::StatusOr<bool> Maintain(uint64_t now_unix_ns) override {
+    bool more = false;
+    RETURN_IF_ERROR(Write([&](HistoryWriter& writer) {
+      const absl::StatusOr<bool> done = writer.Maintain(now_unix_ns);
+      more = done.ok() && *done;
+      return done.status();
+    }));
+    return more;
+  }
+
+  absl::StatusOr<HistorySpan> Span() override {
+    absl::StatusOr<HistorySpan> span = readers_.Ask<HistorySpan>([](HistoryReader& reader) { return reader.Span(); });
+    if (span.ok()) {
+      span->bytes = file_.bytes();
+      span->damaged_parts = readers_.damaged_parts() + damaged_in_writing_;
+    }
+    return span;
+  }
+  absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view) override {
+    return readers_.Ask<ProfileModel>([&](HistoryReader& reader) { return reader.Profile(selection, view); });
+  }
+  absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection& selection, TimelineBy by, size_t max_steps,
+                                                size_t max_series) override {
+    return readers_.Ask<clrsampler::Timeline>(
+        [&](HistoryReader& reader) { return reader.Timeline(selection, by, max_steps, max_series); });
+  }
+  absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit) override {
+    return readers_.Ask<HistoryPauses>([&](HistoryReader& reader) { return reader.Pauses(selection, limit); });
+  }
+  absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit) override {
+    return readers_.Ask<HistoryMethods>([&](HistoryReader& reader) { return reader.Methods(selection, limit); });
+  }
+  absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns) override {
+    return readers_.Ask<HistoryHealth>([&](HistoryReader& reader) { return reader.Health(from_unix_ns, to_unix_ns); });
+  }
+
+ private:
+  absl::Status OpenWriter() {
+    absl::StatusOr<std::unique_ptr<HistoryWriter>> writer = HistoryWriter::Open(file_, limits_);
+    if (!writer.ok()) return writer.status();
+    writer_ = *std::move(writer);
+    return absl::OkStatus();
+  }
+
+  absl::Status BeginAnew(const absl::Status& why) {
+    writer_ = nullptr;
+    const absl::StatusOr<std::string> aside = file_.SetAside();
+    if (!aside.ok()) return Annotate(aside.status(), absl::StrCat("the history is damaged (", why.message(), ")"));
+    readers_.Renew();
+    said_(absl::StrCat("the history is damaged (", why.message(), "): it is set aside as ", *aside,
+                       ", and a new one begins"));
+    return OpenWriter();
+  }
+
+  // Work of the writer. Of a file that turns out to be damaged it is begun again with a new one.
+  absl::Status Write(absl::FunctionRef<absl::Status(HistoryWriter&)> work) {
+    if (writer_ == nullptr) RETURN_IF_ERROR(Start());  // an earlier try failed
+    absl::Status status = readers_.damage_seen() ? absl::DataLossError("met by a question") : work(*writer_);
+    if (absl::IsDataLoss(status)) {
+      RETURN_IF_ERROR(BeginAnew(status));
+      status = work(*writer_);
+    }
+    damaged_in_writing_ = writer_ == nullptr ? 0 : writer_->damaged_parts();
+    return status;
+  }
+
+  const HistoryFile file_;
+  const HistoryLimits limits_;
+  const std::function<void(const std::string&)> said_;
+  Readers readers_;
+  std::unique_ptr<HistoryWriter> writer_;  // nullptr: it could not be opened again
+  std::atomic<uint64_t> damaged_in_writing_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<History>> History::Open(const std::string& path, const HistoryLimits& limits,
+                                                       const std::function<void(const std::string&)>& said) {
+  if (limits.max_bytes < kMinBytes) {
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("a history of at most ", limits.max_bytes, " bytes")),
+                    "give it 1 MiB or more");
+  }
+  absl::StatusOr<HistoryFile> file = HistoryFile::Claim(path);
+  if (!file.ok()) return file.status();
+  auto history = std::make_unique<StoredHistory>(*std::move(file), limits, said);
+  RETURN_IF_ERROR(history->Start());
+  return history;
+}
+
+}  // namespace clrsampler

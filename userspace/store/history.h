@@ -1,0 +1,162 @@
+// The history of a host: windows in, questions about any stretch of time out.
+//
+// One SQLite file in WAL mode. Windows are kept as they come for a while, then as minutes, then as hours
+// (HistoryLimits); names and stacks are interned. A window is one transaction: it is there as a whole or not at all,
+// whatever kills the process.
+//
+// Threads: Append and Maintain from one thread; questions from any, at the same time, each on a connection of its own.
+// No question keeps a window from being written.
+//
+// One question is answered at a time, others wait; one that would take too much memory or time fails
+// (RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED) and says how to ask for less.
+//
+// Clocks: a window is where its own times are. After the clock was set back, windows overlap older ones: both are kept,
+// and where they meet sums are those of both, shares of time their mean. After it jumped by more than an hour nothing
+// is rolled up or forgotten by age until an hour of windows has come, so that a clock that is wrong for a moment does
+// not cost the history.
+//
+// Errors: a full disk or a damaged file never ends the service: Append says why a window was not kept
+// (RESOURCE_EXHAUSTED), later ones are kept again once there is room, and what is older stays. A damaged file is set
+// aside, also while it is in use, and a new one begun; of a file that is whole, parts that are damaged are left out of
+// answers and counted. What the file says is checked before it is used: it may be anybody's.
+#ifndef CLRSAMPLER_STORE_HISTORY_H_
+#define CLRSAMPLER_STORE_HISTORY_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/profile/profile_model.h"
+#include "profile/account.h"
+#include "profile/window.h"
+
+namespace clrsampler {
+
+struct HistoryLimits {
+  uint64_t max_bytes = uint64_t{2} << 30;  // of the file and its log, at least 1 MiB; the oldest goes first
+  uint64_t max_age_ns = uint64_t{30} * 24 * 3600 * 1'000'000'000;
+  uint64_t windows_ns = uint64_t{24} * 3600 * 1'000'000'000;      // that old, windows become minutes
+  uint64_t minutes_ns = uint64_t{7} * 24 * 3600 * 1'000'000'000;  // and these hours
+};
+
+// Whose time is meant; all that is given must fit. With a thread, CPU time and profiles are that thread's, pauses are
+// those that it asked for (as far as they are listed; in a timeline those of its process), and Methods fails.
+struct HistorySelection {
+  uint64_t from_unix_ns = 0;  // windows, minutes and hours that begin in [from, to)
+  uint64_t to_unix_ns = 0;
+  std::optional<uint32_t> pid;
+  std::optional<std::string> comm;  // of the process
+  std::optional<std::string>
+      container;  // its label (WindowProcess::container), id, or the first 12 or more letters of that
+  std::optional<std::string> thread;  // a thread id or a thread's name
+};
+
+struct HistorySpan {
+  uint64_t oldest_unix_ns = 0;  // begin of the oldest; 0: there is nothing
+  uint64_t newest_unix_ns = 0;  // end of the newest
+  uint64_t bytes = 0;           // of the file and its log
+  uint64_t windows = 0, minutes = 0, hours = 0;
+  uint64_t damaged_parts = 0;  // of windows, minutes and hours, that had to be left out of answers since Open
+};
+
+enum class TimelineBy : uint8_t { kProcess, kContainer };
+
+struct TimelineSeries {
+  std::string label;      // comm, or container; "" for processes in no container; "[others]" where there are too many
+  std::string container;  // of a process; may be empty
+  uint32_t pid = 0;       // 0: of a container, or others
+  bool dotnet = false;
+  std::vector<double> cores;         // CPU time per time, for each step
+  std::vector<uint64_t> pause_ns;    // of .NET processes, for each step
+  std::vector<uint64_t> suspend_ns;  // likewise
+  std::vector<uint64_t> compile_ns;
+};
+
+struct Timeline {
+  uint64_t begin_unix_ns = 0;
+  uint64_t step_ns = 0;  // at least that of what is kept: 10 s, a minute, an hour
+  size_t steps = 0;
+  std::vector<bool> covered;           // for each step: whether anything is known
+  std::vector<TimelineSeries> series;  // most CPU time first
+};
+
+struct HistoryPause {
+  WindowPause pause;  // `process` has no meaning
+  uint32_t pid = 0;
+  std::string comm;
+  std::string container;
+};
+
+struct HistoryPauses {
+  uint64_t count = 0, pause_ns = 0, suspend_ns = 0;  // of all, also those that are not listed or no longer kept
+  std::map<std::string, uint64_t> count_by_kind;
+  std::vector<HistoryPause> longest;  // longest first
+};
+
+struct HistoryMethod {
+  WindowMethod method;  // `process` has no meaning
+  uint32_t pid = 0;
+  std::string comm;
+  std::string container;
+};
+
+struct HistoryMethods {
+  uint64_t count = 0, total_ns = 0;    // of all
+  std::vector<HistoryMethod> methods;  // most time first
+};
+
+// The account of a stretch of time.
+struct HistoryHealth {
+  uint64_t covered_ns = 0;  // time that windows are kept of
+  uint64_t samples_expected = 0, samples_taken = 0, samples_written = 0;
+  std::map<std::string, uint64_t> lost;  // by reason
+  FrameCounts managed, native, kernel;
+  uint64_t stacks_complete = 0, stacks_truncated = 0, stacks_broken = 0;
+  double self_cpu_seconds = 0;
+  uint64_t peak_rss_bytes = 0;
+  uint64_t bpf_map_bytes = 0;  // the newest
+  std::map<std::string, uint64_t> notice_counts;
+  std::vector<std::string> notices;  // sentences, newest first, at most 50
+  struct Rate {
+    uint64_t time_unix_ns = 0;
+    uint32_t hz = 0;
+  };
+  std::vector<Rate> rates;  // where it changed, in order
+};
+
+class History {
+ public:
+  // Opens or makes the file (mode 0600) in a folder that is there. One of an older schema is brought up to date. One
+  // that is damaged, now or later, is set aside as PATH.damaged-TIME, where it replaces the one before, and a new one
+  // begun; `said` is told so, by Open, Append or Maintain. FAILED_PRECONDITION: of a newer schema, another process
+  // writes it, it is another user's, a link, or no history. RESOURCE_EXHAUSTED: the disk is full; try again later.
+  static absl::StatusOr<std::unique_ptr<History>> Open(const std::string& path, const HistoryLimits& limits,
+                                                       const std::function<void(const std::string&)>& said);
+  virtual ~History() = default;
+
+  virtual absl::Status Append(const Window& window) = 0;
+  // Rolls up and forgets what is old or too much, a piece at a time: one minute, one hour, or some records. True: there
+  // is more to do. Append keeps the limit of bytes by itself; only this makes the file shorter.
+  virtual absl::StatusOr<bool> Maintain(uint64_t now_unix_ns) = 0;
+
+  virtual absl::StatusOr<HistorySpan> Span() = 0;
+  // Nanoseconds, without times of samples; by thread but where there were too many rows (tid 0 then: all of a process).
+  // Of `meta`, host, creator and the like are the caller's to fill in.
+  virtual absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view) = 0;
+  virtual absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection& selection, TimelineBy by,
+                                                        size_t max_steps, size_t max_series) = 0;
+  virtual absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit) = 0;
+  virtual absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit) = 0;
+  virtual absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns) = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_STORE_HISTORY_H_

@@ -1,0 +1,544 @@
+#include "store/history_reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "formats/byte_reader.h"
+#include "status/status.h"
+#include "store/blob.h"
+#include "store/history_schema.h"
+#include "store/profile_collector.h"
+#include "store/timeline_builder.h"
+
+namespace clrsampler {
+namespace {
+
+// While a question is answered the log can't be cut.
+constexpr absl::Duration kMaxTime = absl::Seconds(20);
+constexpr size_t kMaxRecords = 1 << 20;  // 30 days are some 30,000
+constexpr size_t kMaxRows = 100'000;     // of lists that are answers
+constexpr size_t kMaxMethodGroups = 1 << 18;
+constexpr size_t kMaxSteps = 10'000, kMaxSeries = 1000;
+constexpr size_t kMinContainerIdBytes = 12;
+// So few processes are looked up one by one.
+constexpr size_t kFewProcesses = 32;
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kYear = 366 * 24 * 3600 * kSecond;
+
+int64_t ToSigned(uint64_t value) {
+  return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
+}
+
+bool Matches(const HistorySelection& selection, const ChapterDictionary& names, const ChapterProcess& process) {
+  if (selection.pid && *selection.pid != process.pid) return false;
+  if (selection.comm && names.text(process.comm) != *selection.comm) return false;
+  if (selection.container) {
+    const absl::string_view id = names.text(process.container_id), wanted = *selection.container;
+    const bool same_id =
+        !id.empty() &&
+        (wanted == id || (wanted.size() >= kMinContainerIdBytes && id.substr(0, wanted.size()) == wanted));
+    if (!same_id && names.text(process.container) != wanted) return false;
+  }
+  return true;
+}
+
+// Names a thread by its id or its name.
+bool IsThread(absl::string_view wanted, uint32_t tid, absl::string_view name) {
+  uint32_t number = 0;
+  return wanted == name || (absl::SimpleAtoi(wanted, &number) && number == tid);
+}
+
+absl::Status CheckRange(uint64_t from, uint64_t to) {
+  if (from < to) return absl::OkStatus();
+  return WithHint(absl::InvalidArgumentError("the time asked for ends before it begins"), "let `from` be before `to`");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HistoryReader>> HistoryReader::Open(const HistoryFile& file) {
+  absl::StatusOr<SqliteConnection> connection = file.OpenForReading();
+  if (!connection.ok()) return connection.status();
+  std::unique_ptr<HistoryReader> reader(new HistoryReader(*std::move(connection)));
+  RETURN_IF_ERROR(reader->Prepare());
+  return reader;
+}
+
+absl::Status HistoryReader::Prepare() {
+  const std::pair<SqliteStatement*, absl::string_view> statements[] = {
+      {&records_,
+       "SELECT id, chapter, level, begin_ns, end_ns, checksum FROM record WHERE begin_ns >= ? AND begin_ns < ? ORDER "
+       "BY id"},
+      {&additions_, "SELECT data FROM dictionary WHERE id >= ? AND id < ? ORDER BY id"},
+      {&part_, "SELECT data FROM part WHERE id = ?"},
+      {&parts_, "SELECT id, data FROM part WHERE id >= ? AND id < ? ORDER BY id"},
+      {&levels_, "SELECT level, count(*) FROM record GROUP BY level"},
+      {&oldest_, "SELECT coalesce(min(begin_ns), 0) FROM record"},
+      {&newest_, "SELECT coalesce(max(end_ns), 0) FROM record"},
+  };
+  for (const auto& [statement, sql] : statements) {
+    absl::StatusOr<SqliteStatement> prepared = connection_.Prepare(sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HistorySpan> HistoryReader::Span() {
+  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
+  if (!snapshot.ok()) return snapshot.status();
+  HistorySpan span;
+  uint64_t* counts[kRecordLevelCount] = {&span.windows, &span.minutes, &span.hours};
+  {
+    SqliteRows rows = levels_.Run();
+    while (true) {
+      const absl::StatusOr<bool> row = rows.Next();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      const int64_t level = rows.Number(0);
+      if (level >= 0 && level < kRecordLevelCount) *counts[level] = static_cast<uint64_t>(rows.Number(1));
+    }
+  }
+  for (const auto& [statement, value] :
+       {std::pair(&oldest_, &span.oldest_unix_ns), std::pair(&newest_, &span.newest_unix_ns)}) {
+    SqliteRows rows = statement->Run();
+    const absl::StatusOr<bool> row = rows.Next();
+    if (!row.ok()) return row.status();
+    *value = static_cast<uint64_t>(std::max<int64_t>(0, rows.Number(0)));
+  }
+  return span;
+}
+
+absl::StatusOr<ProfileModel> HistoryReader::Profile(const HistorySelection& selection, ProfileView view) {
+  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
+  if (!snapshot.ok()) return snapshot.status();
+  const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
+  if (!records.ok()) return records.status();
+
+  const PartKind kind = view == ProfileView::kJit            ? PartKind::kJit
+                        : view == ProfileView::kSuspendDelay ? PartKind::kSuspend
+                                                             : PartKind::kCpu;
+  ProfileCollector collector;
+  ProfileMeta& meta = collector.meta();
+  meta.view = view;
+  meta.unit = WeightUnit::kNanoseconds;
+  meta.whole_host = !selection.pid;
+  if (selection.pid) meta.pids = {*selection.pid};
+  uint64_t begin = std::numeric_limits<uint64_t>::max(), end = 0;
+  for (const Record& record : *records) {
+    begin = std::min(begin, record.begin_unix_ns);
+    end = std::max(end, record.end_unix_ns);
+  }
+  if (!records->empty()) {
+    meta.start_unix_ns = begin;
+    meta.duration_ns = end - std::min(begin, end);
+  }
+
+  int64_t chapter_id = -1;
+  const absl::Status read = ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) {
+    if (std::exchange(chapter_id, record.chapter) != record.chapter) collector.BeginChapter(chapter.names);
+    return ReadStacks(record, chapter, kind, [&](uint32_t, std::span<const StackRow> rows) {
+      for (const StackRow& row : rows) {
+        if (view == ProfileView::kPause && row.state != SampleState::kPaused) continue;
+        RETURN_IF_ERROR(collector.Add(chapter.names, row));
+      }
+      return absl::OkStatus();
+    });
+  });
+  if (!read.ok()) return read;
+  return std::move(collector).Build();
+}
+
+absl::StatusOr<clrsampler::Timeline> HistoryReader::Timeline(const HistorySelection& selection, TimelineBy by,
+                                                             size_t max_steps, size_t max_series) {
+  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
+  if (!snapshot.ok()) return snapshot.status();
+  const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
+  if (!records.ok()) return records.status();
+  max_steps = std::clamp<size_t>(max_steps, 1, kMaxSteps);
+  max_series = std::clamp<size_t>(max_series, 1, kMaxSeries);
+
+  uint64_t natural = 10 * kSecond, first = selection.to_unix_ns, last = selection.from_unix_ns;
+  for (const Record& record : *records) {
+    if (record.level == RecordLevel::kMinute) natural = std::max(natural, 60 * kSecond);
+    if (record.level == RecordLevel::kHour) natural = std::max(natural, 3600 * kSecond);
+    first = std::min(first, record.begin_unix_ns);
+    last = std::max(last, record.end_unix_ns);
+  }
+  uint64_t from = selection.from_unix_ns, to = selection.to_unix_ns;
+  if (to - from > kYear && !records->empty()) {  // "all that there is"
+    from = std::max(from, first);
+    to = std::max(from + 1, std::min(to, last));
+  }
+  const uint64_t begin = from / natural * natural;
+  const uint64_t step = ((to - begin - 1) / max_steps / natural + 1) * natural;
+  TimelineBuilder builder(begin, step, static_cast<size_t>((to - begin - 1) / step + 1), by);
+
+  for (const bool fill : {false, true}) {
+    if (fill) builder.Choose(max_series);
+    int64_t chapter_id = -1;
+    std::vector<ProcessTally> tallies;
+    const absl::Status read = ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) {
+      if (std::exchange(chapter_id, record.chapter) != record.chapter) builder.BeginChapter(chapter.names);
+      tallies.clear();
+      RETURN_IF_ERROR(ReadTallies(record, chapter, selection, tallies));
+      if (fill) {
+        builder.Fill(chapter.names, record.begin_unix_ns, record.end_unix_ns, tallies);
+      } else {
+        builder.Rank(chapter.names, tallies);
+      }
+      return absl::OkStatus();
+    });
+    if (!read.ok()) return read;
+  }
+  return std::move(builder).Build();
+}
+
+absl::StatusOr<HistoryPauses> HistoryReader::Pauses(const HistorySelection& selection, size_t limit) {
+  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
+  if (!snapshot.ok()) return snapshot.status();
+  const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
+  if (!records.ok()) return records.status();
+  limit = std::min(limit, kMaxRows);
+
+  HistoryPauses result;
+  const auto keep_longest = [&] {
+    std::stable_sort(result.longest.begin(), result.longest.end(),
+                     [](const HistoryPause& a, const HistoryPause& b) { return a.pause.pause_ns > b.pause.pause_ns; });
+    if (result.longest.size() > limit) result.longest.resize(limit);
+  };
+  uint64_t too_short = 0;  // with `limit` longer ones known
+  std::vector<ProcessTally> tallies;
+  std::vector<RecordPause> pauses;
+  const absl::Status read =
+      ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) -> absl::Status {
+        const ChapterDictionary& names = chapter.names;
+        if (!selection.thread) {
+          tallies.clear();
+          RETURN_IF_ERROR(ReadTallies(record, chapter, selection, tallies));
+          for (const ProcessTally& tally : tallies) {
+            result.count += tally.pauses;
+            result.pause_ns += tally.pause_ns;
+            result.suspend_ns += tally.suspend_ns;
+            for (const auto& [kind, count] : tally.pauses_by_kind) {
+              result.count_by_kind[std::string(names.text(kind))] += count;
+            }
+          }
+        }
+        pauses.clear();
+        RETURN_IF_ERROR(ReadPart(PartKey(record.id, PartKind::kPauses), chapter, DecodePauses, pauses));
+        for (const RecordPause& pause : pauses) {
+          if (!chapter.processes[pause.process]) continue;
+          if (selection.thread) {
+            if (!IsThread(*selection.thread, pause.tid, names.text(pause.thread_name))) continue;
+            ++result.count;
+            result.pause_ns += pause.pause_ns;
+            result.suspend_ns += pause.suspend_ns;
+            ++result.count_by_kind[std::string(names.text(pause.kind))];
+          }
+          if (pause.pause_ns <= too_short && result.longest.size() >= limit) continue;
+          const ChapterProcess& process = names.process(pause.process);
+          HistoryPause& own = result.longest.emplace_back();
+          own.pid = process.pid;
+          own.comm = std::string(names.text(process.comm));
+          own.container = std::string(names.text(process.container));
+          own.pause.requested_unix_ns = pause.requested_unix_ns;
+          own.pause.suspend_ns = pause.suspend_ns;
+          own.pause.pause_ns = pause.pause_ns;
+          own.pause.kind = std::string(names.text(pause.kind));
+          own.pause.reason = std::string(names.text(pause.reason));
+          own.pause.gc_reason = std::string(names.text(pause.gc_reason));
+          own.pause.generation = pause.generation;
+          own.pause.gc_index = pause.gc_index;
+          own.pause.induced = pause.induced;
+          own.pause.tid = pause.tid;
+          own.pause.thread_name = std::string(names.text(pause.thread_name));
+          for (const RecordPause::Blame& blame : pause.culprits) {
+            own.pause.culprits.push_back(
+                {std::string(names.text(blame.method)), blame.tid, blame.delay_ns, blame.samples});
+          }
+          if (result.longest.size() > 2 * limit + 64) {
+            keep_longest();
+            if (limit > 0) too_short = result.longest.back().pause.pause_ns;
+          }
+        }
+        return absl::OkStatus();
+      });
+  if (!read.ok()) return read;
+  keep_longest();
+  return result;
+}
+
+absl::StatusOr<HistoryMethods> HistoryReader::Methods(const HistorySelection& selection, size_t limit) {
+  if (selection.thread) {
+    return WithHint(absl::InvalidArgumentError("which thread compiled a method is not kept"),
+                    "ask without a thread, or for the profile of the view jit");
+  }
+  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
+  if (!snapshot.ok()) return snapshot.status();
+  const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
+  if (!records.ok()) return records.status();
+
+  HistoryMethods result;
+  ProfileModelBuilder texts;  // for its table of strings
+  using Key = std::tuple<uint32_t, StringIndex, StringIndex, StringIndex, StringIndex>;
+  absl::flat_hash_map<Key, RecordMethod> sums;  // pid, comm, container, method, tier
+  std::vector<ProcessTally> tallies;
+  std::vector<RecordMethod> methods;
+  const absl::Status read =
+      ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) -> absl::Status {
+        tallies.clear();
+        RETURN_IF_ERROR(ReadTallies(record, chapter, selection, tallies));
+        for (const ProcessTally& tally : tallies) {
+          result.count += tally.compilations;
+          result.total_ns += tally.compile_ns;
+        }
+        methods.clear();
+        RETURN_IF_ERROR(ReadPart(PartKey(record.id, PartKind::kMethods), chapter, DecodeMethods, methods));
+        for (const RecordMethod& method : methods) {
+          if (!chapter.processes[method.process]) continue;
+          const auto text = [&](StringIndex index) { return texts.String(chapter.names.text(index)); };
+          const ChapterProcess& process = chapter.names.process(method.process);
+          RecordMethod& sum =
+              sums[{process.pid, text(process.comm), text(process.container), text(method.method), text(method.tier)}];
+          sum.count += method.count;
+          sum.total_ns += method.total_ns;
+          sum.longest_ns = std::max(sum.longest_ns, method.longest_ns);
+          sum.bytes += method.bytes;
+        }
+        if (sums.size() <= kMaxMethodGroups) return absl::OkStatus();
+        return WithHint(absl::ResourceExhaustedError("this time has more compiled methods than one answer may have"),
+                        "ask for a shorter time, or for one process or container");
+      });
+  if (!read.ok()) return read;
+  std::vector<std::pair<Key, RecordMethod>> order(sums.begin(), sums.end());
+  sums.clear();
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::tuple(~a.second.total_ns, a.first) < std::tuple(~b.second.total_ns, b.first);
+  });
+  order.resize(std::min({order.size(), limit, kMaxRows}));
+  for (const auto& [key, sum] : order) {
+    const auto text = [&](StringIndex index) { return std::string(texts.model().text(index)); };
+    HistoryMethod& method = result.methods.emplace_back();
+    method.pid = std::get<0>(key);
+    method.comm = text(std::get<1>(key));
+    method.container = text(std::get<2>(key));
+    method.method.method = text(std::get<3>(key));
+    method.method.tier = text(std::get<4>(key));
+    method.method.count = sum.count;
+    method.method.total_ns = sum.total_ns;
+    method.method.longest_ns = sum.longest_ns;
+    method.method.bytes = sum.bytes;
+  }
+  return result;
+}
+
+absl::StatusOr<HistoryHealth> HistoryReader::Health(uint64_t from_unix_ns, uint64_t to_unix_ns) {
+  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
+  if (!snapshot.ok()) return snapshot.status();
+  const HistorySelection all = {.from_unix_ns = from_unix_ns, .to_unix_ns = to_unix_ns};
+  const absl::StatusOr<std::vector<Record>> records = RecordsOf(all);
+  if (!records.ok()) return records.status();
+
+  HistoryHealth health;
+  uint64_t self_cpu_ns = 0;
+  std::vector<std::string> notices;  // oldest first
+  const absl::Status read =
+      ForEach(*records, all, [&](const Record& record, const ChapterView& chapter) -> absl::Status {
+        const absl::StatusOr<RecordAccount> account = ReadAccount(record, chapter);
+        if (!account.ok()) return account.status();
+        const auto text = [&](StringIndex index) { return std::string(chapter.names.text(index)); };
+        health.covered_ns += account->covered_ns;
+        health.samples_expected += account->samples_expected;
+        health.samples_taken += account->samples_taken;
+        health.samples_written += account->samples_written;
+        for (const auto& [sum, more] :
+             {std::pair(&health.managed, &account->managed), std::pair(&health.native, &account->native),
+              std::pair(&health.kernel, &account->kernel)}) {
+          sum->named += more->named;
+          sum->unnamed += more->unnamed;
+        }
+        health.stacks_complete += account->stacks_complete;
+        health.stacks_truncated += account->stacks_truncated;
+        health.stacks_broken += account->stacks_broken;
+        self_cpu_ns += account->self_cpu_ns;
+        health.peak_rss_bytes = std::max(health.peak_rss_bytes, account->peak_rss_bytes);
+        health.bpf_map_bytes = account->bpf_map_bytes;
+        for (const auto& [reason, count] : account->lost) health.lost[text(reason)] += count;
+        for (const auto& [kind, count] : account->notice_counts) health.notice_counts[text(kind)] += count;
+        for (const StringIndex index : account->notices) {
+          std::string notice = text(index);
+          std::erase(notices, notice);
+          notices.push_back(std::move(notice));
+          if (notices.size() > kMaxRecordNotices) notices.erase(notices.begin());
+        }
+        for (const RecordAccount::Rate& rate : account->rates) {
+          const bool changes = health.rates.empty() || health.rates.back().hz != rate.hz;
+          if (changes && health.rates.size() < kMaxRecordRates) health.rates.push_back({rate.time_unix_ns, rate.hz});
+        }
+        return absl::OkStatus();
+      });
+  if (!read.ok()) return read;
+  health.self_cpu_seconds = static_cast<double>(self_cpu_ns) / 1e9;
+  health.notices.assign(notices.rbegin(), notices.rend());
+  return health;
+}
+
+absl::StatusOr<std::vector<HistoryReader::Record>> HistoryReader::RecordsOf(const HistorySelection& selection) {
+  RETURN_IF_ERROR(CheckRange(selection.from_unix_ns, selection.to_unix_ns));
+  deadline_ = absl::Now() + kMaxTime;
+  std::vector<Record> records;
+  SqliteRows rows = records_.Run(ToSigned(selection.from_unix_ns), ToSigned(selection.to_unix_ns));
+  while (true) {
+    const absl::StatusOr<bool> row = rows.Next();
+    if (!row.ok()) return row.status();
+    if (!*row) return records;
+    const int64_t id = rows.Number(0), chapter = rows.Number(1), level = rows.Number(2), begin = rows.Number(3),
+                  end = rows.Number(4);
+    const bool fits = id > 0 && id <= kMaxRecordId && chapter > 0 && chapter <= kMaxChapterId && level >= 0 &&
+                      level < kRecordLevelCount && begin >= 0 && end >= begin &&
+                      rows.Number(5) == RecordChecksum(id, chapter, static_cast<RecordLevel>(level), begin, end);
+    if (!fits) {
+      ++damaged_parts_;
+      continue;
+    }
+    if (records.size() == kMaxRecords) return absl::ResourceExhaustedError("the store has too many records");
+    records.push_back(
+        {id, chapter, static_cast<RecordLevel>(level), static_cast<uint64_t>(begin), static_cast<uint64_t>(end)});
+  }
+}
+
+absl::Status HistoryReader::ForEach(const std::vector<Record>& records, const HistorySelection& selection,
+                                    OnRecord on_record) {
+  ChapterView chapter;
+  for (const Record& record : records) {
+    if (absl::Now() > deadline_) {
+      return WithHint(absl::DeadlineExceededError("the question took too long"),
+                      "ask for a shorter time, or for one process or container");
+    }
+    if (chapter.id != record.chapter) {
+      chapter = {};  // before the next one takes its memory
+      absl::StatusOr<ChapterView> loaded = LoadChapter(record.chapter, selection);
+      if (!loaded.ok()) return loaded.status();
+      chapter = *std::move(loaded);
+    }
+    RETURN_IF_ERROR(on_record(record, chapter));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HistoryReader::ChapterView> HistoryReader::LoadChapter(int64_t id, const HistorySelection& selection) {
+  ChapterView chapter;
+  chapter.id = id;
+  ChapterDictionary& names = chapter.names;
+  {
+    SqliteRows rows = additions_.Run(DictionaryKey(id), DictionaryKey(id + 1));
+    bool whole = true;
+    while (whole) {
+      const absl::StatusOr<bool> row = rows.Next();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(0));
+      // What follows one that is damaged can't be placed. Records from before it are still readable.
+      whole = bytes.ok() && names.Extend(AsBytes(*bytes)).ok();
+    }
+    if (!whole) ++damaged_parts_;
+  }
+  chapter.processes.assign(names.sizes().processes, false);
+  chapter.threads.assign(names.sizes().threads, false);
+  for (uint32_t i = 0; i < chapter.processes.size(); ++i) {
+    if (!Matches(selection, names, names.process(i))) continue;
+    chapter.processes[i] = true;
+    chapter.selected.push_back(i);
+  }
+  for (uint32_t i = 0; i < chapter.threads.size(); ++i) {
+    const ChapterThread& thread = names.thread(i);
+    chapter.threads[i] = chapter.processes[thread.process] &&
+                         (!selection.thread || IsThread(*selection.thread, thread.tid, names.text(thread.name)));
+  }
+  return chapter;
+}
+
+template <typename T>
+absl::Status HistoryReader::ReadPart(int64_t key, const ChapterView& chapter,
+                                     absl::Status (*decode)(std::span<const std::byte>, const DictionarySizes&,
+                                                            std::vector<T>&),
+                                     std::vector<T>& values) {
+  SqliteRows rows = part_.Run(key);
+  const absl::StatusOr<bool> row = rows.Next();
+  if (!row.ok()) return row.status();
+  if (!*row) return absl::OkStatus();
+  const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(0));
+  if (!bytes.ok() || !decode(AsBytes(*bytes), chapter.names.sizes(), values).ok()) ++damaged_parts_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RecordAccount> HistoryReader::ReadAccount(const Record& record, const ChapterView& chapter) {
+  SqliteRows rows = part_.Run(PartKey(record.id, PartKind::kAccount));
+  const absl::StatusOr<bool> row = rows.Next();
+  if (!row.ok()) return row.status();
+  if (*row) {
+    const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(0));
+    if (bytes.ok()) {
+      absl::StatusOr<RecordAccount> account = DecodeAccount(AsBytes(*bytes), chapter.names.sizes());
+      if (account.ok()) return account;
+    }
+  }
+  ++damaged_parts_;  // each record has one
+  return RecordAccount();
+}
+
+absl::Status HistoryReader::ReadStacks(
+    const Record& record, const ChapterView& chapter, PartKind kind,
+    absl::FunctionRef<absl::Status(uint32_t, std::span<const StackRow>)> on_process) {
+  std::vector<StackRow> stacks;
+  const auto use = [&](uint32_t process) {
+    std::erase_if(stacks, [&](const StackRow& row) { return !chapter.threads[row.thread]; });
+    return stacks.empty() ? absl::OkStatus() : on_process(process, stacks);
+  };
+  if (chapter.selected.size() <= kFewProcesses) {
+    for (const uint32_t process : chapter.selected) {
+      stacks.clear();
+      RETURN_IF_ERROR(ReadPart(PartKey(record.id, kind, process), chapter, DecodeRows, stacks));
+      RETURN_IF_ERROR(use(process));
+    }
+    return absl::OkStatus();
+  }
+  SqliteRows rows = parts_.Run(PartKey(record.id, kind), PartKeyAfter(record.id, kind));
+  while (true) {
+    const absl::StatusOr<bool> row = rows.Next();
+    if (!row.ok()) return row.status();
+    if (!*row) return absl::OkStatus();
+    const uint32_t process = PartProcess(rows.Number(0));
+    if (process >= chapter.processes.size() || !chapter.processes[process]) continue;
+    stacks.clear();
+    const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(1));
+    if (!bytes.ok() || !DecodeRows(AsBytes(*bytes), chapter.names.sizes(), stacks).ok()) ++damaged_parts_;
+    RETURN_IF_ERROR(use(process));
+  }
+}
+
+absl::Status HistoryReader::ReadTallies(const Record& record, const ChapterView& chapter,
+                                        const HistorySelection& selection, std::vector<ProcessTally>& tallies) {
+  RETURN_IF_ERROR(ReadPart(PartKey(record.id, PartKind::kTallies), chapter, DecodeTallies, tallies));
+  std::erase_if(tallies, [&](const ProcessTally& tally) { return !chapter.processes[tally.process]; });
+  if (!selection.thread) return absl::OkStatus();
+  absl::flat_hash_map<uint32_t, uint64_t> cpu_ns;
+  RETURN_IF_ERROR(ReadStacks(record, chapter, PartKind::kCpu, [&](uint32_t process, std::span<const StackRow> rows) {
+    for (const StackRow& row : rows) cpu_ns[process] += row.weight;
+    return absl::OkStatus();
+  }));
+  for (ProcessTally& tally : tallies) {
+    tally.cpu_ns = {};
+    const auto found = cpu_ns.find(tally.process);
+    if (found != cpu_ns.end()) tally.cpu_ns[0] = found->second;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler

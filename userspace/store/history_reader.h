@@ -1,0 +1,86 @@
+// The reading side of a store: answers out of what is there at one moment, whatever is written meanwhile. Each on one
+// thread, with a connection of its own.
+//
+// Everything in the file is checked before it is used. A part of a record that is damaged is left out and counted;
+// DATA_LOSS: the file itself is. A question that is too large fails (RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED) before it
+// takes the memory or holds the log for long.
+#ifndef CLRSAMPLER_STORE_HISTORY_READER_H_
+#define CLRSAMPLER_STORE_HISTORY_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "formats/profile/profile_model.h"
+#include "store/chapter_dictionary.h"
+#include "store/history.h"
+#include "store/history_file.h"
+#include "store/record.h"
+#include "store/sqlite.h"
+
+namespace clrsampler {
+
+class HistoryReader {
+ public:
+  static absl::StatusOr<std::unique_ptr<HistoryReader>> Open(const HistoryFile& file);
+
+  absl::StatusOr<HistorySpan> Span();
+  absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view);
+  absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection& selection, TimelineBy by, size_t max_steps,
+                                                size_t max_series);
+  absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit);
+  absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit);
+  absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns);
+
+  uint64_t damaged_parts() const { return damaged_parts_; }  // met by all questions so far
+
+  struct Record {
+    int64_t id = 0;
+    int64_t chapter = 0;
+    RecordLevel level = RecordLevel::kWindow;
+    uint64_t begin_unix_ns = 0, end_unix_ns = 0;
+  };
+  // The dictionary of a record's chapter, and what of it is selected.
+  struct ChapterView {
+    int64_t id = 0;
+    ChapterDictionary names;
+    std::vector<bool> processes, threads;
+    std::vector<uint32_t> selected;  // the processes' numbers
+  };
+
+ private:
+  explicit HistoryReader(SqliteConnection connection) : connection_(std::move(connection)) {}
+  absl::Status Prepare();
+
+  using OnRecord = absl::FunctionRef<absl::Status(const Record&, const ChapterView&)>;
+  // In the order in which they were written.
+  absl::StatusOr<std::vector<Record>> RecordsOf(const HistorySelection& selection);
+  absl::Status ForEach(const std::vector<Record>& records, const HistorySelection& selection, OnRecord on_record);
+  absl::StatusOr<ChapterView> LoadChapter(int64_t chapter, const HistorySelection& selection);
+
+  // Adds what a part says; nothing if it is not there, or damaged.
+  template <typename T>
+  absl::Status ReadPart(int64_t key, const ChapterView& chapter,
+                        absl::Status (*decode)(std::span<const std::byte>, const DictionarySizes&, std::vector<T>&),
+                        std::vector<T>& values);
+  absl::StatusOr<RecordAccount> ReadAccount(const Record& record, const ChapterView& chapter);
+  // The rows of the processes and threads that are selected.
+  absl::Status ReadStacks(const Record& record, const ChapterView& chapter, PartKind kind,
+                          absl::FunctionRef<absl::Status(uint32_t, std::span<const StackRow>)> on_process);
+  // CPU time of the threads that are selected in place of the processes', where a selection names any.
+  absl::Status ReadTallies(const Record& record, const ChapterView& chapter, const HistorySelection& selection,
+                           std::vector<ProcessTally>& tallies);
+
+  SqliteConnection connection_;
+  SqliteStatement records_, additions_, part_, parts_, levels_, oldest_, newest_;
+  absl::Time deadline_ = absl::InfiniteFuture();
+  uint64_t damaged_parts_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_STORE_HISTORY_READER_H_

@@ -1,0 +1,60 @@
+// The tables of a store, and the steps that bring one of an older version up to date. A new store takes all of them.
+//
+//   record      id, chapter, level, begin_ns, end_ns, checksum         a window, minute or hour; ids grow as they came
+//   dictionary  id = chapter << 24 | number                            additions to a chapter's dictionary, in order
+//   part        id = record << 28 | kind << 24 | process               what a record says; PartKind
+//
+// `data` are blobs (blob.h). Keys that are one number each keep the parts of a record side by side, and make those of
+// one process a look-up each. A released step is never changed: a change is a further step, and a test opens a store
+// of each version before it.
+#ifndef CLRSAMPLER_STORE_HISTORY_SCHEMA_H_
+#define CLRSAMPLER_STORE_HISTORY_SCHEMA_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "store/record.h"
+#include "store/sqlite.h"
+
+namespace clrsampler {
+
+inline constexpr uint32_t kHistoryApplicationId = 0x434c5253;  // "CLRS", in the header of the file
+
+inline constexpr int kDictionaryNumberBits = 24;
+inline constexpr int kPartProcessBits = 24;
+inline constexpr int kPartRecordShift = kPartProcessBits + 4;
+inline constexpr int64_t kMaxRecordId = (int64_t{1} << (63 - kPartRecordShift)) - 1;
+inline constexpr int64_t kMaxChapterId = (int64_t{1} << (63 - kDictionaryNumberBits)) - 1;
+
+constexpr int64_t PartKey(int64_t record, PartKind kind, uint32_t process = 0) {
+  return record << kPartRecordShift | static_cast<int64_t>(kind) << kPartProcessBits | process;
+}
+// The first key of the next kind, and of the next record.
+constexpr int64_t PartKeyAfter(int64_t record, PartKind kind) {
+  return PartKey(record, kind) + (int64_t{1} << kPartProcessBits);
+}
+constexpr int64_t PartKeyAfter(int64_t record) { return (record + 1) << kPartRecordShift; }
+constexpr uint32_t PartProcess(int64_t key) { return static_cast<uint32_t>(key & ((1 << kPartProcessBits) - 1)); }
+constexpr int64_t DictionaryKey(int64_t chapter, int64_t number = 0) {
+  return chapter << kDictionaryNumberBits | number;
+}
+
+// Of a row of `record`: SQLite would not notice that a window has another time than it had.
+int64_t RecordChecksum(int64_t id, int64_t chapter, RecordLevel level, int64_t begin_ns, int64_t end_ns);
+
+// Step i makes version i + 1 of version i; SQL texts.
+std::span<const absl::string_view> HistoryMigrations();
+
+// Each step is one transaction: a store is of one version or the next. FAILED_PRECONDITION: it is of a newer version
+// than there are steps for.
+absl::Status Migrate(SqliteConnection& connection, std::span<const absl::string_view> steps = HistoryMigrations());
+
+// DATA_LOSS: it has other tables than the steps make.
+absl::Status CheckSchema(SqliteConnection& connection);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_STORE_HISTORY_SCHEMA_H_

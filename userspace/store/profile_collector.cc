@@ -1,0 +1,101 @@
+#include "store/profile_collector.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "status/status.h"
+
+namespace clrsampler {
+
+void ProfileCollector::BeginChapter(const ChapterDictionary& chapter) {
+  frames_.assign(chapter.sizes().frames, kNotYet);
+  nodes_.assign(chapter.sizes().nodes, kNotYet);
+  nodes_[kRootNode] = kRootNode;
+  threads_.assign(chapter.sizes().threads, kNotYet);
+}
+
+absl::Status ProfileCollector::Add(const ChapterDictionary& chapter, const StackRow& row) {
+  if (rows_.size() >= limits_.rows && by_thread_) PutThreadsTogether();
+  if (rows_.size() >= limits_.rows || builder_.model().nodes.size() >= limits_.nodes) {
+    return WithHint(absl::ResourceExhaustedError("this time has more distinct stacks than one profile may have"),
+                    "ask for a shorter time, or for one process or container");
+  }
+  const Key key = {Thread(chapter, row.thread), Node(chapter, row.node), row.state};
+  uint64_t& weight = rows_[key];
+  weight += std::min(row.weight, kMaxTotalWeight - std::min(weight, kMaxTotalWeight));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ProfileModel> ProfileCollector::Build() && {
+  std::vector<std::pair<Key, uint64_t>> rows(rows_.begin(), rows_.end());
+  rows_ = {};
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.thread, a.first.state, a.first.node) <
+           std::tie(b.first.thread, b.first.state, b.first.node);
+  });
+  for (const auto& [key, weight] : rows) {
+    builder_.Add({.thread = key.thread, .stack = key.node, .state = key.state, .weight = weight});
+  }
+  return std::move(builder_).Build();
+}
+
+FrameIndex ProfileCollector::Frame(const ChapterDictionary& chapter, FrameIndex frame) {
+  uint32_t& own = frames_[frame];
+  if (own == kNotYet) {
+    const ModelFrame& theirs = chapter.frame(frame);
+    const auto text = [&](StringIndex index) { return builder_.String(chapter.text(index)); };
+    own = builder_.Frame({.kind = theirs.kind,
+                          .name = text(theirs.name),
+                          .system_name = text(theirs.system_name),
+                          .source = text(theirs.source),
+                          .module = text(theirs.module),
+                          .module_path = text(theirs.module_path),
+                          .build_id = text(theirs.build_id),
+                          .tier = text(theirs.tier),
+                          .source_file = text(theirs.source_file)});
+  }
+  return own;
+}
+
+NodeIndex ProfileCollector::Node(const ChapterDictionary& chapter, NodeIndex node) {
+  way_down_.clear();
+  for (; nodes_[node] == kNotYet; node = chapter.node(node).parent) way_down_.push_back(node);
+  NodeIndex own = nodes_[node];
+  for (auto next = way_down_.rbegin(); next != way_down_.rend(); ++next) {
+    own = builder_.Node(own, Frame(chapter, chapter.node(*next).frame));
+    nodes_[*next] = own;
+  }
+  return own;
+}
+
+ThreadIndex ProfileCollector::Thread(const ChapterDictionary& chapter, uint32_t thread) {
+  uint32_t& own = threads_[thread];
+  if (own == kNotYet) {
+    const ChapterThread& theirs = chapter.thread(thread);
+    const ChapterProcess& process = chapter.process(theirs.process);
+    const auto text = [&](StringIndex index) { return builder_.String(chapter.text(index)); };
+    own = builder_.Thread({.pid = process.pid,
+                           .tid = by_thread_ ? theirs.tid : 0,
+                           .comm = text(process.comm),
+                           .name = by_thread_ ? text(theirs.name) : 0,
+                           .container_id = text(process.container_id)});
+  }
+  return own;
+}
+
+void ProfileCollector::PutThreadsTogether() {
+  by_thread_ = false;
+  std::fill(threads_.begin(), threads_.end(), kNotYet);
+  const std::vector<ModelThread> apart = builder_.model().threads;
+  absl::flat_hash_map<Key, uint64_t> rows;
+  for (const auto& [key, weight] : rows_) {
+    ModelThread process = apart[key.thread];
+    process.tid = 0;
+    process.name = 0;
+    uint64_t& sum = rows[{builder_.Thread(process), key.node, key.state}];
+    sum += std::min(weight, kMaxTotalWeight - std::min(sum, kMaxTotalWeight));
+  }
+  rows_ = std::move(rows);
+}
+
+}  // namespace clrsampler

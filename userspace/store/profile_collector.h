@@ -1,0 +1,66 @@
+// Rows of many records and chapters added up to one profile.
+#ifndef CLRSAMPLER_STORE_PROFILE_COLLECTOR_H_
+#define CLRSAMPLER_STORE_PROFILE_COLLECTOR_H_
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/profile/profile_model.h"
+#include "store/chapter_dictionary.h"
+#include "store/record.h"
+
+namespace clrsampler {
+
+class ProfileCollector {
+ public:
+  struct Limits {
+    // Beyond, the threads of a process are put together to one (tid 0, no name); beyond again, the profile fails.
+    size_t rows = 1 << 20;
+    size_t nodes = 4 << 20;
+  };
+  ProfileCollector() : ProfileCollector(Limits()) {}
+  explicit ProfileCollector(const Limits& limits) : limits_(limits) {}
+
+  // The rows that follow are of this chapter.
+  void BeginChapter(const ChapterDictionary& chapter);
+  // RESOURCE_EXHAUSTED: there are too many distinct stacks.
+  absl::Status Add(const ChapterDictionary& chapter, const StackRow& row);
+
+  ProfileMeta& meta() { return builder_.meta(); }
+  absl::StatusOr<ProfileModel> Build() &&;
+
+ private:
+  static constexpr uint32_t kNotYet = ~uint32_t{0};
+  struct Key {
+    ThreadIndex thread;
+    NodeIndex node;
+    SampleState state;
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& key) {
+      return H::combine(std::move(h), key.thread, key.node, key.state);
+    }
+  };
+
+  FrameIndex Frame(const ChapterDictionary& chapter, FrameIndex frame);
+  NodeIndex Node(const ChapterDictionary& chapter, NodeIndex node);
+  ThreadIndex Thread(const ChapterDictionary& chapter, uint32_t thread);
+  void PutThreadsTogether();
+
+  const Limits limits_;
+  ProfileModelBuilder builder_;
+  absl::flat_hash_map<Key, uint64_t> rows_;
+  bool by_thread_ = true;
+  // Of the chapter: our own numbers of its.
+  std::vector<uint32_t> frames_, nodes_, threads_;
+  std::vector<NodeIndex> way_down_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_STORE_PROFILE_COLLECTOR_H_

@@ -1,0 +1,55 @@
+// Tallies of records put on a line of equal steps. Pure.
+//
+// Two passes over the same records: the first finds who has most time, the second fills only their series, so that a
+// host with a thousand short processes a minute takes no more memory than its busiest few.
+#ifndef CLRSAMPLER_STORE_TIMELINE_BUILDER_H_
+#define CLRSAMPLER_STORE_TIMELINE_BUILDER_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "store/chapter_dictionary.h"
+#include "store/history.h"
+#include "store/record.h"
+
+namespace clrsampler {
+
+class TimelineBuilder {
+ public:
+  // `steps` of `step_ns` from `begin_unix_ns` on.
+  TimelineBuilder(uint64_t begin_unix_ns, uint64_t step_ns, size_t steps, TimelineBy by);
+
+  // What follows is of this chapter.
+  void BeginChapter(const ChapterDictionary& chapter);
+  // First pass.
+  void Rank(const ChapterDictionary& chapter, std::span<const ProcessTally> tallies);
+  // Between the passes: at most `max_series`, the last one of which is "[others]" if there are more.
+  void Choose(size_t max_series);
+  // Second pass. A record that lies in two steps is in each by its part of the time.
+  void Fill(const ChapterDictionary& chapter, uint64_t begin_unix_ns, uint64_t end_unix_ns,
+            std::span<const ProcessTally> tallies);
+  Timeline Build() &&;
+
+ private:
+  static constexpr uint32_t kNotYet = ~uint32_t{0};
+  struct Group {
+    TimelineSeries series;  // without values
+    uint64_t cpu_ns = 0, other_ns = 0;
+    uint32_t chosen = kNotYet;  // index of its series
+  };
+  uint32_t GroupOf(const ChapterDictionary& chapter, uint32_t process);
+
+  TimelineBy by_;
+  Timeline line_;
+  std::vector<uint64_t> covered_ns_;  // of each step
+  std::vector<Group> groups_;
+  absl::flat_hash_map<std::string, uint32_t> group_ids_;
+  std::vector<uint32_t> group_of_;  // of each of the chapter's processes
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_STORE_TIMELINE_BUILDER_H_
