@@ -1,0 +1,39 @@
+"""The example configuration file of `clrsampler serve`: every key, commented out, with its default."""
+import textwrap
+
+# What a line of an option without a default looks like; the parser of the test reads every one of them.
+EXAMPLES = {"cgroup": "/system.slice/shop.service", "container": "shop", "comm": "dotnet", "uid": "1000", "ring-bytes": "16MiB",
+            "allow-host": "profiles.example.com", "textfile": "/var/lib/prometheus/node-exporter", "push": "https://pyroscope.example.com",
+            "push-header": "Authorization: Bearer TOKEN", "trigger": "pause>100ms"}
+NOT_KEYS = {"help", "config"}
+HEAD = """\
+# What `clrsampler serve` does on this host. The keys are its options (clrsampler-serve(1)), here with their defaults;
+# an option on the command line wins. After a change: systemctl reload clrsampler
+"""
+
+
+def render(serve):
+    lines = [HEAD]
+    for option in serve.options:
+        key = option.long.removeprefix("--")
+        if key in NOT_KEYS:
+            continue
+        for line in option.help:
+            line = line[0].upper() + line[1:]
+            lines += textwrap.wrap(line, 100, initial_indent="# ", subsequent_indent="# ")
+        if option.choices:
+            lines.append(f"# One of: {', '.join(option.choices)}.")
+        if option.several:
+            lines.append(f'# Several: {key} = ["A", "B"]')
+        if option.metavar is None:
+            value = "false"
+        elif option.default is not None:
+            value = option.default
+        elif key in EXAMPLES:
+            lines.append("# No default; for example:")
+            value = EXAMPLES[key]
+        else:
+            raise ValueError(f"--{key} has no default: add an example of it to EXAMPLES in configuration.py")
+        number = option.metavar is None or value.replace(".", "", 1).isdigit()
+        lines.append(f"#{key} = {value}\n" if number else f'#{key} = "{value}"\n')
+    return "\n".join(lines).rstrip("\n") + "\n"

@@ -1,0 +1,192 @@
+# bash completion of clrsampler
+_clrsampler() {
+  local current=$2 previous=$3 command= word
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case $word in record|top|serve|ps|doctor|jitdump|r2rmap|names|stacks|pauses|jit|convert|merge|diff) command=$word; break ;; --) compopt -o default; return ;; esac
+  done
+  local words= values=
+  case $command in
+    "")
+      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        -d|--duration) values=:any ;;
+        -F|--frequency) values=:any ;;
+        -o|--output) values=:files ;;
+        --format) values='folded json pprof speedscope html svg' ;;
+        --focus) values=:any ;;
+        --ignore) values=:any ;;
+        --thread) values=:any ;;
+        --from) values=:any ;;
+        --to) values=:any ;;
+        --names) values='short full raw' ;;
+        --view) values='cpu pause suspend-delay jit' ;;
+        --stats) values=:files ;;
+        --ring-bytes) values=:any ;;
+        --unwind) values='replay chain' ;;
+        --max-frames) values=:any ;;
+        --gap-words) values=:any ;;
+        --stack-words) values=:any ;;
+        --symbol-server) values=:any ;;
+        --symbol-cache) values=:folders ;;
+        --symbol-cache-size) values=:any ;;
+        --perf-map-cap) values=:any ;;
+      esac ;;
+    record)
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        -d|--duration) values=:any ;;
+        -F|--frequency) values=:any ;;
+        -o|--output) values=:files ;;
+        --format) values='folded json pprof speedscope html svg' ;;
+        --focus) values=:any ;;
+        --ignore) values=:any ;;
+        --thread) values=:any ;;
+        --from) values=:any ;;
+        --to) values=:any ;;
+        --names) values='short full raw' ;;
+        --view) values='cpu pause suspend-delay jit' ;;
+        --stats) values=:files ;;
+        --ring-bytes) values=:any ;;
+        --unwind) values='replay chain' ;;
+        --max-frames) values=:any ;;
+        --gap-words) values=:any ;;
+        --stack-words) values=:any ;;
+        --symbol-server) values=:any ;;
+        --symbol-cache) values=:folders ;;
+        --symbol-cache-size) values=:any ;;
+        --perf-map-cap) values=:any ;;
+      esac ;;
+    top)
+      words='-h --help -p --pid -F --frequency --interval --sort --filter -m --methods --once --lines'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        -F|--frequency) values=:any ;;
+        --interval) values=:any ;;
+        --sort) values='cpu pause jit pid name' ;;
+        --filter) values=:any ;;
+        --lines) values=:any ;;
+      esac ;;
+    serve)
+      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --no-hooks --ring-bytes --history --no-history --history-size --history-age --listen --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
+      case $previous in
+        --config) values=:files ;;
+        -F|--frequency) values=:any ;;
+        --window) values=:any ;;
+        --cgroup) values=:any ;;
+        --container) values=:any ;;
+        --comm) values=:any ;;
+        --uid) values=:any ;;
+        --names) values='short full raw' ;;
+        --ring-bytes) values=:any ;;
+        --history) values=:files ;;
+        --history-size) values=:any ;;
+        --history-age) values=:any ;;
+        --listen) values=:any ;;
+        --allow-host) values=:any ;;
+        --metrics-max-processes) values=:any ;;
+        --textfile) values=:folders ;;
+        --push) values=:any ;;
+        --push-by) values='service process' ;;
+        --push-header) values=:any ;;
+        --trigger) values=:any ;;
+        --recordings) values=:folders ;;
+        --recordings-size) values=:any ;;
+        --cpu-limit) values=:any ;;
+        --memory-limit) values=:any ;;
+      esac ;;
+    ps)
+      words='-h --help --json'
+      case $previous in
+      esac ;;
+    doctor)
+      words='-h --help -p --pid --json'
+      case $previous in
+        -p|--pid) values=:pids ;;
+      esac ;;
+    jitdump)
+      words='-h --help'
+      case $previous in
+      esac ;;
+    r2rmap)
+      words='-h --help'
+      case $previous in
+      esac ;;
+    names)
+      words='-h --help -p --pid --addresses --random --seed --without --names'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        --addresses) values=:files ;;
+        --random) values=:any ;;
+        --seed) values=:any ;;
+        --without) values='files perf-map jitdump images memory' ;;
+        --names) values='short full raw' ;;
+      esac ;;
+    stacks)
+      words='-h --help -p --pid --names --json'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        --names) values='short full raw' ;;
+      esac ;;
+    pauses)
+      words='-h --help -p --pid -d --duration -F --frequency --names --json'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        -d|--duration) values=:any ;;
+        -F|--frequency) values=:any ;;
+        --names) values='short full raw' ;;
+      esac ;;
+    jit)
+      words='-h --help -p --pid -d --duration --names --json'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        -d|--duration) values=:any ;;
+        --names) values='short full raw' ;;
+      esac ;;
+    convert)
+      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion'
+      case $previous in
+        -o|--output) values=:files ;;
+        --format) values='folded json pprof speedscope html svg' ;;
+        --focus) values=:any ;;
+        --ignore) values=:any ;;
+        --thread) values=:any ;;
+        --from) values=:any ;;
+        --to) values=:any ;;
+      esac ;;
+    merge)
+      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion'
+      case $previous in
+        -o|--output) values=:files ;;
+        --format) values='folded json pprof speedscope html svg' ;;
+        --focus) values=:any ;;
+        --ignore) values=:any ;;
+        --thread) values=:any ;;
+        --from) values=:any ;;
+        --to) values=:any ;;
+      esac ;;
+    diff)
+      words='-h --help -o --output --by --top --focus --ignore --thread --from --to --no-kernel --fold-recursion'
+      case $previous in
+        -o|--output) values=:files ;;
+        --by) values='share cpu-time' ;;
+        --top) values=:any ;;
+        --focus) values=:any ;;
+        --ignore) values=:any ;;
+        --thread) values=:any ;;
+        --from) values=:any ;;
+        --to) values=:any ;;
+      esac ;;
+  esac
+  case $values in
+    :files) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames; return ;;
+    :folders) mapfile -t COMPREPLY < <(compgen -d -- "$current"); compopt -o filenames; return ;;
+    :pids) words=$(cd /proc && echo [0-9]*) ;;
+    :any) return ;;
+    ?*) words=$values ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  if [[ ! ${COMPREPLY[*]} && $command ]]; then compopt -o default; fi
+}
+complete -F _clrsampler clrsampler
