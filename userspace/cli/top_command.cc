@@ -98,7 +98,7 @@ absl::Status RunTop(const TopConfig& config) {
   TopTable once(*interval);
   std::unique_ptr<TopScreen> screen;
   WindowOptions windows;
-  windows.length_ns = *interval;
+  windows.lengths.length_ns = *interval;
   windows.on_window = [&](Window window) {
     auto shared = std::make_shared<const Window>(std::move(window));
     if (screen != nullptr) {

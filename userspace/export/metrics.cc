@@ -21,9 +21,9 @@
 #include "absl/strings/str_cat.h"
 #include "export/http_server.h"
 #include "export/metric_families.h"
-#include "export/own_usage.h"
 #include "export/series_slots.h"
 #include "formats/names/utf8.h"
+#include "os/own_usage.h"
 
 namespace clrsampler {
 namespace {

@@ -1,14 +1,9 @@
 #include "pipeline/recorder.h"
 
-#include <malloc.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,9 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "capture/cpu_list.h"
 #include "capture/drop_counters.h"
 #include "capture/feature_report.h"
@@ -31,17 +24,19 @@
 #include "formats/proc/status_text.h"
 #include "os/clock.h"
 #include "os/file_io.h"
-#include "os/mapped_file.h"
-#include "pipeline/counter_deltas.h"
+#include "os/own_usage.h"
+#include "pipeline/account_counts.h"
 #include "pipeline/dotnet_hint.h"
 #include "pipeline/expected_samples.h"
 #include "pipeline/runtime_watch.h"
+#include "pipeline/sampling_rate.h"
 #include "pipeline/source_order.h"
 #include "pipeline/stack_namer.h"
 #include "pipeline/stack_unwinder.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/target_command.h"
-#include "pipeline/window_builder.h"
+#include "pipeline/thread_start.h"
+#include "pipeline/window_series.h"
 #include "process/image_files.h"
 #include "process/process_table.h"
 #include "profile/hold_queue.h"
@@ -79,14 +74,6 @@ constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 
 constexpr uint64_t kJitStacksRingBytes = 16 << 20;
 
-// Above this the wall clock has been set, or the machine slept; below, windows follow it by kSlewNs each.
-constexpr int64_t kClockJumpNs = 1'000'000'000;
-constexpr int64_t kSlewNs = 5'000'000;
-
-// Images are read once, when a process is met: of 210 MiB that a host with 50 .NET processes had in memory after two
-// minutes, later samples needed few.
-constexpr uint64_t kDropPagesNs = 30'000'000'000;
-
 // Of the ring in a continuous run, at least: a second of a program that starts, whose compilations come with stacks.
 // Twice that is in the agent's memory, as the ring is mapped twice.
 constexpr uint64_t kWindowsRingBytes = 4 << 20;
@@ -96,30 +83,10 @@ constexpr uint64_t kFreshStartNs = 600'000'000'000;
 
 constexpr uint64_t kSweepNs = 60'000'000'000;  // how often it is asked whether processes are still there
 
-constexpr uint64_t kNoticesRepeatNs = 3'600'000'000'000;  // in windows, what lasts is said once an hour
-
 constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often CPU clocks are read and new CPUs looked for
 
 using SampleBytes = std::vector<uint64_t>;  // a record, kept aligned
 using Item = std::variant<SampleBytes, SideBandEvent, RuntimeItem>;
-
-// Whether this is the code that every thread, or a process's main function, begins in.
-bool StartsThread(const Frame& frame) {
-  static constexpr absl::string_view kStarts[] = {"_start",
-                                                  "__libc_start_main",
-                                                  "__libc_start_main_impl",
-                                                  "__libc_start_call_main",
-                                                  "start_thread",
-                                                  "clone",
-                                                  "__clone",
-                                                  "clone3",
-                                                  "__clone3",
-                                                  "thread_start"};
-  if (frame.kind != FrameKind::kNative || frame.source != NameSource::kElfSymbols) return false;
-  const absl::string_view text = frame.text;
-  const absl::string_view symbol = text.substr(text.rfind('!') + 1);  // full style: libc.so.6!start_thread
-  return std::find(std::begin(kStarts), std::end(kStarts), symbol) != std::end(kStarts);
-}
 
 Mapping MappingOf(const SideBandEvent& event) {
   Mapping mapping;
@@ -132,55 +99,6 @@ Mapping MappingOf(const SideBandEvent& event) {
   mapping.path = event.path;
   mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
   return mapping;
-}
-
-uint64_t UnixNow() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
-uint64_t Microseconds(const timeval& time) {
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec);
-}
-
-// Of the calling thread: what sampling costs. What others ask of the history is not lowered by a lower rate.
-uint64_t ThreadCpuNs() {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return (Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime)) * 1000;
-}
-
-struct OwnMemory {
-  uint64_t resident_bytes = 0;
-  uint64_t own_bytes = 0;  // of these: not pages of files, which the kernel takes back when it needs room
-};
-
-// Zeroes: not known.
-OwnMemory ReadOwnMemory() {
-  const absl::StatusOr<std::string> text = ReadWholeFile("/proc/self/statm", 4096);
-  if (!text.ok()) return {};
-  const std::vector<absl::string_view> fields = absl::StrSplit(*text, ' ');
-  uint64_t resident = 0, shared = 0;
-  if (fields.size() < 3 || !absl::SimpleAtoi(fields[1], &resident) || !absl::SimpleAtoi(fields[2], &shared)) return {};
-  const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return {resident * page_bytes, (resident - std::min(resident, shared)) * page_bytes};
-}
-
-absl::string_view ShedSentence(ShedReason reason) {
-  switch (reason) {
-    case ShedReason::kRing:
-      return "samples come faster than they can be read";
-    case ShedReason::kBacklog:
-      return "samples come faster than they can be given names";
-    case ShedReason::kCpu:
-      return "the agent is near its --cpu-limit";
-    case ShedReason::kMemory:
-      return "the agent is near its --memory-limit";
-    case ShedReason::kNone:
-      break;
-  }
-  return "";
 }
 
 class RecorderImpl : public Recorder {
@@ -207,9 +125,9 @@ class RecorderImpl : public Recorder {
         perf_maps_(options.perf_maps, clock_, notices_),
         expected_(kProcRoot, options.frequency_hz),
         run_(options.view, options.pids.empty() && options.command.empty(), options.keep_samples),
-        windows_(frames_),
-        sink_(options.windows ? static_cast<SampleSink&>(windows_) : run_),
-        rate_(options.windows ? options.windows->limits : RateLimits{}) {}
+        windows_(options.windows ? options.windows->lengths : WindowLengths{}, frames_, notices_, clock_),
+        sink_(options.windows ? static_cast<SampleSink&>(windows_.builder()) : run_),
+        rate_(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {}
 
   absl::Status Init();
   absl::Status Run(const std::function<void(const RecordProgress&)>& progress) override;
@@ -264,7 +182,7 @@ class RecorderImpl : public Recorder {
   bool SelectedKey(ProcessKey key) {
     if (!in_windows() || !options_.windows->selects) return true;
     const Process* process = table_.Find(key.tgid);
-    return process != nullptr && process->key == key ? Selected(*process) : windows_.Has(key);
+    return process != nullptr && process->key == key ? Selected(*process) : windows_.builder().Has(key);
   }
   bool in_windows() const { return options_.windows.has_value(); }
   bool wants_roles() const { return options_.roles && options_.view == RecordView::kCpu && !options_.only_blame; }
@@ -283,13 +201,10 @@ class RecorderImpl : public Recorder {
   std::span<const FrameId> Marked(const NamedSample& named, const std::optional<RuntimeWatch::Role>& role);
   void TakePause(const ObservedPause& observed);
   void TakeCompilation(const NamedCompilation& compilation);
-  void BeginWindow(MonotonicTime now);
   void CutWindows(MonotonicTime until);
   void CutWindow(MonotonicTime end);
-  MonotonicTime WindowEnd();
   void ControlRate(MonotonicTime now);
-  uint64_t PeriodAt(MonotonicTime time) const;
-  void CountAccount(CounterDeltas& deltas);
+  void CountAccount();
   void Forget(ProcessKey key);
   void GiveLateNames();
   void CloseAccount();
@@ -312,11 +227,11 @@ class RecorderImpl : public Recorder {
   PerfMapLeases perf_maps_;
   ExpectedSamples expected_;
   RunProfile run_;
-  WindowBuilder windows_;
+  WindowSeries windows_;
   SampleSink& sink_;  // one of these two
-  RateControl rate_;
+  SamplingRate rate_;
   Account account_;  // of the run, or of the window at hand
-  CounterDeltas deltas_;
+  AccountCounts counts_;
 
   std::unique_ptr<Sampler> sampler_;
   SideBand side_band_;
@@ -333,21 +248,8 @@ class RecorderImpl : public Recorder {
   MonotonicTime last_slow_turn_;
   MonotonicTime last_sweep_;
   MonotonicTime last_rate_control_;
-  double ring_fill_ = 0;  // the fullest since then
-  // In the order of time: the one at hand, and those before it of which samples may still be waiting.
-  struct Rate {
-    MonotonicTime since;
-    uint32_t hz = 0;
-  };
-  std::deque<Rate> rates_;
+  double ring_fill_ = 0;        // the fullest since then
   size_t waiting_samples_ = 0;  // in the queue
-  std::vector<uint32_t> window_rates_;
-  MonotonicTime window_begin_;
-  uint64_t window_begin_unix_ns_ = 0;
-  int64_t window_jump_ns_ = 0;  // of the wall clock, before this window
-  uint64_t window_number_ = 0;
-  MonotonicTime notices_repeat_;
-  MonotonicTime pages_dropped_;
   int stop_signal_ = 0;
   uint64_t handled_ = 0, named_ = 0;  // RecordProgress
   bool last_chance_ = false;          // the run is over: nothing waits any longer
@@ -475,8 +377,10 @@ absl::Status RecorderImpl::FindTargets() {
 absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>& progress) {
   RETURN_IF_ERROR(sampler_->Start());
   started_ = turn_started_ = last_slow_turn_ = last_sweep_ = last_rate_control_ = clock_.Now();
-  rates_ = {{started_, options_.frequency_hz}};
-  if (in_windows()) BeginWindow(started_);
+  if (in_windows()) {
+    windows_.Begin();
+    counts_.Begin();  // an earlier recorder of this process has counted what was used until now
+  }
   if (whole_host()) expected_.StartHost();
   for (const uint32_t pid : options_.pids) expected_.StartProcess(pid, false);
   if (command_.has_value()) {
@@ -521,7 +425,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   if (hooks_) hooks_->Finish();
   perf_maps_.Finish();
   if (in_windows()) {
-    CutWindow(std::max(clock_.Now(), window_begin_));
+    CutWindow(std::max(clock_.Now(), windows_.begin()));
   } else {
     CloseAccount();
   }
@@ -795,7 +699,7 @@ bool RecorderImpl::HandleSample(MonotonicTime time, const SampleBytes& bytes) {
   ++account_.stack_stops[std::string(StopName(static_cast<wire_stop>(sample.stop)))];
   ++handled_;
   named_ += (named.sources & 1u << static_cast<unsigned>(NameSource::kNone)) == 0 ? 1 : 0;
-  Write({process, sample, named.frames, std::nullopt, named.sources, PausePhase::kNone, end, PeriodAt(time)});
+  Write({process, sample, named.frames, std::nullopt, named.sources, PausePhase::kNone, end, rate_.PeriodAt(time)});
   return true;
 }
 
@@ -840,12 +744,6 @@ void RecorderImpl::TakeCompilation(const NamedCompilation& compilation) {
   if (options_.on_compilation) options_.on_compilation(compilation);
 }
 
-uint64_t RecorderImpl::PeriodAt(MonotonicTime time) const {
-  auto rate = rates_.rbegin();
-  while (rate->since > time && rate + 1 != rates_.rend()) ++rate;
-  return 1'000'000'000 / rate->hz;
-}
-
 void RecorderImpl::ControlRate(MonotonicTime now) {
   if (now.ns - last_rate_control_.ns < 1'000'000'000) return;
   last_rate_control_ = now;
@@ -856,104 +754,27 @@ void RecorderImpl::ControlRate(MonotonicTime now) {
   // Events of hooks that are lost, or wait, come no less often at a lower rate.
   inputs.lost = counters.drops[WIRE_DROP_RING_FULL];
   inputs.queued = waiting_samples_;
-  inputs.self_cpu_ns = ThreadCpuNs();
+  inputs.self_cpu_ns = OwnThreadCpuNs();
   inputs.memory_bytes = ReadOwnMemory().own_bytes;
-  const uint32_t hz = rate_.Next(inputs);
-  const uint32_t hz_before = rates_.back().hz;
-  if (hz == hz_before) return;
-  notices_.Add(hz < hz_before ? "rate_lowered" : "rate_raised", "",
-               hz < hz_before ? absl::StrCat("sampling at ", hz, " Hz instead of ", hz_before, ": ",
-                                             ShedSentence(rate_.reason()), "; more such steps are only counted")
-                              : absl::StrCat("sampling at ", hz, " Hz again"));
-  if (const absl::Status changed = sampler_->SetFrequency(static_cast<int>(hz)); !changed.ok()) {
+  const std::optional<uint32_t> hz = rate_.Wanted(inputs);
+  if (!hz) return;
+  notices_.Add(*hz < rate_.hz() ? "rate_lowered" : "rate_raised", "", rate_.Reason(*hz));
+  if (const absl::Status changed = sampler_->SetFrequency(static_cast<int>(*hz)); !changed.ok()) {
     notices_.Add("rate_not_changed", "", changed.message());
   }
-  expected_.SetFrequency(hz);
-  rates_.push_back({clock_.Now(), hz});
-  const MonotonicTime oldest = queue_.OldestOr(horizon_);
-  while (rates_.size() > 1 && rates_[1].since <= oldest) rates_.pop_front();
-  window_rates_.push_back(hz);
-}
-
-void RecorderImpl::BeginWindow(MonotonicTime now) {
-  window_begin_ = now;
-  window_begin_unix_ns_ = UnixNow();
-  window_rates_ = {rates_.back().hz};
-  windows_.Begin(window_begin_, window_begin_unix_ns_);
-  // An earlier recorder of this process has counted what was used until now.
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  deltas_.Since("self_cpu_us", Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime));
-}
-
-MonotonicTime RecorderImpl::WindowEnd() {
-  const WindowOptions& options = *options_.windows;
-  uint64_t length_ns = options.length_ns;
-  if (options.cuts != nullptr) {
-    // A wish that comes too early in the window is one for its shortest length.
-    const std::optional<uint64_t> wish = options.cuts->NextAfter(window_begin_unix_ns_);
-    if (wish) length_ns = std::clamp(*wish - window_begin_unix_ns_, options.shortest_ns, options.length_ns);
-  }
-  return {window_begin_.ns + length_ns};
+  expected_.SetFrequency(*hz);
+  rate_.Changed(clock_.Now(), *hz);
+  rate_.DropBefore(queue_.OldestOr(horizon_));
 }
 
 void RecorderImpl::CutWindows(MonotonicTime until) {
-  while (WindowEnd() <= until) CutWindow(WindowEnd());
+  while (windows_.End() <= until) CutWindow(windows_.End());
 }
 
 void RecorderImpl::CutWindow(MonotonicTime end) {
   table_.ForEach([this](Process& process) { NoteRuntime(process); });
-  CountAccount(deltas_);
-  const uint64_t length_ns = end.ns - window_begin_.ns;
-  absl::StatusOr<Window> window = windows_.Take(length_ns);
-  if (!window.ok()) {
-    notices_.Add("window_lost", absl::StrCat(window_number_),
-                 absl::StrCat("a window is lost: ", window.status().message()),
-                 "a lower --frequency, or fewer processes: --comm, --container, --cgroup, --uid");
-    Lose("window", account_.samples_written);
-    window = Window();
-    window->begin_unix_ns = window_begin_unix_ns_;
-  }
-  // The account of frames is the builder's.
-  account_.managed = window->account.managed;
-  account_.native = window->account.native;
-  account_.kernel = window->account.kernel;
-  account_.frames_by_source = window->account.frames_by_source;
-  account_.unnamed_reasons = std::move(window->account.unnamed_reasons);
-  account_.marks = std::move(window->account.marks);
-  account_.roles = std::move(window->account.roles);
-  account_.duration_seconds = static_cast<double>(length_ns) / 1e9;
-  window->account = std::exchange(account_, {});
-  window->number = ++window_number_;
-  window->clock_jump_ns = window_jump_ns_;
-  window->frequencies_hz = window_rates_;
-  window->frequency_hz = rates_.back().hz;
-  window->rss_bytes = ReadOwnMemory().resident_bytes;
-
-  // The next one begins where this ends. The wall clock is followed slowly, unless it was set.
-  const uint64_t now_unix_ns = UnixNow() - (clock_.Now().ns - end.ns);
-  const uint64_t end_unix_ns = window_begin_unix_ns_ + length_ns;
-  const int64_t off_ns = static_cast<int64_t>(now_unix_ns - end_unix_ns);
-  const bool jumped = std::abs(off_ns) > kClockJumpNs;
-  if (jumped && options_.windows->cuts != nullptr) options_.windows->cuts->Clear();  // they were of the other clock
-  window->end_unix_ns =
-      jumped ? end_unix_ns
-             : static_cast<uint64_t>(static_cast<int64_t>(end_unix_ns) + std::clamp(off_ns, -kSlewNs, kSlewNs));
-  window_jump_ns_ = jumped ? off_ns : 0;
-  window_begin_unix_ns_ = jumped ? now_unix_ns : window->end_unix_ns;
-  window_begin_ = end;
-  window_rates_ = {rates_.back().hz};
-  windows_.Begin(window_begin_, window_begin_unix_ns_);
-  if (end.ns - notices_repeat_.ns >= kNoticesRepeatNs) {
-    notices_repeat_ = end;
-    notices_.Repeat();
-  }
-  if (end.ns - pages_dropped_.ns >= kDropPagesNs) {
-    pages_dropped_ = end;
-    MappedFile::DropResidentPages();
-    malloc_trim(0);  // what a busy minute took stays with the process otherwise
-  }
-  options_.windows->on_window(*std::move(window));
+  CountAccount();
+  options_.windows->on_window(windows_.Close(end, std::exchange(account_, {}), rate_.TakeWindow()));
 }
 
 void RecorderImpl::Retire(MonotonicTime before) {
@@ -967,7 +788,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
     }
   });
   for (const ProcessKey key : table_.Retire(before)) {
-    windows_.SetExited(key);
+    windows_.builder().SetExited(key);
     Forget(key);
     if (table_.Find(key.tgid) == nullptr) TellTransientCode(key.tgid, {});
     // The number may be given to a stranger now.
@@ -988,12 +809,12 @@ void RecorderImpl::Forget(ProcessKey key) {
 }
 
 void RecorderImpl::NoteRuntime(const Process& process) {
-  if (in_windows() ? !windows_.Has(process.key) : run_.ledger().has_runtime(process.key)) return;
+  if (in_windows() ? !windows_.builder().Has(process.key) : run_.ledger().has_runtime(process.key)) return;
   const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
   const std::string version = runtime.has_value() ? runtime->version.Text() : "";
   if (in_windows()) {
-    windows_.Describe(process);
-    windows_.SetRuntime(process.key, version, hooks_ && hooks_->SeesSuspensions(process.key).ok());
+    windows_.builder().Describe(process);
+    windows_.builder().SetRuntime(process.key, version, hooks_ && hooks_->SeesSuspensions(process.key).ok());
   } else {
     run_.ledger().SetRuntime(process.key, version);
   }
@@ -1026,52 +847,13 @@ void RecorderImpl::CloseAccount() {
                      SampleLog::kMaxTimed, " samples"),
         "record for a shorter time, or at a lower --frequency");
   }
-  CountAccount(deltas_);
+  CountAccount();
   account_.processes = run_.ledger().Accounts();
 }
 
-// What others count all along: as much as since the last account.
-void RecorderImpl::CountAccount(CounterDeltas& deltas) {
-  if (!kernel_.status().ok()) {
-    notices_.Add("kernel_symbols", "", absl::StrCat("kernel frames have no names: ", kernel_.status().message()),
-                 HintOf(kernel_.status()));
-  }
-  const wire_counters counters = sampler_->counters();
-  for (int drop = 0; drop < WIRE_DROP_COUNT; ++drop) {
-    // Known reasons are listed with 0 too: a reader sees that they were watched.
-    const std::string name(DropName(static_cast<wire_drop>(drop)));
-    Lose(name, deltas.Since(name, counters.drops[drop]));
-  }
-  if (hooks_) {
-    const uint64_t hook_lost = deltas.Since("hook_lost", counters.hook_lost);
-    const uint64_t hook_filtered = deltas.Since("hook_filtered", counters.hook_filtered);
-    account_.pauses = deltas.Since("pauses", hooks_->PauseCounts());
-    account_.jit = deltas.Since("jit", hooks_->JitCounts());
-    for (auto* counts : {&account_.pauses, &account_.jit}) {
-      if (counts->empty()) continue;
-      (*counts)["events_lost"] = hook_lost;
-      (*counts)["events_of_others"] = hook_filtered;
-    }
-    if (hook_lost > 0) {
-      notices_.Add("hook_events_lost", "",
-                   absl::StrCat(hook_lost,
-                                " events of runtimes were lost, and with them pauses or compilations: the agent read "
-                                "too slowly"),
-                   "a larger buffer: --ring-bytes");
-    }
-  }
-  account_.samples_expected = deltas.Since("expected", expected_.samples());
-  account_.unwind = deltas.Since("unwind", unwinder_.Counters());
-  account_.memory = deltas.Since("memory", sources_.memory->counters().ByName());
-  account_.bpf_map_bytes = sampler_->bpf_map_bytes();
-  account_.notice_counts = deltas.Since("notices", notices_.counts());
-  account_.notices = notices_.TakeKept();
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  account_.self_cpu_seconds =
-      static_cast<double>(deltas.Since("self_cpu_us", Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime))) /
-      1e6;
-  account_.self_peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+void RecorderImpl::CountAccount() {
+  counts_.AddTo(account_,
+                {*sampler_, hooks_ ? &*hooks_ : nullptr, kernel_, expected_, unwinder_, *sources_.memory, notices_});
 }
 
 }  // namespace

@@ -22,7 +22,7 @@
 #include "pipeline/pause_watch.h"
 #include "pipeline/rate_control.h"
 #include "pipeline/run_profile.h"
-#include "pipeline/window_cuts.h"
+#include "pipeline/window_clock.h"
 #include "process/process.h"
 #include "profile/account.h"
 #include "profile/sample_log.h"
@@ -37,9 +37,7 @@ namespace clrsampler {
 // The continuous mode: windows of the whole host, all views at once.
 struct WindowOptions {
   std::function<void(Window)> on_window;  // on the main loop, which must not wait
-  uint64_t length_ns = 10'000'000'000;
-  WindowCuts* cuts = nullptr;                   // wishes for earlier ends; may be none
-  uint64_t shortest_ns = 1'000'000'000;         // of a window that a wish ends
+  WindowLengths lengths;
   std::function<bool(const Process&)> selects;  // whose samples count; empty: all
   RateLimits limits;                            // frequency_hz: that of RecordOptions
 };

@@ -175,8 +175,8 @@ absl::Status Service::StartServer() {
 absl::StatusOr<std::unique_ptr<Recorder>> Service::MakeRecorder() {
   RecordOptions record = options_.record;
   WindowOptions windows;
-  windows.length_ns = options_.window_ns;
-  windows.cuts = &cuts_;
+  windows.lengths.length_ns = options_.window_ns;
+  windows.lengths.cuts = &cuts_;
   windows.limits = options_.limits;
   windows.limits.frequency_hz = record.frequency_hz;
   if (!options_.selection.empty()) {

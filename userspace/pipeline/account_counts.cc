@@ -1,0 +1,56 @@
+#include "pipeline/account_counts.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "capture/drop_counters.h"
+#include "os/own_usage.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+void AccountCounts::Begin() { deltas_.Since("self_cpu_us", OwnCpuMicroseconds()); }
+
+void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
+  if (!parts.kernel.status().ok()) {
+    parts.notices.Add("kernel_symbols", "",
+                      absl::StrCat("kernel frames have no names: ", parts.kernel.status().message()),
+                      HintOf(parts.kernel.status()));
+  }
+  const wire_counters counters = parts.sampler.counters();
+  for (int drop = 0; drop < WIRE_DROP_COUNT; ++drop) {
+    // Known reasons are listed with 0 too: a reader sees that they were watched.
+    const std::string name(DropName(static_cast<wire_drop>(drop)));
+    account.lost[name] += deltas_.Since(name, counters.drops[drop]);
+  }
+  if (parts.hooks != nullptr) AddHooks(account, parts, counters);
+  account.samples_expected = deltas_.Since("expected", parts.expected.samples());
+  account.unwind = deltas_.Since("unwind", parts.unwinder.Counters());
+  account.memory = deltas_.Since("memory", parts.memory.counters().ByName());
+  account.bpf_map_bytes = parts.sampler.bpf_map_bytes();
+  account.notice_counts = deltas_.Since("notices", parts.notices.counts());
+  account.notices = parts.notices.TakeKept();
+  account.self_cpu_seconds = static_cast<double>(deltas_.Since("self_cpu_us", OwnCpuMicroseconds())) / 1e6;
+  account.self_peak_rss_bytes = OwnPeakResidentBytes();
+}
+
+void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters) {
+  const uint64_t lost = deltas_.Since("hook_lost", counters.hook_lost);
+  const uint64_t filtered = deltas_.Since("hook_filtered", counters.hook_filtered);
+  account.pauses = deltas_.Since("pauses", parts.hooks->PauseCounts());
+  account.jit = deltas_.Since("jit", parts.hooks->JitCounts());
+  for (auto* counts : {&account.pauses, &account.jit}) {
+    if (counts->empty()) continue;
+    (*counts)["events_lost"] = lost;
+    (*counts)["events_of_others"] = filtered;
+  }
+  if (lost > 0) {
+    parts.notices.Add("hook_events_lost", "",
+                      absl::StrCat(lost,
+                                   " events of runtimes were lost, and with them pauses or compilations: the agent "
+                                   "read too slowly"),
+                      "a larger buffer: --ring-bytes");
+  }
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,43 @@
+// What the parts of a run count all along, put into its account, or into that of each window: as much as came since the
+// last one.
+#ifndef CLRSAMPLER_PIPELINE_ACCOUNT_COUNTS_H_
+#define CLRSAMPLER_PIPELINE_ACCOUNT_COUNTS_H_
+
+#include "capture/sampler.h"
+#include "clr/memory/memory_methods.h"
+#include "pipeline/counter_deltas.h"
+#include "pipeline/expected_samples.h"
+#include "pipeline/kernel_namer.h"
+#include "pipeline/runtime_watch.h"
+#include "pipeline/stack_unwinder.h"
+#include "profile/account.h"
+#include "status/notices.h"
+
+namespace clrsampler {
+
+struct CountingParts {
+  const Sampler& sampler;
+  const RuntimeWatch* hooks;  // nullptr: there are none
+  const KernelNamer& kernel;
+  const ExpectedSamples& expected;
+  const StackUnwinder& unwinder;
+  const MemoryMethods& memory;
+  Notices& notices;
+};
+
+// Main loop only.
+class AccountCounts {
+ public:
+  // Counting begins now: what this process used before is not the run's.
+  void Begin();
+  void AddTo(Account& account, const CountingParts& parts);
+
+ private:
+  void AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters);
+
+  CounterDeltas deltas_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_ACCOUNT_COUNTS_H_

@@ -1,0 +1,49 @@
+// The windows of a continuous run: what is in them (WindowBuilder), from when to when (WindowClock), and whose account
+// they carry.
+#ifndef CLRSAMPLER_PIPELINE_WINDOW_SERIES_H_
+#define CLRSAMPLER_PIPELINE_WINDOW_SERIES_H_
+
+#include <vector>
+
+#include "os/clock.h"
+#include "pipeline/window_builder.h"
+#include "pipeline/window_clock.h"
+#include "profile/account.h"
+#include "profile/window.h"
+#include "status/notices.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+// Main loop only. Borrows what it is given.
+class WindowSeries {
+ public:
+  WindowSeries(const WindowLengths& lengths, const FrameTable& frames, Notices& notices, const Clock& clock)
+      : clock_(clock), notices_(notices), times_(lengths), builder_(frames) {}
+
+  WindowBuilder& builder() { return builder_; }
+
+  // The first one begins now.
+  void Begin();
+  // When the one at hand is to end, and since when it is.
+  MonotonicTime End() const { return times_.End(); }
+  MonotonicTime begin() const { return times_.begin(); }
+
+  // Ends the window at hand there. `account`: of all that happened in it, but for its frames, which are counted here.
+  // `rates`: SamplingRate::TakeWindow. A window that no model can hold is lost: a notice says so, and the account.
+  Window Close(MonotonicTime end, Account account, std::vector<uint32_t> rates);
+
+ private:
+  void Housekeep(MonotonicTime now);
+
+  const Clock& clock_;
+  Notices& notices_;
+  WindowClock times_;
+  WindowBuilder builder_;
+  MonotonicTime notices_repeated_;
+  MonotonicTime pages_dropped_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_WINDOW_SERIES_H_
