@@ -13,9 +13,10 @@ import tempfile
 import time
 import unittest
 
+import deployments
 import harness
 import runtimes
-from watcher import Watcher, truth_of
+from watcher import Watcher, changed_code, truth_of, units
 
 VERSIONS = runtimes.selected()
 NATIVE = os.environ.get("SHAPES_NATIVE", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "libshapes_native.so"))
@@ -39,9 +40,12 @@ def waits(pid):
     return waited
 
 
-def watched(version, mode, *arguments, env=None):
+def watched(version, mode, *arguments, env=None, form=None):
     """(the target's truth, and what it and its main thread waited for a CPU; pauses while it ran; its pid)"""
-    with harness.workload(version, mode, "--seconds", 120, *arguments, env=env) as target, Pauses(target.host_pid) as pauses:
+    arguments = [mode, "--seconds", 120, *arguments]
+    start = (lambda: harness.Target([*deployments.publish(form, version), *map(str, arguments)], env=env)) if form else (
+        lambda: harness.workload(version, *arguments, env=env))
+    with start() as target, Pauses(target.host_pid) as pauses:
         before = waits(target.host_pid)
         target.signal(signal.SIGHUP)
         truth = truth_of(target)
@@ -72,8 +76,8 @@ class PauseTest(harness.LiveTest):
 
 
 class TruthTest(PauseTest):
-    def check(self, version, env, server=False, background=True):
-        truth, pauses, pid = watched(version, "pauses", env=env)
+    def check(self, version, env, server=False, background=True, form=None):
+        truth, pauses, pid = watched(version, "pauses", env=env, form=form)
         self.assertEqual(truth["server"], server, "the target does not run what this is about")
         told_background = [index for index, _, concurrent, *_ in truth["seen"] if concurrent]
         self.assertEqual(len(told_background) > 0, background, truth)
@@ -153,6 +157,15 @@ class TruthTest(PauseTest):
     def test_experimental_collector(self):
         newer = [version for version in VERSIONS if int(runtimes.number(version).split(".")[0]) >= 9]
         self.each({"DOTNET_GCName": "libclrgcexp.so", "DOTNET_gcConcurrent": "1"}, versions=newer)
+
+
+class SingleFileTest(TruthTest):
+    """The same where runtime and collector are in the program's own file. Publishing takes a minute the first time."""
+
+    def each(self, env, versions=VERSIONS, **expected):
+        if "DOTNET_GCName" in env:
+            return  # a collector of its own would be beside the program
+        super().each(env, versions, form="single-file", **expected)
 
 
 class CulpritTest(PauseTest):
@@ -287,41 +300,13 @@ class ErrorTest(PauseTest):
                             if not kill:
                                 self.assertGreaterEqual(len(pauses.finish()), 5)
                                 continue
-                            self.assertGreater(self.changed_code(target.host_pid), 0, "no probe is seen: the check would prove nothing")
+                            self.assertGreater(changed_code(target.host_pid), 0, "no probe is seen: the check would prove nothing")
                             pauses.kill()
-                            while self.changed_code(target.host_pid) > 0:
+                            while changed_code(target.host_pid) > 0:
                                 self.assertLess(time.monotonic(), deadline, "probes are left")
                                 time.sleep(0.05)
-                            units = self.units(target)
-                            self.assertGreater(self.units(target), units, "the target does not go on")
-
-    @staticmethod
-    def units(target):
-        """Of work that the target has done by its next tick."""
-        for line in target.process.stdout:
-            if line.startswith("tick "):
-                return int(line.split()[2])
-        raise AssertionError("the target ended")
-
-    @staticmethod
-    def changed_code(pid):
-        """How many bytes of the runtime's code differ from its file: the kernel's breakpoints."""
-        changed = 0
-        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
-            for line in maps:
-                fields = line.split()
-                if not line.rstrip().endswith("/libcoreclr.so") or "x" not in fields[1]:
-                    continue
-                begin, end = (int(address, 16) for address in fields[0].split("-"))
-                memory.seek(begin)
-                code = memory.read(end - begin)
-                with open(fields[5], "rb") as f:
-                    f.seek(int(fields[2], 16))
-                    true = f.read(end - begin)
-                for page in range(0, len(true), 4096):
-                    if code[page:page + 4096] != true[page:page + 4096]:
-                        changed += sum(a != b for a, b in zip(code[page:page + 4096], true[page:page + 4096]))
-        return changed
+                            units = units(target)
+                            self.assertGreater(units(target), units, "the target does not go on")
 
 
 if __name__ == "__main__":

@@ -60,3 +60,31 @@ def truth_of(target):
         if line.startswith("truth "):
             return json.loads(line[6:])
     raise AssertionError(f"the target ended without a word: {target.command}")
+
+
+def units(target):
+    """Of work that the target has done by its next tick."""
+    for line in target.process.stdout:
+        if line.startswith("tick "):
+            return int(line.split()[2])
+    raise AssertionError("the target ended")
+
+
+def changed_code(pid):
+    """How many bytes of the runtime's code differ from its file: the kernel's breakpoints."""
+    changed = 0
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            fields = line.split()
+            if not line.rstrip().endswith("/libcoreclr.so") or "x" not in fields[1]:
+                continue
+            begin, end = (int(address, 16) for address in fields[0].split("-"))
+            memory.seek(begin)
+            code = memory.read(end - begin)
+            with open(fields[5], "rb") as f:
+                f.seek(int(fields[2], 16))
+                true = f.read(end - begin)
+            for page in range(0, len(true), 4096):
+                if code[page:page + 4096] != true[page:page + 4096]:
+                    changed += sum(a != b for a, b in zip(code[page:page + 4096], true[page:page + 4096]))
+    return changed
