@@ -18,7 +18,6 @@ const volatile __u8 filter_processes = 0;
 const volatile __u8 follow_children = 0;
 const volatile __u32 wake_bytes = 256 << 10;	    /* data in the ring at which the reader is woken */
 const volatile __u32 kernel_stack_bytes = 16 << 10; /* THREAD_SIZE, for kernels without bpf_task_pt_regs */
-const volatile __u8 hooks = 0;			    /* there may be return probes of ours */
 const volatile __u8 use_task_pt_regs = 0;	    /* of the second program: the kernel has it */
 
 /* Constants, one per program, so that the compiler leaves out what is not needed. */
@@ -80,7 +79,8 @@ static __always_inline void take_kernel_stack(struct scratch *scratch, struct pe
 }
 
 /*
- * What return probes took off the stack; ours are on functions that suspend a runtime. On arm64 they take it out of a
+ * What return probes took off the stack: ours, which are on functions that suspend a runtime, and those of others, which
+ * may stand on any. On arm64 they take it out of a
  * register, and where the function then saves the trampoline's address is not told.
  */
 static __always_inline void find_returns(struct scratch *scratch, struct task_struct *task)
@@ -89,7 +89,7 @@ static __always_inline void find_returns(struct scratch *scratch, struct task_st
 	struct return_instance *call = NULL;
 	__u32 count = 0;
 
-	if (!hooks || !bpf_core_field_exists(task->utask))
+	if (!bpf_core_field_exists(task->utask))
 		return;
 	call = BPF_CORE_READ(task, utask, return_instances);
 	for (__u32 i = 0; call && i < WIRE_MAX_RETURNS; i++) {

@@ -168,6 +168,15 @@ class SingleFileTest(TruthTest):
         super().each(env, versions, form="single-file", **expected)
 
 
+class NativeAotTest(TruthTest):
+    """The same in programs without a JIT, whose functions are found by their debug file. Only what a native collector can do."""
+
+    def each(self, env, versions=VERSIONS, **expected):
+        if "DOTNET_GCName" in env or "DOTNET_gcServer" in env:
+            return  # of such a program a matter of publishing
+        super().each(env, [version for version in runtimes.PACKED_VERSIONS if not version.startswith("10.")], form="native-aot", **expected)
+
+
 class CulpritTest(PauseTest):
     SPIN_NS = 20e6  # PauseMode.cs
 

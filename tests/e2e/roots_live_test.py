@@ -17,6 +17,7 @@ import folded
 import harness
 import runtimes
 import stack_truth
+from watcher import Watcher
 
 VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
 SHARE = 0.998
@@ -124,6 +125,19 @@ class RootsTest(harness.LiveTest):
                 contradictions += unwind["contradictions"]
         self.assertLessEqual(lost, (1 - SHARE) * user, f"of {user} stacks in all modes")
         self.assertLessEqual(contradictions, max(1, MOST_CONTRADICTIONS * frames), f"of {frames} frames in all modes")
+
+
+    def test_return_probes_of_others(self):
+        """Another program's probes put the address of a trampoline in the caller's place; this one has planted none."""
+        version = "10.0.14"
+        self.need_runtime(version)
+        with harness.workload(version, "gc", "--seconds", 300, env={"DOTNET_gcServer": "1"}) as target, Watcher("pauses", target.host_pid) as other:
+            result, _ = harness.record_window(target, CPU_SECONDS, FREQUENCY, "--no-hooks")
+            pauses = other.finish()
+        self.assertGreater(len(pauses), 100, "the probes were hardly hit")
+        roots = Roots(self.check_result(result, minimum_samples=500))
+        print(f"beside {len(pauses)} pauses that another agent saw: {100 * roots.share:.3f} % of {roots.user}", flush=True)
+        self.assert_within(roots.user - roots.reached, stack_truth.allowed_faults(roots.user, SHARE), str(roots))
 
 
 class RootsSelfTest(unittest.TestCase):

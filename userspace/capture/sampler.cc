@@ -139,7 +139,6 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   constants.follow_children = options_.follow_children;
   constants.wake_bytes = static_cast<uint32_t>(ring_bytes_ / 4);
   constants.kernel_stack_bytes = KernelStackBytes();
-  constants.hooks = options_.suspension_hooks;
   constants.first_hook_slot = slots;
   constants.use_task_pt_regs = features.Has(kFeatureTaskPtRegs);
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample

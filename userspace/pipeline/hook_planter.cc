@@ -1,6 +1,7 @@
 #include "pipeline/hook_planter.h"
 
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -48,7 +49,7 @@ struct HookPlanter::HookedImage {
 };
 
 HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices)
-    : options_(std::move(options)), runtimes_(runtimes), images_(images), notices_(notices) {}
+    : options_(std::move(options)), runtimes_(runtimes), images_(images), notices_(notices), debug_files_(images) {}
 
 HookPlanter::~HookPlanter() { Finish(); }
 
@@ -64,7 +65,8 @@ void HookPlanter::Look(const Process& process) {
   const std::string who = absl::StrCat(".NET ", runtime->version.Text());
   const bool holds_jit = runtime->form == DeploymentForm::kSingleFile;
   if (target.runtime == nullptr) {
-    target.runtime = Hook(process, runtime->mapping, {.runtime = true, .jit = holds_jit}, who);
+    const Parts parts = {.runtime = true, .jit = holds_jit, .by_symbols = runtime->form == DeploymentForm::kNativeAot};
+    target.runtime = Hook(process, runtime->mapping, parts, who);
   }
   if (target.jit != nullptr || !options_.compilations) return;
   if (holds_jit) {
@@ -111,8 +113,14 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, Parts pa
   };
   const absl::StatusOr<ElfImage> elf = ElfImage::Parse(image.bytes());
   if (!elf.ok()) return refuse_all(elf.status());
-  const RuntimeHooks hooks = parts.runtime ? LocateHooks({.runtime = &*elf}) : LocateHooks({.jit = &*elf});
-  if (image.content.damaged()) return refuse_all(absl::DataLossError("the file was changed while it was read"));
+  std::optional<DebugFile> debug;
+  if (parts.by_symbols && !elf->symtab()) debug = debug_files_.Find(process, mapping.path, *elf);
+  const RuntimeHooks hooks = parts.runtime
+                                 ? LocateHooks({.runtime = &*elf, .runtime_debug = debug ? &debug->image : nullptr})
+                                 : LocateHooks({.jit = &*elf});
+  if (image.content.damaged() || (debug && debug->file->content.damaged())) {
+    return refuse_all(absl::DataLossError("the file was changed while it was read"));
+  }
   // By descriptor: the very file that was looked at, wherever its path leads by now.
   const absl::StatusOr<OpenedFile> file = process.files.OpenMapping(mapping);
   if (!file.ok()) return refuse_all(file.status());

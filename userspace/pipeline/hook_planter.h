@@ -18,6 +18,7 @@
 #include "process/image_files.h"
 #include "process/process.h"
 #include "status/notices.h"
+#include "symbols/debug_file.h"
 
 namespace clrsampler {
 
@@ -67,6 +68,7 @@ class HookPlanter {
   struct Parts {
     bool runtime = false;
     bool jit = false;
+    bool by_symbols = false;  // those of a separate file count, too
   };
   std::shared_ptr<HookedImage> Hook(const Process& process, const Mapping& mapping, Parts parts,
                                     absl::string_view version);
@@ -78,6 +80,7 @@ class HookPlanter {
   RuntimeDiscovery& runtimes_;
   ImageFiles& images_;
   Notices& notices_;
+  DebugFileFinder debug_files_;
   absl::flat_hash_map<ProcessKey, Target> targets_;
   absl::flat_hash_map<const ImageFile*, std::weak_ptr<HookedImage>> hooked_;  // each holds its ImageFile
   HookPlanterCounters counters_;
