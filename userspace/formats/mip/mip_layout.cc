@@ -2,6 +2,7 @@
 
 #include <md5.h>
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -72,20 +73,6 @@ absl::StatusOr<MipFileType> TypeOf(uint16_t file_type, bool old) {
   return Damaged(6, absl::StrFormat("FileType %#x is none", file_type));
 }
 
-absl::Status CheckKinds(uint32_t kinds, uint64_t offset) {
-  if ((kinds & kMipReturnAddress) != 0) {
-    return absl::UnimplementedError("return addresses were instrumented, whose records were never defined");
-  }
-  if ((kinds & ~kMipKnownKinds) != 0) return Damaged(offset, absl::StrFormat("ProfileType %#x is none", kinds));
-  const bool coverage = (kinds & kMipFunctionCoverage) != 0;
-  const bool counts = (kinds & kMipCounts) != 0;
-  if (coverage == counts) {
-    return Damaged(offset,
-                   absl::StrFormat("ProfileType %#x must be coverage or counts of functions, one of both", kinds));
-  }
-  return absl::OkStatus();
-}
-
 std::array<uint8_t, MD5_DIGEST_LENGTH> Md5(absl::string_view text) {
   MD5_CTX context;
   MD5Init(&context);
@@ -104,6 +91,20 @@ std::string MipKindsText(uint32_t kinds) {
   if ((kinds & kMipTimestamp) != 0) words.push_back("Function Timestamp");
   if ((kinds & kMipCallCount) != 0) words.push_back("Function Call Count");
   return absl::StrJoin(words, ", ");
+}
+
+absl::Status CheckMipKinds(uint32_t kinds, absl::string_view where) {
+  if ((kinds & kMipReturnAddress) != 0) {
+    return absl::UnimplementedError("return addresses were instrumented, whose records were never defined");
+  }
+  if ((kinds & ~kMipKnownKinds) != 0) {
+    return absl::DataLossError(absl::StrFormat("%s %#x is none", std::string(where), kinds));
+  }
+  if (((kinds & kMipFunctionCoverage) != 0) == ((kinds & kMipCounts) != 0)) {
+    return absl::DataLossError(
+        absl::StrFormat("%s %#x has neither coverage nor counts of functions, or both", std::string(where), kinds));
+  }
+  return absl::OkStatus();
 }
 
 const MipLayoutTraits& TraitsOf(MipLayout layout) { return kTraits[static_cast<size_t>(layout)]; }
@@ -137,7 +138,7 @@ absl::StatusOr<MipHeader> ParseMipHeader(std::span<const std::byte> bytes, MipFi
                         absl::StrCat("it is a ", TypeName(*type), " file, not a ", TypeName(wanted), " file")),
                     TypeHint(*type));
   }
-  RETURN_IF_ERROR(CheckKinds(*kinds, 8));
+  RETURN_IF_ERROR(CheckMipKinds(*kinds, "the header is damaged at byte 8: ProfileType"));
   MipHeader header{.version = *version, .type = *type, .kinds = *kinds, .module_hash = *hash};
   if (old) {
     header.layout = MipLayout::kOld;

@@ -31,6 +31,9 @@ inline constexpr uint32_t kMipKnownKinds = kMipFunctionCoverage | kMipBlockCover
 // "Function Coverage, Block Coverage".
 std::string MipKindsText(uint32_t kinds);
 
+// Whether a file can be of these kinds: known ones, and either coverage or counts. The error begins with `where`.
+absl::Status CheckMipKinds(uint32_t kinds, absl::string_view where);
+
 enum class MipFileType : uint8_t { kRaw, kMap, kProfile };
 
 enum class MipLayout : uint8_t {

@@ -35,6 +35,8 @@ struct MipFunction {
   uint32_t block_count = 0;    // without the entry block, whose coverage is the function's
 
   bool ran() const { return merge_count > 0; }
+  // Profiles of other tools may have counts without merges.
+  bool entry_ran() const { return merge_count > 0 || call_count > 0; }
 };
 
 // Texts without NUL in one piece of memory. At most 4 GiB; Append says no beyond.

@@ -1,0 +1,222 @@
+#include "formats/mip/mip_reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "formats/byte_reader.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kBlockBytes = 5;
+constexpr char kCutHint[] = "was the file written to its end, and copied as a whole?";
+
+// Calls `name` with each text of a table; the last NUL may be missing.
+template <typename Name>
+void ForEachName(std::span<const std::byte> table, Name&& name) {
+  absl::string_view rest = AsText(table);
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\0'), rest.size());
+    name(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+}  // namespace
+
+// How far one way to read the file led: to its end, or to what does not fit.
+struct MipView::Walked {
+  bool ok = false;
+  uint64_t functions = 0;
+  uint64_t blocks = 0;
+  std::span<const std::byte> names;
+  uint64_t error_offset = 0;
+  std::string error;
+
+  Walked Fail(uint64_t offset, std::string what) && {
+    error_offset = offset;
+    error = std::move(what);
+    return std::move(*this);
+  }
+};
+
+uint32_t MipView::Record::BlockOffset(uint32_t index) const { return *LoadAt<uint32_t>(blocks, index * kBlockBytes); }
+
+MipView::Walked MipView::Walk(std::span<const std::byte> bytes, uint64_t data_offset, bool wide) {
+  Walked walked;
+  const uint64_t fixed = TraitsOf(wide ? MipLayout::kLlvm : MipLayout::kDocumented).fixed_record_bytes;
+  const uint64_t block_count_at = wide ? 32 : 24;
+  const std::optional<uint64_t> count = LoadAt<uint64_t>(bytes, data_offset);
+  if (!count) return std::move(walked).Fail(data_offset, "the file ends before ProfileCount");
+  uint64_t offset = data_offset + 8;
+  if (*count > (bytes.size() - offset) / fixed) {
+    return std::move(walked).Fail(data_offset, absl::StrCat("ProfileCount is ", *count, ", and the file has room for ",
+                                                            (bytes.size() - offset) / fixed));
+  }
+  for (uint64_t i = 0; i < *count; ++i) {
+    if (bytes.size() - offset < fixed) {
+      return std::move(walked).Fail(offset, absl::StrCat("the file ends in function ", i, " of ", *count));
+    }
+    const uint32_t blocks = *LoadAt<uint32_t>(bytes, offset + block_count_at);
+    if (blocks > (bytes.size() - offset - fixed) / kBlockBytes) {
+      return std::move(walked).Fail(
+          offset + block_count_at,
+          absl::StrCat("NonEntryBlockCount of function ", i, " is ", blocks, ", and the file has room for ",
+                       (bytes.size() - offset - fixed) / kBlockBytes));
+    }
+    const uint64_t edges_at = offset + fixed - 4 + uint64_t{blocks} * kBlockBytes;
+    for (uint64_t at = offset + fixed - 4; at < edges_at; at += kBlockBytes) {
+      if (static_cast<uint8_t>(bytes[at + 4]) > 1) {
+        return std::move(walked).Fail(at + 4, absl::StrCat("IsCovered of a block of function ", i, " is ",
+                                                           static_cast<int>(bytes[at + 4]), ", not 0 or 1"));
+      }
+    }
+    if (*LoadAt<uint32_t>(bytes, edges_at) != 0) {
+      return std::move(walked).Fail(edges_at, absl::StrCat("function ", i, " has call edges, which are reserved"));
+    }
+    walked.blocks += blocks;
+    offset = edges_at + 4;
+  }
+  walked.functions = *count;
+  const std::optional<uint64_t> names = LoadAt<uint64_t>(bytes, offset);
+  if (!names) return std::move(walked).Fail(offset, "the file ends before FunctionNamesLength");
+  walked.names = bytes.subspan(offset + 8);
+  // The text says that this is a number of bytes, and every implementation wrote the number of names.
+  const bool by_bytes = *names == walked.names.size();
+  const bool by_count =
+      !by_bytes && !walked.names.empty() && walked.names.back() == std::byte{0} &&
+      *names == static_cast<uint64_t>(std::count(walked.names.begin(), walked.names.end(), std::byte{0}));
+  if (!by_bytes && !by_count) {
+    return std::move(walked).Fail(offset, absl::StrCat("FunctionNamesLength ", *names, " is neither the number of the ",
+                                                       walked.names.size(), " bytes that follow nor of names in them"));
+  }
+  if (walked.blocks > std::numeric_limits<uint32_t>::max() ||
+      walked.names.size() > std::numeric_limits<uint32_t>::max()) {
+    return std::move(walked).Fail(offset, "more than 2^32 blocks or 4 GiB of names");
+  }
+  walked.ok = true;
+  return walked;
+}
+
+MipView::Record MipView::Decode(std::span<const std::byte> bytes, uint64_t& offset, bool wide) {
+  Record record;
+  MipFunction& function = record.function;
+  const auto u32 = [&] {
+    offset += 4;
+    return *LoadAt<uint32_t>(bytes, offset - 4);
+  };
+  const auto u64 = [&] {
+    offset += 8;
+    return *LoadAt<uint64_t>(bytes, offset - 8);
+  };
+  function.signature = u64();
+  function.raw_offset = wide ? u64() : u32();
+  function.start_offset = wide ? static_cast<int64_t>(u64()) : static_cast<int32_t>(u32());
+  function.size = u32();
+  function.cfg_signature = u32();
+  function.block_count = u32();
+  function.merge_count = u32();
+  function.call_count = u64();
+  function.timestamp_sum = u64();
+  const size_t block_bytes = size_t{function.block_count} * kBlockBytes;
+  record.blocks = bytes.subspan(offset, block_bytes);
+  offset += block_bytes + 4;  // CallEdgeCount, which is 0
+  return record;
+}
+
+MipView::Record MipView::Next(uint64_t& offset) const {
+  return Decode(bytes_, offset, TraitsOf(layout_).wide_addresses);
+}
+
+uint64_t MipView::CountNamed(std::span<const std::byte> bytes, uint64_t first, uint64_t count, bool wide,
+                             std::span<const std::byte> names) {
+  absl::flat_hash_set<uint64_t> signatures;
+  ForEachName(names, [&](absl::string_view name) { signatures.insert(MipFunctionSignature(name)); });
+  uint64_t named = 0;
+  for (uint64_t i = 0; i < count; ++i) named += signatures.contains(Decode(bytes, first, wide).function.signature);
+  return named;
+}
+
+absl::StatusOr<MipView> MipView::Parse(std::span<const std::byte> bytes) {
+  const absl::StatusOr<MipHeader> header = ParseMipHeader(bytes, MipFileType::kProfile);
+  if (!header.ok()) return header.status();
+  MipView view;
+  view.bytes_ = bytes;
+  view.header_ = *header;
+  view.layout_ = header->layout;
+  Walked walked = Walk(bytes, header->data_offset, false);
+  if (header->layout != MipLayout::kOld) {
+    Walked wide = Walk(bytes, header->data_offset, true);
+    // Where neither is right, the error is that of the one that made sense for longer.
+    bool take_wide = !walked.ok && (wide.ok || wide.error_offset > walked.error_offset);
+    if (walked.ok && wide.ok && walked.functions > 0) {
+      const uint64_t first = view.first_record();
+      take_wide = CountNamed(bytes, first, wide.functions, true, wide.names) >
+                  CountNamed(bytes, first, walked.functions, false, walked.names);
+    }
+    if (take_wide) {
+      view.layout_ = MipLayout::kLlvm;
+      walked = std::move(wide);
+    }
+  }
+  if (!walked.ok) {
+    return WithHint(absl::DataLossError(
+                        absl::StrFormat("the profile is damaged at byte %d: %s", walked.error_offset, walked.error)),
+                    kCutHint);
+  }
+  view.function_count_ = walked.functions;
+  view.block_count_ = walked.blocks;
+  view.name_bytes_ = walked.names;
+  return view;
+}
+
+absl::StatusOr<MipProfile> ReadMip(std::span<const std::byte> bytes) {
+  const absl::StatusOr<MipView> view = MipView::Parse(bytes);
+  if (!view.ok()) return view.status();
+  MipProfile profile{.kinds = view->header().kinds,
+                     .module_hash = view->header().module_hash,
+                     .version = view->header().version,
+                     .layout = view->layout()};
+  const std::span<const std::byte> table = view->name_bytes();
+  // Both are what the file has, and not what it claims.
+  const size_t name_count = static_cast<size_t>(std::count(table.begin(), table.end(), std::byte{0})) + 1;
+  profile.names.Reserve(name_count, table.size());
+  absl::flat_hash_map<uint64_t, uint32_t> by_signature;
+  by_signature.reserve(name_count);
+  bool full = false;
+  ForEachName(table, [&](absl::string_view name) {
+    if (full) return;
+    const auto [place, inserted] = by_signature.try_emplace(MipFunctionSignature(name), kNoMipName);
+    if (!inserted) return;
+    const std::optional<uint32_t> index = profile.names.Append(name);
+    full = !index;
+    if (index) place->second = *index;
+  });
+  if (full) return absl::ResourceExhaustedError("more than 4 GiB of names in one profile");
+  profile.functions.reserve(view->function_count());
+  profile.block_offsets.reserve(view->block_count());
+  profile.block_covered.reserve(view->block_count());
+  uint64_t offset = view->first_record();
+  for (uint64_t i = 0; i < view->function_count(); ++i) {
+    const MipView::Record record = view->Next(offset);
+    MipFunction& function = profile.functions.emplace_back(record.function);
+    function.first_block = static_cast<uint32_t>(profile.block_offsets.size());
+    if (const auto name = by_signature.find(function.signature); name != by_signature.end()) {
+      function.name = name->second;
+    }
+    for (uint32_t block = 0; block < function.block_count; ++block) {
+      profile.block_offsets.push_back(record.BlockOffset(block));
+      profile.block_covered.push_back(record.BlockCovered(block) ? 1 : 0);
+    }
+  }
+  return profile;
+}
+
+}  // namespace clrsampler
