@@ -202,7 +202,7 @@ absl::StatusOr<std::string> MipMapBytes(const MipProfile& profile, const MipMapS
     if (narrow && (function.raw_offset > std::numeric_limits<int32_t>::max() ||
                    function.start_offset != static_cast<int32_t>(function.start_offset))) {
       return absl::OutOfRangeError(absl::StrFormat("an address of %s does not fit into the 32 bits of such a map",
-                                                   std::string(profile.NameOf(function))));
+                                                   profile.QuotedNameOf(function)));
     }
     const uint64_t section = static_cast<uint64_t>(shape.raw_section_offset) - bytes.size();
     const uint64_t raw = function.raw_offset + section;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace clrsampler {
@@ -19,6 +20,10 @@ std::optional<uint32_t> MipNames::Append(absl::string_view name) {
 void MipNames::Reserve(size_t names, size_t bytes) {
   ends_.reserve(names);
   text_.reserve(bytes);
+}
+
+std::string MipProfile::QuotedNameOf(const MipFunction& function) const {
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(NameOf(function).substr(0, 200)), "\"");
 }
 
 MipProfileBuilder::MipProfileBuilder(uint32_t kinds, uint32_t module_hash) {

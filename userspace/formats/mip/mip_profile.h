@@ -71,6 +71,8 @@ struct MipProfile {
   absl::string_view NameOf(const MipFunction& function) const {
     return function.name == kNoMipName ? absl::string_view() : names[function.name];
   }
+  // For messages: quoted, nothing in it that a terminal obeys, not long.
+  std::string QuotedNameOf(const MipFunction& function) const;
   std::span<const uint32_t> OffsetsOf(const MipFunction& function) const {
     return std::span(block_offsets).subspan(function.first_block, function.block_count);
   }

@@ -36,10 +36,9 @@ absl::Status CheckRecords(const MipProfile& profile) {
   if (!overlap) return absl::OkStatus();
   const MipFunction &first = profile.functions[overlap->first], &second = profile.functions[overlap->second];
   return WithHint(absl::FailedPreconditionError(absl::StrFormat(
-                      "the profile can take no counters: the records of \"%s\" at byte %#x and of \"%s\" at byte %#x "
+                      "the profile can take no counters: the records of %s at byte %#x and of %s at byte %#x "
                       "overlap",
-                      std::string(profile.NameOf(first)), first.raw_offset, std::string(profile.NameOf(second)),
-                      second.raw_offset)),
+                      profile.QuotedNameOf(first), first.raw_offset, profile.QuotedNameOf(second), second.raw_offset)),
                   "is it a merge of different builds? add the counters to the profile of their own build first, and "
                   "merge the profiles then");
 }
@@ -57,13 +56,12 @@ absl::StatusOr<MipRawMerge> MipRawMerger::Merge(std::span<const std::byte> raw_f
   for (const MipFunction& function : profile_.functions) {
     const absl::StatusOr<MipRaw::Record> record = raw->At(function.raw_offset, function.block_count);
     if (!record.ok()) {
-      return WithHint(Annotate(record.status(), absl::StrCat("\"", profile_.NameOf(function), "\"")),
+      return WithHint(Annotate(record.status(), profile_.QuotedNameOf(function)),
                       "was the program killed while it wrote the file, or built anew after the profile was made?");
     }
     if (record->odd_bytes > 0 && strict_) {
-      return absl::DataLossError(
-          absl::StrFormat("the record of \"%s\" at byte %#x has coverage that is neither 00 nor FF",
-                          std::string(profile_.NameOf(function)), function.raw_offset));
+      return absl::DataLossError(absl::StrFormat("the record of %s at byte %#x has coverage that is neither 00 nor FF",
+                                                 profile_.QuotedNameOf(function), function.raw_offset));
     }
     result.odd_bytes += record->odd_bytes;
   }

@@ -23,7 +23,7 @@ absl::Status CheckAddresses(const MipProfile& profile) {
       return WithHint(absl::OutOfRangeError(absl::StrFormat(
                           "an address of %s does not fit into the 32 bits of the documented layout: counters at %#x, "
                           "code at %d",
-                          std::string(profile.NameOf(function)), function.raw_offset, function.start_offset)),
+                          profile.QuotedNameOf(function), function.raw_offset, function.start_offset)),
                       "--mip-layout=llvm has 64 bits");
     }
   }
