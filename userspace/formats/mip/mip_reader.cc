@@ -29,6 +29,12 @@ void ForEachName(std::span<const std::byte> table, Name&& name) {
   }
 }
 
+uint64_t CountNames(std::span<const std::byte> table) {
+  uint64_t names = 0;
+  ForEachName(table, [&](absl::string_view) { ++names; });
+  return names;
+}
+
 }  // namespace
 
 // How far one way to read the file led: to its end, or to what does not fit.
@@ -37,21 +43,30 @@ struct MipView::Walked {
   uint64_t functions = 0;
   uint64_t blocks = 0;
   std::span<const std::byte> names;
+  uint64_t names_at = 0, names_number = 0;
+  bool names_as_usual = false;  // the number is of bytes or of names, as the layout has it
   uint64_t error_offset = 0;
   std::string error;
 
   Walked Fail(uint64_t offset, std::string what) && {
     error_offset = offset;
     error = std::move(what);
+    ok = false;
     return std::move(*this);
+  }
+  Walked FailAtNames() && {
+    return std::move(*this).Fail(
+        names_at, absl::StrCat("FunctionNamesLength ", names_number, " is neither the number of the ", names.size(),
+                               " bytes that follow nor that of the names of functions in them"));
   }
 };
 
 uint32_t MipView::Record::BlockOffset(uint32_t index) const { return *LoadAt<uint32_t>(blocks, index * kBlockBytes); }
 
-MipView::Walked MipView::Walk(std::span<const std::byte> bytes, uint64_t data_offset, bool wide) {
+MipView::Walked MipView::Walk(std::span<const std::byte> bytes, uint64_t data_offset, MipLayout layout) {
   Walked walked;
-  const uint64_t fixed = TraitsOf(wide ? MipLayout::kLlvm : MipLayout::kDocumented).fixed_record_bytes;
+  const bool wide = TraitsOf(layout).wide_addresses, counted = TraitsOf(layout).names_counted;
+  const uint64_t fixed = TraitsOf(layout).fixed_record_bytes;
   const uint64_t block_count_at = wide ? 32 : 24;
   const std::optional<uint64_t> count = LoadAt<uint64_t>(bytes, data_offset);
   if (!count) return std::move(walked).Fail(data_offset, "the file ends before ProfileCount");
@@ -82,26 +97,31 @@ MipView::Walked MipView::Walk(std::span<const std::byte> bytes, uint64_t data_of
       return std::move(walked).Fail(edges_at, absl::StrCat("function ", i, " has call edges, which are reserved"));
     }
     walked.blocks += blocks;
+    walked.functions = i + 1;
     offset = edges_at + 4;
   }
-  walked.functions = *count;
   const std::optional<uint64_t> names = LoadAt<uint64_t>(bytes, offset);
   if (!names) return std::move(walked).Fail(offset, "the file ends before FunctionNamesLength");
   walked.names = bytes.subspan(offset + 8);
   // The text says that this is a number of bytes, and every implementation wrote the number of names.
   const bool by_bytes = *names == walked.names.size();
   const bool by_count =
-      !by_bytes && !walked.names.empty() && walked.names.back() == std::byte{0} &&
+      (walked.names.empty() || walked.names.back() == std::byte{0}) &&
       *names == static_cast<uint64_t>(std::count(walked.names.begin(), walked.names.end(), std::byte{0}));
-  if (!by_bytes && !by_count) {
-    return std::move(walked).Fail(offset, absl::StrCat("FunctionNamesLength ", *names, " is neither the number of the ",
-                                                       walked.names.size(), " bytes that follow nor of names in them"));
-  }
+  walked.names_as_usual = counted ? by_count : by_bytes;
+  walked.names_number = *names;
+  walked.names_at = offset;
+  if (!by_bytes && !by_count) return std::move(walked).FailAtNames();
   if (walked.blocks > std::numeric_limits<uint32_t>::max() ||
       walked.names.size() > std::numeric_limits<uint32_t>::max()) {
     return std::move(walked).Fail(offset, "more than 2^32 blocks or 4 GiB of names");
   }
   walked.ok = true;
+  // A file that was cut in its names may by chance end where the other number would have it end.
+  if (!walked.names_as_usual &&
+      CountNames(walked.names) != CountNamed(bytes, data_offset + 8, *count, wide, walked.names)) {
+    return std::move(walked).FailAtNames();
+  }
   return walked;
 }
 
@@ -135,12 +155,13 @@ MipView::Record MipView::Next(uint64_t& offset) const {
   return Decode(bytes_, offset, TraitsOf(layout_).wide_addresses);
 }
 
+// How many of the names are those of functions, by their signatures.
 uint64_t MipView::CountNamed(std::span<const std::byte> bytes, uint64_t first, uint64_t count, bool wide,
                              std::span<const std::byte> names) {
   absl::flat_hash_set<uint64_t> signatures;
-  ForEachName(names, [&](absl::string_view name) { signatures.insert(MipFunctionSignature(name)); });
+  for (uint64_t i = 0; i < count; ++i) signatures.insert(Decode(bytes, first, wide).function.signature);
   uint64_t named = 0;
-  for (uint64_t i = 0; i < count; ++i) named += signatures.contains(Decode(bytes, first, wide).function.signature);
+  ForEachName(names, [&](absl::string_view name) { named += signatures.contains(MipFunctionSignature(name)); });
   return named;
 }
 
@@ -151,11 +172,11 @@ absl::StatusOr<MipView> MipView::Parse(std::span<const std::byte> bytes) {
   view.bytes_ = bytes;
   view.header_ = *header;
   view.layout_ = header->layout;
-  Walked walked = Walk(bytes, header->data_offset, false);
+  Walked walked = Walk(bytes, header->data_offset, header->layout);
   if (header->layout != MipLayout::kOld) {
-    Walked wide = Walk(bytes, header->data_offset, true);
+    Walked wide = Walk(bytes, header->data_offset, MipLayout::kLlvm);
     // Where neither is right, the error is that of the one that made sense for longer.
-    bool take_wide = !walked.ok && (wide.ok || wide.error_offset > walked.error_offset);
+    bool take_wide = !walked.ok && (wide.ok || wide.functions > walked.functions);
     if (walked.ok && wide.ok && walked.functions > 0) {
       const uint64_t first = view.first_record();
       take_wide = CountNamed(bytes, first, wide.functions, true, wide.names) >

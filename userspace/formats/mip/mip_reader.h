@@ -42,7 +42,7 @@ class MipView {
 
  private:
   struct Walked;
-  static Walked Walk(std::span<const std::byte> bytes, uint64_t data_offset, bool wide);
+  static Walked Walk(std::span<const std::byte> bytes, uint64_t data_offset, MipLayout layout);
   static Record Decode(std::span<const std::byte> bytes, uint64_t& offset, bool wide);
   static uint64_t CountNamed(std::span<const std::byte> bytes, uint64_t first, uint64_t count, bool wide,
                              std::span<const std::byte> names);
