@@ -56,7 +56,7 @@ absl::string_view TypeHint(MipFileType type) {
 }
 
 absl::Status Damaged(uint64_t offset, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat("the header is damaged at byte ", offset, ": ", what));
+  return WithHint(absl::DataLossError(absl::StrCat("the header is damaged at byte ", offset, ": ", what)), kMipCutHint);
 }
 
 absl::StatusOr<MipFileType> TypeOf(uint16_t file_type, bool old) {
@@ -138,7 +138,7 @@ absl::StatusOr<MipHeader> ParseMipHeader(std::span<const std::byte> bytes, MipFi
                         absl::StrCat("it is a ", TypeName(*type), " file, not a ", TypeName(wanted), " file")),
                     TypeHint(*type));
   }
-  RETURN_IF_ERROR(CheckMipKinds(*kinds, "the header is damaged at byte 8: ProfileType"));
+  RETURN_IF_ERROR(WithHint(CheckMipKinds(*kinds, "the header is damaged at byte 8: ProfileType"), kMipCutHint));
   MipHeader header{.version = *version, .type = *type, .kinds = *kinds, .module_hash = *hash};
   if (old) {
     header.layout = MipLayout::kOld;

@@ -54,6 +54,9 @@ const MipLayoutTraits& TraitsOf(MipLayout layout);
 
 inline constexpr uint16_t kMipVersion = 8;
 
+// The hint of errors of damaged files.
+inline constexpr char kMipCutHint[] = "was the file written to its end, and copied as a whole?";
+
 struct MipHeader {
   uint16_t version = kMipVersion;
   MipFileType type = MipFileType::kProfile;

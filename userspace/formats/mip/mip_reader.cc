@@ -16,7 +16,6 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kBlockBytes = 5;
-constexpr char kCutHint[] = "was the file written to its end, and copied as a whole?";
 
 // Calls `name` with each text of a table; the last NUL may be missing.
 template <typename Name>
@@ -190,7 +189,7 @@ absl::StatusOr<MipView> MipView::Parse(std::span<const std::byte> bytes) {
   if (!walked.ok) {
     return WithHint(absl::DataLossError(
                         absl::StrFormat("the profile is damaged at byte %d: %s", walked.error_offset, walked.error)),
-                    kCutHint);
+                    kMipCutHint);
   }
   view.function_count_ = walked.functions;
   view.block_count_ = walked.blocks;
