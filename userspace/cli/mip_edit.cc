@@ -80,7 +80,7 @@ absl::Status MergeIntoMip(const MipConfig& config) {
   size_t next = 0;
   std::string begin = config.profile;
   if (access(begin.c_str(), F_OK) != 0) begin = config.inputs[next++];  // a sum of profiles needs none to begin with
-  absl::StatusOr<MipProfile> profile = ReadMipFile(begin);
+  absl::StatusOr<MipProfile> profile = ReadMipFile(begin, MipNaming::kLater);
   if (!profile.ok() && next > 0) {
     return WithHint(
         absl::NotFoundError(absl::StrCat("there is no profile ", config.profile, " to add ", begin, " to")),

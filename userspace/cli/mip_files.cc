@@ -9,7 +9,6 @@
 #include "cli/input_file.h"
 #include "cli/output_file.h"
 #include "formats/elf/elf_image.h"
-#include "formats/mip/mip_reader.h"
 #include "formats/mip/mip_writer.h"
 #include "os/replaced_file.h"
 #include "status/status.h"
@@ -37,10 +36,10 @@ absl::Status WithFileBytes(const std::string& path,
   return Annotate(parsed, path);
 }
 
-absl::StatusOr<MipProfile> ReadMipFile(const std::string& path) {
+absl::StatusOr<MipProfile> ReadMipFile(const std::string& path, MipNaming naming) {
   MipProfile profile;
   RETURN_IF_ERROR(WithFileBytes(path, [&](std::span<const std::byte> bytes) {
-    absl::StatusOr<MipProfile> read = ReadMip(bytes);
+    absl::StatusOr<MipProfile> read = ReadMip(bytes, naming);
     if (read.ok()) profile = *std::move(read);
     return read.status();
   }));

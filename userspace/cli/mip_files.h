@@ -10,6 +10,7 @@
 #include "formats/elf/address_conversion.h"
 #include "formats/mip/mip_map.h"
 #include "formats/mip/mip_profile.h"
+#include "formats/mip/mip_reader.h"
 #include "symbols/source_lines.h"
 
 namespace clrsampler {
@@ -19,7 +20,7 @@ absl::Status WithFileBytes(const std::string& path,
                            const std::function<absl::Status(std::span<const std::byte>)>& parse);
 
 // A .mip file. A version before the present one is said on standard error.
-absl::StatusOr<MipProfile> ReadMipFile(const std::string& path);
+absl::StatusOr<MipProfile> ReadMipFile(const std::string& path, MipNaming naming = MipNaming::kNow);
 
 // A .mipmap file, or a program or library with such a section.
 absl::StatusOr<MipMap> ReadMipMapFile(const std::string& path);

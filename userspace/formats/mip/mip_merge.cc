@@ -45,6 +45,11 @@ bool InOrder(const MipProfile& profile) {
          profile.functions.end();
 }
 
+bool AllNamed(const MipProfile& profile) {
+  return std::all_of(profile.functions.begin(), profile.functions.end(),
+                     [](const MipFunction& function) { return function.name != kNoMipName; });
+}
+
 bool SameFunctions(const MipProfile& profile, const MipView& other) {
   if (other.function_count() != profile.functions.size() || !InOrder(profile)) return false;
   uint64_t offset = other.first_record();
@@ -214,13 +219,12 @@ absl::StatusOr<MipMerge> MergeMip(MipProfile& profile, std::span<const std::byte
   const absl::StatusOr<MipView> view = MipView::Parse(other_file);
   if (!view.ok()) return view.status();
   RETURN_IF_ERROR(CheckMergeable(profile, view->header(), any_module));
-  const bool all_named = std::all_of(profile.functions.begin(), profile.functions.end(),
-                                     [](const MipFunction& function) { return function.name != kNoMipName; });
-  if (all_named && SameFunctions(profile, *view)) {
+  if (SameFunctions(profile, *view) && (profile.names_bound ? AllNamed(profile) : SameMipNames(profile, *view))) {
     AddInPlace(profile, *view);
     profile.kinds |= view->header().kinds;
     return MipMerge{.matched = profile.functions.size()};
   }
+  if (!profile.names_bound) BindMipNames(profile);
   const absl::StatusOr<MipProfile> other = ReadMip(other_file);
   if (!other.ok()) return other.status();
   MipMerge merge;

@@ -23,7 +23,11 @@ void MipNames::Reserve(size_t names, size_t bytes) {
 }
 
 std::string MipProfile::QuotedNameOf(const MipFunction& function) const {
-  return absl::StrCat("\"", absl::Utf8SafeCEscape(NameOf(function).substr(0, 200)), "\"");
+  absl::string_view name = NameOf(function);
+  for (size_t i = 0; !names_bound && name.empty() && i < names.size(); ++i) {
+    if (MipFunctionSignature(names[i]) == function.signature) name = names[i];
+  }
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(name.substr(0, 200)), "\"");
 }
 
 MipProfileBuilder::MipProfileBuilder(uint32_t kinds, uint32_t module_hash) {

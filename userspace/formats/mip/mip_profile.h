@@ -63,15 +63,17 @@ struct MipProfile {
   uint16_t version = kMipVersion;             // of the file that was read
   MipLayout layout = MipLayout::kDocumented;  // the same
   MipNames names;                             // each once
-  std::vector<MipFunction> functions;         // in the order of the file
-  std::vector<uint32_t> block_offsets;        // of all functions: block start minus function start; 0 if unknown
-  std::vector<uint8_t> block_covered;         // 1: it ran
+  // False: `names` are those of the functions, but these do not refer to them (MipNaming::kLater).
+  bool names_bound = true;
+  std::vector<MipFunction> functions;   // in the order of the file
+  std::vector<uint32_t> block_offsets;  // of all functions: block start minus function start; 0 if unknown
+  std::vector<uint8_t> block_covered;   // 1: it ran
 
   // Empty where it has none.
   absl::string_view NameOf(const MipFunction& function) const {
     return function.name == kNoMipName ? absl::string_view() : names[function.name];
   }
-  // For messages: quoted, nothing in it that a terminal obeys, not long.
+  // For messages: quoted, nothing in it that a terminal obeys, not long. Searches all names if they are not bound.
   std::string QuotedNameOf(const MipFunction& function) const;
   std::span<const uint32_t> OffsetsOf(const MipFunction& function) const {
     return std::span(block_offsets).subspan(function.first_block, function.block_count);

@@ -104,9 +104,8 @@ MipView::Walked MipView::Walk(std::span<const std::byte> bytes, uint64_t data_of
   walked.names = bytes.subspan(offset + 8);
   // The text says that this is a number of bytes, and every implementation wrote the number of names.
   const bool by_bytes = *names == walked.names.size();
-  const bool by_count =
-      (walked.names.empty() || walked.names.back() == std::byte{0}) &&
-      *names == static_cast<uint64_t>(std::count(walked.names.begin(), walked.names.end(), std::byte{0}));
+  const bool by_count = (counted || !by_bytes) && (walked.names.empty() || walked.names.back() == std::byte{0}) &&
+                        *names == CountNames(walked.names);
   walked.names_as_usual = counted ? by_count : by_bytes;
   walked.names_number = *names;
   walked.names_at = offset;
@@ -197,46 +196,55 @@ absl::StatusOr<MipView> MipView::Parse(std::span<const std::byte> bytes) {
   return view;
 }
 
-absl::StatusOr<MipProfile> ReadMip(std::span<const std::byte> bytes) {
+absl::StatusOr<MipProfile> ReadMip(std::span<const std::byte> bytes, MipNaming naming) {
   const absl::StatusOr<MipView> view = MipView::Parse(bytes);
   if (!view.ok()) return view.status();
   MipProfile profile{.kinds = view->header().kinds,
                      .module_hash = view->header().module_hash,
                      .version = view->header().version,
-                     .layout = view->layout()};
-  const std::span<const std::byte> table = view->name_bytes();
-  // Both are what the file has, and not what it claims.
-  const size_t name_count = static_cast<size_t>(std::count(table.begin(), table.end(), std::byte{0})) + 1;
-  profile.names.Reserve(name_count, table.size());
-  absl::flat_hash_map<uint64_t, uint32_t> by_signature;
-  by_signature.reserve(name_count);
-  bool full = false;
-  ForEachName(table, [&](absl::string_view name) {
-    if (full) return;
-    const auto [place, inserted] = by_signature.try_emplace(MipFunctionSignature(name), kNoMipName);
-    if (!inserted) return;
-    const std::optional<uint32_t> index = profile.names.Append(name);
-    full = !index;
-    if (index) place->second = *index;
-  });
-  if (full) return absl::ResourceExhaustedError("more than 4 GiB of names in one profile");
+                     .layout = view->layout(),
+                     .names_bound = false};
+  // All three are what the file has, and not what it claims.
+  profile.names.Reserve(CountNames(view->name_bytes()), view->name_bytes().size());
   profile.functions.reserve(view->function_count());
   profile.block_offsets.reserve(view->block_count());
   profile.block_covered.reserve(view->block_count());
+  // Parse has seen to it that they fit.
+  ForEachName(view->name_bytes(), [&](absl::string_view name) { profile.names.Append(name); });
   uint64_t offset = view->first_record();
   for (uint64_t i = 0; i < view->function_count(); ++i) {
     const MipView::Record record = view->Next(offset);
     MipFunction& function = profile.functions.emplace_back(record.function);
     function.first_block = static_cast<uint32_t>(profile.block_offsets.size());
-    if (const auto name = by_signature.find(function.signature); name != by_signature.end()) {
-      function.name = name->second;
-    }
     for (uint32_t block = 0; block < function.block_count; ++block) {
       profile.block_offsets.push_back(record.BlockOffset(block));
       profile.block_covered.push_back(record.BlockCovered(block) ? 1 : 0);
     }
   }
+  if (naming == MipNaming::kNow) BindMipNames(profile);
   return profile;
+}
+
+void BindMipNames(MipProfile& profile) {
+  absl::flat_hash_map<uint64_t, uint32_t> by_signature;
+  by_signature.reserve(profile.names.size());
+  for (uint32_t i = 0; i < profile.names.size(); ++i)
+    by_signature.try_emplace(MipFunctionSignature(profile.names[i]), i);
+  for (MipFunction& function : profile.functions) {
+    const auto name = by_signature.find(function.signature);
+    if (name != by_signature.end()) function.name = name->second;
+  }
+  profile.names_bound = true;
+}
+
+bool SameMipNames(const MipProfile& profile, const MipView& view) {
+  size_t next = 0;
+  bool same = true;
+  ForEachName(view.name_bytes(), [&](absl::string_view name) {
+    same = same && next < profile.names.size() && profile.names[next] == name;
+    ++next;
+  });
+  return same && next == profile.names.size();
 }
 
 }  // namespace clrsampler

@@ -55,8 +55,19 @@ class MipView {
   std::span<const std::byte> name_bytes_;
 };
 
+enum class MipNaming {
+  kNow,
+  kLater,  // names are bound by their hashes, which takes two thirds of the reading and which merging can do without
+};
+
 // All of it. Memory: 64 bytes for a function, 5 for a block, and the names.
-absl::StatusOr<MipProfile> ReadMip(std::span<const std::byte> bytes);
+absl::StatusOr<MipProfile> ReadMip(std::span<const std::byte> bytes, MipNaming naming = MipNaming::kNow);
+
+// Gives functions the names of their signatures.
+void BindMipNames(MipProfile& profile);
+
+// Whether the names of a profile are those of the view, in the same order.
+bool SameMipNames(const MipProfile& profile, const MipView& view);
 
 }  // namespace clrsampler
 

@@ -32,7 +32,7 @@ absl::Status CheckAddresses(const MipProfile& profile) {
 
 // The names that functions refer to, sorted. Those of a file that was read mostly are already.
 std::vector<uint32_t> SortedNames(const MipProfile& profile) {
-  std::vector<bool> used(profile.names.size());
+  std::vector<bool> used(profile.names.size(), !profile.names_bound);
   for (const MipFunction& function : profile.functions) {
     if (function.name != kNoMipName) used[function.name] = true;
   }

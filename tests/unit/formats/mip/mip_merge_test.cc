@@ -187,6 +187,23 @@ TEST(MipMergeTest, ANameThatOnlyOneProfileKnowsIsKnownToTheSum) {
   EXPECT_EQ(Sum(nameless, named).NameOf(Sum(nameless, named).functions[0]), "f");
 }
 
+// As the command reads them: the names wait until somebody needs them.
+TEST(MipMergeTest, NamesThatAreBoundLaterGiveTheSameBytes) {
+  const MipProfile a = MadeUpProfile({.counted = true}), b = MadeUpProfile({.counted = true, .keep = 0.5}, 7);
+  MipProfile nameless = b;
+  for (MipFunction& function : nameless.functions) function.name = kNoMipName;
+  for (const MipProfile& other : {a, b, nameless}) {
+    for (const MipProfile& first : {a, nameless}) {
+      MipProfile later = *ReadMip(AsBytes(*MipBytes(first)), MipNaming::kLater);
+      EXPECT_FALSE(later.names_bound);
+      ASSERT_TRUE(MergeMip(later, AsBytes(*MipBytes(other))).ok());
+      EXPECT_EQ(*MipBytes(later), *MipBytes(Sum(first, other)));
+    }
+  }
+  MipProfile later = *ReadMip(AsBytes(*MipBytes(a)), MipNaming::kLater);
+  EXPECT_THAT(std::string(Merge(later, Raw(kCountsAndBlocks, {true, 1, 1})).message()), HasSubstr("\"_ZN"));
+}
+
 TEST(MipMergeTest, RefusesOtherModulesAndOtherKinds) {
   MipProfile profile = OneFunction(kCounts), other = OneFunction(kCounts);
   other.module_hash = 1;
