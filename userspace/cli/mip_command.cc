@@ -115,8 +115,8 @@ constexpr Command kCommands[] = {
        AddProfileAlone(command, config);
        AddRegex(command, config);
        AddDebug(command, config);
-       CLI::Option* lines = command.add_flag("--lines", config.lines, "their source lines instead, each once");
-       command.add_flag("--paths", config.paths, "their source files instead, each once")->excludes(lines);
+       command.add_flag("--lines", config.lines, "their source lines instead, each once");
+       command.add_flag("--paths", config.paths, "their source files instead, each once");
        AddJson(command, config);
        AddOutput(command, config);
      },

@@ -151,6 +151,9 @@ absl::Status PrintMipOrder(const MipConfig& config) {
 }
 
 absl::Status PrintMipCovered(const MipConfig& config) {
+  if (config.lines && config.paths) {
+    return WithHint(absl::InvalidArgumentError("--lines and --paths are two lists"), "print one after the other");
+  }
   if ((config.lines || config.paths) && config.debug.empty()) {
     return WithHint(absl::InvalidArgumentError("--lines and --paths need the program's debug information"),
                     "name the program: --debug PROGRAM");
