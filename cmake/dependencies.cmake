@@ -36,6 +36,8 @@ pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 # Their archives: shared libraries would be looked up at each start, for the sake of one command.
 find_library(NCURSESW_ARCHIVE libncursesw.a REQUIRED)
 find_library(TINFO_ARCHIVE libtinfo.a REQUIRED)
+find_library(LIBMD_ARCHIVE libmd.a REQUIRED)
+find_library(LIBYAML_ARCHIVE libyaml.a REQUIRED)
 
 find_program(BPFTOOL bpftool PATHS /usr/sbin /sbin NO_CMAKE_FIND_ROOT_PATH REQUIRED)
 find_program(BPF_CLANG NAMES clang clang-14 NO_CMAKE_FIND_ROOT_PATH REQUIRED)

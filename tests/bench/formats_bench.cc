@@ -1,39 +1,16 @@
 // Each format written and read: one million samples of one hundred thousand stacks, and the memory that it takes.
 #include <benchmark/benchmark.h>
-#include <malloc.h>
 
-#include <fstream>
 #include <memory>
 #include <string>
 
+#include "bench/memory_gauge.h"
 #include "formats/profile/profile_reader.h"
 #include "output/profile_writer.h"
 #include "unit/output/made_up_profile.h"
 
 namespace clrsampler {
 namespace {
-
-// What the process takes at most from the construction on, beyond what it has then.
-class MemoryGauge {
- public:
-  MemoryGauge() {
-    malloc_trim(0);
-    std::ofstream("/proc/self/clear_refs") << "5\n";  // resets the peak
-    before_kib_ = Kib("VmRSS:");
-  }
-  double peak_mib() const { return static_cast<double>(Kib("VmHWM:") - before_kib_) / 1024; }
-
- private:
-  static int64_t Kib(const std::string& key) {
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;) {
-      int64_t kib = 0;
-      if (word == key && status >> kib) return kib;
-    }
-    return 0;
-  }
-  int64_t before_kib_;
-};
 
 const ProfileModel& Million() {
   static const auto* model = new ProfileModel(testing::MadeUpProfile(

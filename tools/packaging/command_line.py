@@ -25,18 +25,26 @@ class Option:
 
 @dataclasses.dataclass
 class Command:
-    name: str  # "" for the program itself
+    name: str  # "" for the program itself, "mip show" for a command of a command
     summary: str
     options: list
     positionals: list
     examples: list  # lines
-    commands: list  # (name, summary), of the program itself
+    commands: list  # (name, summary), of the program itself and of commands that have some
+
+    @property
+    def page(self):
+        return "-".join(["clrsampler", *self.name.split()])
 
 
 def read(program):
-    """All commands, the program itself first. Raises ValueError where a help text has a form that is not known."""
-    main = parse("", _help(program))
-    return [main, *(parse(name, _help(program, name)) for name, _ in main.commands)]
+    """All commands, the program itself first, and behind each its own. Raises ValueError where a help text has a form that is not known."""
+    return _with_commands(program, "")
+
+
+def _with_commands(program, name):
+    command = parse(name, _help(program, *name.split()))
+    return [command, *(below for word, _ in command.commands for below in _with_commands(program, f"{name} {word}".strip()))]
 
 
 def _help(program, *words):
@@ -53,7 +61,8 @@ def parse(name, text):
             current.append(line)
     options = [_option(head, help) for head, help in _entries(sections.get("Options", []))]
     positionals = [_option(head, help) for head, help in _entries(sections.get("Positionals", []))]
-    commands = [(head, " ".join(help)) for head, help in _entries(sections.get("Subcommands", []))]
+    # "to-yaml, mip2yaml": the other name is for who knows it already.
+    commands = [(head.split(",")[0], " ".join(help)) for head, help in _entries(sections.get("Subcommands", []))]
     return Command(name, summary.strip().splitlines()[0], options, positionals, sections.get("Examples", []), commands)
 
 

@@ -1,5 +1,5 @@
 """Completion of commands, options and their values for bash, zsh and fish."""
-FILES = {"FILE", "IN", "OUT", "BEFORE", "AFTER"}
+FILES = {"FILE", "IN", "OUT", "BEFORE", "AFTER", "MAP"}
 FOLDERS = {"DIR"}
 
 
@@ -10,14 +10,16 @@ def _kind(option):
 
 
 def bash(commands):
-    names = " ".join(command.name for command in commands[1:])
+    choices = "|".join(f"' {command.name}'" for command in commands[1:] if " " not in command.name)
+    nested = [command.name for command in commands if " " in command.name]
     lines = ["# bash completion of clrsampler", "_clrsampler() {", "  local current=$2 previous=$3 command= word",
              "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do",
-             f"    case $word in {names.replace(' ', '|')}) command=$word; break ;; --) compopt -o default; return ;; esac", "  done",
+             f"    case \"$command $word\" in {choices}) command=$word ;; *' --') compopt -o default; return ;;",
+             f"      {'|'.join(map(repr, nested))}) command+=\" $word\" ;; esac" if nested else "    esac", "  done",
              "  local words= values=", "  case $command in"]
     for command in commands:
-        own = names + " " if not command.name else ""
-        lines.append(f"    {command.name})" if command.name else '    "")')
+        own = "".join(name + " " for name, _ in command.commands)
+        lines.append(f"    {command.name})" if command.name and " " not in command.name else f"    '{command.name}')")
         lines.append(f"      words='{own}{' '.join(name for option in command.options for name in option.names)}'")
         lines.append("      case $previous in")
         for option in command.options:
@@ -59,9 +61,35 @@ def zsh(commands):
     lines += [f"      '{name}:{_zsh_text(summary)}'" for name, summary in commands[0].commands]
     lines += ["    )", "    _describe command commands ;;", "  rest)", "    case $line[1] in"]
     for command in commands[1:]:
-        lines += [f"      {command.name}) _arguments \\", *(f"        {spec} \\" for spec in _zsh_specs(command)), "        ;;"]
+        if " " in command.name:
+            continue
+        if not command.commands:
+            lines += [f"      {command.name}) _arguments \\", *(f"        {spec} \\" for spec in _zsh_specs(command)), "        ;;"]
+            continue
+        lines += [f"      {command.name})", "        local -a below=("]
+        lines += [f"          '{name}:{_zsh_text(summary)}'" for name, summary in command.commands]
+        lines += ["        )", "        if (( CURRENT == 2 )); then _describe command below; return; fi",
+                  "        local chosen=$words[2]", "        shift words; (( CURRENT-- ))", "        case $chosen in"]
+        for below in commands:
+            if below.name.startswith(command.name + " "):
+                word = below.name.split()[1]
+                lines += [f"          {word}) _arguments \\", *(f"            {spec} \\" for spec in _zsh_specs(below)), "            ;;"]
+        lines += ["        esac ;;"]
     lines += ["    esac ;;", "esac"]
     return "\n".join(lines) + "\n"
+
+
+def _fish_condition(command, commands):
+    if not command.name:
+        return "__fish_use_subcommand"
+    words = command.name.split()
+    conditions = [f"__fish_seen_subcommand_from {word}" for word in words]
+    if command.commands:
+        conditions.append("not __fish_seen_subcommand_from " + " ".join(word for word, _ in command.commands))
+    # A command of another one may have the same word.
+    conditions += [f"not __fish_seen_subcommand_from {other.name.split()[0]}" for other in commands
+                   if len(words) == 1 and other.name.split()[1:] == words]
+    return "'" + "; and ".join(conditions) + "'"
 
 
 def fish(commands):
@@ -70,7 +98,9 @@ def fish(commands):
     lines = ["# fish completion of clrsampler", "complete -c clrsampler -f"]
     lines += [f"complete -c clrsampler -n __fish_use_subcommand -a {name} -d {quoted(summary)}" for name, summary in commands[0].commands]
     for command in commands:
-        condition = f"'__fish_seen_subcommand_from {command.name}'" if command.name else "__fish_use_subcommand"
+        condition = _fish_condition(command, commands)
+        if command.name:
+            lines += [f"complete -c clrsampler -n {condition} -a {word} -d {quoted(summary)}" for word, summary in command.commands]
         for option in command.options:
             names = " ".join(f"-s {name[1:]}" if not name.startswith("--") else f"-l {name[2:]}" for name in option.names)
             value = {"choices": f" -x -a {quoted(' '.join(option.choices or []))}", "files": " -r -F", "folders": " -x -a '(__fish_complete_directories)'",

@@ -21,7 +21,7 @@ def files(program):
     """name -> text"""
     commands = command_line.read(program)
     version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True, timeout=60).stdout.split()[-1]
-    pages = [man_pages.page_name(command) for command in commands]
+    pages = [command.page for command in commands]
     made = {}
     for command, page in zip(commands, pages):
         made[f"{page}.1"] = man_pages.render(command, (HERE / "prose" / f"{page}.txt").read_text(), version, pages)

@@ -32,10 +32,9 @@ class InterfaceFilesTest(unittest.TestCase):
 
     def test_every_option_of_the_help_is_in_its_page(self):
         for command in command_line.read(PROGRAM):
-            words = [PROGRAM, command.name, "--help"] if command.name else [PROGRAM, "--help"]
-            said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split("\nExamples:")[0]
+            said = subprocess.run([PROGRAM, *command.name.split(), "--help"], check=True, capture_output=True, text=True).stdout.split("\nExamples:")[0]
             expected = set(re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M))
-            page = (GENERATED / f"clrsampler{'-' + command.name if command.name else ''}.1").read_text().replace("\\-", "-")
+            page = (GENERATED / f"{command.page}.1").read_text().replace("\\-", "-")
             self.assertEqual(expected, set(re.findall(r"\\fB--([\w-]+)\\fP(?: \\fI|$)", page.split(".SH OPTIONS")[1].split(".SH ")[0], re.M)), command.name)
 
     def test_every_key_of_the_configuration_is_accepted_once_and_for_all_together(self):
@@ -73,6 +72,10 @@ class InterfaceFilesTest(unittest.TestCase):
         self.assertIn(str(os.getpid()), self.complete("pauses", "--pid", ""))
         self.assertIn("/etc/passwd", self.complete("serve", "--config", "/etc/passw"))
         self.assertEqual(self.complete("--view", "suspend"), ["suspend-delay"])
+        self.assertEqual(self.complete("mip", "c"), ["create", "covered"])
+        self.assertEqual(self.complete("mip", "merge", "--s"), ["--strict"])
+        self.assertEqual(self.complete("merge", "--s"), [])
+        self.assertEqual(self.complete("mip", "create", "--mip-layout", ""), ["documented", "llvm"])
 
     def test_zsh_and_fish_read_theirs(self):
         for shell, file in (("zsh", "_clrsampler"), ("fish", "clrsampler.fish")):

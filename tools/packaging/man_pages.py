@@ -11,25 +11,24 @@ ORDER = ("NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "OPTIONS", "CONFIGURATIO
 EXIT_STATUS = "0: done. 1: it failed, and a line that begins with `error:` says why. 2: the command line was wrong."
 
 
-def page_name(command):
-    return f"clrsampler-{command.name}" if command.name else "clrsampler"
-
-
 def render(command, prose, version, pages):
     """The page as roff; prose: the text of its file, pages: names of all pages."""
     sections = _sections(prose)
-    name = page_name(command)
+    name = command.page
     summary = command.summary.rstrip(".").replace("Samples", "samples", 1)
     sections["NAME"] = [f"{_escape(name)} \\- {_escape(summary)}"]
     sections["SYNOPSIS"] = _synopsis(command)
     sections["OPTIONS"] = [line for option in command.positionals + command.options for line in _option(option)]
     if command.commands:
         sections["COMMANDS"] = [line for word, text in command.commands
-                                for line in (".TP", f".BR clrsampler\\-{word} (1)", _text(text + "."))]
+                                for line in (".TP", f".BR {_escape(f'{name}-{word}')} (1)", _text(text + "."))]
     if command.examples:
         sections["EXAMPLES"] = [".nf", *(_escape(line.strip()) for line in command.examples if line.startswith(" ")), ".fi"]
     sections.setdefault("EXIT STATUS", [_text(EXIT_STATUS)])
     others = [page for page in pages if page != name] if not command.name else ["clrsampler"]
+    if " " in command.name:
+        others = [name.removesuffix("-" + command.name.split(" ", 1)[1])]
+    others += [f"{name}-{word}" for word, _ in command.commands] if command.name else []
     sections["SEE ALSO"] = [f".BR {_escape(page)} (1){',' if i + 1 < len(others) else ''}" for i, page in enumerate(others)]
     unknown = set(sections) - set(ORDER)
     if unknown:
@@ -61,9 +60,12 @@ def _block(block, first):
 def _synopsis(command):
     if not command.name:
         return [".B clrsampler", "[\\fBrecord\\fP] [\\fIOPTIONS\\fP] [\\fB\\-\\-\\fP \\fICOMMAND\\fP...]", ".br", ".B clrsampler", "\\fICOMMAND\\fP [\\fIOPTIONS\\fP]"]
+    if command.commands:
+        return [f".B clrsampler {command.name}", "\\fICOMMAND\\fP [\\fIOPTIONS\\fP]"]
     words = [f"\\fI{_escape(option.metavar)}\\fP{'...' if option.several else ''}" for option in command.positionals]
     words = [word if option.required else f"[{word}]" for word, option in zip(words, command.positionals)]
-    required = [f"\\fB{_escape(option.long)}\\fP \\fI{_escape(option.metavar)}\\fP" for option in command.options if option.required]
+    required = [f"\\fB{_escape(option.long)}\\fP \\fI{_escape(option.metavar)}\\fP" for option in command.options
+                if option.required and option.help not in [positional.help for positional in command.positionals]]
     tail = ["[\\fB\\-\\-\\fP \\fICOMMAND\\fP...]"] if command.name == "record" else []
     return [f".B clrsampler {command.name}", " ".join([*required, "[\\fIOPTIONS\\fP]", *words, *tail])]
 

@@ -10,19 +10,16 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/input_file.h"
 #include "formats/byte_reader.h"
 #include "formats/jit/jitdump_parser.h"
 #include "formats/jit/r2rmap_parser.h"
-#include "os/file_io.h"
-#include "os/mapped_file.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr char kJitdumpHint[] = "DOTNET_PerfMapEnabled=1 makes a .NET process write /tmp/jit-PID.dump";
-
-constexpr uint64_t kMaxFileBytes = uint64_t{16} << 30;
 
 // Names come from a file that anybody may have written: nothing in them may reach the terminal as a control sequence.
 std::string Printable(absl::string_view text) { return absl::Utf8SafeCEscape(text); }
@@ -75,18 +72,10 @@ class JitdumpPrinter : public JitdumpSink {
   uint64_t records_ = 0;
 };
 
-absl::StatusOr<MappedFile> MapForReading(const std::string& path) {
-  const absl::StatusOr<UniqueFd> fd = OpenForReading(path);
-  if (!fd.ok()) return WithHint(Annotate(fd.status(), "cannot read"), "give the path of an existing file");
-  absl::StatusOr<MappedFile> file = MappedFile::Map(fd->get(), 0, 0, kMaxFileBytes);
-  if (!file.ok()) return Annotate(file.status(), path);
-  return file;
-}
-
 }  // namespace
 
 absl::Status PrintJitdump(const std::string& path) {
-  const absl::StatusOr<MappedFile> file = MapForReading(path);
+  const absl::StatusOr<MappedFile> file = MapInputFile(path);
   if (!file.ok()) return file.status();
   JitdumpParser parser;
   JitdumpPrinter printer;
@@ -119,7 +108,7 @@ absl::Status PrintJitdump(const std::string& path) {
 }
 
 absl::Status PrintR2rMap(const std::string& path) {
-  const absl::StatusOr<MappedFile> file = MapForReading(path);
+  const absl::StatusOr<MappedFile> file = MapInputFile(path);
   if (!file.ok()) return file.status();
   const absl::StatusOr<R2rMap> map = ParseR2rMap(AsText(file->bytes()));
   if (!map.ok()) {

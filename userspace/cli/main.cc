@@ -13,6 +13,7 @@
 #include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
 #include "cli/jit_command.h"
+#include "cli/mip_command.h"
 #include "cli/names_command.h"
 #include "cli/pauses_command.h"
 #include "cli/ps_command.h"
@@ -49,6 +50,9 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "serve") == 0) return clrsampler::ServeMain({argv + 2, argv + argc});
 #endif
 
+  // Commands of its own follow the word.
+  if (argc > 1 && std::strcmp(argv[1], "mip") == 0) return Report(clrsampler::RunMip({argv + 2, argv + argc}));
+
   // What follows -- is the command's own, options and all; the parser must not look at it.
   std::vector<std::string> command;
   int own_arguments = argc;
@@ -74,7 +78,8 @@ int main(int argc, char** argv) {
       "  clrsampler convert IN OUT\n"
       "  clrsampler merge IN... -o OUT\n"
       "  clrsampler diff BEFORE AFTER\n"
-      "  clrsampler jitdump|r2rmap FILE",
+      "  clrsampler jitdump|r2rmap FILE\n"
+      "  clrsampler mip COMMAND -p X.mip",
       "clrsampler");
   app.set_version_flag("--version,-V", "clrsampler " CLRSAMPLER_VERSION);
   clrsampler::RecordConfig config;
@@ -122,6 +127,7 @@ int main(int argc, char** argv) {
   CLI::App* diff = app.add_subcommand("diff", "compare two profiles: which methods changed by more than noise");
   clrsampler::DiffConfig diff_config;
   clrsampler::DeclareDiffOptions(*diff, diff_config);
+  app.add_subcommand("mip", "make, merge and show Machine IR Profiles, which compilers and linkers use");
   app.require_subcommand(0, 1);
   // After the commands, which would all end with it.
   constexpr char kExamples[] =

@@ -1,39 +1,26 @@
 #include "profile/model_filter.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "profile/model_copier.h"
+#include "profile/name_filter.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-re2::StringPiece PieceOf(absl::string_view text) { return {text.data(), text.size()}; }
-
-absl::StatusOr<std::unique_ptr<RE2>> Compile(absl::string_view option, const std::string& expression) {
-  RE2::Options options;
-  options.set_log_errors(false);
-  auto compiled = std::make_unique<RE2>(expression, options);
-  if (compiled->ok()) return compiled;
-  return WithHint(absl::InvalidArgumentError(absl::StrCat(option, " ", expression, ": ", compiled->error())),
-                  "a regular expression, as in --focus 'Orders\\.(Add|Remove)'; quote it, and write \\. for a dot");
-}
-
 // For each node whether it or one of its callers has a name that matches.
 absl::StatusOr<std::vector<bool>> StacksWith(const ProfileModel& model, absl::string_view option,
                                              const std::string& expression) {
-  absl::StatusOr<std::unique_ptr<RE2>> compiled = Compile(option, expression);
-  if (!compiled.ok()) return compiled.status();
+  const absl::StatusOr<NameFilter> filter = NameFilter::Make(option, expression);
+  if (!filter.ok()) return filter.status();
   std::vector<bool> frames;
   for (const ModelFrame& frame : model.frames) {
-    frames.push_back(RE2::PartialMatch(PieceOf(model.text(frame.name)), **compiled));
+    frames.push_back(filter->Matches(model.text(frame.name)));
   }
   std::vector<bool> nodes(model.nodes.size(), false);
   for (size_t i = 1; i < nodes.size(); ++i) nodes[i] = nodes[model.nodes[i].parent] || frames[model.nodes[i].frame];
@@ -47,11 +34,11 @@ absl::StatusOr<std::vector<bool>> ThreadsWith(const ProfileModel& model, const s
     for (const ModelThread& thread : model.threads) threads.push_back(thread.tid == tid);
     return threads;
   }
-  absl::StatusOr<std::unique_ptr<RE2>> compiled = Compile("--thread", expression);
-  if (!compiled.ok()) return compiled.status();
+  const absl::StatusOr<NameFilter> filter = NameFilter::Make("--thread", expression);
+  if (!filter.ok()) return filter.status();
   std::vector<bool> threads;
   for (const ModelThread& thread : model.threads) {
-    threads.push_back(RE2::PartialMatch(PieceOf(model.text(thread.name)), **compiled));
+    threads.push_back(filter->Matches(model.text(thread.name)));
   }
   return threads;
 }

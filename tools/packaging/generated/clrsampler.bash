@@ -2,12 +2,13 @@
 _clrsampler() {
   local current=$2 previous=$3 command= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in record|top|serve|ps|doctor|jitdump|r2rmap|names|stacks|pauses|jit|convert|merge|diff) command=$word; break ;; --) compopt -o default; return ;; esac
+    case "$command $word" in ' record'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' jit'|' convert'|' merge'|' diff'|' mip') command=$word ;; *' --') compopt -o default; return ;;
+      'mip create'|'mip merge'|'mip show'|'mip order'|'mip covered'|'mip info'|'mip to-yaml'|'mip from-yaml') command+=" $word" ;; esac
   done
   local words= values=
   case $command in
-    "")
-      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+    '')
+      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -177,6 +178,65 @@ _clrsampler() {
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+      esac ;;
+    mip)
+      words='create merge show order covered info to-yaml from-yaml -h --help'
+      case $previous in
+      esac ;;
+    'mip create')
+      words='-h --help -p --profile --mip-layout'
+      case $previous in
+        -p|--profile) values=:files ;;
+        --mip-layout) values='documented llvm' ;;
+      esac ;;
+    'mip merge')
+      words='-h --help -p --profile --strict --force --mip-layout'
+      case $previous in
+        -p|--profile) values=:files ;;
+        --mip-layout) values='documented llvm' ;;
+      esac ;;
+    'mip show')
+      words='-h --help -p --profile -r --regex --debug --json -o --output'
+      case $previous in
+        -p|--profile) values=:files ;;
+        -r|--regex) values=:any ;;
+        --debug) values=:files ;;
+        -o|--output) values=:files ;;
+      esac ;;
+    'mip order')
+      words='-h --help -p --profile -r --regex --json -o --output'
+      case $previous in
+        -p|--profile) values=:files ;;
+        -r|--regex) values=:any ;;
+        -o|--output) values=:files ;;
+      esac ;;
+    'mip covered')
+      words='-h --help -p --profile -r --regex --debug --lines --paths --json -o --output'
+      case $previous in
+        -p|--profile) values=:files ;;
+        -r|--regex) values=:any ;;
+        --debug) values=:files ;;
+        -o|--output) values=:files ;;
+      esac ;;
+    'mip info')
+      words='-h --help -p --profile --json -o --output'
+      case $previous in
+        -p|--profile) values=:files ;;
+        -o|--output) values=:files ;;
+      esac ;;
+    'mip to-yaml')
+      words='-h --help -p --profile -r --regex --debug --json -o --output'
+      case $previous in
+        -p|--profile) values=:files ;;
+        -r|--regex) values=:any ;;
+        --debug) values=:files ;;
+        -o|--output) values=:files ;;
+      esac ;;
+    'mip from-yaml')
+      words='-h --help -p --profile --mip-layout'
+      case $previous in
+        -p|--profile) values=:files ;;
+        --mip-layout) values='documented llvm' ;;
       esac ;;
   esac
   case $values in
