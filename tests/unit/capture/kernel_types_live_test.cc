@@ -24,7 +24,6 @@ Programs Relocated(const Skeleton& skeleton) {
   bpf_map__set_max_entries(skeleton->maps.records, 1 << 16);
   bpf_map__set_max_entries(skeleton->maps.scratch_by_cpu, 1);
   bpf_program__set_autoload(skeleton->progs.cpu_sample_general, true);
-  skeleton->rodata->hooks = true;  // so that what only they need is not left out
   Programs programs;
   if (clrsampler_bpf__load(skeleton.get()) != 0) return programs;
   bpf_program* program = nullptr;
