@@ -494,7 +494,7 @@ class PrometheusMetrics : public Metrics {
     size_t dotnet = 0;
     for (const WindowProcess& process : window.processes) {
       SeriesCandidate candidate;
-      candidate.key = absl::StrCat(process.pid, "@", process.first_seen_unix_ns);
+      candidate.key = absl::StrCat(process.pid, "@", process.started_boot_ns);
       candidate.label = absl::StrCat(LabelValue(process.comm), "-", process.pid);
       candidate.activity = Seconds(process.total_cpu_ns() + process.pause_ns);
       candidate.ended = process.exited;

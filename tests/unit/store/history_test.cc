@@ -332,6 +332,22 @@ TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
   EXPECT_NEAR(main_cpu * 20, static_cast<double>(of_main) / 1e9, 1e-6);
 }
 
+TEST_F(HistoryTest, ALineIsOneProcessAcrossRestarts) {
+  uint64_t now = kBegin;
+  const auto append = [&](History& history, uint64_t started_boot_ns) {
+    Window window = MadeUpHost({.samples = 10, .processes = 1, .pauses = 0, .compilations = 0}, now).Next();
+    window.processes[0].started_boot_ns = started_boot_ns;
+    ASSERT_TRUE(history.Append(window).ok());
+    now = window.end_unix_ns;
+  };
+  append(*folder_.Open(), 7 * kSecond);
+  const auto history = folder_.Open();
+  append(*history, 7 * kSecond);
+  EXPECT_THAT(history->Timeline(All(), TimelineBy::kProcess, 10, 10)->series, SizeIs(1));
+  append(*history, 9 * kSecond);  // its number has another owner now
+  EXPECT_THAT(history->Timeline(All(), TimelineBy::kProcess, 10, 10)->series, SizeIs(2));
+}
+
 TEST_F(HistoryTest, ATimelineShowsWhereNothingIsKnown) {
   const auto history = folder_.Open();
   Fill(*history, 6, kBegin + 60 * kSecond);
