@@ -401,6 +401,25 @@ TEST_F(HistoryTest, QuestionsThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(history->Timeline({.from_unix_ns = kBegin, .to_unix_ns = kBegin + 1}, TimelineBy::kProcess, 9, 9).ok());
 }
 
+TEST_F(HistoryTest, QuestionsEndWhenTheyAreTold) {
+  const auto history = folder_.Open();
+  Fill(*history, 60);
+  std::atomic<int> asked = 0;
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 3; ++i) {
+    askers.emplace_back([&] {
+      absl::Status status;
+      for (; status.ok(); ++asked) status = history->Profile(All(), ProfileView::kCpu).status();
+      EXPECT_TRUE(absl::IsCancelled(status)) << status;
+    });
+  }
+  while (asked < 3) std::this_thread::yield();
+  history->EndQuestions();
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_TRUE(absl::IsCancelled(history->Span().status()));
+  EXPECT_TRUE(history->Append(MadeUpHost({}, kBegin + kHour).Next()).ok()) << "what comes is still kept";
+}
+
 TEST_F(HistoryTest, QuestionsAndWindowsAtTheSameTime) {
   const auto history = folder_.Open({.max_bytes = 2 << 20, .windows_ns = 200 * kSecond, .minutes_ns = kHour});
   std::atomic<bool> done = false;
