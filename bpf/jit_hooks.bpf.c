@@ -95,10 +95,11 @@ static __always_inline bool report_compiled(struct user_registers *regs, __u64 n
 	done.bytes = user_half_word(DONE_BYTES(regs));
 	done.flags = user_word(REGISTERS_FP(regs) + FLAGS_FROM_FRAME);
 	done.result = DONE_RESULT(regs);
+	done.missed = caller->missed;
 	bpf_get_current_comm(done.comm, sizeof(done.comm));
 	name_dynamic_method(&done);
 	if (bpf_ringbuf_output(&records, &done, sizeof(done), BPF_RB_NO_WAKEUP)) {
-		counts->hook_lost++;
+		was_not_sent(counts, caller);
 		return false;
 	}
 	counts->hook_sent++;
@@ -112,7 +113,7 @@ int hook_compiled(struct user_registers *regs)
 	struct hook_caller caller = {};
 	__u64 now = bpf_ktime_get_ns();
 
-	if (counts && hook_is_hit(counts, &caller))
+	if (counts && hook_is_hit(counts, &caller, now))
 		report_compiled(regs, now, counts, &caller);
 	return 0;
 }
@@ -164,7 +165,9 @@ int hook_compiled_with_stack(struct user_registers *regs)
 	struct wire_cpu_sample *sample;
 	struct scratch *scratch;
 
-	if (!counts || !hook_is_hit(counts, &caller) || !report_compiled(regs, now, counts, &caller))
+	if (!counts || !hook_is_hit(counts, &caller, now) || !report_compiled(regs, now, counts, &caller))
+		return 0;
+	if (!has_budget_for_stack(&caller)) /* user space counts those that have none */
 		return 0;
 	scratch = scratch_of(first_hook_slot + cpu);
 	if (!scratch)

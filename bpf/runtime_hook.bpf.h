@@ -24,14 +24,94 @@
 #define ARGUMENT_5(r) ((r)->regs[4])
 #endif
 
+/* One of some KiB, that has to be unwound and named. */
+#define WEIGHT_OF_STACK 8
+
+extern const volatile __u32 hook_hits_a_second;
+extern const volatile __u32 hook_hits_at_once;
+
 struct hook_caller {
 	__u64 process_start_ns;
 	__u32 tgid;
 	__u32 tid;
+	__u32 missed;
 };
 
-/* Counts the hit; false: nothing is to be sent, since the caller is of no process that is followed. */
-static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller)
+/*
+ * A program decides how often it collects and compiles. What it may cost others, the ring and the agent, is bounded: a
+ * bucket of hits, which fills all the time. An empty one sends nothing until an eighth of a second's worth is there, so
+ * that what is sent are pauses as a whole, and not every other event of each. Two CPUs may take the same hit out of it at
+ * the same time: the bound is no exact one.
+ */
+static __always_inline bool has_budget(struct hook_caller *caller, __u64 now)
+{
+	struct hook_budget *budget;
+	__u64 passed_ms;
+
+	if (!hook_hits_a_second)
+		return true;
+	budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
+	if (!budget || budget->process_start_ns != caller->process_start_ns) {
+		struct hook_budget full;
+
+		__builtin_memset(&full, 0, sizeof(full));
+		full.process_start_ns = caller->process_start_ns;
+		full.filled_ns = now;
+		full.left = hook_hits_at_once;
+		bpf_map_update_elem(&hook_budgets, &caller->tgid, &full, BPF_ANY);
+		budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
+		if (!budget) /* somebody else needed the room */
+			return true;
+	}
+	passed_ms = now > budget->filled_ns ? (now - budget->filled_ns) / 1000000 : 0;
+	if (passed_ms >= 10) {
+		__u64 left = budget->left + (passed_ms > 1000000 ? 1000000 : passed_ms) * hook_hits_a_second / 1000;
+
+		budget->left = left > hook_hits_at_once ? hook_hits_at_once : left;
+		budget->filled_ns = now;
+	}
+	if (budget->left < (budget->exhausted ? hook_hits_a_second / 8 : 1)) {
+		budget->limited = 1;
+		budget->exhausted = 1;
+		__sync_fetch_and_add(&budget->missed, 1);
+		return false;
+	}
+	budget->exhausted = 0;
+	budget->left--;
+	caller->missed = budget->missed & ~WIRE_MISSED_LIMITED;
+	if (budget->limited)
+		caller->missed |= WIRE_MISSED_LIMITED;
+	return true;
+}
+
+/* Without a limit nobody counts for each process. */
+static __always_inline void was_not_sent(struct wire_counters *counts, struct hook_caller *caller)
+{
+	struct hook_budget *budget = hook_hits_a_second ? bpf_map_lookup_elem(&hook_budgets, &caller->tgid) : NULL;
+
+	counts->hook_lost++;
+	if (budget)
+		__sync_fetch_and_add(&budget->missed, 1);
+}
+
+/* Stacks are the first that a process goes without: when the bucket is half empty. */
+static __always_inline bool has_budget_for_stack(struct hook_caller *caller)
+{
+	struct hook_budget *budget;
+
+	if (!hook_hits_a_second)
+		return true;
+	budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
+	if (!budget)
+		return true;
+	if (budget->left < hook_hits_at_once / 2 + WEIGHT_OF_STACK)
+		return false;
+	budget->left -= WEIGHT_OF_STACK;
+	return true;
+}
+
+/* Counts the hit; false: nothing is to be sent, since the caller is of no process that is followed, or has had its share. */
+static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller, __u64 now)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -53,6 +133,10 @@ static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hoo
 		return false;
 	}
 	caller->process_start_ns = BPF_CORE_READ(leader, start_boottime);
+	if (!has_budget(caller, now)) {
+		counts->hook_limited++;
+		return false;
+	}
 	return true;
 }
 
@@ -66,7 +150,7 @@ static __always_inline int report(__u32 hook, __u64 first, __u64 second, __u64 t
 		return 0;
 	__builtin_memset(&event, 0, sizeof(event));
 	event.header.time_ns = bpf_ktime_get_ns();
-	if (!hook_is_hit(counts, &caller))
+	if (!hook_is_hit(counts, &caller, event.header.time_ns))
 		return 0;
 	event.header.size = sizeof(event);
 	event.header.kind = WIRE_RUNTIME_EVENT;
@@ -75,13 +159,14 @@ static __always_inline int report(__u32 hook, __u64 first, __u64 second, __u64 t
 	event.tid = caller.tid;
 	event.process_start_ns = caller.process_start_ns;
 	event.hook = hook;
+	event.missed = caller.missed;
 	event.values[0] = first;
 	event.values[1] = second;
 	event.values[2] = third;
 	event.values[3] = fourth;
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
 	if (bpf_ringbuf_output(&records, &event, sizeof(event), BPF_RB_NO_WAKEUP))
-		counts->hook_lost++;
+		was_not_sent(counts, &caller);
 	else
 		counts->hook_sent++;
 	return 0;

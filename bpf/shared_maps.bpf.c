@@ -7,7 +7,7 @@
  */
 struct records_map records SEC(".maps");
 
-/* One value per CPU, so that counting needs no atomics; 48 bytes each. */
+/* One value per CPU, so that counting needs no atomics; 88 bytes each. */
 struct counters_map counters SEC(".maps");
 
 /*
@@ -23,6 +23,16 @@ struct tracked_map tracked_processes SEC(".maps");
  * methods of further processes are named only where two readings agree.
  */
 struct transient_map transient_code SEC(".maps");
+
+/*
+ * By tgid, of those that are hooked and limited (else user space makes it one entry long). 1024 processes, 0.1 MB; one
+ * that is pushed out by others, who have done something more recently, begins anew.
+ */
+struct hook_budget_map hook_budgets SEC(".maps");
+
+/* Of one process: so many hits a second on average, and so many at once; 0: no limit. A stack counts as WEIGHT_OF_STACK. */
+const volatile __u32 hook_hits_a_second = 0;
+const volatile __u32 hook_hits_at_once = 0;
 
 /* Indexed by CPU; user space sets max_entries to the number of possible CPUs, twice that if hooks take stacks. */
 struct scratch_map scratch_by_cpu SEC(".maps");

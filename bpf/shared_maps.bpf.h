@@ -77,6 +77,24 @@ struct transient_map {
 };
 extern struct transient_map transient_code SEC(".maps");
 
+/* What a process may still report of its hooks. */
+struct hook_budget {
+	__u64 process_start_ns;
+	__u64 filled_ns; /* `left` is what it was then, and what has been taken since */
+	__u64 left;
+	__u32 missed; /* struct wire_runtime_event */
+	__u16 limited; /* some of these for want of a budget */
+	__u16 exhausted; /* nothing is sent until some has come together again */
+};
+
+struct hook_budget_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct hook_budget);
+};
+extern struct hook_budget_map hook_budgets SEC(".maps");
+
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -89,11 +89,12 @@ struct wire_counters {
 	__u64 filtered;			/* of a process that is not tracked */
 	__u64 sent;
 	__u64 drops[WIRE_DROP_COUNT];
-	/* The same of the hooks in runtimes: hook_hits = hook_filtered + hook_sent + hook_lost. */
+	/* The same of the hooks in runtimes: hook_hits = hook_filtered + hook_limited + hook_sent + hook_lost. */
 	__u64 hook_hits;
 	__u64 hook_filtered;
 	__u64 hook_sent;
 	__u64 hook_lost;		/* no room in the ring */
+	__u64 hook_limited;		/* of a process that has had its share */
 };
 
 struct wire_header {
@@ -176,6 +177,9 @@ struct wire_replaced_return {
 	__u64 address;	/* what was there */
 };
 
+/* Some were not sent since the process had had its share; else there was no room in the ring. */
+#define WIRE_MISSED_LIMITED 0x80000000u
+
 /* A call, or the return from one, of a function that a hook sits on. */
 struct wire_runtime_event {
 	struct wire_header header;
@@ -183,7 +187,7 @@ struct wire_runtime_event {
 	__u32 tid;
 	__u64 process_start_ns;
 	__u32 hook;			/* enum wire_hook */
-	__u32 unused;
+	__u32 missed;			/* hits of this process that were not sent so far | WIRE_MISSED_LIMITED */
 	__u64 values[WIRE_HOOK_VALUES];	/* arguments, as wide as they are declared; 0 where there are none */
 	char comm[16];			/* of the thread */
 };
@@ -204,7 +208,7 @@ struct wire_compiled {
 	__u32 bytes;			/* of the code */
 	__u32 il_bytes;
 	__u32 result;			/* CorJitResult; 0: compiled */
-	__u32 unused;
+	__u32 missed;			/* as in struct wire_runtime_event */
 	char comm[16];			/* of the thread */
 	char name[64];			/* of a dynamic method, NUL-terminated, possibly cut; else empty */
 };

@@ -146,6 +146,8 @@ test('a timeline is read, and what is missing or senseless in it is nothing', ()
   assert.deepEqual(timeline.pauses.map(({t}) => t), [1100, 1600]);
   assert.deepEqual(timeline.series.map(({label}) => label), ['a\ufffd (1)', 'b (2)', 'others']);
   assert.equal(timeline.pauses[1].comm, 'a\ufffd');
+  const [twin] = ANSWER.series;
+  assert.equal(new Set(readTimeline({...ANSWER, series: [twin, twin, twin]}, 'process').series.map(({key}) => key)).size, 3);
   const containers = readTimeline({...ANSWER, series: [{label: 'x\u202e', pid: null, container: ''}, {label: ''}, {label: '[others]'}]}, 'container');
   assert.deepEqual(containers.series.map(({narrowTo}) => narrowTo), [{container: 'x\u202e'}, null, null]);  // sent back as it is
   assert.deepEqual(containers.series.map(({label}) => label), ['x\ufffd', 'no container', 'others']);

@@ -127,6 +127,8 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
 
+  if (options_.hook_hits_a_second == 0) bpf_map__set_max_entries(maps.hook_budgets, 1);
+
   auto& constants = *skeleton_->rodata;
   constants.gap_words = options_.gap_words;
   constants.tail_words = options_.tail_words;
@@ -140,6 +142,8 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   constants.wake_bytes = static_cast<uint32_t>(ring_bytes_ / 4);
   constants.kernel_stack_bytes = KernelStackBytes();
   constants.first_hook_slot = slots;
+  constants.hook_hits_a_second = options_.hook_hits_a_second;
+  constants.hook_hits_at_once = options_.hook_hits_at_once;
   constants.use_task_pt_regs = features.Has(kFeatureTaskPtRegs);
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;

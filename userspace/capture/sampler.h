@@ -42,7 +42,12 @@ struct SamplerOptions {
   bool suspension_hooks = false;  // all but those of the JIT
   bool jit_hooks = false;
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
-  bool keep_log = false;    // all that libbpf says, for --verbose
+  // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
+  // is sent while less than half is left. The rest is counted (wire_counters::hook_limited), and the next hit that is
+  // sent says how many there were. 0: no limit.
+  uint32_t hook_hits_a_second = 0;
+  uint32_t hook_hits_at_once = 0;
+  bool keep_log = false;  // all that libbpf says, for --verbose
 };
 
 // Two seconds of samples of 4 KiB (the 99th percentile of a JSON workload) from each CPU, 1 to 64 MiB, a power of two.
@@ -71,8 +76,9 @@ class Sampler {
   absl::Status Track(pid_t tgid);  // RESOURCE_EXHAUSTED: the filter is full
   void Untrack(pid_t tgid);
 
-  // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h), and JIT hooks
-  // name dynamic methods. A nibble_version of 0 removes the entry. RESOURCE_EXHAUSTED: too many processes have some.
+  // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h), and JIT
+  // hooks name dynamic methods. A nibble_version of 0 removes the entry. RESOURCE_EXHAUSTED: too many processes have
+  // some.
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code);
 
   // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the

@@ -128,7 +128,7 @@ Endpoints::Endpoints(EndpointParts parts)
       live_(*parts_.windows, parts_.want_cut),
       workers_(kQueriesAtOnce, kQueriesWaiting) {}
 
-Endpoints::~Endpoints() = default;
+Endpoints::~Endpoints() { history_.EndQuestions(); }
 
 void Endpoints::Handle(const HttpRequest& request, HttpReply reply) {
   const absl::StatusOr<RequestTarget> target = ParseTarget(request.target);

@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "os/curl_library.h"
@@ -19,6 +20,11 @@ size_t Receive(char* data, size_t size, size_t count, void* user) {
   auto* answer = static_cast<std::string*>(user);
   answer->append(data, std::min(size * count, kAnswerBytes - std::min(kAnswerBytes, answer->size())));
   return size * count;
+}
+
+// Asked about once a second, and after each piece; else than 0 ends the request.
+int MayGoOn(void* cancelled, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(cancelled)->load() ? 1 : 0;
 }
 
 class CurlPoster : public HttpPoster {
@@ -54,9 +60,18 @@ class CurlPoster : public HttpPoster {
     if (!ca_file_.empty()) set(CURLOPT_CAINFO, ca_file_.c_str());
     set(CURLOPT_CONNECTTIMEOUT, limits_.connect_seconds);
     set(CURLOPT_TIMEOUT, limits_.transfer_seconds);
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFOFUNCTION, &MayGoOn);
+    set(CURLOPT_XFERINFODATA, static_cast<void*>(&cancelled_));
+#if LIBCURL_VERSION_NUM >= 0x075700
+    // Nobody waits for a name server that does not answer; an older library at run time has no such option, and waits.
+    (void)curl_.easy_setopt(handle_, CURLOPT_QUICK_EXIT, 1L);
+#endif
     set(CURLOPT_WRITEFUNCTION, &Receive);
     set(CURLOPT_WRITEDATA, static_cast<void*>(&outcome.answer));
-    if (good) {
+    if (cancelled_) {
+      outcome.error = "cancelled";
+    } else if (good) {
       const CURLcode code = curl_.easy_perform(handle_);
       long status = 0;
       curl_off_t retry = 0;
@@ -75,12 +90,14 @@ class CurlPoster : public HttpPoster {
     curl_.slist_free_all(list);
     return outcome;
   }
+  void Cancel() override { cancelled_ = true; }
 
  private:
   const CurlLibrary curl_;
   CURL* const handle_;  // keeps the connection from one request to the next
   const PosterLimits limits_;
   const std::string ca_file_;
+  std::atomic<bool> cancelled_ = false;
 };
 
 }  // namespace

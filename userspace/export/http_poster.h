@@ -19,11 +19,13 @@ struct PostOutcome {
   std::chrono::seconds retry_after{0};  // that the server asks for; 0: it says nothing
 };
 
-// One thread at a time.
+// One thread at a time, but for Cancel.
 class HttpPoster {
  public:
   virtual ~HttpPoster() = default;
   virtual PostOutcome Post(const std::string& url, const std::vector<std::string>& headers, absl::string_view body) = 0;
+  // From any thread: the request under way ends within a second or so without an answer, later ones at once.
+  virtual void Cancel() = 0;
 };
 
 struct PosterLimits {

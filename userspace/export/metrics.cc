@@ -494,7 +494,7 @@ class PrometheusMetrics : public Metrics {
     size_t dotnet = 0;
     for (const WindowProcess& process : window.processes) {
       SeriesCandidate candidate;
-      candidate.key = absl::StrCat(process.pid, "@", process.first_seen_unix_ns);
+      candidate.key = absl::StrCat(process.pid, "@", process.started_boot_ns);
       candidate.label = absl::StrCat(LabelValue(process.comm), "-", process.pid);
       candidate.activity = Seconds(process.total_cpu_ns() + process.pause_ns);
       candidate.ended = process.exited;
@@ -579,12 +579,14 @@ class PrometheusMetrics : public Metrics {
     for (const auto& [reason, count] : account.lost) {
       add(MetricId::kSamplesLost, {{"reason", losses_.Bounded(reason)}}, count);
     }
-    const auto lost_events = [&](const char* source, const std::map<std::string, uint64_t>& counts) {
-      const auto found = counts.find("events_lost");
+    const auto lost_events = [&](const char* source, const std::map<std::string, uint64_t>& counts, const char* kind) {
+      const auto found = counts.find(kind);
       if (found != counts.end()) add(MetricId::kRuntimeEventsLost, {{"source", source}}, found->second);
     };
-    lost_events("pauses", account.pauses);
-    lost_events("jit", account.jit);
+    lost_events("pauses", account.pauses, "events_lost");
+    lost_events("jit", account.jit, "events_lost");
+    // Of both: one limit for all that a process's hooks report.
+    lost_events("limit", account.jit.empty() ? account.pauses : account.jit, "events_limited");
     const auto frames = [&](const char* kind, const FrameCounts& counts) {
       add(MetricId::kFrames, {{"kind", kind}, {"named", "true"}}, counts.named);
       add(MetricId::kFrames, {{"kind", kind}, {"named", "false"}}, counts.unnamed);

@@ -34,6 +34,7 @@ class WindowPusher : public Pusher {
   }
   ~WindowPusher() override {
     stopping_ = true;
+    poster_->Cancel();
     windows_.Wake();
     thread_.join();
   }
@@ -100,6 +101,7 @@ class WindowPusher : public Pusher {
       if (std::exchange(failures_, 0) > 0) observer_.said(absl::StrCat("profiles arrive at ", options_.url, " again"));
       return;
     }
+    if (stopping_ && outcome.status == 0) return;  // cancelled, which is nobody's failure
     const std::string why = outcome.status == 0 ? outcome.error : absl::StrCat("HTTP status ", outcome.status);
     if (!IsPassing(outcome.status)) {
       observer_.sent(PushResult::kRefused, 0);

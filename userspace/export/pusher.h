@@ -48,7 +48,7 @@ class Pusher {
   // Takes windows out of `windows`, which is borrowed. A window that is gone before it was taken is counted as lost.
   static std::unique_ptr<Pusher> Start(const PushOptions& options, std::unique_ptr<HttpPoster> poster,
                                        RecentWindows& windows, PushObserver observer);
-  // What waits is lost and counted; a request under way is waited for.
+  // What waits is lost and counted; a request under way is cancelled.
   virtual ~Pusher() = default;
 };
 

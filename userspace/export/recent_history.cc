@@ -89,7 +89,7 @@ class RecentHistory : public History {
       for (const WindowProcess& process : window->processes) {
         if (!Selects(selection, process)) continue;
         const bool own = by == TimelineBy::kProcess;
-        TimelineSeries& one = series[own ? std::tuple(process.comm, process.pid, process.first_seen_unix_ns)
+        TimelineSeries& one = series[own ? std::tuple(process.comm, process.pid, process.started_boot_ns)
                                          : std::tuple(process.container, uint32_t{0}, uint64_t{0})];
         one.label = own ? process.comm : process.container;
         one.container = process.container;
@@ -223,6 +223,8 @@ class RecentHistory : public History {
     }
     return health;
   }
+
+  void EndQuestions() override {}  // some windows in memory: answered at once
 
  private:
   std::vector<SharedWindow> In(const HistorySelection& selection) const {

@@ -21,6 +21,7 @@ OwnUsage ReadOwnUsage();
 struct OwnMemory {
   uint64_t resident_bytes = 0;
   uint64_t own_bytes = 0;  // of these: not pages of files, which the kernel takes back when it needs room
+  uint64_t file_bytes() const { return resident_bytes - own_bytes; }
 };
 
 OwnMemory ReadOwnMemory();

@@ -37,12 +37,14 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
 void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters) {
   const uint64_t lost = deltas_.Since("hook_lost", counters.hook_lost);
   const uint64_t filtered = deltas_.Since("hook_filtered", counters.hook_filtered);
+  const uint64_t limited = deltas_.Since("hook_limited", counters.hook_limited);
   account.pauses = deltas_.Since("pauses", parts.hooks->PauseCounts());
   account.jit = deltas_.Since("jit", parts.hooks->JitCounts());
   for (auto* counts : {&account.pauses, &account.jit}) {
     if (counts->empty()) continue;
     (*counts)["events_lost"] = lost;
     (*counts)["events_of_others"] = filtered;
+    (*counts)["events_limited"] = limited;
   }
   if (lost > 0) {
     parts.notices.Add("hook_events_lost", "",

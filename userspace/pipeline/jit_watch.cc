@@ -173,6 +173,16 @@ std::optional<FrameId> JitWatch::RoleOf(const Process& process, uint64_t number)
   return fresh.role;
 }
 
+void JitWatch::Cut(ProcessKey key) {
+  const auto found = targets_.find(key);
+  if (found == targets_.end()) return;
+  if (found->second->waiting) {
+    ++counters_.without_stack;
+    Report(*std::exchange(found->second->waiting, std::nullopt));
+  }
+  found->second->tracker.Finish();
+}
+
 void JitWatch::Forget(ProcessKey key) {
   const auto found = targets_.find(key);
   if (found == targets_.end()) return;

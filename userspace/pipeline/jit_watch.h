@@ -66,6 +66,8 @@ class JitWatch {
   // "[jit Shop.Order.Total OptimizedTier1]", for RuntimeRole::compilation; nullopt: not known any more.
   std::optional<FrameId> RoleOf(const Process& process, uint64_t number);
 
+  // Events are missing here: what is under way is none that can be told.
+  void Cut(ProcessKey key);
   void Forget(ProcessKey key);
   void Finish();  // of all processes
   JitWatchCounters counters() const;

@@ -132,6 +132,15 @@ void PauseWatch::Report(Target& target, const Pause& pause) {
   if (on_pause_) on_pause_(observed);
 }
 
+void PauseWatch::Cut(ProcessKey key) {
+  const auto found = targets_.find(key);
+  if (found == targets_.end()) return;
+  Target& target = *found->second;
+  target.tracker.Finish([&](const Pause& pause) { Report(target, pause); });
+  target.window.clear();
+  target.of.clear();
+}
+
 void PauseWatch::Forget(ProcessKey key) {
   const auto found = targets_.find(key);
   if (found == targets_.end()) return;

@@ -64,6 +64,8 @@ class PauseWatch {
 
   // An event of a process has left the ring; its turn (Handle) comes later.
   void Arrived(const wire_runtime_event& event);
+  // Events of it are missing here.
+  void MissedBeforeArrival(ProcessKey key) { asking_.erase(key.tgid); }
   // Whether a sample that leaves the ring now may fall between a request and its stop.
   bool MayBeBlamed(uint32_t tgid) const { return asking_.contains(tgid); }
 
@@ -75,6 +77,8 @@ class PauseWatch {
   // As of the events that were handled so far.
   PausePhase PhaseOf(ProcessKey key) const;
 
+  // Events are missing here: what is under way is none that can be told.
+  void Cut(ProcessKey key);
   void Forget(ProcessKey key);
   void Finish();
 

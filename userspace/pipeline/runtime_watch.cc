@@ -52,12 +52,38 @@ bool IsManaged(const Frame& frame) {
 RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtimes, ImageFiles& images,
                            Notices& notices, Resolver& resolver, FrameTable& frames, const Clock& clock)
     : options_(std::move(options)),
+      notices_(notices),
       frames_(frames),
       planter_(options_.hooks, runtimes, images, notices),
       pauses_(options_.on_pause, options_.on_collection, frames),
       jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock) {}
 
+void RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
+  if (missed == 0) return;
+  const uint32_t count = missed & ~WIRE_MISSED_LIMITED;
+  Missed& known = missed_[process.key];
+  if (std::exchange(known.arrived, count) >= count) return;
+  pauses_.MissedBeforeArrival(process.key);
+  activities_[process.key].Cut();
+  if ((missed & WIRE_MISSED_LIMITED) == 0) return;
+  notices_.Add("hooks_limited", absl::StrCat(process.key.tgid),
+               absl::StrCat("process ", process.key.tgid, " (", process.comm,
+                            ") collects or compiles so often that not all of it is recorded: it has more pauses and "
+                            "compilations than are shown"),
+               "clrsampler pauses --pid or clrsampler jit --pid record all of one process");
+}
+
+void RuntimeWatch::NoteMissedAtHandling(const Process& process, uint32_t missed) {
+  if (missed == 0) return;
+  const uint32_t count = missed & ~WIRE_MISSED_LIMITED;
+  Missed& known = missed_[process.key];
+  if (std::exchange(known.handled, count) >= count) return;
+  pauses_.Cut(process.key);
+  jit_.Cut(process.key);
+}
+
 RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_runtime_event& event) {
+  NoteMissedAtArrival(process, event.missed);
   if (event.hook == WIRE_HOOK_COMPILE) {
     jit_.Began(event, activities_[process.key]);
   } else {
@@ -70,12 +96,17 @@ RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_runtime_eve
 }
 
 RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_compiled& event) {
+  NoteMissedAtArrival(process, event.missed);
   return jit_.Ended(process, event, activities_[process.key]);
 }
 
 void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
-  if (const auto* compiled = std::get_if<CompiledEvent>(&item)) return jit_.HandleEnd(process, *compiled);
+  if (const auto* compiled = std::get_if<CompiledEvent>(&item)) {
+    NoteMissedAtHandling(process, compiled->event.missed);
+    return jit_.HandleEnd(process, *compiled);
+  }
   const auto& event = std::get<wire_runtime_event>(item);
+  NoteMissedAtHandling(process, event.missed);
   if (event.hook == WIRE_HOOK_COMPILE) return jit_.HandleBegin(process, event);
   if (const std::optional<RuntimeEvent> said = EventOf(event)) pauses_.Handle(process, *said);
 }
@@ -140,6 +171,7 @@ void RuntimeWatch::Forget(ProcessKey key) {
   jit_.Forget(key);
   planter_.Forget(key);
   activities_.erase(key);
+  missed_.erase(key);
 }
 
 void RuntimeWatch::Finish() {

@@ -86,15 +86,26 @@ class RuntimeWatch {
   std::map<std::string, uint64_t> JitCounts() const;
 
  private:
+  // Hits that a process's hooks had and that were not sent, as of the last event.
+  struct Missed {
+    uint32_t arrived = 0, handled = 0;
+  };
+
+  // By wire_runtime_event::missed: where others are missing before an event, what was under way has ended at a time
+  // that nobody knows.
+  void NoteMissedAtArrival(const Process& process, uint32_t missed);
+  void NoteMissedAtHandling(const Process& process, uint32_t missed);
   FrameId RoleFrame(const char* text);
   size_t PlaceOf(std::span<const FrameId> frames, bool compiling) const;
 
   RuntimeWatchOptions options_;
+  Notices& notices_;
   FrameTable& frames_;
   HookPlanter planter_;
   PauseWatch pauses_;
   JitWatch jit_;
   absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
+  absl::flat_hash_map<ProcessKey, Missed> missed_;
 };
 
 }  // namespace clrsampler

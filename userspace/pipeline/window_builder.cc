@@ -49,9 +49,9 @@ uint32_t WindowBuilder::RowOf(ProcessKey key) {
 uint32_t WindowBuilder::RowOf(const Process& process) {
   const uint32_t row = RowOf(process.key);
   WindowProcess& known = rows_[row].process;
-  if (known.first_seen_unix_ns == 0 || known.comm != process.comm) {
+  if (!std::exchange(rows_[row].described, true) || known.comm != process.comm) {
     known.comm = process.comm;
-    known.first_seen_unix_ns = first_offset_ns_ + process.first_seen.ns;
+    known.started_boot_ns = process.started_boot_ns;
     known.container = process.container.Label();
     known.container_id = process.container.cgroup.container_id;
     known.pod_uid = process.container.cgroup.pod_uid;

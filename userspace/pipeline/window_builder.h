@@ -31,7 +31,6 @@ class WindowBuilder : public SampleSink {
   void Begin(MonotonicTime begin, uint64_t begin_unix_ns) {
     begin_ = begin;
     begin_unix_ns_ = begin_unix_ns;
-    if (first_offset_ns_ == 0) first_offset_ns_ = begin_unix_ns - begin.ns;
   }
 
   bool Add(const NamedSample& sample) override;
@@ -56,6 +55,7 @@ class WindowBuilder : public SampleSink {
   struct Row {
     ProcessKey key;
     WindowProcess process;
+    bool described = false;  // more than its id is known
   };
   struct ThreadRow {
     uint32_t row;
@@ -89,9 +89,6 @@ class WindowBuilder : public SampleSink {
   const FrameTable& frames_;
   MonotonicTime begin_;
   uint64_t begin_unix_ns_ = 0;
-  // From the monotonic clock to the wall clock, as it was in the first window: by its times processes are told apart,
-  // so they must not follow the wall clock.
-  uint64_t first_offset_ns_ = 0;
   std::vector<Row> rows_;
   absl::flat_hash_map<ProcessKey, uint32_t> rows_of_;
   std::vector<ThreadRow> threads_;

@@ -1,21 +1,15 @@
 #include "pipeline/window_series.h"
 
-#include <malloc.h>
 #include <time.h>
 
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "os/mapped_file.h"
 #include "os/own_usage.h"
 
 namespace clrsampler {
 namespace {
-
-// Images are read once, when a process is met: of 210 MiB that a host with 50 .NET processes had in memory after two
-// minutes, later samples needed few.
-constexpr uint64_t kDropPagesNs = 30'000'000'000;
 
 constexpr uint64_t kNoticesRepeatNs = 3'600'000'000'000;  // what lasts is said once an hour
 
@@ -61,20 +55,11 @@ Window WindowSeries::Close(MonotonicTime end, Account account, std::vector<uint3
   window.rss_bytes = ReadOwnMemory().resident_bytes;
 
   builder_.Begin(times_.begin(), times_.begin_unix_ns());
-  Housekeep(end);
-  return window;
-}
-
-void WindowSeries::Housekeep(MonotonicTime now) {
-  if (now.ns - notices_repeated_.ns >= kNoticesRepeatNs) {
-    notices_repeated_ = now;
+  if (end.ns - notices_repeated_.ns >= kNoticesRepeatNs) {
+    notices_repeated_ = end;
     notices_.Repeat();
   }
-  if (now.ns - pages_dropped_.ns >= kDropPagesNs) {
-    pages_dropped_ = now;
-    MappedFile::DropResidentPages();
-    malloc_trim(0);  // what a busy minute took stays with the process otherwise
-  }
+  return window;
 }
 
 }  // namespace clrsampler

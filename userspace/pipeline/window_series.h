@@ -34,14 +34,11 @@ class WindowSeries {
   Window Close(MonotonicTime end, Account account, std::vector<uint32_t> rates);
 
  private:
-  void Housekeep(MonotonicTime now);
-
   const Clock& clock_;
   Notices& notices_;
   WindowClock times_;
   WindowBuilder builder_;
   MonotonicTime notices_repeated_;
-  MonotonicTime pages_dropped_;
 };
 
 }  // namespace clrsampler

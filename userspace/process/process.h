@@ -18,12 +18,15 @@ struct Process {
   Process(ProcessKey process_key, TargetFiles target_files) : key(process_key), files(std::move(target_files)) {}
 
   ProcessKey key;
-  uint32_t namespace_pid = 0;  // innermost pid, the one in file names that the process writes; 0: not known
+  uint32_t namespace_pid = 0;   // innermost pid, the one in file names that the process writes; 0: not known
   std::optional<uint32_t> uid;  // real, when it was read; nullopt: not known
-  std::string comm;            // of the thread group leader
-  std::string executable;      // path of /proc/PID/exe at start or exec; may be empty
-  Container container;         // as of start or exec: container runtimes move a process before its exec
+  std::string comm;             // of the thread group leader
+  std::string executable;       // path of /proc/PID/exe at start or exec; may be empty
+  Container container;          // as of start or exec: container runtimes move a process before its exec
   MonotonicTime first_seen;
+  // CLOCK_BOOTTIME, in whole ticks as /proc has it; 0: not known. With the id, which process this is, for everybody who
+  // looks at it at any time while the machine runs.
+  uint64_t started_boot_ns = 0;
   // Since when there is memory for compiled code; of a process that had some when it was first read, since its start or
   // the last exec that we know of. Max: there is none.
   MonotonicTime compiles_since = MonotonicTime::Max();

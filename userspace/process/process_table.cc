@@ -32,6 +32,14 @@ bool SameStart(uint64_t a_ns, uint64_t b_ns) {
   return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) <= kStartToleranceNs;
 }
 
+uint64_t TickNs() {
+  static const uint64_t tick_ns = 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return tick_ns;
+}
+
+// As /proc gives it: samples know better, but who reads /proc must find the same process.
+uint64_t WholeTicks(uint64_t start_ns) { return start_ns / TickNs() * TickNs(); }
+
 bool HasCompiledCode(const MappingTable& mappings) {
   return std::any_of(mappings.all().begin(), mappings.all().end(),
                      [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
@@ -58,14 +66,14 @@ ProcessTable::Entry& ProcessTable::Add(uint32_t tgid, TargetFiles files, Monoton
 }
 
 Process& ProcessTable::FindOrScan(uint32_t tgid, uint64_t start_ns) {
-  if (Entry* entry = FindEntry(tgid); entry != nullptr && SameStart(entry->start_ns, start_ns)) {
-    if (entry->start_ns == 0) entry->start_ns = start_ns;
+  if (Entry* entry = FindEntry(tgid); entry != nullptr && SameStart(entry->process.started_boot_ns, start_ns)) {
+    if (entry->process.started_boot_ns == 0) entry->process.started_boot_ns = WholeTicks(start_ns);
     if (entry->process.scanned < events_lost_) ScanAgain(*entry);
     return entry->process;
   }
   const MonotonicTime now = clock_.Now();
   Entry& entry = Add(tgid, TargetFiles(proc_root_, tgid), now);
-  entry.start_ns = start_ns;
+  entry.process.started_boot_ns = WholeTicks(start_ns);
   if (const auto announced = announced_execs_.find(tgid); announced != announced_execs_.end()) {
     entry.process.code_known_since = announced->second;
   }
@@ -90,10 +98,9 @@ void ProcessTable::Scan(Entry& entry) {
   const std::string directory = absl::StrCat(proc_root_, "/", process.key.tgid);
   if (const auto text = ReadWholeFile(directory + "/stat", kMaxProcFileBytes); text.ok()) {
     if (const auto stat = ParseStat(*text); stat.ok()) {
-      const uint64_t ns_per_tick = 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
       // A new owner of the pid must not lend its files to the one that was sampled.
-      if (!SameStart(entry.start_ns, stat->start_ticks * ns_per_tick)) return;
-      if (entry.start_ns == 0) entry.start_ns = stat->start_ticks * ns_per_tick;
+      if (!SameStart(process.started_boot_ns, stat->start_ticks * TickNs())) return;
+      if (process.started_boot_ns == 0) process.started_boot_ns = stat->start_ticks * TickNs();
       process.comm = stat->comm;
     }
   }
@@ -105,7 +112,7 @@ void ProcessTable::Scan(Entry& entry) {
   }
   if (process.compiles_since == MonotonicTime::Max() && HasCompiledCode(process.mappings)) {
     // Start times are of the clock that runs on while the machine sleeps; after a sleep it is ahead of ours.
-    const MonotonicTime started{std::min(entry.start_ns, process.scanned.ns)};
+    const MonotonicTime started{std::min(process.started_boot_ns, process.scanned.ns)};
     process.compiles_since = std::max(started, process.code_known_since);
   }
   for (const AnnouncedMapping& mapping : announced_mappings_) {
@@ -247,8 +254,7 @@ bool ProcessTable::StillLives(Entry& entry) {
   if (!text.ok()) return false;
   const auto stat = ParseStat(*text);
   if (!stat.ok()) return false;
-  const uint64_t ns_per_tick = 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-  if (!SameStart(entry.start_ns, stat->start_ticks * ns_per_tick)) return false;
+  if (!SameStart(entry.process.started_boot_ns, stat->start_ticks * TickNs())) return false;
   if (stat->state != 'Z' && stat->state != 'X') {
     entry.process.exited = MonotonicTime::Max();
     return true;

@@ -73,7 +73,6 @@ class ProcessTable {
   struct Entry {
     explicit Entry(Process p) : process(std::move(p)) {}
     Process process;
-    uint64_t start_ns = 0;
   };
 
   // Only between an exec's arrival and its turn; beyond the bound a very short-lived process may lack names.

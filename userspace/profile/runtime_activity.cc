@@ -128,6 +128,13 @@ std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view c
   return role;
 }
 
+void RuntimeActivity::Cut() {
+  std::erase_if(periods_, [](const Period& period) { return period.end == MonotonicTime::Max(); });
+  std::erase_if(compilations_, [](const CompilationPeriod& period) { return period.end == MonotonicTime::Max(); });
+  stopper_ = 0;
+  for_background_ = false;
+}
+
 void RuntimeActivity::DropBefore(MonotonicTime time) {
   std::erase_if(periods_, [&](const Period& period) { return period.end <= time; });
   std::erase_if(compilations_, [&](const CompilationPeriod& period) {

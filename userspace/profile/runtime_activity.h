@@ -49,6 +49,8 @@ class RuntimeActivity {
   // The innermost of what the thread did; nullopt: nothing that is known of. `comm` is the thread's name.
   std::optional<RuntimeRole> At(uint32_t tid, absl::string_view comm, MonotonicTime time) const;
 
+  // Events are missing here: of what is under way, nothing is known any more.
+  void Cut();
   // No question about an earlier time will come.
   void DropBefore(MonotonicTime time);
   bool empty() const { return periods_.empty() && compilations_.empty(); }

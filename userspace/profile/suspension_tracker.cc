@@ -181,6 +181,7 @@ void SuspensionTracker::Finish(OnPause on_pause) {
   asked_.clear();
   aborting_.clear();
   current_.reset();
+  joined_ = false;
 }
 
 void SuspensionTracker::Close(Pause pause, OnPause on_pause) {

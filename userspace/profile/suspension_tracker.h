@@ -115,7 +115,8 @@ class SuspensionTracker {
 
   // Calls one of the two for what is complete with this event.
   void Add(const RuntimeEvent& event, OnPause on_pause, OnGc on_gc);
-  // The process has ended: gives out a pause that lacks nothing but its last event, and counts what is cut.
+  // The process has ended, or events are missing here: gives out a pause that lacks nothing but its last event, and
+  // counts what is cut.
   void Finish(OnPause on_pause);
 
   // Whether a suspension is under way at this moment: threads are asked to stop, and not all have. nullptr: none.

@@ -80,7 +80,7 @@ std::vector<TopProcess> TopTable::Processes(TopSort sort) const {
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Sum> sums;
   for (const auto& window : windows_) {
     for (const WindowProcess& process : window->processes) {
-      Sum& sum = sums[{process.pid, process.first_seen_unix_ns}];
+      Sum& sum = sums[{process.pid, process.started_boot_ns}];
       WindowProcess added = process;
       for (size_t i = 0; i < added.cpu_ns.size(); ++i) added.cpu_ns[i] += sum.process.cpu_ns[i];
       added.pauses += sum.process.pauses;
@@ -92,7 +92,7 @@ std::vector<TopProcess> TopTable::Processes(TopSort sort) const {
     for (const WindowPause& pause : window->pauses) {
       if (pause.process >= window->processes.size()) continue;
       const WindowProcess& process = window->processes[pause.process];
-      Sum& sum = sums[{process.pid, process.first_seen_unix_ns}];
+      Sum& sum = sums[{process.pid, process.started_boot_ns}];
       sum.longest_pause_ns = std::max(sum.longest_pause_ns, pause.pause_ns);
     }
   }

@@ -35,8 +35,9 @@ absl::string_view CpuShareText(CpuShare share);  // "managed", ...
 // One that was sampled, or of which a pause or compilation was seen.
 struct WindowProcess {
   uint32_t pid = 0;
-  // With the pid, which process this is: the same in all windows of a run, and practically never that of another one.
-  uint64_t first_seen_unix_ns = 0;
+  // With the pid, which process this is, whoever recorded it: its start, CLOCK_BOOTTIME, in whole ticks of 10 ms. After
+  // a boot of the machine only those that begin with it (init, threads of the kernel) may have the same ones again.
+  uint64_t started_boot_ns = 0;
   std::string comm;
   std::string runtime;    // "10.0.12"; empty: no .NET runtime was seen
   std::string container;  // name, or runtime and short id, or systemd service; empty: none of these

@@ -115,7 +115,7 @@ std::optional<TriggerHit> TriggerWatch::ObserveCpu(const Window& window) {
   for (const WindowProcess& process : window.processes) {
     const double cpus = static_cast<double>(process.total_cpu_ns()) / static_cast<double>(length_ns);
     if (cpus <= trigger_.more_than_cpus) continue;
-    Above& above = above_.try_emplace({process.pid, process.first_seen_unix_ns}).first->second;
+    Above& above = above_.try_emplace({process.pid, process.started_boot_ns}).first->second;
     above.length_ns += length_ns;
     above.window = window.number;
     if (above.told || above.length_ns < trigger_.for_ns) continue;

@@ -42,7 +42,7 @@ std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& nam
   }
   for (const ChapterProcess& process : processes.subspan(begin.processes)) {
     out.Number(process.pid);
-    out.Number(process.first_seen_unix_ns);
+    out.Number(process.started_boot_ns);
     for (const auto text : kProcessTexts) out.Number(process.*text);
     out.Number(process.uid ? uint64_t{*process.uid} + 1 : 0);
   }
@@ -101,7 +101,7 @@ bool ChapterDictionary::ReadAddition(std::span<const std::byte> addition) {
   for (size_t i = 0; i < added.processes && in.ok(); ++i) {
     ChapterProcess& process = processes_.emplace_back();
     process.pid = in.Number32();
-    process.first_seen_unix_ns = in.Number();
+    process.started_boot_ns = in.Number();
     for (const auto text : kProcessTexts) process.*text = static_cast<StringIndex>(in.Below(strings));
     const uint64_t uid = in.Below((uint64_t{1} << 32) + 1);
     if (uid > 0) process.uid = static_cast<uint32_t>(uid - 1);

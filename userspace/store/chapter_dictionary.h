@@ -25,7 +25,7 @@ namespace clrsampler {
 // Texts are indexes of strings.
 struct ChapterProcess {
   uint32_t pid = 0;
-  uint64_t first_seen_unix_ns = 0;
+  uint64_t started_boot_ns = 0;
   StringIndex comm = 0;
   StringIndex runtime = 0;
   StringIndex container = 0;  // WindowProcess::container
@@ -36,8 +36,8 @@ struct ChapterProcess {
   friend bool operator==(const ChapterProcess&, const ChapterProcess&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ChapterProcess& p) {
-    return H::combine(std::move(h), p.pid, p.first_seen_unix_ns, p.comm, p.runtime, p.container, p.container_id,
-                      p.pod_uid, p.uid);
+    return H::combine(std::move(h), p.pid, p.started_boot_ns, p.comm, p.runtime, p.container, p.container_id, p.pod_uid,
+                      p.uid);
   }
 };
 

@@ -24,12 +24,24 @@ class Readers {
  public:
   explicit Readers(const HistoryFile& file) : file_(file) {}
 
+  void End() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    left_.notify_all();
+  }
+
   template <typename Answer>
   absl::StatusOr<Answer> Ask(absl::FunctionRef<absl::StatusOr<Answer>(HistoryReader&)> question) {
-    if (!Enter()) {
+    const bool entered = Enter();
+    const absl::Cleanup leave = [&] {
+      if (entered) Leave();
+    };
+    if (ended_) return absl::CancelledError("clrsampler is ending");
+    if (!entered) {
       return WithHint(absl::ResourceExhaustedError("the history is busy with other questions"), "try again later");
     }
-    const absl::Cleanup leave = [this] { Leave(); };
     absl::StatusOr<Taken> taken = Take();
     if (!taken.ok()) {
       NoteDamage(taken.status());
@@ -65,7 +77,7 @@ class Readers {
 
   bool Enter() {
     std::unique_lock lock(mutex_);
-    if (!left_.wait_for(lock, kMaxWait, [this] { return inside_ < kMaxAtOnce; })) return false;
+    if (!left_.wait_for(lock, kMaxWait, [this] { return ended_ || inside_ < kMaxAtOnce; }) || ended_) return false;
     ++inside_;
     return true;
   }
@@ -87,7 +99,7 @@ class Readers {
         return taken;
       }
     }
-    absl::StatusOr<std::unique_ptr<HistoryReader>> reader = HistoryReader::Open(file_);
+    absl::StatusOr<std::unique_ptr<HistoryReader>> reader = HistoryReader::Open(file_, ended_);
     if (!reader.ok()) return reader.status();
     return Taken{*std::move(reader), generation};
   }
@@ -103,6 +115,7 @@ class Readers {
   std::mutex mutex_;
   std::condition_variable left_;
   int inside_ = 0;
+  std::atomic<bool> ended_ = false;
   uint64_t generation_ = 0;
   std::vector<std::unique_ptr<HistoryReader>> idle_;
   std::atomic<bool> damage_seen_ = false;
@@ -160,6 +173,7 @@ class StoredHistory final : public History {
   absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns) override {
     return readers_.Ask<HistoryHealth>([&](HistoryReader& reader) { return reader.Health(from_unix_ns, to_unix_ns); });
   }
+  void EndQuestions() override { readers_.End(); }
 
  private:
   absl::Status OpenWriter() {

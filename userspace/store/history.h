@@ -155,6 +155,9 @@ class History {
   virtual absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit) = 0;
   virtual absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit) = 0;
   virtual absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns) = 0;
+
+  // Questions that run or wait end soon (CANCELLED), later ones at once: who ends need not wait for their answers.
+  virtual void EndQuestions() = 0;
 };
 
 }  // namespace clrsampler

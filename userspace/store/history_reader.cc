@@ -61,10 +61,11 @@ absl::Status CheckRange(uint64_t from, uint64_t to) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HistoryReader>> HistoryReader::Open(const HistoryFile& file) {
+absl::StatusOr<std::unique_ptr<HistoryReader>> HistoryReader::Open(const HistoryFile& file,
+                                                                   const std::atomic<bool>& ended) {
   absl::StatusOr<SqliteConnection> connection = file.OpenForReading();
   if (!connection.ok()) return connection.status();
-  std::unique_ptr<HistoryReader> reader(new HistoryReader(*std::move(connection)));
+  std::unique_ptr<HistoryReader> reader(new HistoryReader(*std::move(connection), ended));
   RETURN_IF_ERROR(reader->Prepare());
   return reader;
 }
@@ -413,14 +414,18 @@ absl::StatusOr<std::vector<HistoryReader::Record>> HistoryReader::RecordsOf(cons
   }
 }
 
+absl::Status HistoryReader::MayGoOn() const {
+  if (ended_) return absl::CancelledError("clrsampler is ending");
+  if (absl::Now() <= deadline_) return absl::OkStatus();
+  return WithHint(absl::DeadlineExceededError("the question took too long"),
+                  "ask for a shorter time, or for one process or container");
+}
+
 absl::Status HistoryReader::ForEach(const std::vector<Record>& records, const HistorySelection& selection,
                                     OnRecord on_record) {
   ChapterView chapter;
   for (const Record& record : records) {
-    if (absl::Now() > deadline_) {
-      return WithHint(absl::DeadlineExceededError("the question took too long"),
-                      "ask for a shorter time, or for one process or container");
-    }
+    RETURN_IF_ERROR(MayGoOn());
     if (chapter.id != record.chapter) {
       chapter = {};  // before the next one takes its memory
       absl::StatusOr<ChapterView> loaded = LoadChapter(record.chapter, selection);
@@ -440,6 +445,7 @@ absl::StatusOr<HistoryReader::ChapterView> HistoryReader::LoadChapter(int64_t id
     SqliteRows rows = additions_.Run(DictionaryKey(id), DictionaryKey(id + 1));
     bool whole = true;
     while (whole) {
+      RETURN_IF_ERROR(MayGoOn());
       const absl::StatusOr<bool> row = rows.Next();
       if (!row.ok()) return row.status();
       if (!*row) break;
@@ -511,6 +517,7 @@ absl::Status HistoryReader::ReadStacks(
   }
   SqliteRows rows = parts_.Run(PartKey(record.id, kind), PartKeyAfter(record.id, kind));
   while (true) {
+    RETURN_IF_ERROR(MayGoOn());
     const absl::StatusOr<bool> row = rows.Next();
     if (!row.ok()) return row.status();
     if (!*row) return absl::OkStatus();

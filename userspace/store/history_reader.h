@@ -7,6 +7,7 @@
 #ifndef CLRSAMPLER_STORE_HISTORY_READER_H_
 #define CLRSAMPLER_STORE_HISTORY_READER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -26,7 +27,8 @@ namespace clrsampler {
 
 class HistoryReader {
  public:
-  static absl::StatusOr<std::unique_ptr<HistoryReader>> Open(const HistoryFile& file);
+  // CANCELLED: `ended` has become true meanwhile, which is looked at before each piece of work.
+  static absl::StatusOr<std::unique_ptr<HistoryReader>> Open(const HistoryFile& file, const std::atomic<bool>& ended);
 
   absl::StatusOr<HistorySpan> Span();
   absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view);
@@ -53,8 +55,10 @@ class HistoryReader {
   };
 
  private:
-  explicit HistoryReader(SqliteConnection connection) : connection_(std::move(connection)) {}
+  HistoryReader(SqliteConnection connection, const std::atomic<bool>& ended)
+      : connection_(std::move(connection)), ended_(ended) {}
   absl::Status Prepare();
+  absl::Status MayGoOn() const;
 
   using OnRecord = absl::FunctionRef<absl::Status(const Record&, const ChapterView&)>;
   // In the order in which they were written.
@@ -76,6 +80,7 @@ class HistoryReader {
                            std::vector<ProcessTally>& tallies);
 
   SqliteConnection connection_;
+  const std::atomic<bool>& ended_;
   SqliteStatement records_, additions_, part_, parts_, levels_, oldest_, newest_;
   absl::Time deadline_ = absl::InfiniteFuture();
   uint64_t damaged_parts_ = 0;

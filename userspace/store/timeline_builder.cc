@@ -38,7 +38,8 @@ uint32_t TimelineBuilder::GroupOf(const ChapterDictionary& chapter, uint32_t num
   const ChapterProcess& process = chapter.process(number);
   const std::string container(chapter.text(process.container));
   const std::string comm(chapter.text(process.comm));
-  std::string key = by_ == TimelineBy::kContainer ? container : absl::StrCat(process.pid, " ", comm);
+  std::string key =
+      by_ == TimelineBy::kContainer ? container : absl::StrCat(process.pid, " ", process.started_boot_ns, " ", comm);
   const bool room = groups_.size() < kMaxGroups;
   const auto found =
       room ? group_ids_.try_emplace(std::move(key), static_cast<uint32_t>(groups_.size())).first : group_ids_.find(key);

@@ -30,7 +30,7 @@ class TakingApart {
   void AddProcesses() {
     for (const WindowProcess& process : window_.processes) {
       const ChapterProcess own = {.pid = process.pid,
-                                  .first_seen_unix_ns = process.first_seen_unix_ns,
+                                  .started_boot_ns = process.started_boot_ns,
                                   .comm = chapter_.String(process.comm),
                                   .runtime = chapter_.String(process.runtime),
                                   .container = chapter_.String(process.container),

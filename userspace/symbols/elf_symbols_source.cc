@@ -43,6 +43,11 @@ struct ElfSymbolsSource::Image {
   std::optional<SymbolFileKey> wanted;  // its symbols are somewhere else
   std::optional<uint64_t> asked_at;     // generation of the symbol files
 
+  size_t bytes() const {
+    constexpr size_t kFrameBytes = sizeof(uint64_t) + sizeof(FrameId) + 5;  // and room in the table
+    return sizeof(Image) + symbols.memory_bytes() + (symbol_frames.size() + function_frames.size()) * kFrameBytes;
+  }
+
   bool IsManaged(VirtualAddress address) const {
     return std::any_of(managed.begin(), managed.end(), [&](const ElfSection& s) { return s.contains(address); });
   }
@@ -55,6 +60,8 @@ ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notic
       notices_(notices),
       style_(style),
       symbol_files_(options.symbol_files),
+      idle_bytes_(options.idle_bytes),
+      idle_images_(options.idle_images),
       debug_files_(images, std::move(options.host_debug_root)) {}
 
 ElfSymbolsSource::~ElfSymbolsSource() = default;
@@ -205,6 +212,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& p
   if (!ElfImage::HasMagic((*file)->bytes())) return nullptr;
   std::shared_ptr<Image>& known = by_file_[file->get()];
   if (known == nullptr) known = Index(process, *file);
+  counters_.images_held = by_file_.size();
   return known;
 }
 
@@ -272,19 +280,24 @@ void ElfSymbolsSource::Forget(ProcessKey key) {
 }
 
 void ElfSymbolsSource::DropIdleImages() {
-  if (by_file_.size() <= kMaxIdleImages) return;
   std::vector<std::pair<uint64_t, const ImageFile*>> idle;  // last use, key
+  size_t bytes = 0;
   for (const auto& [file, image] : by_file_) {
-    if (image.use_count() == 1) idle.emplace_back(image->last_used, file);
+    if (image.use_count() > 1) continue;
+    idle.emplace_back(image->last_used, file);
+    bytes += image->bytes();
   }
-  if (idle.size() <= kMaxIdleImages) return;
+  if (idle.size() <= idle_images_ && bytes <= idle_bytes_) return;
   std::sort(idle.begin(), idle.end());
-  idle.resize(idle.size() - kMaxIdleImages);
+  size_t left = idle.size();
   for (const auto& [last_used, file] : idle) {
+    if (left-- <= idle_images_ && bytes <= idle_bytes_) break;
     const auto found = by_file_.find(file);
+    bytes -= found->second->bytes();
     counters_.index_bytes -= found->second->symbols.memory_bytes();
     by_file_.erase(found);
   }
+  counters_.images_held = by_file_.size();
 }
 
 }  // namespace clrsampler

@@ -46,12 +46,15 @@ namespace clrsampler {
 // start before that get their names at the end of the run (AddLateNames), unless another image has the same text.
 //
 // Memory: 12 bytes per symbol (libc 37 KB, libLLVM-14 0.6 MB), and address space for the mapped file. Images are shared
-// by all processes; those that no process uses are kept up to kMaxIdleImages.
+// by all processes; those that no process uses are kept up to a number of bytes, as programs that run again and again
+// need them soon: Options::idle_bytes.
 class ElfSymbolsSource : public FrameSource {
  public:
   struct Options {
     std::string host_debug_root = "/usr/lib/debug";
     SymbolFiles* symbol_files = nullptr;  // asked for what is not on this machine; nullptr: nobody is
+    size_t idle_bytes = 8 << 20;
+    size_t idle_images = 256;  // each holds its file mapped
   };
   struct Counters {
     uint64_t images_read = 0;
@@ -60,6 +63,7 @@ class ElfSymbolsSource : public FrameSource {
     uint64_t debug_files_wrong = 0;  // right name, other build
     uint64_t debug_files_fetched = 0;
     uint64_t index_bytes = 0;  // of images now held
+    uint64_t images_held = 0;
   };
 
   ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notices& notices, NameStyle style, Options options);
@@ -77,8 +81,6 @@ class ElfSymbolsSource : public FrameSource {
   void Forget(ProcessKey key) override;
 
   const Counters& counters() const { return counters_; }
-
-  static constexpr size_t kMaxIdleImages = 64;
 
  private:
   struct Image;
@@ -100,6 +102,7 @@ class ElfSymbolsSource : public FrameSource {
   Notices& notices_;
   NameStyle style_;
   SymbolFiles* symbol_files_;
+  const size_t idle_bytes_, idle_images_;
   DebugFileFinder debug_files_;
   Counters counters_;
   uint64_t clock_ = 0;  // counts uses, to know which image was used last

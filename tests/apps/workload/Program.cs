@@ -43,6 +43,8 @@ static class Program
             "burn" => o => Loops.Run(o, Loops.Burn),
             "pauses" => PauseMode.Run,
             "compile" => CompileMode.Run,
+            "flood-gc" => FloodMode.RunCollections,
+            "flood-jit" => FloodMode.RunCompilations,
             "delay-suppress" => PauseMode.RunSuppressed,
             "delay-pinvoke" => PauseMode.RunTransitions,
             "delay-copy" => PauseMode.RunCopies,

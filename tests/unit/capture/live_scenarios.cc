@@ -13,12 +13,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -609,6 +611,43 @@ absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
                 counters.hook_hits, " hits, ", counters.hook_filtered, " filtered, ", counters.hook_sent, " sent");
 }
 
+absl::Status HooksOfOneProcessAreLimited(ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.suspension_hooks = true;
+  options.hook_hits_a_second = 1000;
+  options.hook_hits_at_once = 200;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  const absl::StatusOr<UniqueFd> probe = (*sampler)->AttachHook(WIRE_HOOK_SUSPEND, false, "/proc/self/exe", *offset);
+  if (!probe.ok()) return probe.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  uint64_t sent = 0, last_limited = 0;
+  const auto drain = [&] {
+    (*sampler)->Drain([&](std::span<const std::byte> record) {
+      wire_runtime_event event;
+      std::memcpy(&event, record.data(), sizeof event);
+      last_limited = event.missed & ~WIRE_MISSED_LIMITED;
+      ++sent;
+    });
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr uint64_t kCalls = 20'000;
+  for (uint64_t i = 0; i < kCalls; ++i) HookedCall(i, 1, 0);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  drain();
+  const wire_counters counters = (*sampler)->counters();
+  setting.notes += absl::StrCat(" ", sent, " sent in ", seconds, " s, ", counters.hook_limited, " not");
+  RETURN_IF_ERROR(Expect(counters.hook_hits == kCalls && counters.hook_limited + sent == kCalls, "each is counted"));
+  RETURN_IF_ERROR(Expect(sent >= 200 && static_cast<double>(sent) < 260 + 1000 * seconds, sent, " were sent"));
+  // One that comes when there is room again says how many are missing before it.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  HookedCall(0, 1, 0);
+  drain();
+  return Expect(last_limited == (*sampler)->counters().hook_limited, last_limited, " are said to be missing");
+}
+
 const std::vector<Scenario>& LiveScenarios() {
   static const auto* const scenarios = new std::vector<Scenario>{
       {"SamplesABurningProcess", SamplesABurningProcess},
@@ -626,6 +665,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"NamesKernelAddressesAsKallsymsDoes", NamesKernelAddressesAsKallsymsDoes},
       {"SideBandTellsALifeInOrder", SideBandTellsALifeInOrder},
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
+      {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
   };
   return *scenarios;
 }

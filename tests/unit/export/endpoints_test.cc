@@ -308,6 +308,7 @@ class SlowHistory : public History {
   absl::StatusOr<HistoryPauses> Pauses(const HistorySelection&, size_t) override { return HistoryPauses(); }
   absl::StatusOr<HistoryMethods> Methods(const HistorySelection&, size_t) override { return HistoryMethods(); }
   absl::StatusOr<HistoryHealth> Health(uint64_t, uint64_t) override { return HistoryHealth(); }
+  void EndQuestions() override { Go(); }
 
   void AwaitUnderWay(int count) {
     std::unique_lock lock(mutex_);
@@ -326,6 +327,23 @@ class SlowHistory : public History {
   int under_way_ = 0;
   bool go_ = false;
 };
+
+TEST(EndpointsLimitTest, AnEndIsNotHeldUpByQuestions) {
+  SlowHistory history;
+  RecentWindows windows(10);
+  EndpointParts parts;
+  parts.history = &history;
+  parts.windows = &windows;
+  HttpRequest request;
+  request.host = "localhost";
+  request.target = "/api/status";
+  {
+    Endpoints endpoints(std::move(parts));
+    for (int i = 0; i < 5; ++i) endpoints.Handle(request, [](const HttpAnswer&) {});
+    history.AwaitUnderWay(2);
+  }
+  history.AwaitUnderWay(0);
+}
 
 TEST(EndpointsLimitTest, TwoQuestionsAtATimeAndAShortQueue) {
   SlowHistory history;

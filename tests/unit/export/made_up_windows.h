@@ -44,7 +44,7 @@ class WindowBuilder {
                          const std::string& container = "") {
     WindowProcess process;
     process.pid = pid;
-    process.first_seen_unix_ns = kMadeUpStart + pid;
+    process.started_boot_ns = pid * kMadeUpSecond;
     process.comm = comm;
     if (dotnet) process.runtime = "10.0.12";
     process.hooked = dotnet;

@@ -92,20 +92,31 @@ TEST(BackoffTest, DoublesUpToTheLongestAndIsShortenedByChance) {
   EXPECT_EQ(BackoffAfter(4'000'000'000u, options, 0.5), std::chrono::seconds(45));
 }
 
+constexpr unsigned kNoAnswer = 1;  // until the request is cancelled
+
 // A server that answers as it is told, the last answer again and again.
 class MadeUpServer {
  public:
   explicit MadeUpServer(std::vector<unsigned> answers) : answers_(std::move(answers)) {}
 
   PostOutcome Answer(const std::string& url) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     urls_.push_back(url);
     changed_.notify_all();
     PostOutcome outcome;
     outcome.status = answers_[std::min(urls_.size(), answers_.size()) - 1];
+    if (outcome.status == kNoAnswer) {
+      changed_.wait(lock, [&] { return cancelled_; });
+      outcome.status = 0;
+    }
     if (outcome.status == 0) outcome.error = "nobody there";
     outcome.answer = "no \x01 thanks";
     return outcome;
+  }
+  void Cancel() {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    changed_.notify_all();
   }
   std::vector<std::string> Await(size_t count) {
     std::unique_lock lock(mutex_);
@@ -118,6 +129,7 @@ class MadeUpServer {
   std::condition_variable changed_;
   std::vector<std::string> urls_;
   const std::vector<unsigned> answers_;
+  bool cancelled_ = false;
 };
 
 class MadeUpPoster : public HttpPoster {
@@ -128,6 +140,7 @@ class MadeUpPoster : public HttpPoster {
     EXPECT_FALSE(body.empty());
     return server_.Answer(url);
   }
+  void Cancel() override { server_.Cancel(); }
 
  private:
   MadeUpServer& server_;
@@ -202,6 +215,16 @@ TEST_F(PusherTest, WhatIsRefusedIsNotSentAgain) {
   EXPECT_EQ(results_[PushResult::kSent], 2);
   EXPECT_THAT(said_, ElementsAre("http://server refuses profiles: HTTP status 400 (no   thanks)",
                                  "http://server refuses profiles: HTTP status 302 (no   thanks)"));
+}
+
+TEST_F(PusherTest, AnEndCancelsTheRequestThatIsUnderWay) {
+  MadeUpServer server({kNoAnswer});
+  auto pusher = Start(server);
+  windows_.Add(ShopWindow(1));
+  ASSERT_EQ(server.Await(1).size(), 1u);
+  pusher.reset();
+  EXPECT_EQ(losses_[PushLoss::kEnding], 2);
+  EXPECT_TRUE(results_.empty() && said_.empty()) << "nobody has failed";
 }
 
 TEST_F(PusherTest, AQueueThatIsFullLosesTheOldest) {

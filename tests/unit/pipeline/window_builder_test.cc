@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kBegin = 5'000'000'000;
 constexpr uint64_t kBeginUnix = 1'700'000'000'000'000'000;
+constexpr uint64_t kStarted = 3'000'000'000;
 
 class WindowBuilderTest : public testing::Test {
  protected:
@@ -19,6 +20,7 @@ class WindowBuilderTest : public testing::Test {
     Process process(ProcessKey{tgid, incarnation}, TargetFiles("/nonexistent", tgid));
     process.comm = comm;
     process.first_seen = {kBegin - 1000};
+    process.started_boot_ns = kStarted;
     process.uid = 1000;
     return process;
   }
@@ -61,7 +63,7 @@ TEST_F(WindowBuilderTest, SamplesKeepTimeThreadStateAndWeight) {
   EXPECT_EQ(window.cpu.text(window.cpu.frame_of(sample.stack).name), "Main");
   EXPECT_EQ(window.cpu.meta.unit, WeightUnit::kNanoseconds);
   ASSERT_EQ(window.processes.size(), 1u);
-  EXPECT_EQ(window.processes[0].first_seen_unix_ns, kBeginUnix - 1000);
+  EXPECT_EQ(window.processes[0].started_boot_ns, kStarted);
   EXPECT_EQ(window.processes[0].uid, 1000u);
 }
 
@@ -98,13 +100,18 @@ TEST_F(WindowBuilderTest, ProcessesOfOneIdAreTwo) {
   EXPECT_FALSE(window.processes[1].exited);
 }
 
-TEST_F(WindowBuilderTest, AProcessIsTheSameWhateverTheClockDoes) {
-  Add(Make(7, 1, "web"), 7, 1, {});
-  const uint64_t first_seen = Take().processes[0].first_seen_unix_ns;
-  for (const uint64_t off : {5'000'000ull, 3'600'000'000'000ull}) {
-    builder_.Begin({kBegin + 10}, kBeginUnix + 10 + off);
-    Add(Make(7, 1, "web"), 7, 20, {});
-    EXPECT_EQ(Take().processes[0].first_seen_unix_ns, first_seen);
+TEST_F(WindowBuilderTest, AProcessIsTheSameWhateverTheClockDoesAndWhoeverBuildsTheWindow) {
+  for (const uint64_t off : {0ull, 5'000'000ull, 3'600'000'000'000ull}) {
+    WindowBuilder after_a_restart(frames_);
+    for (WindowBuilder* builder : {&builder_, &after_a_restart}) {
+      builder->Begin({kBegin + 10}, kBeginUnix + 10 + off);
+      Process web = Make(7, 1, "web");
+      web.first_seen = {kBegin + off};
+      builder->AddCompiledStack(web, {}, 1);
+      const absl::StatusOr<Window> window = builder->Take(10);
+      ASSERT_TRUE(window.ok()) << window.status();
+      EXPECT_EQ(window->processes[0].started_boot_ns, kStarted);
+    }
   }
 }
 
@@ -160,7 +167,7 @@ TEST_F(WindowBuilderTest, AProcessWithoutASampleIsDescribedAtTheEnd) {
   const Window window = Take();
   ASSERT_EQ(window.processes.size(), 1u);
   EXPECT_EQ(window.processes[0].comm, "web");
-  EXPECT_NE(window.processes[0].first_seen_unix_ns, 0u);
+  EXPECT_EQ(window.processes[0].started_boot_ns, kStarted);
   EXPECT_EQ(window.processes[0].pauses, 1u);
 }
 

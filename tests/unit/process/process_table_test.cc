@@ -80,6 +80,21 @@ TEST_F(ProcessTableTest, AScanReadsCommInnermostPidAndExecutableMappings) {
   EXPECT_EQ(process.mappings.Find(0x7f0000000010)->kind, MappingKind::kJitMemory);
 }
 
+// Who comes later, be it after a restart of the agent, reads what an earlier one was told by a sample or a fork.
+TEST_F(ProcessTableTest, AProcessHasOneStartTimeHoweverItIsHeardOf) {
+  MakeProcess(42, "app", 123, 42, kMaps);
+  ProcessTable by_scan(proc_.string(), clock_), by_sample(proc_.string(), clock_), by_fork(proc_.string(), clock_);
+  EXPECT_EQ(by_scan.FindOrScan(42, 0).started_boot_ns, 1'230'000'000u);
+  EXPECT_EQ(by_sample.FindOrScan(42, 1'239'999'999).started_boot_ns, 1'230'000'000u);
+  MakeProcess(41, "parent", 7, 41, kMaps);
+  by_fork.FindOrScan(41, 0);
+  by_fork.OnFork(42, 41, {2000});
+  EXPECT_EQ(by_fork.Find(42)->started_boot_ns, 0u) << "of itself, not of its parent";
+  EXPECT_EQ(by_fork.FindOrScan(42, 1'234'567'890).started_boot_ns, 1'230'000'000u);
+  by_fork.OnExec(42, "other", {3000});
+  EXPECT_EQ(by_fork.Find(42)->started_boot_ns, 1'230'000'000u);
+}
+
 TEST_F(ProcessTableTest, AReusedPidIsAnotherProcess) {
   MakeProcess(42, "old", 100, 42, kMaps);
   ProcessTable table(proc_.string(), clock_);

@@ -59,6 +59,19 @@ TEST_F(RuntimeActivityTest, ABlockingCollectionIsOfTheThreadThatStoppedTheOthers
   EXPECT_EQ(At(150, 8, ".NET BGC"), "-");
 }
 
+TEST_F(RuntimeActivityTest, WhatIsUnderWayAtAGapIsNotKnown) {
+  BlockingGc(100, 7, 1);
+  Add(300, Kind::kSuspend, 7, {kGc});
+  Add(310, Kind::kSuspended, 7);
+  Add(320, Kind::kGcStart, 7, {1});
+  activity_.CompilationBegan(8, {330}, 1, 2);
+  activity_.Cut();
+  EXPECT_EQ(At(150, 7), "gen1 blocking") << "what had ended stays";
+  EXPECT_EQ(At(340, 7), "-");
+  activity_.CompilationEnded(8, {900}, 1, 2, 5);
+  EXPECT_EQ(At(400, 8), "-");
+}
+
 TEST_F(RuntimeActivityTest, AServersThreadsCollectTogether) {
   BlockingGc(100, 7, 2);
   EXPECT_EQ(At(150, 8, ".NET Server GC"), "gen2 blocking");

@@ -222,6 +222,21 @@ TEST_F(SuspensionTrackerTest, AtTheEndAPauseWithoutItsLastEventIsGivenOut) {
   EXPECT_EQ(tracker_.counters().cut, 1u);
 }
 
+// A pause that has begun before the gap and one that ends behind it are not one long pause.
+TEST_F(SuspensionTrackerTest, AfterAGapNothingIsPutTogetherAcrossIt) {
+  Stop(7, kGc);
+  tracker_.Finish([this](const Pause& pause) { pauses_.push_back(pause); });
+  Add(Kind::kGcEnd, 7, {9, 0, 0, 0});
+  Add(Kind::kRestart, 7, {1, 1});
+  Add(Kind::kRestarted, 7);
+  EXPECT_TRUE(pauses_.empty());
+  EXPECT_EQ(tracker_.counters().unexpected, 0u) << "it was to be expected";
+  Stop(7, kGc);
+  Add(Kind::kRestart, 7, {1, 1});
+  Add(Kind::kRestarted, 7);
+  EXPECT_EQ(pauses_.size(), 1u);
+}
+
 // Whatever a process makes its runtime's functions report.
 TEST_F(SuspensionTrackerTest, AnyEventsGivePausesWhosePartsAreInOrder) {
   std::mt19937_64 random(6);

@@ -43,7 +43,7 @@ Window MakeWindow(uint64_t number, std::vector<double> cpus) {
   for (size_t i = 0; i < cpus.size(); ++i) {
     WindowProcess process;
     process.pid = static_cast<uint32_t>(i + 1);
-    process.first_seen_unix_ns = 1;
+    process.started_boot_ns = 1;
     process.comm = "p" + std::to_string(i + 1);
     process.cpu_ns[0] = static_cast<uint64_t>(cpus[i] * 1e10);
     window.processes.push_back(process);

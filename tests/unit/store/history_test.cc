@@ -332,6 +332,22 @@ TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
   EXPECT_NEAR(main_cpu * 20, static_cast<double>(of_main) / 1e9, 1e-6);
 }
 
+TEST_F(HistoryTest, ALineIsOneProcessAcrossRestarts) {
+  uint64_t now = kBegin;
+  const auto append = [&](History& history, uint64_t started_boot_ns) {
+    Window window = MadeUpHost({.samples = 10, .processes = 1, .pauses = 0, .compilations = 0}, now).Next();
+    window.processes[0].started_boot_ns = started_boot_ns;
+    ASSERT_TRUE(history.Append(window).ok());
+    now = window.end_unix_ns;
+  };
+  append(*folder_.Open(), 7 * kSecond);
+  const auto history = folder_.Open();
+  append(*history, 7 * kSecond);
+  EXPECT_THAT(history->Timeline(All(), TimelineBy::kProcess, 10, 10)->series, SizeIs(1));
+  append(*history, 9 * kSecond);  // its number has another owner now
+  EXPECT_THAT(history->Timeline(All(), TimelineBy::kProcess, 10, 10)->series, SizeIs(2));
+}
+
 TEST_F(HistoryTest, ATimelineShowsWhereNothingIsKnown) {
   const auto history = folder_.Open();
   Fill(*history, 6, kBegin + 60 * kSecond);
@@ -383,6 +399,25 @@ TEST_F(HistoryTest, QuestionsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(nothing.oldest_unix_ns, 0u);
   EXPECT_TRUE(history->Profile(All(), ProfileView::kCpu)->samples.size() == 0);
   EXPECT_TRUE(history->Timeline({.from_unix_ns = kBegin, .to_unix_ns = kBegin + 1}, TimelineBy::kProcess, 9, 9).ok());
+}
+
+TEST_F(HistoryTest, QuestionsEndWhenTheyAreTold) {
+  const auto history = folder_.Open();
+  Fill(*history, 60);
+  std::atomic<int> asked = 0;
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 3; ++i) {
+    askers.emplace_back([&] {
+      absl::Status status;
+      for (; status.ok(); ++asked) status = history->Profile(All(), ProfileView::kCpu).status();
+      EXPECT_TRUE(absl::IsCancelled(status)) << status;
+    });
+  }
+  while (asked < 3) std::this_thread::yield();
+  history->EndQuestions();
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_TRUE(absl::IsCancelled(history->Span().status()));
+  EXPECT_TRUE(history->Append(MadeUpHost({}, kBegin + kHour).Next()).ok()) << "what comes is still kept";
 }
 
 TEST_F(HistoryTest, QuestionsAndWindowsAtTheSameTime) {

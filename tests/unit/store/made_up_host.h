@@ -107,7 +107,7 @@ class MadeUpHost {
   void AddProcess(size_t process, Window& window) const {
     WindowProcess& own = window.processes.emplace_back();
     own.pid = static_cast<uint32_t>(1000 + process);
-    own.first_seen_unix_ns = 1'789'999'000'000'000'000 + process;
+    own.started_boot_ns = 90'000'000'000 + process * 10'000'000;
     own.comm = CommOf(process % options_.programs);
     own.runtime = "10.0.12";
     own.container = ContainerOf(process);

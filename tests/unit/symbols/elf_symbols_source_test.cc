@@ -386,16 +386,41 @@ TEST_F(ElfSymbolsSourceTest, LibcIsNamedByItsDebugPackage) {
 
 TEST_F(ElfSymbolsSourceTest, ForgottenProcessesFreeAllButAFewImages) {
   CopiedFixture copy;
-  constexpr size_t kImages = ElfSymbolsSource::kMaxIdleImages + 10;
+  constexpr size_t kIdle = 20, kImages = kIdle + 10;
+  ElfSymbolsSource::Options few;
+  few.idle_images = kIdle;
+  source_ = std::make_unique<ElfSymbolsSource>(images_, frames_, notices_, NameStyle::kShort, few);
   for (size_t i = 0; i < kImages; ++i) {
     Mapping mapping = MappingOf(copy.Copy(ELF_FIXTURES "/libwhole.so", absl::StrCat("lib", i, ".so")));
     mapping.start += i << 24;
     mapping.end += i << 24;
-    ASSERT_TRUE(At(mapping, mapping.start + 0x1100).has_value());
+    ASSERT_TRUE(source_->Resolve({process_, &mapping, mapping.start + 0x1100, mapping.start + 0x1100, MonotonicTime{1}})
+                    .has_value());
   }
   const uint64_t each = source_->counters().index_bytes / kImages;
   source_->Forget(process_.key);
-  EXPECT_EQ(source_->counters().index_bytes, each * ElfSymbolsSource::kMaxIdleImages);
+  EXPECT_EQ(source_->counters().images_held, kIdle);
+  EXPECT_EQ(source_->counters().index_bytes, each * kIdle);
+}
+
+TEST_F(ElfSymbolsSourceTest, WhatNoProcessUsesIsBoundedByItsBytes) {
+  CopiedFixture copy;
+  constexpr size_t kImages = 30;
+  ElfSymbolsSource::Options small;
+  small.idle_bytes = 16'000;
+  source_ = std::make_unique<ElfSymbolsSource>(images_, frames_, notices_, NameStyle::kShort, small);
+  for (size_t i = 0; i < kImages; ++i) {
+    Mapping mapping = MappingOf(copy.Copy(ELF_FIXTURES "/libwhole.so", absl::StrCat("lib", i, ".so")));
+    mapping.start += i << 24;
+    mapping.end += i << 24;
+    ASSERT_TRUE(source_->Resolve({process_, &mapping, mapping.start + 0x1100, mapping.start + 0x1100, MonotonicTime{1}})
+                    .has_value());
+  }
+  EXPECT_EQ(source_->counters().images_held, kImages) << "what is in use stays";
+  source_->Forget(process_.key);
+  EXPECT_LT(source_->counters().images_held, kImages);
+  EXPECT_GT(source_->counters().images_held, 0u);
+  EXPECT_LT(source_->counters().index_bytes, small.idle_bytes);
 }
 
 }  // namespace

@@ -29,14 +29,17 @@ const harmless = (value) => (typeof value === 'string' ? inert(value) : value);
 export function readTimeline(answer, by) {
   const steps = Math.min(MOST_STEPS, Math.max(0, Math.trunc(answer.steps) || 0));
   const column = (values) => Float64Array.from({length: steps}, (_, i) => numberOf(values?.[i]));
+  const seen = new Map();  // a pid that was given away twice has two series
   const series = (answer.series ?? []).map((one) => {
     const pid = Number.isInteger(one.pid) ? one.pid : null, name = String(one.label ?? '');
     const isOthers = pid === null && name === OTHERS;
     const container = by === 'container' && !isOthers ? name : String(one.container ?? '');
     const narrowTo = by === 'process' ? pid !== null && {pid} : !isOthers && name !== '' && {container: name};
     const label = isOthers ? 'others' : by === 'process' ? processText({comm: inert(name), pid}) : inert(name) || 'no container';
+    const named = `${pid ?? ''}/${name}`, times = seen.get(named) ?? 0;
+    seen.set(named, times + 1);
     return {
-      key: `${pid ?? ''}/${name}`, label, pid, container: inert(container), dotnet: one.dotnet === true, isOthers, narrowTo: narrowTo || null,
+      key: times === 0 ? named : `${named}#${times}`, label, pid, container: inert(container), dotnet: one.dotnet === true, isOthers, narrowTo: narrowTo || null,
       ...Object.fromEntries(FIELDS.map((field) => [field, column(one[field])])),
     };
   });
