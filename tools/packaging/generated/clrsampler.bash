@@ -2,23 +2,25 @@
 _clrsampler() {
   local current=$2 previous=$3 command= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in record|top|serve|ps|doctor|jitdump|r2rmap|names|stacks|pauses|jit|convert|merge|diff) command=$word; break ;; --) compopt -o default; return ;; esac
+    case $word in record|top|serve|ps|doctor|jitdump|r2rmap|names|stacks|pauses|jit|convert|merge|diff|mip) command=$word; break ;; --) compopt -o default; return ;; esac
   done
   local words= values=
   case $command in
     "")
-      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         -F|--frequency) values=:any ;;
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
         --names) values='short full raw' ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --stats) values=:files ;;
@@ -33,18 +35,20 @@ _clrsampler() {
         --perf-map-cap) values=:any ;;
       esac ;;
     record)
-      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         -F|--frequency) values=:any ;;
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
         --names) values='short full raw' ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --stats) values=:files ;;
@@ -145,26 +149,30 @@ _clrsampler() {
         --names) values='short full raw' ;;
       esac ;;
     convert)
-      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion'
+      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
       esac ;;
     merge)
-      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion'
+      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
       esac ;;
     diff)
       words='-h --help -o --output --by --top --focus --ignore --thread --from --to --no-kernel --fold-recursion'
@@ -177,6 +185,10 @@ _clrsampler() {
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+      esac ;;
+    mip)
+      words='-h --help'
+      case $previous in
       esac ;;
   esac
   case $values in
