@@ -15,6 +15,7 @@ void DeclareCommonOptions(CLI::App& app, ConvertConfig& config) {
       ->check(CLI::IsMember(FormatNames()))
       ->type_name("FORMAT");
   DeclareFilterOptions(app, config.filter);
+  DeclareBuildToolOptions(app, config.build_tool);
 }
 
 }  // namespace
@@ -48,9 +49,9 @@ absl::Status RunConvert(const ConvertConfig& config) {
   if (!model.ok()) return model.status();
   model = ApplyFilter(*std::move(model), *filter);
   if (!model.ok()) return model.status();
-  absl::StatusOr<ProfileOutput> output = OpenProfileOutput(config.output, config.format);
+  absl::StatusOr<ProfileOutput> output = OpenProfileOutput(config.output, config.format, config.build_tool);
   if (!output.ok()) return output.status();
-  return WriteProfile(*model, {}, *output);
+  return WriteProfile(*model, {}, config.build_tool, *output);
 }
 
 }  // namespace clrsampler

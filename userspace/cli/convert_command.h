@@ -17,6 +17,7 @@ struct ConvertConfig {
   std::string output;
   std::string format;
   FilterConfig filter;
+  BuildToolConfig build_tool;
 };
 
 void DeclareConvertOptions(CLI::App& app, ConvertConfig& config);

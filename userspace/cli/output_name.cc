@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -30,6 +31,8 @@ absl::StatusOr<std::string> ExpandOutputName(absl::string_view pattern, const Re
       name += '%';
     } else if (letter == 'c') {
       name += FileNamePart(subject.comm);
+    } else if (letter == 'm') {
+      name += "%m";
     } else if (letter == 't') {
       name += absl::FormatTime("%Y%m%d-%H%M%S", subject.start, absl::UTCTimeZone());
     } else if (letter == 'p' && !subject.pids.empty()) {
@@ -38,10 +41,15 @@ absl::StatusOr<std::string> ExpandOutputName(absl::string_view pattern, const Re
       return WithHint(
           absl::InvalidArgumentError(absl::StrCat("--output ", pattern, ": nothing is known for ",
                                                   letter == '\0' ? "the % at its end" : pattern.substr(i - 1, 2))),
-          "%p is the id of the process that --pid names, %c its name, %t the time, %% a percent sign");
+          "%p is the id of the process that --pid names, %c its name, %t the time, %m a module, %% a percent sign");
     }
   }
   return name;
+}
+
+std::string NameOfModule(absl::string_view pattern, absl::string_view module) {
+  const std::string name = absl::StrReplaceAll(FileNamePart(std::string(module)), {{"[", ""}, {"]", ""}});
+  return absl::StrReplaceAll(pattern, {{kModuleInName, name}});
 }
 
 }  // namespace clrsampler

@@ -18,9 +18,15 @@ struct RecordingSubject {
   absl::Time start;
 };
 
+// Stands in a pattern for an image, of which it makes a file each; ExpandOutputName leaves it where it is.
+inline constexpr absl::string_view kModuleInName = "%m";
+
 // %p: the process ids with '-' between them; %c: comm, in which '/' and spaces become '_'; %t: the time as
-// 20260131-235959, in UTC; %%: a '%'. InvalidArgument: any other letter, or %p without processes.
+// 20260131-235959, in UTC; %%: a '%'; %m stays. InvalidArgument: any other letter, or %p without processes.
 absl::StatusOr<std::string> ExpandOutputName(absl::string_view pattern, const RecordingSubject& subject);
+
+// `pattern` with each %m as the module, in which '/' and spaces become '_' and brackets go: "[jit]" is "jit".
+std::string NameOfModule(absl::string_view pattern, absl::string_view module);
 
 }  // namespace clrsampler
 

@@ -2,14 +2,19 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/duration_option.h"
+#include "cli/output_name.h"
 #include "formats/profile/profile_reader.h"
 #include "os/file_io.h"
+#include "output/image_functions.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -94,18 +99,87 @@ absl::StatusOr<const WriterRow*> WriterOf(const std::string& path, absl::string_
 
 }  // namespace
 
-absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format) {
-  const absl::StatusOr<const WriterRow*> writer = WriterOf(path, format);
-  if (!writer.ok()) return writer.status();
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
-  if (!file.ok()) return file.status();
-  return ProfileOutput{*std::move(file), *writer};
+void DeclareBuildToolOptions(CLI::App& app, BuildToolConfig& config) {
+  app.add_option("--module", config.module,
+                 "which image or assembly .order, .mip and .callchain.json are of, by file name or path;\n"
+                 "%m in the name of a .order or .mip file: one file for each; docs/compiler-feedback.md")
+      ->type_name("NAME");
+  app.add_option("--order", config.order,
+                 "functions in a .order file: hot: by samples; first: by the first sample, for starts")
+      ->check(CLI::IsMember({"hot", "first"}))
+      ->capture_default_str()
+      ->type_name("ORDER");
 }
 
-absl::Status WriteProfile(const ProfileModel& model, const WriterOptions& options, ProfileOutput& output) {
-  RETURN_IF_ERROR(
-      output.writer->make(options)->Write(model, [&](absl::string_view text) { return output.file.Write(text); }));
-  return output.file.Finish();
+absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format,
+                                                const BuildToolConfig& build_tool) {
+  const absl::StatusOr<const WriterRow*> writer = WriterOf(path, format);
+  if (!writer.ok()) return writer.status();
+  if (absl::StrContains(path, kModuleInName)) {
+    if (!(*writer)->of_one_image || !build_tool.module.empty()) {
+      return WithHint(absl::InvalidArgumentError(
+                          absl::StrCat(path, ": %m is for .order and .mip files of all images, so without --module")),
+                      "leave %m out of the name");
+    }
+    // Their names are not known yet; whether there can be any is.
+    const std::string folder = path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/') + 1);
+    if (access(folder.c_str(), W_OK) != 0) {
+      return WithHint(ErrnoError(errno, absl::StrCat("cannot write to ", folder)),
+                      "give a file in a folder that exists and that this user may write to");
+    }
+    return ProfileOutput{std::nullopt, path, *writer};
+  }
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  if (!file.ok()) return file.status();
+  return ProfileOutput{*std::move(file), path, *writer};
+}
+
+namespace {
+
+absl::Status WriteOne(const ProfileModel& model, const WriterOptions& options, const WriterRow& writer,
+                      OutputFile& file) {
+  RETURN_IF_ERROR(writer.make(options)->Write(model, [&](absl::string_view text) { return file.Write(text); }));
+  return file.Finish();
+}
+
+// A file for each image, `path` with its name for %m.
+absl::Status WriteEach(const ProfileModel& model, WriterOptions options, const ProfileOutput& output, bool quiet) {
+  std::set<std::string> written;
+  for (const ProfileImage& image : ImagesOf(model)) {
+    if (output.writer->format == "order" && image.kind != ImageKind::kElf) continue;
+    options.module = image.path.empty() ? image.name : image.path;
+    const std::string name = NameOfModule(output.path, image.name);
+    if (!written.insert(name).second) {
+      if (!quiet) {
+        std::fprintf(stderr, "note: %s is of another image of that name; --module %s gives this one\n", name.c_str(),
+                     options.module.c_str());
+      }
+      continue;
+    }
+    absl::StatusOr<OutputFile> file = OutputFile::Open(name);
+    if (!file.ok()) return file.status();
+    RETURN_IF_ERROR(WriteOne(model, options, *output.writer, *file));
+  }
+  if (written.empty()) return ChooseImage({}, "").status();
+  if (!quiet) std::fprintf(stderr, "%s\n", absl::StrCat("wrote ", absl::StrJoin(written, " ")).c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writing, const BuildToolConfig& build_tool,
+                          ProfileOutput& output) {
+  WriterOptions options;
+  options.annotate_source = writing.annotate_source;
+  options.module = build_tool.module;
+  options.function_order = build_tool.order == "first" ? FunctionOrder::kFirst : FunctionOrder::kHot;
+  if (!output.file) return WriteEach(model, std::move(options), output, writing.quiet);
+  if (!writing.quiet) {
+    options.note = [name = output.name()](absl::string_view note) {
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), std::string(note).c_str());
+    };
+  }
+  return WriteOne(model, options, *output.writer, *output.file);
 }
 
 absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path) {

@@ -28,16 +28,33 @@ absl::StatusOr<ProfileModel> ApplyFilter(ProfileModel model, const ProfileFilter
 
 std::vector<std::string> FormatNames();
 
+// Of formats that compilers and linkers read.
+struct BuildToolConfig {
+  std::string module;
+  std::string order = "hot";
+};
+void DeclareBuildToolOptions(CLI::App& app, BuildToolConfig& config);
+
 // A place for a result, opened before the work begins, and the writer for it.
 struct ProfileOutput {
-  OutputFile file;
+  std::optional<OutputFile> file;  // nullopt: a file for each image, `path` with %m in it
+  std::string path;
   const WriterRow* writer;
+
+  std::string name() const { return file ? file->name() : path; }
 };
 // The format is that of the path's extension; where that says none, `format`; where that is empty, folded.
-absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format);
+// InvalidArgument also: %m in the name of a format that is not of one image, or together with a module.
+absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format,
+                                                const BuildToolConfig& build_tool);
 
-// Writes all of it and closes the file.
-absl::Status WriteProfile(const ProfileModel& model, const WriterOptions& options, ProfileOutput& output);
+struct ProfileWriting {
+  bool annotate_source = false;
+  bool quiet = false;  // no notes on standard error
+};
+// Writes all of it and closes the file, or writes all files.
+absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writing, const BuildToolConfig& build_tool,
+                          ProfileOutput& output);
 
 // "-" is standard input. Errors name the file.
 absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path);

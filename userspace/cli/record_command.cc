@@ -144,7 +144,9 @@ std::string CommOf(uint32_t pid) {
 // One file twice would be two results in one another.
 absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std::optional<OutputFile>& stats) {
   std::vector<const OutputFile*> files;
-  for (const ProfileOutput& output : outputs) files.push_back(&output.file);
+  for (const ProfileOutput& output : outputs) {
+    if (output.file) files.push_back(&*output.file);
+  }
   if (stats) files.push_back(&*stats);
   for (size_t i = 0; i < files.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
@@ -186,7 +188,7 @@ absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& confi
   if (names.empty()) names.emplace_back("-");
   std::vector<ProfileOutput> outputs;
   for (const std::string& name : names) {
-    absl::StatusOr<ProfileOutput> output = OpenProfileOutput(name, config.format);
+    absl::StatusOr<ProfileOutput> output = OpenProfileOutput(name, config.format, config.build_tool);
     if (!output.ok()) return output.status();
     outputs.push_back(*std::move(output));
   }
@@ -195,24 +197,23 @@ absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& confi
 
 // What to do with the result, by the best of the outputs.
 std::string WhatNext(const RecordConfig& config, const std::vector<ProfileOutput>& outputs) {
-  const auto named = [&](absl::string_view extension) -> const OutputFile* {
+  const auto of_format = [&](absl::string_view format) -> const ProfileOutput* {
     for (const ProfileOutput& output : outputs) {
-      if (absl::EndsWithIgnoreCase(output.file.name(), extension)) return &output.file;
+      if (output.file && output.writer->format == format) return &output;
     }
     return nullptr;
   };
-  for (const char* extension : {".html", ".svg"}) {
-    if (const OutputFile* page = named(extension)) return absl::StrCat("open ", page->name(), " in a browser");
+  for (const char* format : {"html", "svg"}) {
+    const ProfileOutput* page = config.outputs.empty() ? nullptr : of_format(format);
+    if (page != nullptr) return absl::StrCat("open ", page->name(), " in a browser");
   }
-  if (named(".speedscope.json") == nullptr) {
-    if (const OutputFile* json = named(".json")) {
-      return absl::StrCat("clrsampler convert ", json->name(), " profile.html, and open it in a browser");
-    }
+  for (const char* format : {"json", "pprof", "speedscope", "folded"}) {
+    const ProfileOutput* file = config.outputs.empty() ? nullptr : of_format(format);
+    if (file == nullptr) continue;
+    if (file->writer->format == "pprof") return absl::StrCat("go tool pprof -http=: ", file->name());
+    return absl::StrCat("clrsampler convert ", file->name(), " profile.html, and open it in a browser");
   }
-  if (const OutputFile* pprof = named(".pb.gz")) return absl::StrCat("go tool pprof -http=: ", pprof->name());
-  if (!config.outputs.empty()) {
-    return absl::StrCat("clrsampler convert ", outputs.front().file.name(), " profile.html, and open it in a browser");
-  }
+  if (!config.outputs.empty()) return "give it to your compiler or linker: docs/compiler-feedback.md";
   return "-o cpu.html gives a page that opens in any browser";
 }
 
@@ -264,6 +265,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->check(CLI::IsMember(FormatNames()))
       ->type_name("FORMAT");
   DeclareFilterOptions(app, config.filter);
+  DeclareBuildToolOptions(app, config.build_tool);
   app.add_option("--names", config.names,
                  "short: Namespace.Type.Method; full: with module, parameters and tier; raw: the runtime's text")
       ->check(CLI::IsMember({"short", "full", "raw"}))
@@ -364,7 +366,9 @@ absl::Status RunRecord(const RecordConfig& config) {
   if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();
   for (ProfileOutput& output : *outputs) {
-    if (model.ok()) written.Update(WriteProfile(*model, {config.annotate_source}, output));
+    if (model.ok()) {
+      written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));
+    }
   }
   if (!config.save_stacks.empty()) {
     absl::StatusOr<OutputFile> saved = OutputFile::Open(config.save_stacks);

@@ -21,6 +21,7 @@ struct RecordConfig {
   std::vector<std::string> outputs;  // none: standard output
   std::string format;                // empty: folded
   FilterConfig filter;
+  BuildToolConfig build_tool;
   std::string names = "short";
   bool annotate_source = false;
   std::string view = "cpu";

@@ -381,6 +381,7 @@ std::optional<FrameId> JitMethods::NameOf(Target& target, const Found& found) {
   frame.kind = IsPrecompiledTier(name.tier) ? FrameKind::kR2r : FrameKind::kJit;
   frame.source = found.source;
   frame.text = options_.names == NameStyle::kRaw ? *text : FrameText(name, options_.names);
+  frame.symbol = MethodSymbol(name);
   frame.module = std::move(name.module);
   frame.tier = std::move(name.tier);
   const FrameId id = frames_.Intern(std::move(frame));

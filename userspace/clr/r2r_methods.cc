@@ -466,6 +466,12 @@ FrameId R2rMethods::NameMethod(const Process& process, File& file, Image& image,
     name.tier = frame.tier;
     if (row && (use_row || agrees)) frame.source = NameSource::kR2rMap;
     frame.module = name.module;
+    frame.symbol = MethodSymbol(name);
+    if (file.is_pe && image.memory == nullptr) frame.module_path = file.path;
+    if (start) {
+      frame.address = start->begin;
+      frame.size = start->end - start->begin;
+    }
     frame.text =
         frame.source == NameSource::kR2rMap && style_ == NameStyle::kRaw ? std::string(*row) : FrameText(name, style_);
     ++counters_.methods_named;

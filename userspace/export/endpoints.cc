@@ -119,6 +119,17 @@ ProfileView ViewOf(QueryReader& reader) {
   return *ProfileViewOf(reader.Word("view", {"cpu", "jit", "pause", "suspend-delay"}));
 }
 
+ProfileForm FormOf(QueryReader& reader) {
+  ProfileForm form;
+  form.format = reader.Word(
+      "format", {"pprof", "folded", "json", "speedscope", "html", "svg", "page", "order", "callchain", "mip"});
+  // Of other formats it would say something that is not so.
+  if (form.format == "order" || form.format == "callchain" || form.format == "mip") {
+    form.module = reader.Text("module").value_or("");
+  }
+  return form;
+}
+
 }  // namespace
 
 Endpoints::Endpoints(EndpointParts parts)
@@ -198,13 +209,13 @@ absl::StatusOr<Endpoints::Job> Endpoints::MakeJob(const RequestTarget& target, c
 absl::StatusOr<Endpoints::Job> Endpoints::ProfileJob(QueryReader& reader) {
   const HistorySelection selection = reader.Selection();
   const ProfileView view = ViewOf(reader);
-  const std::string format = reader.Word("format", {"pprof", "folded", "json", "speedscope", "html", "svg", "page"});
+  const ProfileForm form = FormOf(reader);
   RETURN_IF_ERROR(reader.Finish());
-  return Job([this, selection, view, format]() -> absl::StatusOr<HttpAnswer> {
+  return Job([this, selection, view, form]() -> absl::StatusOr<HttpAnswer> {
     const absl::StatusOr<ProfileModel> model = history_.Profile(selection, view);
     if (!model.ok()) return model.status();
     RETURN_IF_ERROR(CheckNotEmpty(*model, selection));
-    return ProfileAnswer(*model, format);
+    return ProfileAnswer(*model, form);
   });
 }
 
@@ -265,9 +276,9 @@ absl::StatusOr<Endpoints::Job> Endpoints::ProcessesJob(QueryReader& reader) {
 }
 
 absl::StatusOr<Endpoints::Job> Endpoints::RecordingJob(QueryReader& reader, const std::string& id) {
-  const std::string format = reader.Word("format", {"pprof", "folded", "json", "speedscope", "html", "svg", "page"});
+  const ProfileForm form = FormOf(reader);
   RETURN_IF_ERROR(reader.Finish());
-  return Job([this, id, format]() -> absl::StatusOr<HttpAnswer> {
+  return Job([this, id, form]() -> absl::StatusOr<HttpAnswer> {
     // What a client sends is compared with what there is; it never becomes a path.
     const std::vector<FlightRecording> list =
         parts_.recordings == nullptr ? std::vector<FlightRecording>() : parts_.recordings->List();
@@ -277,7 +288,7 @@ absl::StatusOr<Endpoints::Job> Endpoints::RecordingJob(QueryReader& reader, cons
     }
     const absl::StatusOr<ProfileModel> model = parts_.recordings->Open(found->id);
     if (!model.ok()) return model.status();
-    return ProfileAnswer(*model, format);
+    return ProfileAnswer(*model, form);
   });
 }
 
@@ -313,7 +324,7 @@ void Endpoints::LiveProfile(const RequestTarget& target, uint64_t now_unix_ns, H
   }
   if (status.ok()) {
     status = live_.Begin(selection, ProfileView::kCpu, now_unix_ns, [reply](absl::StatusOr<ProfileModel> model) {
-      absl::StatusOr<HttpAnswer> answer = model.ok() ? ProfileAnswer(*model, "pprof") : model.status();
+      absl::StatusOr<HttpAnswer> answer = model.ok() ? ProfileAnswer(*model, {.format = "pprof"}) : model.status();
       reply(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
     });
   }

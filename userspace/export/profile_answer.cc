@@ -54,6 +54,9 @@ constexpr FormatTraits kFormats[] = {
     {"html", "text/html; charset=utf-8", kPagePolicy, ""},
     {"svg", "image/svg+xml", kPicturePolicy, ""},
     {"page", "application/json", "", ""},
+    {"order", kText, "", ""},
+    {"callchain", "application/json", "", ""},
+    {"mip", "application/octet-stream", "", "profile.mip"},
     {"text", kText, "", ""},
     {"difffolded", kText, "", ""},
 };
@@ -73,16 +76,18 @@ HttpAnswer Dressed(absl::string_view format, std::string body) {
 
 }  // namespace
 
-absl::StatusOr<HttpAnswer> ProfileAnswer(const ProfileModel& model, absl::string_view format) {
+absl::StatusOr<HttpAnswer> ProfileAnswer(const ProfileModel& model, const ProfileForm& form) {
   Body body;
-  if (format == "page") {
+  if (form.format == "page") {
     RETURN_IF_ERROR(WriteHtmlData(model, nullptr, body.Sink()));
-    return Dressed(format, body.Take());
+    return Dressed(form.format, body.Take());
   }
-  const WriterRow* row = WriterOfFormat(format);
-  if (row == nullptr) return absl::InvalidArgumentError(absl::StrCat("format=", format, " is not known"));
-  RETURN_IF_ERROR(row->make(WriterOptions())->Write(model, body.Sink()));
-  return Dressed(format, body.Take());
+  const WriterRow* row = WriterOfFormat(form.format);
+  if (row == nullptr) return absl::InvalidArgumentError(absl::StrCat("format=", form.format, " is not known"));
+  WriterOptions options;
+  options.module = form.module;
+  RETURN_IF_ERROR(row->make(options)->Write(model, body.Sink()));
+  return Dressed(form.format, body.Take());
 }
 
 absl::StatusOr<HttpAnswer> DiffAnswer(const ProfileModel& before, const ProfileModel& after, DiffBasis basis,

@@ -3,6 +3,8 @@
 #ifndef CLRSAMPLER_EXPORT_PROFILE_ANSWER_H_
 #define CLRSAMPLER_EXPORT_PROFILE_ANSWER_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "export/http_message.h"
@@ -13,8 +15,13 @@ namespace clrsampler {
 
 inline constexpr size_t kMaxAnswerBytes = size_t{128} << 20;
 
-// `format` is a word of WriterTable or "page". ResourceExhausted: more than kMaxAnswerBytes.
-absl::StatusOr<HttpAnswer> ProfileAnswer(const ProfileModel& model, absl::string_view format);
+struct ProfileForm {
+  std::string format;  // a word of WriterTable, or "page"
+  std::string module;  // WriterOptions::module
+};
+
+// ResourceExhausted: more than kMaxAnswerBytes.
+absl::StatusOr<HttpAnswer> ProfileAnswer(const ProfileModel& model, const ProfileForm& form);
 // `format`: page, html, text or difffolded.
 absl::StatusOr<HttpAnswer> DiffAnswer(const ProfileModel& before, const ProfileModel& after, DiffBasis basis,
                                       absl::string_view format);

@@ -61,6 +61,8 @@ absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSin
   frames(",\n  ", "build_id", &ModelFrame::build_id);
   frames(",\n  ", "tier", &ModelFrame::tier);
   frames(",\n  ", "source_file", &ModelFrame::source_file);
+  column(",\n  ", "address", model.frames.size(), [&](size_t i) { return model.frames[i].address; });
+  column(",\n  ", "size", model.frames.size(), [&](size_t i) { return model.frames[i].size; });
 
   out.Raw("},\n\"nodes\": {");
   column("\n  ", "parent", model.nodes.size(), [&](size_t i) { return model.nodes[i].parent; });

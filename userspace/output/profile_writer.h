@@ -1,10 +1,12 @@
 // Output formats. A writer turns a profile into text or bytes; it knows no files and no options but its own.
 //
 // Writers are pure but for their sink, may be used from any thread, and stream: memory grows with the distinct stacks
-// of the profile, not with the output. Weights add up to ProfileModel::total_weight in every format.
+// of the profile, not with the output. Weights add up to ProfileModel::total_weight in every format but those for build
+// tools.
 #ifndef CLRSAMPLER_OUTPUT_PROFILE_WRITER_H_
 #define CLRSAMPLER_OUTPUT_PROFILE_WRITER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,8 +27,19 @@ class ProfileWriter {
   virtual absl::Status Write(const ProfileModel& model, const OutputSink& sink) const = 0;
 };
 
+// How functions follow each other in what linkers read.
+enum class FunctionOrder : uint8_t {
+  kHot,    // by samples: what runs often lies together
+  kFirst,  // by their first sample: what a start needs lies in the order in which it needs it
+};
+
 struct WriterOptions {
   bool annotate_source = false;  // behind each name the source it came from; folded text only
+  // Of formats that are for build tools (WriterRow::of_one_image): which image, as ChooseImage takes it.
+  std::string module = {};
+  FunctionOrder function_order = FunctionOrder::kHot;
+  // Told what a reader of the result would not see: which image was chosen, what had no name. May be empty.
+  std::function<void(absl::string_view)> note = {};
 };
 
 struct WriterRow {
@@ -36,6 +49,7 @@ struct WriterRow {
   // Whether the format has more than counted stacks: threads, times and states of samples, which a recording keeps only
   // where a writer asks for them.
   bool takes_samples;
+  bool of_one_image;  // holds functions of one image only
   std::unique_ptr<ProfileWriter> (*make)(const WriterOptions& options);
 };
 // One row for each format: the only place that lists them.

@@ -1,7 +1,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "output/callchain.h"
 #include "output/folded.h"
 #include "output/html.h"
+#include "output/mip_from_samples.h"
+#include "output/order.h"
 #include "output/pprof.h"
 #include "output/profile_json.h"
 #include "output/profile_writer.h"
@@ -16,6 +19,7 @@ const std::vector<WriterRow>& WriterTable() {
        {".folded", ".collapsed", ".txt"},
        "one line a stack, as flamegraph.pl, difffolded.pl, inferno and speedscope read it",
        false,
+       false,
        [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
          return std::make_unique<FoldedWriter>(options);
        }},
@@ -23,27 +27,56 @@ const std::vector<WriterRow>& WriterTable() {
        {".json"},
        "our own format, which loses nothing: each sample with time, thread and state",
        true,
+       false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<ProfileJsonWriter>(); }},
       {"pprof",
        {".pb.gz", ".pprof"},
        "for go tool pprof and most profiling services",
        true,
+       false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<PprofWriter>(); }},
       {"speedscope",
        {".speedscope.json"},
        "for speedscope.app, a graph for each process",
        true,
+       false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<SpeedscopeWriter>(); }},
       {"html",
        {".html", ".htm"},
        "an interactive flame graph: one page that opens in any browser, with everything in it",
        true,
+       false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<HtmlWriter>(); }},
       {"svg",
        {".svg"},
        "a flame graph as a still picture",
        false,
+       false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<SvgWriter>(); }},
+      {"order",
+       {".order"},
+       "the functions of a native image, one a line, as linkers take an order",
+       true,
+       true,
+       [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
+         return std::make_unique<OrderWriter>(options);
+       }},
+      {"callchain",
+       {".callchain.json"},
+       "who calls whom among managed methods, as crossgen2 takes it",
+       false,
+       false,
+       [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
+         return std::make_unique<CallchainWriter>(options);
+       }},
+      {"mip",
+       {".mip"},
+       "a Machine IR Profile of an image, as clrsampler mip takes it",
+       true,
+       true,
+       [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
+         return std::make_unique<MipFromSamplesWriter>(options);
+       }},
   };
   return *rows;
 }

@@ -41,9 +41,13 @@ FrameIndex StackImporter::Frame(FrameId id) {
   ModelFrame copy;
   copy.kind = KindOf(frame.kind);
   copy.name = builder_.String(frame.text);
+  if (frame.symbol != frame.text) copy.system_name = builder_.String(frame.symbol);
   if (frame.named()) copy.source = builder_.String(NameSourceText(frame.source));
   copy.module = builder_.String(frame.module);
+  copy.module_path = builder_.String(frame.module_path);
   copy.tier = builder_.String(frame.tier);
+  copy.address = frame.address;
+  copy.size = frame.size;
   found->second = builder_.Frame(copy);
   return found->second;
 }

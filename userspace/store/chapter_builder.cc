@@ -4,7 +4,7 @@ namespace clrsampler {
 namespace {
 
 // Bytes of an entry with its place in the table that finds it, half of a vector's and a table's growth included.
-constexpr size_t kStringBytes = 24, kFrameBytes = 120, kNodeBytes = 28, kProcessBytes = 160, kThreadBytes = 48;
+constexpr size_t kStringBytes = 24, kFrameBytes = 140, kNodeBytes = 28, kProcessBytes = 160, kThreadBytes = 48;
 
 }  // namespace
 
@@ -40,7 +40,9 @@ std::vector<NodeIndex> ChapterBuilder::Nodes(const ProfileModel& model) {
                                    .module_path = own(frame.module_path),
                                    .build_id = own(frame.build_id),
                                    .tier = own(frame.tier),
-                                   .source_file = own(frame.source_file)}));
+                                   .source_file = own(frame.source_file),
+                                   .address = frame.address,
+                                   .size = frame.size}));
   }
   std::vector<NodeIndex> nodes = {kRootNode};
   nodes.reserve(model.nodes.size());

@@ -34,6 +34,8 @@ std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& nam
   for (size_t i = begin.frames; i < end.frames; ++i) {
     out.Number(static_cast<uint64_t>(names.frames[i].kind));
     for (const auto text : kFrameTexts) out.Number(names.frames[i].*text);
+    out.Number(names.frames[i].address);
+    out.Number(names.frames[i].size);
   }
   // Most nodes lie right behind their parent.
   for (size_t i = begin.nodes; i < end.nodes; ++i) {
@@ -89,6 +91,8 @@ bool ChapterDictionary::ReadAddition(std::span<const std::byte> addition) {
     ModelFrame& frame = frames_.emplace_back();
     frame.kind = static_cast<ModelFrameKind>(in.Below(kModelFrameKindCount));
     for (const auto text : kFrameTexts) frame.*text = static_cast<StringIndex>(in.Below(strings));
+    frame.address = in.Number();
+    frame.size = in.Number32();
   }
   for (size_t i = 0; i < added.nodes && in.ok(); ++i) {
     const uint64_t before = in.Below(nodes_.size());

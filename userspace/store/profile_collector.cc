@@ -52,7 +52,9 @@ FrameIndex ProfileCollector::Frame(const ChapterDictionary& chapter, FrameIndex 
                           .module_path = text(theirs.module_path),
                           .build_id = text(theirs.build_id),
                           .tier = text(theirs.tier),
-                          .source_file = text(theirs.source_file)});
+                          .source_file = text(theirs.source_file),
+                          .address = theirs.address,
+                          .size = theirs.size});
   }
   return own;
 }

@@ -19,6 +19,13 @@ absl::string_view FileName(absl::string_view path) {
   return slash == absl::string_view::npos ? path : path.substr(slash + 1);
 }
 
+// Of a function of this image.
+void SetPlace(VirtualAddress start, VirtualAddress end, const ImageFile* file, Frame& frame) {
+  if (file != nullptr) frame.module_path = std::string(WithoutDeletedMark(file->path));  // the vDSO is no file
+  frame.address = start.value;
+  frame.size = static_cast<uint32_t>(std::min<uint64_t>(end.value - start.value, UINT32_MAX));
+}
+
 }  // namespace
 
 // One image and what was made from it. Everything but frames, `last_used` and what a server's file brings is set once.
@@ -66,9 +73,9 @@ ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notic
 
 ElfSymbolsSource::~ElfSymbolsSource() = default;
 
-FrameId ElfSymbolsSource::Intern(NameSource source, std::string text, const Image& image, FrameKind kind) {
+FrameId ElfSymbolsSource::Intern(NameSource source, std::string text, const Image& image) {
   Frame frame;
-  frame.kind = kind;
+  frame.kind = FrameKind::kNative;
   frame.source = source;
   frame.text = std::move(text);
   frame.module = image.name;
@@ -100,12 +107,12 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
   if (const std::optional<FunctionSymbol> symbol = image.symbols.Find(address); symbol && !symbol->name.empty()) {
     const auto [it, fresh] = image.symbol_frames.try_emplace(symbol->start.value, 0);
     if (!fresh) return it->second;
-    if (image.IsManaged(symbol->start)) return it->second = NameManaged(symbol->name, image);
-    std::string text;
-    if (style_ == NameStyle::kRaw) text = std::string(symbol->name);
-    if (style_ == NameStyle::kShort) text = DemangleShort(symbol->name);
-    if (style_ == NameStyle::kFull) text = absl::StrCat(image.name, "!", DemangleFull(symbol->name));
-    return it->second = Intern(NameSource::kElfSymbols, std::move(text), image);
+    Frame frame = image.IsManaged(symbol->start) ? ManagedFrame(*symbol, image) : NativeFrame(*symbol, image);
+    frame.source = NameSource::kElfSymbols;
+    // A version is the library's, not the function's: "memcpy@@GLIBC_2.14".
+    frame.symbol = std::string(symbol->name.substr(0, symbol->name.find('@')));
+    SetPlace(symbol->start, symbol->end, image.file.get(), frame);
+    return it->second = frames_.Intern(std::move(frame));
   }
   if (const std::optional<PltStub> stub = FindPltStub(*image.elf, address)) {
     const auto [it, fresh] = image.function_frames.try_emplace(stub->start.value, 0);
@@ -122,19 +129,24 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
   if (!function) return image.nameless;
   const auto [it, fresh] = image.function_frames.try_emplace(function->start.value, 0);
   if (!fresh) return it->second;
-  return it->second = InternStart(function->start, image);
+  return it->second = InternStart(*function, image);
 }
 
-FrameId ElfSymbolsSource::InternStart(VirtualAddress start, Image& image) {
-  const bool managed = image.IsManaged(start);
+FrameId ElfSymbolsSource::InternStart(const FunctionBounds& function, Image& image) {
+  const bool managed = image.IsManaged(function.start);
   if (managed && !std::exchange(image.managed_unnamed, true)) {
     notices_.Add("aot_no_symbols", image.file->path,
                  absl::StrCat("no names for the managed code of ", image.file->path,
                               ": it is a NativeAOT program without symbols; keep ", image.name,
                               ".dbg, which its publish writes, beside it"));
   }
-  const FrameId id = Intern(NameSource::kFunctionStart, absl::StrCat(image.name, "!0x", absl::Hex(start.value)), image,
-                            managed ? FrameKind::kAot : FrameKind::kNative);
+  Frame frame;
+  frame.kind = managed ? FrameKind::kAot : FrameKind::kNative;
+  frame.source = NameSource::kFunctionStart;
+  frame.text = absl::StrCat(image.name, "!0x", absl::Hex(function.start.value));
+  frame.module = image.name;
+  SetPlace(function.start, function.end, image.file.get(), frame);
+  const FrameId id = frames_.Intern(std::move(frame));
   if (symbol_files_ == nullptr) return id;
   // Two versions of a library can have the same text for two functions.
   const auto [owner, fresh] = start_owners_.try_emplace(id, image.identity);
@@ -179,15 +191,24 @@ void ElfSymbolsSource::AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names
   }
 }
 
-FrameId ElfSymbolsSource::NameManaged(absl::string_view symbol, const Image& image) {
-  const MethodName name = ParseIlcName(symbol, image.name);
+Frame ElfSymbolsSource::NativeFrame(const FunctionSymbol& symbol, const Image& image) const {
+  Frame frame;
+  frame.kind = FrameKind::kNative;
+  if (style_ == NameStyle::kRaw) frame.text = std::string(symbol.name);
+  if (style_ == NameStyle::kShort) frame.text = DemangleShort(symbol.name);
+  if (style_ == NameStyle::kFull) frame.text = absl::StrCat(image.name, "!", DemangleFull(symbol.name));
+  frame.module = image.name;
+  return frame;
+}
+
+Frame ElfSymbolsSource::ManagedFrame(const FunctionSymbol& symbol, const Image& image) const {
+  const MethodName name = ParseIlcName(symbol.name, image.name);
   Frame frame;
   frame.kind = FrameKind::kAot;
-  frame.source = NameSource::kElfSymbols;
-  frame.text = style_ == NameStyle::kRaw ? std::string(symbol) : FrameText(name, style_);
+  frame.text = style_ == NameStyle::kRaw ? std::string(symbol.name) : FrameText(name, style_);
   frame.module = name.module.empty() ? image.name : name.module;
   frame.tier = name.tier;
-  return frames_.Intern(std::move(frame));
+  return frame;
 }
 
 const std::shared_ptr<ElfSymbolsSource::Image>& ElfSymbolsSource::ImageOf(const Process& process,

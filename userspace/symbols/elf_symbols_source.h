@@ -91,9 +91,10 @@ class ElfSymbolsSource : public FrameSource {
   std::shared_ptr<Image> Failed(const std::string& path, const absl::Status& status);
   std::shared_ptr<Image> Vdso();
   FrameId NameAt(Image& image, VirtualAddress address);
-  FrameId NameManaged(absl::string_view symbol, const Image& image);
-  FrameId Intern(NameSource source, std::string text, const Image& image, FrameKind kind = FrameKind::kNative);
-  FrameId InternStart(VirtualAddress start, Image& image);
+  Frame NativeFrame(const FunctionSymbol& symbol, const Image& image) const;
+  Frame ManagedFrame(const FunctionSymbol& symbol, const Image& image) const;
+  FrameId Intern(NameSource source, std::string text, const Image& image);
+  FrameId InternStart(const FunctionBounds& function, Image& image);
   void TakeFetched(Image& image);
   void DropIdleImages();
 

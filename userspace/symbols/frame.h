@@ -45,12 +45,18 @@ struct Frame {
   std::string text;    // in the chosen name style, without folded-format annotations; sanitised by the writer
   std::string module;  // file name of the image or simple assembly name; may be empty
   std::string tier;    // of managed code, the runtime's word; may be empty
+  // For tools that build the image again. Empty or 0 where they are not known or the frame is no code.
+  std::string symbol = {};       // what the linker calls it, "_ZN4Shop5TotalEv"; of managed methods MethodSymbol
+  std::string module_path = {};  // of the image, as the process sees it
+  uint64_t address = 0;          // of its first byte in the image: as linked (ELF), from the image's start (PE)
+  uint32_t size = 0;             // bytes of code from there
 
   bool named() const { return source != NameSource::kNone; }
   friend bool operator==(const Frame&, const Frame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Frame& f) {
-    return H::combine(std::move(h), f.kind, f.source, f.text, f.module, f.tier);
+    return H::combine(std::move(h), f.kind, f.source, f.text, f.module, f.tier, f.symbol, f.module_path, f.address,
+                      f.size);
   }
 };
 

@@ -17,6 +17,12 @@ TEST(ExpandOutputNameTest, LettersStandForWhatIsRecorded) {
   EXPECT_EQ(*ExpandOutputName("-", Subject()), "-");
 }
 
+TEST(ExpandOutputNameTest, TheModuleIsFilledInLater) {
+  EXPECT_EQ(*ExpandOutputName("%c.%m.mip", Subject()), "a_b_web.%m.mip");
+  EXPECT_EQ(NameOfModule("out.%m.mip", "libfoo bar/x.so"), "out.libfoo_bar_x.so.mip");
+  EXPECT_EQ(NameOfModule("%m/%m.mip", "[jit]"), "jit/jit.mip");
+}
+
 TEST(ExpandOutputNameTest, WhatStandsForNothingIsAnErrorWithAHint) {
   RecordingSubject host = Subject();
   host.pids.clear();

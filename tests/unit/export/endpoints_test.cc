@@ -133,6 +133,18 @@ TEST_F(EndpointsTest, ProfilesInEveryFormat) {
   EXPECT_EQ(GetJson("/api/profile?format=page")["version"], 1);
 }
 
+TEST_F(EndpointsTest, ProfilesForBuildTools) {
+  for (const char* format : {"callchain", "mip"}) {
+    const HttpAnswer answer = Get(absl::StrCat("/api/profile?from=-1m&module=Shop&format=", format));
+    EXPECT_EQ(answer.status, format == absl::string_view("callchain") ? 200u : 404u) << *answer.body;
+  }
+  EXPECT_THAT(*Get("/api/profile?format=callchain").body, HasSubstr("\"Shop.dll!Shop.Program.Work0\""));
+  EXPECT_EQ(Get("/api/profile?format=mip&module=%5Bjit%5D").body->substr(1, 3), "MIP");
+  EXPECT_THAT(GetJson("/api/profile?format=mip&module=libx.so", 404)["hint"], HasSubstr("[jit] ("));
+  EXPECT_THAT(GetJson("/api/profile?format=order", 404)["hint"], HasSubstr("callchain"));
+  EXPECT_THAT(GetJson("/api/profile?format=folded&module=Shop", 400)["error"], HasSubstr("module"));
+}
+
 TEST_F(EndpointsTest, HtmlIsAPageWithoutAnOrigin) {
   for (const auto& [name, value] : Get("/api/profile?format=html").headers) {
     if (name != "Content-Security-Policy") continue;

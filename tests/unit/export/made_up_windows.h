@@ -128,6 +128,9 @@ class WindowBuilder {
     ModelFrame frame;
     frame.kind = ModelFrameKind::kJit;
     frame.name = cpu_.String(name);
+    frame.module = cpu_.String(name.substr(0, name.find('.')));
+    frame.system_name =
+        cpu_.String(absl::StrCat(name.substr(0, name.find('.')), ".Program::", name.substr(name.find('.') + 1)));
     return cpu_.Frame(frame);
   }
 

@@ -22,6 +22,7 @@ struct MadeUpOptions {
   size_t processes = 3;
   size_t threads = 4;  // of each
   bool times = true;
+  bool places = true;  // addresses and sizes of functions
   uint32_t seed = 1;
 };
 
@@ -56,6 +57,10 @@ inline ProfileModel MadeUpProfile(const MadeUpOptions& options = {}) {
     if (frame.kind == ModelFrameKind::kNative) {
       frame.module_path = builder.String(absl::StrCat("/usr/lib/", "Shop", i % 7));
       frame.build_id = builder.String("c0ffee00");
+    }
+    if (options.places && i % 4 == 0) {
+      frame.address = 0x7fff00000000 + 64 * i;
+      frame.size = static_cast<uint32_t>(16 + i);
     }
     if (frame.kind == ModelFrameKind::kJit) frame.tier = builder.String(i % 2 == 0 ? "OptimizedTier1" : "QuickJitted");
     frames.push_back(builder.Frame(frame));

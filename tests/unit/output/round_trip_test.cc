@@ -63,7 +63,8 @@ std::string WholeThread(const ProfileModel& model, const ModelThread& thread) {
 std::string WholeFrame(const ProfileModel& model, const ModelFrame& frame) {
   return absl::StrCat(ModelFrameKindText(frame.kind), "|", model.text(frame.name), "|", model.text(frame.system_name),
                       "|", model.text(frame.source), "|", model.text(frame.module), "|", model.text(frame.module_path),
-                      "|", model.text(frame.build_id), "|", model.text(frame.tier), "|", model.text(frame.source_file));
+                      "|", model.text(frame.build_id), "|", model.text(frame.tier), "|", model.text(frame.source_file),
+                      "|", frame.address, "|", frame.size);
 }
 // Without what pprof has no place for.
 std::string PprofFrame(const ProfileModel& model, const ModelFrame& frame) {

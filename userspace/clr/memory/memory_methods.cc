@@ -451,6 +451,7 @@ FrameId MemoryMethods::FrameOf(const ManagedCode& found) {
   frame.text = FrameText(found.name, options_.names);
   frame.module = found.name.module;
   frame.tier = found.name.tier;
+  frame.symbol = MethodSymbol(found.name);
   return frames_.Intern(std::move(frame));
 }
 

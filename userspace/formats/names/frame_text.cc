@@ -258,11 +258,16 @@ std::string JoinRaw(const std::vector<std::string>& types) {
   return absl::StrReplaceAll(absl::StrJoin(types, ","), {{", ", ","}});
 }
 
-std::string RawText(const MethodName& name) {
-  if (name.kind == MethodKind::kStub) return absl::StrCat("stub ", name.method);
+std::string OwnerAndName(const MethodName& name) {
   std::string out = name.type;
   if (!name.type_args.empty()) absl::StrAppend(&out, "[", JoinRaw(name.type_args), "]");
   absl::StrAppend(&out, name.type.empty() ? "" : "::", name.method);
+  return out;
+}
+
+std::string RawText(const MethodName& name) {
+  if (name.kind == MethodKind::kStub) return absl::StrCat("stub ", name.method);
+  std::string out = OwnerAndName(name);
   if (!name.method_args.empty()) absl::StrAppend(&out, "[", JoinRaw(name.method_args), "]");
   if (name.parameters.has_value()) absl::StrAppend(&out, "(", JoinRaw(*name.parameters), ")");
   return out;
@@ -290,6 +295,10 @@ std::string CSharpText(const MethodName& name, bool full) {
 }
 
 }  // namespace
+
+std::string MethodSymbol(const MethodName& name) {
+  return name.kind != MethodKind::kMethod || name.type.empty() ? "" : OwnerAndName(name);
+}
 
 std::string FrameText(const MethodName& name, NameStyle style) {
   if (style == NameStyle::kRaw) return RawText(name);

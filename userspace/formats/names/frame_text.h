@@ -23,6 +23,11 @@ enum class NameStyle {
 
 std::string FrameText(const MethodName& name, NameStyle style);
 
+// What compilers of managed code know a method by: the runtime's text for its owner and its name,
+// "System.Collections.Generic.List`1[System.__Canon]::Add", "Shop.Order+<RunAsync>d__5::MoveNext". Overloads and
+// instances of a generic method share it. Empty: not a method of an assembly, or one whose owner is not known.
+std::string MethodSymbol(const MethodName& name);
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_FORMATS_NAMES_FRAME_TEXT_H_

@@ -30,7 +30,8 @@ struct FileTables {
   ProfileMeta meta;
   std::vector<std::string> frame_kinds, sample_states;
   std::vector<StringIndex> strings;  // the model's
-  std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, tier, source_file;
+  std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, tier, source_file, size;
+  std::vector<uint64_t> address;
   std::vector<uint32_t> parent, frame;
   std::vector<uint32_t> pid, tid, comm, thread_name, container_id;
   std::vector<uint32_t> thread, stack, state;
@@ -51,6 +52,7 @@ constexpr NarrowColumn kNarrowColumns[] = {
     {"frames", "build_id", &FileTables::build_id},
     {"frames", "tier", &FileTables::tier},
     {"frames", "source_file", &FileTables::source_file},
+    {"frames", "size", &FileTables::size},
     {"nodes", "parent", &FileTables::parent},
     {"nodes", "frame", &FileTables::frame},
     {"threads", "pid", &FileTables::pid},
@@ -221,6 +223,7 @@ class TableEvents {
   }
 
   void OpenColumn() {
+    if (section_ == "frames" && key_ == "address") wide_ = &tables_.address;
     if (section_ == "samples" && key_ == "time_ns") wide_ = &tables_.time_ns;
     if (section_ == "samples" && key_ == "weight") wide_ = &tables_.weight;
     if (section_ == "meta" && key_ == "pids") narrow_ = &tables_.meta.pids;
@@ -248,7 +251,9 @@ class ModelMaker {
 
   absl::Status Make() {
     for (const NarrowColumn& column : kNarrowColumns) RETURN_IF_ERROR(CheckSize(column));
-    RETURN_IF_ERROR(CheckSampleColumns());
+    RETURN_IF_ERROR(CheckWideColumn("frames.address", tables_.address, tables_.name.size()));
+    RETURN_IF_ERROR(CheckWideColumn("samples.time_ns", tables_.time_ns, tables_.stack.size()));
+    RETURN_IF_ERROR(CheckWideColumn("samples.weight", tables_.weight, tables_.stack.size()));
     builder_.meta() = std::move(tables_.meta);
     RETURN_IF_ERROR(MakeFrames());
     RETURN_IF_ERROR(MakeNodes());
@@ -272,14 +277,9 @@ class ModelMaker {
     if (size == rows || (size == 0 && !needed)) return absl::OkStatus();
     return NotOurs(absl::StrCat(column.section, ".", column.name, " has ", size, " entries and not ", rows));
   }
-  absl::Status CheckSampleColumns() const {
-    for (const std::vector<uint64_t>* column : {&tables_.time_ns, &tables_.weight}) {
-      if (!column->empty() && column->size() != tables_.stack.size()) {
-        return NotOurs(
-            absl::StrCat("a column of samples has ", column->size(), " entries and not ", tables_.stack.size()));
-      }
-    }
-    return absl::OkStatus();
+  static absl::Status CheckWideColumn(absl::string_view name, const std::vector<uint64_t>& column, size_t rows) {
+    if (column.empty() || column.size() == rows) return absl::OkStatus();
+    return NotOurs(absl::StrCat(name, " has ", column.size(), " entries and not ", rows));
   }
 
   static uint32_t ValueOr0(const std::vector<uint32_t>& column, size_t row) { return column.empty() ? 0 : column[row]; }
@@ -311,6 +311,8 @@ class ModelMaker {
       RETURN_IF_ERROR(Text(tables_.build_id, i, frame.build_id));
       RETURN_IF_ERROR(Text(tables_.tier, i, frame.tier));
       RETURN_IF_ERROR(Text(tables_.source_file, i, frame.source_file));
+      if (!tables_.address.empty()) frame.address = tables_.address[i];
+      frame.size = ValueOr0(tables_.size, i);
       frames_.push_back(builder_.Frame(frame));
     }
     return absl::OkStatus();

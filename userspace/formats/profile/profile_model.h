@@ -8,7 +8,7 @@
 // over `nodes` in either direction replaces a recursion. ProfileModelBuilder is the one way to fill a model, and keeps
 // these invariants and the limits below whatever it is given; readers of a model may rely on them.
 //
-// Sizes: 8 bytes a node, 40 a frame, 17 a sample with time (9 fewer without times and states, 8 more with weights).
+// Sizes: 8 bytes a node, 56 a frame, 17 a sample with time (9 fewer without times and states, 8 more with weights).
 // A value: no locks; threads may share it while nobody writes.
 #ifndef CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
 #define CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
@@ -76,23 +76,29 @@ inline constexpr int kSampleStateCount = 3;
 absl::string_view SampleStateText(SampleState state);  // "none", "suspending", "paused"
 std::optional<SampleState> SampleStateOf(absl::string_view text);
 
-// All members are indexes of strings but `kind`.
+// Members of type StringIndex may be 0: not known.
 struct ModelFrame {
   ModelFrameKind kind = ModelFrameKind::kUnknown;
-  StringIndex name = 0;         // what people read, without annotations of a format; never empty
-  StringIndex system_name = 0;  // the runtime's or linker's own text, where it is known and another
-  StringIndex source = 0;       // what named it: words of NameSourceText, "jitdump"; "": not known or unnamed
-  StringIndex module = 0;       // assembly or file name of the image
+  StringIndex name = 0;  // what people read, without annotations of a format; never empty
+  // What the linker calls it, of managed methods MethodSymbol (formats/names/frame_text.h); foreign formats: the
+  // runtime's own text. 0: not known, or the same as the name.
+  StringIndex system_name = 0;
+  StringIndex source = 0;  // what named it: words of NameSourceText, "jitdump"; "": not known or unnamed
+  StringIndex module = 0;  // assembly or file name of the image
   StringIndex module_path = 0;
   StringIndex build_id = 0;     // of the image, hexadecimal
   StringIndex tier = 0;         // of managed code, the runtime's word
   StringIndex source_file = 0;  // of the method's source text; only foreign formats have it
+  // Of its first byte in the image, as linked (ELF) or from the image's start (PE), and bytes of code from there. 0:
+  // not known. What is compiled in the process has neither.
+  uint64_t address = 0;
+  uint32_t size = 0;
 
   friend bool operator==(const ModelFrame&, const ModelFrame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ModelFrame& f) {
     return H::combine(std::move(h), f.kind, f.name, f.system_name, f.source, f.module, f.module_path, f.build_id,
-                      f.tier, f.source_file);
+                      f.tier, f.source_file, f.address, f.size);
   }
 };
 

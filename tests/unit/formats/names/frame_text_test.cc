@@ -207,6 +207,29 @@ TEST(FrameTextTest, ParametersReadAsCSharp) {
   });
 }
 
+TEST(MethodSymbolTest, IsWhatCompilersKnow) {
+  const struct {
+    const char* runtime;
+    const char* symbol;
+  } examples[] = {
+      {"int32 [Shop] Shop.Order::Add(int32,string)[OptimizedTier1]", "Shop.Order::Add"},
+      {"instance void [System.Private.CoreLib] System.Collections.Generic.Dictionary`2[System.__Canon,System.Int32]"
+       "::Add(!0,!1)[PreJIT]",
+       "System.Collections.Generic.Dictionary`2[System.__Canon,System.Int32]::Add"},
+      {"instance void [Shop] Shop.Order+<RunAsync>d__5::MoveNext()", "Shop.Order+<RunAsync>d__5::MoveNext"},
+      {"instance void [Shop] Shop.Order::.ctor(int32)", "Shop.Order::.ctor"},
+      {"instance bool [Shop] Shop.Order::System.IComparable.CompareTo(object)",
+       "Shop.Order::System.IComparable.CompareTo"},
+      {"stub<12> AllocateTemporaryEntryPoints<PRECODE_STUB>", ""},
+  };
+  for (const auto& example : examples) {
+    EXPECT_EQ(MethodSymbol(ParseRuntimeName(example.runtime)), example.symbol) << example.runtime;
+  }
+  // Metadata writes a blank behind the commas.
+  EXPECT_EQ(MethodSymbol({.type = "A`2", .type_args = {"B`2[C, D]", "E"}, .method = "F"}), "A`2[B`2[C,D],E]::F");
+  EXPECT_EQ(MethodSymbol({.kind = MethodKind::kDynamicMethod, .type = "dynamicClass", .method = "lambda"}), "");
+}
+
 TEST(FrameTextTest, ShortNeverHoldsAParenthesis) {
   const MethodName name = ParseRuntimeName("void [Tests] Odd.(paren)::should return 5 (five)(int32)");
   EXPECT_EQ(Short(name), "Odd.[paren].should return 5 [five]");
