@@ -21,19 +21,26 @@ std::string DiffText(const ProfileDiff& diff, size_t rows) {
   for (size_t i = 0; i < std::min(rows, diff.ranked.size()); ++i) {
     const MethodChange& method = diff.methods[diff.ranked[i]];
     const auto change = [&](const WeightChange& weight) {
-      return absl::StrFormat("%+7.2f %%%s", Percent(weight.change, diff.total_after), weight.significant ? " *" : "  ");
+      return absl::StrFormat("%+7.2f %%%s", Percent(weight.change, diff.total_after),
+                             weight.significant ? " *"
+                             : weight.moved     ? " ~"
+                                                : "  ");
     };
     absl::StrAppendFormat(&text, "%6.2f %% %6.2f %% %s    %s  %s\n",
                           Percent(static_cast<double>(method.self.before), diff.total_before),
                           Percent(static_cast<double>(method.self.after), diff.total_after), change(method.self),
                           change(method.total), PrintableText(method.name));
   }
-  const bool any = std::any_of(diff.methods.begin(), diff.methods.end(), [](const MethodChange& method) {
-    return method.self.significant || method.total.significant;
-  });
+  const auto any = [&](bool WeightChange::*mark) {
+    return std::any_of(diff.methods.begin(), diff.methods.end(),
+                       [&](const MethodChange& method) { return method.self.*mark || method.total.*mark; });
+  };
   absl::StrAppend(&text, !diff.tested ? "which of these are noise can't be told: the weights are no counts of samples\n"
-                         : any        ? "* more than noise; of 100 marked, one may be wrong\n"
-                                      : "no method has changed by more than noise\n");
+                         : any(&WeightChange::significant) ? "* more than noise; of 100 marked, one may be wrong\n"
+                                                           : "no method has changed by more than noise\n");
+  if (any(&WeightChange::moved)) {
+    absl::StrAppend(&text, "~ no change of cost: inlined in one of the recordings, or replaced by its like\n");
+  }
   return text;
 }
 

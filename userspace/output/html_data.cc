@@ -154,15 +154,27 @@ class Tables {
 
  private:
   static constexpr uint32_t kRoot = UINT32_MAX;
+  static constexpr double kNeverMarked = 1e12;
 
-  // The dispersion of each frame's counts, as its method's.
+  // The dispersion of each frame's counts, as its method's. Of what has moved it is so large that nothing is marked:
+  // the page judges stacks and methods by it, and knows nothing of inlining.
   void WriteNoise(const ProfileDiff& diff, JsonStream& json) const {
     absl::flat_hash_map<absl::string_view, const MethodChange*> methods;
     for (const MethodChange& method : diff.methods) methods[method.name] = &method;
+    std::vector<bool> has_moved_stacks(diff.methods.size(), false);
+    for (const StackChange& stack : diff.stacks) {
+      if (stack.total.moved && !stack.process) has_moved_stacks[stack.name] = true;
+    }
+    const auto noise = [&](const MethodChange& method, WeightChange MethodChange::*change) {
+      const WeightChange& weight = method.*change;
+      const bool stacks = change == &MethodChange::total && !weight.significant &&
+                          has_moved_stacks[static_cast<size_t>(&method - diff.methods.data())];
+      return weight.moved || stacks ? kNeverMarked : weight.dispersion;
+    };
     const auto column = [&](absl::string_view name, WeightChange MethodChange::*change) {
       json.Raw(",\"").Raw(name).Raw("\":").Array(frames_.size(), [&](size_t i) {
         const auto found = methods.find(strings_.at(frames_[i].name));
-        json.Raw(absl::StrFormat("%.4g", found == methods.end() ? 1 : (found->second->*change).dispersion));
+        json.Raw(absl::StrFormat("%.4g", found == methods.end() ? 1 : noise(*found->second, change)));
       });
     };
     column("noise_self", &MethodChange::self);

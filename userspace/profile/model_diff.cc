@@ -2,20 +2,30 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "profile/stack_counts.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr size_t kStretches = 20;
 constexpr double kMinExpected = 5;
+// Of stacks that may be there because their method was not compiled into its callers. How little of one recording's
+// weight counts as none in the other, and by how many standard errors the stack must have changed; how many callers up
+// its callees are looked for; how near the whole must be to unchanged, and how far from as much changed as the stack,
+// in standard errors; and after how many turns everything counts as changed.
+constexpr double kGone = 0.2, kMinStackErrors = 2.6;
+constexpr int kCallersUp = 5;
+constexpr double kMaxGroupErrors = 2.5, kMinChangeErrors = 3;
+constexpr int kMaxTurns = 8;
 
 // Methods and stacks of both profiles, and where the nodes of each lie among them.
 class CommonTree {
@@ -88,99 +98,16 @@ class CommonTree {
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> children_;
 };
 
-// Everything that is compared, as one vector: own weights of methods, their total weights, total weights of stacks.
-class Counter {
- public:
-  explicit Counter(const ProfileDiff& diff) : diff_(diff), outermost_(diff.stacks.size(), false) {
-    for (uint32_t i = 1; i < diff.stacks.size(); ++i) {
-      if (diff.stacks[i].process) continue;
-      uint32_t above = diff.stacks[i].parent;
-      while (!diff.stacks[above].process && diff.stacks[above].name != diff.stacks[i].name) {
-        above = diff.stacks[above].parent;
-      }
-      outermost_[i] = diff.stacks[above].process;
-    }
+StackTree ShapeOf(const ProfileDiff& diff) {
+  StackTree tree;
+  tree.methods = diff.methods.size();
+  for (uint32_t i = 0; i < diff.stacks.size(); ++i) {
+    const StackChange& stack = diff.stacks[i];
+    tree.parent.push_back(stack.parent);
+    tree.method.push_back(i == 0 || stack.process ? StackTree::kNoMethod : stack.name);
+    tree.stands_in.push_back(i);
   }
-
-  size_t size() const { return diff_.methods.size() * 2 + diff_.stacks.size(); }
-  size_t self(size_t method) const { return method; }
-  size_t total(size_t method) const { return diff_.methods.size() + method; }
-  size_t stack(size_t stack) const { return diff_.methods.size() * 2 + stack; }
-
-  // `self_weights`: of samples that end at each stack.
-  std::vector<uint64_t> Count(std::span<const uint64_t> self_weights) const {
-    std::vector<uint64_t> counts(size(), 0);
-    for (size_t i = diff_.stacks.size(); i-- > 0;) {
-      const uint64_t weight = counts[stack(i)] += self_weights[i];
-      if (i == 0) break;
-      const StackChange& node = diff_.stacks[i];
-      counts[stack(node.parent)] += weight;
-      if (node.process) continue;
-      counts[self(node.name)] += self_weights[i];
-      if (outermost_[i]) counts[total(node.name)] += weight;
-    }
-    return counts;
-  }
-
- private:
-  const ProfileDiff& diff_;
-  std::vector<bool> outermost_;  // no caller is the same method
-};
-
-struct Counts {
-  std::vector<uint64_t> self;    // by stack
-  std::vector<uint64_t> values;  // Counter::Count of these
-  uint64_t total = 0;
-  // How much the values of stretches of the recording scatter: chi square, which by chance is about `degrees`.
-  std::vector<double> chi_square;
-  double degrees = 0;  // 0: not known
-};
-
-Counts CountProfile(const ProfileModel& model, std::span<const uint32_t> rows, const Counter& counter, size_t stacks) {
-  Counts counts;
-  counts.self.assign(stacks, 0);
-  for (size_t row = 0; row < rows.size(); ++row) counts.self[rows[row]] += model.samples.weight_of(row);
-  counts.values = counter.Count(counts.self);
-  counts.total = model.total_weight;
-  counts.chi_square.assign(counter.size(), 0);
-  if (model.samples.time_ns.empty() || model.meta.unit != WeightUnit::kSamples) return counts;
-
-  uint64_t end = 0;
-  for (const uint64_t time : model.samples.time_ns) end = time == kNoTime ? end : std::max(end, time + 1);
-  // Rounded up, so that the last nanosecond is in the last one; in whole numbers, which have no limit at 2^53.
-  const uint64_t stretch_ns = end / kStretches + (end % kStretches != 0 ? 1 : 0);
-  std::vector<std::vector<uint32_t>> stretches(kStretches);
-  for (uint32_t row = 0; row < rows.size(); ++row) {
-    const uint64_t time = model.samples.time_ns[row];
-    if (time == kNoTime) return counts;  // what has no time is missing from the end
-    stretches[time / stretch_ns].push_back(row);
-  }
-  std::vector<double> chi_square(counter.size(), 0);
-  std::vector<uint64_t> self(stacks);
-  size_t used = 0;
-  for (const std::vector<uint32_t>& stretch : stretches) {
-    if (stretch.empty()) continue;
-    ++used;
-    std::fill(self.begin(), self.end(), 0);
-    uint64_t total = 0;
-    for (const uint32_t row : stretch) {
-      self[rows[row]] += model.samples.weight_of(row);
-      total += model.samples.weight_of(row);
-    }
-    const std::vector<uint64_t> values = counter.Count(self);
-    const double part = static_cast<double>(total) / static_cast<double>(counts.total);
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (counts.values[i] == 0) continue;
-      const double share = static_cast<double>(counts.values[i]) / static_cast<double>(counts.total);
-      const double expected = static_cast<double>(counts.values[i]) * part;
-      const double difference = static_cast<double>(values[i]) - expected;
-      chi_square[i] += difference * difference / (expected * std::max(1 - share, 1e-9));
-    }
-  }
-  if (used < kStretches / 2) return counts;  // too few to tell
-  counts.chi_square = std::move(chi_square);
-  counts.degrees = static_cast<double>(used - 1);
-  return counts;
+  return tree;
 }
 
 absl::StatusOr<double> FactorFor(const ProfileModel& before, const ProfileModel& after, DiffBasis basis) {
@@ -207,24 +134,29 @@ struct Chance {
   uint64_t all_samples = 0;  // of both, where shares are compared; else 0
 };
 
-// In standard errors. The header has the reasons.
-double ErrorsOf(uint64_t before, uint64_t after, const Chance& chance, double dispersion) {
-  const double n = static_cast<double>(before + after);
+// Of `after`, where nothing has changed. The header has the reasons.
+double DeviationOf(const WeightChange& change, const Chance& chance) {
+  const double n = static_cast<double>(change.before + change.after);
+  double variance = change.dispersion * n * chance.q * (1 - chance.q);
+  if (chance.all_samples > 0) variance *= std::max(0.0, 1 - n / static_cast<double>(chance.all_samples));
+  return std::sqrt(variance);
+}
+
+double ErrorsOf(const WeightChange& change, const Chance& chance) {
+  const double n = static_cast<double>(change.before + change.after);
   const double smaller = std::min(chance.q, 1 - chance.q);
   if (n * smaller < kMinExpected) return 0;
-  double variance = dispersion * n * chance.q * (1 - chance.q);
-  if (chance.all_samples > 0) {
-    const double others = static_cast<double>(chance.all_samples) - n;
-    if (others * smaller < kMinExpected) return 0;
-    variance *= others / static_cast<double>(chance.all_samples);
-  }
-  const double distance = std::max(0.0, std::fabs(static_cast<double>(after) - n * chance.q) - 0.5);
-  return distance / std::sqrt(variance);
+  if (chance.all_samples > 0 && (static_cast<double>(chance.all_samples) - n) * smaller < kMinExpected) return 0;
+  const double distance = std::max(0.0, std::fabs(static_cast<double>(change.after) - n * chance.q) - 0.5);
+  return distance / DeviationOf(change, chance);
 }
 
 // Marks those that Benjamini and Hochberg's procedure gives.
-void MarkSignificant(std::vector<WeightChange*> changes) {
-  std::erase_if(changes, [](const WeightChange* change) { return change->p >= 1; });
+void MarkSignificant(std::span<WeightChange> all) {
+  std::vector<WeightChange*> changes;
+  for (WeightChange& change : all) {
+    if (change.p < 1) changes.push_back(&change);
+  }
   std::sort(changes.begin(), changes.end(), [](const WeightChange* a, const WeightChange* b) { return a->p < b->p; });
   size_t marked = 0;
   for (size_t i = 0; i < changes.size(); ++i) {
@@ -232,6 +164,211 @@ void MarkSignificant(std::vector<WeightChange*> changes) {
     if (changes[i]->p <= limit) marked = i + 1;
   }
   for (size_t i = 0; i < marked; ++i) changes[i]->significant = true;
+}
+
+// Both recordings, counted by one tree after the other.
+struct Comparer {
+  const ProfileModel& before;
+  const ProfileModel& after;
+  std::vector<uint32_t> rows_before, rows_after;
+  double factor = 1;
+  Chance chance;
+  bool tested = false;
+
+  // In the order of StackCounter.
+  std::vector<WeightChange> Compare(const StackTree& tree, std::span<const StackGroup> groups) const {
+    const StackCounter counter(tree, groups);
+    const StackCounts old_counts = CountStacks(before, rows_before, tree, counter);
+    const StackCounts new_counts = CountStacks(after, rows_after, tree, counter);
+    std::vector<WeightChange> changes(counter.size());
+    for (size_t i = 0; i < changes.size(); ++i) {
+      WeightChange& change = changes[i];
+      change.before = old_counts.values[i];
+      change.after = new_counts.values[i];
+      change.change = static_cast<double>(change.after) - static_cast<double>(change.before) * factor;
+      if (!tested) continue;
+      for (size_t length = 0; length < std::size(StackCounts::kStretches); ++length) {
+        // Of both together: a program that scatters in one recording does so in the other.
+        double chi_square = 0, degrees = 0;
+        for (const StackCounts* counts : {&old_counts, &new_counts}) {
+          const StackScatter& scatter = counts->scatter[length];
+          if (scatter.degrees == 0) continue;
+          chi_square += scatter.chi_square[i];
+          degrees += scatter.degrees;
+        }
+        if (degrees > 0) change.dispersion = std::max(change.dispersion, chi_square / degrees);
+      }
+      change.errors = ErrorsOf(change, chance);
+      change.p = std::erfc(change.errors / std::sqrt(2.0));
+    }
+    const std::span<WeightChange> all = changes;
+    MarkSignificant(all.subspan(counter.self(0), tree.methods));
+    MarkSignificant(all.subspan(counter.total(0), tree.methods));
+    MarkSignificant(all.subspan(counter.stack(0), tree.parent.size()));
+    return changes;
+  }
+};
+
+// Finds the stacks that are in one recording only because their method was not compiled into its callers there.
+class MovedStacks {
+ public:
+  // `alone`: what was found without looking for them. All are borrowed.
+  MovedStacks(const Comparer& comparer, const ProfileDiff& diff, const StackTree& tree,
+              const std::vector<WeightChange>& alone)
+      : comparer_(comparer), diff_(diff), tree_(tree), alone_(alone), counter_(tree, {}) {}
+
+  // The tree without them, and what is found by it. False: there are none.
+  bool Find(StackTree& left_out, std::vector<WeightChange>& without) const {
+    std::vector<bool> stacks = Candidates();
+    for (int turn = 0; turn < kMaxTurns; ++turn) {
+      if (std::find(stacks.begin(), stacks.end(), true) == stacks.end()) return false;
+      left_out = LeaveOut(stacks);
+      absl::flat_hash_map<uint32_t, uint32_t> group_of;  // by the caller that they are left out below
+      const std::vector<StackGroup> groups = GroupsOf(stacks, left_out, group_of);
+      without = comparer_.Compare(left_out, groups);
+      const size_t first_group = without.size() - groups.size();
+      std::vector<double> largest(groups.size(), 0);
+      for (uint32_t i = 0; i < stacks.size(); ++i) {
+        double& change = stacks[i] ? largest[group_of[left_out.stands_in[i]]] : largest.front();
+        if (stacks[i]) change = std::max(change, std::fabs(alone_[counter_.stack(i)].change));
+      }
+      bool all_moved = true;
+      for (uint32_t i = 0; i < stacks.size(); ++i) {
+        if (!stacks[i]) continue;
+        const uint32_t group = group_of[left_out.stands_in[i]];
+        stacks[i] = HasMoved(largest[group], without[first_group + group]);
+        all_moved &= stacks[i];
+      }
+      if (all_moved) return true;
+    }
+    return false;
+  }
+
+ private:
+  bool IsMethod(uint32_t stack) const { return tree_.method[stack] != StackTree::kNoMethod; }
+  const WeightChange& ChangeOf(uint32_t stack) const { return alone_[counter_.stack(stack)]; }
+
+  // Whether one recording hardly has the stack, and not by chance.
+  bool IsOneSided(uint32_t stack) const {
+    const WeightChange& change = ChangeOf(stack);
+    const double after = static_cast<double>(change.after), before = after - change.change;
+    return IsMethod(stack) && change.errors >= kMinStackErrors &&
+           std::min(before, after) < kGone * std::max(before, after);
+  }
+  // What the kernel has is not compiled anew, and roles are no code.
+  bool MayBeInlined(uint32_t stack) const {
+    const ModelFrameKind kind = diff_.methods[tree_.method[stack]].kind;
+    return kind != ModelFrameKind::kKernel && kind != ModelFrameKind::kRole && kind != ModelFrameKind::kMark;
+  }
+
+  // Stacks of one recording whose callees stand, in the other one, elsewhere below the same caller; and those that call
+  // nothing, which may be a part of their caller there.
+  std::vector<bool> Candidates() const {
+    std::vector<bool> one_sided(tree_.parent.size(), false), found(tree_.parent.size(), false);
+    for (uint32_t i = 1; i < tree_.parent.size(); ++i) one_sided[i] = IsOneSided(i);
+    struct Sides {
+      bool before = false, after = false;
+    };
+    absl::flat_hash_map<std::pair<uint32_t, uint32_t>, Sides> sides;  // of (caller, method below it)
+    const auto for_each_caller = [&](uint32_t stack, const auto& visit) {
+      uint32_t caller = stack;
+      for (int up = 0; up < kCallersUp && IsMethod(caller); ++up) {
+        caller = tree_.parent[caller];
+        visit(caller, sides[{caller, tree_.method[stack]}]);
+      }
+    };
+    for (uint32_t i = 1; i < tree_.parent.size(); ++i) {
+      if (!one_sided[i]) continue;
+      const bool is_new = ChangeOf(i).change > 0;
+      for_each_caller(i, [&](uint32_t, Sides& at) { (is_new ? at.after : at.before) = true; });
+    }
+    std::vector<bool> settled(tree_.parent.size(), false);  // a callee that stands elsewhere, and what is below it
+    for (uint32_t i = 1; i < tree_.parent.size(); ++i) {
+      settled[i] = settled[tree_.parent[i]];
+      if (settled[i] || !one_sided[i]) continue;
+      const bool is_new = ChangeOf(i).change > 0;
+      const auto take = [&](uint32_t stack) {
+        const WeightChange& change = ChangeOf(stack);
+        if (change.errors < kMinStackErrors || (change.change > 0) != is_new || !MayBeInlined(stack)) return false;
+        found[stack] = true;
+        return true;
+      };
+      for_each_caller(i, [&](uint32_t caller, const Sides& at) {
+        if (settled[i] || !at.before || !at.after) return;
+        settled[i] = caller == tree_.parent[i];
+        for (uint32_t above = tree_.parent[i]; above != caller; above = tree_.parent[above]) {
+          if (take(above)) settled[i] = true;
+        }
+      });
+      const uint64_t self = diff_.stacks[i].self_before + diff_.stacks[i].self_after;
+      if (!settled[i] && 2 * self >= ChangeOf(i).before + ChangeOf(i).after) take(i);
+    }
+    return found;
+  }
+
+  StackTree LeaveOut(const std::vector<bool>& stacks) const {
+    StackTree tree = tree_;
+    absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> known;
+    for (uint32_t i = 1; i < tree.parent.size(); ++i) {
+      tree.parent[i] = tree.stands_in[tree_.parent[i]];
+      if (!IsMethod(i)) continue;
+      tree.stands_in[i] =
+          stacks[i] ? tree.parent[i] : known.try_emplace({tree.parent[i], tree.method[i]}, i).first->second;
+    }
+    return tree;
+  }
+
+  // For each caller: what ends in it, in the stacks that are left out, and what is below those. That holds their weight
+  // whether they are compiled into the caller or not.
+  std::vector<StackGroup> GroupsOf(const std::vector<bool>& stacks, const StackTree& left_out,
+                                   absl::flat_hash_map<uint32_t, uint32_t>& group_of) const {
+    std::vector<absl::btree_set<uint32_t>> below;
+    for (uint32_t i = 1; i < tree_.parent.size(); ++i) {
+      const uint32_t left = stacks[i] ? i : stacks[tree_.parent[i]] ? tree_.parent[i] : 0;
+      if (left == 0) continue;
+      const auto [group, added] = group_of.try_emplace(left_out.stands_in[left], static_cast<uint32_t>(below.size()));
+      if (added) below.emplace_back();
+      if (!stacks[i]) below[group->second].insert(left_out.stands_in[i]);
+    }
+    std::vector<StackGroup> groups(below.size());
+    for (const auto& [caller, group] : group_of) {
+      groups[group].self = {caller};
+      groups[group].total.assign(below[group].begin(), below[group].end());
+    }
+    return groups;
+  }
+
+  // Whether the group has stayed what it was, and that can be told from having changed as much as the stack.
+  bool HasMoved(double change, const WeightChange& group) const {
+    const double deviation = DeviationOf(group, comparer_.chance) * (1 + comparer_.factor);  // of `change`
+    return group.errors < kMaxGroupErrors && change >= kMinChangeErrors * deviation;
+  }
+
+  const Comparer& comparer_;
+  const ProfileDiff& diff_;
+  const StackTree& tree_;
+  const std::vector<WeightChange>& alone_;
+  const StackCounter counter_;
+};
+
+// Takes the marks from changes that are none where stacks that moved are left out.
+void UnmarkMoved(const Comparer& comparer, const ProfileDiff& diff, const StackTree& tree,
+                 std::vector<WeightChange>& changes) {
+  if (std::none_of(changes.begin(), changes.end(), [](const WeightChange& change) { return change.significant; })) {
+    return;
+  }
+  StackTree left_out;
+  std::vector<WeightChange> without;
+  if (!MovedStacks(comparer, diff, tree, changes).Find(left_out, without)) return;
+  const auto judge = [&](WeightChange& change, const WeightChange& other) {
+    change.moved = change.significant && !other.significant && other.p > change.p;
+    change.significant &= !change.moved;
+  };
+  const StackCounter counter(tree, {});
+  for (size_t i = 0; i < counter.stack(0); ++i) judge(changes[i], without[i]);
+  for (uint32_t i = 1; i < tree.parent.size(); ++i) {
+    judge(changes[counter.stack(i)], without[counter.stack(left_out.stands_in[i])]);
+  }
 }
 
 }  // namespace
@@ -262,41 +399,26 @@ absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const Profi
   diff.total_after = after.total_weight;
   diff.tested = diff.unit == WeightUnit::kSamples;
   CommonTree tree(diff);
-  const std::vector<uint32_t> rows_before = tree.Add(before), rows_after = tree.Add(after);
-  const Counter counter(diff);
-  const Counts old_counts = CountProfile(before, rows_before, counter, diff.stacks.size());
-  const Counts new_counts = CountProfile(after, rows_after, counter, diff.stacks.size());
+  Comparer comparer{before, after, tree.Add(before), tree.Add(after), *factor, {}, diff.tested};
+  comparer.chance.q = *factor / (1 + *factor);
+  if (basis == DiffBasis::kShare) comparer.chance.all_samples = diff.total_before + diff.total_after;
 
-  const Chance chance{*factor / (1 + *factor), basis == DiffBasis::kShare ? diff.total_before + diff.total_after : 0};
-  const auto set = [&](size_t value, WeightChange& change) {
-    change.before = old_counts.values[value];
-    change.after = new_counts.values[value];
-    change.change = static_cast<double>(change.after) - static_cast<double>(change.before) * *factor;
-    if (!diff.tested) return;
-    // Of both together: a program that scatters in one recording does so in the other.
-    const double degrees = old_counts.degrees + new_counts.degrees;
-    const double chi_square = old_counts.chi_square[value] + new_counts.chi_square[value];
-    change.dispersion = degrees > 0 ? std::max(1.0, chi_square / degrees) : 1;
-    change.errors = ErrorsOf(change.before, change.after, chance, change.dispersion);
-    change.p = std::erfc(change.errors / std::sqrt(2.0));
-  };
-  std::vector<WeightChange*> self, total, stacks;
+  for (size_t row = 0; row < before.samples.size(); ++row) {
+    diff.stacks[comparer.rows_before[row]].self_before += before.samples.weight_of(row);
+  }
+  for (size_t row = 0; row < after.samples.size(); ++row) {
+    diff.stacks[comparer.rows_after[row]].self_after += after.samples.weight_of(row);
+  }
+
+  const StackTree shape = ShapeOf(diff);
+  std::vector<WeightChange> changes = comparer.Compare(shape, {});
+  if (diff.tested) UnmarkMoved(comparer, diff, shape, changes);
+  const StackCounter counter(shape, {});
   for (size_t i = 0; i < diff.methods.size(); ++i) {
-    set(counter.self(i), diff.methods[i].self);
-    set(counter.total(i), diff.methods[i].total);
-    self.push_back(&diff.methods[i].self);
-    total.push_back(&diff.methods[i].total);
+    diff.methods[i].self = changes[counter.self(i)];
+    diff.methods[i].total = changes[counter.total(i)];
   }
-  for (size_t i = 0; i < diff.stacks.size(); ++i) {
-    diff.stacks[i].self_before = old_counts.self[i];
-    diff.stacks[i].self_after = new_counts.self[i];
-    set(counter.stack(i), diff.stacks[i].total);
-    stacks.push_back(&diff.stacks[i].total);
-  }
-  MarkSignificant(std::move(self));
-  MarkSignificant(std::move(total));
-  MarkSignificant(std::move(stacks));
-
+  for (size_t i = 0; i < diff.stacks.size(); ++i) diff.stacks[i].total = changes[counter.stack(i)];
   diff.ranked.resize(diff.methods.size());
   std::iota(diff.ranked.begin(), diff.ranked.end(), 0);
   std::stable_sort(diff.ranked.begin(), diff.ranked.end(), [&](uint32_t a, uint32_t b) {

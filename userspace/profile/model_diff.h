@@ -9,12 +9,24 @@
 // with the probability q that the normalisation gives (A and B samples: B / (A + B)). Where shares are compared, its
 // variance is less by the share itself: all samples are some method's. The test is two-sided, by the normal
 // approximation with continuity correction, and only made where (a + b) min(q, 1 - q) is at least 5. Samples that
-// follow each other are alike (phases, collections), so the variance is multiplied by how much the counts of 20 equal
-// stretches of each recording scatter more than chance has it (their dispersion: chi square by degrees of freedom, at
-// least 1), for each method and stack by itself, where samples have times. Of the methods, and of the stacks, those are
-// marked that the procedure of Benjamini and Hochberg gives at a false discovery rate of kFalseDiscoveryRate. Where
-// nothing has changed that rate is the chance of any mark at all: one in 100 pairs of recordings for each of the three
-// tables. Recordings whose weights are times of unknown parts have no such test; nothing is marked then.
+// follow each other are alike (phases, collections), so the variance is multiplied by how much the counts of 20, 10 or
+// 5 equal stretches of each recording scatter more than chance has it (their dispersion: chi square by degrees of
+// freedom, the largest of the three, at least 1), for each method and stack by itself, where samples have times. What
+// changes more slowly than in a fifth of a recording does not show in it: other work on the machine, or another length
+// of run. Of the methods, and of the stacks, those are marked that the procedure of Benjamini and Hochberg gives at a
+// false discovery rate of kFalseDiscoveryRate. Where nothing has changed that rate is the chance of any mark at all:
+// one in 100 pairs of recordings for each of the three tables.
+//
+// Inlining. A JIT compiles a method into its caller in one run and not in the next, by what it has seen so far. Its
+// weight is then its caller's own, and its callees stand below that: no time is gained or lost, but whole methods come
+// and go. So stacks are looked for whose callees stand elsewhere below the same caller in the other recording, and
+// stacks without callees that only one recording has. For each such caller a sum is made that no inlining changes: what
+// ends in it and in these stacks, and all that is below them. Where that sum is the same, and is known well enough to
+// tell that from a real change, the stacks are left out of the tree, all is counted and tested again, and marks stay on
+// what is significant then too. The others are `moved`. A method that was replaced by another one at the same cost
+// looks alike.
+//
+// Recordings whose weights are times of unknown parts have no such test; nothing is marked then.
 #ifndef CLRSAMPLER_PROFILE_MODEL_DIFF_H_
 #define CLRSAMPLER_PROFILE_MODEL_DIFF_H_
 
@@ -42,6 +54,7 @@ struct WeightChange {
   double errors = 0;      // the change in standard errors, without sign; 0 where it is not tested
   double p = 1;           // chance of such a change where nothing has changed; 1 where it is not tested
   bool significant = false;
+  bool moved = false;  // would be significant, but callers and callees lost as much or got it: inlined, or replaced
 };
 
 struct MethodChange {

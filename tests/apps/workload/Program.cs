@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Workload;
 
-// workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--native LIBRARY] [--ticks]
+// workload MODE [--seconds S] [--threads N] [--depth N] [--more PERCENT] [--log FILE] [--native LIBRARY] [--ticks]
 //
 // Prints `ready PID` when the mode's work begins and `truth {...}` (JSON) when it ends, then exits with 0. With --ticks it prints
 // `tick MONOTONIC_NS UNITS CPU_NS` every half second: units of work done and CPU time of the process, for paired measurements.
@@ -14,7 +14,7 @@ static class Program
         if (args is ["icu", ..]) Libraries.UseCultures();
         if (args.Length == 0 || !Options.TryParse(args, out Options options))
         {
-            Console.Error.WriteLine("usage: workload MODE [--seconds S] [--threads N] [--depth N] [--log FILE] [--native LIBRARY] [--ticks]");
+            Console.Error.WriteLine("usage: workload MODE [--seconds S] [--threads N] [--depth N] [--more PERCENT] [--log FILE] [--native LIBRARY] [--ticks]");
             return 2;
         }
         Action<Options>? mode = options.Mode switch
@@ -41,6 +41,7 @@ static class Program
             "memcpy" => o => Loops.Run(o, Libraries.Copies),
             "service" => o => Loops.Run(o, Loops.Request),
             "burn" => o => Loops.Run(o, Loops.Burn),
+            "compare" => CompareMode.Run,
             "pauses" => PauseMode.Run,
             "compile" => CompileMode.Run,
             "flood-gc" => FloodMode.RunCollections,
@@ -71,6 +72,7 @@ sealed class Options
     public double Seconds { get; private set; } = 10;
     public int Threads { get; private set; } = 1;
     public int Depth { get; private set; } = 120;
+    public int More { get; private set; }  // mode compare: what one method takes longer, in percent
     public string? Log { get; private set; }
     public string? Native { get; private set; }  // tests/apps/shapes_native
     public bool Ticks { get; private set; }
@@ -116,6 +118,10 @@ sealed class Options
                 case "--depth":
                     if (!int.TryParse(Next(), out int d)) return false;
                     options.Depth = d;
+                    break;
+                case "--more":
+                    if (!int.TryParse(Next(), out int m)) return false;
+                    options.More = m;
                     break;
                 case "--log":
                     options.Log = Next();

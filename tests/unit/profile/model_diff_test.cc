@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -106,6 +107,89 @@ TEST(DiffProfilesTest, ATenthMoreOfOneMethodIsFoundAndFirst) {
     EXPECT_TRUE(first.self.significant);
     EXPECT_GT(first.self.change, 0);
   }
+}
+
+// 10,000 samples in stacks of these shares; text: methods by blanks.
+ProfileModel OfStacks(const std::vector<std::pair<std::string, double>>& stacks, uint32_t seed) {
+  std::mt19937 random(seed);
+  ProfileModelBuilder builder;
+  std::vector<NodeIndex> nodes;
+  std::vector<double> shares;
+  for (const auto& [text, share] : stacks) {
+    NodeIndex node = kRootNode;
+    for (const absl::string_view name : absl::StrSplit(text, ' ')) {
+      ModelFrame frame;
+      frame.kind = name == "kernel" ? ModelFrameKind::kKernel : ModelFrameKind::kJit;
+      frame.name = builder.String(name);
+      node = builder.Node(node, builder.Frame(frame));
+    }
+    nodes.push_back(node);
+    shares.push_back(share);
+  }
+  std::discrete_distribution<size_t> stack(shares.begin(), shares.end());
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    builder.Add({.time_ns = i * 1'000'000, .thread = builder.Thread({}), .stack = nodes[stack(random)]});
+  }
+  return *std::move(builder).Build();
+}
+
+TEST(DiffProfilesTest, InliningIsNoChange) {
+  const ProfileModel called =
+      OfStacks({{"Main Read", 5}, {"Main Read Parse", 10}, {"Main Read Parse Copy", 10}, {"Main Other", 75}}, 1);
+  // Parse is compiled into Read: 10 % of own weight become Read's, and Copy stands below Read.
+  const ProfileModel inlined = OfStacks({{"Main Read", 15}, {"Main Read Copy", 10}, {"Main Other", 75}}, 2);
+  for (const auto& [before, after] : {std::pair(&called, &inlined), std::pair(&inlined, &called)}) {
+    const ProfileDiff diff = *DiffProfiles(*before, *after, DiffBasis::kShare);
+    EXPECT_FALSE(AnyMark(diff));
+    EXPECT_TRUE(Method(diff, "Parse").total.moved);
+    EXPECT_TRUE(Method(diff, "Read").self.moved);
+    EXPECT_FALSE(Method(diff, "Read").total.moved);
+    EXPECT_FALSE(Method(diff, "Other").self.moved);
+    EXPECT_NE(Method(diff, "Parse").total.before + Method(diff, "Parse").total.after, 0u);  // shown as it is
+  }
+}
+
+TEST(DiffProfilesTest, AnotherMethodInlinedIsNoChange) {
+  // Main calls Try, which calls Do, which calls Work: once the one, once the other is compiled into its caller.
+  const ProfileModel before = OfStacks({{"Main Try Work", 30}, {"Main Other", 70}}, 1);
+  const ProfileModel after = OfStacks({{"Main Do Work", 30}, {"Main Other", 70}}, 2);
+  const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
+  EXPECT_FALSE(AnyMark(diff));
+  EXPECT_TRUE(Method(diff, "Try").total.moved);
+  EXPECT_TRUE(Method(diff, "Do").total.moved);
+}
+
+TEST(DiffProfilesTest, ACostThatComesWithInliningIsFound) {
+  const ProfileModel before =
+      OfStacks({{"Main Read", 5}, {"Main Read Parse Copy", 20}, {"Main A", 25}, {"Main B", 25}, {"Main C", 25}}, 1);
+  const ProfileModel after =
+      OfStacks({{"Main Read", 5}, {"Main Read Copy", 26}, {"Main A", 25}, {"Main B", 25}, {"Main C", 25}}, 2);
+  const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
+  EXPECT_TRUE(Method(diff, "Copy").self.significant);
+  EXPECT_EQ(diff.methods[diff.ranked.front()].name, "Copy");
+}
+
+TEST(DiffProfilesTest, NewMethodsAndMethodsThatAreGoneAreFound) {
+  const ProfileModel before = OfStacks({{"Main Read", 20}, {"Main Old", 10}, {"Main Other", 70}}, 1);
+  const ProfileModel after = OfStacks({{"Main Read", 20}, {"Main Read New", 5}, {"Main Other", 70}}, 2);
+  const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
+  EXPECT_TRUE(Method(diff, "New").self.significant);
+  EXPECT_TRUE(Method(diff, "Old").self.significant);
+}
+
+TEST(DiffProfilesTest, WhatOneMethodGainsAndItsNeighbourLosesIsFound) {
+  // No inlining moves weight between methods that do not call each other, though the sum is the same.
+  const ProfileModel before = OfStacks({{"Main Left", 50}, {"Main Right", 50}}, 1);
+  const ProfileModel after = OfStacks({{"Main Left", 60}, {"Main Right", 50}}, 2);
+  const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
+  EXPECT_TRUE(Method(diff, "Left").self.significant);
+  EXPECT_FALSE(Method(diff, "Left").self.moved);
+}
+
+TEST(DiffProfilesTest, TheKernelIsNotCompiledAnew) {
+  const ProfileModel before = OfStacks({{"Main kernel", 20}, {"Main", 80}}, 1);
+  const ProfileModel after = OfStacks({{"Main", 100}}, 2);
+  EXPECT_TRUE(Method(*DiffProfiles(before, after, DiffBasis::kShare), "kernel").self.significant);
 }
 
 TEST(DiffProfilesTest, WeightsOfMethodsAndStacksAddUp) {
