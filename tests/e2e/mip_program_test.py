@@ -190,6 +190,18 @@ class MipTest(unittest.TestCase):
             self.assertEqual(content(total), whole)
             os.unlink(total)
 
+    def test_counters_and_profiles_are_added_in_one_go(self):
+        other = self.path("other.mip")
+        os.rename(self.profile(self.program, self.RUNS[0]), other)
+        path = self.profile(self.program)
+        runs = [self.counters(self.program, *words) for words in (*self.RUNS, self.RUNS[1])]
+        mip("merge", "-p", path, "--strict", runs[1], other, runs[2])
+        self.assertEqual(self.functions(path)["alpha"]["Function Call Count"], 2 + 1 + 1)
+        expected = content(path)
+        mip("create", "-p", path, self.program)
+        mip("merge", "-p", path, *runs)
+        self.assertEqual(content(path), expected)
+
     def test_counters_of_another_program_are_left_out_and_said(self):
         other = self.build("other", module_hash=0x42)
         good, bad = self.counters(self.program, "a"), self.counters(other, "a")
