@@ -248,6 +248,23 @@ class MipTest(unittest.TestCase):
             self.assertEqual(done.returncode, status, (arguments, done.stderr))
             self.assertIn(words, done.stderr.decode(), arguments)
 
+    def test_no_name_reaches_a_terminal_as_a_control_sequence(self):
+        path = self.path("names.mip")
+        header = "Header: {File Type: [.mip], Profile Type: [Function Coverage], Module Hash: 0x1}\nProfiles:\n"
+        functions = "".join(f'- {{Function Name: "{name}", Raw Profile Count: 1, Function Call Count: 1}}\n'
+                            for name in ("good", "red\\e[31m", "two\\nlines", "c1\\N"))
+        mip("from-yaml", "-p", path, input=(header + functions).encode())
+        for command in ("order", "covered"):
+            done = mip(command, path)
+            self.assertEqual(done.stdout, b"good\n")
+            self.assertIn(b"left out 3 names with control characters", done.stderr)
+            self.assertEqual(json.loads(mip(command, path, "--json").stdout)["functions"], ["good", "red\x1b[31m", "two\nlines", "c1\x85"])
+        shown = mip("show", path).stdout
+        self.assertIn(b"red?[31m\n", shown)
+        self.assertNotIn(b"\x1b", shown)
+        damaged = mip("merge", "-p", path, self.counters(self.program), check=False)
+        self.assertNotIn(b"\x1b", damaged.stderr)
+
     def test_a_device_is_written_to_and_not_replaced(self):
         done = mip("create", "-p", "/dev/stdout", self.program)
         self.assertEqual(done.stdout, content(self.profile(self.program)))
