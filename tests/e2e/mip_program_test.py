@@ -111,6 +111,15 @@ class MipTest(unittest.TestCase):
         self.assertEqual(json.loads(mip("order", path, "--json").stdout), {"functions": ["main", "gamma_of_x", "alpha", "beta"]})
         self.assertEqual(lines("covered", path), ["alpha", "beta", "gamma_of_x", "main"])
 
+    def test_order_names_static_functions_of_one_name_once(self):
+        path = self.path("twice.mip")
+        functions = "".join(f"- {{Function Name: {name}, Raw Profile Count: 1, Function Order Sum: {first}}}\n"
+                            for name, first in (("helper", 5), ("main", 1), ("helper", 2), ("last", 9)))
+        mip("from-yaml", "-p", path, input=b"Header: {File Type: [.mip], Profile Type: [Function Timestamp], Module Hash: 0x1}\nProfiles:\n" +
+            functions.encode())
+        self.assertEqual(lines("order", path), ["main", "helper", "last"])
+        self.assertEqual(lines("covered", path), ["helper", "main", "helper", "last"])
+
     def test_addresses_and_sizes_are_those_of_the_symbol_table(self):
         for program in (self.program, self.coverage):
             shown = self.functions(self.profile(program))

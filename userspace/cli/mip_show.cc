@@ -141,15 +141,19 @@ absl::Status PrintMipOrder(const MipConfig& config) {
   const MipProfile& profile = printing->profile;
   NameList names(config.json);
   std::vector<absl::string_view> order;
+  std::vector<bool> listed(profile.names.size());  // static functions may share a name, which linkers want to see once
   for (const uint32_t index : MipFunctionOrder(profile)) {
     const MipFunction& function = profile.functions[index];
-    if (printing->Matches(function) && names.Takes(profile.NameOf(function))) order.push_back(profile.NameOf(function));
+    const absl::string_view name = profile.NameOf(function);
+    if (!printing->Matches(function) || !names.Takes(name) || listed[function.name]) continue;
+    listed[function.name] = true;
+    order.push_back(name);
   }
   RETURN_IF_ERROR(WriteList(*printing, config.json, order.size(), [&](size_t i, JsonStream& out) {
     config.json ? out.String(order[i]) : out.Raw(order[i]).Raw("\n");
   }));
   names.PrintLeftOut();
-  std::fprintf(stderr, "ordered %zu functions\n", order.size());
+  std::fprintf(stderr, "ordered %zu names\n", order.size());
   return absl::OkStatus();
 }
 
