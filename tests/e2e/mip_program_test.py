@@ -111,6 +111,15 @@ class MipTest(unittest.TestCase):
         self.assertEqual(json.loads(mip("order", path, "--json").stdout), {"functions": ["main", "gamma_of_x", "alpha", "beta"]})
         self.assertEqual(lines("covered", path), ["alpha", "beta", "gamma_of_x", "main"])
 
+    def test_order_names_static_functions_of_one_name_once(self):
+        path = self.path("twice.mip")
+        functions = "".join(f"- {{Function Name: {name}, Raw Profile Count: 1, Function Order Sum: {first}}}\n"
+                            for name, first in (("helper", 5), ("main", 1), ("helper", 2), ("last", 9)))
+        mip("from-yaml", "-p", path, input=b"Header: {File Type: [.mip], Profile Type: [Function Timestamp], Module Hash: 0x1}\nProfiles:\n" +
+            functions.encode())
+        self.assertEqual(lines("order", path), ["main", "helper", "last"])
+        self.assertEqual(lines("covered", path), ["helper", "main", "helper", "last"])
+
     def test_addresses_and_sizes_are_those_of_the_symbol_table(self):
         for program in (self.program, self.coverage):
             shown = self.functions(self.profile(program))
@@ -190,6 +199,18 @@ class MipTest(unittest.TestCase):
             self.assertEqual(content(total), whole)
             os.unlink(total)
 
+    def test_counters_and_profiles_are_added_in_one_go(self):
+        other = self.path("other.mip")
+        os.rename(self.profile(self.program, self.RUNS[0]), other)
+        path = self.profile(self.program)
+        runs = [self.counters(self.program, *words) for words in (*self.RUNS, self.RUNS[1])]
+        mip("merge", "-p", path, "--strict", runs[1], other, runs[2])
+        self.assertEqual(self.functions(path)["alpha"]["Function Call Count"], 2 + 1 + 1)
+        expected = content(path)
+        mip("create", "-p", path, self.program)
+        mip("merge", "-p", path, *runs)
+        self.assertEqual(content(path), expected)
+
     def test_counters_of_another_program_are_left_out_and_said(self):
         other = self.build("other", module_hash=0x42)
         good, bad = self.counters(self.program, "a"), self.counters(other, "a")
@@ -235,6 +256,23 @@ class MipTest(unittest.TestCase):
             done = mip(*arguments, check=False)
             self.assertEqual(done.returncode, status, (arguments, done.stderr))
             self.assertIn(words, done.stderr.decode(), arguments)
+
+    def test_no_name_reaches_a_terminal_as_a_control_sequence(self):
+        path = self.path("names.mip")
+        header = "Header: {File Type: [.mip], Profile Type: [Function Coverage], Module Hash: 0x1}\nProfiles:\n"
+        functions = "".join(f'- {{Function Name: "{name}", Raw Profile Count: 1, Function Call Count: 1}}\n'
+                            for name in ("good", "red\\e[31m", "two\\nlines", "c1\\N"))
+        mip("from-yaml", "-p", path, input=(header + functions).encode())
+        for command in ("order", "covered"):
+            done = mip(command, path)
+            self.assertEqual(done.stdout, b"good\n")
+            self.assertIn(b"left out 3 names with control characters", done.stderr)
+            self.assertEqual(json.loads(mip(command, path, "--json").stdout)["functions"], ["good", "red\x1b[31m", "two\nlines", "c1\x85"])
+        shown = mip("show", path).stdout
+        self.assertIn(b"red?[31m\n", shown)
+        self.assertNotIn(b"\x1b", shown)
+        damaged = mip("merge", "-p", path, self.counters(self.program), check=False)
+        self.assertNotIn(b"\x1b", damaged.stderr)
 
     def test_a_device_is_written_to_and_not_replaced(self):
         done = mip("create", "-p", "/dev/stdout", self.program)

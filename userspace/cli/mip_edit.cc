@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,8 +33,7 @@ void PrintIgnored(const absl::Status& why) {
 // Adds files one after the other to the profile.
 class Merger {
  public:
-  Merger(MipProfile& profile, const MipConfig& config)
-      : profile_(profile), config_(config), raw_(profile, config.strict) {}
+  Merger(MipProfile& profile, const MipConfig& config) : profile_(profile), config_(config) {}
 
   absl::Status Add(const std::string& path) {
     return WithFileBytes(path, [&](std::span<const std::byte> bytes) {
@@ -43,7 +43,8 @@ class Merger {
 
  private:
   absl::Status AddRaw(const std::string& path, std::span<const std::byte> bytes) {
-    const absl::StatusOr<MipRawMerge> merged = raw_.Merge(bytes);
+    if (!raw_) raw_.emplace(profile_, config_.strict);
+    const absl::StatusOr<MipRawMerge> merged = raw_->Merge(bytes);
     if (merged.ok() && merged->odd_bytes > 0) {
       std::fprintf(stderr, "note: %s: %" PRIu64 " bytes of coverage are neither 00 nor FF; counted as not run\n",
                    path.c_str(), merged->odd_bytes);
@@ -51,12 +52,13 @@ class Merger {
     return merged.status();
   }
   absl::Status AddProfile(std::span<const std::byte> bytes) {
+    raw_.reset();  // what it found out about the profile's records may no longer hold
     return MergeMip(profile_, bytes, config_.force).status();
   }
 
   MipProfile& profile_;
   const MipConfig& config_;
-  MipRawMerger raw_;
+  std::optional<MipRawMerger> raw_;
 };
 
 }  // namespace
@@ -92,7 +94,8 @@ absl::Status MergeIntoMip(const MipConfig& config) {
   std::vector<absl::Status> ignored;
   for (; next < config.inputs.size(); ++next) {
     const absl::Status added = merger.Add(config.inputs[next]);
-    if (!added.ok() && config.strict) return added;
+    // What was cut while it was added has left its mark on the profile.
+    if (!added.ok() && (config.strict || absl::IsAborted(added))) return added;
     if (!added.ok()) ignored.push_back(added);
     merged += added.ok();
   }

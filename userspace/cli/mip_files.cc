@@ -31,7 +31,7 @@ absl::Status WithFileBytes(const std::string& path,
   if (!file.ok()) return file.status();
   const absl::Status parsed = parse(file->bytes());
   if (file->damaged()) {
-    return WithHint(absl::DataLossError(absl::StrCat(path, " was cut while it was read")), "read it when it is whole");
+    return WithHint(absl::AbortedError(absl::StrCat(path, " was cut while it was read")), "read it when it is whole");
   }
   return Annotate(parsed, path);
 }

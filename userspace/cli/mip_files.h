@@ -15,7 +15,8 @@
 
 namespace clrsampler {
 
-// Calls `parse` with the bytes of a file. Its errors, and that the file was cut meanwhile, are said with the path.
+// Calls `parse` with the bytes of a file. Its errors are said with the path. Aborted: the file was cut meanwhile, and
+// what `parse` saw and made of it is wrong.
 absl::Status WithFileBytes(const std::string& path,
                            const std::function<absl::Status(std::span<const std::byte>)>& parse);
 

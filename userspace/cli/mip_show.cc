@@ -1,6 +1,5 @@
 #include <cinttypes>
 #include <cstdio>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -45,13 +44,16 @@ absl::StatusOr<Printing> Prepare(const MipConfig& config) {
   return printing;
 }
 
-// Names as they are, one a line: for linkers. A name with a line break would be two.
+// Names as they are, one a line: for linkers. A name with a line break would be two, and one with other control
+// characters is obeyed by terminals; JSON writes them as escapes.
 class NameList {
  public:
+  explicit NameList(bool json) : json_(json) {}
+
   // Whether it can stand in such a list.
   bool Takes(absl::string_view name) {
     nameless_ += name.empty();
-    const bool breaks = name.find('\n') != absl::string_view::npos;
+    const bool breaks = !json_ && PrintableText(name) != name;
     broken_ += breaks;
     return !name.empty() && !breaks;
   }
@@ -59,10 +61,11 @@ class NameList {
     if (nameless_ > 0) {
       std::fprintf(stderr, "note: left out %" PRIu64 " functions whose names the profile does not have\n", nameless_);
     }
-    if (broken_ > 0) std::fprintf(stderr, "note: left out %" PRIu64 " names with a line break\n", broken_);
+    if (broken_ > 0) std::fprintf(stderr, "note: left out %" PRIu64 " names with control characters\n", broken_);
   }
 
  private:
+  const bool json_;
   uint64_t nameless_ = 0, broken_ = 0;
 };
 
@@ -136,17 +139,21 @@ absl::Status PrintMipOrder(const MipConfig& config) {
   absl::StatusOr<Printing> printing = Prepare(config);
   if (!printing.ok()) return printing.status();
   const MipProfile& profile = printing->profile;
-  NameList names;
+  NameList names(config.json);
   std::vector<absl::string_view> order;
+  std::vector<bool> listed(profile.names.size());  // static functions may share a name, which linkers want to see once
   for (const uint32_t index : MipFunctionOrder(profile)) {
     const MipFunction& function = profile.functions[index];
-    if (printing->Matches(function) && names.Takes(profile.NameOf(function))) order.push_back(profile.NameOf(function));
+    const absl::string_view name = profile.NameOf(function);
+    if (!printing->Matches(function) || !names.Takes(name) || listed[function.name]) continue;
+    listed[function.name] = true;
+    order.push_back(name);
   }
   RETURN_IF_ERROR(WriteList(*printing, config.json, order.size(), [&](size_t i, JsonStream& out) {
     config.json ? out.String(order[i]) : out.Raw(order[i]).Raw("\n");
   }));
   names.PrintLeftOut();
-  std::fprintf(stderr, "ordered %zu functions\n", order.size());
+  std::fprintf(stderr, "ordered %zu names\n", order.size());
   return absl::OkStatus();
 }
 
@@ -161,7 +168,7 @@ absl::Status PrintMipCovered(const MipConfig& config) {
   absl::StatusOr<Printing> printing = Prepare(config);
   if (!printing.ok()) return printing.status();
   const MipProfile& profile = printing->profile;
-  NameList names;
+  NameList names(config.json);
   std::vector<const MipFunction*> covered;
   for (const MipFunction& function : profile.functions) {
     if (function.ran() && printing->Matches(function) && names.Takes(profile.NameOf(function))) {

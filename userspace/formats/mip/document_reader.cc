@@ -1,4 +1,5 @@
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
