@@ -3,13 +3,16 @@
 being killed, a full disk and bad configuration."""
 import collections
 import contextlib
+import http.client
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 import urllib.parse
@@ -36,6 +39,19 @@ def frame_names(profile, kinds):
     """Of the frames of these kinds."""
     words = profile["frame_kinds"]
     return {profile["strings"][name] for kind, name in zip(profile["frames"]["kind"], profile["frames"]["name"]) if words[kind] in kinds}
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory(pid):
+    """Bytes that are resident."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        sizes = {key: int(value.split()[0]) << 10 for key, value in re.findall(r"^(Rss\w+):\s+(.*)$", f.read(), re.MULTILINE)}
+    return {"own": sizes["RssAnon"], "pages of files": sizes["RssFile"] + sizes["RssShmem"]}
 
 
 class ServeTest(harness.LiveTest):
@@ -157,6 +173,57 @@ class ServeTest(harness.LiveTest):
             with open(f"{service.folder}/recordings/{listed[0]['id']}.info.json", encoding="utf-8") as f:
                 self.assertGreater(len(json.load(f)["pauses"]), 0)
 
+    def test_a_process_is_one_line_across_a_reload_and_a_restart(self):
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder, \
+                harness.workload(runtimes.INSTALLED, "split", "--seconds", 120) as target:
+            config = f"{folder}/serve.conf"
+            open(config, "w", encoding="utf-8").close()
+            with Service("--config", config, window="1s") as service:
+                service.wait_for_windows(2)
+                service.process.send_signal(signal.SIGHUP)
+                service.wait_for_log("sampling this host", times=2)
+                service.address = ("127.0.0.1", int(re.findall(r"listening on http://\S+:(\d+)/", service.said())[-1]))
+                service.wait_for_windows(2)
+                self.assertEqual(service.stop(), 0)
+                service.start()
+                service.wait_for_windows(2)
+                lines = service.json("/api/timeline", pid=target.host_pid, series=20)["series"]
+                self.assertEqual([line["pid"] for line in lines], [target.host_pid], lines)
+                self.assertGreater(sum(cores > 0 for cores in lines[0]["cores"]), 0)
+
+    def test_a_program_that_pauses_or_compiles_without_end_has_its_share_and_no_more(self):
+        for mode in ("flood-gc", "flood-jit"):
+            with self.subTest(mode), Service("--frequency", 99) as service, \
+                    harness.workload(runtimes.INSTALLED, "split", "--seconds", 300) as other, \
+                    harness.workload(runtimes.INSTALLED, mode, "--seconds", 300) as target:
+                service.wait_for_log("collects or compiles so often", seconds=90)  # what it may have at once is used up
+                self.assertIn(f"process {target.host_pid} (", service.said())
+                service.wait_for_windows(3)
+                before, cpu_before = service.metrics(), cpu_seconds(service.process.pid)
+                begin = time.monotonic()
+                service.wait_for_windows(4)
+                seconds, after = time.monotonic() - begin, service.metrics()
+                share = (cpu_seconds(service.process.pid) - cpu_before) / seconds
+                limited = (service.sum("clrsampler_runtime_events_lost_total", after, source="limit") -
+                           service.sum("clrsampler_runtime_events_lost_total", before, source="limit"))
+                print(f"    {mode}: {limited / seconds:.0f} events a second beyond its share; the agent takes {100 * share:.1f} % of a CPU", flush=True)
+                self.assertGreater(limited, 0)
+                self.assertLess(share, 0.25)
+                for source in ("pauses", "jit"):
+                    self.assertEqual(*(service.sum("clrsampler_runtime_events_lost_total", one, source=source) for one in (before, after)))
+                self.assertEqual(*(service.sum("clrsampler_samples_lost_total", one) for one in (before, after)))
+                # What is shown of it is whole: nothing is put together across what is missing. Others are not touched.
+                truth = target.end()
+                service.wait_for_windows(1)
+                pauses, methods = service.json("/api/pauses", pid=target.host_pid, limit=1), service.json("/api/jit", pid=target.host_pid)
+                shown = pauses["pauses"] if mode == "flood-gc" else [m for m in methods["methods"] if "Flood" in m["method"]]
+                self.assertGreater((pauses if mode == "flood-gc" else methods)["count"], 1000)
+                for one in shown:
+                    self.assertLess(one.get("pause_ms", one.get("longest_ms")), truth["longest_ns"] / 1e6 + 0.1)
+                profile = service.json("/api/profile", pid=other.host_pid, format="json")
+                self.assertGreater(sum(weight for name, weight in leaf_weights(profile).items() if "SplitMode.Burn" in name),
+                                   0.8 * sum(leaf_weights(profile).values()))
+
     def test_only_selected_processes_are_kept(self):
         with harness.workload(runtimes.INSTALLED, "split", "--seconds", 60) as target, \
                 Service("--comm", "no such name") as none, Service("--uid", os.getuid(), "--comm", target.comm()) as some:
@@ -213,6 +280,66 @@ class OperationTest(harness.LiveTest):
                     self.assertIn(why, service.said())
                 self.assertEqual(service.stop(), 0)
                 manager.wait_for("STOPPING=1")
+
+    def test_a_reload_waits_for_no_push_and_no_question(self):
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder, contextlib.closing(socket.socket()) as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen(8)  # takes connections, and never answers
+            silent.settimeout(30)
+            config = f"{folder}/serve.conf"
+            with open(config, "w", encoding="utf-8") as f:
+                f.write(f'push = "http://127.0.0.1:{silent.getsockname()[1]}"\n')
+            with Service("--config", config, window="1s") as service, contextlib.closing(silent.accept()[0]) as push:
+                push.recv(100)  # the request is under way
+                with contextlib.closing(http.client.HTTPConnection(*service.address, timeout=60)) as question:
+                    question.request("GET", "/debug/pprof/profile?seconds=300")
+                    time.sleep(0.5)
+                    begin = time.monotonic()
+                    service.process.send_signal(signal.SIGHUP)
+                    service.wait_for_log("sampling this host", times=2)
+                    took = time.monotonic() - begin
+                    self.assertEqual(question.getresponse().status, 503)
+                print(f"    reloaded in {took:.1f} s", flush=True)
+                self.assertLess(took, 10, "a push may take 20 s, and this question 300 s")
+                self.assertNotIn("can't be sent", service.said())
+                begin = time.monotonic()
+                self.assertEqual(service.stop(), 0)
+                self.assertLess(time.monotonic() - begin, 10)
+
+    def test_programs_that_come_and_go_leave_little(self):
+        """CLRSAMPLER_PROGRAMS (40): so many different ones of 9 MB, each of which runs four times for a moment."""
+        if shutil.which("strip") is None:
+            raise harness.Missing("strip is not installed")
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-", dir="/dev/shm") as folder:
+            subprocess.run(["strip", "-g", "-o", f"{folder}/one", harness.AGENT], check=True)
+            with open(f"{folder}/one", "rb") as f:
+                program = f.read()
+            paths = [f"{folder}/program{i}" for i in range(int(os.environ.get("CLRSAMPLER_PROGRAMS", "40")))]
+            for number, path in enumerate(paths):
+                with open(path, "wb") as f:
+                    f.write(program + str(number).encode())
+                os.chmod(path, 0o755)
+            with Service("--frequency", 499) as service:
+                service.wait_for_windows(1)
+                before, peak, over = memory(service.process.pid), collections.Counter(), threading.Event()
+
+                def watch():
+                    while not over.wait(0.05):
+                        for kind, size in memory(service.process.pid).items():
+                            peak[kind] = max(peak[kind], size)
+                watching = threading.Thread(target=watch)
+                watching.start()
+                for _ in range(2):
+                    for path in paths:
+                        for arguments in (["serve", "--help"], ["ps"]):
+                            subprocess.run([path, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+                service.wait_for_windows(1)
+                over.set()
+                watching.join()
+                print(f"    {len(paths)} programs: {', '.join(f'{k} {before[k] >> 20} -> {peak[k] >> 20} MiB' for k in before)}", flush=True)
+                self.assertLess(peak["pages of files"] - before["pages of files"], 100 << 20)  # 32 MiB, and what comes in a quarter of a second
+                self.assertLess(peak["own"] - before["own"], 60 << 20)
+                self.assertEqual(service.stop(), 0)
 
     def test_a_full_disk_is_said_and_survived(self):
         if os.geteuid() != 0:
@@ -290,7 +417,6 @@ class OperationTest(harness.LiveTest):
 @contextlib.contextmanager
 def socket_port():
     """A port that is free now."""
-    import socket
     with contextlib.closing(socket.socket()) as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The page of `clrsampler serve` in a browser: the checked-in bundle is what its sources say, its parts are right, and headless Chromium
 drives it, against a made-up server (tests/page/fake_serve.mjs).
+serve_page_live_test has a real server.
 
-CLRSAMPLER_PAGE_URL: address of a real server's page, one that has recorded for a minute; then only what holds on any data is tested, there.
 --pictures FOLDER: makes the pictures of docs/serve-page.md there.
 """
 import filecmp
@@ -27,8 +27,7 @@ class ServePageTest(page_test_case.PageTestCase):
         self.check_parts("serve_model_test.mjs")
 
     def test_in_the_browser(self):
-        url = os.environ.get("CLRSAMPLER_PAGE_URL")
-        out = self.check_in_browser("serve_browser_test.mjs", pictures=PICTURES, **({"PAGE_URL": url} if url else {}))
+        out = self.check_in_browser("serve_browser_test.mjs", pictures=PICTURES)
         print(next((line for line in out.splitlines() if "timeline drawn in" in line), ""))
         if PICTURES:
             page_test_case.shrink(PICTURES, "serve-page")

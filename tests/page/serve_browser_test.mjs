@@ -1,129 +1,16 @@
 // The page of `clrsampler serve` in a browser: what a user does and what comes of it. Run by serve_page_test, which says in the environment
 //   PLAYWRIGHT  folder of playwright-core      CHROMIUM  the browser
-//   PAGE_URL    a real server: only what holds on any data is tested; else the one of fake_serve.mjs is
 //   PICTURES    folder that receives the pictures of docs/serve-page.md; may be missing
+// The server is the one of fake_serve.mjs; serve_live_browser_test.mjs has a real one.
 import assert from 'node:assert/strict';
-import {createRequire} from 'node:module';
 import {join} from 'node:path';
-import {after, before, describe, test} from 'node:test';
+import {describe, test} from 'node:test';
 import {FakeServe, HOSTILE, POLICY, PROCESSES, realProfiles} from './fake_serve.mjs';
-import {DataBuilder, manyStacks} from './page_data.mjs';
+import {manyStacks} from './page_data.mjs';
+import {Opened} from './serve_opened.mjs';
 
-const {chromium} = createRequire(join(process.env.PLAYWRIGHT, 'x.js'))('playwright-core');
 const NOW = Date.parse('2026-11-22T14:05:00Z');
 const GRACE = 4;  // what a test that shares its machine with others is allowed beyond the budgets
-const [LEFT, RIGHT] = [50, 10];  // margins of the timeline
-
-let browser;
-before(async () => { browser = await chromium.launch({executablePath: process.env.CHROMIUM, args: ['--no-sandbox']}); });
-after(async () => { await browser?.close(); });
-
-/** A page of a server. What it says on the console, asks of others, or breaks of its policy is an error at close(). */
-class Opened {
-  static async at(url, {hash = '', width = 1280, height = 900, dark = false, clock = null, ...more} = {}) {
-    const opened = new Opened();
-    opened.complaints = [];
-    opened.context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce', timezoneId: 'UTC', ...more});
-    const page = (opened.page = await opened.context.newPage());
-    page.setDefaultTimeout(10_000);
-    if (clock !== null) await page.clock.install({time: clock});
-    page.on('console', (message) => opened.complaints.push(`console: ${message.text()}`));
-    page.on('pageerror', (error) => opened.complaints.push(`error: ${error.stack}`));
-    page.on('dialog', (dialog) => { opened.complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-    page.on('request', (request) => { if (!request.url().startsWith(url) && !request.url().startsWith('data:')) opened.complaints.push(`request: ${request.url()}`); });
-    await page.addInitScript(() => {
-      window.violations = [];
-      document.addEventListener('securitypolicyviolation', (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
-    });
-    await page.goto(url + hash);
-    await page.locator('.head h1').waitFor();
-    return opened;
-  }
-
-  async close() {
-    const violations = await this.page.evaluate(() => window.violations);
-    await this.context.close();
-    assert.deepEqual([...this.complaints, ...violations], []);
-  }
-
-  /** The browser itself says on the console that an answer was an error. */
-  forget() {
-    this.complaints = this.complaints.filter((text) => !/Failed to load resource/.test(text));
-  }
-
-  /** Waits until no question is open and what came is drawn. */
-  async settled() {
-    await this.page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .answer > [role="status"]:only-child:not(.empty-range)') && document.querySelector('.timeline-section'));
-    await this.page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
-  }
-
-  /** A place on the timeline: fractions of its width and height. */
-  async at(across, down = 0.3) {
-    const box = await this.page.locator('.timeline').boundingBox();
-    return [box.x + LEFT + across * (box.width - LEFT - RIGHT), box.y + down * box.height];
-  }
-
-  /** The place of a frame of the flame graph by its depth and how far from the left it is. */
-  async atGraph(depth, across) {
-    const box = await this.page.locator('.flame-graph').boundingBox();
-    return [box.x + across * box.width, box.y + (depth + 0.5) * 20];
-  }
-
-  async drag(from, to) {
-    await this.page.mouse.move(...(await this.at(from)));
-    await this.page.mouse.down();
-    await this.page.mouse.move(...(await this.at((from + to) / 2)));
-    await this.page.mouse.move(...(await this.at(to)));
-    await this.page.mouse.up();
-    await this.settled();
-  }
-
-  async key(...keys) {
-    for (const key of keys) await this.page.keyboard.press(key);
-    await this.settled();
-    await this.page.waitForTimeout(150);  // the address follows held keys a moment later
-  }
-
-  async state() {
-    return Object.fromEntries(new URLSearchParams((await this.page.evaluate(() => location.hash)).slice(1)));
-  }
-
-  async range() {
-    const {range} = await this.state();
-    return range ? range.split('-').map(Number) : null;
-  }
-
-  chips() {
-    return this.page.locator('.chosen .chip').allTextContents();
-  }
-
-  async legend() {
-    const names = await this.page.locator('.timeline-legend .cut-end').allTextContents();
-    const values = await this.page.locator('.timeline-legend .value').allTextContents();
-    return names.map((name, i) => [name, values[i]]);
-  }
-
-  column(label, key) {
-    return this.page.getByRole('table', {name: label}).locator('tbody tr').evaluateAll((rows, at) => rows.map((row) => row.children[at].textContent), key);
-  }
-
-  async tab(name) {
-    await this.page.getByRole('tab', {name}).click();
-    await this.settled();
-  }
-
-  details() {
-    return this.page.locator('.details').textContent();
-  }
-
-  pixel(selector, across, down) {
-    return this.page.locator(selector).evaluate((canvas, [x, y]) => {
-      const one = Object.assign(document.createElement('canvas'), {width: 1, height: 1}).getContext('2d');
-      one.drawImage(canvas, -Math.floor(x * canvas.width), -Math.floor(y * canvas.height));
-      return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
-    }, [across, down]);
-  }
-}
 
 async function withServer(options, act, pageOptions = {}) {
   const fake = new FakeServe({now: NOW, ...options});
@@ -139,9 +26,8 @@ async function withServer(options, act, pageOptions = {}) {
 }
 const withPage = (act, pageOptions) => withServer({}, act, pageOptions);
 const asked = (fake, path) => fake.requests.filter((request) => request.startsWith(path)).map((request) => Object.fromEntries(new URL(request, 'http://x').searchParams));
-const fakeOnly = {skip: process.env.PAGE_URL ? 'a real server is tested' : false};
 
-describe('what is shown', fakeOnly, () => {
+describe('what is shown', () => {
   test('the host, the timeline with its legend, and the flame graph of all that is in sight', () => withPage(async (opened, fake) => {
     const {page} = opened;
     assert.equal(await page.title(), 'shop-host-3 – clrsampler');
@@ -227,7 +113,7 @@ describe('what is shown', fakeOnly, () => {
   }));
 });
 
-describe('a range of time', fakeOnly, () => {
+describe('a range of time', () => {
   test('is chosen by mouse, changed at its ends, and taken back', () => withPage(async (opened, fake) => {
     const {page} = opened;
     await opened.drag(0.21, 0.48);
@@ -340,7 +226,7 @@ describe('a range of time', fakeOnly, () => {
   }));
 });
 
-describe('whose samples', fakeOnly, () => {
+describe('whose samples', () => {
   test('one process, from the legend or from the picture', () => withPage(async (opened, fake) => {
     const {page} = opened;
     await page.getByRole('button', {name: 'Narrow to orders (4812)'}).click();
@@ -380,7 +266,7 @@ describe('whose samples', fakeOnly, () => {
   }));
 });
 
-describe('comparing', fakeOnly, () => {
+describe('comparing', () => {
   test('two ranges', () => withPage(async (opened, fake) => {
     const {page} = opened;
     const begin = NOW - 300_000;
@@ -426,7 +312,7 @@ describe('comparing', fakeOnly, () => {
   }));
 });
 
-describe('panels', fakeOnly, () => {
+describe('panels', () => {
   test('pauses are listed with their culprits, sort, and choose their time', () => withPage(async (opened, fake) => {
     const {page} = opened;
     await opened.tab('Pauses');
@@ -519,7 +405,7 @@ describe('panels', fakeOnly, () => {
   }));
 });
 
-describe('the address', fakeOnly, () => {
+describe('the address', () => {
   test('shows the same to whoever opens it', () => withPage(async (opened, fake) => {
     assert.match(await opened.page.locator('.range-text').textContent(), /^14:02:00 – 14:03:00/);
     assert.deepEqual(await opened.chips(), ['process shop (4711)×']);
@@ -533,7 +419,7 @@ describe('the address', fakeOnly, () => {
   }, {hash: '#span=9-1&tab=<script>&view=constructor&pid=-3'}));
 });
 
-describe('while time goes on', fakeOnly, () => {
+describe('while time goes on', () => {
   test('all is asked again each 10 s: not while a range is chosen, nor while nobody looks', () => withPage(async (opened, fake) => {
     const {page} = opened;
     const later = async () => {
@@ -568,7 +454,7 @@ describe('while time goes on', fakeOnly, () => {
   }, {clock: NOW}));
 });
 
-describe('when something is wrong', fakeOnly, () => {
+describe('when something is wrong', () => {
   test('the server\u2019s errors are shown with their hints, and what can be shown is', () => withPage(async (opened, fake) => {
     const {page} = opened;
     fake.broken.set('/api/profile', {status: 503, body: {error: `Too many questions at once ${HOSTILE}.`, hint: 'Wait a second.'}});
@@ -640,7 +526,7 @@ describe('when something is wrong', fakeOnly, () => {
   }));
 });
 
-describe('strangers', fakeOnly, () => {
+describe('strangers', () => {
   test('names with markup are names, wherever they stand', () => withPage(async (opened) => {
     const {page} = opened;
     for (const tab of ['Pauses', 'JIT', 'Health', 'Flight recordings', 'Flame graph']) {
@@ -675,7 +561,7 @@ describe('strangers', fakeOnly, () => {
   }));
 });
 
-test('600 steps of 50 processes with 10,000 pauses, and 200,000 nodes, are fluid', fakeOnly, async (context) => {
+test('600 steps of 50 processes with 10,000 pauses, and 200,000 nodes, are fluid', async (context) => {
   const processes = Array.from({length: 50}, (_, i) => ({pid: 1000 + i, comm: `p${i}`, container: `c${i}`, dotnet: true, cores: 0.1, wave: 0.05, pauses: 3}));
   const profile = manyStacks(58_000);
   assert.ok(profile.nodes.frame.length > 200_000, String(profile.nodes.frame.length));
@@ -709,73 +595,6 @@ test('600 steps of 50 processes with 10,000 pauses, and 200,000 nodes, are fluid
   assert.ok(worst < GRACE * 50, `drawing took ${worst} ms`);
   assert.ok(slowest < GRACE * 17, `frames took ${frames} ms`);
   await opened.close();
-});
-
-describe('a real server', {skip: process.env.PAGE_URL ? false : 'no PAGE_URL was given'}, () => {
-  const url = process.env.PAGE_URL && new URL('/', process.env.PAGE_URL).href;
-
-  test('gives the page with a policy', async () => {
-    const answer = await fetch(url);
-    assert.match(answer.headers.get('content-security-policy') ?? '', /default-src 'none'/);
-    assert.match(answer.headers.get('content-type'), /text\/html/);
-  });
-
-  test('shows a timeline and answers in every panel, by every view', async () => {
-    const opened = await Opened.at(url);
-    const {page} = opened;
-    await opened.settled();
-    assert.match(await page.locator('.head .facts').textContent(), /CPU/);
-    assert.equal(await page.locator('.timeline, .timeline-section .note').count() > 0, true);
-    for (const view of ['JIT', 'Pauses', 'Suspend delay', 'CPU']) {
-      await page.getByRole('radio', {name: view, exact: true}).click();
-      await opened.settled();
-      assert.deepEqual(await page.getByRole('alert').allTextContents(), [], view);
-      assert.equal(await page.locator('.flame-graph, .empty-range').count(), 1, view);
-    }
-    for (const by of ['Container', 'Process']) {
-      await page.getByRole('radio', {name: by}).click();
-      await opened.settled();
-    }
-    for (const tab of ['Pauses', 'JIT', 'Health', 'Flight recordings']) {
-      await opened.tab(tab);
-      assert.deepEqual(await page.getByRole('alert').allTextContents(), [], tab);
-      assert.equal(await page.locator('.answer table, .answer .note, .account').count() > 0, true, tab);
-    }
-    opened.forget();
-    await opened.close();
-  });
-
-  test('narrows to a process, chooses ranges and compares them', async () => {
-    const opened = await Opened.at(url);
-    const {page} = opened;
-    await opened.settled();
-    const first = page.locator('.timeline-legend li button').first();
-    if (await first.count()) {
-      await first.click();
-      await opened.settled();
-      assert.equal((await opened.chips()).length, 1);
-      assert.deepEqual(await page.getByRole('alert').allTextContents(), []);
-      await page.getByRole('button', {name: /^Take back/}).first().click();
-      await opened.settled();
-    }
-    await opened.key('t', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft', 'Shift+ArrowRight', 'b');
-    assert.ok(await opened.range());
-    await opened.key('ArrowLeft', 'ArrowLeft');
-    assert.deepEqual(await page.getByRole('alert').allTextContents(), []);
-    assert.match((await opened.chips())[0], /^compared with/);
-    assert.equal(await page.locator('.flame-graph, .empty-range').count(), 1);
-    await opened.key('Escape');
-    const recording = page.getByRole('button', {name: /^Open the recording/}).first();
-    await opened.tab('Flight recordings');
-    if (await recording.count()) {
-      await recording.click();
-      await opened.settled();
-      assert.deepEqual(await page.getByRole('alert').allTextContents(), []);
-      assert.equal(await page.locator('.flame-graph, .empty-range').count(), 1);
-    }
-    opened.forget();
-    await opened.close();
-  });
 });
 
 test('pictures for the docs', {skip: process.env.PICTURES ? false : 'PICTURES is not set'}, async () => {
