@@ -2,73 +2,28 @@
 // (tests/testdata/stacks). Everything is known already, as in a recording that runs for a while.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <string>
-#include <vector>
 
-#include "formats/byte_reader.h"
-#include "os/file_io.h"
+#include "bench/recorded_samples.h"
 #include "pipeline/stack_namer.h"
-#include "unwind/stack_recording.h"
-#include "unwind/stack_replay.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr uint32_t kMaxFrames = 512;
 
-struct Recordings {
-  struct Sample {
-    RawStack raw;
-    const UserStack* expected;
-    CodeFinder* code;
-  };
-  std::vector<StackRecording> files;
-  std::vector<RecordedCode> code;
-  std::vector<Sample> samples;
-  size_t frames = 0;
-};
-
-// Of programs whose name ends like this; all for "".
-Recordings* Load(const std::string& ending) {
-  auto* all = new Recordings;  // outlives the benchmarks
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(CLRSAMPLER_TESTDATA "/stacks/clean")) {
-    const std::string name = entry.path().stem();
-    if (name.ends_with(ending)) paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) {
-    const auto bytes = ReadWholeFile(path, 16 << 20);
-    auto recording =
-        bytes.ok() ? StackRecording::Parse(AsBytes(*bytes)) : absl::StatusOr<StackRecording>(bytes.status());
-    if (recording.ok()) all->files.push_back(*std::move(recording));
-  }
-  for (const StackRecording& recording : all->files) all->code.emplace_back(recording);
-  for (size_t i = 0; i < all->files.size(); ++i) {
-    for (const RecordedStack& stack : all->files[i].stacks) {
-      auto raw = RawStack::Parse(std::as_bytes(std::span(stack.record)));
-      if (!raw.ok()) continue;
-      all->frames += stack.result.frames.size();
-      all->samples.push_back({*raw, &stack.result, &all->code[i]});
-    }
-  }
-  return all;
-}
-
-void Finish(benchmark::State& state, const Recordings& all) {
+void Finish(benchmark::State& state, const RecordedSamples& all) {
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(all.samples.size()));
   state.counters["frames_a_sample"] = static_cast<double>(all.frames) / static_cast<double>(all.samples.size());
 }
 
 void BM_Replay(benchmark::State& state, const char* ending) {
-  const Recordings& all = *Load(ending);
+  const RecordedSamples& all = *LoadRecordedSamples(ending);
   if (all.samples.empty()) return state.SkipWithError("no recordings");
   StackReplay replay({kMaxFrames});
   UserStack stack;
   for (auto _ : state) {
-    for (const Recordings::Sample& sample : all.samples) {
+    for (const RecordedSamples::Sample& sample : all.samples) {
       replay.Walk(sample.raw, *sample.code, stack);
       if (stack.frames.size() != sample.expected->frames.size()) return state.SkipWithError("a wrong stack");
     }
@@ -94,7 +49,7 @@ class SteadySource : public FrameSource {
 };
 
 void BM_ReplayAndName(benchmark::State& state, const char* ending) {
-  const Recordings& all = *Load(ending);
+  const RecordedSamples& all = *LoadRecordedSamples(ending);
   if (all.samples.empty()) return state.SkipWithError("no recordings");
   FrameTable frames;
   SteadySource source(frames);
@@ -106,7 +61,7 @@ void BM_ReplayAndName(benchmark::State& state, const char* ending) {
   StackReplay replay({kMaxFrames});
   UserStack stack;
   for (auto _ : state) {
-    for (const Recordings::Sample& sample : all.samples) {
+    for (const RecordedSamples::Sample& sample : all.samples) {
       replay.Walk(sample.raw, *sample.code, stack);
       const NamedStack& named = namer.Name(process, sample.raw, stack, {1});
       if (named.frames.size() < sample.expected->frames.size()) return state.SkipWithError("a wrong stack");

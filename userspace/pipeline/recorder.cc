@@ -80,9 +80,9 @@ constexpr uint64_t kJitStacksRingBytes = 16 << 20;
 constexpr uint64_t kWindowsRingBytes = 4 << 20;
 
 // What one process's hooks may report in a continuous run, on average: 650 pauses a second, or 2,000 compilations. At
-// once: what a large program compiles while it starts, 18,000 methods, 3,000 of them with stacks.
+// once: what a large program compiles while it starts, 12,000 methods, 2,000 of them with stacks; less than kMaxQueued.
 constexpr uint32_t kHookHitsASecond = 4000;
-constexpr uint32_t kHookHitsAtOnce = 60'000;
+constexpr uint32_t kHookHitsAtOnce = 40'000;
 
 // A recorder that takes too much memory is replaced, but not again and again.
 constexpr uint64_t kFreshStartNs = 600'000'000'000;
