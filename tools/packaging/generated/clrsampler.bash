@@ -8,18 +8,20 @@ _clrsampler() {
   local words= values=
   case $command in
     '')
-      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         -F|--frequency) values=:any ;;
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
         --names) values='short full raw' ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --stats) values=:files ;;
@@ -34,18 +36,20 @@ _clrsampler() {
         --perf-map-cap) values=:any ;;
       esac ;;
     record)
-      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         -F|--frequency) values=:any ;;
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
         --names) values='short full raw' ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --stats) values=:files ;;
@@ -146,26 +150,30 @@ _clrsampler() {
         --names) values='short full raw' ;;
       esac ;;
     convert)
-      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion'
+      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
       esac ;;
     merge)
-      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion'
+      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
       esac ;;
     diff)
       words='-h --help -o --output --by --top --focus --ignore --thread --from --to --no-kernel --fold-recursion'
