@@ -26,6 +26,20 @@ class CheckerTest(unittest.TestCase):
             with self.subTest(data=data[:40]):
                 self.assertTrue(any(fault in f for f in folded.check(data)), folded.check(data))
 
+    def test_notices_each_fault_of_a_difference(self):
+        self.assertEqual(folded.check_difference(b"app;A.B_[j] 0 7\napp;A.B_[j];c 12 0\n"), [])
+        for data, fault in ((b"app;a 1\n", "before after"), (b"app;a 0 0\n", "before after"), (b"app;a 1 2.5\n", "before after"),
+                            (b"app;a 1 -2\n", "before after"), (b"app;a 01 2\n", "before after"), (b"app;a 1  2\n", "before after"),
+                            (b"app;a 1 2 3\n", "number"), (b"app;a 1 2", "line end"), (b"app;b 1 1\napp;a 1 1\n", "sorted"),
+                            (b"app;a 1 1\napp;a 2 2\n", "twice"), (b"app;a\t1 1\n", "before after"), (b"app;Foo 4;b 1 1\n", "number")):
+            with self.subTest(data=data):
+                self.assertTrue(any(fault in f for f in folded.check_difference(data)), folded.check_difference(data))
+
+    def test_reads_a_difference_as_flamegraph_does(self):
+        data = b"app;A.B 3 7\napp;c 0 1\n"
+        self.assertEqual(folded.flamegraph_rows(data), [(("app", "A.B"), 3, 7), (("app", "c"), 0, 1)])
+        self.assertEqual(folded.parse_difference(data), [(("app", "A.B"), 3, 7), (("app", "c"), 0, 1)])
+
     def test_counts_named_and_unnamed_managed_frames(self):
         profile = folded.parse(b"app;A.B_[j];[jit: no map; x]_[j] 3\n".replace(b"map; x", b"map: x"))
         self.assertEqual(profile.managed_unnamed(), (3, 3))

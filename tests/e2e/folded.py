@@ -128,3 +128,40 @@ def check(data):
     if encoded != sorted(encoded) and [l.encode() for l in lines] != sorted(l.encode() for l in lines):
         faults.append("lines are not sorted")
     return faults
+
+
+DIFFERENCE_LINE = re.compile(r"(.+) (0|[1-9][0-9]*) (0|[1-9][0-9]*)")
+
+
+def check_difference(data):
+    """The same for lines `stack BEFORE AFTER`, which difffolded.pl writes and flamegraph.pl draws. Both counts are whole, and not both 0."""
+    faults, stacks = [], []
+    for number, line in enumerate(data.decode("utf-8", "replace").split("\n")[:-1], 1):
+        match = DIFFERENCE_LINE.fullmatch(line)
+        if not match or match[2] == match[3] == "0":
+            faults.append(f"line {number}: not `stack before after` with two whole counts, one of them positive: {line[:80]!r}")
+        stacks.append((match[1] if match else line) + " 1\n")
+    if data and not data.endswith(b"\n"):
+        faults.append("the last line has no line end")
+    return faults + check("".join(stacks).encode())
+
+
+def parse_difference(data):
+    """List of (tuple of frames from the root, count before, count after)."""
+    rows = []
+    for line in data.decode("utf-8").splitlines():
+        stack, before, after = line.rsplit(" ", 2)
+        rows.append((tuple(stack.split(";")), int(before), int(after)))
+    return rows
+
+
+def flamegraph_rows(data):
+    """The same as flamegraph.pl understands it: a number at the end of a line is a count, and one before that is another."""
+    rows = []
+    for line in data.decode("utf-8").splitlines():
+        counts = []
+        while len(counts) < 2 and (match := TRAILING_NUMBER.search(line)):
+            counts.insert(0, float(match[0]))
+            line = line[:match.start()]
+        rows.append((tuple(line.split(";")), *counts))
+    return rows

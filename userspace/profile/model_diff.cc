@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -186,10 +187,17 @@ struct Comparer {
       change.after = new_counts.values[i];
       change.change = static_cast<double>(change.after) - static_cast<double>(change.before) * factor;
       if (!tested) continue;
-      // Of both together: a program that scatters in one recording does so in the other.
-      const double degrees = old_counts.degrees + new_counts.degrees;
-      const double chi_square = old_counts.chi_square[i] + new_counts.chi_square[i];
-      change.dispersion = degrees > 0 ? std::max(1.0, chi_square / degrees) : 1;
+      for (size_t length = 0; length < std::size(StackCounts::kStretches); ++length) {
+        // Of both together: a program that scatters in one recording does so in the other.
+        double chi_square = 0, degrees = 0;
+        for (const StackCounts* counts : {&old_counts, &new_counts}) {
+          const StackScatter& scatter = counts->scatter[length];
+          if (scatter.degrees == 0) continue;
+          chi_square += scatter.chi_square[i];
+          degrees += scatter.degrees;
+        }
+        if (degrees > 0) change.dispersion = std::max(change.dispersion, chi_square / degrees);
+      }
       change.errors = ErrorsOf(change, chance);
       change.p = std::erfc(change.errors / std::sqrt(2.0));
     }

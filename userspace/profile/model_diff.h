@@ -9,12 +9,13 @@
 // with the probability q that the normalisation gives (A and B samples: B / (A + B)). Where shares are compared, its
 // variance is less by the share itself: all samples are some method's. The test is two-sided, by the normal
 // approximation with continuity correction, and only made where (a + b) min(q, 1 - q) is at least 5. Samples that
-// follow each other are alike (phases, collections), so the variance is multiplied by how much the counts of 20 equal
-// stretches of each recording scatter more than chance has it (their dispersion: chi square by degrees of freedom, at
-// least 1), for each method and stack by itself, where samples have times. Of the methods, and of the stacks, those are
-// marked that the procedure of Benjamini and Hochberg gives at a false discovery rate of kFalseDiscoveryRate. Where
-// nothing has changed that rate is the chance of any mark at all: one in 100 pairs of recordings for each of the three
-// tables.
+// follow each other are alike (phases, collections), so the variance is multiplied by how much the counts of 20, 10 or
+// 5 equal stretches of each recording scatter more than chance has it (their dispersion: chi square by degrees of
+// freedom, the largest of the three, at least 1), for each method and stack by itself, where samples have times. What
+// changes more slowly than in a fifth of a recording does not show in it: other work on the machine, or another length
+// of run. Of the methods, and of the stacks, those are marked that the procedure of Benjamini and Hochberg gives at a
+// false discovery rate of kFalseDiscoveryRate. Where nothing has changed that rate is the chance of any mark at all:
+// one in 100 pairs of recordings for each of the three tables.
 //
 // Inlining. A JIT compiles a method into its caller in one run and not in the next, by what it has seen so far. Its
 // weight is then its caller's own, and its callees stand below that: no time is gained or lost, but whole methods come

@@ -1,11 +1,60 @@
 #include "profile/stack_counts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace clrsampler {
 namespace {
 
-constexpr size_t kStretches = 20;
+constexpr size_t kShortStretches = StackCounts::kStretches[0];
+
+// Values of stretches of one length, which are put together of short ones, and what they add to chi square.
+class ScatterSum {
+ public:
+  ScatterSum(const ProfileModel& model, const std::vector<uint64_t>& whole, size_t short_stretches)
+      : whole_(whole),
+        all_(static_cast<double>(model.total_weight)),
+        short_stretches_(short_stretches),
+        values_(whole.size(), 0),
+        chi_square_(whole.size(), 0) {}
+
+  // A short stretch, whose samples weigh `total`.
+  void Add(const std::vector<uint64_t>& values, uint64_t total) {
+    for (size_t i = 0; i < values.size(); ++i) values_[i] += values[i];
+    total_ += total;
+    if (++added_ % short_stretches_ == 0) End();
+  }
+
+  // Nothing, if too few stretches had samples.
+  StackScatter Take() {
+    if (used_ < kShortStretches / short_stretches_ / 2) return {};
+    return {std::move(chi_square_), static_cast<double>(used_) - 1};
+  }
+
+ private:
+  void End() {
+    if (total_ == 0) return;
+    ++used_;
+    const double part = static_cast<double>(total_) / all_;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (whole_[i] == 0) continue;
+      const double expected = static_cast<double>(whole_[i]) * part;
+      const double difference = static_cast<double>(values_[i]) - expected;
+      const double share = static_cast<double>(whole_[i]) / all_;
+      chi_square_[i] += difference * difference / (expected * std::max(1 - share, 1e-9));
+    }
+    std::fill(values_.begin(), values_.end(), 0);
+    total_ = 0;
+  }
+
+  const std::vector<uint64_t>& whole_;
+  const double all_;
+  const size_t short_stretches_;
+  std::vector<uint64_t> values_;  // of the stretch at hand
+  uint64_t total_ = 0;
+  size_t added_ = 0, used_ = 0;
+  std::vector<double> chi_square_;
+};
 
 }  // namespace
 
@@ -44,24 +93,23 @@ StackCounts CountStacks(const ProfileModel& model, std::span<const uint32_t> row
   std::vector<uint64_t> self(tree.parent.size(), 0);
   for (size_t row = 0; row < rows.size(); ++row) self[tree.stands_in[rows[row]]] += model.samples.weight_of(row);
   counts.values = counter.Count(self);
-  counts.chi_square.assign(counter.size(), 0);
   if (model.samples.time_ns.empty() || model.meta.unit != WeightUnit::kSamples) return counts;
 
   uint64_t end = 0;
   for (const uint64_t time : model.samples.time_ns) end = time == kNoTime ? end : std::max(end, time + 1);
   // Rounded up, so that the last nanosecond is in the last one; in whole numbers, which have no limit at 2^53.
-  const uint64_t stretch_ns = end / kStretches + (end % kStretches != 0 ? 1 : 0);
-  std::vector<std::vector<uint32_t>> stretches(kStretches);
+  const uint64_t stretch_ns = end / kShortStretches + (end % kShortStretches != 0 ? 1 : 0);
+  std::vector<std::vector<uint32_t>> stretches(kShortStretches);
   for (uint32_t row = 0; row < rows.size(); ++row) {
     const uint64_t time = model.samples.time_ns[row];
     if (time == kNoTime) return counts;  // what has no time is missing from the end
     stretches[time / stretch_ns].push_back(row);
   }
-  std::vector<double> chi_square(counter.size(), 0);
-  size_t used = 0;
+  std::vector<ScatterSum> sums;
+  for (const size_t of_this_length : StackCounts::kStretches) {
+    sums.emplace_back(model, counts.values, kShortStretches / of_this_length);
+  }
   for (const std::vector<uint32_t>& stretch : stretches) {
-    if (stretch.empty()) continue;
-    ++used;
     std::fill(self.begin(), self.end(), 0);
     uint64_t total = 0;
     for (const uint32_t row : stretch) {
@@ -69,18 +117,9 @@ StackCounts CountStacks(const ProfileModel& model, std::span<const uint32_t> row
       total += model.samples.weight_of(row);
     }
     const std::vector<uint64_t> values = counter.Count(self);
-    const double part = static_cast<double>(total) / static_cast<double>(model.total_weight);
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (counts.values[i] == 0) continue;
-      const double share = static_cast<double>(counts.values[i]) / static_cast<double>(model.total_weight);
-      const double expected = static_cast<double>(counts.values[i]) * part;
-      const double difference = static_cast<double>(values[i]) - expected;
-      chi_square[i] += difference * difference / (expected * std::max(1 - share, 1e-9));
-    }
+    for (ScatterSum& sum : sums) sum.Add(values, total);
   }
-  if (used < kStretches / 2) return counts;  // too few to tell
-  counts.chi_square = std::move(chi_square);
-  counts.degrees = static_cast<double>(used - 1);
+  for (size_t i = 0; i < sums.size(); ++i) counts.scatter[i] = sums[i].Take();
   return counts;
 }
 

@@ -7,8 +7,10 @@
 #ifndef CLRSAMPLER_PROFILE_STACK_COUNTS_H_
 #define CLRSAMPLER_PROFILE_STACK_COUNTS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -53,11 +55,19 @@ class StackCounter {
   std::vector<bool> outermost_;  // no caller is the same method
 };
 
+// How much the values of equal stretches of the recording scatter: chi square, which by chance is about `degrees`.
+struct StackScatter {
+  std::vector<double> chi_square;  // of each value
+  double degrees = 0;              // 0: not known
+};
+
 struct StackCounts {
+  // Stretches, the short ones first. Short ones are many, so they tell best how much a program scatters whose phases
+  // are as short; longer phases show in the long ones only.
+  static constexpr size_t kStretches[] = {20, 10, 5};
+
   std::vector<uint64_t> values;  // of StackCounter
-  // How much the values of stretches of the recording scatter: chi square, which by chance is about `degrees`.
-  std::vector<double> chi_square;
-  double degrees = 0;  // 0: not known
+  std::array<StackScatter, std::size(kStretches)> scatter;
 };
 
 // `rows`: the stack of each of the model's rows.

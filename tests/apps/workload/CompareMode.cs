@@ -1,18 +1,35 @@
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 
 namespace Workload;
 
-// A program to compare two recordings of: everyday work, and beside it a method that takes as many percent longer as --more says. A unit
-// has the same work in it each time, so that two recordings of the same program differ by chance alone.
+// A program to compare two recordings of: everyday work, and beside it methods of known cost. All that changes is what SIGUSR1 changes:
+// from then on one of these methods takes --more percent longer.
 static class CompareMode
 {
+    const int UserSignal1 = 10;
+    const int Steps = 30_000;
+
+    static volatile int s_priceSteps = Steps;
+
     public static void Run(Options options)
     {
-        int steps = 300_000 * (100 + options.More) / 100;
-        Loops.Run(options, seed => Loops.Json(seed) + Loops.RegexMatch(seed) + Loops.Linq(seed) + Price(seed, steps) + Tax(seed));
+        using PosixSignalRegistration onSignal = PosixSignalRegistration.Create((PosixSignal)UserSignal1, context =>
+        {
+            context.Cancel = true;
+            s_priceSteps = Steps * (100 + options.More) / 100;
+        });
+        // Below a millisecond: the loop that calls this is compiled to its end after a thousand turns, and the callers of what is
+        // recorded shall no longer change by then.
+        Loops.Run(options, seed => (seed % 3) switch
+        {
+            0 => Loops.Json(seed, 5),
+            1 => Loops.Linq(seed, 10),
+            _ => Loops.Garbage(seed, 1000),
+        } + Price(seed, s_priceSteps) + Tax(seed, Steps) + Ship(seed, Steps));
     }
 
-    // The one that is made slower. Never inlined: it would appear under its caller's name in one recording and not in the other.
+    // The one that is made slower. None of them is inlined: it would appear under its caller's name.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static long Price(int seed, int steps)
     {
@@ -21,12 +38,19 @@ static class CompareMode
         return (long)x & 1;
     }
 
-    // Its like, which stays as it is.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static long Tax(int seed)
+    static long Tax(int seed, int steps)
     {
         ulong x = (ulong)seed | 1;
-        for (int i = 0; i < 300_000; i++) { x ^= x << 11; x ^= x >> 5; x ^= x << 19; }
+        for (int i = 0; i < steps; i++) { x ^= x << 11; x ^= x >> 5; x ^= x << 19; }
+        return (long)x & 1;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Ship(int seed, int steps)
+    {
+        ulong x = (ulong)seed | 1;
+        for (int i = 0; i < steps; i++) { x ^= x << 9; x ^= x >> 11; x ^= x << 21; }
         return (long)x & 1;
     }
 }

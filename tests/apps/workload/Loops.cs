@@ -48,9 +48,11 @@ static class Loops
         Enumerable.Range(0, 5).Select(k => new Item($"sku-{i * k % 97}", k + 1, 0.99m * k)).ToList(),
         new Dictionary<string, string> { ["channel"] = i % 2 == 0 ? "web" : "shop", ["note"] = new string('x', i % 13) })).ToList();
 
-    public static long Json(int seed)
+    public static long Json(int seed) => Json(seed, 50);
+
+    public static long Json(int seed, int orders)
     {
-        string text = JsonSerializer.Serialize(Orders(seed, 50));
+        string text = JsonSerializer.Serialize(Orders(seed, orders));
         return JsonSerializer.Deserialize<List<Order>>(text)!.Sum(o => (long)o.Items.Count);
     }
 
@@ -67,7 +69,9 @@ static class Loops
         return s_line.Matches(lines).Sum(m => m.Groups["path"].Length) + s_words.Replace(lines, "$2 $1").Length;
     }
 
-    public static long Linq(int seed) => Orders(seed, 100)
+    public static long Linq(int seed) => Linq(seed, 100);
+
+    public static long Linq(int seed, int orders) => Orders(seed, orders)
         .Where(o => o.Items.Count > 1)
         .SelectMany(o => o.Items, (o, i) => (o.Customer, i.Price, i.Quantity))
         .GroupBy(x => x.Customer)
@@ -94,10 +98,12 @@ static class Loops
         return sum;
     }
 
-    public static long Garbage(int seed)
+    public static long Garbage(int seed) => Garbage(seed, 20_000);
+
+    public static long Garbage(int seed, int arrays)
     {
         var kept = new Dictionary<int, byte[]>();
-        for (int i = 0; i < 20_000; i++) kept[(i + seed) % 500] = new byte[i % 512 + 16];
+        for (int i = 0; i < arrays; i++) kept[(i + seed) % 500] = new byte[i % 512 + 16];
         return kept.Count;
     }
 

@@ -70,7 +70,7 @@ sealed class Options
     public double Seconds { get; private set; } = 10;
     public int Threads { get; private set; } = 1;
     public int Depth { get; private set; } = 120;
-    public int More { get; private set; }  // CompareMode: what one method takes longer, in percent
+    public int More { get; private set; }  // mode compare: what one method takes longer, in percent
     public string? Log { get; private set; }
     public string? Native { get; private set; }  // tests/apps/shapes_native
     public bool Ticks { get; private set; }
