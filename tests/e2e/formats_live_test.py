@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """One recording in every format: the tools that people open it with find the same weights, and each format converts into the others."""
+import base64
 import collections
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 import folded
 import harness
@@ -76,6 +78,40 @@ class FormatsTest(harness.LiveTest):
             unmarked[tuple(folded.bare(frame) for frame in frames)] += count
         theirs = collections.Counter(dict(folded.parse(self.convert(".speedscope.json")).stacks))
         self.assertEqual(theirs, unmarked)
+
+    def written(self, suffix, form):
+        path = os.path.join(self.folder.name, "again" + suffix)
+        done = subprocess.run([harness.AGENT, "convert", self.paths[".json"], "-o", path], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(path, "rb") as f:
+            return path, f.read()
+
+    def formats(self):
+        """Names of all formats that the program writes, as it says itself."""
+        text = subprocess.run([harness.AGENT, "convert", "--help"], capture_output=True, text=True, timeout=60).stdout
+        return set(re.search(r"--format FORMAT:\{([a-z,]+)\}", text)[1].split(","))
+
+    READABLE = {"folded": ".folded", "json": ".json", "pprof": ".pb.gz", "speedscope": ".speedscope.json"}
+    PICTURES = {"html": ".html", "svg": ".svg"}
+
+    def test_every_format_is_in_these_tests(self):
+        self.assertEqual(self.formats(), {*self.READABLE, *self.PICTURES})
+
+    def test_json_to_each_format_and_back_has_the_same_weights(self):
+        for form, suffix in self.READABLE.items():
+            path, _ = self.written(suffix, form)
+            back = subprocess.run([harness.AGENT, "convert", path, "-", "--format", "folded"], capture_output=True, timeout=60).stdout
+            with self.subTest(form):
+                self.assertEqual(folded.parse(back).total, self.model.weight)
+                if form != "speedscope":  # which does not know what kind of code a frame is
+                    self.assertEqual(back, self.result.out)
+
+    def test_pictures_have_the_same_total(self):
+        _, page = self.written(".html", "html")
+        data = json.loads(zlib.decompress(base64.b64decode(re.search(rb'id="profile"[^>]*>\s*([A-Za-z0-9+/=]+)', page)[1])))
+        self.assertEqual(sum(data["cells"]["weight"]), self.model.weight)
+        _, picture = self.written(".svg", "svg")
+        self.assertIn(f"all: {self.model.weight} samples", re.search(r"<title>(.*?)</title>", picture.decode())[1])
 
     def test_samples_have_times_threads_and_the_account(self):
         samples, meta = self.model.samples, self.model.json["meta"]

@@ -24,7 +24,7 @@ class HtmlPageTest(page_test_case.PageTestCase):
         self.check_parts("model_test.mjs")
 
     def test_in_the_browser(self):
-        out = self.check_in_browser("browser_test.mjs", pictures=PICTURES, **self.program_page())
+        out = self.check_in_browser("browser_test.mjs", pictures=PICTURES, PROGRAM_DIFF=self.program_diff(), **self.program_page())
         print(next((line for line in out.splitlines() if "first paint" in line), ""))
         if PICTURES:
             page_test_case.shrink(PICTURES, "flame-graph")
@@ -43,6 +43,46 @@ class HtmlPageTest(page_test_case.PageTestCase):
             written = harness.json.load(f)["samples"]["written"]
         self.assertGreater(written, 100)
         return {"PROGRAM_PAGE": page, "PROGRAM_SAMPLES": str(written)}
+
+    def program_diff(self):
+        """The page that the program writes of a difference: Slow has a third more, Fast loses it, Read is inlined into its caller."""
+        before = self.profile("before.json", {"Slow": 3000, "Fast": 3000, "Same": 3020, "Read": 0, "Read;Copy": 980})
+        after = self.profile("after.json", {"Slow": 4000, "Fast": 2000, "Same": 3000, "Copy": 1000})
+        page = os.path.join(self.folder, "diff.html")
+        done = page_test_case.run(harness.AGENT, "diff", before, after, "-o", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return page
+
+    def profile(self, name, stacks):
+        """A profile of ours: each stack below Main, half of its samples on each of two threads."""
+        strings, frames, nodes = ["", "shop", "worker", "main"], [], [(0, 0)]
+
+        def node(parent, text):
+            text = f"Shop.{text}"
+            if text not in strings:
+                strings.append(text)
+                frames.append(len(strings) - 1)
+            key = (parent, frames.index(strings.index(text)))
+            if key not in nodes[1:]:
+                nodes.append(key)
+            return nodes.index(key, 1)
+
+        samples = []
+        for text, weight in stacks.items():
+            at = node(0, "Main")
+            for part in text.split(";"):
+                at = node(at, part)
+            samples += [(thread, at, weight // 2) for thread in (0, 1) if weight]
+        profile = {
+            "format": "clrsampler-profile", "version": 1, "meta": {"view": "cpu", "unit": "samples", "period_ns": 1000000}, "strings": strings,
+            "frame_kinds": ["jit"], "frames": {"name": frames, "kind": [0] * len(frames)},
+            "nodes": {"parent": [parent for parent, _ in nodes], "frame": [frame for _, frame in nodes]},
+            "threads": {"pid": [7, 7], "tid": [7, 8], "comm": [1, 1], "name": [3, 2]},
+            "samples": {"thread": [s[0] for s in samples], "stack": [s[1] for s in samples], "weight": [s[2] for s in samples]}}
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as f:
+            harness.json.dump(profile, f)
+        return path
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // The page in a browser: what a user does and what comes of it. Run by html_page_test, which says in the environment
 //   PLAYWRIGHT  folder of playwright-core      CHROMIUM  the browser
 //   PROGRAM_PAGE  a page that the program wrote, and PROGRAM_SAMPLES how many samples are in it; may be missing
+//   PROGRAM_DIFF  a page that the program wrote of a difference; html_page_test.py says of which
 //   PICTURES    folder that receives the pictures of docs/flame-graph.md; may be missing
 import assert from 'node:assert/strict';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
@@ -463,6 +464,50 @@ test('a page of the program', {skip: process.env.PROGRAM_PAGE ? false : 'no page
     await opened.click(3, 0.01);
     assert.match(await opened.crumbs(), /all > .*>/);
   }, {url: pathToFileURL(process.env.PROGRAM_PAGE).href});
+});
+
+test('a difference that the program wrote', {skip: process.env.PROGRAM_DIFF ? false : 'no difference was given'}, async () => {
+  await withPage(null, async (opened) => {
+    const {page} = opened;
+    const row = async (name) => (await opened.table()).find(([text]) => text === name);
+    // The table: what changed first, then what is noise, or was inlined.
+    assert.deepEqual((await opened.table()).slice(0, 2).map(([name]) => name).sort(), ['Shop.Fast', 'Shop.Slow']);
+    assert.deepEqual(await row('Shop.Slow'), ['Shop.Slow', '30.0 %', '40.0 %', '+10.00']);
+    assert.equal(await page.locator('.methods td.up').count(), 1);
+    assert.equal(await page.locator('.methods td.down').count(), 1);
+    // Colours: Slow is the widest and so the first one, then Same.
+    assert.match(await opened.hover(2, 0.1), /Shop\.Slow.*total4,000 samples, 40\.0 %.*before3,000 samples, 30\.0 %change\+10\.0 points$/);
+    const [more, same] = [await opened.color(2, 0.2), await opened.color(2, 0.5)];
+    assert.ok(more[0] > more[2] + 40, `orange: ${more}`);
+    assert.ok(Math.max(...same) - Math.min(...same) < 12, `grey: ${same}`);
+    assert.match(await opened.hover(2, 0.95), /Shop\.Copy.*within the noise/);  // it stood below Read before
+    // Search, with the matched share, and back.
+    await page.keyboard.press('/');
+    await page.keyboard.type('slow');
+    await page.getByText('40.0 % of all matched').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    // Zoom, and back.
+    await opened.click(2, 0.1);
+    assert.equal(await opened.crumbs(), 'all > Shop.Main > Shop.Slow');
+    await page.keyboard.press('Escape');
+    // Focus: the shares are of what is left, of both recordings.
+    await opened.menu(2, 0.1, 'Focus: only stacks with this');
+    assert.match(await opened.hover(0, 0.5), /all.*total4,000 samples.*before3,000 samples/);
+    await page.getByRole('button', {name: /Take back/}).click();
+    // Who calls it.
+    await opened.menu(2, 0.1, 'Who calls this?');
+    assert.match(await opened.hover(2, 0.5), /Shop\.Main.*total4,000 samples.*before3,000 samples/);
+    await page.getByRole('button', {name: /Take back/}).click();
+    // One thread: half of everything.
+    const picker = page.getByRole('combobox', {name: 'Thread'});
+    await picker.selectOption({index: 1});
+    assert.match(await opened.hover(0, 0.5), /all.*total5,000 samples.*before5,000 samples/);
+    await picker.selectOption({index: 0});
+    // What it was before.
+    await page.getByRole('radio', {name: 'before'}).click();
+    assert.match(await opened.hover(3, 0.95), /Shop\.Copy.*before980 samples/);
+  }, {url: pathToFileURL(process.env.PROGRAM_DIFF).href});
 });
 
 test('50,000 stacks are fluid', async (context) => {

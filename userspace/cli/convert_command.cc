@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "profile/model_merge.h"
 #include "status/status.h"
 
@@ -39,10 +40,17 @@ absl::Status RunConvert(const ConvertConfig& config) {
   const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
   if (!filter.ok()) return filter.status();
   std::vector<ProfileModel> profiles;
+  size_t rows = 0;
   for (const std::string& input : config.inputs.empty() ? std::vector{config.input} : config.inputs) {
     absl::StatusOr<ProfileModel> profile = ReadProfileFile(input);
     if (!profile.ok()) return profile.status();
     profiles.push_back(*std::move(profile));
+    rows += profiles.back().samples.size();
+    if (rows > kReadLimits.samples) {
+      return WithHint(absl::ResourceExhaustedError(
+                          absl::StrCat("the profiles have more than ", kReadLimits.samples, " samples together")),
+                      "merge fewer of them; folded text and .pb.gz count equal samples instead of listing them");
+    }
   }
   absl::StatusOr<ProfileModel> model = profiles.size() == 1 ? std::move(profiles.front()) : MergeProfiles(profiles);
   if (!model.ok()) return model.status();

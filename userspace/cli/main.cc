@@ -1,7 +1,10 @@
 // The command line: which command, how errors are said, exit statuses (0 done, 1 failed, 2 wrong usage).
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,9 +41,19 @@ int Report(const absl::Status& status) {
   return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
 }
 
+// Profiles are read as a whole: on a small machine, or below a limit of a container, one may be too large.
+void SayOutOfMemory() {
+  constexpr char kText[] =
+      "error: no more memory\n"
+      "hint: give it more (ulimit -v, the memory limit of the container), or fewer and smaller profiles\n";
+  (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
+  _exit(kExitFailed);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_new_handler(SayOutOfMemory);
   // Not for people: a run starts it to look after the perf maps that it switches on.
   if (argc > 1 && std::strcmp(argv[1], clrsampler::kLeaseGuardVerb) == 0) return clrsampler::RunLeaseGuard(argc, argv);
 

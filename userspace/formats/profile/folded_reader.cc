@@ -84,7 +84,7 @@ absl::Status ReadLine(absl::string_view line, uint64_t number, ProfileModelBuild
 }  // namespace
 
 absl::StatusOr<ProfileModel> ReadFolded(absl::string_view text) {
-  ProfileModelBuilder builder;
+  ProfileModelBuilder builder(kReadLimits);
   uint64_t number = 0;
   while (!text.empty() && builder.ok()) {
     const size_t end = std::min(text.find('\n'), text.size());

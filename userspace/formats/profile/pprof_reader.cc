@@ -26,9 +26,10 @@ namespace {
 using protozero::pbf_message;
 using protozero::pbf_wire_type;
 
-constexpr uint32_t kMaxLines = 256;       // functions that are inlined into each other at one address
-constexpr size_t kMaxSampleTypes = 1024;  // of a file; profilers write up to five
-constexpr size_t kMaxComments = 1024;     // that are looked at
+constexpr uint32_t kMaxLines = 256;                   // functions that are inlined into each other at one address
+constexpr size_t kMaxSampleTypes = 1024;              // of a file; profilers write up to five
+constexpr size_t kMaxTable = 4 * kReadLimits.frames;  // entries of any table of the file
+constexpr size_t kMaxComments = 1024;                 // that are looked at
 // Frames of all samples together for each byte of the file: a location takes at least a byte, and real ones have a few
 // inlined functions at most. Small files may have more.
 constexpr size_t kMaxFramesPerByte = 8;
@@ -69,6 +70,11 @@ struct PprofFile {
   absl::flat_hash_map<uint64_t, FunctionEntry> functions;
   absl::flat_hash_map<uint64_t, LocationEntry> locations;
   std::vector<uint64_t> lines;  // functions, the innermost first
+
+  bool full() const {
+    return texts.size() >= kMaxTable || lines.size() >= kMaxTable || mappings.size() >= kReadLimits.frames ||
+           functions.size() >= kReadLimits.frames || locations.size() >= kReadLimits.frames;
+  }
 };
 
 // Calls visit(field) for each field; one of another wire type than the visitor asks for is skipped there.
@@ -156,7 +162,8 @@ void ReadLocation(protozero::data_view bytes, PprofFile& file) {
     ForEachField<pprof::Line>(field.get_view(), [&](auto& line) {
       return line.tag() == pprof::Line::kFunctionId && TakeNumber(line, function);
     });
-    file.lines.push_back(function);
+    // More than a location may have: refused when it is needed.
+    if (file.lines.size() - entry.lines_begin <= kMaxLines) file.lines.push_back(function);
     return true;
   });
   entry.lines_end = static_cast<uint32_t>(file.lines.size());
@@ -168,6 +175,7 @@ PprofFile ReadTables(absl::string_view bytes) {
   const protozero::data_view view(bytes.data(), bytes.size());
   ForEachField<pprof::Profile>(view, [&](auto& field) {
     uint64_t number = 0;
+    if (file.full()) return false;  // which Read refuses
     switch (field.tag()) {
       case pprof::Profile::kSampleType:
         if (!IsMessage(field)) return false;
@@ -235,6 +243,7 @@ class PprofReader {
   explicit PprofReader(absl::string_view bytes) : bytes_(bytes), file_(ReadTables(bytes)) {}
 
   absl::StatusOr<ProfileModel> Read() && {
+    if (file_.full()) return Damaged("its tables are larger than those of any program");
     if (file_.sample_types.empty()) return Damaged("it does not say what its values are");
     if (file_.sample_types.size() > kMaxSampleTypes) {
       return Damaged(absl::StrCat("its samples have more than ", kMaxSampleTypes, " values"));
@@ -432,7 +441,7 @@ class PprofReader {
 
   const absl::string_view bytes_;
   PprofFile file_;
-  ProfileModelBuilder builder_;
+  ProfileModelBuilder builder_{kReadLimits};
   size_t value_ = 0;    // which of a sample's values
   uint64_t scale_ = 1;  // from the file's unit
   size_t frame_budget_ = std::max(kMinFrameBudget, kMaxFramesPerByte* bytes_.size());

@@ -1,5 +1,6 @@
 #include "formats/profile/profile_json_reader.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxRows = std::max(kReadLimits.samples, kReadLimits.nodes);  // of a table
 // The account of a host has some ten values for each process, in objects of a few dozen keys.
 constexpr JsonTreeBuilder::Limits kAccountLimits = {.values = 1'000'000, .keys = 256, .key_bytes = 128};
 
@@ -87,6 +89,9 @@ class TableEvents {
     return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("no whole number"));
   }
   bool number_unsigned(uint64_t value) {
+    if ((narrow_ != nullptr && narrow_->size() >= kMaxRows) || (wide_ != nullptr && wide_->size() >= kMaxRows)) {
+      return Fail(Place(absl::StrCat("more than ", kMaxRows, " entries")));
+    }
     if (narrow_ != nullptr) {
       if (value > std::numeric_limits<uint32_t>::max()) return Fail(Place(absl::StrCat(value, " is too large")));
       narrow_->push_back(static_cast<uint32_t>(value));
@@ -175,6 +180,7 @@ class TableEvents {
   bool number_null() {
     if (account_.open()) return AddToAccount(nullptr);
     if (wide_ == &tables_.time_ns) {
+      if (wide_->size() >= kMaxRows) return Fail(Place(absl::StrCat("more than ", kMaxRows, " entries")));
       wide_->push_back(kNoTime);
       return true;
     }
@@ -193,6 +199,7 @@ class TableEvents {
 
   bool AddToList(const std::string& text) {
     if (section_ == "strings") {
+      if (tables_.strings.size() >= kMaxRows) return Fail("it has too many strings");
       tables_.strings.push_back(builder_.String(text));
       return builder_.ok();
     }
@@ -373,7 +380,7 @@ class ModelMaker {
 
 absl::StatusOr<ProfileModel> ReadProfileJson(absl::string_view text) {
   FileTables tables;
-  ProfileModelBuilder builder;
+  ProfileModelBuilder builder(kReadLimits);
   TableEvents events(tables, builder);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events)) {
     if (!events.status().ok()) return events.status();

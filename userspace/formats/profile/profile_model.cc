@@ -60,7 +60,12 @@ size_t ProfileModelBuilder::NodeHash::operator()(const StackNode& node) const {
   return absl::HashOf(node.parent, node.frame);
 }
 
-ProfileModelBuilder::ProfileModelBuilder() { string_ids_.insert(0); }
+ProfileModelBuilder::ProfileModelBuilder(const ModelLimits& limits) : limits_(limits) { string_ids_.insert(0); }
+
+bool ProfileModelBuilder::Takes(size_t size, size_t limit, absl::string_view what) {
+  if (size >= limit) Fail(absl::ResourceExhaustedError(absl::StrCat("more than ", limit, " ", what)));
+  return ok();
+}
 
 void ProfileModelBuilder::Fail(absl::Status status) {
   status_.Update(WithHint(std::move(status), "no recording is like that; was the file made by hand, or damaged?"));
@@ -74,7 +79,7 @@ StringIndex ProfileModelBuilder::String(absl::string_view text) {
   } else if (text.size() > kMaxModelTextBytes - strings.bytes_.size()) {
     Fail(absl::ResourceExhaustedError("the names have more than 1 GiB together"));
   }
-  if (!ok()) return 0;
+  if (!ok() || !Takes(strings.ends_.size(), limits_.frames, "names")) return 0;
   strings.bytes_.append(text.data(), text.size());
   strings.ends_.push_back(static_cast<uint32_t>(strings.bytes_.size()));
   const auto index = static_cast<StringIndex>(strings.ends_.size() - 1);
@@ -84,25 +89,29 @@ StringIndex ProfileModelBuilder::String(absl::string_view text) {
 
 FrameIndex ProfileModelBuilder::Frame(ModelFrame frame) {
   if (frame.name == 0) frame.name = String("[unnamed]");
-  const auto [found, added] = frame_ids_.try_emplace(frame, static_cast<FrameIndex>(model_.frames.size()));
-  if (added) model_.frames.push_back(frame);
-  return found->second;
+  if (const auto found = frame_ids_.find(frame); found != frame_ids_.end()) return found->second;
+  if (!Takes(model_.frames.size(), limits_.frames, "distinct frames")) return 0;
+  const auto index = static_cast<FrameIndex>(model_.frames.size());
+  model_.frames.push_back(frame);
+  frame_ids_.emplace(frame, index);
+  return index;
 }
 
 ThreadIndex ProfileModelBuilder::Thread(const ModelThread& thread) {
-  const auto [found, added] = thread_ids_.try_emplace(thread, static_cast<ThreadIndex>(model_.threads.size()));
-  if (added) model_.threads.push_back(thread);
-  return found->second;
+  if (const auto found = thread_ids_.find(thread); found != thread_ids_.end()) return found->second;
+  if (!Takes(model_.threads.size(), limits_.frames, "threads")) return 0;
+  const auto index = static_cast<ThreadIndex>(model_.threads.size());
+  model_.threads.push_back(thread);
+  thread_ids_.emplace(thread, index);
+  return index;
 }
 
 NodeIndex ProfileModelBuilder::Node(NodeIndex parent, FrameIndex frame) {
   if (const auto found = node_ids_.find(StackNode{parent, frame}); found != node_ids_.end()) return *found;
   if (depths_[parent] >= kMaxModelStackFrames) {
     Fail(absl::ResourceExhaustedError(absl::StrCat("a stack of more than ", kMaxModelStackFrames, " frames")));
-  } else if (model_.nodes.size() >= kMaxModelNodes) {
-    Fail(absl::ResourceExhaustedError(absl::StrCat("stacks of more than ", kMaxModelNodes, " distinct frames")));
   }
-  if (!ok()) return parent;
+  if (!ok() || !Takes(model_.nodes.size(), limits_.nodes, "frames in distinct stacks")) return parent;
   model_.nodes.push_back({parent, frame});
   depths_.push_back(static_cast<uint16_t>(depths_[parent] + 1));
   const auto index = static_cast<NodeIndex>(model_.nodes.size() - 1);
@@ -124,6 +133,7 @@ void ProfileModelBuilder::Add(const ModelSample& sample) {
   model_.total_weight += sample.weight;
   SampleColumns& columns = model_.samples;
   const size_t rows = columns.size();
+  if (!Takes(rows, limits_.samples, "samples")) return;
   // A column begins with the first row that needs it.
   if (columns.time_ns.empty() && sample.time_ns != kNoTime) columns.time_ns.assign(rows, kNoTime);
   if (columns.state.empty() && sample.state != SampleState::kNone) columns.state.assign(rows, SampleState::kNone);

@@ -15,7 +15,9 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
-constexpr size_t kMaxProfiles = 100'000;  // of a file; a profile is a thread or a process
+constexpr size_t kMaxRows = kReadLimits.samples;   // of samples, weights, events and frames
+constexpr size_t kMaxSampleFrames = 4 * kMaxRows;  // of all samples; they are said anew in each
+constexpr size_t kMaxProfiles = 100'000;           // of a file; a profile is a thread or a process
 
 absl::Status Damaged(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a speedscope profile: ", why)),
@@ -112,6 +114,7 @@ class TableEvents {
   bool end_object() {
     const Place left = place();
     places_.pop_back();
+    if (tables_.frames.size() >= kMaxRows) return Fail("it has too many frames");
     if (left == Place::kFrame) tables_.frames.push_back(builder_.Frame(std::exchange(frame_, {})));
     // Events that say nothing would take more room here than in the file.
     if (left == Place::kEvent && tables_.events.back().type != 'O' && tables_.events.back().type != 'C') {
@@ -122,6 +125,7 @@ class TableEvents {
   bool end_array() {
     const Place left = place();
     places_.pop_back();
+    if (tables_.sample_ends.size() >= kMaxRows) return Fail("it has too many samples");
     if (left == Place::kSample) tables_.sample_ends.push_back(tables_.sample_frames.size());
     if (tables_.profiles.empty()) return true;
     FileProfile& profile = tables_.profiles.back();
@@ -179,6 +183,7 @@ class TableEvents {
   bool Enter(Place next) {
     if (places_.size() > kMaxDepth) return Fail(absl::StrCat("values are nested ", places_.size(), " deep"));
     places_.push_back(next);
+    if (tables_.events.size() >= kMaxRows) return Fail("it has too many events");
     if (next == Place::kEvent) tables_.events.emplace_back();
     if (next == Place::kProfile) {
       if (tables_.profiles.size() == kMaxProfiles) return Fail(absl::StrCat("more than ", kMaxProfiles, " profiles"));
@@ -194,6 +199,9 @@ class TableEvents {
 
   bool Number(double value) {
     const Place here = place();
+    if (tables_.weights.size() >= kMaxRows || tables_.sample_frames.size() >= kMaxSampleFrames) {
+      return Fail("it has too many samples");
+    }
     if (here == Place::kWeights) {
       tables_.weights.push_back(value);
     } else if (here == Place::kSample || (here == Place::kEvent && key_ == "frame")) {
@@ -329,7 +337,7 @@ class ModelMaker {
 
 absl::StatusOr<ProfileModel> ReadSpeedscope(absl::string_view text) {
   FileTables tables;
-  ProfileModelBuilder builder;
+  ProfileModelBuilder builder(kReadLimits);
   TableEvents events(tables, builder);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events)) {
     if (!events.status().ok()) return events.status();
