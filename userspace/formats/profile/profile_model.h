@@ -43,8 +43,8 @@ inline constexpr size_t kMaxModelStringBytes = 1 << 20;  // of a name; the accou
 inline constexpr size_t kMaxModelTextBytes = 1 << 30;    // of all strings
 
 // Entries of a model's tables. A recording of our own has as many as it has; of what is read from a file there are
-// limits, because a compressed file of a few megabytes may say that there are half a billion of anything. These are
-// four times what a day of a busy host of 8 CPUs at 19 Hz has.
+// limits, because a compressed file of a few megabytes may say that there are half a billion of anything. 8 CPUs that
+// are always busy take two and a half days at 19 Hz for as many samples.
 struct ModelLimits {
   size_t samples = std::numeric_limits<size_t>::max();
   size_t nodes = kMaxModelNodes;

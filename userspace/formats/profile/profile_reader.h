@@ -2,7 +2,8 @@
 //
 //   folded text, our JSON, pprof, speedscope's JSON; each of them also compressed with gzip
 //
-// The input is hostile: any bytes give a model or an error with a hint, and memory is bounded by kMaxProfileBytes.
+// The input is hostile: any bytes give a model or an error with a hint, and memory is bounded by kMaxProfileBytes and
+// kReadLimits.
 #ifndef CLRSAMPLER_FORMATS_PROFILE_PROFILE_READER_H_
 #define CLRSAMPLER_FORMATS_PROFILE_PROFILE_READER_H_
 

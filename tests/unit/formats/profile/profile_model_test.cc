@@ -106,6 +106,22 @@ TEST(ProfileModelTest, ANameThatIsTooLongIsAnErrorAndTheFirstErrorCounts) {
   EXPECT_THAT(std::string(std::move(builder).Build().status().message()), HasSubstr("a name of 1048577 bytes"));
 }
 
+TEST(ProfileModelTest, TablesHaveTheLimitsThatTheyAreGiven) {
+  const auto message_of = [](const ModelLimits& limits, int samples, int frames) {
+    ProfileModelBuilder builder(limits);
+    for (int i = 0; i < samples; ++i) {
+      ModelFrame frame;
+      frame.name = builder.String(std::string(1, static_cast<char>('a' + i % frames)));
+      builder.Add({.thread = builder.Thread({}), .stack = builder.Node(kRootNode, builder.Frame(frame))});
+    }
+    return std::string((std::move(builder).Build()).status().message());
+  };
+  EXPECT_EQ(message_of({.samples = 9, .nodes = 4, .frames = 4}, 9, 3), "");
+  EXPECT_EQ(message_of({.samples = 8, .nodes = 4, .frames = 4}, 9, 3), "more than 8 samples");
+  EXPECT_EQ(message_of({.samples = 9, .nodes = 3, .frames = 4}, 9, 3), "more than 3 frames in distinct stacks");
+  EXPECT_EQ(message_of({.samples = 9, .nodes = 4, .frames = 3}, 9, 3), "more than 3 names");
+}
+
 TEST(ProfileModelTest, WordsAreReadBack) {
   for (int i = 0; i < kModelFrameKindCount; ++i) {
     const auto kind = static_cast<ModelFrameKind>(i);
