@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """What diff says of real recordings: nothing where nothing has changed, and the method that has become slower where one has.
 
-CLRSAMPLER_DIFF=full: 20 pairs, and a comparison of two processes.
+CLRSAMPLER_DIFF=full: 20 pairs. All recordings are of one process: two starts of a program differ, in the load of the machine, in memory
+and in what the JIT makes of it, by more than sampling does.
 """
 import os
 import re
 import signal
 import subprocess
 import tempfile
-import unittest
 
 import folded
 import harness
@@ -122,13 +122,6 @@ class DiffTest(harness.LiveTest):
 
     def converted(self, path):
         return subprocess.run([harness.AGENT, "convert", path, "-", "--format", "folded"], capture_output=True, check=True, timeout=60).stdout
-
-    @unittest.skipUnless(FULL, "needs minutes")
-    def test_the_slower_method_is_found_in_another_process(self):
-        before = self.record(self.start(), 16, 4999)
-        target = self.start(more=10)
-        target.signal(signal.SIGUSR1)
-        self.check_found(before, self.record(target, 16, 4999))
 
 
 if __name__ == "__main__":
