@@ -93,9 +93,10 @@ class FormatsTest(harness.LiveTest):
 
     READABLE = {"folded": ".folded", "json": ".json", "pprof": ".pb.gz", "speedscope": ".speedscope.json"}
     PICTURES = {"html": ".html", "svg": ".svg"}
+    PARTS = {"order", "callchain", "mip"}  # for build tools: of one image, or without weights (compiler_feedback_live_test.py)
 
     def test_every_format_is_in_these_tests(self):
-        self.assertEqual(self.formats(), {*self.READABLE, *self.PICTURES})
+        self.assertEqual(self.formats(), {*self.READABLE, *self.PICTURES, *self.PARTS})
 
     def test_json_to_each_format_and_back_has_the_same_weights(self):
         for form, suffix in self.READABLE.items():
