@@ -314,8 +314,8 @@ class ErrorTest(PauseTest):
                             while changed_code(target.host_pid) > 0:
                                 self.assertLess(time.monotonic(), deadline, "probes are left")
                                 time.sleep(0.05)
-                            units = units(target)
-                            self.assertGreater(units(target), units, "the target does not go on")
+                            before = units(target)
+                            self.assertGreater(units(target), before, "the target does not go on")
 
 
 if __name__ == "__main__":
