@@ -39,7 +39,11 @@ function(clrsampler_test name)
     target_compile_options(${name} PRIVATE -O0 -g1 -U_FORTIFY_SOURCE)
   endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS "unit;${ARG_LABELS}")
+  set(timeout 120)
+  if(CLRSAMPLER_SANITIZE)
+    set(timeout 900)  # ten to twenty times as long
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "unit;${ARG_LABELS}")
 endfunction()
 
 # clrsampler_fuzz(NAME SOURCES ... DEPS ... CORPUS dir): with CLRSAMPLER_FUZZ a libFuzzer program; otherwise the same
