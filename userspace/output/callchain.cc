@@ -136,7 +136,8 @@ absl::Status CallchainWriter::Write(const ProfileModel& model, const OutputSink&
   JsonStream out(sink);
   out.Raw("{");
   absl::string_view before = "\n";
-  for (const auto& [caller, callees] : calls) {
+  for (const auto& [caller, called] : calls) {
+    const auto& callees = called;  // clang 14 lets no lambda have a structured binding
     out.Raw(before).String(caller).Raw(": [").Array(callees.size(), [&](size_t i) { out.String(callees[i].second); });
     out.Raw(", ").Array(callees.size(), [&](size_t i) { out.Number(std::max<uint64_t>(callees[i].first / scale, 1)); });
     out.Raw("]");
