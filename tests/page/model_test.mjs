@@ -212,7 +212,7 @@ test('weights and shares read well', () => {
   assert.equal(weightText(12345, 'samples'), '12,345 samples');
   assert.equal(weightText(1500, 'microseconds'), '1.50 ms');
   assert.equal(weightText(1.31e9, 'nanoseconds'), '1.31 s');
-  assert.deepEqual([[1, 8], [1, 200], [0, 5], [1, 1e6], [3, 0], [99999, 100000], [5, 5]].map(([a, b]) => shareText(a, b)), ['12.5 %', '0.50 %', '0 %', '< 0.01 %', '0 %', '> 99.9 %', '100.0 %']);
+  assert.deepEqual([[1, 8], [1, 200], [0, 5], [1, 1e6], [3, 0], [99999, 100000], [5, 5], [0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]].map(([a, b]) => shareText(a, b)), ['12.5 %', '0.50 %', '0 %', '< 0.01 %', '0 %', '> 99.9 %', '100.0 %', '100.0 %', '100.0 %']);
 });
 
 test('texts on frames are readable in every colour of both themes', () => {

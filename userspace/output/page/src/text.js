@@ -84,7 +84,8 @@ export function shareText(part, whole) {
   const percent = (100 * part) / whole;
   if (percent === 0) return '0 %';
   if (Math.abs(percent) < 0.005) return '< 0.01 %';
-  if (percent < 100 && percent >= 99.95) return '> 99.9 %';
+  // Sums of the same numbers in another order differ by some 1e-16 of them.
+  if (percent < 100 - 1e-7 && percent >= 99.95) return '> 99.9 %';
   return `${percent.toFixed(Math.abs(percent) < 0.9995 ? 2 : 1)} %`;
 }
 
