@@ -14,7 +14,20 @@
 
 #define RELOCATED __attribute__((preserve_access_index))
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_stack; /* where the main thread's stack begins */
+} RELOCATED;
+
+/* The thread pointer, as it was when the thread last left a CPU. */
+struct thread_struct {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long fsbase;
+#else
+	struct {
+		unsigned long tp_value;
+	} uw;
+#endif
+} RELOCATED;
 
 struct ns_common {
 	unsigned int inum;
@@ -55,6 +68,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	__u64 start_boottime; /* real_start_time before 5.5 */
 	struct uprobe_task *utask;
+	struct thread_struct thread;
 } RELOCATED;
 
 /* include/linux/sched.h; the values have not changed since 2.6 and 3.9 */

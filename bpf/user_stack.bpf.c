@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "code_witness.bpf.h"
 #include "user_stack.bpf.h"
+#include <bpf/bpf_core_read.h>
 
 /*
  * Words of each gap that are sent. Managed code on x86-64 is often frameless, and the return addresses that the chain
@@ -27,6 +28,17 @@ const volatile __u32 max_frames = 512;
 #define MAX_RESUME_BYTES (64 << 10)
 #define MAX_RESUME_TRIES 32
 #define MAX_RESUMES 16
+
+/*
+ * From the last frame to the thread pointer of threads that end there: 2 KB with glibc, most of it thread-local variables
+ * (of .NET 8.0.30 and 10.0.14 alike: 2016 bytes).
+ */
+#define MAX_START_BYTES 4096
+#if defined(__TARGET_ARCH_x86)
+#define THREAD_POINTER(task) BPF_CORE_READ(task, thread.fsbase)
+#else
+#define THREAD_POINTER(task) BPF_CORE_READ(task, thread.uw.tp_value)
+#endif
 
 /* What can't be told from the addresses is told by reading: a page that is not there ends the walk. */
 static __always_inline int judge_frame(__u64 frame, __u64 end_of_last)
@@ -121,6 +133,35 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 	return bpf_probe_read_user(&scratch->words[used + 1], 16, (void *)frame) ? -1 : 0;
 }
 
+/*
+ * Copies up to `bytes` of the stack from the end of the last frame on to words[used + 1]; returns how many. A read gives all
+ * or nothing, and pages above the frames may be missing: the kernel leaves up to 8 KB between a main thread's first frame
+ * and its environment that nobody ever touches. So what lies in the first page is asked for alone if need be.
+ */
+__attribute__((noinline)) __u64 read_upwards(__u32 cpu, __u64 bytes)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 used, from;
+
+	if (!scratch)
+		return 0;
+	used = scratch->used;
+	from = scratch->end_of_last;
+	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		bytes &= ~7ull;
+		if (!bytes || bytes > WIRE_MAX_TAIL_WORDS * 8)
+			return 0;
+		if (!bpf_probe_read_user(&scratch->words[used + 1], bytes, (void *)from))
+			return bytes;
+		if (bytes <= 4096 - (from & 4095))
+			return 0;
+		bytes = 4096 - (from & 4095);
+	}
+	return 0;
+}
+
 /* No return address: it can't be one on any machine. What is left of pointer authentication on arm64 is above the mask.
  */
 static __always_inline int is_no_code(__u64 address)
@@ -157,6 +198,28 @@ static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64
 	if (pair[0] <= at || pair[0] - at > MAX_FRAME_BYTES || (pair[0] & 7) || is_no_code(pair[1]))
 		return 0;
 	return (code < 1ull << 32 || code > 1ull << 40) && code - last > 2 * MAX_FRAME_BYTES;
+}
+
+/*
+ * Whether the thread began behind the last frame, so that a zero there is the end of its chain and not data: a main thread
+ * at the top of its stack, as far as the tail reaches, any other below its thread pointer, where glibc and musl both have what belongs to a thread.
+ * Wrong on stacks that a program made for itself; then more is sent than is needed.
+ */
+__attribute__((noinline)) int is_outermost(__u32 cpu)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 end;
+
+	if (!scratch)
+		return 1;
+	end = scratch->end_of_last;
+	if (scratch->outermost == end)
+		return 1;
+	if (BPF_CORE_READ(task, mm, start_stack) - end > tail_words * 8 && THREAD_POINTER(task) - end > MAX_START_BYTES)
+		return 0;
+	scratch->outermost = end;
+	return 1;
 }
 
 /* Whether a frame lies at `at`; then the walk goes on there. */
@@ -211,7 +274,7 @@ __attribute__((noinline)) int resume_in_block(__u32 cpu, __u64 first)
 __attribute__((noinline)) int resume_walk(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
-	__u64 used;
+	__u64 used, bytes;
 
 	if (!scratch || scratch->resumes >= MAX_RESUMES)
 		return 0;
@@ -220,10 +283,13 @@ __attribute__((noinline)) int resume_walk(__u32 cpu)
 	scratch->resume_tries = 0;
 	if ((scratch->end_of_last & 7) || used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS)
 		return 0;
-	if (bpf_probe_read_user(&scratch->words[used + 1], RESUME_WORDS * 8, (void *)scratch->end_of_last))
-		return 0;
-	for (int i = 0; i < RESUME_WORDS / RESUME_BLOCK; i++) {
-		int found = resume_in_block(cpu, i * RESUME_BLOCK);
+	bytes = read_upwards(cpu, RESUME_WORDS * 8);
+	for (__u32 i = 0; i < RESUME_WORDS / RESUME_BLOCK; i++) {
+		int found;
+
+		if ((i + 1) * RESUME_BLOCK * 8 > bytes)
+			return 0;
+		found = resume_in_block(cpu, i * RESUME_BLOCK);
 
 		if (found)
 			return found > 0;
@@ -271,8 +337,8 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 	used = scratch->used;
 
 	reason = judge_frame(frame, last);
-	/* A zero is the end of a chain, but not of one that broke, or that never began. */
-	if (reason && (reason == WIRE_STOP_BAD_FP || scratch->resumes || !scratch->sample.user_frames)) {
+	/* A zero is the end of a chain, but not of one that broke, or that never began, or in the middle of a stack. */
+	if (reason && (reason == WIRE_STOP_BAD_FP || scratch->resumes || !scratch->sample.user_frames || !is_outermost(cpu))) {
 		if (resume_walk(cpu))
 			return 0;
 		reason = frame || !scratch->sample.user_frames ? WIRE_STOP_BAD_FP : WIRE_STOP_END;
@@ -344,28 +410,17 @@ __attribute__((noinline)) int walk_tail(__u32 cpu)
 
 	if (!scratch)
 		return 1;
-	used = scratch->used;
-	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS)
-		return 1;
-	bytes = scratch->sample.stop == WIRE_STOP_END ? tail_words : broken_tail_words;
+	bytes = scratch->sample.stop == WIRE_STOP_END && is_outermost(cpu) ? tail_words : broken_tail_words;
 	if (scratch->sample.stop == WIRE_STOP_MAX_FRAMES || scratch->sample.stop == WIRE_STOP_MAX_WORDS)
 		bytes = 0;
 	bytes *= 8;
 	if (bytes > WIRE_MAX_TAIL_WORDS * 8)
 		bytes = WIRE_MAX_TAIL_WORDS * 8;
-	/* Near the top of a stack the whole may not be readable, and a read gives all or nothing: ask for less then. */
-	for (int i = 0; i < 6; i++) {
-		bytes &= ~7ull;
-		if (!bytes || bytes > WIRE_MAX_TAIL_WORDS * 8)
-			break;
-		if (!bpf_probe_read_user(&scratch->words[used + 1], bytes, (void *)scratch->end_of_last)) {
-			scratch->words[used] = bytes / 8 << WIRE_GAP_SHIFT;
-			scratch->used = used + 1 + bytes / 8;
-			return 0;
-		}
-		bytes /= 2;
-	}
-	scratch->words[used] = 0;
-	scratch->used = used + 1;
+	bytes = read_upwards(cpu, bytes);
+	used = scratch->used;
+	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS)
+		return 1;
+	scratch->words[used] = bytes / 8 << WIRE_GAP_SHIFT;
+	scratch->used = used + 1 + bytes / 8;
 	return 0;
 }

@@ -122,7 +122,7 @@ struct wire_header {
  *	word	return address, [frame address + 8]
  * and, unless user_words is 0, one tail: a word with frame address 0 and a count, then that many words of what lies above
  * the last frame (with no frame at all: from sp). A frame whose gap could not be read is sent without it, and a tail that
- * would cross into unreadable memory is shortened, down to none. Of a long gap the first and the last words are sent: the
+ * would cross into unreadable memory ends with its first page, or is empty. Of a long gap the first and the last words are sent: the
  * first end in a frame that is none (WIRE_FRAME_WORDS_ONLY), whose two words are words like those before it; the next gap is
  * then what lies right below its frame. The outermost frame may have return address 0.
  * Where the chain broke, the walk may have gone on at a frame that a word on the stack points to, since native code that

@@ -210,7 +210,7 @@ absl::Status DeliversKernelThreadsAndAccountsForAllHits(ScenarioSetting& setting
 
 absl::Status CountsWhatATinyRingLoses(ScenarioSetting& setting) {
   SamplerOptions options = Filtered();
-  options.ring_bytes = 4096;
+  options.ring_bytes = 16384;  // a few samples
   options.frequency_hz = setting.frequency;
   auto sampler = Sampler::Create(options, ProbeFeatures());
   if (!sampler.ok()) return sampler.status();
