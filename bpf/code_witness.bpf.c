@@ -16,27 +16,24 @@
 #define CLASS_MASK 7
 #define CLASS_DYNAMIC 7
 
-/* Copies the range that holds `address` to scratch.range; 0: there is none. */
-__attribute__((noinline)) int find_transient_range(__u32 cpu, __u64 address)
+/* Copies the heap that holds `address` to scratch.heap; returns the version of its nibble map, 0: there is none. */
+__attribute__((noinline)) int find_transient_heap(__u32 cpu, __u64 address)
 {
 	struct scratch *scratch = scratch_of(cpu);
+	struct wire_transient_page page;
+	struct wire_transient_heap *heap;
 	struct wire_transient_code *code;
-	__u32 tgid, i;
 
 	if (!scratch)
 		return 0;
-	tgid = scratch->sample.tgid;
-	code = bpf_map_lookup_elem(&transient_code, &tgid);
-	if (!code)
+	page.tgid = scratch->sample.tgid;
+	page.page = address >> WIRE_CODE_PAGE_SHIFT;
+	heap = bpf_map_lookup_elem(&transient_heaps, &page);
+	if (!heap || address < heap->begin || address >= heap->end)
 		return 0;
-	for (i = 0; i < WIRE_MAX_TRANSIENT_RANGES; i++) {
-		/* those that are not in use are 0, 0 */
-		if (address >= code->ranges[i].begin && address < code->ranges[i].end) {
-			scratch->range = code->ranges[i];
-			return code->nibble_version;
-		}
-	}
-	return 0;
+	scratch->heap = *heap;
+	code = bpf_map_lookup_elem(&transient_code, &page.tgid);
+	return code ? code->nibble_version : 0;
 }
 
 /*
@@ -52,10 +49,10 @@ __attribute__((noinline)) int judge_word(__u32 cpu, __u32 version, __u64 index, 
 
 	if (!scratch || shift > 28)
 		return -1;
-	if (bpf_probe_read_user(&word, sizeof(word), (void *)(scratch->range.nibble_map + 4 * index)))
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)(scratch->heap.nibble_map + 4 * index)))
 		return -1;
 	if (version == 2 && (word & 0xf) > 8) {
-		scratch->witness.start = scratch->range.map_base + (word & ~0xfu) + ((word & 0xf) - 9) * 4;
+		scratch->witness.start = scratch->heap.map_base + (word & ~0xfu) + ((word & 0xf) - 9) * 4;
 		return 1;
 	}
 	word >>= shift;
@@ -80,7 +77,7 @@ __attribute__((noinline)) int judge_word(__u32 cpu, __u32 version, __u64 index, 
 	start = word & 0xf;
 	if (start > 8)
 		return -1;
-	scratch->witness.start = scratch->range.map_base + bucket * BUCKET_BYTES + (start - 1) * 4;
+	scratch->witness.start = scratch->heap.map_base + bucket * BUCKET_BYTES + (start - 1) * 4;
 	return 1;
 }
 
@@ -94,7 +91,7 @@ __attribute__((noinline)) int find_start(__u32 cpu, __u32 version)
 
 	if (!scratch)
 		return 0;
-	offset = scratch->witness.address - scratch->range.map_base;
+	offset = scratch->witness.address - scratch->heap.map_base;
 	index = offset / WORD_BYTES;
 	found = judge_word(cpu, version, index, 28 - (offset / BUCKET_BYTES & 7) * 4, offset);
 	if (found)
@@ -188,7 +185,7 @@ __attribute__((noinline)) int witness_code(__u32 cpu, __u64 address)
 
 	if (!scratch || scratch->sample.witnesses >= WIRE_MAX_WITNESSES)
 		return 0;
-	version = find_transient_range(cpu, address);
+	version = find_transient_heap(cpu, address);
 	scratch->witness.address = address;
 	if (version && find_start(cpu, version) && read_identity(cpu)) {
 		read_unwind_data(cpu);

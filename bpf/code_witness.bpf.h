@@ -19,11 +19,10 @@ static __always_inline void find_transient_code(struct scratch *scratch)
 
 	scratch->transient_begin = 0;
 	scratch->transient_end = 0;
-	if (!code || !code->count)
+	if (!code)
 		return;
-	/* user space keeps them sorted */
-	scratch->transient_begin = code->ranges[0].begin;
-	scratch->transient_end = code->ranges[(code->count - 1) & (WIRE_MAX_TRANSIENT_RANGES - 1)].end;
+	scratch->transient_begin = code->begin;
+	scratch->transient_end = code->end;
 }
 
 static __always_inline bool may_be_transient(struct scratch *scratch, __u64 address)

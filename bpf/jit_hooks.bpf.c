@@ -75,6 +75,24 @@ static __always_inline void name_dynamic_method(struct wire_compiled *done)
 		done->name[0] = 0;
 }
 
+/*
+ * The first method of a heap that user space has not heard of: it has to be told at once, since the method runs next, and
+ * without the heap its samples have no witness. Wakes once a millisecond at most.
+ */
+static __always_inline __u64 wake_for_new_heap(struct wire_compiled *done)
+{
+	struct wire_transient_page page = {.tgid = done->tgid, .page = done->entry >> WIRE_CODE_PAGE_SHIFT};
+	struct wire_transient_code *code;
+
+	if (!done->name[0] || bpf_map_lookup_elem(&transient_heaps, &page))
+		return BPF_RB_NO_WAKEUP;
+	code = bpf_map_lookup_elem(&transient_code, &page.tgid);
+	if (!code || done->header.time_ns - code->woken_ns < 1000000)
+		return BPF_RB_NO_WAKEUP;
+	code->woken_ns = done->header.time_ns;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
 static __always_inline bool report_compiled(struct user_registers *regs, __u64 now, struct wire_counters *counts,
 					    struct hook_caller *caller)
 {
@@ -98,7 +116,7 @@ static __always_inline bool report_compiled(struct user_registers *regs, __u64 n
 	done.missed = caller->missed;
 	bpf_get_current_comm(done.comm, sizeof(done.comm));
 	name_dynamic_method(&done);
-	if (bpf_ringbuf_output(&records, &done, sizeof(done), BPF_RB_NO_WAKEUP)) {
+	if (bpf_ringbuf_output(&records, &done, sizeof(done), wake_for_new_heap(&done))) {
 		was_not_sent(counts, caller);
 		return false;
 	}

@@ -40,7 +40,7 @@ struct scratch {
 	__u64 outermost;			   /* an end_of_last behind which the thread began; 0: none so far */
 	__u64 window[WINDOW_WORDS + WINDOW_BLOCK]; /* copied in blocks, the last of which may begin at its end */
 	__u64 transient_begin, transient_end;	   /* around all transient code of the process; 0, 0: none */
-	struct wire_transient_range range;	   /* that the address at hand lies in */
+	struct wire_transient_heap heap;	   /* that the address at hand lies in */
 	struct wire_code_witness witness;	   /* the one that is being made */
 	struct wire_code_witness witnesses[WIRE_MAX_WITNESSES];
 	struct wire_replaced_return returns[WIRE_MAX_RETURNS];
@@ -72,11 +72,19 @@ extern struct tracked_map tracked_processes SEC(".maps");
 
 struct transient_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
+	__uint(max_entries, 1024);
 	__type(key, __u32);
 	__type(value, struct wire_transient_code);
 };
 extern struct transient_map transient_code SEC(".maps");
+
+struct transient_heaps_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct wire_transient_page);
+	__type(value, struct wire_transient_heap);
+};
+extern struct transient_heaps_map transient_heaps SEC(".maps");
 
 /* What a process may still report of its hooks. */
 struct hook_budget {

@@ -35,8 +35,8 @@ typedef unsigned long long __u64;
 /* Most witnesses of one sample: methods, each once. Dynamic methods call through ordinary ones, a few deep. */
 #define WIRE_MAX_WITNESSES 8
 #define WIRE_GENERAL_REGISTERS 16
-/* Ranges of transient code of one process; a dynamic method's heap has 64 KB, a collectible assembly's at least that. */
-#define WIRE_MAX_TRANSIENT_RANGES 32
+/* Heaps of transient code are found by their pages of 64 KB: the runtime reserves memory for code in such pieces, aligned. */
+#define WIRE_CODE_PAGE_SHIFT 16
 
 enum wire_kind {
 	WIRE_CPU_SAMPLE = 1,
@@ -213,21 +213,26 @@ struct wire_compiled {
 	char name[64];			/* of a dynamic method, NUL-terminated, possibly cut; else empty */
 };
 
-/* Where a process keeps transient code: user space tells the sampler (map transient_code, keyed by tgid). */
-struct wire_transient_range {
-	__u64 begin;
-	__u64 end;
-	__u64 map_base;		/* what the nibble map counts from */
-	__u64 nibble_map;	/* address of its 32-bit words */
-};
+/* Where a process keeps transient code, and how to read it: user space tells the sampler (map transient_code, by tgid). */
 struct wire_transient_code {
-	__u32 count;
+	__u64 begin;		/* of the first heap */
+	__u64 end;		/* of the last one */
 	__u16 nibble_version;	/* 1 or 2: formats/runtime/nibble_map.h */
 	__u16 method_desc;	/* offset in the code header */
 	__u16 method_flags;	/* offset in the MethodDesc */
 	__u16 dynamic_name;	/* offset in the MethodDesc of a dynamic method */
-	__u32 unused;
-	struct wire_transient_range ranges[WIRE_MAX_TRANSIENT_RANGES];
+	__u64 woken_ns;		/* 0; the kernel's: when it last woke user space for a heap that it had not heard of */
+};
+/* One heap of it: map transient_heaps, with an entry for each of its pages. */
+struct wire_transient_page {
+	__u32 tgid;
+	__u32 page;		/* address >> WIRE_CODE_PAGE_SHIFT; user addresses have 48 bits at most */
+};
+struct wire_transient_heap {
+	__u64 begin;
+	__u64 end;
+	__u64 map_base;		/* what the nibble map counts from */
+	__u64 nibble_map;	/* address of its 32-bit words */
 };
 
 #define WIRE_FRAME_ADDRESS_MASK 0x0000ffffffffffffull
@@ -243,7 +248,9 @@ static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
 static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
 static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
 static_assert(sizeof(struct wire_compiled) == 160, "wire_compiled");
-static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
+static_assert(sizeof(struct wire_transient_code) == 32, "wire_transient_code");
+static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
+static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
@@ -251,7 +258,9 @@ _Static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
 _Static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
 _Static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
 _Static_assert(sizeof(struct wire_compiled) == 160, "wire_compiled");
-_Static_assert(sizeof(struct wire_transient_code) == 16 + 32 * WIRE_MAX_TRANSIENT_RANGES, "wire_transient_code");
+_Static_assert(sizeof(struct wire_transient_code) == 32, "wire_transient_code");
+_Static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
+_Static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 #endif
 
 #endif /* CLRSAMPLER_WIRE_H_ */

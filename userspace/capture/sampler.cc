@@ -212,6 +212,7 @@ absl::Status Sampler::Load(const FeatureReport& features) {
   absl::StatusOr<RingReader> ring = RingReader::Map(ring_fd(), ring_bytes_);
   if (!ring.ok()) return ring.status();
   ring_ = *std::move(ring);
+  transient_code_.emplace(bpf_map__fd(skeleton_->maps.transient_code), bpf_map__fd(skeleton_->maps.transient_heaps));
   events_ = std::make_unique<CpuEvents>([this](int cpu) { return OpenAndAttach(cpu); }, "sampling the CPUs");
   return absl::OkStatus();
 }
@@ -290,20 +291,6 @@ absl::Status Sampler::Track(pid_t tgid) {
 void Sampler::Untrack(pid_t tgid) {
   const uint32_t key = static_cast<uint32_t>(tgid);
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key);
-}
-
-absl::Status Sampler::SetTransientCode(pid_t tgid, const wire_transient_code& code) {
-  const int map = bpf_map__fd(skeleton_->maps.transient_code);
-  const uint32_t key = static_cast<uint32_t>(tgid);
-  if (code.nibble_version == 0) {
-    bpf_map_delete_elem(map, &key);
-    return absl::OkStatus();
-  }
-  if (bpf_map_update_elem(map, &key, &code, BPF_ANY) == 0) return absl::OkStatus();
-  if (errno == E2BIG || errno == ENOMEM) {
-    return absl::ResourceExhaustedError("more processes with dynamic code than the sampler has room for");
-  }
-  return ErrnoError(errno, absl::StrCat("telling the sampler of dynamic code of process ", tgid));
 }
 
 int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.records); }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "capture/feature_report.h"
 #include "capture/perf_events.h"
 #include "capture/ring_reader.h"
+#include "capture/transient_code_map.h"
 #include "clrsampler/wire.h"
 #include "os/unique_fd.h"
 
@@ -77,9 +79,12 @@ class Sampler {
   void Untrack(pid_t tgid);
 
   // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h), and JIT
-  // hooks name dynamic methods. A nibble_version of 0 removes the entry. RESOURCE_EXHAUSTED: too many processes have
-  // some.
-  absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code);
+  // hooks name dynamic methods. RESOURCE_EXHAUSTED: not all of it can be watched.
+  absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
+                                std::span<const wire_transient_heap> heaps) {
+    return transient_code_->Set(static_cast<uint32_t>(tgid), code, heaps);
+  }
+  void ForgetTransientCode(pid_t tgid) { transient_code_->Remove(static_cast<uint32_t>(tgid)); }
 
   // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the
   // image and are followed. `hook` decides whether at its entry or at its return; `member`: the function takes `this`
@@ -122,6 +127,7 @@ class Sampler {
   bpf_program* program_ = nullptr;  // the one of the two samplers that was loaded
   uint64_t ring_bytes_ = 0;
   RingReader ring_;
+  std::optional<TransientCodeMap> transient_code_;
   std::unique_ptr<CpuEvents> events_;
   bool started_ = false;
   mutable wire_counters last_counters_{};

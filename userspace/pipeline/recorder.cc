@@ -119,8 +119,8 @@ class RecorderImpl : public Recorder {
         runtimes_(images_, RuntimeDiscovery::CacheBy::kFile),
         sources_(
             MakeSources({frames_, images_, runtimes_, notices_, clock_, options.names, symbol_server_.get(),
-                         [this](const Process& process, const wire_transient_code& code) {
-                           TellTransientCode(process.key.tgid, code);
+                         [this](const Process& process, const auto& code, auto heaps) {
+                           TellTransientCode(process.key.tgid, code, heaps);
                          },
                          // The next best source: the runtime writes a perf map while we sample.
                          [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); },
@@ -172,7 +172,7 @@ class RecorderImpl : public Recorder {
   void TakeRuntimeEvent(std::span<const std::byte> record);
   void HandleRuntimeItem(const RuntimeItem& item);
   void TakeEvent(SideBandEvent event);
-  void TellTransientCode(uint32_t tgid, const wire_transient_code& code);
+  void TellTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
   void Follow(uint32_t pid);
   void HandleEvent(const SideBandEvent& event);
   void HandleUntil(MonotonicTime horizon);
@@ -610,6 +610,9 @@ void RecorderImpl::TakeRuntimeEvent(std::span<const std::byte> record) {
   // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
   if (queue_.size() >= kMaxQueued) return Lose("hook_backlog");
   Process& process = table_.FindOrScan(event.tgid, event.process_start_ns);
+  if constexpr (std::is_same_v<Event, wire_compiled>) {
+    if (event.name[0] != '\0') sources_.memory->NoteTransientMethod(process, event.entry);
+  }
   queue_.Push({event.header.time_ns}, Item(hooks_->Arrived(process, event)));
 }
 
@@ -623,8 +626,9 @@ void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
   hooks_->Handle(process, item);
 }
 
-void RecorderImpl::TellTransientCode(uint32_t tgid, const wire_transient_code& code) {
-  if (const absl::Status told = sampler_->SetTransientCode(static_cast<pid_t>(tgid), code); !told.ok()) {
+void RecorderImpl::TellTransientCode(uint32_t tgid, const wire_transient_code& code,
+                                     std::span<const wire_transient_heap> heaps) {
+  if (const absl::Status told = sampler_->SetTransientCode(static_cast<pid_t>(tgid), code, heaps); !told.ok()) {
     notices_.Add("no_witnesses", "", absl::StrCat("not all short-lived methods have names: ", told.message()));
   }
 }
@@ -804,7 +808,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
   for (const ProcessKey key : table_.Retire(before)) {
     windows_.builder().SetExited(key);
     Forget(key);
-    if (table_.Find(key.tgid) == nullptr) TellTransientCode(key.tgid, {});
+    if (table_.Find(key.tgid) == nullptr) sampler_->ForgetTransientCode(static_cast<pid_t>(key.tgid));
     // The number may be given to a stranger now.
     if (followed_.contains(key.tgid) && table_.Find(key.tgid) == nullptr) {
       followed_.erase(key.tgid);

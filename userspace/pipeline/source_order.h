@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "clr/runtime_discovery.h"
@@ -29,7 +30,8 @@ struct SourceContext {
   NameStyle names;
   SymbolFiles* symbol_files = nullptr;  // nullptr: no symbol server is named
   // Told where a process keeps code that may be freed; may be empty.
-  std::function<void(const Process&, const wire_transient_code&)> transient_code = nullptr;
+  std::function<void(const Process&, const wire_transient_code&, std::span<const wire_transient_heap>)> transient_code =
+      nullptr;
   // Told of a process whose runtime's memory can't be read; may be empty.
   std::function<void(const Process&)> memory_refused = nullptr;
   // Whether a process was told to write a perf map; may be empty.

@@ -43,6 +43,7 @@ struct records_map records;
 struct counters_map counters;
 struct tracked_map tracked_processes;
 struct transient_map transient_code;
+struct transient_heaps_map transient_heaps;
 struct scratch_map scratch_by_cpu;
 
 static struct scratch the_scratch;
@@ -53,6 +54,15 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 		return *(const __u32 *)key == 0 ? &the_scratch : NULL;
 	if (map == &transient_code)
 		return host_bpf.has_code && *(const __u32 *)key == 77 ? &host_bpf.code : NULL;
+	if (map == &transient_heaps) {
+		const struct wire_transient_page *page = key;
+		const struct wire_transient_heap *heap = &host_bpf.heap;
+
+		return page->tgid == 77 && page->page >= heap->begin >> WIRE_CODE_PAGE_SHIFT &&
+			       page->page <= (heap->end - 1) >> WIRE_CODE_PAGE_SHIFT ?
+			   &host_bpf.heap :
+			   NULL;
+	}
 	abort();
 }
 

@@ -16,7 +16,8 @@ struct host_bpf {
   void* memory;
   bool (*read)(void* memory, __u64 address, void* into, size_t bytes);
   struct wire_transient_code code;
-  bool has_code; /* an entry in the map transient_code */
+  struct wire_transient_heap heap; /* the only one of the map transient_heaps */
+  bool has_code;			   /* an entry in the map transient_code */
   __u64 reads;
 };
 extern struct host_bpf host_bpf;

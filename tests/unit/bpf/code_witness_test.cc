@@ -26,7 +26,6 @@ class CodeWitnessTest : public testing::TestWithParam<NibbleMapVersion> {
       return static_cast<FakeMemory*>(memory)->Read(address, {static_cast<std::byte*>(into), bytes});
     };
     host_bpf.has_code = true;
-    host_bpf.code.count = 1;
     host_bpf.code.nibble_version = static_cast<uint16_t>(GetParam());
     host_bpf.code.method_desc = 24;
     host_bpf.code.method_flags = 6;
@@ -37,9 +36,15 @@ class CodeWitnessTest : public testing::TestWithParam<NibbleMapVersion> {
     memory_.SetText(kName, "Emitted7");
   }
 
+  static void SetHeap(uint64_t bytes) {
+    host_bpf.heap = {kHeap, kMapBase + bytes, kMapBase, kMap};
+    host_bpf.code.begin = kHeap;
+    host_bpf.code.end = kMapBase + bytes;
+  }
+
   // The map in memory, and a header before each method that carries its number.
   void Place(const NibbleHeap& heap, uint64_t bytes) {
-    host_bpf.code.ranges[0] = {kHeap, kMapBase + bytes, kMapBase, kMap};
+    SetHeap(bytes);
     memory_.SetBytes(kMap, std::as_bytes(std::span(heap.words)));
     memory_.Map(kMapBase - 8, bytes + 8);
     memory_.Map(kHeaders, 64 * (heap.methods.size() + 1));
@@ -95,7 +100,7 @@ TEST_P(CodeWitnessTest, OnHostileMapsItNeverFindsAnotherStart) {
   constexpr uint64_t kBytes = 16'384;
   memory_.Map(kMapBase - 8, kBytes + 8);
   memory_.Map(kHeaders, 64);
-  host_bpf.code.ranges[0] = {kHeap, kMapBase + kBytes, kMapBase, kMap};
+  SetHeap(kBytes);
   std::vector<uint32_t> words(kBytes / 256);
   memory_.SetBytes(kMap, std::as_bytes(std::span(words)));
   for (int round = 0; round < 3000; ++round) {

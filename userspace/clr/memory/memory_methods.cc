@@ -45,6 +45,10 @@ constexpr char kContradiction[] = "[jit: the runtime's memory could not be follo
 constexpr char kOutside[] = "[jit: in none of the runtime's code ranges]";
 constexpr char kNotWitnessed[] = "[jit: a short-lived method that was not seen in time]";
 
+wire_transient_heap WireOf(const RuntimeMemory::TransientHeap& heap) {
+  return {heap.range.begin, heap.range.end, heap.heap.map_base, heap.heap.nibble_map};
+}
+
 }  // namespace
 
 struct MemoryMethods::Known {
@@ -80,6 +84,7 @@ struct MemoryMethods::Target {
 
   size_t methods = 0;
   wire_transient_code transient_code{};
+  std::vector<wire_transient_heap> transient_heaps;  // in order
   // Whether memory for code begins where none began before: not one of the many changes inside a heap.
   bool NoteHeaps(const MappingTable& mappings) {
     bool fresh = false;
@@ -88,6 +93,13 @@ struct MemoryMethods::Target {
       if (mapping.kind == MappingKind::kJitMemory) fresh |= heaps.insert(mapping.start).second;
     }
     return fresh;
+  }
+
+  // Of those that the sampler was told of; nullptr: none holds the address.
+  const wire_transient_heap* HeapAt(uint64_t address) const {
+    const auto next = std::ranges::upper_bound(transient_heaps, address, {}, &wire_transient_heap::begin);
+    if (next == transient_heaps.begin() || std::prev(next)->end <= address) return nullptr;
+    return &*std::prev(next);
   }
 
   absl::flat_hash_set<uint64_t> heaps;  // starts of mappings for code
@@ -274,28 +286,49 @@ void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, Monot
 }
 
 bool MemoryMethods::FindTransientCode(const Process& process, Target& target) {
-  wire_transient_code code{};
+  std::vector<wire_transient_heap> heaps;
+  for (const RuntimeMemory::TransientHeap& heap : target.runtime->TransientHeaps()) heaps.push_back(WireOf(heap));
+  std::ranges::sort(heaps, {}, &wire_transient_heap::begin);
+  return TellTransientCode(process, target, std::move(heaps));
+}
+
+bool MemoryMethods::TellTransientCode(const Process& process, Target& target, std::vector<wire_transient_heap> heaps) {
   const RuntimeLayout& layout = target.runtime->layout();
+  wire_transient_code code{};
   code.nibble_version = static_cast<uint16_t>(layout.nibble_map);
   code.method_desc = static_cast<uint16_t>(layout.code_header.method_desc);
   code.method_flags = static_cast<uint16_t>(layout.method_desc.flags);
   code.dynamic_name = static_cast<uint16_t>(layout.dynamic_method_name);
-  std::vector<RuntimeMemory::TransientHeap> heaps = target.runtime->TransientHeaps();
-  std::sort(heaps.begin(), heaps.end(), [](const auto& a, const auto& b) { return a.range.begin < b.range.begin; });
-  for (const RuntimeMemory::TransientHeap& heap : heaps) {
-    if (code.count == WIRE_MAX_TRANSIENT_RANGES) {
-      notices_.Add(
-          "no_witnesses", absl::StrCat(process.key.tgid),
-          absl::StrCat("not all short-lived methods of process ", process.key.tgid, " have names: it keeps them in ",
-                       heaps.size(), " places, of which the sampler watches ", WIRE_MAX_TRANSIENT_RANGES));
-      break;
-    }
-    code.ranges[code.count++] = {heap.range.begin, heap.range.end, heap.heap.map_base, heap.heap.nibble_map};
+  if (!heaps.empty()) code.begin = heaps.front().begin;
+  for (const wire_transient_heap& heap : heaps) code.end = std::max(code.end, heap.end);
+  const auto same = [](const wire_transient_heap& a, const wire_transient_heap& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  };
+  if (std::memcmp(&code, &target.transient_code, sizeof code) == 0 &&
+      std::ranges::equal(heaps, target.transient_heaps, same)) {
+    return false;
   }
-  if (std::memcmp(&code, &target.transient_code, sizeof code) == 0) return false;
   target.transient_code = code;
-  if (options_.transient_code) options_.transient_code(process, code);
+  target.transient_heaps = std::move(heaps);
+  if (options_.transient_code) options_.transient_code(process, code, target.transient_heaps);
   return true;
+}
+
+void MemoryMethods::NoteTransientMethod(const Process& process, uint64_t entry) {
+  const auto found = targets_.find(process.key);
+  Target* target = found != targets_.end() ? found->second.get() : nullptr;
+  if (target == nullptr || target->runtime == nullptr || target->HeapAt(entry) != nullptr) return;
+  constexpr size_t kMaxHeaps = 4096;  // as many as the sampler watches
+  if (target->transient_heaps.size() >= kMaxHeaps) return;
+  const std::optional<RuntimeMemory::TransientHeap> heap = target->runtime->TransientHeapAt(entry);
+  if (!heap) return;
+  std::vector<wire_transient_heap> heaps = target->transient_heaps;
+  // One that was told of, and is no more where this one is.
+  std::erase_if(heaps, [&](const wire_transient_heap& old) {
+    return old.begin < heap->range.end && heap->range.begin < old.end;
+  });
+  heaps.insert(std::ranges::upper_bound(heaps, heap->range.begin, {}, &wire_transient_heap::begin), WireOf(*heap));
+  TellTransientCode(process, *target, std::move(heaps));
 }
 
 void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) {
@@ -365,11 +398,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
     ++counters_.transient;
     // Dynamic methods have witnesses; of these a name needs a look before the sample and one after it.
     if (found->name.kind == MethodKind::kMethod) last_transient_ = after;
-    const wire_transient_code& told = target.transient_code;
-    if (!std::any_of(told.ranges, told.ranges + told.count,
-                     [&](const auto& range) { return range.begin <= address && address < range.end; })) {
-      target.scan_wanted = true;
-    }
+    if (target.HeapAt(address) == nullptr) target.scan_wanted = true;
     if (!there.empty()) ++counters_.replaced;
     if (there.size() >= kMaxHistory) there.erase(there.begin());
   } else {

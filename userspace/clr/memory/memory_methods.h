@@ -41,8 +41,8 @@ struct MemoryMethodsOptions {
   std::string proc_root = "/proc";
   // Opens the memory of a process.
   std::function<absl::StatusOr<std::unique_ptr<MemoryReader>>(uint32_t tgid)> open_memory;  // empty: TargetMemory
-  // Told where a process keeps transient code, whenever that changes; may be empty.
-  std::function<void(const Process&, const wire_transient_code&)> transient_code;
+  // Told where a process keeps transient code, whenever that changes; may be empty. The heaps are in order.
+  std::function<void(const Process&, const wire_transient_code&, std::span<const wire_transient_heap>)> transient_code;
   // The tables of the precompiled image in whose file an address lies, from whoever has read them already; empty:
   // nobody, and the comparison with CoreLib reads them for itself.
   std::function<R2rImage*(const Process&, const Mapping&, uint64_t address)> tables_at;
@@ -83,6 +83,8 @@ class MemoryMethods : public FrameSource {
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process& process, MonotonicTime now) override;
+  // A method that may be freed was compiled just now: has the sampler told of its heap, if that is a new one.
+  void NoteTransientMethod(const Process& process, uint64_t entry);
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
   // A .NET process is young, so that what it runs may be gone with it in a moment; or one loads assemblies that can be
   // freed.
@@ -107,6 +109,7 @@ class MemoryMethods : public FrameSource {
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   // True: there is more or less of it than the last time.
   bool FindTransientCode(const Process& process, Target& target);
+  bool TellTransientCode(const Process& process, Target& target, std::vector<wire_transient_heap> heaps);
   const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time) const;
   FrameId FrameOf(const ManagedCode& found);
   FrameId Unnamed(absl::string_view text);

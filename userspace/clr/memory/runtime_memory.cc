@@ -203,6 +203,15 @@ std::vector<RuntimeMemory::TransientHeap> RuntimeMemory::TransientHeaps() {
   return heaps;
 }
 
+std::optional<RuntimeMemory::TransientHeap> RuntimeMemory::TransientHeapAt(uint64_t address) {
+  MemoryProbe probe(memory_);
+  const std::optional<CodeSection> section = ranges_->FindSection(probe, address);
+  if (!section || !section->collectible || section->kind != CodeSectionKind::kCodeHeap) return std::nullopt;
+  const std::optional<CodeHeap> heap = ranges_->HeapOf(probe, *section);
+  if (!heap) return std::nullopt;
+  return TransientHeap{section->range, *heap};
+}
+
 std::vector<CodeSection> RuntimeMemory::Sections() {
   MemoryProbe probe(memory_, kListBudget, size_t{1} << 30);
   return ranges_->Sections(probe);

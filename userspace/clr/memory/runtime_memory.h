@@ -107,6 +107,8 @@ class RuntimeMemory {
     CodeHeap heap;
   };
   std::vector<TransientHeap> TransientHeaps();
+  // The one that holds the address; absent: none does.
+  std::optional<TransientHeap> TransientHeapAt(uint64_t address);
 
   // For listings and tests: all code sections, and the starts in a code heap.
   std::vector<CodeSection> Sections();

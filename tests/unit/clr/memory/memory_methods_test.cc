@@ -76,7 +76,9 @@ class MemoryMethodsTest : public testing::Test {
       if (!open_.ok()) return open_;
       return std::make_unique<Borrowed>(fake_.memory);
     };
-    options.transient_code = [this](const Process&, const wire_transient_code& code) { told_.push_back(code); };
+    options.transient_code = [this](const Process&, const wire_transient_code& code, auto heaps) {
+      told_.push_back({code, {heaps.begin(), heaps.end()}});
+    };
     return options;
   }
   void Observe(uint64_t at_ns, std::vector<uint64_t> addresses, std::vector<wire_code_witness> witnesses = {}) {
@@ -120,7 +122,11 @@ class MemoryMethodsTest : public testing::Test {
   uint64_t type_ = 0;
   int opened_ = 0;
   absl::Status open_;
-  std::vector<wire_transient_code> told_;
+  struct Told {
+    wire_transient_code code;
+    std::vector<wire_transient_heap> heaps;
+  };
+  std::vector<Told> told_;
   FakeClock clock_;
   ImageFiles images_;
   FrameTable frames_;
@@ -273,15 +279,36 @@ TEST_F(MemoryMethodsTest, TheSamplerIsToldOfTransientCode) {
   Observe(2000, {});
   methods_.Poll(process_, {2000});
   ASSERT_EQ(told_.size(), 1u);
-  ASSERT_EQ(told_[0].count, 1u);
-  EXPECT_EQ(told_[0].nibble_version, 1);
-  EXPECT_EQ(told_[0].ranges[0].begin, kTransient);
-  EXPECT_EQ(told_[0].ranges[0].end, kTransient + kHeapBytes);
-  EXPECT_EQ(told_[0].ranges[0].nibble_map, transient_->map);
+  EXPECT_EQ(told_[0].code.nibble_version, 1);
+  EXPECT_EQ(told_[0].code.begin, kTransient);
+  EXPECT_EQ(told_[0].code.end, kTransient + kHeapBytes);
+  ASSERT_EQ(told_[0].heaps.size(), 1u);
+  EXPECT_EQ(told_[0].heaps[0].begin, kTransient);
+  EXPECT_EQ(told_[0].heaps[0].end, kTransient + kHeapBytes);
+  EXPECT_EQ(told_[0].heaps[0].nibble_map, transient_->map);
   // Nothing new, nothing said.
   process_.mappings.Insert(Mapping{.start = 0x10000, .end = 0x20000, .kind = MappingKind::kJitMemory});
   methods_.Poll(process_, {5'000'000'000});
   EXPECT_EQ(told_.size(), 1u);
+}
+
+TEST_F(MemoryMethodsTest, TheHeapOfAMethodThatWasJustCompiledIsToldAtOnce) {
+  Observe(2000, {});
+  methods_.Poll(process_, {2000});
+  ASSERT_EQ(told_.size(), 1u);
+  methods_.NoteTransientMethod(process_, kTransient + 0x100);  // known
+  EXPECT_EQ(told_.size(), 1u);
+  constexpr uint64_t kNew = kTransient + 16 * kHeapBytes;
+  methods_.NoteTransientMethod(process_, kNew + 0x100);  // not there
+  EXPECT_EQ(told_.size(), 1u);
+  const FakeRuntime::Heap& fresh = fake_.AddHeap(kNew, kHeapBytes, /*collectible=*/true);
+  methods_.NoteTransientMethod(process_, kNew + 0x100);
+  ASSERT_EQ(told_.size(), 2u);
+  ASSERT_EQ(told_[1].heaps.size(), 2u);
+  EXPECT_EQ(told_[1].heaps[0].begin, kTransient);
+  EXPECT_EQ(told_[1].heaps[1].begin, kNew);
+  EXPECT_EQ(told_[1].heaps[1].nibble_map, fresh.map);
+  EXPECT_EQ(told_[1].code.end, kNew + kHeapBytes);
 }
 
 TEST_F(MemoryMethodsTest, MemoryThatMayNotBeReadIsARefusalWithItsReason) {
