@@ -1,7 +1,7 @@
 # Images with the exports of each runtime, under names that say nothing.
 set(runtime_fixtures ${CMAKE_BINARY_DIR}/runtime_fixtures)
 set(runtime_fixture_files)
-if(NOT CMAKE_CROSSCOMPILING AND NOT CLRSAMPLER_FUZZ)
+if(NOT CMAKE_CROSSCOMPILING AND NOT CLRSAMPLER_ONLY_FUZZ)
   foreach(kind CORECLR SINGLE_FILE NATIVE_AOT MONO STANDALONE_GC IMPOSTOR)
     add_custom_command(
       OUTPUT ${runtime_fixtures}/${kind}/image

@@ -20,6 +20,12 @@
 #include "unit/formats/elf/frame_builder.h"
 #include "unwind/cfi_step.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ADDRESS_SANITIZER  // clang's way of saying it
+#endif
+#endif
+
 namespace clrsampler {
 namespace {
 
@@ -147,7 +153,7 @@ class LiveUnwindTest : public ElfUnwindDataTest {
   // glibc's walk begins with the frame that asked, ours with its caller. AddressSanitizer has a frame between the two.
   static std::vector<uint64_t> Expected(const Sight& sight) {
     std::vector<uint64_t> ips;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(HAS_ADDRESS_SANITIZER)
     constexpr int kFirst = 2;
 #else
     constexpr int kFirst = 1;
