@@ -32,6 +32,9 @@ function(clrsampler_precompile target kind)
     target_precompile_headers(clrsampler_pch_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled_${kind}.h)
   endif()
   target_precompile_headers(${target} REUSE_FROM clrsampler_pch_${kind})
+  # GCC 12 forgets that precompiled headers are the system's, and warns of what its optimiser makes of std::string there.
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict>)
 endfunction()
 
 # clrsampler_library(NAME SOURCES ... [DEPS ...]): static library clrsampler_NAME. DEPS are target names.
