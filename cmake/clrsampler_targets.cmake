@@ -69,7 +69,7 @@ endfunction()
 # clrsampler_fuzz(NAME SOURCES ... DEPS ... CORPUS dir): with CLRSAMPLER_FUZZ a libFuzzer program; otherwise the same
 # target with a main that replays files, so that corpus and regressions run everywhere as a plain test.
 function(clrsampler_fuzz name)
-  if(CMAKE_CROSSCOMPILING)
+  if(CMAKE_CROSSCOMPILING OR NOT (CLRSAMPLER_FUZZ OR CLRSAMPLER_EXTRAS))
     return()
   endif()
   cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;DEPS" ${ARGN})
@@ -89,7 +89,7 @@ endfunction()
 
 # clrsampler_bench(NAME SOURCES ... DEPS ...): a Google Benchmark program; never a test.
 function(clrsampler_bench name)
-  if(CMAKE_CROSSCOMPILING OR CLRSAMPLER_FUZZ OR CLRSAMPLER_SANITIZE)
+  if(CMAKE_CROSSCOMPILING OR CLRSAMPLER_FUZZ OR CLRSAMPLER_SANITIZE OR NOT CLRSAMPLER_EXTRAS)
     return()
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})

@@ -610,9 +610,7 @@ void RecorderImpl::TakeRuntimeEvent(std::span<const std::byte> record) {
   // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
   if (queue_.size() >= kMaxQueued) return Lose("hook_backlog");
   Process& process = table_.FindOrScan(event.tgid, event.process_start_ns);
-  if constexpr (std::is_same_v<Event, wire_compiled>) {
-    if (event.name[0] != '\0') sources_.memory->NoteTransientMethod(process, event.entry);
-  }
+  if constexpr (std::is_same_v<Event, wire_compiled>) sources_.memory->NoteCompiled(process, event.entry);
   queue_.Push({event.header.time_ns}, Item(hooks_->Arrived(process, event)));
 }
 

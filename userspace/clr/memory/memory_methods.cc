@@ -314,7 +314,8 @@ bool MemoryMethods::TellTransientCode(const Process& process, Target& target, st
   return true;
 }
 
-void MemoryMethods::NoteTransientMethod(const Process& process, uint64_t entry) {
+void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry) {
+  if (entry == 0) return;  // refused
   const auto found = targets_.find(process.key);
   Target* target = found != targets_.end() ? found->second.get() : nullptr;
   if (target == nullptr || target->runtime == nullptr || target->HeapAt(entry) != nullptr) return;

@@ -83,8 +83,8 @@ class MemoryMethods : public FrameSource {
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process& process, MonotonicTime now) override;
-  // A method that may be freed was compiled just now: has the sampler told of its heap, if that is a new one.
-  void NoteTransientMethod(const Process& process, uint64_t entry);
+  // A method was compiled just now: has the sampler told of its heap, if that may be freed and is a new one.
+  void NoteCompiled(const Process& process, uint64_t entry);
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
   // A .NET process is young, so that what it runs may be gone with it in a moment; or one loads assemblies that can be
   // freed.

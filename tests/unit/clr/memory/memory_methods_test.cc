@@ -296,13 +296,13 @@ TEST_F(MemoryMethodsTest, TheHeapOfAMethodThatWasJustCompiledIsToldAtOnce) {
   Observe(2000, {});
   methods_.Poll(process_, {2000});
   ASSERT_EQ(told_.size(), 1u);
-  methods_.NoteTransientMethod(process_, kTransient + 0x100);  // known
+  methods_.NoteCompiled(process_, kTransient + 0x100);  // known
   EXPECT_EQ(told_.size(), 1u);
   constexpr uint64_t kNew = kTransient + 16 * kHeapBytes;
-  methods_.NoteTransientMethod(process_, kNew + 0x100);  // not there
+  methods_.NoteCompiled(process_, kNew + 0x100);  // not there
   EXPECT_EQ(told_.size(), 1u);
   const FakeRuntime::Heap& fresh = fake_.AddHeap(kNew, kHeapBytes, /*collectible=*/true);
-  methods_.NoteTransientMethod(process_, kNew + 0x100);
+  methods_.NoteCompiled(process_, kNew + 0x100);
   ASSERT_EQ(told_.size(), 2u);
   ASSERT_EQ(told_[1].heaps.size(), 2u);
   EXPECT_EQ(told_[1].heaps[0].begin, kTransient);
