@@ -92,7 +92,7 @@ class DiffTest(harness.LiveTest):
         target = self.start(more=10)
         parts = ([], [])
         # By turns, and added up: what else the machine does meanwhile is the same for both.
-        for turn in range(8):
+        for turn in range(16):
             parts[turn % 2].append(self.record(target, 3, 4999))
             target.signal(signal.SIGUSR1)
         before, after = (self.merged(part) for part in parts)
