@@ -123,7 +123,7 @@ def check(data):
             faults.extend(f"line {number}, frame {i}: {fault}: {frame[:120]!r}" for fault in _frame_faults(frame, i == 0))
         kernel = [f.endswith("_[k]") for f in frames]
         if any(a and not b for a, b in zip(kernel, kernel[1:])):
-            faults.append(f"line {number}: a frame of user code above a kernel frame")
+            faults.append(f"line {number}: a frame of user code above a kernel frame: {stack[-300:]!r}")
     encoded = [s.encode() for s in stacks]
     if encoded != sorted(encoded) and [l.encode() for l in lines] != sorted(l.encode() for l in lines):
         faults.append("lines are not sorted")

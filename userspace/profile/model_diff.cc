@@ -64,7 +64,10 @@ class CommonTree {
 
  private:
   uint32_t Method(absl::string_view name, ModelFrameKind kind) {
-    const auto [found, added] = methods_.try_emplace(std::string(name), static_cast<uint32_t>(diff_.methods.size()));
+    // A system call and libc's function for it share a name (getrusage); compiled code of one method has many kinds.
+    std::string key(name);
+    if (kind == ModelFrameKind::kKernel) key += '\0';
+    const auto [found, added] = methods_.try_emplace(std::move(key), static_cast<uint32_t>(diff_.methods.size()));
     if (added) diff_.methods.push_back({std::string(name), kind, {}, {}});
     return found->second;
   }

@@ -90,6 +90,22 @@ TEST(DiffProfilesTest, RunsOfOneProgramShowNoChange) {
   EXPECT_LE(PairsWithMarks({.samples = 3000, .times = false}, 100), 10);
 }
 
+TEST(DiffProfilesTest, ASystemCallIsNotTheFunctionOfItsName) {
+  ProfileModelBuilder builder;
+  ModelFrame native, kernel;
+  native.name = kernel.name = builder.String("getrusage");
+  native.kind = ModelFrameKind::kNative;
+  kernel.kind = ModelFrameKind::kKernel;
+  const NodeIndex caller = builder.Node(kRootNode, builder.Frame(native));
+  builder.Add({.thread = builder.Thread({}), .stack = builder.Node(caller, builder.Frame(kernel))});
+  const ProfileModel model = *std::move(builder).Build();
+  const absl::StatusOr<ProfileDiff> diff = DiffProfiles(model, model, {});
+  ASSERT_TRUE(diff.ok()) << diff.status();
+  ASSERT_EQ(diff->methods.size(), 2u);
+  EXPECT_EQ(diff->methods[0].name, diff->methods[1].name);
+  EXPECT_NE(diff->methods[0].kind, diff->methods[1].kind);
+}
+
 TEST(DiffProfilesTest, PhasesOfAProgramAreNoChange) {
   // Without the scatter in time most pairs would be marked.
   EXPECT_GE(PairsWithMarks({.samples = 3000, .phase = 60, .times = false}, 20), 10);
