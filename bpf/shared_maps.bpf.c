@@ -26,7 +26,7 @@ struct transient_map transient_code SEC(".maps");
 
 /*
  * The heaps of that code by page: 16384 pages are 1 GB of it, 1.6 MB here. A process that compiles and frees 35,000
- * methods a second has 20 to 40 heaps of one page each. When it is full as with the one above.
+ * methods a second had 43 heaps after three seconds, most of one page. When it is full as with the one above.
  */
 struct transient_heaps_map transient_heaps SEC(".maps");
 

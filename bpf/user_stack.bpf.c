@@ -202,7 +202,8 @@ static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64
 
 /*
  * Whether the thread began behind the last frame, so that a zero there is the end of its chain and not data: a main thread
- * at the top of its stack, as far as the tail reaches, any other below its thread pointer, where glibc and musl both have what belongs to a thread.
+ * at the top of its stack, as far as the tail reaches, any other below its thread pointer, where glibc and musl both have
+ * what belongs to a thread.
  * Wrong on stacks that a program made for itself; then more is sent than is needed.
  */
 __attribute__((noinline)) int is_outermost(__u32 cpu)
