@@ -159,8 +159,11 @@ class Tables {
   // The dispersion of each frame's counts, as its method's. Of what has moved it is so large that nothing is marked:
   // the page judges stacks and methods by it, and knows nothing of inlining.
   void WriteNoise(const ProfileDiff& diff, JsonStream& json) const {
-    absl::flat_hash_map<absl::string_view, const MethodChange*> methods;
-    for (const MethodChange& method : diff.methods) methods[method.name] = &method;
+    // As the comparison tells methods apart: by name, and the kernel's from all others.
+    absl::flat_hash_map<std::pair<absl::string_view, bool>, const MethodChange*> methods;
+    for (const MethodChange& method : diff.methods) {
+      methods[{method.name, method.kind == ModelFrameKind::kKernel}] = &method;
+    }
     std::vector<bool> has_moved_stacks(diff.methods.size(), false);
     for (const StackChange& stack : diff.stacks) {
       if (stack.total.moved && !stack.process) has_moved_stacks[stack.name] = true;
@@ -173,7 +176,8 @@ class Tables {
     };
     const auto column = [&](absl::string_view name, WeightChange MethodChange::*change) {
       json.Raw(",\"").Raw(name).Raw("\":").Array(frames_.size(), [&](size_t i) {
-        const auto found = methods.find(strings_.at(frames_[i].name));
+        const auto found =
+            methods.find(std::pair(strings_.at(frames_[i].name), frames_[i].kind == ModelFrameKind::kKernel));
         json.Raw(absl::StrFormat("%.4g", found == methods.end() ? 1 : noise(*found->second, change)));
       });
     };
