@@ -22,9 +22,11 @@ const volatile __u32 max_frames = 512;
 /*
  * Where a frame pointer may have been saved: within so many words (the 90th percentile of native frames that the
  * callers of ICU and OpenSSL stand behind), pointing up at most so far. A read costs 85 ns, so only some are tried.
+ * Where none is found the next words are searched: ICU compiling a collation stands on more than 4 KB of frames without a pointer.
  */
 #define RESUME_WORDS 512
 #define RESUME_BLOCK 32
+#define RESUME_STRETCHES 4
 #define MAX_RESUME_BYTES (64 << 10)
 #define MAX_RESUME_TRIES 32
 #define MAX_RESUMES 16
@@ -266,34 +268,75 @@ __attribute__((noinline)) int resume_in_block(__u32 cpu, __u64 first)
 }
 
 /*
- * The frame pointer holds data: native code without frame pointers, which has saved its caller's in its own frame.
- * Looks for a word that can be it; returns 1 with scratch->frame set. What is found decides which words are sent, and
- * nothing else: user space follows the code's unwind data.
+ * Looks for a word that can be the saved frame pointer among the RESUME_WORDS behind the last frame; returns 1 with
+ * scratch->frame set, 0 where there is none, -1 where the stack can't be read that far.
  *
  * In blocks, so that the verifier checks one of them: as one loop it took two thirds of the agent's time for loading.
  */
-__attribute__((noinline)) int resume_walk(__u32 cpu)
+__attribute__((noinline)) int search_stretch(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
 	__u64 used, bytes;
 
-	if (!scratch || scratch->resumes >= MAX_RESUMES)
-		return 0;
+	if (!scratch)
+		return -1;
 	used = scratch->used;
-	scratch->resumes++;
 	scratch->resume_tries = 0;
 	if ((scratch->end_of_last & 7) || used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS)
-		return 0;
+		return -1;
 	bytes = read_upwards(cpu, RESUME_WORDS * 8);
 	for (__u32 i = 0; i < RESUME_WORDS / RESUME_BLOCK; i++) {
 		int found;
 
 		if ((i + 1) * RESUME_BLOCK * 8 > bytes)
-			return 0;
+			return -1;
 		found = resume_in_block(cpu, i * RESUME_BLOCK);
 
 		if (found)
 			return found > 0;
+	}
+	return 0;
+}
+
+/* Sends the stretch that was just searched, which is in its place already, as words that belong to no frame. */
+__attribute__((noinline)) int ship_stretch(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 used;
+
+	if (!scratch)
+		return 0;
+	used = scratch->used;
+	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS || used - scratch->first_user >= word_limit ||
+	    scratch->sample.user_frames >= max_frames)
+		return 0;
+	scratch->words[used] = (scratch->end_of_last + (RESUME_WORDS - 2) * 8) | (__u64)(RESUME_WORDS - 2) << WIRE_GAP_SHIFT |
+			       WIRE_FRAME_WORDS_ONLY | scratch->resumed;
+	scratch->used = used + 1 + RESUME_WORDS;
+	scratch->end_of_last += RESUME_WORDS * 8;
+	scratch->sample.user_frames++;
+	return 1;
+}
+
+/*
+ * The frame pointer holds data: native code without frame pointers, which has saved its caller's in its own frame.
+ * Looks for a word that can be it; returns 1 with scratch->frame set. What is found decides which words are sent, and
+ * nothing else: user space follows the code's unwind data.
+ */
+__attribute__((noinline)) int resume_walk(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+
+	if (!scratch || scratch->resumes >= MAX_RESUMES)
+		return 0;
+	scratch->resumes++;
+	for (int i = 0; i < RESUME_STRETCHES; i++) {
+		int found = search_stretch(cpu);
+
+		if (found)
+			return found > 0;
+		if (i == RESUME_STRETCHES - 1 || !ship_stretch(cpu))
+			return 0;
 	}
 	return 0;
 }

@@ -21,6 +21,8 @@ int try_resume(__u32 cpu, __u64 at);
 int resume_in_block(__u32 cpu, __u64 first);
 __u64 read_upwards(__u32 cpu, __u64 bytes);
 int is_outermost(__u32 cpu);
+int search_stretch(__u32 cpu);
+int ship_stretch(__u32 cpu);
 int resume_walk(__u32 cpu);
 int ship_first_half(__u32 cpu, __u64 half);
 
