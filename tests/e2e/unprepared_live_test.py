@@ -109,18 +109,21 @@ class UnpreparedTest(harness.LiveTest):
             self.assertGreater(profile.with_frame(re.compile(pattern).search), 5, f"no frame matches {pattern}\n{result}\n"
                                + "\n".join(f"{c} {f}" for f, c in profile.frames("j").most_common(25)))
 
-    def check_nothing_left(self, pid):
+    def check_nothing_left(self, pid, since):
+        """since: a wall clock. A process that had this number before, hours ago, may have left its files."""
+        files = [file for pattern in ("perf-{}.map", "jit-{}.dump", "perfinfo-{}.map") for file in glob.glob("/tmp/" + pattern.format(pid))]
         if not PREPARATION:
-            self.assertEqual(glob.glob(f"/tmp/perf-{pid}.map") + glob.glob(f"/tmp/jit-{pid}.dump") + glob.glob(f"/tmp/perfinfo-{pid}.map"), [])
+            self.assertEqual([file for file in files if os.stat(file).st_mtime >= since], [])
 
     def test_workloads(self):
         for version in VERSIONS:
             for mode, (least, patterns) in WORKLOADS.items():
                 with self.subTest(version=version, mode=mode):
                     self.need_runtime(version)
+                    since = time.time() - 1  # file times are those of the last clock tick
                     with start(version, mode, "--seconds", 60) as target:
                         result = self.record(target)
-                        self.check_nothing_left(target.host_pid)
+                        self.check_nothing_left(target.host_pid, since)
                     profile = self.check_named(result, least, version)
                     self.check_expected(profile, patterns, result)
 
