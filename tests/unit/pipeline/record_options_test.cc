@@ -1,0 +1,75 @@
+#include "pipeline/record_options.h"
+
+#include <gtest/gtest.h>
+
+namespace clrsampler {
+namespace {
+
+TEST(EventsForTest, RolesNeedBothKindsOfHooksAndNoStacks) {
+  const RuntimeEvents events = EventsFor({});
+  EXPECT_TRUE(events.roles);
+  EXPECT_TRUE(events.pauses);
+  EXPECT_TRUE(events.compilations);
+  EXPECT_FALSE(events.compilation_stacks);
+}
+
+TEST(EventsForTest, WithoutRolesNothingIsHooked) {
+  RecordOptions options;
+  options.roles = false;
+  EXPECT_FALSE(EventsFor(options).any());
+  options.mark_suspension = true;
+  EXPECT_TRUE(EventsFor(options).pauses);
+  EXPECT_FALSE(EventsFor(options).compilations);
+}
+
+TEST(EventsForTest, AViewOfCompilationsNeedsTheirStacksAndNoPauses) {
+  RecordOptions options;
+  options.view = RecordView::kJit;
+  const RuntimeEvents events = EventsFor(options);
+  EXPECT_TRUE(events.compilations);
+  EXPECT_TRUE(events.compilation_stacks);
+  EXPECT_FALSE(events.roles);
+  EXPECT_FALSE(events.pauses);
+}
+
+TEST(EventsForTest, WindowsHaveAllViewsAtOnce) {
+  RecordOptions options;
+  options.windows.emplace();
+  const RuntimeEvents events = EventsFor(options);
+  EXPECT_TRUE(events.roles && events.pauses && events.compilations && events.compilation_stacks);
+}
+
+TEST(SamplerOptionsForTest, TheRingIsTheAskedOneOrLargeEnoughForCompilationsWithStacks) {
+  RecordOptions options;
+  EXPECT_EQ(SamplerOptionsFor(options, 2).ring_bytes, 0) << "the sampler chooses";
+  options.view = RecordView::kJit;
+  EXPECT_EQ(SamplerOptionsFor(options, 2).ring_bytes, 16 << 20);
+  EXPECT_EQ(SamplerOptionsFor(options, 512).ring_bytes, DefaultRingBytes(512, 99));
+  options.ring_bytes = 1 << 20;
+  EXPECT_EQ(SamplerOptionsFor(options, 512).ring_bytes, 1 << 20);
+}
+
+TEST(SamplerOptionsForTest, OnlyContinuousRunsLimitWhatHooksReport) {
+  RecordOptions options;
+  EXPECT_EQ(SamplerOptionsFor(options, 2).hook_hits_a_second, 0);
+  options.windows.emplace();
+  EXPECT_GT(SamplerOptionsFor(options, 2).hook_hits_a_second, 0);
+  EXPECT_EQ(SamplerOptionsFor(options, 2).ring_bytes, 4 << 20);
+}
+
+TEST(SamplerOptionsForTest, TheHostIsNotFilteredAndOnlyACommandHasFollowedChildren) {
+  RecordOptions options;
+  EXPECT_TRUE(IsWholeHost(options));
+  EXPECT_FALSE(SamplerOptionsFor(options, 2).filter_processes);
+  options.pids = {7};
+  EXPECT_FALSE(IsWholeHost(options));
+  EXPECT_TRUE(SamplerOptionsFor(options, 2).filter_processes);
+  EXPECT_FALSE(SamplerOptionsFor(options, 2).follow_children);
+  options = {};
+  options.command = {"true"};
+  EXPECT_TRUE(SamplerOptionsFor(options, 2).filter_processes);
+  EXPECT_TRUE(SamplerOptionsFor(options, 2).follow_children);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,116 @@
+#include "pipeline/intake.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "unwind/raw_stack.h"
+
+namespace clrsampler {
+namespace {
+
+// Events of runtimes are taken only while fewer items wait: 20 MB of events, some 200 MB with stacks of 4 KiB.
+constexpr size_t kMaxQueued = 50'000;
+
+}  // namespace
+
+Mapping MappingOf(const SideBandEvent& event) {
+  Mapping mapping;
+  mapping.start = event.start;
+  mapping.end = event.start + event.length;
+  mapping.file_offset = event.page_offset;
+  mapping.device_major = event.device_major;
+  mapping.device_minor = event.device_minor;
+  mapping.inode = event.inode;
+  mapping.path = event.path;
+  mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
+  return mapping;
+}
+
+// Side-band events first: a process that a sample names is announced before the sample is looked at.
+void Intake::Drain() {
+  parts_.side_band.Drain(MonotonicTime::Max(), [this](const SideBandEvent& event) { TakeEvent(event); });
+  const double waiting = static_cast<double>(parts_.sampler.waiting_bytes());
+  ring_fill_ = std::max(ring_fill_, waiting / static_cast<double>(parts_.sampler.ring_bytes()));
+  parts_.sampler.Drain([this](std::span<const std::byte> record) { TakeRecord(record); });
+}
+
+void Intake::TakeEvent(SideBandEvent event) {
+  if (event.kind == SideBandKind::kLost) {
+    parts_.notices.Add(
+        "side_band_lost", "",
+        "process events were lost; processes are read again, and their samples from before have no names",
+        "fewer short-lived processes at a time, or more CPU time for clrsampler");
+    const MonotonicTime time = event.time;
+    queue_.Push(time, HeldItem(std::move(event)));
+    return;
+  }
+  if (event.pid == 0)
+    return;  // outside our pid namespace; taken together they would be one process, which they are not
+  if (!parts_.targets.Concerns(event)) return;
+  if (event.kind == SideBandKind::kComm && event.exec) parts_.table.AnnounceExec(event.pid, event.time);
+  if (event.kind == SideBandKind::kMmap) parts_.table.AnnounceMapping(event.pid, MappingOf(event), event.time);
+  const MonotonicTime time = event.time;
+  queue_.Push(time, HeldItem(std::move(event)));
+}
+
+void Intake::TakeRecord(std::span<const std::byte> record) {
+  wire_header header;
+  if (record.size() < sizeof header) return Lose("damaged_record");
+  std::memcpy(&header, record.data(), sizeof header);
+  if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent<wire_runtime_event>(record);
+  if (header.kind == WIRE_COMPILED) return TakeRuntimeEvent<wire_compiled>(record);
+  if (header.kind == WIRE_COMPILED_STACK) return queue_.size() < kMaxQueued ? TakeStack(record) : Lose("hook_backlog");
+  if (header.kind != WIRE_CPU_SAMPLE) return;
+  ++parts_.account.samples_taken;
+  parts_.account.sample_bytes += record.size();
+  wire_cpu_sample sample;
+  if (record.size() < sizeof sample) return Lose("damaged_record");
+  std::memcpy(&sample, record.data(), sizeof sample);
+  if (kept_ == SamplesKept::kNone ||
+      (kept_ == SamplesKept::kPossiblyBlamed && !parts_.hooks->MayBeBlamed(sample.tgid))) {
+    ++parts_.account.samples_set_aside;
+    return;
+  }
+  TakeStack(record);
+}
+
+void Intake::TakeStack(std::span<const std::byte> record) {
+  wire_cpu_sample sample;
+  if (record.size() < sizeof sample) return Lose("damaged_record");
+  std::memcpy(&sample, record.data(), sizeof sample);
+  SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  std::memcpy(bytes.data(), record.data(), record.size());
+  if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) {
+    RestoreReturnAddresses(bytes,
+                           IsInTrampoline(parts_.table.FindOrScan(sample.tgid, sample.process_start_ns), sample.ip));
+    std::memcpy(&sample, bytes.data(), sizeof sample);
+  }
+  record = std::as_bytes(std::span(bytes)).first(std::min<size_t>(record.size(), sample.header.size));
+  // A process that we have not heard of is read now: in a moment it may be gone.
+  if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
+    Process& process = parts_.table.FindOrScan(sample.tgid, sample.process_start_ns);
+    if (const absl::StatusOr<RawStack> raw = RawStack::Parse(record); raw.ok()) parts_.unwinder.Observe(process, *raw);
+    parts_.targets.Sampled(sample.tgid);
+  }
+  ++waiting_samples_;
+  queue_.Push({sample.header.time_ns}, HeldItem(std::move(bytes)));
+}
+
+template <typename Event>
+void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
+  Event event;
+  if (record.size() < sizeof event) return Lose("damaged_record");
+  std::memcpy(&event, record.data(), sizeof event);
+  if (parts_.hooks == nullptr) return;
+  // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
+  if (queue_.size() >= kMaxQueued) return Lose("hook_backlog");
+  Process& process = parts_.table.FindOrScan(event.tgid, event.process_start_ns);
+  if constexpr (std::is_same_v<Event, wire_compiled>) parts_.memory.NoteCompiled(process, event.entry);
+  queue_.Push({event.header.time_ns}, HeldItem(parts_.hooks->Arrived(process, event)));
+}
+
+void Intake::Lose(absl::string_view reason) { ++parts_.account.lost[std::string(reason)]; }
+
+}  // namespace clrsampler

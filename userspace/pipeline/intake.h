@@ -1,0 +1,89 @@
+// What the kernel tells, read out of its rings and held until its turn: samples, what happens to processes, and what
+// hooks in runtimes report.
+//
+// What may be gone in a moment is looked at as it arrives: a process that nobody has heard of, code that may be freed.
+#ifndef CLRSAMPLER_PIPELINE_INTAKE_H_
+#define CLRSAMPLER_PIPELINE_INTAKE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "capture/sampler.h"
+#include "capture/side_band.h"
+#include "clr/memory/memory_methods.h"
+#include "os/clock.h"
+#include "pipeline/runtime_watch.h"
+#include "pipeline/stack_unwinder.h"
+#include "pipeline/targets.h"
+#include "process/process_table.h"
+#include "profile/account.h"
+#include "profile/hold_queue.h"
+#include "status/notices.h"
+
+namespace clrsampler {
+
+using SampleBytes = std::vector<uint64_t>;  // a record, kept aligned
+using HeldItem = std::variant<SampleBytes, SideBandEvent, RuntimeItem>;
+
+// Which CPU samples are kept.
+enum class SamplesKept { kAll, kPossiblyBlamed, kNone };
+
+// Main loop only. Borrows what it is given.
+class Intake {
+ public:
+  struct Parts {
+    Sampler& sampler;
+    SideBand& side_band;
+    Targets& targets;
+    ProcessTable& table;
+    StackUnwinder& unwinder;
+    MemoryMethods& memory;
+    RuntimeWatch* hooks;  // nullptr: there are none
+    Account& account;
+    Notices& notices;
+  };
+  Intake(const Parts& parts, SamplesKept kept) : parts_(parts), kept_(kept) {}
+
+  // Takes all that is there.
+  void Drain();
+
+  // As HoldQueue's.
+  template <typename Visitor>
+  void PopUntil(MonotonicTime horizon, Visitor&& visit) {
+    queue_.PopUntil(horizon, [&](MonotonicTime time, HeldItem& item) {
+      if (!visit(time, std::as_const(item))) return false;
+      if (std::holds_alternative<SampleBytes>(item)) --waiting_samples_;
+      return true;
+    });
+  }
+  MonotonicTime OldestOr(MonotonicTime time) const { return queue_.OldestOr(time); }
+  size_t waiting_samples() const { return waiting_samples_; }
+  // How full the samples' ring was at most since the last call, 0 to 1.
+  double TakeRingFill() { return std::exchange(ring_fill_, 0); }
+
+ private:
+  void TakeEvent(SideBandEvent event);
+  void TakeRecord(std::span<const std::byte> record);
+  void TakeStack(std::span<const std::byte> record);
+  template <typename Event>
+  void TakeRuntimeEvent(std::span<const std::byte> record);
+  void Lose(absl::string_view reason);
+
+  const Parts parts_;
+  const SamplesKept kept_;
+  HoldQueue<HeldItem> queue_;
+  size_t waiting_samples_ = 0;  // in the queue
+  double ring_fill_ = 0;
+};
+
+// The mapping that an event of kind kMmap tells of.
+Mapping MappingOf(const SideBandEvent& event);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_INTAKE_H_

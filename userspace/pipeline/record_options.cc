@@ -1,0 +1,61 @@
+#include "pipeline/record_options.h"
+
+#include <algorithm>
+
+namespace clrsampler {
+namespace {
+
+// Compilations come with stacks: a program that starts compiles a thousand methods a second, each with some KiB.
+constexpr uint64_t kJitStacksRingBytes = 16 << 20;
+
+// The same in a continuous run: a second of such a program. Twice that is in the agent's memory, as the ring is mapped
+// twice.
+constexpr uint64_t kWindowsRingBytes = 4 << 20;
+
+// What one process's hooks may report in a continuous run, on average: 650 pauses a second, or 2,000 compilations. At
+// once: what a large program compiles while it starts, 12,000 methods, 2,000 of them with stacks; less than what the
+// intake holds.
+constexpr uint32_t kHookHitsASecond = 4000;
+constexpr uint32_t kHookHitsAtOnce = 40'000;
+
+}  // namespace
+
+bool IsWholeHost(const RecordOptions& options) { return options.pids.empty() && options.command.empty(); }
+
+RuntimeEvents EventsFor(const RecordOptions& options) {
+  const bool told_of_compilations = options.on_compilation != nullptr || options.view == RecordView::kJit;
+  RuntimeEvents events;
+  events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
+  events.pauses = options.on_pause != nullptr || options.view == RecordView::kPause ||
+                  options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles;
+  events.compilations = told_of_compilations || events.roles;
+  events.compilation_stacks = told_of_compilations || (options.windows.has_value() && events.compilations);
+  return events;
+}
+
+SamplerOptions SamplerOptionsFor(const RecordOptions& options, int online_cpus) {
+  const RuntimeEvents events = EventsFor(options);
+  const bool in_windows = options.windows.has_value();
+  SamplerOptions sampler;
+  sampler.frequency_hz = static_cast<int>(options.frequency_hz);
+  sampler.ring_bytes = options.ring_bytes;
+  sampler.gap_words = options.gap_words;
+  sampler.max_frames = options.max_frames;
+  sampler.word_limit = options.stack_words;
+  sampler.filter_processes = !IsWholeHost(options);
+  sampler.follow_children = !options.command.empty();
+  sampler.suspension_hooks = events.pauses;
+  sampler.jit_hooks = events.compilations;
+  sampler.jit_stacks = events.compilation_stacks;
+  if (in_windows) {
+    sampler.hook_hits_a_second = kHookHitsASecond;
+    sampler.hook_hits_at_once = kHookHitsAtOnce;
+  }
+  if (events.compilation_stacks && options.ring_bytes == 0) {
+    sampler.ring_bytes = std::max(in_windows ? kWindowsRingBytes : kJitStacksRingBytes,
+                                  DefaultRingBytes(online_cpus, sampler.frequency_hz));
+  }
+  return sampler;
+}
+
+}  // namespace clrsampler

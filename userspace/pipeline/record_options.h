@@ -1,0 +1,78 @@
+// What a recording is asked for, and what follows from that for the parts of which it is made.
+#ifndef CLRSAMPLER_PIPELINE_RECORD_OPTIONS_H_
+#define CLRSAMPLER_PIPELINE_RECORD_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/sampler.h"
+#include "clr/perf_map_lease.h"
+#include "formats/names/frame_text.h"
+#include "pipeline/jit_watch.h"
+#include "pipeline/pause_watch.h"
+#include "pipeline/rate_control.h"
+#include "pipeline/run_profile.h"
+#include "pipeline/window_clock.h"
+#include "process/process.h"
+#include "profile/window.h"
+#include "symbol_server/symbol_server.h"
+
+namespace clrsampler {
+
+// The continuous mode: windows of the whole host, all views at once.
+struct WindowOptions {
+  std::function<void(Window)> on_window;  // on the main loop, which must not wait
+  WindowLengths lengths;
+  std::function<bool(const Process&)> selects;  // whose samples count; empty: all
+  RateLimits limits;                            // frequency_hz: that of RecordOptions
+};
+
+struct RecordOptions {
+  std::vector<uint32_t> pids;        // empty and no command: the whole host
+  std::vector<std::string> command;  // started by us; its children are followed
+  std::optional<uint64_t> duration_ns;
+  uint32_t frequency_hz = 99;   // samples a second and CPU
+  uint64_t ring_bytes = 0;      // 0: chosen by the number of CPUs
+  uint32_t max_frames = 512;    // of a user stack; at most 1024
+  uint32_t gap_words = 1024;    // stack words shipped between two frames; at most 4096
+  uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
+  bool replay = true;           // false: frame-pointer chains only
+  RecordView view = RecordView::kCpu;
+  // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu.
+  bool roles = true;
+  bool mark_suspension = false;  // the outermost frame says in which part of a pause a stack was taken
+  // Told of each pause of a .NET process, in the order in which they end; may be empty.
+  std::function<void(const ObservedPause&)> on_pause;
+  // Told of each compilation, in the order in which they end; may be empty.
+  std::function<void(const NamedCompilation&)> on_compilation;
+  std::optional<WindowOptions> windows;  // `view`, `keep_samples` and so on have no meaning then
+  bool only_blame = false;    // with on_pause: samples count, but have names only where they may delay a pause
+  bool keep_samples = false;  // each sample with its time, thread and state, for formats that have them
+  size_t keep_stacks = 0;     // so many samples are kept with all that unwinding them needs
+  NameStyle names = NameStyle::kShort;
+  SymbolServerOptions symbols;                      // without servers nobody is asked
+  PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
+  std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
+};
+
+// What hooks in .NET runtimes have to tell.
+struct RuntimeEvents {
+  bool pauses = false;
+  bool compilations = false;
+  bool compilation_stacks = false;
+  bool roles = false;  // frames are added by the former two
+
+  bool any() const { return pauses || compilations; }
+};
+
+bool IsWholeHost(const RecordOptions& options);
+RuntimeEvents EventsFor(const RecordOptions& options);
+SamplerOptions SamplerOptionsFor(const RecordOptions& options, int online_cpus);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_RECORD_OPTIONS_H_

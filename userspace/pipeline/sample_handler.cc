@@ -1,0 +1,108 @@
+#include "pipeline/sample_handler.h"
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "capture/drop_counters.h"
+#include "pipeline/thread_start.h"
+#include "unwind/frame_chain.h"
+#include "unwind/raw_stack.h"
+
+namespace clrsampler {
+namespace {
+
+// The longest that a sample waits for its names; by then they are lost or will never come.
+constexpr uint64_t kMaxHoldNs = 2'000'000'000;
+
+}  // namespace
+
+bool SampleHandler::Handle(MonotonicTime time, std::span<const std::byte> record, const LoopTurn& turn) {
+  const absl::StatusOr<RawStack> raw = RawStack::Parse(record);
+  if (!raw.ok()) {
+    ++parts_.account.lost["damaged_record"];
+    return true;
+  }
+  const wire_cpu_sample& sample = raw->sample();
+  // Tasks that our pid namespace does not show share the number 0 and a process without mappings.
+  const bool outside = (sample.flags & WIRE_SAMPLE_OUTSIDE) != 0;
+  Process& process = parts_.table.FindOrScan(sample.tgid, outside ? 0 : sample.process_start_ns);
+  // Neither they nor kernel threads have a /proc entry with a name.
+  if (outside || process.comm.empty()) process.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
+  if (!selects_(process)) {
+    ++parts_.account.samples_set_aside;
+    return true;
+  }
+  const bool may_wait = !turn.last_chance && turn.started.ns - time.ns < kMaxHoldNs;
+  if (may_wait && parts_.perf_maps.IsComing(process.key)) return false;
+  const bool has_stack = (sample.flags & WIRE_SAMPLE_KTHREAD) == 0 && sample.ip != 0;
+  // Events that tell what was replaced between the sample and the scan may still be on their way.
+  if (may_wait && has_stack && time < process.scanned && turn.horizon < process.scanned) return false;
+  if (has_stack && !parts_.resolver.CatchUp(process, time, turn.started)) {
+    if (may_wait) return false;
+    parts_.notices.Add("names_late", absl::StrCat(process.key.tgid),
+                       absl::StrCat("the maps of process ", process.key.tgid,
+                                    " could not be read in time; its newest methods may lack names"));
+  }
+  const UserStack& user = parts_.unwinder.Walk(process, *raw);
+  const NamedStack& named = parts_.namer.Name(process, *raw, user, time);
+  if (sample.header.kind == WIRE_COMPILED_STACK) {
+    parts_.hooks->CompiledStack(process, sample, named.frames);
+    return true;
+  }
+  StackEnd end = user.end;
+  if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(parts_.frames.at(named.frames.front()))) {
+    end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it
+  }
+  CountEnd(end, static_cast<wire_stop>(sample.stop));
+  ++handled_;
+  named_ += (named.sources & 1u << static_cast<unsigned>(NameSource::kNone)) == 0 ? 1 : 0;
+  Write(
+      {process, sample, named.frames, std::nullopt, named.sources, PausePhase::kNone, end, parts_.rate.PeriodAt(time)});
+  return true;
+}
+
+void SampleHandler::CountEnd(StackEnd end, wire_stop stop) {
+  switch (end) {
+    case StackEnd::kComplete:
+      ++parts_.account.stacks_complete;
+      break;
+    case StackEnd::kTruncated:
+      ++parts_.account.stacks_truncated;
+      break;
+    case StackEnd::kBroken:
+      ++parts_.account.stacks_broken;
+      break;
+  }
+  ++parts_.account.stack_stops[std::string(StopName(stop))];
+}
+
+void SampleHandler::Write(NamedSample named) {
+  std::optional<RuntimeWatch::Role> role;
+  const std::span<const FrameId> plain = named.frames;
+  if (parts_.hooks != nullptr) {
+    named.phase = parts_.hooks->PhaseOf(named.process.key);
+    role = parts_.hooks->RoleOf(named.process, named.sample, plain);
+    if (role) named.role = role->frame;
+    named.frames = Marked(named, role);
+    parts_.hooks->Sampled(named.process, named.sample, plain, named.frames);
+  }
+  ++(parts_.sink.Add(named) ? parts_.account.samples_written : parts_.account.samples_set_aside);
+}
+
+std::span<const FrameId> SampleHandler::Marked(const NamedSample& named,
+                                               const std::optional<RuntimeWatch::Role>& role) {
+  const PausePhase phase = mark_suspension_ ? named.phase : PausePhase::kNone;
+  if (phase == PausePhase::kNone && !role) return named.frames;
+  marked_.assign(named.frames.begin(), named.frames.end());
+  if (role) marked_.insert(marked_.begin() + static_cast<std::ptrdiff_t>(role->at), role->frame);
+  if (phase != PausePhase::kNone) {
+    const char* mark = phase == PausePhase::kStopped ? "[the world is stopped]" : "[threads are being stopped]";
+    marked_.insert(marked_.begin(), parts_.frames.Intern(Frame{FrameKind::kMark, NameSource::kNone, mark, "", ""}));
+  }
+  return marked_;
+}
+
+}  // namespace clrsampler

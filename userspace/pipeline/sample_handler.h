@@ -1,0 +1,74 @@
+// A sample in its turn: unwound, named as of its own time, marked with what the runtime did, counted, and given to the
+// profile.
+#ifndef CLRSAMPLER_PIPELINE_SAMPLE_HANDLER_H_
+#define CLRSAMPLER_PIPELINE_SAMPLE_HANDLER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "clr/perf_map_lease.h"
+#include "os/clock.h"
+#include "pipeline/runtime_watch.h"
+#include "pipeline/sample_sink.h"
+#include "pipeline/sampling_rate.h"
+#include "pipeline/stack_namer.h"
+#include "pipeline/stack_unwinder.h"
+#include "process/process_table.h"
+#include "profile/account.h"
+#include "status/notices.h"
+#include "symbols/frame.h"
+#include "symbols/resolver.h"
+
+namespace clrsampler {
+
+// The turn of the main loop in which something is handled.
+struct LoopTurn {
+  MonotonicTime started;
+  MonotonicTime horizon;     // all events up to here have been taken
+  bool last_chance = false;  // the run is over: nothing waits any longer
+};
+
+// Main loop only. Borrows what it is given.
+class SampleHandler {
+ public:
+  struct Parts {
+    ProcessTable& table;
+    Resolver& resolver;
+    StackUnwinder& unwinder;
+    StackNamer& namer;
+    FrameTable& frames;
+    const PerfMapLeases& perf_maps;
+    const SamplingRate& rate;
+    RuntimeWatch* hooks;  // nullptr: there are none
+    SampleSink& sink;
+    Account& account;
+    Notices& notices;
+  };
+  // selects: whose samples count. mark_suspension: RecordOptions'.
+  SampleHandler(const Parts& parts, std::function<bool(const Process&)> selects, bool mark_suspension)
+      : parts_(parts), selects_(std::move(selects)), mark_suspension_(mark_suspension) {}
+
+  // `record`: struct wire_cpu_sample and what follows it. False: its names are still being read; it shall come again.
+  bool Handle(MonotonicTime time, std::span<const std::byte> record, const LoopTurn& turn);
+
+  uint64_t handled() const { return handled_; }
+  uint64_t named() const { return named_; }  // of these: every frame of the stack has a name
+
+ private:
+  void CountEnd(StackEnd end, wire_stop stop);
+  void Write(NamedSample named);
+  std::span<const FrameId> Marked(const NamedSample& named, const std::optional<RuntimeWatch::Role>& role);
+
+  const Parts parts_;
+  const std::function<bool(const Process&)> selects_;
+  const bool mark_suspension_;
+  std::vector<FrameId> marked_;
+  uint64_t handled_ = 0, named_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_SAMPLE_HANDLER_H_
