@@ -38,6 +38,7 @@ struct scratch {
 	__u64 resumes;				   /* how often this stack's chain broke */
 	__u64 resume_tries;			   /* words that were followed the last time */
 	__u64 outermost;			   /* an end_of_last behind which the thread began; 0: none so far */
+	__u64 stack_top;			   /* what is above the stack; 0: nobody has asked */
 	__u64 window[WINDOW_WORDS + WINDOW_BLOCK]; /* copied in blocks, the last of which may begin at its end */
 	__u64 transient_begin, transient_end;	   /* around all transient code of the process; 0, 0: none */
 	struct wire_transient_heap heap;	   /* that the address at hand lies in */

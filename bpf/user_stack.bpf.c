@@ -136,6 +136,31 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 }
 
 /*
+ * What is above the frames of this thread: a main thread's arguments, any other's thread-local variables. Far above where
+ * the stack is one that a program made for itself.
+ */
+__attribute__((noinline)) __u64 stack_top(__u32 cpu)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 end, main_top, top;
+
+	if (!scratch)
+		return 0;
+	if (scratch->stack_top)
+		return scratch->stack_top;
+	end = scratch->end_of_last;
+	main_top = BPF_CORE_READ(task, mm, start_stack);
+	top = THREAD_POINTER(task);
+	if (main_top - end < top - end)
+		top = main_top;
+	if (top - end > MAX_FRAME_BYTES)
+		top = WIRE_FRAME_ADDRESS_MASK;
+	scratch->stack_top = top;
+	return top;
+}
+
+/*
  * Copies up to `bytes` of the stack from the end of the last frame on to words[used + 1]; returns how many. A read gives all
  * or nothing, and pages above the frames may be missing: the kernel leaves up to 8 KB between a main thread's first frame
  * and its environment that nobody ever touches. So what lies in the first page is asked for alone if need be.
@@ -143,12 +168,15 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 __attribute__((noinline)) __u64 read_upwards(__u32 cpu, __u64 bytes)
 {
 	struct scratch *scratch = scratch_of(cpu);
-	__u64 used, from;
+	__u64 used, from, left;
 
 	if (!scratch)
 		return 0;
 	used = scratch->used;
 	from = scratch->end_of_last;
+	left = stack_top(cpu) - from;
+	if (bytes > left)
+		bytes = left;
 	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS)
 		return 0;
 	for (int i = 0; i < 2; i++) {

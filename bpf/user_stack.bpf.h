@@ -19,6 +19,7 @@ int walk_steps(__u32 cpu);
 int walk_tail(__u32 cpu);
 int try_resume(__u32 cpu, __u64 at);
 int resume_in_block(__u32 cpu, __u64 first);
+__u64 stack_top(__u32 cpu);
 __u64 read_upwards(__u32 cpu, __u64 bytes);
 int is_outermost(__u32 cpu);
 int search_stretch(__u32 cpu);
@@ -37,6 +38,7 @@ static __always_inline void walk_user_stack(struct scratch *scratch, __u32 cpu)
 	scratch->resumed = 0;
 	scratch->resumes = 0;
 	scratch->outermost = 0;
+	scratch->stack_top = 0;
 	for (int i = 0; i <= WIRE_MAX_USER_FRAMES / WALK_STEPS; i++) { /* the last one meets max_frames */
 		if (walk_steps(cpu))
 			break;
