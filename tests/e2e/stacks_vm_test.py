@@ -28,6 +28,8 @@ CHAIN = ("Chain.Work", "Chain.Outer", "Chain.Middle", "Chain.Leaf")
 SMALL = ("Chain.Tiny", "One.Step", "Two.Step")
 # Where libc starts threads and programs. The machines' libraries have no symbols beside those for linking.
 ROOT = re.compile(r"_start|__?clone3?|start_thread|thread_start|libc\.so\.6!0x[0-9a-f]+|\[native: no symbols (app|dotnet)\]|(app|dotnet)!0x[0-9a-f]+")
+# What the runtime does for the thread from here on: compiles what it runs, for example. "[jit: ...]" is a reason for no name.
+ROLE = re.compile(r"\[(gc|jit|suspending) .*\]")
 
 GUEST = """
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_TieredPGO=0 {environment}
@@ -43,6 +45,7 @@ kill -9 $pid
 
 def fault(frames):
     """What is wrong with a stack of the chain, its frames from the root to the leaf without suffixes; "" if it is whole; None: no such stack."""
+    frames = frames[:next((i for i, frame in enumerate(frames) if ROLE.fullmatch(frame)), len(frames))]
     own = [i for i, frame in enumerate(frames) if frame.startswith(("Chain.", "One.", "Two."))]
     if not own:
         return None
@@ -132,7 +135,8 @@ class FaultTest(unittest.TestCase):
     def test_judges(self):
         whole = ["libc.so.6!0xebf50", "libc.so.6!0x81d50", "System.Threading.Thread.StartCallback", "Chain.OnThread", *CHAIN]
         self.assertIsNone(fault(whole[:3]))
-        for stack in (whole, whole[:4], whole[:5], [*whole, "Chain.Tiny"], [*whole, "Two.Step"], [*whole, "[stub VSD_ResolveStub]"], ["_start", "Chain.Main", "Chain.Work", "clock_gettime"]):
+        for stack in (whole, whole[:4], whole[:5], [*whole, "Chain.Tiny"], [*whole, "Two.Step"], [*whole, "[stub VSD_ResolveStub]"],
+                      [*whole[:5], "[jit Chain.Work OptimizedTier1OSR]", "clrjit!0x1"], ["_start", "Chain.Main", "Chain.Work", "clock_gettime"]):
             self.assertEqual(fault(stack), "", stack)
         for stack in (whole[1:3] + whole[4:], whole[:6] + whole[7:], [*whole[:7], "Chain.Tiny"], [*whole[:7], "[stub VSD_ResolveStub]"], [*whole[:5], "app!0x10", *whole[5:]],
                       ["[caller may be missing]", *whole], ["System.Threading.Thread.StartCallback", *whole[3:]]):
