@@ -363,7 +363,8 @@ __attribute__((noinline)) int resume_walk(__u32 cpu)
 
 		if (found)
 			return found > 0;
-		if (i == RESUME_STRETCHES - 1 || !ship_stretch(cpu))
+		/* A zero is data more seldom than the end of a stack that a program made for itself. */
+		if (i == RESUME_STRETCHES - 1 || !scratch->frame || !ship_stretch(cpu))
 			return 0;
 	}
 	return 0;
