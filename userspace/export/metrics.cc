@@ -1,62 +1,37 @@
 #include "export/metrics.h"
 
-#include <prometheus/counter.h>
-#include <prometheus/family.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
+#include <prometheus/labels.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <mutex>
-#include <set>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "export/http_server.h"
 #include "export/metric_families.h"
+#include "export/metric_series.h"
 #include "export/series_slots.h"
-#include "formats/names/utf8.h"
 #include "os/own_usage.h"
 
 namespace clrsampler {
 namespace {
 
-using CounterFamily = prometheus::Family<prometheus::Counter>;
-using GaugeFamily = prometheus::Family<prometheus::Gauge>;
-using HistogramFamily = prometheus::Family<prometheus::Histogram>;
 using prometheus::Labels;
 
-constexpr size_t kMaxLabelBytes = 200;
 // Words of labels come from fixed sets; should that ever change, their number stays bounded.
 constexpr size_t kMostWords = 32;
-constexpr size_t kMostReasons = 24;  // of one process: reason and generation
-constexpr char kOther[] = "other";
 constexpr char kUnlisted[] = "unlisted";
 constexpr uint64_t kQuietNs = uint64_t{600} * 1'000'000'000;
-
-double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
-
-// Names come from the processes: one that is no UTF-8 would make Prometheus refuse the whole text.
-std::string LabelValue(absl::string_view text) {
-  std::string value = WellFormedUtf8(text.substr(0, kMaxLabelBytes));
-  for (char& c : value) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return value;
-}
 
 // A container whose name is one of our two words is told apart from what they mean.
 std::string ContainerLabel(const std::string& container) {
   if (container.empty()) return "none";
   std::string label = LabelValue(container);
-  if (label == "none" || label == kOther) label.push_back('\'');
+  if (label == "none" || label == kOtherSeries) label.push_back('\'');
   return label;
 }
 
@@ -70,225 +45,6 @@ absl::string_view Architecture() {
 #endif
 }
 
-// Pauses of one window with the same labels.
-struct PauseSums {
-  std::vector<double> pause_buckets, suspend_buckets;
-  uint64_t pause_ns = 0, suspend_ns = 0;
-
-  PauseSums() : pause_buckets(std::size(kPauseBuckets) + 1), suspend_buckets(std::size(kPauseBuckets) + 1) {}
-  void Add(double count, uint64_t each_pause_ns, uint64_t each_suspend_ns) {
-    pause_buckets[BucketOf(each_pause_ns)] += count;
-    suspend_buckets[BucketOf(each_suspend_ns)] += count;
-  }
-  // An upper bound is in its bucket: le means less or equal.
-  static size_t BucketOf(uint64_t ns) {
-    return static_cast<size_t>(std::lower_bound(std::begin(kPauseBuckets), std::end(kPauseBuckets), Seconds(ns)) -
-                               std::begin(kPauseBuckets));
-  }
-};
-
-using PauseKey = std::pair<std::string, std::string>;  // reason, generation
-
-// What a window says of one process, or of several that share their series.
-struct ProcessAmounts {
-  std::array<uint64_t, kCpuShareCount> cpu_ns{};
-  std::map<PauseKey, PauseSums> pauses;
-  std::array<uint64_t, 3> collections{};
-  uint64_t background = 0;
-  std::map<std::string, std::pair<uint64_t, uint64_t>> jit;  // by tier: compilations, ns
-  bool dotnet = false;
-};
-
-// Families of the registry, by their rows.
-class Families {
- public:
-  explicit Families(bool own_process) {
-    for (const MetricFamilyRow& row : MetricFamilies()) {
-      const bool own = row.id >= MetricId::kSelfCpu;
-      if (own != own_process) continue;
-      const size_t i = static_cast<size_t>(row.id);
-      switch (row.kind) {
-        case MetricKind::kCounter:
-          counters_[i] = &prometheus::BuildCounter().Name(row.name).Help(row.help).Register(registry_);
-          break;
-        case MetricKind::kGauge:
-          gauges_[i] = &prometheus::BuildGauge().Name(row.name).Help(row.help).Register(registry_);
-          break;
-        case MetricKind::kHistogram:
-          histograms_[i] = &prometheus::BuildHistogram().Name(row.name).Help(row.help).Register(registry_);
-          break;
-      }
-    }
-  }
-  CounterFamily& counter(MetricId id) { return *counters_[static_cast<size_t>(id)]; }
-  GaugeFamily& gauge(MetricId id) { return *gauges_[static_cast<size_t>(id)]; }
-  HistogramFamily& histogram(MetricId id) { return *histograms_[static_cast<size_t>(id)]; }
-
-  void Add(MetricId id, const Labels& labels, double amount) { counter(id).Add(labels).Increment(amount); }
-  void Set(MetricId id, double value) { gauge(id).Add({}).Set(value); }
-
-  std::string Text() const {
-    std::ostringstream out;
-    prometheus::TextSerializer().Serialize(out, registry_.Collect());
-    return out.str();
-  }
-
- private:
-  prometheus::Registry registry_;
-  std::array<CounterFamily*, kMetricIdCount> counters_{};
-  std::array<GaugeFamily*, kMetricIdCount> gauges_{};
-  std::array<HistogramFamily*, kMetricIdCount> histograms_{};
-};
-
-// Words that a label has had; the one behind the last that fits is "other".
-class Words {
- public:
-  explicit Words(size_t most) : most_(most) {}
-  std::string Bounded(absl::string_view word) {
-    std::string value = LabelValue(word);
-    if (seen_.contains(value)) return value;
-    if (seen_.size() >= most_) return kOther;
-    seen_.insert(value);
-    return value;
-  }
-
- private:
-  const size_t most_;
-  std::set<std::string> seen_;
-};
-
-// The series of one process, or of all others. They go with it.
-class ProcessSeries {
- public:
-  ProcessSeries(Families& families, const std::string& process, const std::string& container)
-      : families_(families), process_(process), container_(container) {
-    for (int share = 0; share < kCpuShareCount; ++share) {
-      cpu_[static_cast<size_t>(share)] =
-          &families.counter(MetricId::kProcessCpu)
-               .Add({{"process", process_},
-                     {"container", container_},
-                     {"share", std::string(CpuShareText(static_cast<CpuShare>(share)))}});
-    }
-  }
-  ProcessSeries(const ProcessSeries&) = delete;
-  ProcessSeries& operator=(const ProcessSeries&) = delete;
-  ~ProcessSeries() {
-    for (prometheus::Counter* one : cpu_) families_.counter(MetricId::kProcessCpu).Remove(one);
-    for (auto& [key, one] : pauses_) {
-      families_.histogram(MetricId::kSuspension).Remove(one.first);
-      families_.histogram(MetricId::kTimeToSuspend).Remove(one.second);
-    }
-    for (prometheus::Counter* one : collections_) {
-      if (one != nullptr) families_.counter(MetricId::kCollections).Remove(one);
-    }
-    if (background_ != nullptr) families_.counter(MetricId::kBackgroundCollections).Remove(background_);
-    for (auto& [tier, one] : jit_) {
-      families_.counter(MetricId::kJitSeconds).Remove(one.first);
-      families_.counter(MetricId::kJitMethods).Remove(one.second);
-    }
-    if (info_ != nullptr) families_.gauge(MetricId::kProcessInfo).Remove(info_);
-  }
-
-  void Describe(const WindowProcess& process) {
-    // What becomes known later (a runtime, a container's name) replaces the series: there is one for each process.
-    const Labels labels = {{"process", process_},
-                           {"pid", absl::StrCat(process.pid)},
-                           {"comm", LabelValue(process.comm)},
-                           {"container", LabelValue(process.container)},
-                           {"container_id", LabelValue(process.container_id)},
-                           {"runtime", LabelValue(process.runtime)}};
-    if (labels == described_) return;
-    described_ = labels;
-    GaugeFamily& family = families_.gauge(MetricId::kProcessInfo);
-    if (info_ != nullptr) family.Remove(info_);
-    info_ = &family.Add(labels);
-    info_->Set(1);
-  }
-
-  void Add(const ProcessAmounts& amounts) {
-    for (size_t i = 0; i < cpu_.size(); ++i) cpu_[i]->Increment(Seconds(amounts.cpu_ns[i]));
-    if (amounts.dotnet) MakeCollections();
-    for (size_t i = 0; i < collections_.size(); ++i) {
-      if (collections_[i] != nullptr) collections_[i]->Increment(static_cast<double>(amounts.collections[i]));
-    }
-    if (background_ != nullptr) background_->Increment(static_cast<double>(amounts.background));
-    for (const auto& [key, sums] : amounts.pauses) {
-      const auto [pause, suspend] = HistogramsOf(key);
-      pause->ObserveMultiple(sums.pause_buckets, Seconds(sums.pause_ns));
-      suspend->ObserveMultiple(sums.suspend_buckets, Seconds(sums.suspend_ns));
-    }
-    for (const auto& [tier, sums] : amounts.jit) {
-      const auto [seconds, methods] = JitOf(tier);
-      methods->Increment(static_cast<double>(sums.first));
-      seconds->Increment(Seconds(sums.second));
-    }
-  }
-
- private:
-  // From the first sight on, so that the first collection is a step from 0.
-  void MakeCollections() {
-    if (background_ != nullptr) return;
-    background_ = &families_.counter(MetricId::kBackgroundCollections).Add({{"process", process_}});
-    for (size_t i = 0; i < collections_.size(); ++i) {
-      collections_[i] =
-          &families_.counter(MetricId::kCollections).Add({{"process", process_}, {"generation", absl::StrCat(i)}});
-      HistogramsOf({"gc", absl::StrCat(i)});
-    }
-  }
-
-  std::pair<prometheus::Histogram*, prometheus::Histogram*> HistogramsOf(const PauseKey& key) {
-    const auto found = pauses_.find(key);
-    if (found != pauses_.end()) return found->second;
-    if (pauses_.size() >= kMostReasons && key.first != kOther) return HistogramsOf({kOther, "none"});
-    const Labels labels = {{"process", process_}, {"reason", key.first}, {"generation", key.second}};
-    const prometheus::Histogram::BucketBoundaries bounds(std::begin(kPauseBuckets), std::end(kPauseBuckets));
-    return pauses_[key] = {&families_.histogram(MetricId::kSuspension).Add(labels, bounds),
-                           &families_.histogram(MetricId::kTimeToSuspend).Add(labels, bounds)};
-  }
-
-  std::pair<prometheus::Counter*, prometheus::Counter*> JitOf(const std::string& tier) {
-    const auto found = jit_.find(tier);
-    if (found != jit_.end()) return found->second;
-    const Labels labels = {{"process", process_}, {"tier", tier}};
-    return jit_[tier] = {&families_.counter(MetricId::kJitSeconds).Add(labels),
-                         &families_.counter(MetricId::kJitMethods).Add(labels)};
-  }
-
-  Families& families_;
-  const std::string process_, container_;
-  std::array<prometheus::Counter*, kCpuShareCount> cpu_{};
-  std::map<PauseKey, std::pair<prometheus::Histogram*, prometheus::Histogram*>> pauses_;
-  std::array<prometheus::Counter*, 3> collections_{};
-  prometheus::Counter* background_ = nullptr;
-  std::map<std::string, std::pair<prometheus::Counter*, prometheus::Counter*>> jit_;
-  prometheus::Gauge* info_ = nullptr;
-  Labels described_;
-};
-
-// The CPU time of one container, or of all others.
-class ContainerSeries {
- public:
-  ContainerSeries(Families& families, const std::string& container) : families_(families) {
-    for (int share = 0; share < kCpuShareCount; ++share) {
-      cpu_[static_cast<size_t>(share)] =
-          &families.counter(MetricId::kContainerCpu)
-               .Add({{"container", container}, {"share", std::string(CpuShareText(static_cast<CpuShare>(share)))}});
-    }
-  }
-  ContainerSeries(const ContainerSeries&) = delete;
-  ContainerSeries& operator=(const ContainerSeries&) = delete;
-  ~ContainerSeries() {
-    for (prometheus::Counter* one : cpu_) families_.counter(MetricId::kContainerCpu).Remove(one);
-  }
-  void Add(const std::array<uint64_t, kCpuShareCount>& cpu_ns) {
-    for (size_t i = 0; i < cpu_.size(); ++i) cpu_[i]->Increment(Seconds(cpu_ns[i]));
-  }
-
- private:
-  Families& families_;
-  std::array<prometheus::Counter*, kCpuShareCount> cpu_{};
-};
-
 bool InProc(uint32_t pid) { return access(absl::StrCat("/proc/", pid).c_str(), F_OK) == 0; }
 
 class PrometheusMetrics : public Metrics {
@@ -300,8 +56,8 @@ class PrometheusMetrics : public Metrics {
         containers_(options.max_processes, options.grace_ns, kQuietNs, nullptr),
         process_series_(options.max_processes),
         container_series_(options.max_processes),
-        other_process_(families_, kOther, ""),
-        other_container_(families_, kOther),
+        other_process_(families_, kOtherSeries, ""),
+        other_container_(families_, kOtherSeries),
         tiers_(kMostWords),
         reasons_(kMostWords),
         losses_(kMostWords),
@@ -610,11 +366,11 @@ class PrometheusMetrics : public Metrics {
   std::vector<std::unique_ptr<ContainerSeries>> container_series_;
   ProcessSeries other_process_;
   ContainerSeries other_container_;
-  Words tiers_, reasons_, losses_, notices_, event_sources_;
+  LabelWords tiers_, reasons_, losses_, notices_, event_sources_;
   uint32_t last_hz_ = 0;
 
   std::mutex words_mutex_;  // what is counted from any thread
-  Words triggers_, endpoints_, codes_;
+  LabelWords triggers_, endpoints_, codes_;
 };
 
 }  // namespace
