@@ -26,7 +26,7 @@ const volatile __u32 max_frames = 512;
  */
 #define RESUME_WORDS 512
 #define RESUME_BLOCK 32
-#define RESUME_STRETCHES 4
+#define RESUME_STRETCHES 3
 #define MAX_RESUME_BYTES (64 << 10)
 #define MAX_RESUME_TRIES 32
 #define MAX_RESUMES 16

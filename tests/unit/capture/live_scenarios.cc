@@ -184,6 +184,26 @@ absl::Status WalksFromSavedRegistersInSystemCalls(ScenarioSetting& setting) {
   return Expect(whole * 100 >= in_kernel * 97, whole, " whole user chains of ", in_kernel);
 }
 
+absl::Status GoesOnWhereTheFramePointerHoldsData(ScenarioSetting& setting) {
+  Target target(Behaviour::kDataInFp);
+  const auto recording = Record(Filtered(), target, setting.seconds, setting.frequency);
+  if (!recording.ok()) return recording.status();
+  uint64_t user = 0;
+  uint64_t whole = 0;
+  for (const DecodedSample& sample : recording->samples) {
+    if ((sample.head.flags & WIRE_SAMPLE_IN_KERNEL) != 0) continue;
+    ++user;
+    // Which of the pointers it follows is not said: calls from before have left theirs. The words of all frames must be
+    // there.
+    const auto has = [&](uint64_t word) {
+      return std::find(sample.user_words.begin(), sample.user_words.end(), word) != sample.user_words.end();
+    };
+    whole += has(target.facts().leaf_returns_to) && has(target.facts().middle_returns_to) && has(kGapPattern);
+  }
+  setting.notes += absl::StrCat(" ", whole, " of ", user, " whole");
+  return Expect(user > 20 && whole + 2 >= user, whole, " whole chains of ", user);
+}
+
 absl::Status DeliversKernelThreadsAndAccountsForAllHits(ScenarioSetting& setting) {
   Target target(Behaviour::kFreeMaps);
   const uint64_t begin = SystemClock().Now().ns;
@@ -652,6 +672,7 @@ const std::vector<Scenario>& LiveScenarios() {
   static const auto* const scenarios = new std::vector<Scenario>{
       {"SamplesABurningProcess", SamplesABurningProcess},
       {"WalksFromSavedRegistersInSystemCalls", WalksFromSavedRegistersInSystemCalls},
+      {"GoesOnWhereTheFramePointerHoldsData", GoesOnWhereTheFramePointerHoldsData},
       {"DeliversKernelThreadsAndAccountsForAllHits", DeliversKernelThreadsAndAccountsForAllHits},
       {"CountsWhatATinyRingLoses", CountsWhatATinyRingLoses},
       {"ChangesItsRate", ChangesItsRate},

@@ -33,6 +33,41 @@ struct Start {
   sink = value;
 }
 
+// Native code without frame pointers, as the walk meets it: the caller's is somewhere in its frame, 8 KB up or more.
+[[gnu::noinline]] void BurnWithDataInFp(TargetFacts* facts) {
+  const void* running = &facts->ready;
+#if defined(__x86_64__)
+  asm volatile(
+      "sub $128, %%rsp\n"  // the red zone is this function's
+      "push %%rbp\n"
+      "sub $9216, %%rsp\n"
+      "mov $0x1235, %%ebp\n"
+      "1: cmpl $1, (%0)\n"
+      "je 1b\n"
+      "add $9216, %%rsp\n"
+      "pop %%rbp\n"
+      "add $128, %%rsp\n"
+      :
+      : "r"(running)
+      : "memory", "cc");
+#elif defined(__aarch64__)
+  asm volatile(
+      "stp x29, x30, [sp, #-16]!\n"
+      "sub sp, sp, #8192\n"
+      "sub sp, sp, #1024\n"
+      "mov x29, #0x1235\n"
+      "1: ldr w9, [%0]\n"
+      "cmp w9, #1\n"
+      "b.eq 1b\n"
+      "add sp, sp, #8192\n"
+      "add sp, sp, #1024\n"
+      "ldp x29, x30, [sp], #16\n"
+      :
+      : "r"(running)
+      : "memory", "cc", "x9");
+#endif
+}
+
 [[gnu::noinline]] void Leaf(TargetFacts* facts, Behaviour behaviour) {
   volatile uint64_t pattern[4];
   std::fill(std::begin(pattern), std::end(pattern), kGapPattern);
@@ -43,6 +78,7 @@ struct Start {
     const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     while (read(zero, buffer, sizeof buffer) > 0) sink = sink + pattern[0];
   }
+  if (behaviour == Behaviour::kDataInFp) BurnWithDataInFp(facts);
   uint64_t value = pattern[1];
   while (facts->ready == 1) {
     for (int i = 0; i < 1000; ++i) value = value * 6364136223846793005u + pattern[2];
@@ -152,6 +188,7 @@ DecodedSample Decode(std::span<const std::byte> record) {
   size_t words_only = 0;
   size_t at = sample.head.kernel_frames;
   sample.kernel.assign(words.begin(), words.begin() + static_cast<ptrdiff_t>(at));
+  sample.user_words.assign(words.begin() + static_cast<ptrdiff_t>(at), words.end());
   while (at < words.size()) {
     const uint64_t address = words[at] & 0xffffffffffff;
     const size_t gap = words[at] >> WIRE_GAP_SHIFT & WIRE_GAP_MASK;

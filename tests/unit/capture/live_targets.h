@@ -32,6 +32,7 @@ enum class Behaviour {
   kSystemCalls,   // the same, but Leaf reads /dev/zero without end
   kRecurse,       // 700 frames deep
   kForkThenBurn,  // a child of it burns, it waits
+  kDataInFp,      // the same, below a frame of 9 KB that has saved the frame pointer and keeps a number in it
   kFreeMaps,      // makes kernel threads work: large BPF maps are freed by them
 };
 
@@ -67,6 +68,7 @@ struct DecodedSample {
   std::vector<uint64_t> kernel;
   std::vector<DecodedFrame> frames;
   std::vector<uint64_t> tail;
+  std::vector<uint64_t> user_words;  // all of the above that is no kernel's
   bool well_formed = false;  // all words were accounted for
 };
 DecodedSample Decode(std::span<const std::byte> record);
