@@ -59,6 +59,7 @@ absl::Status RunConvert(const ConvertConfig& config) {
   if (!model.ok()) return model.status();
   absl::StatusOr<ProfileOutput> output = OpenProfileOutput(config.output, config.format, config.build_tool);
   if (!output.ok()) return output.status();
+  RETURN_IF_ERROR(CheckBuildToolConfig({&*output, 1}, config.build_tool));
   return WriteProfile(*model, {}, config.build_tool, *output);
 }
 

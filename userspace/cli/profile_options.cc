@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <set>
@@ -132,6 +133,22 @@ absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::s
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();
   return ProfileOutput{*std::move(file), path, *writer};
+}
+
+absl::Status CheckBuildToolConfig(std::span<const ProfileOutput> outputs, const BuildToolConfig& build_tool) {
+  const auto none = [&](auto fits) {
+    return std::none_of(outputs.begin(), outputs.end(), [&](const ProfileOutput& one) { return fits(*one.writer); });
+  };
+  if (!build_tool.module.empty() && none([](const WriterRow& writer) { return writer.for_build_tools; })) {
+    return WithHint(absl::InvalidArgumentError("--module is for .order, .mip and .callchain.json, and none is written"),
+                    "add -o NAME.order, or leave --module out");
+  }
+  if (build_tool.order != BuildToolConfig().order &&
+      none([](const WriterRow& writer) { return writer.format == "order"; })) {
+    return WithHint(absl::InvalidArgumentError("--order is for .order files, and none is written"),
+                    "add -o NAME.order, or leave --order out");
+  }
+  return absl::OkStatus();
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct ProfileOutput {
 // InvalidArgument also: %m in the name of a format that is not of one image, or together with a module.
 absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format,
                                                 const BuildToolConfig& build_tool);
+
+// InvalidArgument: an option that means nothing to any of the outputs.
+absl::Status CheckBuildToolConfig(std::span<const ProfileOutput> outputs, const BuildToolConfig& build_tool);
 
 struct ProfileWriting {
   bool annotate_source = false;

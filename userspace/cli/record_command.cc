@@ -192,6 +192,7 @@ absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& confi
     if (!output.ok()) return output.status();
     outputs.push_back(*std::move(output));
   }
+  RETURN_IF_ERROR(CheckBuildToolConfig(outputs, config.build_tool));
   return outputs;
 }
 

@@ -35,7 +35,7 @@ enum class FunctionOrder : uint8_t {
 
 struct WriterOptions {
   bool annotate_source = false;  // behind each name the source it came from; folded text only
-  // Of formats that are for build tools (WriterRow::of_one_image): which image, as ChooseImage takes it.
+  // Of formats that are for build tools (WriterRow::for_build_tools): which image, as ChooseImage takes it.
   std::string module = {};
   FunctionOrder function_order = FunctionOrder::kHot;
   // Told what a reader of the result would not see: which image was chosen, what had no name. May be empty.
@@ -49,7 +49,8 @@ struct WriterRow {
   // Whether the format has more than counted stacks: threads, times and states of samples, which a recording keeps only
   // where a writer asks for them.
   bool takes_samples;
-  bool of_one_image;  // holds functions of one image only
+  bool of_one_image;     // holds functions of one image only
+  bool for_build_tools;  // WriterOptions::module has a meaning
   std::unique_ptr<ProfileWriter> (*make)(const WriterOptions& options);
 };
 // One row for each format: the only place that lists them.

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "status/status.h"
 
@@ -71,6 +73,22 @@ TEST_F(BuildToolOutputTest, ALetterForImagesIsOfFormatsThatHoldOne) {
     EXPECT_THAT(HintOf(status), HasSubstr("%m"));
   }
   EXPECT_FALSE(OpenProfileOutput(folder_ + "/nowhere/x.%m.mip", "", {}).ok()) << "said before the work";
+}
+
+TEST_F(BuildToolOutputTest, AnOptionThatMeansNothingIsAnError) {
+  std::vector<ProfileOutput> outputs;
+  for (const char* name : {"/x.html", "/x.mip"}) {
+    absl::StatusOr<ProfileOutput> output = OpenProfileOutput(folder_ + name, "", {});
+    ASSERT_TRUE(output.ok()) << output.status();
+    outputs.push_back(*std::move(output));
+  }
+  const std::span<const ProfileOutput> page = std::span(outputs).first(1);
+  EXPECT_TRUE(CheckBuildToolConfig(page, {}).ok());
+  EXPECT_TRUE(CheckBuildToolConfig(outputs, {.module = "app"}).ok()) << "it means something to one of them";
+  EXPECT_EQ(CheckBuildToolConfig(page, {.module = "app"}).code(), absl::StatusCode::kInvalidArgument);
+  const absl::Status order = CheckBuildToolConfig(outputs, {.order = "first"});
+  EXPECT_EQ(order.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(HintOf(order), HasSubstr("--order"));
 }
 
 }  // namespace
