@@ -105,7 +105,12 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   std::memcpy(&event, record.data(), sizeof event);
   if (parts_.hooks == nullptr) return;
   // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
-  if (queue_.size() >= kMaxQueued) return Lose("hook_backlog");
+  if (queue_.size() >= kMaxQueued) {
+    ++backlog_[event.tgid];
+    return Lose("hook_backlog");
+  }
+  // To those who pair events it is all the same where one was lost.
+  if (const auto lost = backlog_.find(event.tgid); lost != backlog_.end()) event.missed += lost->second;
   Process& process = parts_.table.FindOrScan(event.tgid, event.process_start_ns);
   if constexpr (std::is_same_v<Event, wire_compiled>) parts_.memory.NoteCompiled(process, event.entry);
   queue_.Push({event.header.time_ns}, HeldItem(parts_.hooks->Arrived(process, event)));

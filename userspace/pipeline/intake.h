@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "capture/sampler.h"
 #include "capture/side_band.h"
@@ -77,7 +78,8 @@ class Intake {
   const Parts parts_;
   const SamplesKept kept_;
   HoldQueue<HeldItem> queue_;
-  size_t waiting_samples_ = 0;  // in the queue
+  absl::flat_hash_map<uint32_t, uint32_t> backlog_;  // by process: events of hooks that found too many before them
+  size_t waiting_samples_ = 0;                       // in the queue
   double ring_fill_ = 0;
 };
 

@@ -21,7 +21,7 @@ namespace clrsampler {
 // Main loop only. To be made before anything raises this process's limits: the command gets them as they were.
 class Targets {
  public:
-  // Borrows the last three. No pids and no command: the whole host.
+  // Borrows `notices`. No pids and no command: the whole host.
   Targets(std::vector<uint32_t> pids, std::vector<std::string> command, uint32_t frequency_hz, std::string proc_root,
           Notices& notices)
       : pids_(std::move(pids)),
@@ -34,7 +34,7 @@ class Targets {
 
   // Whether the pids are processes at all. Errors carry a hint.
   absl::Status Check() const;
-  // Has them sampled and waited for; the command is started and held back. Borrows both from here on.
+  // Has them sampled and their ends waited for; the command is started and held back. Borrows both from here on.
   absl::Status Follow(Sampler& sampler, StopEvents& stop);
   uint32_t command_pid() const { return command_ ? command_->pid() : 0; }  // 0: there is none
   // Sampling has begun: their CPU time counts from now on, and the command runs.
