@@ -1,6 +1,7 @@
 """Runs the profiler and its targets for the live tests. Standard library only."""
 import contextlib
 import ctypes
+import glob
 import json
 import os
 import re
@@ -315,6 +316,17 @@ def sigma(share, samples):
     return (max(share * (1 - share), 1 / max(samples, 1)) / max(samples, 1)) ** 0.5
 
 
+def remove_leftovers(since):
+    """What .NET and JIT compilers have left in /tmp since then (a wall clock) for processes that are gone: by a test much later it may be
+    taken for that of a process with the same number."""
+    for pattern in ("perf-*.map", "perfinfo-*.map", "jit-*.dump", "dotnet-diagnostic-*-socket", "clr-debug-pipe-*"):
+        for path in glob.glob(os.path.join("/tmp", pattern)):
+            pid = re.search(r"-(\d+)", os.path.basename(path))
+            with contextlib.suppress(OSError):
+                if pid and not os.path.exists(f"/proc/{pid.group(1)}") and os.lstat(path).st_mtime >= since:
+                    os.unlink(path)
+
+
 class LiveTest(unittest.TestCase):
     """Base of tests that load BPF. NEEDS: what else must be there: "dotnet", "minijit", or a program on PATH."""
 
@@ -323,6 +335,7 @@ class LiveTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        cls.addClassCleanup(remove_leftovers, time.time() - 1)  # times of files are those of the last clock tick
         try:
             cls.check_needs()
         except Missing as reason:

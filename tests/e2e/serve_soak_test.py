@@ -67,9 +67,9 @@ class SoakTest(harness.LiveTest):
                 service.start()
                 service.wait_for_windows(3, seconds=120)
                 self.assertLess(killed - newest, 12, "a kill loses the open window at most")
-                halves.append(self.half(service, churn, "second"))
                 lost = service.json("/api/timeline", **{"from": newest - 60, "to": newest})
                 self.assertTrue(all(lost["covered"]), lost["covered"])
+                halves.append(self.half(service, churn, "second"))
                 for rss, descriptors, share, coverage in halves:
                     self.assertLess(max(rss), MEMORY)
                     # Flat: the last quarter is no more than 5 % above the second.
@@ -103,7 +103,9 @@ class SoakTest(harness.LiveTest):
                   f"history {service.json('/api/status')['store']['bytes'] / 2**20:.1f} MiB", flush=True)
         end = time.time()
         cpu = usage(service.process.pid)[2]
-        # From the end of one window to that of another: nothing but whole windows lies between.
+        # From the end of one window to that of another: nothing but whole windows lies between. What is older is kept by minutes, each of
+        # which belongs to its beginning: from the next one on.
+        from_ms = -(-from_ms // 60_000) * 60_000
         to_ms = service.json("/api/status")["newest"]
         health = service.json("/api/health", **{"from": from_ms / 1000, "to": to_ms / 1000 - 0.001})
         coverage = health["covered_ms"] / (to_ms - from_ms)
