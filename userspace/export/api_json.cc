@@ -61,6 +61,7 @@ std::string StatusJson(const ApiStatus& status) {
   json["store"] = !status.store_max_bytes ? Json()
                                           : Json{{"bytes", status.span.bytes},
                                                  {"max_bytes", *status.store_max_bytes},
+                                                 {"dictionary_bytes", status.span.dictionary_bytes},
                                                  {"windows", status.span.windows},
                                                  {"minutes", status.span.minutes},
                                                  {"hours", status.span.hours}};

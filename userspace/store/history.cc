@@ -152,6 +152,7 @@ class StoredHistory final : public History {
     absl::StatusOr<HistorySpan> span = readers_.Ask<HistorySpan>([](HistoryReader& reader) { return reader.Span(); });
     if (span.ok()) {
       span->bytes = file_.bytes();
+      span->dictionary_bytes = dictionary_bytes_;
       span->damaged_parts = readers_.damaged_parts() + damaged_in_writing_;
     }
     return span;
@@ -202,6 +203,7 @@ class StoredHistory final : public History {
       status = work(*writer_);
     }
     damaged_in_writing_ = writer_ == nullptr ? 0 : writer_->damaged_parts();
+    dictionary_bytes_ = writer_ == nullptr ? 0 : writer_->dictionary_bytes();
     return status;
   }
 
@@ -211,6 +213,7 @@ class StoredHistory final : public History {
   Readers readers_;
   std::unique_ptr<HistoryWriter> writer_;  // nullptr: it could not be opened again
   std::atomic<uint64_t> damaged_in_writing_ = 0;
+  std::atomic<uint64_t> dictionary_bytes_ = 0;
 };
 
 }  // namespace

@@ -62,6 +62,8 @@ struct HistorySpan {
   uint64_t oldest_unix_ns = 0;  // begin of the oldest; 0: there is nothing
   uint64_t newest_unix_ns = 0;  // end of the newest
   uint64_t bytes = 0;           // of the file and its log
+  // In memory: the names and stacks of the chapter that is being written, 24 MB at most, then the next one begins.
+  uint64_t dictionary_bytes = 0;
   uint64_t windows = 0, minutes = 0, hours = 0;
   uint64_t damaged_parts = 0;  // of windows, minutes and hours, that had to be left out of answers since Open
 };

@@ -33,6 +33,7 @@ class HistoryWriter {
   absl::Status Append(const Window& window);
   absl::StatusOr<bool> Maintain(uint64_t now_unix_ns);
   uint64_t damaged_parts() const { return damaged_parts_; }  // that roll-ups had to leave out
+  uint64_t dictionary_bytes() const { return chapter_ == nullptr ? 0 : chapter_->names->memory_bytes(); }
 
  private:
   struct Chapter {

@@ -78,6 +78,16 @@ class HistoryTest : public ::testing::Test {
   StoreFolder folder_;
 };
 
+TEST_F(HistoryTest, SaysWhatTheDictionaryTakes) {
+  const auto history = folder_.Open();
+  EXPECT_EQ(history->Span()->dictionary_bytes, 0u);
+  Fill(*history, 1);
+  const uint64_t first = history->Span()->dictionary_bytes;
+  EXPECT_GT(first, 100u);
+  Fill(*history, 1, kBegin + 60 * kSecond);
+  EXPECT_LT(history->Span()->dictionary_bytes, 2 * first) << "names that are known already take nothing";
+}
+
 TEST_F(HistoryTest, GivesBackTheStacksOfEachView) {
   const auto history = folder_.Open();
   const std::vector<Window> windows = Fill(*history, 7);
