@@ -22,7 +22,7 @@ VERSIONS = runtimes.selected()
 NATIVE = os.environ.get("SHAPES_NATIVE", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "libshapes_native.so"))
 FIELDS = ("time_ns", "pid", "reason", "kind", "induced", "suspend_ns", "pause_ns", "thread", "culprits")
 KINDS = {"blocking": "gc", "background-initial": "gc", "background-final": "gc-preparation", "heap-count-change": "gc-preparation"}
-MEDIAN_NS = 100_000  # measured: 4 to 40 us, and a probe takes 1
+BIAS_NS = 100_000  # measured: 4 to 40 us, and a probe takes 1
 COLLECTIONS = ("blocking", "background-initial")  # one pause of these kinds for each collection
 
 
@@ -123,15 +123,17 @@ class TruthTest(PauseTest):
 
         stood = sum(p["pause_ns"] for p in pauses if p["kind"] != "heap-count-change")
         count = len(pauses) - kinds["heap-count-change"]
-        difference = statistics.median(differences)
+        quarter, difference, _ = statistics.quantiles(differences, n=4)
         print(f"    {version} {env}: {dict(kinds)}, {len(younger)} younger, {len(told)} indices; GetTotalPauseDuration {truth['pause_ns'] / 1e6:.1f} ms, "
-              f"seen {stood / truth['pause_ns']:.4f} of it ({(stood - truth['pause_ns']) / count / 1e3:+.1f} us a pause, median {difference / 1e3:+.1f}); "
+              f"seen {stood / truth['pause_ns']:.4f} of it ({(stood - truth['pause_ns']) / count / 1e3:+.1f} us a pause, first quarter up to {quarter / 1e3:+.1f}, median {difference / 1e3:+.1f}); "
               f"waited {truth['waited_ns'] / 1e6:.1f} ms", flush=True)
-        # The runtime's own figure ends before it lets the threads go. In between a server's threads wait for each other, which on a crowded
-        # machine is for a CPU.
-        allowed = 0.05 * truth["pause_ns"] + truth["waited_ns"] if server else 0.02 * truth["pause_ns"]
-        self.assert_within(abs(stood - truth["pause_ns"]), allowed, "GC.GetTotalPauseDuration")
-        self.assert_within(abs(difference), MEDIAN_NS, "GCMemoryInfo.PauseDurations")
+        # The runtime's own figure ends before it lets the threads go. In between a server's threads wait for each other, and on a crowded
+        # machine for a CPU: any number of pauses end one turn of the scheduler later, 2.8 ms, and the others tell how exact the probes are.
+        waited = truth["waited_ns"] if server else 0
+        self.assert_within(abs(stood - truth["pause_ns"]), (0.05 if server else 0.02) * truth["pause_ns"] + waited, "GC.GetTotalPauseDuration")
+        self.assert_within(abs(quarter if server else difference), BIAS_NS, "GCMemoryInfo.PauseDurations")
+        if server:
+            self.assert_within(sum(max(0, d - BIAS_NS) for d in differences), waited, "what only waiting for a CPU may add")
 
     def each(self, env, versions=VERSIONS, **expected):
         for version in versions:
