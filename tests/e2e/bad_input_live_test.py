@@ -208,7 +208,7 @@ class HostileJitdumpTest(HostileTest):
         self.assertIn(f"clrs-sh-{process.pid}", of_shell)
         # The kernel tells how much CPU time the shell and all of its children used: all of it is there. 5 sigma of independent
         # samples, since each process is a stay on a CPU or more.
-        true = (usage.ru_utime + usage.ru_stime) * frequency
+        true = (usage.ru_utime + usage.ru_stime) * 1e9 / harness.period_ns(frequency)
         taken = sum(of_shell.values()) + sum(of_short.values())
         self.assert_within(abs(taken - true), 5 * true ** 0.5 + 0.02 * true + steal * frequency, f"{taken} samples, {true:.0f} by the kernel\n{result}")
         # Each is a process of its own: a sample or two in each, and not all in a few.

@@ -118,7 +118,7 @@ class FormatsTest(harness.LiveTest):
         samples, meta = self.model.samples, self.model.json["meta"]
         self.assertEqual(self.model.weight, self.result.stats["samples"]["written"])
         self.assertEqual(meta["account"]["samples"], self.result.stats["samples"])
-        self.assertEqual(meta["period_ns"], 1_000_000_000 // 499)
+        self.assertEqual(meta["period_ns"], harness.period_ns(499))
         self.assertEqual(len(samples["time_ns"]), len(samples["stack"]))
         self.assertEqual(samples["time_ns"], sorted(samples["time_ns"]))
         self.assertLess(samples["time_ns"][-1], meta["duration_ns"] + 100_000_000)

@@ -124,7 +124,7 @@ class GenerationsTest(harness.LiveTest):
 
     @staticmethod
     def expected(row):
-        return row[CPU] * FREQUENCY / 1e9
+        return row[CPU] / harness.period_ns(FREQUENCY)
 
     @staticmethod
     def noise(rows):

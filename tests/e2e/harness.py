@@ -264,6 +264,12 @@ def steal_seconds():
         return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
+def period_ns(frequency):
+    """Between two samples of a CPU: a little more than the rate's fraction of a second, for the sake of programs with a beat
+    (capture/sampling_period.h)."""
+    return 1_006_180_340 // frequency
+
+
 class Window:
     """What a target did while it was sampled: `cpu_ns` CPU time in `stays` stays of its threads on a CPU, between two monotonic times."""
 
@@ -272,7 +278,7 @@ class Window:
         self.begin_ns, self.end_ns = begin_ns, end_ns
 
     def samples(self, frequency):
-        return self.cpu_ns * frequency / 1e9
+        return self.cpu_ns / period_ns(frequency)
 
     def noise(self):
         """5 sigma of the samples. A CPU is sampled at fixed intervals, so each stay counts less than one sample too many or too few,

@@ -51,7 +51,7 @@ class RolesTest(harness.LiveTest):
 
     def check_share(self, what, count, spent_ns, waited_ns):
         """A thread that has no CPU is not sampled, so samples lie between the time that passed and that less what was waited."""
-        expected, least = (ns * FREQUENCY / 1e9 for ns in (spent_ns, max(spent_ns - waited_ns, 0)))
+        expected, least = (ns / harness.period_ns(FREQUENCY) for ns in (spent_ns, max(spent_ns - waited_ns, 0)))
         noise = 4 * math.sqrt(expected + 1) + 0.05 * expected
         print(f"    {what}: {count} samples of {expected:.0f} (at least {least:.0f}, noise {noise:.0f})", flush=True)
         self.assertGreater(expected, 100, "too little for a statement")

@@ -5,6 +5,7 @@ Memory, descriptors and BPF memory stay where they are, it costs next to nothing
 CLRSAMPLER_SOAK_MINUTES: how long (30). It prints a line a minute; docs/performance.md has the figures of a whole run."""
 import os
 import signal
+import statistics
 import subprocess
 import threading
 import time
@@ -18,6 +19,7 @@ MINUTES = float(os.environ.get("CLRSAMPLER_SOAK_MINUTES", "30"))
 SERVICES = 50
 STARTS_A_SECOND = 20
 MEMORY = 150 << 20
+STOLEN = 0.02  # of the CPUs' time. Where the hypervisor gives it to others, the same work takes up to twice the CPU time: measured 1.4 % for 0.7 %
 
 
 class Churn(threading.Thread):
@@ -71,13 +73,15 @@ class SoakTest(harness.LiveTest):
                 before = service.json("/api/health", **{"from": newest - 65, "to": newest})
                 self.assertGreater(before["covered_ms"], 59_900)
                 halves.append(self.half(service, churn, "second"))
-                for rss, descriptors, share, coverage in halves:
+                for rss, descriptors, shares, coverage in halves:
                     # Flat: the last quarter is no more than 5 % above the second, without the dictionary of the history's chapter, which grows to
                     # its own limit and begins anew.
                     quarter = max(len(rss) // 4, 1)
                     self.assertLess(max(rss[-quarter:]), 1.05 * max(rss[quarter:2 * quarter]) + (2 << 20), rss)
                     self.assertLess(max(descriptors[-quarter:]), 1.1 * max(descriptors[quarter:2 * quarter]) + 20, descriptors)
-                    self.assertLess(share, 0.01, "CPU time of one core")
+                    quiet = [share for share, stolen in shares if stolen < STOLEN]
+                    self.assertGreaterEqual(len(quiet), len(shares) / 3, f"the hypervisor leaves too little of the CPUs to judge by: {shares}")
+                    self.assertLess(statistics.fmean(quiet), 0.01, f"CPU time of one core: {shares}")
                     self.assertAlmostEqual(coverage, 1, delta=0.001)
                 metrics = service.metrics()
                 series = sum(1 for name, _ in metrics if name == "clrsampler_process_cpu_seconds_total")
@@ -96,13 +100,19 @@ class SoakTest(harness.LiveTest):
         return newest, service.json("/api/health", **{"from": 1, "to": newest / 1000})["covered_ms"]
 
     def half(self, service, churn, name):
-        """Measures half of the time: RSS without the dictionary and descriptors each half minute, share of a CPU, share of seconds in windows."""
+        """Measures half of the time: of each half minute RSS without the dictionary, descriptors, and (share of a CPU, share of all CPUs that the
+        hypervisor took); share of seconds in windows."""
         from_ms, covered_before = self.covered(service)
         begin, started, cpu_before = time.time(), churn.started, usage(service.process.pid)[2]
-        rss, descriptors = [], []
+        rss, descriptors, shares = [], [], []
+        last = begin, cpu_before, harness.steal_seconds()
         while time.time() - begin < MINUTES * 60 / 2:
             time.sleep(min(30, MINUTES * 60 / 8))
             memory, fds, cpu = usage(service.process.pid)
+            now = time.time(), cpu, harness.steal_seconds()
+            took, used, stolen = (b - a for a, b in zip(last, now))
+            shares.append((used / took, stolen / took / os.cpu_count()))
+            last = now
             store = service.json("/api/status")["store"]
             dictionary = store["dictionary_bytes"]
             self.assertLess(memory, MEMORY)
@@ -110,16 +120,14 @@ class SoakTest(harness.LiveTest):
             descriptors.append(fds)
             elapsed = time.time() - begin
             print(f"    {name} half, {elapsed:5.0f} s: {memory / 2**20:.1f} MiB, {dictionary / 2**20:.1f} of them the dictionary, {fds} descriptors, "
-                  f"{100 * (cpu - cpu_before) / elapsed:.2f} % of a CPU, {(churn.started - started) / elapsed:.1f} processes a second, "
+                  f"{100 * used / took:.2f} % of a CPU ({100 * (cpu - cpu_before) / elapsed:.2f} % so far; {100 * shares[-1][1]:.1f} % stolen), {(churn.started - started) / elapsed:.1f} processes a second, "
                   f"history {store['bytes'] / 2**20:.1f} MiB", flush=True)
-        end = time.time()
-        cpu = usage(service.process.pid)[2]
         to_ms, covered = self.covered(service)
         coverage = (covered - covered_before) / (to_ms - from_ms)
         health = service.json("/api/health", **{"from": from_ms / 1000, "to": to_ms / 1000})
         samples = health["samples"]
         print(f"    {name} half: {samples}, lost {health['lost']}, covered {coverage:.4f}", flush=True)
-        return rss, descriptors, (cpu - cpu_before) / (end - begin), coverage
+        return rss, descriptors, shares, coverage
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class SplitTest(harness.LiveTest):
         result = harness.record("--frequency", str(FREQUENCY), "--", *command, env={**additions, "DOTNET_PerfMapEnabled": "1"})
         self.check_result(result, minimum_samples=500)
         (truth,) = [json.loads(line[6:]) for line in result.stdout.splitlines() if line.startswith("truth ")]
-        true = truth["cpu_ns"] * FREQUENCY / 1e9
+        true = truth["cpu_ns"] / harness.period_ns(FREQUENCY)
         samples = result.stats["samples"]
         # It says so at its very end, and then the runtime shuts down.
         self.assertGreaterEqual(samples["expected"], true - 0.02 * FREQUENCY, samples)

@@ -20,6 +20,7 @@
 #include "capture/kernel_types.h"
 #include "capture/libbpf_log.h"
 #include "capture/load_error.h"
+#include "capture/sampling_period.h"
 #include "capture/uprobe.h"
 #include "clrsampler.skel.h"
 #include "os/file_io.h"
@@ -223,13 +224,17 @@ int Sampler::OpenAndAttach(int cpu) const {
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config =
       PERF_COUNT_SW_CPU_CLOCK;  // a timer interrupt: works in every virtual machine, and is never an NMI
+  // As a rate, which the kernel compares with its limit; a clock event then has a period, however it was asked for
+  // (perf_swevent_init_hrtimer, kernel/events/core.c).
   attributes.freq = 1;
   attributes.sample_freq = static_cast<uint64_t>(options_.frequency_hz);
   attributes.disabled = 1;
   const int opened = OpenCpuEvent(attributes, cpu);
   if (opened < 0) return opened;
   // The ioctl and not a BPF link: it is there in every kernel, and the program goes with the event.
-  if (ioctl(opened, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program_)) != 0 ||
+  uint64_t period_ns = SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz));
+  if (ioctl(opened, PERF_EVENT_IOC_PERIOD, &period_ns) != 0 ||
+      ioctl(opened, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program_)) != 0 ||
       ioctl(opened, PERF_EVENT_IOC_ENABLE, 0) != 0) {
     const int error = errno;
     close(opened);
@@ -249,8 +254,7 @@ absl::Status Sampler::Start() {
 absl::Status Sampler::SetFrequency(int frequency_hz) {
   if (frequency_hz < 1) return absl::InvalidArgumentError("the frequency must be at least 1 Hz");
   options_.frequency_hz = frequency_hz;
-  // A clock event has a period, however it was asked for (perf_swevent_init_hrtimer, kernel/events/core.c).
-  uint64_t period_ns = 1'000'000'000 / static_cast<uint64_t>(frequency_hz);
+  uint64_t period_ns = SamplingPeriodNs(static_cast<uint32_t>(frequency_hz));
   absl::Status changed;
   for (const auto& [cpu, fd] : events_->events()) {
     if (ioctl(fd.get(), PERF_EVENT_IOC_PERIOD, &period_ns) != 0) {

@@ -28,7 +28,7 @@ struct clrsampler_bpf;  // the skeleton
 namespace clrsampler {
 
 struct SamplerOptions {
-  int frequency_hz = 99;          // samples per second and CPU; 99 does not beat with timers of 10 ms
+  int frequency_hz = 99;          // samples per second and CPU: one each SamplingPeriodNs
   uint64_t ring_bytes = 0;        // rounded up to a power of two; 0: DefaultRingBytes
   bool filter_processes = false;  // only those given to Track
   bool follow_children = false;   // with the filter: a child of a tracked process counts at once

@@ -19,8 +19,8 @@ namespace clrsampler {
 // Page number (wire_transient_page) -> the heap that lies there.
 using TransientPages = absl::btree_map<uint32_t, wire_transient_heap>;
 
-// The pages of `heaps`, at most `limit`; `left_out` counts heaps that are not whole in it: those past the limit, and those
-// that share a page with one before them. What a heap claims may be anything.
+// The pages of `heaps`, at most `limit`; `left_out` counts heaps that are not whole in it: those past the limit, and
+// those that share a page with one before them. What a heap claims may be anything.
 TransientPages PagesOf(std::span<const wire_transient_heap> heaps, size_t limit, size_t& left_out);
 
 class TransientCodeMap {

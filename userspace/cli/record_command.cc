@@ -231,7 +231,7 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
                                                           : ProfileView::kCpu;
   const bool samples = options.view == RecordView::kCpu || options.view == RecordView::kPause;
   meta.unit = samples ? WeightUnit::kSamples : WeightUnit::kMicroseconds;
-  if (samples) meta.period_ns = 1'000'000'000 / options.frequency_hz;
+  if (samples) meta.period_ns = options.period_ns();
   const uint64_t age_ns = SystemClock().Now().ns - recorder.began().ns;
   meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
   meta.duration_ns = static_cast<uint64_t>(recorder.account().duration_seconds * 1e9);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/sampling_period.h"
 #include "process/cpu_time.h"
 
 namespace clrsampler {
@@ -49,7 +50,7 @@ uint64_t ExpectedSamples::samples() const {
   ns += ended_ns_;
   for (const auto& [pid, reading] : processes_) ns += reading.last_ns - reading.first_ns;
   ns = std::max(ns, child_cpu_ns_);
-  return before_ + ns / 1'000'000 * frequency_hz_ / 1'000;
+  return before_ + ns / SamplingPeriodNs(frequency_hz_);
 }
 
 }  // namespace clrsampler

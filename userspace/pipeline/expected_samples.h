@@ -1,4 +1,4 @@
-// How many samples there should be: the CPU time that the selected processes really used, times the frequency.
+// How many samples there should be: the CPU time that the selected processes really used, in periods.
 //
 // Sampling and scheduler accounting are independent, so a sample that vanishes without a trace (a timer that did not
 // fire, another BPF program in the way) shows as a difference.

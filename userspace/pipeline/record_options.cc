@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "capture/sampling_period.h"
+
 namespace clrsampler {
 namespace {
 
@@ -19,6 +21,8 @@ constexpr uint32_t kHookHitsASecond = 4000;
 constexpr uint32_t kHookHitsAtOnce = 40'000;
 
 }  // namespace
+
+uint64_t RecordOptions::period_ns() const { return SamplingPeriodNs(frequency_hz); }
 
 bool IsWholeHost(const RecordOptions& options) { return options.pids.empty() && options.command.empty(); }
 

@@ -57,6 +57,8 @@ struct RecordOptions {
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
   std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
+
+  uint64_t period_ns() const;  // CPU time that a sample stands for
 };
 
 // What hooks in .NET runtimes have to tell.

@@ -1,6 +1,7 @@
 #include "pipeline/sampling_rate.h"
 
 #include "absl/strings/str_cat.h"
+#include "capture/sampling_period.h"
 
 namespace clrsampler {
 namespace {
@@ -43,7 +44,7 @@ void SamplingRate::Changed(MonotonicTime now, uint32_t hz) {
 uint64_t SamplingRate::PeriodAt(MonotonicTime time) const {
   auto rate = rates_.rbegin();
   while (rate->since > time && rate + 1 != rates_.rend()) ++rate;
-  return 1'000'000'000 / rate->hz;
+  return SamplingPeriodNs(rate->hz);
 }
 
 void SamplingRate::DropBefore(MonotonicTime time) {

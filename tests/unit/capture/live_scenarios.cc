@@ -30,6 +30,7 @@
 #include "capture/feature_report.h"
 #include "capture/kernel_name_lookup.h"
 #include "capture/sampler.h"
+#include "capture/sampling_period.h"
 #include "capture/side_band.h"
 #include "os/clock.h"
 #include "status/status.h"
@@ -93,7 +94,8 @@ SamplerOptions Filtered() {
 }
 
 absl::Status CheckRate(ScenarioSetting& setting, size_t samples, double cpu_seconds) {
-  const double share = static_cast<double>(samples) / (cpu_seconds * setting.frequency);
+  const double share =
+      static_cast<double>(samples * SamplingPeriodNs(static_cast<uint32_t>(setting.frequency))) / 1e9 / cpu_seconds;
   absl::StrAppendFormat(&setting.notes, " %d samples in %.2f s of CPU, %.2f of nominal;", samples, cpu_seconds, share);
   return Expect(cpu_seconds > 0.05 && share >= setting.least_share && share <= setting.most_share, samples,
                 " samples in ", cpu_seconds, " s of processor time");
@@ -202,6 +204,16 @@ absl::Status GoesOnWhereTheFramePointerHoldsData(ScenarioSetting& setting) {
   }
   setting.notes += absl::StrCat(" ", whole, " of ", user, " whole");
   return Expect(user > 20 && whole + 2 >= user, whole, " whole chains of ", user);
+}
+
+absl::Status GivesAProgramWithABeatItsShare(ScenarioSetting& setting) {
+  // A clock of exactly 500 Hz would meet 1 or 2 of its 3 ms in each beat, always the same: 0.67 or 1.33 of its share.
+  setting.frequency = 500;
+  Target target(Behaviour::kBeat);
+  double cpu = 0;
+  const auto recording = Record(Filtered(), target, setting.seconds, setting.frequency, &cpu);
+  if (!recording.ok()) return recording.status();
+  return CheckRate(setting, recording->samples.size(), cpu);
 }
 
 absl::Status DeliversKernelThreadsAndAccountsForAllHits(ScenarioSetting& setting) {
@@ -673,6 +685,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"SamplesABurningProcess", SamplesABurningProcess},
       {"WalksFromSavedRegistersInSystemCalls", WalksFromSavedRegistersInSystemCalls},
       {"GoesOnWhereTheFramePointerHoldsData", GoesOnWhereTheFramePointerHoldsData},
+      {"GivesAProgramWithABeatItsShare", GivesAProgramWithABeatItsShare},
       {"DeliversKernelThreadsAndAccountsForAllHits", DeliversKernelThreadsAndAccountsForAllHits},
       {"CountsWhatATinyRingLoses", CountsWhatATinyRingLoses},
       {"ChangesItsRate", ChangesItsRate},

@@ -23,6 +23,7 @@ struct ScenarioSetting {
 absl::Status SamplesABurningProcess(ScenarioSetting& setting);
 absl::Status WalksFromSavedRegistersInSystemCalls(ScenarioSetting& setting);
 absl::Status GoesOnWhereTheFramePointerHoldsData(ScenarioSetting& setting);
+absl::Status GivesAProgramWithABeatItsShare(ScenarioSetting& setting);
 absl::Status DeliversKernelThreadsAndAccountsForAllHits(ScenarioSetting& setting);
 absl::Status CountsWhatATinyRingLoses(ScenarioSetting& setting);
 absl::Status FollowsAChildNobodyAnnounced(ScenarioSetting& setting);

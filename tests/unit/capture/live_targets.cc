@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,6 +109,21 @@ struct Start {
   while (facts->ready == 1) Compute(1000);
 }
 
+int64_t MonotonicNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+void KeepABeat(TargetFacts* facts) {
+  facts->ready = 1;
+  for (int64_t beat = MonotonicNs(); true; beat += 10'000'000) {
+    const timespec until = {beat / 1'000'000'000, beat % 1'000'000'000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+    while (MonotonicNs() < beat + 3'000'000) Compute(100);
+  }
+}
+
 void FreeMaps(TargetFacts* facts) {
   facts->ready = 1;
   while (true) {
@@ -132,6 +148,7 @@ int Run(void* argument) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
   }
   if (start.behaviour == Behaviour::kRecurse) Recurse(start.facts, kRecursionDepth);
+  if (start.behaviour == Behaviour::kBeat) KeepABeat(start.facts);
   if (start.behaviour == Behaviour::kFreeMaps) FreeMaps(start.facts);
   Outer(start.facts, start.behaviour);
   return 0;

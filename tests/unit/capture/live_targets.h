@@ -33,6 +33,7 @@ enum class Behaviour {
   kRecurse,       // 700 frames deep
   kForkThenBurn,  // a child of it burns, it waits
   kDataInFp,      // the same, below a frame of 9 KB that has saved the frame pointer and keeps a number in it
+  kBeat,          // works for 3 ms of each 10, to the clock
   kFreeMaps,      // makes kernel threads work: large BPF maps are freed by them
 };
 

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "capture/sampling_period.h"
+
 namespace clrsampler {
 namespace {
 
@@ -29,16 +31,19 @@ class ExpectedSamplesTest : public testing::Test {
   void SetHost(int user, int idle) {
     std::ofstream(proc_ / "stat") << "cpu  " << user << " 0 0 " << idle << " 0 0 0 0 0 0\n";
   }
+  static uint64_t Samples(uint64_t ticks, uint32_t frequency_hz) {
+    return ticks * 10'000'000 / SamplingPeriodNs(frequency_hz);
+  }
   fs::path proc_;
 };
 
-TEST_F(ExpectedSamplesTest, IsTheCpuTimeOfTheRunTimesTheFrequency) {
+TEST_F(ExpectedSamplesTest, IsTheCpuTimeOfTheRunInPeriods) {
   SetProcess(7, 1000, 500);
   ExpectedSamples expected(proc_.string(), 99);
   expected.StartProcess(7, false);
   SetProcess(7, 1800, 700);  // 10 s more
   expected.Update();
-  EXPECT_EQ(expected.samples(), 990u);
+  EXPECT_EQ(expected.samples(), Samples(1000, 99));
 }
 
 TEST_F(ExpectedSamplesTest, EachTimeCountsAtItsOwnRate) {
@@ -48,10 +53,10 @@ TEST_F(ExpectedSamplesTest, EachTimeCountsAtItsOwnRate) {
   SetHost(1300, 500);  // 3 s
   expected.Update();
   expected.SetFrequency(50);
-  EXPECT_EQ(expected.samples(), 300u);
+  EXPECT_EQ(expected.samples(), Samples(300, 100));
   SetHost(1500, 500);  // 2 s more
   expected.Update();
-  EXPECT_EQ(expected.samples(), 400u);
+  EXPECT_EQ(expected.samples(), Samples(300, 100) + Samples(200, 50));
 }
 
 TEST_F(ExpectedSamplesTest, AProcessThatIsGoneKeepsItsLastReading) {
@@ -62,7 +67,7 @@ TEST_F(ExpectedSamplesTest, AProcessThatIsGoneKeepsItsLastReading) {
   expected.Update();
   fs::remove_all(proc_ / "7");
   expected.Update();
-  EXPECT_EQ(expected.samples(), 300u);
+  EXPECT_EQ(expected.samples(), Samples(300, 100));
 }
 
 TEST_F(ExpectedSamplesTest, WhatAnEndedProcessUsedStaysAndItsPidMayBeReused) {
@@ -72,19 +77,19 @@ TEST_F(ExpectedSamplesTest, WhatAnEndedProcessUsedStaysAndItsPidMayBeReused) {
   SetProcess(7, 50, 50);
   expected.EndProcess(7);
   expected.EndProcess(7);
-  EXPECT_EQ(expected.samples(), 100u);
+  EXPECT_EQ(expected.samples(), Samples(100, 100));
   SetProcess(7, 20, 0);
   expected.StartProcess(7, true);
-  EXPECT_EQ(expected.samples(), 120u);
+  EXPECT_EQ(expected.samples(), Samples(120, 100));
 }
 
 TEST_F(ExpectedSamplesTest, ForACommandAllTimeSinceItsBirthCounts) {
   SetProcess(7, 50, 0);
   ExpectedSamples expected(proc_.string(), 100);
   expected.StartProcess(7, true);
-  EXPECT_EQ(expected.samples(), 50u);
+  EXPECT_EQ(expected.samples(), Samples(50, 100));
   expected.SetChildCpuNs(2'000'000'000);
-  EXPECT_EQ(expected.samples(), 200u) << "what its children used, known once it was waited for";
+  EXPECT_EQ(expected.samples(), Samples(200, 100)) << "what its children used, known once it was waited for";
 }
 
 TEST_F(ExpectedSamplesTest, TheHostIsAllThatWasNotIdle) {
@@ -93,7 +98,7 @@ TEST_F(ExpectedSamplesTest, TheHostIsAllThatWasNotIdle) {
   expected.StartHost();
   SetHost(1200, 9000);
   expected.Update();
-  EXPECT_EQ(expected.samples(), 198u);
+  EXPECT_EQ(expected.samples(), Samples(200, 99));
 }
 
 }  // namespace

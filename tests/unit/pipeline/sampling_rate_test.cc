@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "capture/sampling_period.h"
+
 namespace clrsampler {
 namespace {
 
@@ -15,15 +17,15 @@ TEST(SamplingRateTest, ASampleStandsForThePeriodOfItsTime) {
   rate.Changed({10}, 50);
   rate.Changed({20}, 25);
   EXPECT_EQ(rate.hz(), 25u);
-  EXPECT_EQ(rate.PeriodAt({0}), 10'000'000u);
-  EXPECT_EQ(rate.PeriodAt({9}), 10'000'000u);
-  EXPECT_EQ(rate.PeriodAt({10}), 20'000'000u);
-  EXPECT_EQ(rate.PeriodAt({19}), 20'000'000u);
-  EXPECT_EQ(rate.PeriodAt({20}), 40'000'000u);
+  EXPECT_EQ(rate.PeriodAt({0}), SamplingPeriodNs(100));
+  EXPECT_EQ(rate.PeriodAt({9}), SamplingPeriodNs(100));
+  EXPECT_EQ(rate.PeriodAt({10}), SamplingPeriodNs(50));
+  EXPECT_EQ(rate.PeriodAt({19}), SamplingPeriodNs(50));
+  EXPECT_EQ(rate.PeriodAt({20}), SamplingPeriodNs(25));
   rate.DropBefore({19});
-  EXPECT_EQ(rate.PeriodAt({19}), 20'000'000u);
+  EXPECT_EQ(rate.PeriodAt({19}), SamplingPeriodNs(50));
   rate.DropBefore({1000});
-  EXPECT_EQ(rate.PeriodAt({5}), 40'000'000u) << "the oldest that is known";
+  EXPECT_EQ(rate.PeriodAt({5}), SamplingPeriodNs(25)) << "the oldest that is known";
 }
 
 TEST(SamplingRateTest, AWindowHasTheRateItBeganWithAndThoseItChangedTo) {
