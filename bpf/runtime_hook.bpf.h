@@ -48,8 +48,6 @@ static __always_inline bool has_budget(struct hook_caller *caller, __u64 now)
 	struct hook_budget *budget;
 	__u64 passed_ms;
 
-	if (!hook_hits_a_second)
-		return true;
 	budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
 	if (!budget || budget->process_start_ns != caller->process_start_ns) {
 		struct hook_budget full;
@@ -62,6 +60,10 @@ static __always_inline bool has_budget(struct hook_caller *caller, __u64 now)
 		budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
 		if (!budget) /* somebody else needed the room */
 			return true;
+	}
+	if (!hook_hits_a_second) {
+		caller->missed = budget->missed;
+		return true;
 	}
 	passed_ms = now > budget->filled_ns ? (now - budget->filled_ns) / 1000000 : 0;
 	if (passed_ms >= 10) {
@@ -84,10 +86,9 @@ static __always_inline bool has_budget(struct hook_caller *caller, __u64 now)
 	return true;
 }
 
-/* Without a limit nobody counts for each process. */
 static __always_inline void was_not_sent(struct wire_counters *counts, struct hook_caller *caller)
 {
-	struct hook_budget *budget = hook_hits_a_second ? bpf_map_lookup_elem(&hook_budgets, &caller->tgid) : NULL;
+	struct hook_budget *budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
 
 	counts->hook_lost++;
 	if (budget)

@@ -31,8 +31,8 @@ struct transient_map transient_code SEC(".maps");
 struct transient_heaps_map transient_heaps SEC(".maps");
 
 /*
- * By tgid, of those that are hooked and limited (else user space makes it one entry long). 1024 processes, 0.1 MB; one
- * that is pushed out by others, who have done something more recently, begins anew.
+ * By tgid, of those that are hooked. 1024 processes, 0.1 MB; one that is pushed out by others, who have done something
+ * more recently, begins anew.
  */
 struct hook_budget_map hook_budgets SEC(".maps");
 

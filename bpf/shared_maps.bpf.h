@@ -87,7 +87,7 @@ struct transient_heaps_map {
 };
 extern struct transient_heaps_map transient_heaps SEC(".maps");
 
-/* What a process may still report of its hooks. */
+/* What a process may still report of its hooks, and what of it was not sent. */
 struct hook_budget {
 	__u64 process_start_ns;
 	__u64 filled_ns; /* `left` is what it was then, and what has been taken since */

@@ -263,6 +263,38 @@ class CulpritTest(PauseTest):
                     self.assertLessEqual(len(delays), len(pauses) // 10, delays)
 
 
+class ContainersTest(PauseTest):
+    """Containers of one image: each has an overlayfs of its own, with one runtime below them all."""
+
+    def test_probes_are_planted_once_for_all(self):
+        version = VERSIONS[-1]
+        self.need_runtime(version)
+        (dotnet, *arguments), env = runtimes.command(version, "gc", "--seconds", "60")
+        root = os.path.dirname(dotnet)
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder, contextlib.ExitStack() as stack:
+            os.mkdir(empty := os.path.join(folder, "empty"))
+            targets, devices = [], set()
+            for name in "ab":
+                os.mkdir(merged := os.path.join(folder, name))
+                subprocess.run(["mount", "-t", "overlay", "overlay", "-o", f"lowerdir={root}:{empty}", merged], check=True)
+                stack.callback(subprocess.run, ["umount", "--lazy", merged], check=True)
+                devices.add(os.stat(os.path.join(merged, "dotnet")).st_dev)
+                targets.append(stack.enter_context(harness.Target([os.path.join(merged, "dotnet"), *arguments],
+                                                                  env={**env, "DOTNET_ROOT": merged, "DOTNET_GCgen0size": "400000"})))
+            self.assertEqual(len(devices), 2, "the kernel gives both the same device: the check would prove nothing")
+            hooked = {}
+            for pids in ([targets[0].host_pid], [target.host_pid for target in targets]):
+                result = harness.record("--pid", ",".join(map(str, pids)), "--duration", "3s")
+                self.check_result(result)
+                counts = result.stats["pauses"]
+                self.assertGreater(counts["pauses"], 5 * len(pids), counts)
+                self.assertEqual(counts["unexpected"], 0, counts)
+                hooked[len(pids)] = counts["images_hooked"]
+                print(f"    {len(pids)} of them: {counts}", flush=True)
+            self.assertEqual(hooked[2], hooked[1])
+            self.assertGreater(hooked[1], 0)
+
+
 class ErrorTest(PauseTest):
     NEEDS = ("dotnet", "minijit")
 

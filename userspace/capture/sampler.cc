@@ -20,6 +20,7 @@
 #include "capture/kernel_types.h"
 #include "capture/libbpf_log.h"
 #include "capture/load_error.h"
+#include "capture/return_probes.h"
 #include "capture/sampling_period.h"
 #include "capture/uprobe.h"
 #include "clrsampler.skel.h"
@@ -128,8 +129,7 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
 
-  if (options_.hook_hits_a_second == 0) bpf_map__set_max_entries(maps.hook_budgets, 1);
-
+  if (!options_.suspension_hooks && !options_.jit_hooks) bpf_map__set_max_entries(maps.hook_budgets, 1);
   auto& constants = *skeleton_->rodata;
   constants.gap_words = options_.gap_words;
   constants.tail_words = options_.tail_words;
@@ -193,6 +193,7 @@ absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, bool member, const 
   const bpf_program* program = HookProgram(hook, member);
   if (program == nullptr) return absl::InvalidArgumentError("no program for this hook");
   const bool at_return = hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED;
+  if (at_return) RETURN_IF_ERROR(CheckReturnProbes());
   return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program));
 }
 

@@ -33,11 +33,11 @@ struct Registers {
   std::array<uint64_t, WIRE_GENERAL_REGISTERS> general{};
 };
 
-// Detaches when it goes: the thread runs on, or stays stopped if it was.
+// Detaches when it goes: the thread runs on, or stays stopped if it was, and gets the signal that stopped it.
 class Seized {
  public:
   explicit Seized(pid_t tid) : tid_(tid) {}
-  ~Seized() { ptrace(PTRACE_DETACH, tid_, nullptr, nullptr); }
+  ~Seized() { ptrace(PTRACE_DETACH, tid_, nullptr, reinterpret_cast<void*>(signal_)); }
   Seized(const Seized&) = delete;
   Seized& operator=(const Seized&) = delete;
 
@@ -50,8 +50,10 @@ class Seized {
       int status = 0;
       const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
       if (got == tid_) {
-        if (WIFSTOPPED(status)) return absl::OkStatus();
-        return absl::NotFoundError("it has ended");
+        if (!WIFSTOPPED(status)) return absl::NotFoundError("it has ended");
+        // It may have stopped for a signal that was on its way: this is the one that it gets when we let go.
+        if (status >> 16 != PTRACE_EVENT_STOP) signal_ = WSTOPSIG(status);
+        return absl::OkStatus();
       }
       if (got < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "it can't be waited for");
       const timespec pause{0, static_cast<long>(pause_ns)};
@@ -89,6 +91,7 @@ class Seized {
 
  private:
   pid_t tid_;
+  intptr_t signal_ = 0;
 };
 
 // From sp upwards, as far as memory goes.

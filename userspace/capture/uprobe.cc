@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "capture/cpu_list.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
@@ -83,8 +84,10 @@ absl::StatusOr<UniqueFd> OpenPerfUprobe(const std::string& path, uint64_t file_o
   attributes.uprobe_path = reinterpret_cast<uint64_t>(path.c_str());
   attributes.probe_offset = file_offset;
   // All processes. The CPU is that of the event, whose records nobody reads; the program runs on any.
+  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
+  const int cpu = online.ok() && !online->empty() ? online->front() : 0;
   UniqueFd event(static_cast<int>(
-      syscall(SYS_perf_event_open, &attributes, /*pid=*/-1, /*cpu=*/0, /*group=*/-1, PERF_FLAG_FD_CLOEXEC)));
+      syscall(SYS_perf_event_open, &attributes, /*pid=*/-1, cpu, /*group=*/-1, PERF_FLAG_FD_CLOEXEC)));
   if (!event.valid()) return ErrnoError(errno, absl::StrCat("planting a probe in ", path));
   if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program_fd) != 0 ||
       ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {

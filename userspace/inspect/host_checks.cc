@@ -106,6 +106,15 @@ void CheckFeatures(const HostFacts& facts, Findings& findings) {
   }
 }
 
+void CheckReturnProbes(const HostFacts& facts, Findings& findings) {
+  if (facts.return_probes.ok()) {
+    Add(findings, FindingLevel::kPass, "return_probes", "return probes: harmless to programs with a seccomp filter");
+  } else {
+    Add(findings, FindingLevel::kWarn, "return_probes",
+        absl::StrCat("pauses can't be seen: ", facts.return_probes.message()), HintOf(facts.return_probes));
+  }
+}
+
 void CheckPerfSettings(const HostFacts& facts, Findings& findings) {
   const bool privileged = Has(facts, CAP_PERFMON) || Has(facts, CAP_SYS_ADMIN);
   if (facts.perf_event_paranoid.has_value()) {
@@ -181,6 +190,7 @@ Findings CheckHost(const HostFacts& facts) {
   CheckKernel(facts, findings);
   CheckCapabilities(facts, findings);
   CheckFeatures(facts, findings);
+  CheckReturnProbes(facts, findings);
   CheckPerfSettings(facts, findings);
   CheckReading(facts, findings);
   CheckMemory(facts, findings);

@@ -17,6 +17,7 @@ struct HostFacts {
   bool root = false;
   uint64_t capabilities = 0;  // our effective ones, a bit each (linux/capability.h)
   FeatureReport features;
+  absl::Status return_probes;  // whether they are harmless (capture/return_probes.h)
   // nullopt: no such setting, or not readable.
   std::optional<int64_t> perf_event_paranoid;
   std::optional<int64_t> perf_event_mlock_kb;

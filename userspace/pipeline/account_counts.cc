@@ -35,7 +35,7 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
 }
 
 void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters) {
-  const uint64_t lost = deltas_.Since("hook_lost", counters.hook_lost);
+  const uint64_t lost = deltas_.Since("hook_lost", counters.hook_lost + parts.intake.runtime_events_dropped());
   const uint64_t filtered = deltas_.Since("hook_filtered", counters.hook_filtered);
   const uint64_t limited = deltas_.Since("hook_limited", counters.hook_limited);
   account.pauses = deltas_.Since("pauses", parts.hooks->PauseCounts());

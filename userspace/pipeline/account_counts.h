@@ -7,6 +7,7 @@
 #include "clr/memory/memory_methods.h"
 #include "pipeline/counter_deltas.h"
 #include "pipeline/expected_samples.h"
+#include "pipeline/intake.h"
 #include "pipeline/kernel_namer.h"
 #include "pipeline/runtime_watch.h"
 #include "pipeline/stack_unwinder.h"
@@ -18,6 +19,7 @@ namespace clrsampler {
 struct CountingParts {
   const Sampler& sampler;
   const RuntimeWatch* hooks;  // nullptr: there are none
+  const Intake& intake;
   const KernelNamer& kernel;
   const ExpectedSamples& expected;
   const StackUnwinder& unwinder;

@@ -18,12 +18,15 @@ struct Place {
   HookKind kind;
   wire_hook hook;
 };
-// A return probe is on two functions through which no C++ exception passes.
+// A return probe is on two functions through which no C++ exception passes. The last of a pause comes first: of what is
+// seen to begin the end is then seen, too.
 constexpr Place kSuspensionPlaces[] = {
-    {HookKind::kSuspendEE, WIRE_HOOK_SUSPEND},    {HookKind::kSuspendEE, WIRE_HOOK_SUSPENDED},
-    {HookKind::kRestartEE, WIRE_HOOK_RESTART},    {HookKind::kRestartEE, WIRE_HOOK_RESTARTED},
-    {HookKind::kDiagGcStart, WIRE_HOOK_GC_START}, {HookKind::kDiagGcEnd, WIRE_HOOK_GC_END},
+    {HookKind::kRestartEE, WIRE_HOOK_RESTARTED}, {HookKind::kRestartEE, WIRE_HOOK_RESTART},
+    {HookKind::kDiagGcEnd, WIRE_HOOK_GC_END},    {HookKind::kDiagGcStart, WIRE_HOOK_GC_START},
+    {HookKind::kSuspendEE, WIRE_HOOK_SUSPENDED}, {HookKind::kSuspendEE, WIRE_HOOK_SUSPEND},
 };
+
+bool IsOfCollections(HookKind kind) { return kind == HookKind::kDiagGcStart || kind == HookKind::kDiagGcEnd; }
 
 absl::Status NotWatched(ProcessKey key, absl::string_view what) {
   return WithHint(absl::NotFoundError(absl::StrCat("process ", key.tgid, " runs no ", what, " that can be opened")),
@@ -95,6 +98,11 @@ std::shared_ptr<HookPlanter::HookedImage> HookPlanter::Hook(const Process& proce
   absl::erase_if(hooked_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<HookedImage>& known = hooked_[image->get()];
   if (std::shared_ptr<HookedImage> shared = known.lock()) return shared;
+  // Containers of one image map one file, and a second set of probes would report each call of each of them twice.
+  for (const auto& [other, entry] : hooked_) {
+    std::shared_ptr<HookedImage> shared = entry.lock();
+    if (shared != nullptr && IsSameFile(*other, **image)) return shared;
+  }
   auto hooked = std::make_shared<HookedImage>();
   hooked->image = *image;
   known = hooked;
@@ -148,19 +156,19 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, Parts pa
 }
 
 absl::Status HookPlanter::PlantSuspensions(const RuntimeHooks& hooks, const std::string& path, HookedImage& hooked) {
+  // Without the collections pauses still have their lengths. With half of them they would be called what they are not.
+  absl::Status collections = hooks[HookKind::kDiagGcStart].status();
+  collections.Update(hooks[HookKind::kDiagGcEnd].status());
+  if (!collections.ok() && options_.say_refusals) {
+    notices_.Add(
+        "gc_hooks", hooked.image->path,
+        absl::StrCat("generations of collections in ", hooked.image->path, " are not known: ", collections.message()),
+        HintOf(collections));
+  }
   for (const Place& place : kSuspensionPlaces) {
+    if (IsOfCollections(place.kind) && !collections.ok()) continue;
     const HookPoints& points = hooks[place.kind];
-    if (!points.ok()) {
-      // Without the collections pauses still have their lengths.
-      if (place.kind != HookKind::kDiagGcStart && place.kind != HookKind::kDiagGcEnd) return points.status();
-      if (options_.say_refusals) {
-        notices_.Add("gc_hooks", hooked.image->path,
-                     absl::StrCat("generations of collections in ", hooked.image->path,
-                                  " are not known: ", points.status().message()),
-                     HintOf(points.status()));
-      }
-      continue;
-    }
+    RETURN_IF_ERROR(points.status());
     for (const HookPoint& point : *points) {
       absl::StatusOr<UniqueFd> probe = options_.attach(place.hook, point.argument_shift != 0, path, point.offset.value);
       RETURN_IF_ERROR(probe.status());

@@ -61,7 +61,11 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
   std::memcpy(&header, record.data(), sizeof header);
   if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent<wire_runtime_event>(record);
   if (header.kind == WIRE_COMPILED) return TakeRuntimeEvent<wire_compiled>(record);
-  if (header.kind == WIRE_COMPILED_STACK) return queue_.size() < kMaxQueued ? TakeStack(record) : Lose("hook_backlog");
+  if (header.kind == WIRE_COMPILED_STACK) {
+    if (queue_.size() < kMaxQueued) return TakeStack(record);
+    ++runtime_events_dropped_;
+    return;
+  }
   if (header.kind != WIRE_CPU_SAMPLE) return;
   ++parts_.account.samples_taken;
   parts_.account.sample_bytes += record.size();
@@ -107,7 +111,8 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
   if (queue_.size() >= kMaxQueued) {
     ++backlog_[event.tgid];
-    return Lose("hook_backlog");
+    ++runtime_events_dropped_;
+    return;
   }
   // To those who pair events it is all the same where one was lost.
   if (const auto lost = backlog_.find(event.tgid); lost != backlog_.end()) event.missed += lost->second;

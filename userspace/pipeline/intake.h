@@ -64,6 +64,8 @@ class Intake {
   }
   MonotonicTime OldestOr(MonotonicTime time) const { return queue_.OldestOr(time); }
   size_t waiting_samples() const { return waiting_samples_; }
+  // Of hooks, that came while too much waited; with their stacks.
+  uint64_t runtime_events_dropped() const { return runtime_events_dropped_; }
   // How full the samples' ring was at most since the last call, 0 to 1.
   double TakeRingFill() { return std::exchange(ring_fill_, 0); }
 
@@ -80,6 +82,7 @@ class Intake {
   HoldQueue<HeldItem> queue_;
   absl::flat_hash_map<uint32_t, uint32_t> backlog_;  // by process: events of hooks that found too many before them
   size_t waiting_samples_ = 0;                       // in the queue
+  uint64_t runtime_events_dropped_ = 0;
   double ring_fill_ = 0;
 };
 

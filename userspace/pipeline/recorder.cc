@@ -565,7 +565,7 @@ void RecorderImpl::CloseAccount() {
 }
 
 void RecorderImpl::CountAccount() {
-  counts_.AddTo(account_, {*sampler_, hooks_ ? &*hooks_ : nullptr, kernel_, targets_.expected(), unwinder_,
+  counts_.AddTo(account_, {*sampler_, hooks_ ? &*hooks_ : nullptr, *intake_, kernel_, targets_.expected(), unwinder_,
                            *sources_.memory, notices_});
 }
 

@@ -32,7 +32,7 @@ bool SampleHandler::Handle(MonotonicTime time, std::span<const std::byte> record
   // Neither they nor kernel threads have a /proc entry with a name.
   if (outside || process.comm.empty()) process.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
   if (!selects_(process)) {
-    ++parts_.account.samples_set_aside;
+    if (sample.header.kind == WIRE_CPU_SAMPLE) ++parts_.account.samples_set_aside;
     return true;
   }
   const bool may_wait = !turn.last_chance && turn.started.ns - time.ns < kMaxHoldNs;

@@ -1,11 +1,32 @@
 #include "process/image_files.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "status/status.h"
 
 namespace clrsampler {
+namespace {
+
+bool IsOnOverlay(int fd) {
+  struct statfs file_system {};
+  return fstatfs(fd, &file_system) == 0 && file_system.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+}  // namespace
+
+bool IsSameFile(const ImageFile& a, const ImageFile& b) {
+  constexpr size_t kPage = 4096;
+  if (a.inode != b.inode || a.size != b.size || a.modified_ns != b.modified_ns) return false;
+  if (a.device == b.device) return true;
+  const std::span<const std::byte> first = a.bytes().first(std::min(kPage, a.bytes().size()));
+  const std::span<const std::byte> second = b.bytes().first(std::min(kPage, b.bytes().size()));
+  return a.overlay && b.overlay && std::equal(first.begin(), first.end(), second.begin(), second.end());
+}
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusOr<OpenedFile> opened,
                                                                    absl::string_view path) {
@@ -28,6 +49,7 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusO
   file->inode = identity.inode;
   file->size = identity.size;
   file->modified_ns = identity.modified_ns;
+  file->overlay = IsOnOverlay(opened->fd.get());
   file->content = *std::move(content);
   slot = file;
   return std::shared_ptr<const ImageFile>(std::move(file));

@@ -22,10 +22,15 @@ struct ImageFile {
   uint64_t inode = 0;
   uint64_t size = 0;
   uint64_t modified_ns = 0;
+  bool overlay = false;  // of an overlayfs, which shows one file of a lower layer once a container, under a device each
   MappedFile content;
 
   std::span<const std::byte> bytes() const { return content.bytes(); }
 };
+
+// Whether two images are one file: the kernel plants probes there, in the file of the lower layer. Two that share inode,
+// size, time and their first page, where headers and build id are, count as one.
+bool IsSameFile(const ImageFile& a, const ImageFile& b);
 
 // Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping.
 class ImageFiles {

@@ -100,12 +100,14 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
       return;
     }
     case RuntimeEventKind::kGcStart:
+      collections_seen_ = true;
       if (!current_ || gc_started_) return unexpected();
       gc_started_ = true;
       current_->generation = static_cast<uint32_t>(event.arguments[0]);
       current_->induced = event.arguments[1] != 0;
       return;
     case RuntimeEventKind::kGcEnd: {
+      collections_seen_ = true;
       GcDone done{event.time, event.arguments[0], static_cast<uint32_t>(event.arguments[1]),
                   static_cast<uint32_t>(event.arguments[2]), event.arguments[3] != 0};
       // That of a background collection comes while threads run, or in a pause that is not its own.
@@ -145,7 +147,8 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
         const bool begins_background = gc_started_ && !gc_ended_;
         pause.kind = gc_ended_           ? PauseKind::kBlockingGc
                      : begins_background ? PauseKind::kBackgroundGcInitial
-                                         : PauseKind::kNoGc;
+                     : collections_seen_ ? PauseKind::kNoGc
+                                         : PauseKind::kOther;
         // Only generation 2 is collected in the background.
         if (begins_background && pause.generation != 2) {
           ++counters_.without_gc_end;
@@ -157,7 +160,8 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
       } else if (pause.reason == kForGcPreparation && IsServerGcThread(pause.comm) && !gc_started_) {
         pause.kind = PauseKind::kHeapCountChange;
       }
-      resuming_.insert_or_assign(event.tid, std::move(pause));
+      // One that was never told to be resumed: that event was lost.
+      if (!resuming_.insert_or_assign(event.tid, std::move(pause)).second) ++counters_.cut;
       current_.reset();
       return;
     }

@@ -53,7 +53,7 @@ enum class PauseKind : uint8_t {
   kBackgroundGcFinal,
   kHeapCountChange,
   kNoGc,   // asked for by a collection that then did not take place
-  kOther,  // `reason` says what for
+  kOther,  // `reason` says what for; "gc" where it is not known whether there was a collection, and which
 };
 absl::string_view PauseKindText(PauseKind kind);                 // "blocking", "background-initial", ...
 absl::string_view SuspendReasonText(uint32_t reason);            // "gc", "gc-preparation", "rejit", ...; "other"
@@ -134,6 +134,7 @@ class SuspensionTracker {
   std::map<uint32_t, Pause> asked_;  // by thread: SuspendEE is called and has not returned
   std::optional<Pause> current_;     // all stand still
   bool gc_started_ = false, gc_ended_ = false;
+  bool collections_seen_ = false;  // any: else they may be hidden from us, and what is not seen may have happened
   absl::flat_hash_map<uint32_t, Pause> resuming_;  // by thread: RestartEE is called and has not returned
   absl::flat_hash_set<uint32_t> aborting_;         // by thread: the same, of a try that is given up
   bool joined_ = false;  // a first SuspendEE was seen: what came before may belong to one that was not

@@ -130,15 +130,37 @@ TEST_F(SuspensionTrackerTest, AServerThreadThatPreparesChangesTheNumberOfHeaps) 
   Go(5);
   Stop(5, kRejit);
   Go(5);
-  Stop(5, kGc);
-  Go(5);
-  ASSERT_EQ(pauses_.size(), 3u);
+  ASSERT_EQ(pauses_.size(), 2u);
   EXPECT_EQ(pauses_[0].kind, PauseKind::kHeapCountChange);
   EXPECT_EQ(pauses_[0].generation, std::nullopt);
   EXPECT_EQ(pauses_[1].kind, PauseKind::kOther);
   EXPECT_EQ(SuspendReasonText(pauses_[1].reason), "rejit");
+  ExpectNothingOdd();
+}
+
+// Where the hooks of collections are refused, nothing is known of any; it must not read as if there had been none.
+TEST_F(SuspensionTrackerTest, ThereIsNoCollectionOnlyWhereOneWouldBeSeen) {
+  Stop(5, kGc);
+  Go(5);
+  Stop(5, kGc);
+  Add(Kind::kGcStart, 5, {0, 0});
+  Add(Kind::kGcEnd, 5, {1, 0, 0, 0});
+  Go(5);
+  Stop(5, kGc);
+  Go(5);
+  ASSERT_EQ(pauses_.size(), 3u);
+  EXPECT_EQ(pauses_[0].kind, PauseKind::kOther);
+  EXPECT_EQ(pauses_[1].kind, PauseKind::kBlockingGc);
   EXPECT_EQ(pauses_[2].kind, PauseKind::kNoGc);
   ExpectNothingOdd();
+}
+
+TEST_F(SuspensionTrackerTest, APauseWhoseLastEventWasLostIsCounted) {
+  for (int i = 0; i < 2; ++i) {
+    Stop(7, kGc);
+    Add(Kind::kRestart, 7, {1, 0});
+  }
+  EXPECT_EQ(tracker_.counters().cut, 1u);
 }
 
 // With server GC the collection begins on a thread of the collector, not on the one that asked.

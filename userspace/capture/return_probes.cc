@@ -1,0 +1,110 @@
+#include "capture/return_probes.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// __NR_uretprobe, arch/x86/entry/syscalls/syscall_64.tbl of 6.11; newer than the headers here.
+constexpr long kUretprobe = 335;
+
+bool IsBefore(absl::string_view release, int major, int minor) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(release, absl::ByAnyChar(".-+"));
+  int release_major = 0;
+  int release_minor = 0;
+  if (parts.size() < 2 || !absl::SimpleAtoi(parts[0], &release_major) || !absl::SimpleAtoi(parts[1], &release_minor)) {
+    return false;
+  }
+  return release_major < major || (release_major == major && release_minor < minor);
+}
+
+#if defined(__x86_64__)
+// In a child: nothing but system calls, since our threads may hold any lock.
+[[noreturn]] void CallIt(bool filtered) {
+  const rlimit none{};
+  setrlimit(RLIMIT_CORE, &none);
+  if (filtered) {
+    sock_filter refuse[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kUretprobe, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program{std::size(refuse), refuse};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+      _exit(2);
+    }
+  }
+  syscall(kUretprobe);
+  _exit(0);
+}
+
+absl::StatusOr<TrampolineCall> Try(bool filtered) {
+  const pid_t child = fork();
+  if (child < 0) return ErrnoError(errno, "trying return probes");
+  if (child == 0) CallIt(filtered);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return ErrnoError(errno, "trying return probes");
+  }
+  if (WIFSIGNALED(status)) {
+    return WTERMSIG(status) == SIGILL ? TrampolineCall::kKilled : TrampolineCall::kRefused;  // SIGSYS: by a filter
+  }
+  if (WEXITSTATUS(status) == 0) return TrampolineCall::kRefused;
+  return absl::InternalError("this kernel takes no seccomp filter, by which return probes are tried");
+}
+
+absl::Status TryBoth() {
+  utsname name{};
+  uname(&name);
+  const absl::StatusOr<TrampolineCall> bare = Try(false);
+  RETURN_IF_ERROR(bare.status());
+  const absl::StatusOr<TrampolineCall> filtered = Try(true);
+  // Without filters in the kernel no process has one.
+  if (!filtered.ok()) return absl::IsInternal(filtered.status()) ? absl::OkStatus() : filtered.status();
+  if (ReturnProbesAreHarmless(*bare, *filtered, name.release)) return absl::OkStatus();
+  return WithHint(absl::FailedPreconditionError(
+                      absl::StrCat("in Linux ", name.release,
+                                   " a return probe crashes processes that have a seccomp filter, as those "
+                                   "in containers do")),
+                  "update the kernel: 6.12.14, 6.13.3, 6.14 and those before 6.11 have no such fault");
+}
+#endif
+
+}  // namespace
+
+bool ReturnProbesAreHarmless(TrampolineCall bare, TrampolineCall filtered, absl::string_view release) {
+  if (filtered == TrampolineCall::kKilled) return true;
+  if (bare == TrampolineCall::kKilled) return false;
+  return IsBefore(release, 6, 11);
+}
+
+absl::Status CheckReturnProbes() {
+#if defined(__x86_64__)
+  static const auto* const checked = new absl::Status(TryBoth());
+  return *checked;
+#else
+  return absl::OkStatus();
+#endif
+}
+
+}  // namespace clrsampler
