@@ -1,12 +1,16 @@
 #include "cli/jit_command.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "cli/duration_option.h"
+#include "cli/line_output.h"
 #include "output/jit_summary.h"
 #include "output/summary.h"
 #include "pipeline/recorder.h"
@@ -62,11 +66,10 @@ absl::Status RunJit(const JitConfig& config) {
                   : config.names == "raw" ? NameStyle::kRaw
                                           : NameStyle::kShort;
   JitSummary summary;
+  LineOutput output(STDOUT_FILENO);
   options.on_compilation = [&](const NamedCompilation& named) {
     summary.Add(named);
-    const std::string line = config.json ? Json(named) : CompilationLine(named, summary.first());
-    std::printf("%s\n", line.c_str());
-    std::fflush(stdout);
+    output.Print(config.json ? Json(named) : CompilationLine(named, summary.first()));
   };
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
   if (!recorder.ok()) return recorder.status();
@@ -74,8 +77,11 @@ absl::Status RunJit(const JitConfig& config) {
   std::fprintf(stderr, "watching process %u; %s\n", config.pid,
                config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
   RETURN_IF_ERROR((*recorder)->Run(nullptr));
-  const Account& account = (*recorder)->account();
-  if (!config.json) std::fputs(summary.Text(account.duration_seconds).c_str(), stdout);
+  const Account account = (*recorder)->account();
+  recorder->reset();  // probes are gone and signals work again while a slow reader takes the rest
+  if (!config.json) output.Print(absl::StripSuffix(summary.Text(account.duration_seconds), "\n"));
+  RETURN_IF_ERROR(output.Finish());
+  SayLeftOut(output);
   for (const Notice& notice : account.notices) {
     if (notice.kind == "no_samples") continue;
     std::fprintf(stderr, "note: %s\n", PrintableText(notice.message).c_str());

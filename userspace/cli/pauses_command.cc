@@ -1,5 +1,7 @@
 #include "cli/pauses_command.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -8,7 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "cli/duration_option.h"
+#include "cli/line_output.h"
 #include "output/pause_summary.h"
 #include "output/summary.h"
 #include "pipeline/recorder.h"
@@ -76,17 +80,15 @@ absl::Status RunPauses(const PausesConfig& config) {
                                           : NameStyle::kShort;
   options.only_blame = true;
   PauseSummary summary;
+  LineOutput output(STDOUT_FILENO);
   options.on_pause = [&](const ObservedPause& observed) {
     summary.Add(observed.pause);
-    const std::string line = config.json ? Json(observed) : PauseLine(observed.pause, summary.first_request());
-    std::printf("%s\n", line.c_str());
-    if (!config.json) {
-      for (const Culprit& culprit : observed.culprits) {
-        std::printf("            delayed %s by %s (thread %u)\n", DurationText(culprit.delay_ns).c_str(),
-                    PrintableText(culprit.method).c_str(), culprit.tid);
-      }
+    output.Print(config.json ? Json(observed) : PauseLine(observed.pause, summary.first_request()));
+    if (config.json) return;
+    for (const Culprit& culprit : observed.culprits) {
+      output.Print(absl::StrCat("            delayed ", DurationText(culprit.delay_ns), " by ",
+                                PrintableText(culprit.method), " (thread ", culprit.tid, ")"));
     }
-    std::fflush(stdout);
   };
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
   if (!recorder.ok()) return recorder.status();
@@ -94,8 +96,11 @@ absl::Status RunPauses(const PausesConfig& config) {
   std::fprintf(stderr, "watching process %u; %s\n", config.pid,
                config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
   RETURN_IF_ERROR((*recorder)->Run(nullptr));
-  const Account& account = (*recorder)->account();
-  if (!config.json) std::fputs(summary.Text(account.duration_seconds).c_str(), stdout);
+  const Account account = (*recorder)->account();
+  recorder->reset();  // probes are gone and signals work again while a slow reader takes the rest
+  if (!config.json) output.Print(absl::StripSuffix(summary.Text(account.duration_seconds), "\n"));
+  RETURN_IF_ERROR(output.Finish());
+  SayLeftOut(output);
   for (const Notice& notice : account.notices) {
     std::fprintf(stderr, "note: %s\n", PrintableText(notice.message).c_str());
     if (!notice.hint.empty()) std::fprintf(stderr, "  hint: %s\n", PrintableText(notice.hint).c_str());
