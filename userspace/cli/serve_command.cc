@@ -252,6 +252,7 @@ int ServeMain(const std::vector<std::string>& arguments) {
   if (!options.ok()) return Report(options.status());
   std::optional<ServeOptions> before;  // those of before a reload, until the new ones have proved good
   while (true) {
+    options->on_ready = [&before] { before.reset(); };
     const absl::StatusOr<ServeEnd> end = Serve(*options);
     if (!end.ok() && before) {
       options->log(absl::StrCat("the configuration stays as it was: ", end.status().message()));

@@ -12,6 +12,9 @@ namespace {
 // After the end of the time that was asked for: a window, its names and its way to us.
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kLookUp = std::chrono::seconds(1);
+constexpr uint64_t kCutNs = 5'000'000;  // WindowClock::kSlewNs
+
+uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
@@ -39,9 +42,9 @@ absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView 
                       "ask again when one of them has ended");
     }
     ++waiting_;
-    begun_.push_back({std::make_unique<WindowProfile>(selection, view, false), selection.to_unix_ns,
-                      std::chrono::steady_clock::now() + std::chrono::nanoseconds(length) + kPatience,
-                      std::move(done)});
+    begun_.push_back(
+        {std::make_unique<WindowProfile>(selection, view, false), selection.from_unix_ns, selection.to_unix_ns,
+         std::chrono::steady_clock::now() + std::chrono::nanoseconds(length) + kPatience, std::move(done)});
   }
   if (want_cut_) want_cut_(selection.to_unix_ns);
   windows_.Wake();
@@ -51,14 +54,19 @@ absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView 
 void LiveProfiles::Take(Waiting& waiting, const std::vector<SharedWindow>& windows) {
   for (const SharedWindow& window : windows) {
     if (waiting.complete || window->number <= waiting.seen) continue;
-    // The wall clock was set while we waited: what was asked for is so many seconds, not a date.
-    if (window->clock_jump_ns != 0 && waiting.seen != 0) {
+    // The wall clock was set while we waited: what was asked for is so many seconds, not a date. Unless it was asked
+    // for after that: then the date is near the window's already.
+    if (window->clock_jump_ns != 0 && waiting.seen != 0 &&
+        Distance(waiting.from_unix_ns + static_cast<uint64_t>(window->clock_jump_ns), window->begin_unix_ns) <
+            Distance(waiting.from_unix_ns, window->begin_unix_ns)) {
       waiting.profile->ShiftClock(window->clock_jump_ns);
       waiting.to_unix_ns += static_cast<uint64_t>(window->clock_jump_ns);
+      waiting.from_unix_ns += static_cast<uint64_t>(window->clock_jump_ns);
     }
     waiting.seen = window->number;
     waiting.profile->Add(*window);
-    waiting.complete = window->end_unix_ns >= waiting.to_unix_ns;
+    // A window that was cut for this ends there, but for what its clock is led after the wall clock.
+    waiting.complete = window->end_unix_ns + kCutNs >= waiting.to_unix_ns;
   }
 }
 
@@ -77,8 +85,12 @@ void LiveProfiles::Run() {
       stopping = stopping_;
     }
     for (Waiting& waiting : begun) {
-      // What it asks for may have begun in a window that came before we were told.
-      Take(waiting, windows_.All());
+      // What it asks for may have begun in a window that came before we were told; not before the clock was set.
+      std::vector<SharedWindow> known = windows_.All();
+      const auto jump = std::find_if(known.rbegin(), known.rend(),
+                                     [](const SharedWindow& window) { return window->clock_jump_ns != 0; });
+      if (jump != known.rend()) known.erase(known.begin(), jump.base() - 1);
+      Take(waiting, known);
     }
     active.splice(active.end(), begun);
     for (auto it = active.begin(); it != active.end();) {

@@ -39,7 +39,7 @@ class LiveProfiles {
  private:
   struct Waiting {
     std::unique_ptr<WindowProfile> profile;
-    uint64_t to_unix_ns;
+    uint64_t from_unix_ns, to_unix_ns;
     std::chrono::steady_clock::time_point give_up;
     Done done;
     uint64_t seen = 0;  // number of the last window that was looked at

@@ -24,10 +24,16 @@ class Steps {
  public:
   Steps(const std::vector<SharedWindow>& windows, size_t most) {
     if (windows.empty()) return;
+    // In any order: the clock may have been set back between two of them.
     begin_ = windows.front()->begin_unix_ns;
-    const uint64_t range = windows.back()->end_unix_ns - begin_;
+    uint64_t end = begin_;
     uint64_t length = 1;
-    for (const SharedWindow& window : windows) length = std::max(length, window->end_unix_ns - window->begin_unix_ns);
+    for (const SharedWindow& window : windows) {
+      begin_ = std::min(begin_, window->begin_unix_ns);
+      end = std::max(end, window->end_unix_ns);
+      length = std::max(length, window->end_unix_ns - std::min(window->begin_unix_ns, window->end_unix_ns));
+    }
+    const uint64_t range = std::max<uint64_t>(end - begin_, 1);
     const uint64_t many = std::max<uint64_t>(most, 1);
     length_ = std::max(length, (range + many - 1) / many);
     count_ = static_cast<size_t>((range + length_ - 1) / length_);

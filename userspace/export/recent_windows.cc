@@ -4,12 +4,20 @@
 
 namespace clrsampler {
 
+bool RecentWindows::KeepsOldest() const {
+  if (windows_.size() <= most_) return true;
+  // A clock that was set back counts as time gone by.
+  const uint64_t newest = windows_.back()->end_unix_ns;
+  const uint64_t oldest = windows_.front()->end_unix_ns;
+  return windows_.size() <= 10 * most_ && oldest <= newest && newest - oldest <= span_ns_;
+}
+
 void RecentWindows::Add(SharedWindow window) {
   SharedWindow oldest;  // freed without the lock
   {
     const std::lock_guard lock(mutex_);
     windows_.push_back(std::move(window));
-    if (windows_.size() > most_) {
+    if (!KeepsOldest()) {
       oldest = std::move(windows_.front());
       windows_.pop_front();
     }

@@ -21,7 +21,9 @@ using SharedWindow = std::shared_ptr<const Window>;
 
 class RecentWindows {
  public:
-  explicit RecentWindows(size_t most) : most_(most) {}
+  // Keeps the last `most`, and more as long as they are of the last `span_ns`: windows may be cut short. At most ten
+  // times as many.
+  explicit RecentWindows(size_t most, uint64_t span_ns = 0) : most_(most), span_ns_(span_ns) {}
 
   // In the order of their numbers.
   void Add(SharedWindow window);
@@ -39,7 +41,10 @@ class RecentWindows {
   bool closed() const;
 
  private:
+  bool KeepsOldest() const;
+
   const size_t most_;
+  const uint64_t span_ns_;
   // The main loop adds, servers' threads read.
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

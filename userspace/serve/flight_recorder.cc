@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -35,11 +36,15 @@ constexpr size_t kMaxListed = 5000;
 
 std::string Dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); }
 
-// Our own file names only: what lies in the folder otherwise is not ours.
+// Our own file names only, as Observe makes them (20261123T045500Z-1): what else lies in the folder is not ours.
 bool IsId(absl::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '-';
-  });
+  constexpr absl::string_view kTime = "00000000T000000Z-";  // a 0 for any digit
+  if (text.size() <= kTime.size() || text.size() > 64) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char expected = i < kTime.size() ? kTime[i] : '0';
+    if (expected == '0' ? !absl::ascii_isdigit(text[i]) : text[i] != expected) return false;
+  }
+  return true;
 }
 
 // Whole or not at all: under another name first.
@@ -197,10 +202,11 @@ void FlightRecorder::RemoveLeftovers() {
   while (const dirent* entry = directory != nullptr ? readdir(directory.get()) : nullptr) {
     absl::string_view id(entry->d_name);
     const bool partial = absl::ConsumeSuffix(&id, ".partial");
-    if (!absl::ConsumeSuffix(&id, kInfo) && !absl::ConsumeSuffix(&id, kProfile)) continue;
-    const bool listed =
-        std::any_of(recordings_.begin(), recordings_.end(), [&](const FlightRecording& one) { return one.id == id; });
-    if (IsId(id) && (partial || !listed)) unlink(absl::StrCat(options_.directory, "/", entry->d_name).c_str());
+    const bool info = absl::ConsumeSuffix(&id, kInfo);
+    if ((!info && !absl::ConsumeSuffix(&id, kProfile)) || !IsId(id)) continue;
+    // Of a recording both are written, the info last. One that can't be read now may be another time.
+    const bool alone = !info && access(PathOf(id, kInfo).c_str(), F_OK) != 0 && errno == ENOENT;
+    if (partial || alone) unlink(absl::StrCat(options_.directory, "/", entry->d_name).c_str());
   }
 }
 
@@ -240,6 +246,8 @@ absl::Status FlightRecorder::Observe(std::shared_ptr<const Window> window) {
     written.Update(Write(std::move(recording)));
     return true;
   });
+  // What was before a jump of the clock has times that mean something else now, and nothing waits for it any more.
+  if (window->clock_jump_ns != 0) windows_ = {window};
   // A later hit may be one of this window's beginning.
   const uint64_t earliest = window->begin_unix_ns - std::min(window->begin_unix_ns, options_.before_ns);
   uint64_t needed = earliest;

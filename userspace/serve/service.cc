@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<History>> OpenHistory(const ServeOptions& options
 class Service {
  public:
   explicit Service(const ServeOptions& options)
-      : options_(options), windows_(std::max(kLeastRecentWindows, kRecentNs / options.window_ns)) {}
+      : options_(options), windows_(std::max(kLeastRecentWindows, kRecentNs / options.window_ns), kRecentNs) {}
   // First the windows end, then those who wait for them; see the members' order.
   ~Service() { windows_.Close(); }
 
@@ -218,6 +218,7 @@ absl::StatusOr<ServeEnd> Service::Run() {
     if (!std::exchange(ready, true)) {
       options_.log(absl::StrCat("sampling this host at ", options_.record.frequency_hz, " Hz; Ctrl-C ends"));
       Tell("READY=1");
+      if (options_.on_ready) options_.on_ready();
     }
     // The recorder calls this about once a second: a loop that hangs is a watchdog that is not fed.
     RETURN_IF_ERROR((*recorder)->Run([&](const RecordProgress& progress) {

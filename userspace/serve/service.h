@@ -41,6 +41,7 @@ struct ServeOptions {
   std::string textfile_directory;               // for node_exporter; empty: none
   PushOptions push;                             // without a url nothing is sent
   std::function<void(const std::string&)> log;  // a line for the operator; main thread and others, one at a time
+  std::function<void()> on_ready;               // sampling has begun; may be empty
 };
 
 enum class ServeEnd : uint8_t {

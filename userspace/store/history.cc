@@ -40,7 +40,7 @@ class Readers {
     };
     if (ended_) return absl::CancelledError("clrsampler is ending");
     if (!entered) {
-      return WithHint(absl::ResourceExhaustedError("the history is busy with other questions"), "try again later");
+      return WithHint(absl::UnavailableError("the history is busy with other questions"), "try again later");
     }
     absl::StatusOr<Taken> taken = Take();
     if (!taken.ok()) {

@@ -21,7 +21,7 @@ constexpr uint64_t kMaxChapterNs = 24 * 3600 * kSecond;
 constexpr uint64_t kChaptersInLimit = 16;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kJumpNs = 3600 * kSecond;
-constexpr int kWindowsToBelieve = 360;
+constexpr uint64_t kBelieveNs = 3600 * kSecond;
 constexpr int kSealLevel = 7;  // of zstd, once a chapter
 
 int64_t ToSigned(uint64_t value) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<HistoryWriter>> HistoryWriter::Open(const History
 }
 
 HistoryWriter::HistoryWriter(const HistoryFile& file, const HistoryLimits& limits, SqliteConnection connection)
-    : file_(file), limits_(limits), connection_(std::move(connection)), windows_since_jump_(kWindowsToBelieve) {
+    : file_(file), limits_(limits), connection_(std::move(connection)), since_jump_ns_(kBelieveNs) {
   const uint64_t log_bytes = std::clamp(limits.max_bytes / 8, uint64_t{256} << 10, uint64_t{16} << 20);
   budget_ = {limits.max_bytes - std::min(log_bytes, limits.max_bytes), log_bytes};
 }
@@ -228,12 +228,13 @@ void HistoryWriter::NoteClock(const Window& window) {
   if (newest_end_unix_ns_) {
     const uint64_t last = *newest_end_unix_ns_, begin = window.begin_unix_ns;
     const bool jumped = (begin > last ? begin - last : last - begin) > kJumpNs;
-    windows_since_jump_ = jumped ? 0 : std::min(windows_since_jump_ + 1, kWindowsToBelieve);
+    const uint64_t length = window.end_unix_ns - std::min(begin, window.end_unix_ns);
+    since_jump_ns_ = jumped ? 0 : std::min(since_jump_ns_ + std::min(length, kBelieveNs), kBelieveNs);
   }
   newest_end_unix_ns_ = window.end_unix_ns;
 }
 
-bool HistoryWriter::ClockIsBelieved() const { return windows_since_jump_ >= kWindowsToBelieve; }
+bool HistoryWriter::ClockIsBelieved() const { return since_jump_ns_ >= kBelieveNs; }
 
 absl::StatusOr<uint64_t> HistoryWriter::LiveBytes() {
   int64_t pages[2] = {0, 0};

@@ -127,12 +127,36 @@ TEST_F(RecentHistoryTest, HealthAddsUp) {
   EXPECT_EQ(health->rates.size(), 1u);
 }
 
+TEST_F(RecentHistoryTest, AClockThatIsSetBackLeavesATimeline) {
+  WindowBuilder builder(7, kMadeUpStart - 1000 * kMadeUpSecond);
+  builder.Process(100, "shop", 20);
+  windows_.Add(std::move(builder).Build());
+  HistorySelection all;
+  all.to_unix_ns = ~uint64_t{0};
+  const absl::StatusOr<Timeline> line = history_->Timeline(all, TimelineBy::kProcess, 100, 100);
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->begin_unix_ns, kMadeUpStart - 1000 * kMadeUpSecond);
+  EXPECT_GT(line->covered.size(), 50u);
+  EXPECT_LE(line->covered.size(), 101u);
+}
+
 TEST_F(RecentHistoryTest, OnlyTheLastWindowsAreKept) {
   windows_.Add(ShopWindow(7));
   const auto span = history_->Span();
   ASSERT_TRUE(span.ok());
   EXPECT_EQ(span->windows, 6u);
   EXPECT_EQ(span->oldest_unix_ns, kMadeUpStart + 10 * kMadeUpSecond);
+}
+
+TEST(RecentWindowsTest, ManyShortWindowsAreKeptForTheTimeToo) {
+  RecentWindows windows(3, 20 * kMadeUpSecond);
+  const auto add = [&](uint64_t number, uint64_t second) {
+    windows.Add(WindowBuilder(number, kMadeUpStart + second * kMadeUpSecond, kMadeUpSecond).Build());
+  };
+  for (uint64_t i = 1; i <= 100; ++i) add(i, i);
+  EXPECT_EQ(windows.All().size(), 21u);
+  for (uint64_t i = 0; i < 100; ++i) add(101 + i, 100);
+  EXPECT_EQ(windows.All().size(), 30u) << "there is a bound";
 }
 
 TEST(RecentWindowsTest, AReaderWaitsForWhatIsNew) {

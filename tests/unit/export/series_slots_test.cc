@@ -81,6 +81,24 @@ TEST_F(SlotsTest, AfterTheEndASlotStaysForTheGraceTime) {
   EXPECT_EQ(Next({}).freed, std::vector<size_t>{*slot});
 }
 
+// Containers: nobody says whether they are still there.
+TEST(QuietSlotsTest, WhoComesBackAfterALongSilenceKeepsItsSlot) {
+  SeriesSlots slots(2, 12 * kWindow, 60 * kWindow, nullptr);
+  uint64_t now = 0;
+  const auto next = [&](const std::vector<SeriesCandidate>& candidates) {
+    now += kWindow;
+    return slots.Next(candidates, now);
+  };
+  next({One(1, 5)});
+  ASSERT_TRUE(next({One(1, 5)}).slot_of[0]);
+  for (int i = 0; i < 65; ++i) next({});
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(next({One(1, 5)}).slot_of[0]) << i;
+  // The clock is set back: nobody is gone for that.
+  now /= 2;
+  EXPECT_TRUE(next({}).freed.empty());
+  EXPECT_TRUE(next({One(1, 5)}).slot_of[0]);
+}
+
 TEST_F(SlotsTest, TheDeadMakeRoomFirst) {
   Next({One(1, 100), One(2, 1)});
   const SeriesSlots::Decision before = Next({One(1, 100), One(2, 1)});

@@ -100,6 +100,14 @@ TEST_F(FlightRecorderTest, SurvivesARestartAndGivesOnlyWhatItLists) {
   }
   std::ofstream(options_.directory + "/stranger.info.json") << "{}";
   std::ofstream(options_.directory + "/X-1.info.json") << "[broken";
+  const char* const of_others[] = {"20261122.json",
+                                   "2026-01-01.json",
+                                   "REPORT.json",
+                                   "20260101T000000Z.json",
+                                   "REPORT.json.partial",
+                                   "20260101T000000Z-3.json",
+                                   "20260101T000000Z-3.info.json"};
+  for (const char* name : of_others) std::ofstream(options_.directory + "/" + name) << "{}";
   for (const char* left : {"20260101T000000Z-1.json", "20260101T000000Z-2.json.partial"}) {
     std::ofstream(options_.directory + "/" + left) << "{}";
   }
@@ -107,6 +115,8 @@ TEST_F(FlightRecorderTest, SurvivesARestartAndGivesOnlyWhatItLists) {
   EXPECT_FALSE(fs::exists(options_.directory + "/20260101T000000Z-1.json"));
   EXPECT_FALSE(fs::exists(options_.directory + "/20260101T000000Z-2.json.partial"));
   EXPECT_TRUE(fs::exists(options_.directory + "/stranger.info.json"));
+  // The last two may be a recording whose info can't be read.
+  for (const char* name : of_others) EXPECT_TRUE(fs::exists(options_.directory + "/" + name)) << name;
   ASSERT_EQ(recorder->List().size(), 1u);
   EXPECT_TRUE(recorder->Open(recorder->List()[0].id).ok());
   for (const char* id : {"", "..", "../../etc/passwd", "stranger", "X-1", "20200101T000000Z-1"}) {
@@ -130,6 +140,21 @@ TEST_F(FlightRecorderTest, ATriggerIsLimitedAndSoAreTheFiles) {
   size_t files = 0;
   for (const auto& entry : fs::directory_iterator(options_.directory)) files += entry.is_regular_file() ? 1 : 0;
   EXPECT_EQ(files, 6u);
+}
+
+TEST_F(FlightRecorderTest, WhatWasBeforeTheClockWasSetBackIsNotKept) {
+  auto recorder = Open();
+  std::weak_ptr<const Window> before;
+  for (uint64_t number = 1000; number < 1003; ++number) {
+    const std::shared_ptr<const Window> window = MakeWindow(number, 1);
+    ASSERT_TRUE(recorder->Observe(window).ok());
+    before = window;
+  }
+  EXPECT_FALSE(before.expired());
+  auto jump = std::const_pointer_cast<Window>(MakeWindow(1, 1));
+  jump->clock_jump_ns = -10'000 * static_cast<int64_t>(kSecond);
+  ASSERT_TRUE(recorder->Observe(jump).ok());
+  EXPECT_TRUE(before.expired());
 }
 
 TEST_F(FlightRecorderTest, AFolderThatIsGoneIsAnErrorAndNoEnd) {
