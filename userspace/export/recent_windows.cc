@@ -13,12 +13,12 @@ bool RecentWindows::KeepsOldest() const {
 }
 
 void RecentWindows::Add(SharedWindow window) {
-  SharedWindow oldest;  // freed without the lock
+  std::vector<SharedWindow> dropped;  // freed without the lock
   {
     const std::lock_guard lock(mutex_);
     windows_.push_back(std::move(window));
-    if (!KeepsOldest()) {
-      oldest = std::move(windows_.front());
+    while (!KeepsOldest()) {
+      dropped.push_back(std::move(windows_.front()));
       windows_.pop_front();
     }
   }

@@ -157,6 +157,8 @@ TEST(RecentWindowsTest, ManyShortWindowsAreKeptForTheTimeToo) {
   EXPECT_EQ(windows.All().size(), 21u);
   for (uint64_t i = 0; i < 100; ++i) add(101 + i, 100);
   EXPECT_EQ(windows.All().size(), 30u) << "there is a bound";
+  add(201, 1000);
+  EXPECT_EQ(windows.All().size(), 3u);
 }
 
 TEST(RecentWindowsTest, AReaderWaitsForWhatIsNew) {
