@@ -119,11 +119,11 @@ void PauseWatch::Report(Target& target, const Pause& pause) {
     std::map<std::pair<std::string, uint32_t>, uint32_t> shares;
     const uint64_t samples = blamed->second.size();
     for (Target::Blamed& one : blamed->second) {
-      observed.stacks.push_back({std::move(one.stack), pause.suspend_ns() / samples, one.tid});
+      observed.stacks.push_back({std::move(one.stack), pause.delay_ns() / samples, one.tid});
       ++shares[{std::move(one.method), one.tid}];
     }
     for (const auto& [who, count] : shares) {
-      observed.culprits.push_back({who.first, who.second, pause.suspend_ns() * count / samples, count});
+      observed.culprits.push_back({who.first, who.second, pause.delay_ns() * count / samples, count});
     }
     std::stable_sort(observed.culprits.begin(), observed.culprits.end(),
                      [](const Culprit& a, const Culprit& b) { return a.delay_ns > b.delay_ns; });

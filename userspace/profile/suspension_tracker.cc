@@ -95,6 +95,7 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
       if (current_) ++counters_.unexpected;  // two that both stopped the world: the end of the first was lost
       current_ = std::move(asked->second);
       current_->stopped = event.time;
+      current_->free_since = last_resume_;
       asked_.erase(asked);
       gc_started_ = gc_ended_ = false;
       return;
@@ -141,7 +142,7 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
         return;
       }
       if (!current_ || current_->tid != event.tid) return unexpected();
-      current_->resume_begun = event.time;
+      current_->resume_begun = last_resume_ = event.time;
       Pause& pause = *current_;
       if (pause.reason == kForGc) {
         const bool begins_background = gc_started_ && !gc_ended_;

@@ -16,6 +16,7 @@
 #ifndef CLRSAMPLER_PROFILE_SUSPENSION_TRACKER_H_
 #define CLRSAMPLER_PROFILE_SUSPENSION_TRACKER_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -72,6 +73,7 @@ struct Pause {
   MonotonicTime requested;
   MonotonicTime stopped;  // all threads stand still
   MonotonicTime resume_begun;
+  MonotonicTime free_since;  // since when no earlier pause kept this one waiting; may lie before `requested`
   std::optional<MonotonicTime> resumed;  // nullopt: that event was lost
   uint32_t tid = 0;                      // who asked
   std::string comm;
@@ -86,6 +88,8 @@ struct Pause {
   std::optional<GcDone> younger;  // kBackgroundGcInitial: what was collected before, in this pause
 
   uint64_t suspend_ns() const { return stopped.ns - requested.ns; }
+  // Of that, the time for which threads ran that should have stopped. The rest is an earlier pause, nobody's delay.
+  uint64_t delay_ns() const { return stopped.ns - std::min(stopped, std::max(requested, free_since)).ns; }
   uint64_t pause_ns() const { return resume_begun.ns - requested.ns; }
 };
 
@@ -133,6 +137,7 @@ class SuspensionTracker {
 
   std::map<uint32_t, Pause> asked_;  // by thread: SuspendEE is called and has not returned
   std::optional<Pause> current_;     // all stand still
+  MonotonicTime last_resume_;        // when the last pause began to end
   bool gc_started_ = false, gc_ended_ = false;
   bool collections_seen_ = false;  // any: else they may be hidden from us, and what is not seen may have happened
   absl::flat_hash_map<uint32_t, Pause> resuming_;  // by thread: RestartEE is called and has not returned

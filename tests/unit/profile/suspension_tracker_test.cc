@@ -191,7 +191,9 @@ TEST_F(SuspensionTrackerTest, OfSeveralThatAskOneStopsTheOthersWait) {
   ASSERT_EQ(pauses_.size(), 2u);
   EXPECT_EQ(pauses_[0].tid, 7u);
   EXPECT_EQ(pauses_[1].tid, 8u);
+  EXPECT_EQ(pauses_[0].delay_ns(), pauses_[0].suspend_ns());
   EXPECT_EQ(pauses_[1].suspend_ns(), 30'000u);
+  EXPECT_EQ(pauses_[1].delay_ns(), 10'000u) << "before that, all stood still for the other one";
   ExpectNothingOdd();
 }
 
