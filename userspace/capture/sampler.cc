@@ -265,11 +265,9 @@ absl::Status Sampler::SetFrequency(int frequency_hz) {
   return changed;
 }
 
-absl::Status Sampler::AttachNewCpus() {
+absl::Status Sampler::AttachNewCpus(std::span<const int> online) {
   if (!started_) return absl::OkStatus();
-  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  if (!online.ok()) return online.status();
-  return events_->Follow(*online, /*all_or_nothing=*/false);
+  return events_->Follow(online, /*all_or_nothing=*/false);
 }
 
 void Sampler::StopSampling() {

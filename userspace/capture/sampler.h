@@ -67,8 +67,8 @@ class Sampler {
 
   // Starts the clock on each online CPU. Track first: what runs meanwhile is not sampled.
   absl::Status Start();
-  // To be called about once per second: attaches CPUs that came online, lets go of those that went.
-  absl::Status AttachNewCpus();
+  // To be called about once per second with OnlineCpus(): attaches CPUs that came online, lets go of those that went.
+  absl::Status AttachNewCpus(std::span<const int> online);
   // From now on; CPUs that come online later too. Takes effect within one period of the old rate.
   absl::Status SetFrequency(int frequency_hz);
   // No sample is taken after this returns; what was sent can still be drained. Idempotent.

@@ -99,11 +99,9 @@ absl::Status SideBand::Start() {
   return followed;
 }
 
-absl::Status SideBand::AttachNewCpus() {
+absl::Status SideBand::AttachNewCpus(std::span<const int> online) {
   if (!poll_.valid()) return absl::OkStatus();
-  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  if (!online.ok()) return online.status();
-  return events_.Follow(*online, /*all_or_nothing=*/false, [this](int cpu) {
+  return events_.Follow(online, /*all_or_nothing=*/false, [this](int cpu) {
     const auto ring = rings_.find(cpu);
     if (ring == rings_.end()) return;
     ReadOne(*ring->second);  // what it still holds waits with the others

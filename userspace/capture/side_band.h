@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ class SideBand {
   // Starts on every online CPU.
   absl::Status Start();
   // To be called about once per second, as Sampler::AttachNewCpus.
-  absl::Status AttachNewCpus();
+  absl::Status AttachNewCpus(std::span<const int> online);
   // No more events; what is there can still be drained.
   void Stop();
 

@@ -470,6 +470,16 @@ std::optional<Resolution> JitMethods::ResolvePrecompiled(const FrameQuery& query
   return Resolution{*frame, found.answer.from, found.answer.until};
 }
 
+bool JitMethods::NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTime time) {
+  Target* const target = TargetOf(key);
+  if (target == nullptr) return false;
+  const JitdumpTailer& jitdump = target->jitdump;
+  // Where it does not speak, the answer depends on what is in memory.
+  if (jitdump.usable() && (time < jitdump.speaks_from() || jitdump.speaks_until() != MonotonicTime::Max())) return false;
+  const MethodAnswer answer = Find(*target, lookup_address, time).answer;
+  return answer.kind == MethodAnswerKind::kMethod && answer.until == MonotonicTime::Max();
+}
+
 uint64_t JitMethods::Generation(ProcessKey key) const {
   const Target* const target = TargetOf(key);
   if (target == nullptr) return 0;
@@ -494,6 +504,13 @@ bool JitMethods::ExpectsFiles(ProcessKey key, const Target& target, MonotonicTim
 }
 
 bool JitMethods::WantsShortTurns(MonotonicTime now) const { return now.ns < last_ambiguous_.ns + 1'000'000'000; }
+
+bool JitMethods::MayRest() const {
+  return std::none_of(seen_.begin(), seen_.end(), [](const auto& process) {
+    const Target* const target = process.second.target.get();
+    return target != nullptr && target->perf_map.usable() && !target->jitdump_alive();
+  });
+}
 
 void JitMethods::Forget(ProcessKey key) {
   const auto found = seen_.find(key);

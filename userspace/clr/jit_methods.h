@@ -68,11 +68,14 @@ class JitMethods : public FrameSource {
   // own tables come first.
   std::optional<Resolution> ResolvePrecompiled(const FrameQuery& query);
 
+  bool NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTime time) override;
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process& process, MonotonicTime now) override;
   MonotonicTime CompleteUntil(ProcessKey key) const override;
   // A perf map in which code is replaced faster than it is read: for a second after an ambiguous answer.
   bool WantsShortTurns(MonotonicTime now) const override;
+  // Not with a perf map: its lines have no times of their own.
+  bool MayRest() const override;
   void Forget(ProcessKey key) override;
 
   // Which files name the process's methods: "jitdump", "perf-map".

@@ -49,6 +49,7 @@ void Intake::TakeEvent(SideBandEvent event) {
   if (event.pid == 0)
     return;  // outside our pid namespace; taken together they would be one process, which they are not
   if (!parts_.targets.Concerns(event)) return;
+  ++news_;
   if (event.kind == SideBandKind::kComm && event.exec) parts_.table.AnnounceExec(event.pid, event.time);
   if (event.kind == SideBandKind::kMmap) parts_.table.AnnounceMapping(event.pid, MappingOf(event), event.time);
   const MonotonicTime time = event.time;
@@ -84,7 +85,15 @@ void Intake::TakeStack(std::span<const std::byte> record) {
   wire_cpu_sample sample;
   if (record.size() < sizeof sample) return Lose("damaged_record");
   std::memcpy(&sample, record.data(), sizeof sample);
-  SampleBytes bytes((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  std::unique_ptr<HeldSample> held;
+  if (spare_.empty()) {
+    held = std::make_unique<HeldSample>();
+  } else {
+    held = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  std::vector<uint64_t>& bytes = held->record;
+  bytes.resize((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
   if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) {
     RestoreReturnAddresses(bytes,
@@ -92,14 +101,18 @@ void Intake::TakeStack(std::span<const std::byte> record) {
     std::memcpy(&sample, bytes.data(), sizeof sample);
   }
   record = std::as_bytes(std::span(bytes)).first(std::min<size_t>(record.size(), sample.header.size));
+  absl::StatusOr<RawStack> raw = RawStack::Parse(record);
+  if (!raw.ok()) return Lose("damaged_record");
+  held->raw = *raw;
+  held->early.version.reset();
   // A process that we have not heard of is read now: in a moment it may be gone.
   if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
     Process& process = parts_.table.FindOrScan(sample.tgid, sample.process_start_ns);
-    if (const absl::StatusOr<RawStack> raw = RawStack::Parse(record); raw.ok()) parts_.unwinder.Observe(process, *raw);
+    parts_.unwinder.Observe(process, *raw, held->early);
     parts_.targets.Sampled(sample.tgid);
   }
   ++waiting_samples_;
-  queue_.Push({sample.header.time_ns}, HeldItem(std::move(bytes)));
+  queue_.Push({sample.header.time_ns}, HeldItem(std::move(held)));
 }
 
 template <typename Event>
@@ -117,7 +130,10 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   // To those who pair events it is all the same where one was lost.
   if (const auto lost = backlog_.find(event.tgid); lost != backlog_.end()) event.missed += lost->second;
   Process& process = parts_.table.FindOrScan(event.tgid, event.process_start_ns);
-  if constexpr (std::is_same_v<Event, wire_compiled>) parts_.memory.NoteCompiled(process, event.entry);
+  if constexpr (std::is_same_v<Event, wire_compiled>) {
+    ++news_;
+    parts_.memory.NoteCompiled(process, event.entry);
+  }
   queue_.Push({event.header.time_ns}, HeldItem(parts_.hooks->Arrived(process, event)));
 }
 

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <variant>
@@ -25,11 +27,17 @@
 #include "profile/account.h"
 #include "profile/hold_queue.h"
 #include "status/notices.h"
+#include "unwind/raw_stack.h"
 
 namespace clrsampler {
 
-using SampleBytes = std::vector<uint64_t>;  // a record, kept aligned
-using HeldItem = std::variant<SampleBytes, SideBandEvent, RuntimeItem>;
+// A sample that waits for its names.
+struct HeldSample {
+  std::vector<uint64_t> record;  // struct wire_cpu_sample and what follows it, aligned
+  std::optional<RawStack> raw;   // a view of that
+  EarlyStack early;
+};
+using HeldItem = std::variant<std::unique_ptr<HeldSample>, SideBandEvent, RuntimeItem>;
 
 // Which CPU samples are kept.
 enum class SamplesKept { kAll, kPossiblyBlamed, kNone };
@@ -58,11 +66,16 @@ class Intake {
   void PopUntil(MonotonicTime horizon, Visitor&& visit) {
     queue_.PopUntil(horizon, [&](MonotonicTime time, HeldItem& item) {
       if (!visit(time, std::as_const(item))) return false;
-      if (std::holds_alternative<SampleBytes>(item)) --waiting_samples_;
+      if (auto* sample = std::get_if<std::unique_ptr<HeldSample>>(&item)) {
+        --waiting_samples_;
+        if (spare_.size() < kMaxSpare) spare_.push_back(std::move(*sample));
+      }
       return true;
     });
   }
   MonotonicTime OldestOr(MonotonicTime time) const { return queue_.OldestOr(time); }
+  // Of processes, and of methods that were compiled, that have been taken.
+  uint64_t news() const { return news_; }
   size_t waiting_samples() const { return waiting_samples_; }
   // Of hooks, that came while too much waited; with their stacks.
   uint64_t runtime_events_dropped() const { return runtime_events_dropped_; }
@@ -70,6 +83,10 @@ class Intake {
   double TakeRingFill() { return std::exchange(ring_fill_, 0); }
 
  private:
+  // Samples that have left lend their memory to those that come: most have the same size. A turn brings ten for each
+  // busy CPU at 99 Hz.
+  static constexpr size_t kMaxSpare = 128;
+
   void TakeEvent(SideBandEvent event);
   void TakeRecord(std::span<const std::byte> record);
   void TakeStack(std::span<const std::byte> record);
@@ -80,9 +97,11 @@ class Intake {
   const Parts parts_;
   const SamplesKept kept_;
   HoldQueue<HeldItem> queue_;
+  std::vector<std::unique_ptr<HeldSample>> spare_;
   absl::flat_hash_map<uint32_t, uint32_t> backlog_;  // by process: events of hooks that found too many before them
   size_t waiting_samples_ = 0;                       // in the queue
   uint64_t runtime_events_dropped_ = 0;
+  uint64_t news_ = 0;
   double ring_fill_ = 0;
 };
 

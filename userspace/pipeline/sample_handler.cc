@@ -4,12 +4,10 @@
 #include <cstring>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "capture/drop_counters.h"
 #include "pipeline/thread_start.h"
 #include "unwind/frame_chain.h"
-#include "unwind/raw_stack.h"
 
 namespace clrsampler {
 namespace {
@@ -19,13 +17,8 @@ constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 
 }  // namespace
 
-bool SampleHandler::Handle(MonotonicTime time, std::span<const std::byte> record, const LoopTurn& turn) {
-  const absl::StatusOr<RawStack> raw = RawStack::Parse(record);
-  if (!raw.ok()) {
-    ++parts_.account.lost["damaged_record"];
-    return true;
-  }
-  const wire_cpu_sample& sample = raw->sample();
+bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyStack& early, const LoopTurn& turn) {
+  const wire_cpu_sample& sample = raw.sample();
   // Tasks that our pid namespace does not show share the number 0 and a process without mappings.
   const bool outside = (sample.flags & WIRE_SAMPLE_OUTSIDE) != 0;
   Process& process = parts_.table.FindOrScan(sample.tgid, outside ? 0 : sample.process_start_ns);
@@ -46,8 +39,8 @@ bool SampleHandler::Handle(MonotonicTime time, std::span<const std::byte> record
                        absl::StrCat("the maps of process ", process.key.tgid,
                                     " could not be read in time; its newest methods may lack names"));
   }
-  const UserStack& user = parts_.unwinder.Walk(process, *raw);
-  const NamedStack& named = parts_.namer.Name(process, *raw, user, time);
+  const UserStack& user = parts_.unwinder.Walk(process, raw, early);
+  const NamedStack& named = parts_.namer.Name(process, raw, user, time);
   if (sample.header.kind == WIRE_COMPILED_STACK) {
     parts_.hooks->CompiledStack(process, sample, named.frames);
     return true;

@@ -21,6 +21,7 @@
 #include "status/notices.h"
 #include "symbols/frame.h"
 #include "symbols/resolver.h"
+#include "unwind/raw_stack.h"
 
 namespace clrsampler {
 
@@ -51,8 +52,9 @@ class SampleHandler {
   SampleHandler(const Parts& parts, std::function<bool(const Process&)> selects, bool mark_suspension)
       : parts_(parts), selects_(std::move(selects)), mark_suspension_(mark_suspension) {}
 
-  // `record`: struct wire_cpu_sample and what follows it. False: its names are still being read; it shall come again.
-  bool Handle(MonotonicTime time, std::span<const std::byte> record, const LoopTurn& turn);
+  // `early`: what StackUnwinder::Observe has made of the sample. False: its names are still being read; it shall come
+  // again.
+  bool Handle(MonotonicTime time, const RawStack& raw, const EarlyStack& early, const LoopTurn& turn);
 
   uint64_t handled() const { return handled_; }
   uint64_t named() const { return named_; }  // of these: every frame of the stack has a name

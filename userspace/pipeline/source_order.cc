@@ -34,7 +34,8 @@ Sources MakeSources(const SourceContext& context) {
   jit_options.perf_map_promised = context.perf_map_promised;
   auto jit = std::make_unique<JitMethods>(jit_options, context.frames, context.notices, context.clock);
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
-  if (!context.without_files) sources.in_order.push_back(std::move(jit));
+  FrameSource* const files = context.without_files ? nullptr : jit.get();
+  if (files != nullptr) sources.in_order.push_back(std::move(jit));
   if (!context.without_images) {
     R2rMemoryOptions memory;
     memory.read_memory = ReadTargetMemory;
@@ -54,6 +55,7 @@ Sources MakeSources(const SourceContext& context) {
     options.names = context.names;
     options.transient_code = context.transient_code;
     options.refused = context.memory_refused;
+    options.earlier = files;
     if (R2rMethods* r2r = sources.precompiled) {
       options.tables_at = [r2r](const Process& process, const Mapping& mapping, uint64_t address) {
         return r2r->TablesAt(process, mapping, address);

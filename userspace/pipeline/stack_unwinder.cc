@@ -26,11 +26,11 @@ StackUnwinder::StackUnwinder(StackUnwinderOptions options, const Sources& source
       replay_({options.max_frames}),
       preview_({options.max_frames}) {}
 
-// Shows the code of `early_`, but for what was shown of this sample before, to all that must look while it is there.
-void StackUnwinder::Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses,
-                         std::span<const uint64_t> shown) {
+// Shows the code of `stack`, but for what was shown of this sample before, to all that must look while it is there.
+void StackUnwinder::Show(const Process& process, const RawStack& sample, const UserStack& stack,
+                         std::span<const wire_code_witness> witnesses, std::span<const uint64_t> shown) {
   addresses_.clear();
-  for (const UserFrame& frame : early_.frames) {
+  for (const UserFrame& frame : stack.frames) {
     // Both lists go from the leaf to the root; what the two ways to unwind see in another order comes twice.
     if (!shown.empty() && shown.front() == frame.lookup_address) {
       shown = shown.subspan(1);
@@ -39,26 +39,32 @@ void StackUnwinder::Show(const Process& process, const RawStack& stack, std::spa
     }
   }
   if (addresses_.empty()) return;
-  const ObservedSample sample{addresses_, witnesses, MonotonicTime{stack.sample().header.time_ns}};
-  resolver_.Observe(process, sample);
-  if (options_.replay) code_.Observe(process, sample);
+  const ObservedSample observed{addresses_, witnesses, MonotonicTime{sample.sample().header.time_ns}};
+  resolver_.Observe(process, observed);
+  if (options_.replay) code_.Observe(process, observed);
 }
 
-const UserStack& StackUnwinder::Observe(const Process& process, const RawStack& stack) {
-  WalkFrameChain(stack, early_);
-  Show(process, stack, stack.witnesses(), {});
-  if (!options_.replay) return early_;
+void StackUnwinder::Observe(const Process& process, const RawStack& stack, EarlyStack& early) {
+  early.version.reset();
+  WalkFrameChain(stack, early.stack);
+  Show(process, stack, early.stack, stack.witnesses(), {});
+  if (!options_.replay) return;
   // With the data of these frames the replay finds those that the chain skips.
-  const size_t by_chain = early_.frames.size();
-  preview_.Walk(stack, code_.For(process, MonotonicTime{stack.sample().header.time_ns}), early_);
-  if (early_.frames.size() > by_chain) {
+  const size_t by_chain = early.stack.frames.size();
+  preview_.Walk(stack, code_.For(process, MonotonicTime{stack.sample().header.time_ns}), early.stack);
+  early.counters = preview_.TakeCounters();
+  if (code_.answers_last()) early.version = code_.VersionOf(process);
+  if (early.stack.frames.size() > by_chain) {
     shown_.swap(addresses_);
-    Show(process, stack, {}, shown_);
+    Show(process, stack, early.stack, {}, shown_);
   }
-  return early_;
 }
 
-const UserStack& StackUnwinder::Walk(const Process& process, const RawStack& stack) {
+const UserStack& StackUnwinder::Walk(const Process& process, const RawStack& stack, const EarlyStack& early) {
+  if (early.version && options_.keep == 0 && *early.version == code_.VersionOf(process)) {
+    replay_.Count(early.counters);
+    return early.stack;
+  }
   if (options_.replay) {
     CodeFinder& code = code_.For(process, MonotonicTime{stack.sample().header.time_ns});
     if (options_.keep == 0) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,18 +31,30 @@ struct StackUnwinderOptions {
   size_t keep = 0;  // so many samples are kept, those first whose stacks are in doubt
 };
 
+// A sample's stack as it was when the sample arrived. Where all code that it leads through stays what it is, it is the
+// sample's stack for good and not walked twice.
+struct EarlyStack {
+  UserStack stack;
+  ReplayCounters counters;                      // of that walk
+  std::optional<ProcessCode::Version> version;  // as long as the process has it; nullopt: it has to be walked again
+};
+
 // Main loop only. Borrows what it is given.
 class StackUnwinder {
  public:
   StackUnwinder(StackUnwinderOptions options, const Sources& sources, ImageFiles& images, Resolver& resolver,
                 const Clock& clock);
 
-  // A sample that has just arrived: sources of names and of unwind data look at its code while it is there. The result
-  // is what they know of it so far, valid until the next call.
-  const UserStack& Observe(const Process& process, const RawStack& stack);
+  // A sample that has just arrived: sources of names and of unwind data look at its code while it is there. `early`,
+  // which may have been another sample's, becomes what they know of its stack so far.
+  void Observe(const Process& process, const RawStack& stack, EarlyStack& early);
 
-  // The stack as of the time of the sample. The result is valid until the next call.
-  const UserStack& Walk(const Process& process, const RawStack& stack);
+  // The stack as of the time of the sample, which Observe made `early` of. The result is valid until the next call, or
+  // until `early` changes.
+  const UserStack& Walk(const Process& process, const RawStack& stack, const EarlyStack& early);
+
+  // How much code it has met that is not in files; grows with each method.
+  uint64_t code_met() const { return jit_.counters().methods + arm64_.counters().leaves; }
 
   void Forget(ProcessKey key);
   const StackRecording& kept() const { return kept_; }
@@ -52,8 +65,8 @@ class StackUnwinder {
 
  private:
   void Keep(const RawStack& stack);
-  void Show(const Process& process, const RawStack& stack, std::span<const wire_code_witness> witnesses,
-            std::span<const uint64_t> shown);
+  void Show(const Process& process, const RawStack& sample, const UserStack& stack,
+            std::span<const wire_code_witness> witnesses, std::span<const uint64_t> shown);
 
   const StackUnwinderOptions options_;
   Resolver& resolver_;
@@ -63,11 +76,10 @@ class StackUnwinder {
   Arm64JitCode arm64_;
   ProcessCode code_;
   StackReplay replay_;
-  StackReplay preview_;  // of samples that have just arrived; its counters are nobody's
+  StackReplay preview_;  // of samples that have just arrived
   StackRecording kept_;
   size_t kept_doubtful_ = 0;
   UserStack stack_;
-  UserStack early_;
   std::vector<uint64_t> addresses_;
   std::vector<uint64_t> shown_;
 };

@@ -34,6 +34,7 @@ bool SameFrames(const UserStack& a, const UserStack& b) {
 // this moment is as good as the one at which its registers were read, and each look is the later reading for what the
 // one before has found.
 void LookWhileItStands(const Process& process, DumpedThread& thread, StackUnwinder& unwinder, const Clock& clock) {
+  EarlyStack seen;
   UserStack last;
   for (int i = 0; i < kMaxLooks; ++i) {
     wire_header header;
@@ -42,9 +43,9 @@ void LookWhileItStands(const Process& process, DumpedThread& thread, StackUnwind
     std::memcpy(thread.record.data(), &header, sizeof header);
     const absl::StatusOr<RawStack> raw = Parse(thread);
     if (!raw.ok()) return;
-    const UserStack& seen = unwinder.Observe(process, *raw);
-    if (i > 0 && SameFrames(seen, last)) return;
-    last = seen;
+    unwinder.Observe(process, *raw, seen);
+    if (i > 0 && SameFrames(seen.stack, last)) return;
+    last = seen.stack;
   }
 }
 
@@ -68,7 +69,8 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names) {
   absl::StatusOr<std::vector<DumpedThread>> dumped = DumpThreads(pid, options);
   RETURN_IF_ERROR(dumped.status());
   for (const DumpedThread& thread : *dumped) {
-    if (absl::StatusOr<RawStack> raw = Parse(thread); raw.ok()) unwinder.Observe(process, *raw);
+    EarlyStack seen;
+    if (absl::StatusOr<RawStack> raw = Parse(thread); raw.ok()) unwinder.Observe(process, *raw, seen);
   }
   options.look = [&](DumpedThread& thread) { LookWhileItStands(process, thread, unwinder, clock); };
   dumped = DumpThreads(pid, options);
@@ -82,7 +84,7 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names) {
     if (const absl::StatusOr<RawStack> raw = Parse(thread); raw.ok()) {
       const MonotonicTime time{raw->sample().header.time_ns};
       resolver.CatchUp(process, time, clock.Now());
-      const UserStack& user = unwinder.Walk(process, *raw);
+      const UserStack& user = unwinder.Walk(process, *raw, {});
       stack.end = user.end;
       for (const UserFrame& frame : user.frames) {
         const Mapping* mapping = process.mappings.Find(frame.lookup_address);

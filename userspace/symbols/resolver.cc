@@ -105,6 +105,10 @@ bool Resolver::WantsShortTurns(MonotonicTime now) const {
   return std::any_of(sources_.begin(), sources_.end(), [now](const FrameSource* s) { return s->WantsShortTurns(now); });
 }
 
+bool Resolver::MayRest() const {
+  return std::all_of(sources_.begin(), sources_.end(), [](const FrameSource* s) { return s->MayRest(); });
+}
+
 void Resolver::Forget(ProcessKey key) {
   caught_up_.erase(key);
   for (FrameSource* source : sources_) source->Forget(key);

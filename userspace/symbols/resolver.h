@@ -29,6 +29,7 @@ class Resolver {
 
   uint64_t Generation(const Process& process) const;
   bool WantsShortTurns(MonotonicTime now) const;
+  bool MayRest() const;
   void Forget(ProcessKey key);
 
  private:

@@ -14,6 +14,18 @@ constexpr uint64_t kMaxFunctionBytes = 64 << 10;
 
 }  // namespace
 
+ReplayCounters& ReplayCounters::operator+=(const ReplayCounters& more) {
+  for (int i = 0; i < kFrameOrigins; ++i) by_origin[i] += more.by_origin[i];
+  checked += more.checked;
+  contradictions += more.contradictions;
+  missing_words += more.missing_words;
+  unsupported += more.unsupported;
+  no_data += more.no_data;
+  no_code += more.no_code;
+  lost += more.lost;
+  return *this;
+}
+
 struct StackReplay::Step {
   enum class Kind : uint8_t { kCaller, kOutermost, kFailed };
   Kind kind = Kind::kFailed;

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "clrsampler/wire.h"
 #include "unwind/cfi_step.h"
@@ -30,6 +31,8 @@ struct ReplayCounters {
   uint64_t no_data = 0;        // code without unwind data
   uint64_t no_code = 0;        // a return address where no code is
   uint64_t lost = 0;           // stacks that ended there, since there was no chain to fall back to
+
+  ReplayCounters& operator+=(const ReplayCounters& more);
 };
 
 class StackReplay {
@@ -44,6 +47,10 @@ class StackReplay {
   void Walk(const RawStack& stack, CodeFinder& code, UserStack& out);
 
   const ReplayCounters& counters() const { return counters_; }
+  // And begins again.
+  ReplayCounters TakeCounters() { return std::exchange(counters_, {}); }
+  // Those of a walk by another one whose result is taken for this one's.
+  void Count(const ReplayCounters& walk) { counters_ += walk; }
 
  private:
   struct Step;

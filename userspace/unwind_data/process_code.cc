@@ -16,25 +16,34 @@ CodeFinder& ProcessCode::For(const Process& process, MonotonicTime time) {
   finder_.process_ = &process;
   finder_.target_ = target.get();
   finder_.time_ = time;
+  finder_.answers_last_ = true;
   return finder_;
 }
 
-const CodeAt& ProcessCode::Finder::At(uint64_t address) {
-  const uint64_t generation = process_->mappings.generation();
+const CodeAt* ProcessCode::Finder::Lasting(uint64_t address) {
   const auto known = target_->known.find(address);
-  if (known != target_->known.end() && known->second.mappings == generation) return known->second.code;
+  if (known == target_->known.end()) return nullptr;
+  const uint64_t generation = process_->mappings.generation();
+  if (known->second.mappings == generation) return &known->second.code;
   const Mapping* mapping = process_->mappings.Find(address);
-  if (mapping != nullptr && known != target_->known.end() && known->second.HoldsIn(*mapping)) {
-    known->second.mappings = generation;
-    return known->second.code;
-  }
+  if (mapping == nullptr || !known->second.HoldsIn(*mapping)) return nullptr;
+  known->second.mappings = generation;
+  return &known->second.code;
+}
+
+const CodeAt& ProcessCode::Finder::At(uint64_t address) {
+  if (const CodeAt* known = Lasting(address)) return *known;
+  const Mapping* mapping = process_->mappings.Find(address);
   answer_ = owner_.Find(FrameQuery{*process_, mapping, address, address, time_});
   const bool lasting = mapping != nullptr && (mapping->kind == MappingKind::kFile ||
                                               mapping->kind == MappingKind::kVdso || answer_.permanent);
-  if (!lasting) return answer_;
+  if (!lasting) {
+    answers_last_ = false;
+    return answer_;
+  }
   if (target_->known.size() >= kMaxKnown) target_->known.clear();
   Known& fresh = target_->known[address];
-  fresh = {std::move(answer_), generation, mapping->start, mapping->inode, mapping->kind};
+  fresh = {std::move(answer_), process_->mappings.generation(), mapping->start, mapping->inode, mapping->kind};
   return fresh.code;
 }
 
@@ -69,9 +78,16 @@ CodeAt ProcessCode::Find(const FrameQuery& query) {
 }
 
 void ProcessCode::Observe(const Process& process, const ObservedSample& sample) {
-  r2r_.Observe(process, sample);
-  jit_.Observe(process, sample);
-  if (arm64_ != nullptr) arm64_->Observe(process, sample);
+  For(process, sample.time);
+  fresh_.clear();
+  for (const uint64_t address : sample.addresses) {
+    if (finder_.Lasting(address) == nullptr) fresh_.push_back(address);
+  }
+  if (fresh_.empty() && sample.witnesses.empty()) return;
+  const ObservedSample fresh{fresh_, sample.witnesses, sample.time};
+  r2r_.Observe(process, fresh);
+  jit_.Observe(process, fresh);
+  if (arm64_ != nullptr) arm64_->Observe(process, fresh);
 }
 
 void ProcessCode::Forget(ProcessKey key) {

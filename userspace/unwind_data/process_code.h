@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "process/process.h"
@@ -29,6 +30,19 @@ class ProcessCode {
 
   // Answers about this process as of that time, until the next call of any function here.
   CodeFinder& For(const Process& process, MonotonicTime time);
+
+  // What answers that last depend on.
+  struct Version {
+    uint64_t mappings = 0;  // generation
+    uint32_t exec_count = 0;
+    uint64_t jit_cleared = 0;
+    friend bool operator==(const Version&, const Version&) = default;
+  };
+  Version VersionOf(const Process& process) const {
+    return {process.mappings.generation(), process.exec_count, jit_.counters().cleared};
+  }
+  // Whether all answers since the last call of For are the same as long as the process's version is.
+  bool answers_last() const { return finder_.answers_last_; }
 
   // A sample that has just arrived: what is in memory only is read while it is there.
   void Observe(const Process& process, const ObservedSample& sample);
@@ -68,10 +82,12 @@ class ProcessCode {
 
    private:
     friend class ProcessCode;
+    const CodeAt* Lasting(uint64_t address);  // nullptr: not known, or not for good
     ProcessCode& owner_;
     const Process* process_ = nullptr;
     Target* target_ = nullptr;
     MonotonicTime time_;
+    bool answers_last_ = true;
     CodeAt answer_;
   };
 
@@ -84,6 +100,7 @@ class ProcessCode {
   std::function<bool(ProcessKey)> omits_frames_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   Finder finder_{*this};
+  std::vector<uint64_t> fresh_;
 };
 
 }  // namespace clrsampler

@@ -26,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "capture/cpu_list.h"
 #include "capture/drop_counters.h"
 #include "capture/feature_report.h"
 #include "capture/kernel_name_lookup.h"
@@ -546,8 +547,10 @@ absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
   RETURN_IF_ERROR(side_band.Start());
   for (const bool online : {false, true}) {
     RETURN_IF_ERROR(Expect(switch_cpu(online ? "1" : "0"), "the second CPU can't be switched"));
-    RETURN_IF_ERROR((*sampler)->AttachNewCpus());
-    RETURN_IF_ERROR(side_band.AttachNewCpus());
+    const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+    RETURN_IF_ERROR(cpus.status());
+    RETURN_IF_ERROR((*sampler)->AttachNewCpus(*cpus));
+    RETURN_IF_ERROR(side_band.AttachNewCpus(*cpus));
     RETURN_IF_ERROR(Expect((*sampler)->cpus().size() == (online ? 2u : 1u), "CPUs: ", (*sampler)->cpus().size()));
   }
   Target target(Behaviour::kBurn);

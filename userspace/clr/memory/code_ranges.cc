@@ -26,14 +26,9 @@ std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t 
   if (auto next = permanent_by_begin_.upper_bound(address); next != permanent_by_begin_.begin()) {
     if (const CodeSection& section = std::prev(next)->second; section.range.contains(address)) return section;
   }
-  uint64_t table = map_;
-  for (int level = kLevels - 1; level >= 0; --level) {
-    const uint64_t index = address >> (kLowestShift + 8 * level) & (kEntries - 1);
-    table = probe.Pointer(table + 8 * index) & ~kTag;
-    if (table == 0) return std::nullopt;
-  }
-  for (int i = 0; i < kMaxFragments; ++i) {
-    const auto fragment = probe.Block<RuntimeLayout::RangeFragment::kBytes>(table);
+  uint64_t next = FragmentsAt(probe, address);
+  for (int i = 0; next != 0 && i < kMaxFragments; ++i) {
+    const auto fragment = probe.Block<RuntimeLayout::RangeFragment::kBytes>(next);
     const uint64_t begin = FieldOf<uint64_t>(fragment, layout_.range_fragment.begin);
     const uint64_t end = FieldOf<uint64_t>(fragment, layout_.range_fragment.end);
     if (!probe.ok() || !probe.Require(begin < end, "a range fragment ends before it begins")) return std::nullopt;
@@ -49,11 +44,24 @@ std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t 
       }
       return section;
     }
-    table = FieldOf<uint64_t>(fragment, layout_.range_fragment.next) & ~kTag;
-    if (table == 0) return std::nullopt;
+    next = FieldOf<uint64_t>(fragment, layout_.range_fragment.next) & ~kTag;
   }
-  probe.Fail(ProbeFailure::kContradiction, "range fragments in a circle");
+  if (next != 0) probe.Fail(ProbeFailure::kContradiction, "range fragments in a circle");
   return std::nullopt;
+}
+
+// The first of the fragments around an address; 0: there is none, or it can't be read.
+uint64_t CodeRanges::FragmentsAt(MemoryProbe& probe, uint64_t address) {
+  if (ways_.size() >= kMaxSections) ways_.clear();
+  const uint64_t place = address >> kLowestShift;
+  Way& way = ways_.try_emplace(place, Way{map_, kLevels - 1}).first->second;
+  for (;;) {
+    const uint64_t index = place >> (8 * way.level) & (kEntries - 1);
+    const uint64_t next = probe.Pointer(way.table + 8 * index) & ~kTag;
+    if (!probe.ok()) ways_.erase(place);
+    if (next == 0 || way.level == 0) return next;
+    way = {next, way.level - 1};
+  }
 }
 
 // The class of an object does not change, and the managers live as long as the runtime.

@@ -89,6 +89,14 @@ class CodeRanges {
  private:
   static constexpr size_t kMaxSections = 16384;
 
+  // Through the section map: the lowest of its tables that there was. Tables are made when something is to lie behind
+  // them and stay as long as the runtime, so that only what a slot says has to be read again.
+  struct Way {
+    uint64_t table = 0;
+    int level = 0;
+  };
+
+  uint64_t FragmentsAt(MemoryProbe& probe, uint64_t address);
   std::optional<CodeSection> ReadSection(MemoryProbe& probe, uint64_t section);
   bool IsOfRuntime(MemoryProbe& probe, uint64_t jit_manager);
   std::optional<CodeHeap> HeapAround(MemoryProbe& probe, const CodeSection& section, uint64_t address);
@@ -101,6 +109,7 @@ class CodeRanges {
   absl::btree_map<uint64_t, CodeSection> permanent_by_begin_;  // the same by begin, those that an address was found in
   absl::flat_hash_map<uint64_t, CodeHeap> heaps_;              // by address of the HeapList, of permanent sections
   absl::InlinedVector<uint64_t, 4> jit_managers_;              // objects of the runtime's own classes
+  absl::flat_hash_map<uint64_t, Way> ways_;                    // by address without the bits below kLowestShift
 };
 
 // "VSD_DispatchStub": the runtime's word for the code in a range list or behind a stub header, as its perf map writes

@@ -79,6 +79,8 @@ struct MemoryMethods::Target {
 
   MethodsByStart<Known> known;
   absl::flat_hash_set<uint64_t> settled;          // addresses inside a permanent method
+  absl::flat_hash_set<uint64_t> named_earlier;    // addresses that an earlier source names, as of its generation:
+  uint64_t earlier_generation = 0;
   absl::flat_hash_set<uint64_t> foreign;          // starts of file mappings that hold no managed code
   absl::flat_hash_map<uint64_t, FrameId> failed;  // why the last look at an address gave nothing
 
@@ -226,11 +228,20 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
   Target* target = TargetOf(process, now);
   if (target == nullptr || target->runtime == nullptr) return;
   for (const wire_code_witness& witness : sample.witnesses) Hear(*target, witness, sample.time);
+  if (options_.earlier != nullptr) {
+    const uint64_t generation = options_.earlier->Generation(process.key);
+    if (std::exchange(target->earlier_generation, generation) != generation) target->named_earlier.clear();
+  }
   for (const uint64_t address : sample.addresses) {
-    if (target->settled.contains(address)) continue;
+    if (target->settled.contains(address) || target->named_earlier.contains(address)) continue;
     const Mapping* mapping = process.mappings.Find(address);
     // A mapping that is not known yet may be a code heap that was made a moment ago.
     if (mapping != nullptr && mapping->kind != MappingKind::kJitMemory) continue;
+    if (options_.earlier != nullptr && options_.earlier->NamesFrom(process.key, address, sample.time)) {
+      if (target->named_earlier.size() >= kMaxSettled) target->named_earlier.clear();
+      target->named_earlier.insert(address);
+      continue;
+    }
     Look(*target, address, now);
   }
 }

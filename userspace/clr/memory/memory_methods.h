@@ -48,6 +48,8 @@ struct MemoryMethodsOptions {
   std::function<R2rImage*(const Process&, const Mapping&, uint64_t address)> tables_at;
   // Told of a process whose runtime can't be read and never will be; may be empty.
   std::function<void(const Process&)> refused;
+  // A source that is asked before this one: what it names is not looked for in memory. Borrowed; may be nullptr.
+  FrameSource* earlier = nullptr;
 };
 
 struct MemoryMethodsCounters {
