@@ -475,7 +475,8 @@ bool JitMethods::NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTim
   if (target == nullptr) return false;
   const JitdumpTailer& jitdump = target->jitdump;
   // Where it does not speak, the answer depends on what is in memory.
-  if (jitdump.usable() && (time < jitdump.speaks_from() || jitdump.speaks_until() != MonotonicTime::Max())) return false;
+  if (jitdump.usable() && (time < jitdump.speaks_from() || jitdump.speaks_until() != MonotonicTime::Max()))
+    return false;
   const MethodAnswer answer = Find(*target, lookup_address, time).answer;
   return answer.kind == MethodAnswerKind::kMethod && answer.until == MonotonicTime::Max();
 }

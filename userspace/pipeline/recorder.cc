@@ -52,8 +52,8 @@ constexpr int kTurnMs = 50;
 // the managed frames had no name with turns of 50 ms, 3.5 % with turns of 5 ms, at 3 ms more of CPU time a second.
 constexpr int kShortTurnMs = 5;
 
-// The same for processes that have shown nothing new for a while: no method, no mapping, no thread. What a turn needs has
-// left the CPU's caches by the next one, so that half as many take a tenth less of CPU time.
+// The same for processes that have shown nothing new for a while: no method, no mapping, no thread. What a turn needs
+// has left the CPU's caches by the next one, so that half as many take a tenth less of CPU time.
 constexpr int kRestTurnMs = 100;
 constexpr uint64_t kRestAfterNs = 250'000'000;
 
@@ -338,7 +338,8 @@ bool RecorderImpl::MayRest(MonotonicTime now) {
   uint64_t news = intake_->news();
   bool told_of_methods = true;
   table_.ForEach([&](const Process& process) {
-    told_of_methods &= !sources_.memory->IsDotNet(process.key) || (hooks_ && hooks_->SeesCompilations(process.key).ok());
+    told_of_methods &=
+        !sources_.memory->IsDotNet(process.key) || (hooks_ && hooks_->SeesCompilations(process.key).ok());
   });
   // Most of the methods that a sample is the first to show were compiled long ago.
   if (!told_of_methods) news += unwinder_.code_met();

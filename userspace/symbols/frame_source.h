@@ -44,8 +44,8 @@ class FrameSource {
   // that was handled.
   virtual void Observe(const Process& /*process*/, const ObservedSample& /*sample*/) {}
 
-  // Whether Resolve will name this address of JIT memory from `time` on until Generation changes, so that no later source
-  // has to look at it while its code is there. Reads nothing.
+  // Whether Resolve will name this address of JIT memory from `time` on until Generation changes, so that no later
+  // source has to look at it while its code is there. Reads nothing.
   virtual bool NamesFrom(ProcessKey /*key*/, uint64_t /*lookup_address*/, MonotonicTime /*time*/) { return false; }
 
   // Grows when an earlier answer (or the lack of one) may have changed; part of the key of the stack cache.
@@ -60,8 +60,8 @@ class FrameSource {
   // Whether samples go without a name that a shorter time between two calls of Poll would have given them.
   virtual bool WantsShortTurns(MonotonicTime /*now*/) const { return false; }
 
-  // Whether the time between two calls of Poll is of no matter to names while nothing new is met: not where it tells how
-  // old a name is.
+  // Whether the time between two calls of Poll is of no matter to names while nothing new is met: not where it tells
+  // how old a name is.
   virtual bool MayRest() const { return true; }
 
   // The run is over: frames that would have another name by what is known now, by what they should read instead.

@@ -78,8 +78,8 @@ struct MemoryMethods::Target {
   uint64_t generation = 1;
 
   MethodsByStart<Known> known;
-  absl::flat_hash_set<uint64_t> settled;          // addresses inside a permanent method
-  absl::flat_hash_set<uint64_t> named_earlier;    // addresses that an earlier source names, as of its generation:
+  absl::flat_hash_set<uint64_t> settled;        // addresses inside a permanent method
+  absl::flat_hash_set<uint64_t> named_earlier;  // addresses that an earlier source names, as of its generation
   uint64_t earlier_generation = 0;
   absl::flat_hash_set<uint64_t> foreign;          // starts of file mappings that hold no managed code
   absl::flat_hash_map<uint64_t, FrameId> failed;  // why the last look at an address gave nothing
