@@ -199,11 +199,11 @@ std::optional<R2rMethods::Code> R2rMethods::CodeAt(const FrameQuery& query) {
   return code;
 }
 
-R2rImage* R2rMethods::TablesAt(const Process& process, const Mapping& mapping, uint64_t address) {
+R2rTables R2rMethods::TablesAt(const Process& process, const Mapping& mapping, uint64_t address) {
   const std::optional<Place> place = FindInFile({process, &mapping, address, address, MonotonicTime::Min()});
-  if (!place || place->image->r2r == nullptr || IsDamaged(*place->file)) return nullptr;
+  if (!place || place->image->r2r == nullptr || IsDamaged(*place->file)) return {};
   place->image->AskAgain();
-  return place->image->r2r.get();
+  return {place->image->r2r.get(), std::make_unique<Assemblies>(images_, process, *place->file, *place->image)};
 }
 
 std::optional<R2rMethods::Place> R2rMethods::Find(const FrameQuery& query) {

@@ -83,9 +83,9 @@ class R2rMethods : public FrameSource {
   };
   std::optional<Code> CodeAt(const FrameQuery& query);
 
-  // The tables of the image at an address of a file's mapping, executable or not. nullptr: none that can be used. Valid
-  // until the next call that is not const; what could not be opened for another process is forgotten.
-  R2rImage* TablesAt(const Process& process, const Mapping& mapping, uint64_t address);
+  // The tables of the image at an address of a file's mapping, executable or not; its `image` is nullptr where none can
+  // be used. Valid until the next call that is not const; what could not be opened for another process is forgotten.
+  R2rTables TablesAt(const Process& process, const Mapping& mapping, uint64_t address);
 
   const R2rMethodCounters& counters() const { return counters_; }
   const R2rMemoryCounters& memory_counters() const { return memory_.counters(); }

@@ -194,9 +194,9 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   place.dac_table = *dac_table;
   place.descriptor = found->AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
   if (options_.tables_at) {
-    place.tables_at = [this, &process, images = target.images.get()](uint64_t base) -> R2rImage* {
+    place.tables_at = [this, &process, images = target.images.get()](uint64_t base) -> R2rTables {
       const Mapping* mapping = images->FileMappingAt(base);
-      return mapping == nullptr ? nullptr : options_.tables_at(process, *mapping, base);
+      return mapping == nullptr ? R2rTables{} : options_.tables_at(process, *mapping, base);
     };
   }
   const std::string build = absl::StrCat(found->mapping.device_major, ":", found->mapping.device_minor, ":",

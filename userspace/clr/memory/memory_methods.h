@@ -45,7 +45,7 @@ struct MemoryMethodsOptions {
   std::function<void(const Process&, const wire_transient_code&, std::span<const wire_transient_heap>)> transient_code;
   // The tables of the precompiled image in whose file an address lies, from whoever has read them already; empty:
   // nobody, and the comparison with CoreLib reads them for itself.
-  std::function<R2rImage*(const Process&, const Mapping&, uint64_t address)> tables_at;
+  std::function<R2rTables(const Process&, const Mapping&, uint64_t address)> tables_at;
   // Told of a process whose runtime can't be read and never will be; may be empty.
   std::function<void(const Process&)> refused;
   // A source that is asked before this one: what it names is not looked for in memory. Borrowed; may be nullptr.

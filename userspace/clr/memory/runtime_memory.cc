@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "formats/pe/pe_image.h"
 #include "formats/pe/r2r_image.h"
@@ -23,6 +24,20 @@ constexpr size_t kSelfTestMethods = 64;
 // NativeCodeVersion::OptimizationTier, src/coreclr/vm/codeversion.h, in the words of the runtime's perf map.
 constexpr const char* kTiers[] = {"QuickJitted", "OptimizedTier1",   "OptimizedTier1OSR",
                                   "Optimized",   "InstrumentedTier", "InstrumentedTierOptimized"};
+
+// CoreLib needs none.
+class NoAssemblies : public AssemblyOpener {
+ public:
+  std::optional<OpenedAssembly> Open(absl::string_view) override { return std::nullopt; }
+};
+
+// Empty: it has none.
+std::string AssemblyNameOf(const PeImage& pe) {
+  const auto metadata = pe.metadata() ? pe.Bytes(*pe.metadata()) : std::nullopt;
+  if (!metadata) return "";
+  const absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*metadata);
+  return tables.ok() ? std::string(tables->AssemblyName().value_or("")) : "";
+}
 
 }  // namespace
 
@@ -390,18 +405,21 @@ absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool prov
     if (!content) continue;
     absl::StatusOr<PeImage> pe = PeImage::Parse(content->bytes);
     if (!pe.ok()) continue;
-    const auto metadata = pe->metadata() ? pe->Bytes(*pe->metadata()) : std::nullopt;
-    const auto tables = metadata ? MetadataTables::Parse(*metadata) : absl::DataLossError("no metadata");
-    // CoreLib is in every process and refers to no other assembly.
-    if (!tables.ok() || tables->AssemblyName() != "System.Private.CoreLib") continue;
-    R2rImage* image = place_.tables_at ? place_.tables_at(section.range.begin) : nullptr;
+    const std::string assembly = AssemblyNameOf(*pe);
+    if (!assembly.empty() && assembly != kCoreLib) continue;
+    // Without a name: perhaps a composite, which has CoreLib's methods and not its metadata.
+    const R2rTables tables = place_.tables_at ? place_.tables_at(section.range.begin) : R2rTables{};
+    R2rImage* image = tables.image;
     std::unique_ptr<R2rImage> for_the_test;
     if (image == nullptr) {
-      absl::StatusOr<std::unique_ptr<R2rImage>> opened = R2rImage::Open(*std::move(pe), "System.Private.CoreLib");
+      if (assembly.empty()) continue;
+      absl::StatusOr<std::unique_ptr<R2rImage>> opened = R2rImage::Open(*std::move(pe), kCoreLib);
       if (!opened.ok()) continue;  // a newer format: r2r_methods.h says so
       for_the_test = *std::move(opened);
       image = for_the_test.get();
     }
+    NoAssemblies no_assemblies;
+    AssemblyOpener& assemblies = assembly.empty() && tables.assemblies ? *tables.assemblies : no_assemblies;
     const std::vector<PreparedMethod> prepared = PreparedMethods(section);
     std::vector<uint32_t> entry_points;
     for (const PreparedMethod& method : prepared) {
@@ -417,15 +435,37 @@ absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool prov
       if (!own.ok()) return std::nullopt;
       return std::move(method.name);
     };
-    const absl::Status equal =
-        CompareWithImage(*image, entry_points, name_of, proven ? kSelfTestMethods / 8 : kSelfTestMethods, self_test_);
+    const absl::Status equal = CompareWithImage(*image, assemblies, entry_points, name_of,
+                                                proven ? kSelfTestMethods / 8 : kSelfTestMethods, self_test_);
     image->ForgetMissing();  // the comparison opens no other assemblies; who else uses the image may
     RETURN_IF_ERROR(equal);
-    break;
+    if (self_test_.compared > 0) break;
   }
+  if (!proven && !described_ && !self_test_.proves_method_arguments()) LookForArguments(sections);
   // Without a witness for their place the arguments of generic methods are left out, and only those.
   types_->TrustMethodArguments(proven || described_ || self_test_.proves_method_arguments());
   return absl::OkStatus();
+}
+
+// Where no image can be compared with, since CoreLib has no precompiled code: trimmed programs.
+void RuntimeMemory::LookForArguments(const std::vector<CodeSection>& sections) {
+  constexpr size_t kMostLookedAt = 2000;
+  absl::flat_hash_set<uint64_t> seen;
+  size_t looked_at = 0;
+  for (const CodeSection& section : sections) {
+    if (section.kind != CodeSectionKind::kCodeHeap || section.collectible) continue;
+    MemoryProbe starts(memory_, kListBudget, size_t{64} << 20);
+    for (const uint64_t start : ranges_->Starts(starts, section)) {
+      if (++looked_at > kMostLookedAt || seen.size() >= SelfTestReport::kEnoughPlausible) break;
+      MemoryProbe probe(memory_);
+      const std::optional<MethodCode> code = ranges_->MethodAt(probe, section, start);
+      if (!code || code->stub_kind != 0) continue;
+      const RuntimeMethod method = types_->Method(probe, code->method_desc, section.collectible);
+      if (probe.failure() == ProbeFailure::kContradiction) return;
+      if (probe.ok() && !method.name.method_args.empty()) seen.insert(code->method_desc);
+    }
+  }
+  self_test_.plausible_arguments = seen.size();
 }
 
 }  // namespace clrsampler

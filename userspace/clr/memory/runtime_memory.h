@@ -38,7 +38,7 @@ struct RuntimePlace {
   std::function<void(RuntimeLayout&)> alter_layout;
   // The tables of the precompiled image that begins at an address, from whoever has read them already; used before
   // Attach returns. Empty, or nullptr: they are read for the test alone.
-  std::function<R2rImage*(uint64_t base)> tables_at;
+  std::function<R2rTables(uint64_t base)> tables_at;
 };
 
 struct RuntimeMemoryCounters {
@@ -126,6 +126,7 @@ class RuntimeMemory {
   absl::Status Start(MappedContentFinder files, MetadataCopies& copies, bool proven);
   absl::Status ReadDescriptor();
   absl::Status SelfTest(const MappedContentFinder& files, bool proven);
+  void LookForArguments(const std::vector<CodeSection>& sections);
   bool NamePrecompiled(MemoryProbe& probe, const CodeSection& section, uint64_t address, ManagedCode& found);
   std::string TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
                      bool precompiled);

@@ -171,6 +171,12 @@ class R2rImage {
 // void, owner with arguments, method without, parameters. `name` comes from Name(..., kReplaced).
 std::string R2rMapText(const MethodName& name);
 
+// An image and where the other assemblies that its names need come from; both borrow from whoever opened them.
+struct R2rTables {
+  R2rImage* image = nullptr;
+  std::unique_ptr<AssemblyOpener> assemblies;
+};
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_FORMATS_PE_R2R_IMAGE_H_
