@@ -472,12 +472,12 @@ std::optional<Resolution> JitMethods::ResolvePrecompiled(const FrameQuery& query
 
 bool JitMethods::NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTime time) {
   Target* const target = TargetOf(key);
-  if (target == nullptr) return false;
-  const JitdumpTailer& jitdump = target->jitdump;
-  // Where it does not speak, the answer depends on what is in memory.
-  if (jitdump.usable() && (time < jitdump.speaks_from() || jitdump.speaks_until() != MonotonicTime::Max()))
-    return false;
-  const MethodAnswer answer = Find(*target, lookup_address, time).answer;
+  if (target == nullptr || !target->jitdump_alive()) return false;
+  JitdumpTailer& jitdump = target->jitdump;
+  // Where it does not speak, the answer depends on what is in memory. A perf map's lines have no times: the next one may
+  // take this name back.
+  if (time < jitdump.speaks_from() || jitdump.speaks_until() != MonotonicTime::Max()) return false;
+  const MethodAnswer answer = jitdump.methods().Query(lookup_address, time);
   return answer.kind == MethodAnswerKind::kMethod && answer.until == MonotonicTime::Max();
 }
 

@@ -74,6 +74,9 @@ TEST_F(JitMethodsTest, NamesFromTheJitdumpWhileItLives) {
   EXPECT_THAT(methods->Sources(process.key), ElementsAre("jitdump"));
   EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMs);
   EXPECT_THAT(notices.kept(), IsEmpty());
+  EXPECT_TRUE(methods->NamesFrom(process.key, kHeap + 4, {3000}));
+  EXPECT_FALSE(methods->NamesFrom(process.key, kHeap + 0x1000, {3000})) << "only the perf map has it";
+  EXPECT_TRUE(methods->MayRest());
 }
 
 TEST_F(JitMethodsTest, WhatTheRuntimeDidNotAnnounceInItsHeapIsAStub) {
@@ -109,6 +112,8 @@ TEST_F(JitMethodsTest, NamesFromThePerfMapWhenThereIsNoJitdump) {
   EXPECT_THAT(methods->Sources(process.key), ElementsAre("perf-map"));
   EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMs);
   EXPECT_EQ(methods->counters().names_read, 1u);
+  EXPECT_FALSE(methods->NamesFrom(process.key, kHeap + 4, {3000})) << "the next line may take it back";
+  EXPECT_FALSE(methods->MayRest()) << "its lines are as old as the turn that reads them";
 }
 
 TEST_F(JitMethodsTest, GoesOverToThePerfMapWhenTheJitdumpDies) {

@@ -113,15 +113,18 @@ TEST_F(R2rMethodsTest, TablesAreThoseThatNamesComeFrom) {
   const FixtureMap map = ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap");
   Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
   const Mapping mapping = Map("shapes.dll");
-  const R2rImage* const tables = methods_.TablesAt(process, mapping, mapping.start);
+  const R2rImage* const tables = methods_.TablesAt(process, mapping, mapping.start).image;
   ASSERT_NE(tables, nullptr);
   EXPECT_EQ(tables->name(), "shapes");
   EXPECT_TRUE(tables->BeginsAt(map.names.begin()->first));
-  EXPECT_EQ(methods_.TablesAt(process, mapping, mapping.start), tables);
+  EXPECT_EQ(methods_.TablesAt(process, mapping, mapping.start).image, tables);
   EXPECT_TRUE(At(mapping, *tables->pe().OffsetOfRva(map.names.begin()->first)).has_value());
   EXPECT_EQ(methods_.counters().images, 1u) << "read once for all";
   const Mapping text = Map("text.dll");
-  EXPECT_EQ(methods_.TablesAt(process, text, text.start), nullptr);
+  EXPECT_EQ(methods_.TablesAt(process, text, text.start).image, nullptr);
+  const R2rTables again = methods_.TablesAt(process, mapping, mapping.start);
+  EXPECT_TRUE(again.assemblies->Open("shapes").has_value()) << "what lies beside the image";
+  EXPECT_FALSE(again.assemblies->Open("nobody").has_value());
 }
 
 TEST_F(R2rMethodsTest, CodeOutsideFunctionsHasNoName) {

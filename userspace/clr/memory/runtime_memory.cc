@@ -461,7 +461,8 @@ void RuntimeMemory::LookForArguments(const std::vector<CodeSection>& sections) {
       const std::optional<MethodCode> code = ranges_->MethodAt(probe, section, start);
       if (!code || code->stub_kind != 0) continue;
       const RuntimeMethod method = types_->Method(probe, code->method_desc, section.collectible);
-      if (probe.failure() == ProbeFailure::kContradiction) return;
+      // A pointer that leads nowhere tells as much as one that leads to something else.
+      if (probe.failure() == ProbeFailure::kContradiction || probe.failure() == ProbeFailure::kUnreadable) return;
       if (probe.ok() && !method.name.method_args.empty()) seen.insert(code->method_desc);
     }
   }

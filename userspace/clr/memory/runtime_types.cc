@@ -272,8 +272,9 @@ void RuntimeTypes::NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, 
   method.dynamic = true;
   method.name.kind = MethodKind::kDynamicMethod;
   method.name.type = "dynamicClass";
-  method.name.method = name_address == 0 ? "" : probe.Text(name_address, kMaxDynamicName);
-  if (name_address == 0) method.name.method = "(no name)";
+  // It has one before it is compiled (src/coreclr/vm/dynamicmethod.cpp); what has none is something else.
+  if (!probe.Require(name_address != 0, "a dynamic method without a name")) return;
+  method.name.method = probe.Text(name_address, kMaxDynamicName);
   probe.Require(IsMethodName(method.name.method), "a dynamic method's name is no text");
   if (absl::StartsWith(method.name.method, "IL_STUB")) method.name.kind = MethodKind::kIlStub;
 }

@@ -258,7 +258,7 @@ TEST_P(RuntimeMemoryTest, DynamicMethodsHaveNamesThatArePrintable) {
   EXPECT_EQ(NameAt(Place(fake_.AddDynamicMethod(plain_, std::string(5000, 'x')))), "!a text without end");
   const uint64_t nameless = fake_.AddDynamicMethod(plain_, "x");
   fake_.memory.Set<uint64_t>(nameless + fake_.layout.dynamic_method_name, 0);
-  EXPECT_EQ(NameAt(Place(nameless)), "dynamicClass::(no name)");
+  EXPECT_EQ(NameAt(Place(nameless)), "!a dynamic method without a name");
   fake_.memory.Set<uint64_t>(nameless + fake_.layout.dynamic_method_name, 0x999);
   EXPECT_EQ(NameAt(Place(nameless)), "!not mapped");
 }
@@ -510,6 +510,36 @@ TEST_P(RuntimeMemoryTest, ArgumentsOfMethodsNeedAWitness) {
   runtime_ = *std::move(unproven);
   const std::string name = NameAt(Place(fake_.AddGenericMethod(plain_, 2, {fake_.AddType(module_, 5)})));
   EXPECT_EQ(name, "Ns.Plain::Of");
+}
+
+TEST_P(RuntimeMemoryTest, EnoughMethodsWithAsManyTypesAsTheyDeclareAreAWitness) {
+  const uint64_t inner = fake_.AddType(module_, 5);
+  uint64_t at = 0;
+  const auto name_after = [&](size_t methods) {
+    for (size_t i = 0; i < methods; ++i) at = Place(fake_.AddGenericMethod(plain_, 2, {inner}));
+    auto unproven = fake_.Attach(/*proven=*/false);
+    EXPECT_TRUE(unproven.ok());
+    runtime_ = *std::move(unproven);
+    return NameAt(at);
+  };
+  EXPECT_EQ(name_after(7), "Ns.Plain::Of");
+  EXPECT_EQ(name_after(1), "Ns.Plain::Of[Ns.Plain+Inner]");
+  EXPECT_EQ(runtime_->self_test().plausible_arguments, 8u);
+}
+
+// One that holds something else there: it may be the place that is wrong.
+TEST_P(RuntimeMemoryTest, AMethodWithoutTypesWhereTheyBelongIsAWitnessAgainstIt) {
+  const uint64_t inner = fake_.AddType(module_, 5);
+  const uint64_t damaged = fake_.AddGenericMethod(plain_, 2, {inner});
+  const auto arguments = fake_.memory.Value<uint64_t>(damaged + fake_.layout.instantiated_method.arguments);
+  fake_.memory.Set<uint64_t>(*arguments, plain_ + 8);
+  Place(damaged);
+  uint64_t at = 0;
+  for (int i = 0; i < 10; ++i) at = Place(fake_.AddGenericMethod(plain_, 2, {inner}));
+  auto unproven = fake_.Attach(/*proven=*/false);
+  ASSERT_TRUE(unproven.ok());
+  runtime_ = *std::move(unproven);
+  EXPECT_EQ(NameAt(at), "Ns.Plain::Of");
 }
 
 TEST_P(RuntimeMemory9Test, ADescriptorThatNamesTheirPlaceIsAWitness) {
