@@ -16,10 +16,6 @@ import harness
 import runtimes
 
 R2R_CHECK = os.environ.get("R2R_CHECK", os.path.join(os.path.dirname(harness.AGENT), "tools", "r2r_check", "r2r_check"))
-# What the machines that run these tests cannot build, with the reason.
-LINKER = "its linker needs the runtime that it links, and the SDK has an older one"
-KNOWN_MISSING = {("native-aot", "10.0.14"): "the feed has no Microsoft.NETCore.App.Runtime.NativeAOT package",
-                 ("trimmed", "10.0.14"): LINKER, ("trimmed-r2r", "10.0.14"): LINKER}
 COMPILED_AT_RUN_TIME = ("trimmed",)
 IN_MEMORY = ("single-file-compressed", "single-file-r2r-compressed")
 AHEAD_OF_TIME = ("native-aot", "native-aot-stripped")
@@ -40,7 +36,7 @@ class DeploymentsLiveTest(harness.LiveTest):
                     try:
                         argv = deployments.publish(form, version)
                     except runtimes.Missing as reason:
-                        known = KNOWN_MISSING.get((form.removesuffix("-stripped"), version))
+                        known = deployments.KNOWN_MISSING.get((form, version))
                         print(f"SKIPPED {form} {version}: {known or reason}", flush=True)
                         if harness.REQUIRE_LIVE and not known:
                             raise

@@ -16,9 +16,6 @@ import stacks_live_test
 MODES = ("chains", "tiny", "structs", "exceptions", "callbacks", "sorts", "osr")
 VERSIONS = ("8.0.30", "10.0.14")
 CPU_SECONDS = 1.0
-KNOWN_MISSING = {("native-aot", "10.0.14"): "the feed has no Microsoft.NETCore.App.Runtime.NativeAOT package",
-                 ("native-aot-stripped", "10.0.14"): "the same", ("trimmed", "10.0.14"): "its linker needs the runtime that it links",
-                 ("trimmed-r2r", "10.0.14"): "its linker needs the runtime that it links"}
 # NativeAOT compiles no method while it runs, and has no tiers.
 NOT_AHEAD = ("osr",)
 # Without symbols there are no names to judge by.
@@ -36,7 +33,7 @@ class StacksFormsTest(harness.LiveTest):
                 try:
                     yield version, form, deployments.publish(form, version, stacks_live_test.PROJECT)
                 except harness.Missing as reason:
-                    known = KNOWN_MISSING.get((form, version))
+                    known = deployments.KNOWN_MISSING.get((form, version))
                     print(f"SKIPPED {version} {form}: {known or reason}", flush=True)
                     if harness.REQUIRE_LIVE and not known:
                         raise
