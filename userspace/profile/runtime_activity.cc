@@ -31,11 +31,15 @@ void RuntimeActivity::Close(RuntimeRoleKind kind, uint32_t tid, MonotonicTime ti
   }
 }
 
+bool RuntimeActivity::IsInBackground(uint32_t tid, absl::string_view comm) const {
+  return comm == kBackgroundThread || (background_tid_ != 0 && tid == background_tid_);
+}
+
 void RuntimeActivity::Add(const RuntimeEvent& event) {
   switch (event.kind) {
     case RuntimeEventKind::kSuspend:
       Open(RuntimeRoleKind::kSuspending, event.tid, event.time);
-      for_background_ = event.arguments[0] == kReasonPreparation && event.comm == kBackgroundThread;
+      for_background_ = event.arguments[0] == kReasonPreparation && IsInBackground(event.tid, event.comm);
       return;
     case RuntimeEventKind::kSuspended:
       Close(RuntimeRoleKind::kSuspending, event.tid, event.time);
@@ -51,7 +55,10 @@ void RuntimeActivity::Add(const RuntimeEvent& event) {
       }
       return;
     case RuntimeEventKind::kGcEnd:
-      if (event.arguments[3] != 0) return Close(RuntimeRoleKind::kInBackground, 0, event.time);
+      if (event.arguments[3] != 0) {
+        background_tid_ = event.tid;
+        return Close(RuntimeRoleKind::kInBackground, 0, event.time);
+      }
       for (auto period = periods_.rbegin(); period != periods_.rend(); ++period) {
         if (period->role.kind != RuntimeRoleKind::kCollecting || period->end != MonotonicTime::Max()) continue;
         // A background collection may collect a younger generation first, in the same pause. Others may end as one of
@@ -93,14 +100,20 @@ void RuntimeActivity::CompilationBegan(uint32_t tid, MonotonicTime time, uint64_
 }
 
 void RuntimeActivity::CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method,
-                                       uint64_t number) {
+                                       uint64_t number, std::optional<MonotonicTime> start) {
   const auto is_open = [&](const CompilationPeriod& period) {
     return period.tid == tid && period.end == MonotonicTime::Max();
   };
   const auto ended = std::find_if(compilations_.rbegin(), compilations_.rend(), [&](const CompilationPeriod& period) {
     return is_open(period) && period.method_info == method_info && period.method == method;
   });
-  if (ended == compilations_.rend()) return;  // its beginning was lost
+  if (ended == compilations_.rend()) {
+    if (!start) return;  // its beginning was lost
+    CompilationBegan(tid, *start, method_info, method);
+    compilations_.back().end = time;
+    compilations_.back().number = number;
+    return;
+  }
   ended->number = number;
   // An exception has ended those inside it, at the latest now.
   for (auto period = compilations_.rbegin(); period != ended; ++period) {
@@ -114,6 +127,7 @@ std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view c
   MonotonicTime since = MonotonicTime::Min();
   for (const CompilationPeriod& period : compilations_) {
     if (period.number == 0 || period.tid != tid || time < period.begin || time >= period.end) continue;
+    if (period.begin < since) continue;  // one that is known only since it has ended comes behind those inside it
     since = period.begin;
     role.emplace();
     role->kind = RuntimeRoleKind::kCompiling;
@@ -122,7 +136,7 @@ std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view c
   for (const Period& period : periods_) {
     if (time < period.begin || time >= period.end || period.begin < since) continue;
     const bool collects = period.role.kind == RuntimeRoleKind::kCollecting && comm == kServerThread;
-    const bool in_background = period.role.kind == RuntimeRoleKind::kInBackground && comm == kBackgroundThread;
+    const bool in_background = period.role.kind == RuntimeRoleKind::kInBackground && IsInBackground(tid, comm);
     if (period.tid == tid || collects || in_background) role = period.role;
   }
   return role;

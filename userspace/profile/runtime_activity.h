@@ -5,7 +5,8 @@
 // became of a collection or a compilation is mostly known by then. Nothing is said that is not certain:
 //  - a blocking collection is that of the thread that stopped the others, and of the server collector's threads, for as
 //    long as these stand still;
-//  - a background collection is that of the threads which the runtime names so, from its DiagGCStart to its DiagGCEnd;
+//  - a background collection is that of the threads which the runtime names so, and of the one that has ended such a
+//    collection before, from its DiagGCStart to its DiagGCEnd;
 //  - a compilation is one only when it has ended: those that an exception ends are never told of.
 #ifndef CLRSAMPLER_PROFILE_RUNTIME_ACTIVITY_H_
 #define CLRSAMPLER_PROFILE_RUNTIME_ACTIVITY_H_
@@ -43,8 +44,9 @@ class RuntimeActivity {
   void Add(const RuntimeEvent& event);
   // `method_info` and `method` (wire_compiled) are the same at both ends.
   void CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method);
-  // `number` is the caller's, and not 0.
-  void CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method, uint64_t number);
+  // `number` is the caller's, and not 0. `start` is what counts where the beginning was not seen.
+  void CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method, uint64_t number,
+                        std::optional<MonotonicTime> start = std::nullopt);
 
   // The innermost of what the thread did; nullopt: nothing that is known of. `comm` is the thread's name.
   std::optional<RuntimeRole> At(uint32_t tid, absl::string_view comm, MonotonicTime time) const;
@@ -80,11 +82,14 @@ class RuntimeActivity {
   // Ends an earlier one of that kind and thread whose end was lost.
   Period& Open(RuntimeRoleKind kind, uint32_t tid, MonotonicTime time);
   void Close(RuntimeRoleKind kind, uint32_t tid, MonotonicTime time);
+  // The thread collects in the background when something does.
+  bool IsInBackground(uint32_t tid, absl::string_view comm) const;
 
   std::deque<Period> periods_;  // in the order of their beginnings
   std::deque<CompilationPeriod> compilations_;
   uint32_t stopper_ = 0;         // the thread that has stopped the others; 0: they run
   MonotonicTime stopped_;        // since then
+  uint32_t background_tid_ = 0;  // it has ended a background collection; 0: none has. For runtimes that name no threads
   bool for_background_ = false;  // it did so for a background collection that is under way
 };
 

@@ -28,7 +28,8 @@ constexpr absl::string_view kGcReasons[] = {"alloc-soh",          "induced",
 // GC.Collect in its modes.
 bool IsInduced(uint32_t reason) { return reason == 1 || reason == 7 || reason == 10 || reason == 17; }
 
-// What the runtime calls its threads; equal in 8, 9 and 10, and in all collectors. The kernel keeps 15 bytes.
+// What the runtime calls its threads; equal in 8, 9 and 10, and in all collectors. The kernel keeps 15 bytes. In
+// programs of NativeAOT they have no names of their own.
 bool IsBackgroundGcThread(absl::string_view comm) { return comm == ".NET BGC"; }
 bool IsServerGcThread(absl::string_view comm) { return absl::StartsWith(comm, ".NET Server GC"); }
 
@@ -127,7 +128,10 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
           current_->induced |= IsInduced(done.reason);
         }
       }
-      counters_.background += done.background ? 1 : 0;
+      if (done.background) {
+        ++counters_.background;
+        in_background_ = false;
+      }
       if (done.generation < counters_.collections.size()) ++counters_.collections[done.generation];
       on_gc(done);
       return;
@@ -155,7 +159,12 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
           ++counters_.without_gc_end;
           pause.kind = PauseKind::kBlockingGc;
         }
-      } else if (pause.reason == kForGcPreparation && IsBackgroundGcThread(pause.comm)) {
+        in_background_ |= pause.kind == PauseKind::kBackgroundGcInitial;
+      } else if (pause.reason == kForGcPreparation &&
+                 (IsBackgroundGcThread(pause.comm) ||
+                  // Without its thread's name: the collection goes on, which a change of the heaps' number does not
+                  // say.
+                  (in_background_ && event.arguments[0] == 0 && !gc_started_ && !IsServerGcThread(pause.comm)))) {
         pause.kind = PauseKind::kBackgroundGcFinal;
         pause.generation = 2;
       } else if (pause.reason == kForGcPreparation && IsServerGcThread(pause.comm) && !gc_started_) {
@@ -186,7 +195,7 @@ void SuspensionTracker::Finish(OnPause on_pause) {
   asked_.clear();
   aborting_.clear();
   current_.reset();
-  joined_ = false;
+  joined_ = in_background_ = false;
 }
 
 void SuspensionTracker::Close(Pause pause, OnPause on_pause) {

@@ -142,6 +142,7 @@ class SuspensionTracker {
   bool collections_seen_ = false;  // any: else they may be hidden from us, and what is not seen may have happened
   absl::flat_hash_map<uint32_t, Pause> resuming_;  // by thread: RestartEE is called and has not returned
   absl::flat_hash_set<uint32_t> aborting_;         // by thread: the same, of a try that is given up
+  bool in_background_ = false;                     // a background collection has begun and not ended
   bool joined_ = false;  // a first SuspendEE was seen: what came before may belong to one that was not
   SuspensionCounters counters_;
 };

@@ -109,6 +109,21 @@ TEST_F(RuntimeActivityTest, ABackgroundCollectionGoesOnWhileTheProgramRuns) {
   EXPECT_EQ(At(701, 9, ".NET BGC"), "-");
 }
 
+TEST_F(RuntimeActivityTest, WhereThreadsHaveNoNamesTheOneThatEndedABackgroundCollectionMakesTheNext) {
+  for (const uint64_t at : {0, 1000}) {
+    Add(at + 100, Kind::kSuspend, 7, {kGc});
+    Add(at + 110, Kind::kSuspended, 7);
+    Add(at + 120, Kind::kGcStart, 7, {2});
+    Add(at + 190, Kind::kRestart, 7, {1, 1});
+    Add(at + 195, Kind::kRestarted, 7);
+    EXPECT_EQ(At(at + 250, 9), at == 0 ? "-" : "background");
+    EXPECT_EQ(At(at + 250, 8), "-");
+    Add(at + 700, Kind::kGcEnd, 9, {5, 2, 0, 1});
+    EXPECT_EQ(At(at + 699, 9), "background") << "known by now";
+    EXPECT_EQ(At(at + 701, 9), "-");
+  }
+}
+
 TEST_F(RuntimeActivityTest, AYoungerGenerationFirstDoesNotMakeItABlockingOne) {
   Add(100, Kind::kSuspend, 7, {kGc});
   Add(110, Kind::kSuspended, 7);
@@ -157,6 +172,16 @@ TEST_F(RuntimeActivityTest, TheInnermostCompilationCounts) {
   EXPECT_EQ(At(350, 7), "jit 2");
   EXPECT_EQ(At(400, 7), "-");
   EXPECT_EQ(At(250, 8), "-");
+}
+
+TEST_F(RuntimeActivityTest, CompilationsThatAreKnownByTheirEndsCountTheSame) {
+  activity_.CompilationEnded(7, {300}, 0xb, 0xb, 1, MonotonicTime{200});
+  activity_.CompilationEnded(7, {400}, 0xa, 0xa, 2, MonotonicTime{100});
+  activity_.CompilationEnded(7, {600}, 0xc, 0xc, 3);
+  EXPECT_EQ(At(150, 7), "jit 2");
+  EXPECT_EQ(At(250, 7), "jit 1");
+  EXPECT_EQ(At(350, 7), "jit 2");
+  EXPECT_EQ(At(450, 7), "-");
 }
 
 TEST_F(RuntimeActivityTest, ACompilationThatHasNotEndedIsNotTold) {

@@ -90,6 +90,29 @@ TEST_F(SuspensionTrackerTest, ABackgroundCollectionHasTwoPausesAndEndsOutsideOfT
   ExpectNothingOdd();
 }
 
+// As in programs of NativeAOT, whose threads are all called what the program is called.
+TEST_F(SuspensionTrackerTest, WithoutNamesTheFinalPauseIsThatOfACollectionWhichGoesOn) {
+  Stop(9, kPreparation);
+  Go(9, false);
+  Stop(7, kGc);
+  Add(Kind::kGcStart, 7, {2, 0});
+  Go(7);
+  Stop(9, kPreparation);  // says that it is done with a collection: this one is not
+  Go(9, true);
+  Stop(9, kPreparation);
+  Go(9, false);
+  Add(Kind::kGcEnd, 9, {11, 2, kAllocLoh, 1});
+  Stop(9, kPreparation);
+  Go(9, false);
+  ASSERT_EQ(pauses_.size(), 5u);
+  EXPECT_EQ(pauses_[0].kind, PauseKind::kOther) << "nothing has begun";
+  EXPECT_EQ(pauses_[1].kind, PauseKind::kBackgroundGcInitial);
+  EXPECT_EQ(pauses_[2].kind, PauseKind::kOther);
+  EXPECT_EQ(pauses_[3].kind, PauseKind::kBackgroundGcFinal);
+  EXPECT_EQ(pauses_[3].generation, 2u);
+  EXPECT_EQ(pauses_[4].kind, PauseKind::kOther) << "it has ended";
+}
+
 // Seen with server GC of .NET 10: one start, of generation 2, and in the same pause the end of another collection.
 TEST_F(SuspensionTrackerTest, ABackgroundCollectionMayCollectAYoungerGenerationFirst) {
   Stop(7, kGc, ".NET Server GC");
