@@ -21,6 +21,7 @@ static __always_inline void find_transient_code(struct scratch *scratch)
 	scratch->transient_end = 0;
 	if (!code)
 		return;
+	code->sampled_ns = scratch->sample.header.time_ns;
 	scratch->transient_begin = code->begin;
 	scratch->transient_end = code->end;
 }

@@ -59,16 +59,29 @@ int hook_compile(struct user_registers *regs)
 	return report(WIRE_HOOK_COMPILE, info, user_word(info + INFO_METHOD), REGISTERS_SP(regs), 0);
 }
 
-/* Dynamic methods may be gone when user space comes to look, their memory used again: what it is called is read here. */
-static __always_inline void name_dynamic_method(struct wire_compiled *done)
+static __always_inline void read_start_words(struct wire_compiled *done)
 {
-	struct wire_transient_code *code = bpf_map_lookup_elem(&transient_code, &done->tgid);
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_user(&done->start_words[0], 16, (void *)(done->method_info + WIRE_START_PLACE_0 - 8));
+	bpf_probe_read_user(&done->start_words[2], 16, (void *)(done->method_info + WIRE_START_PLACE_1 - 8));
+#endif
+}
+
+static __always_inline bool is_dynamic(struct wire_compiled *done, struct wire_transient_code *code)
+{
 	__u16 flags = 0;
+
+	return done->method &&
+	       !bpf_probe_read_user(&flags, sizeof(flags), (void *)(done->method + code->method_flags)) &&
+	       (flags & CLASS_MASK) == CLASS_DYNAMIC;
+}
+
+/* Dynamic methods may be gone when user space comes to look, their memory used again: what it is called is read here. */
+static __always_inline void name_dynamic_method(struct wire_compiled *done, struct wire_transient_code *code)
+{
 	__u64 name;
 
-	if (!code || !done->method ||
-	    bpf_probe_read_user(&flags, sizeof(flags), (void *)(done->method + code->method_flags)) ||
-	    (flags & CLASS_MASK) != CLASS_DYNAMIC)
+	if (!is_dynamic(done, code))
 		return;
 	name = user_word(done->method + code->dynamic_name);
 	if (!name || bpf_probe_read_user_str(done->name, sizeof(done->name), (void *)name) < 0)
@@ -76,31 +89,53 @@ static __always_inline void name_dynamic_method(struct wire_compiled *done)
 }
 
 /*
+ * No sample of the process since this compilation began: nobody will ask what was compiled. Where no place on the stack
+ * holds a time that may be its beginning, it may have begun at any time. The earlier of two errs on the safe side.
+ */
+static __always_inline bool was_not_sampled(struct wire_compiled *done, struct wire_transient_code *code)
+{
+	__u64 now = done->header.time_ns, began = now;
+	int i;
+
+	for (i = 1; i < WIRE_START_WORDS; i += 2) {
+		__u64 word = done->start_words[i];
+
+		if (word < began && now - word < 1000000000)
+			began = word;
+	}
+	return began < now && code->sampled_ns < began;
+}
+
+/*
  * The first method of a heap that user space has not heard of: it has to be told at once, since the method runs next, and
  * without the heap its samples have no witness. Wakes once a millisecond at most.
  */
-static __always_inline __u64 wake_for_new_heap(struct wire_compiled *done)
+static __always_inline __u64 wake_for_new_heap(struct wire_compiled *done, struct wire_transient_code *code)
 {
 	struct wire_transient_page page = {.tgid = done->tgid, .page = done->entry >> WIRE_CODE_PAGE_SHIFT};
-	struct wire_transient_code *code;
 
-	if (!done->name[0] || bpf_map_lookup_elem(&transient_heaps, &page))
+	if (page.page == code->compiled_page)
 		return BPF_RB_NO_WAKEUP;
-	code = bpf_map_lookup_elem(&transient_code, &page.tgid);
-	if (!code || done->header.time_ns - code->woken_ns < 1000000)
+	if (bpf_map_lookup_elem(&transient_heaps, &page) || !(done->name[0] || is_dynamic(done, code))) {
+		code->compiled_page = page.page;
+		return BPF_RB_NO_WAKEUP;
+	}
+	if (done->header.time_ns - code->woken_ns < 1000000)
 		return BPF_RB_NO_WAKEUP;
 	code->woken_ns = done->header.time_ns;
 	return BPF_RB_FORCE_WAKEUP;
 }
 
+/* `each`: user space reports each compilation. Else what nobody will read is not fetched: 1 us of 2.3. */
 static __always_inline bool report_compiled(struct user_registers *regs, __u64 now, struct wire_counters *counts,
-					    struct hook_caller *caller)
+					    struct hook_caller *caller, bool each)
 {
+	struct wire_transient_code *code = bpf_map_lookup_elem(&transient_code, &caller->tgid);
+	__u64 size = WIRE_COMPILED_WITHOUT_NAME, wake = BPF_RB_NO_WAKEUP;
 	struct wire_compiled done;
 
 	__builtin_memset(&done, 0, sizeof(done));
 	done.header.time_ns = now;
-	done.header.size = sizeof(done);
 	done.header.kind = WIRE_COMPILED;
 	done.header.cpu = bpf_get_smp_processor_id();
 	done.tgid = caller->tgid;
@@ -108,15 +143,25 @@ static __always_inline bool report_compiled(struct user_registers *regs, __u64 n
 	done.process_start_ns = caller->process_start_ns;
 	done.method_info = DONE_INFO(regs);
 	done.method = user_word(done.method_info + INFO_METHOD);
-	done.il_bytes = user_half_word(done.method_info + INFO_IL_BYTES);
 	done.entry = user_word(DONE_ENTRY(regs));
-	done.bytes = user_half_word(DONE_BYTES(regs));
 	done.flags = user_word(REGISTERS_FP(regs) + FLAGS_FROM_FRAME);
 	done.result = DONE_RESULT(regs);
 	done.missed = caller->missed;
-	bpf_get_current_comm(done.comm, sizeof(done.comm));
-	name_dynamic_method(&done);
-	if (bpf_ringbuf_output(&records, &done, sizeof(done), wake_for_new_heap(&done))) {
+	read_start_words(&done);
+	if (each) {
+		done.il_bytes = user_half_word(done.method_info + INFO_IL_BYTES);
+		done.bytes = user_half_word(DONE_BYTES(regs));
+		bpf_get_current_comm(done.comm, sizeof(done.comm));
+	}
+	if (code) {
+		if (each || !was_not_sampled(&done, code))
+			name_dynamic_method(&done, code);
+		wake = wake_for_new_heap(&done, code);
+	}
+	if (done.name[0])
+		size = sizeof(done);
+	done.header.size = size;
+	if (bpf_ringbuf_output(&records, &done, size, wake)) {
 		was_not_sent(counts, caller);
 		return false;
 	}
@@ -132,7 +177,7 @@ int hook_compiled(struct user_registers *regs)
 	__u64 now = bpf_ktime_get_ns();
 
 	if (counts && hook_is_hit(counts, &caller, now))
-		report_compiled(regs, now, counts, &caller);
+		report_compiled(regs, now, counts, &caller, false);
 	return 0;
 }
 
@@ -183,7 +228,7 @@ int hook_compiled_with_stack(struct user_registers *regs)
 	struct wire_cpu_sample *sample;
 	struct scratch *scratch;
 
-	if (!counts || !hook_is_hit(counts, &caller, now) || !report_compiled(regs, now, counts, &caller))
+	if (!counts || !hook_is_hit(counts, &caller, now) || !report_compiled(regs, now, counts, &caller, true))
 		return 0;
 	if (!has_budget_for_stack(&caller)) /* user space counts those that have none */
 		return 0;

@@ -29,6 +29,7 @@
 
 extern const volatile __u32 hook_hits_a_second;
 extern const volatile __u32 hook_hits_at_once;
+extern volatile __u32 hook_hits_were_lost;
 
 struct hook_caller {
 	__u64 process_start_ns;
@@ -48,6 +49,8 @@ static __always_inline bool has_budget(struct hook_caller *caller, __u64 now)
 	struct hook_budget *budget;
 	__u64 passed_ms;
 
+	if (!hook_hits_a_second && !hook_hits_were_lost) /* nothing to look up: 0.3 us of 2.3 */
+		return true;
 	budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
 	if (!budget || budget->process_start_ns != caller->process_start_ns) {
 		struct hook_budget full;
@@ -88,9 +91,14 @@ static __always_inline bool has_budget(struct hook_caller *caller, __u64 now)
 
 static __always_inline void was_not_sent(struct wire_counters *counts, struct hook_caller *caller)
 {
-	struct hook_budget *budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
+	struct hook_budget *budget;
 
 	counts->hook_lost++;
+	if (!hook_hits_were_lost) {
+		hook_hits_were_lost = 1;
+		has_budget(caller, bpf_ktime_get_ns()); /* makes the entry */
+	}
+	budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
 	if (budget)
 		__sync_fetch_and_add(&budget->missed, 1);
 }

@@ -39,6 +39,8 @@ struct hook_budget_map hook_budgets SEC(".maps");
 /* Of one process: so many hits a second on average, and so many at once; 0: no limit. A stack counts as WEIGHT_OF_STACK. */
 const volatile __u32 hook_hits_a_second = 0;
 const volatile __u32 hook_hits_at_once = 0;
+/* Of any process: from then on hook_budgets are looked up without a limit, too, since they say how many are missing. */
+volatile __u32 hook_hits_were_lost = 0;
 
 /* Indexed by CPU; user space sets max_entries to the number of possible CPUs, twice that if hooks take stacks. */
 struct scratch_map scratch_by_cpu SEC(".maps");

@@ -193,8 +193,19 @@ struct wire_runtime_event {
 };
 
 /*
+ * Words of the thread's stack that may hold the time at which the compilation began: for each place that is known, the
+ * word there and the one below it. Which of them does, if any, user space finds out (profile/jit_start.h).
+ */
+#define WIRE_START_PLACES 2
+#define WIRE_START_WORDS (2 * WIRE_START_PLACES)
+/* Distance of each from CORINFO_METHOD_INFO: .NET 8 and 9, .NET 10; x86-64. */
+#define WIRE_START_PLACE_0 312
+#define WIRE_START_PLACE_1 (-296)
+
+/*
  * A method has been compiled, or compileMethod has refused to. Of compilations that an exception ends nothing is sent but
- * their beginning; that of one that is done has the same thread and method_info.
+ * their beginning; that of one that is done has the same thread and method_info. Without a name the record ends before it:
+ * header.size is WIRE_COMPILED_WITHOUT_NAME.
  */
 struct wire_compiled {
 	struct wire_header header;
@@ -209,9 +220,15 @@ struct wire_compiled {
 	__u32 il_bytes;
 	__u32 result;			/* CorJitResult; 0: compiled */
 	__u32 missed;			/* as in struct wire_runtime_event */
-	char comm[16];			/* of the thread */
-	char name[64];			/* of a dynamic method, NUL-terminated, possibly cut; else empty */
+	__u64 start_words[WIRE_START_WORDS];	/* 0: could not be read, or arm64 */
+	char comm[16];			/* of the thread; empty where nobody reports single compilations */
+	/*
+	 * Of a dynamic method, NUL-terminated, possibly cut; else empty. Where nobody reports single compilations it is read only
+	 * if the process was sampled since this one began.
+	 */
+	char name[64];
 };
+#define WIRE_COMPILED_WITHOUT_NAME (sizeof(struct wire_compiled) - 64)
 
 /* Where a process keeps transient code, and how to read it: user space tells the sampler (map transient_code, by tgid). */
 struct wire_transient_code {
@@ -221,7 +238,11 @@ struct wire_transient_code {
 	__u16 method_desc;	/* offset in the code header */
 	__u16 method_flags;	/* offset in the MethodDesc */
 	__u16 dynamic_name;	/* offset in the MethodDesc of a dynamic method */
-	__u64 woken_ns;		/* 0; the kernel's: when it last woke user space for a heap that it had not heard of */
+	/* What follows is the kernel's; 0 at first. */
+	__u64 woken_ns;		/* when it last woke user space for a heap that it had not heard of */
+	__u64 sampled_ns;	/* when the process was last sampled */
+	__u32 compiled_page;	/* the last page that code was compiled to, if there is nothing to tell of it */
+	__u32 reserved;
 };
 /* One heap of it: map transient_heaps, with an entry for each of its pages. */
 struct wire_transient_page {
@@ -247,8 +268,8 @@ static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
 static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
 static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
 static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
-static_assert(sizeof(struct wire_compiled) == 160, "wire_compiled");
-static_assert(sizeof(struct wire_transient_code) == 32, "wire_transient_code");
+static_assert(sizeof(struct wire_compiled) == 192, "wire_compiled");
+static_assert(sizeof(struct wire_transient_code) == 48, "wire_transient_code");
 static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 #else
@@ -257,8 +278,8 @@ _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
 _Static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
 _Static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
 _Static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
-_Static_assert(sizeof(struct wire_compiled) == 160, "wire_compiled");
-_Static_assert(sizeof(struct wire_transient_code) == 32, "wire_transient_code");
+_Static_assert(sizeof(struct wire_compiled) == 192, "wire_compiled");
+_Static_assert(sizeof(struct wire_transient_code) == 48, "wire_transient_code");
 _Static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 _Static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 #endif

@@ -5,7 +5,9 @@ import os
 import re
 import shutil
 import signal
+import statistics
 import tempfile
+import time
 
 import deployments
 import harness
@@ -14,6 +16,7 @@ from watcher import Watcher, truth_of
 
 VERSIONS = runtimes.selected()
 SINGLE_FILE = "10.0.14"
+FREQUENCY = "499"
 FIELDS = {"time_ns": int, "pid": int, "method": str, "tier": str, "duration_ns": int, "bytes": int, "thread": int, "own_ns": int, "callers": list}
 MAP_LINE = re.compile(r"^(?:0x)?([0-9a-f]+) (?:0x)?([0-9a-f]+) (.*)\[(QuickJitted|InstrumentedTier|InstrumentedTierOptimized|OptimizedTier1|OptimizedTier1OSR|Optimized|MinOptJitted)\]$")
 
@@ -132,6 +135,60 @@ class ViewTest(harness.LiveTest):
         common = sum((weights & expected).values())
         print(f"    {common / sum(weights.values()):.3f} and {common / sum(expected.values()):.3f} in common", flush=True)
         self.assertGreater(common, 0.7 * max(sum(weights.values()), sum(expected.values())), "the two differ")
+
+
+class StormTest(harness.LiveTest):
+    """Where a program compiles without end, its stack says when a compilation began, and one of the two probes rests."""
+    NEEDS = ("dotnet",)
+
+    def test_stack_says_what_the_probe_said(self):
+        for version in runtimes.selected():
+            with self.subTest(version=version):
+                self.need_runtime(version)
+                with harness.workload(version, "expr", "--seconds", 120) as target:
+                    time.sleep(2)
+                    # `clrsampler jit` has both probes of its own all the time.
+                    agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", FREQUENCY, "--duration", "12s"])
+                    agent.wait_until_sampling()
+                    time.sleep(6)
+                    with Watcher("jit", target.host_pid) as watcher:
+                        time.sleep(3)
+                        events = watcher.finish()
+                    result = agent.finish(60)
+                self.check_result(result)
+                counts = result.stats["jit"]
+                print(f"    {version}: {counts}", flush=True)
+                self.assertEqual(counts["entry_probe_rests"], 1, "it does not compile a thousand methods a second")
+                self.assertGreater(counts["began_by_stack"], counts["compilations"] // 3)
+                # Those that were under way at the beginning, and when the first probe was taken out.
+                self.assertLessEqual(counts["cut"], 10)
+                stats = [statistics.median(e["duration_ns"] for e in events), counts["total_us"] * 1e3 / counts["compilations"],
+                         statistics.fmean(e["own_ns"] for e in events)]
+                print(f"    {version}: {len(events)} by both probes, median {stats[0]:.0f} ns, mean {stats[2]:.0f}; by the recording, mean {stats[1]:.0f}", flush=True)
+                self.assertGreater(len(events), 1000)
+                # Some ten thousand each, at times that overlap in part; a few that waited for a CPU make up much of the means.
+                self.assertLess(max(stats[1] / stats[2], stats[2] / stats[1]), 1.6)
+                roles = [frames for frames, _ in result.profile.stacks if any(re.match(r"\[jit \S", f) for f in frames)]
+                self.assertGreater(len(roles), 20, "samples in the compiler say what it compiled")
+
+    def test_probe_returns_after_the_storm(self):
+        version = runtimes.PACKED_VERSIONS[-1]
+        self.need_runtime(version)
+        with harness.workload(version, "expr", "--seconds", 120) as target:
+            time.sleep(2)
+            agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", "49"])
+            agent.wait_until_sampling()
+            time.sleep(6)
+            target.signal(signal.SIGSTOP)
+            time.sleep(5)
+            target.signal(signal.SIGCONT)
+            time.sleep(8)
+            agent.interrupt()
+            result = agent.finish(60)
+        counts = result.stats["jit"]
+        print(f"    {counts}", flush=True)
+        self.assertEqual(counts["entry_probe_rests"], 2)
+        self.assertLessEqual(counts["cut"], 10)
 
 
 if __name__ == "__main__":

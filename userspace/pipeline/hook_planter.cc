@@ -1,5 +1,7 @@
 #include "pipeline/hook_planter.h"
 
+#include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -40,15 +42,35 @@ const Mapping* FindJit(const Process& process) {
   return nullptr;
 }
 
+// Compilations of one image in a second: more in each of three are a storm, fewer in each of three its end.
+constexpr double kStorm = 1000, kCalm = 500;
+constexpr int kSeconds = 3;
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
 }  // namespace
 
 struct HookPlanter::HookedImage {
   std::shared_ptr<const ImageFile> image;
   std::vector<UniqueFd> probes;
+
+  // Where compilations begin. The probe may rest, and comes back to the same file.
+  UniqueFd file, entry_probe;
+  uint64_t entry_offset = 0;
+  JitStart start;
+  MonotonicTime counted_since, last_compiled = MonotonicTime::Min();
+  uint64_t compiled = 0;      // since then
+  int storms = 0, calms = 0;  // seconds in a row
+
   absl::Status suspensions;
   absl::Status compilations;
 
-  ~HookedImage() { CloseUprobes(std::move(probes)); }
+  ~HookedImage() { CloseUprobes(TakeProbes()); }
+
+  std::vector<UniqueFd> TakeProbes() {
+    std::vector<UniqueFd> all = std::exchange(probes, {});
+    if (entry_probe.valid()) all.push_back(std::move(entry_probe));
+    return all;
+  }
 };
 
 HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices)
@@ -130,7 +152,7 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, Parts pa
     return refuse_all(absl::DataLossError("the file was changed while it was read"));
   }
   // By descriptor: the very file that was looked at, wherever its path leads by now.
-  const absl::StatusOr<OpenedFile> file = process.files.OpenMapping(mapping);
+  absl::StatusOr<OpenedFile> file = process.files.OpenMapping(mapping);
   if (!file.ok()) return refuse_all(file.status());
   if (file->status.st_dev != image.device || file->status.st_ino != image.inode ||
       static_cast<uint64_t>(file->status.st_size) != image.size) {
@@ -152,6 +174,7 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, Parts pa
   }
   if (options_.compilations && parts.jit) {
     plant([&] { return PlantCompilations(hooks, parts, path, hooked); }, hooked.compilations);
+    if (hooked.compilations.ok() && options_.rest_in_storms) hooked.file = std::move(file->fd);
   }
 }
 
@@ -198,8 +221,53 @@ absl::Status HookPlanter::PlantCompilations(const RuntimeHooks& hooks, Parts par
   hooked.probes.push_back(*std::move(done));
   absl::StatusOr<UniqueFd> called = options_.attach(WIRE_HOOK_COMPILE, false, path, begin->front().offset.value);
   RETURN_IF_ERROR(called.status());
-  hooked.probes.push_back(*std::move(called));
+  hooked.entry_probe = *std::move(called);
+  hooked.entry_offset = begin->front().offset.value;
   return absl::OkStatus();
+}
+
+JitStart* HookPlanter::StartOf(ProcessKey key) const {
+  const auto target = targets_.find(key);
+  return target == targets_.end() || target->second.jit == nullptr ? nullptr : &target->second.jit->start;
+}
+
+void HookPlanter::NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t count) {
+  if (!options_.rest_in_storms) return;
+  const auto target = targets_.find(key);
+  if (target == targets_.end() || target->second.jit == nullptr) return;
+  HookedImage& hooked = *target->second.jit;
+  const MonotonicTime last = std::exchange(hooked.last_compiled, time);
+  if (last == MonotonicTime::Min()) hooked.counted_since = time;
+  hooked.compiled += count;
+  const auto seconds_since = [time](MonotonicTime then) {
+    return static_cast<double>(time.ns - std::min(time, then).ns) / kSecondNs;
+  };
+  if (const double idle = seconds_since(std::max(last, hooked.counted_since)); idle >= 1) {
+    hooked.storms = 0;
+    hooked.calms += static_cast<int>(std::min<double>(idle, kSeconds));
+    hooked.compiled = count;
+    hooked.counted_since = time;
+  } else if (const double seconds = seconds_since(hooked.counted_since); seconds >= 1) {
+    const double rate = static_cast<double>(std::exchange(hooked.compiled, 0)) / seconds;
+    hooked.counted_since = time;
+    hooked.storms = rate > kStorm ? hooked.storms + 1 : 0;
+    hooked.calms = rate < kCalm ? hooked.calms + 1 : 0;
+  }
+  if (hooked.storms >= kSeconds || hooked.calms >= kSeconds) RestOrReturn(hooked, hooked.storms >= kSeconds);
+}
+
+void HookPlanter::RestOrReturn(HookedImage& hooked, bool storm) {
+  if (!hooked.file.valid() || storm != hooked.entry_probe.valid()) return;
+  if (storm) {
+    if (!hooked.start.proven()) return;
+    if (removing_.valid() && removing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+    ++counters_.rests;
+    removing_ = std::async(std::launch::async, [probe = std::move(hooked.entry_probe)]() mutable { probe.reset(); });
+    return;
+  }
+  absl::StatusOr<UniqueFd> probe =
+      options_.attach(WIRE_HOOK_COMPILE, false, absl::StrCat("/proc/self/fd/", hooked.file.get()), hooked.entry_offset);
+  if (probe.ok()) hooked.entry_probe = *std::move(probe);  // else the stack goes on telling
 }
 
 absl::Status HookPlanter::SeesSuspensions(ProcessKey key) const {
@@ -221,10 +289,11 @@ void HookPlanter::Finish() {
   for (const auto& [image, hooked] : hooked_) {
     const std::shared_ptr<HookedImage> alive = hooked.lock();
     if (alive == nullptr) continue;
-    std::move(alive->probes.begin(), alive->probes.end(), std::back_inserter(probes));
-    alive->probes.clear();
+    std::vector<UniqueFd> its = alive->TakeProbes();
+    std::move(its.begin(), its.end(), std::back_inserter(probes));
   }
   CloseUprobes(std::move(probes));
+  if (removing_.valid()) removing_.wait();
 }
 
 }  // namespace clrsampler

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "os/unique_fd.h"
 #include "process/image_files.h"
 #include "process/process.h"
+#include "profile/jit_start.h"
 #include "status/notices.h"
 #include "symbols/debug_file.h"
 
@@ -28,12 +30,17 @@ struct HookPlanterOptions {
   // Plants one hook; it stays until the descriptor is closed (capture/sampler.h).
   std::function<absl::StatusOr<UniqueFd>(wire_hook hook, bool member, const std::string& path, uint64_t file_offset)>
       attach;
+  // A program that compiles more than a thousand methods a second, second after second, pays for one probe a
+  // compilation instead of two: that at the beginning rests as soon as the stack is known to tell the same
+  // (profile/jit_start.h). Compilations that an exception ends are not seen meanwhile.
+  bool rest_in_storms = false;
   bool say_refusals = true;  // as notices: for runs whose purpose they are
 };
 
 struct HookPlanterCounters {
   uint64_t images_hooked = 0;
   uint64_t images_refused = 0;  // in part or altogether
+  uint64_t rests = 0;           // times that the probe at the beginning of compilations was taken out
 };
 
 // Main loop only. Borrows what it is given.
@@ -48,6 +55,11 @@ class HookPlanter {
   // Why nothing of the process is seen; OK: the hooks are planted.
   absl::Status SeesSuspensions(ProcessKey key) const;
   absl::Status SeesCompilations(ProcessKey key) const;
+
+  // That many compilations of the process have ended since the last call; `time` is the last one's.
+  void NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t count);
+  // Of the process's runtime; nullptr: none is hooked.
+  JitStart* StartOf(ProcessKey key) const;
 
   void Forget(ProcessKey key);
   // Takes all hooks out; returns when they are gone.
@@ -76,6 +88,8 @@ class HookPlanter {
   absl::Status PlantSuspensions(const RuntimeHooks& hooks, const std::string& path, HookedImage& hooked);
   absl::Status PlantCompilations(const RuntimeHooks& hooks, Parts parts, const std::string& path, HookedImage& hooked);
 
+  void RestOrReturn(HookedImage& hooked, bool storm);
+
   const HookPlanterOptions options_;
   RuntimeDiscovery& runtimes_;
   ImageFiles& images_;
@@ -84,6 +98,7 @@ class HookPlanter {
   absl::flat_hash_map<ProcessKey, Target> targets_;
   absl::flat_hash_map<const ImageFile*, std::weak_ptr<HookedImage>> hooked_;  // each holds its ImageFile
   HookPlanterCounters counters_;
+  std::future<void> removing_;  // a probe: the kernel takes some 100 ms
 };
 
 }  // namespace clrsampler

@@ -116,10 +116,15 @@ void Intake::TakeStack(std::span<const std::byte> record) {
 }
 
 template <typename Event>
+constexpr size_t SmallestOf() {
+  return std::is_same_v<Event, wire_compiled> ? WIRE_COMPILED_WITHOUT_NAME : sizeof(Event);
+}
+
+template <typename Event>
 void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
-  Event event;
-  if (record.size() < sizeof event) return Lose("damaged_record");
-  std::memcpy(&event, record.data(), sizeof event);
+  Event event{};
+  if (record.size() < SmallestOf<Event>()) return Lose("damaged_record");
+  std::memcpy(&event, record.data(), std::min(record.size(), sizeof event));
   if (parts_.hooks == nullptr) return;
   // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
   if (queue_.size() >= kMaxQueued) {

@@ -37,7 +37,8 @@ void JitWatch::Began(const wire_runtime_event& event, RuntimeActivity& activity)
   activity.CompilationBegan(event.tid, {event.header.time_ns}, event.values[0], event.values[1]);
 }
 
-CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event, RuntimeActivity& activity) {
+CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event, const JitStart* start,
+                              RuntimeActivity& activity) {
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) target = std::make_unique<Target>();
   if (reports() && event.entry != 0 && event.result == 0) {
@@ -52,9 +53,11 @@ CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event
     fresh.erase(fresh.begin());
   }
   const uint64_t number = next_number_++;
-  const CompiledEvent compiled{event, now, number};
+  const std::optional<MonotonicTime> began =
+      start != nullptr ? start->Of(event.start_words, {event.header.time_ns}) : std::nullopt;
+  const CompiledEvent compiled{event, now, number, began};
   fresh[number] = {compiled, std::nullopt};
-  activity.CompilationEnded(event.tid, {event.header.time_ns}, event.method_info, event.method, number);
+  activity.CompilationEnded(event.tid, {event.header.time_ns}, event.method_info, event.method, number, began);
   return compiled;
 }
 
@@ -93,10 +96,14 @@ void JitWatch::HandleBegin(const Process& process, const wire_runtime_event& eve
   target->tracker.Begin(event.tid, {event.header.time_ns}, event.values[0], event.values[1], event.values[2]);
 }
 
-void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled) {
+void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled, JitStart* start) {
   const wire_compiled& event = compiled.event;
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) target = std::make_unique<Target>();
+  if (start != nullptr) {
+    const std::optional<MonotonicTime> began = target->tracker.BeginningOf(event.tid, event.method_info, event.method);
+    if (began) start->Compare(event.start_words, *began);
+  }
   if (target->waiting) {
     ++counters_.without_stack;
     Report(*std::exchange(target->waiting, std::nullopt));
@@ -112,7 +119,7 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled) 
   done.il_bytes = event.il_bytes;
   done.result = event.result;
   done.dynamic_name = TextOf(event.name);
-  std::optional<Compilation> whole = target->tracker.End(event.method_info, std::move(done));
+  std::optional<Compilation> whole = target->tracker.End(event.method_info, std::move(done), compiled.start);
   if (!whole) return;
   counters_.total_ns += whole->own_ns();
   ++counters_.by_tier[std::string(JitTierText(event.flags))];
@@ -197,6 +204,7 @@ void JitWatch::Forget(ProcessKey key) {
   counters_.jit.refused += ended.refused;
   counters_.jit.unfinished += ended.unfinished;
   counters_.jit.cut += ended.cut;
+  counters_.jit.by_stack += ended.by_stack;
   targets_.erase(found);
 }
 
@@ -209,8 +217,8 @@ void JitWatch::Finish() {
 std::map<std::string, uint64_t> JitWatchCounters::ByName() const {
   std::map<std::string, uint64_t> all = {{"compilations", jit.compilations}, {"refused", jit.refused},
                                          {"unfinished", jit.unfinished},     {"cut", jit.cut},
-                                         {"without_name", without_name},     {"without_stack", without_stack},
-                                         {"total_us", total_ns / 1000}};
+                                         {"began_by_stack", jit.by_stack},   {"without_name", without_name},
+                                         {"without_stack", without_stack},   {"total_us", total_ns / 1000}};
   for (const auto& [tier, count] : by_tier) all[absl::StrCat("tier_", tier)] = count;
   return all;
 }
@@ -223,6 +231,7 @@ JitWatchCounters JitWatch::counters() const {
     sum.jit.refused += one.refused;
     sum.jit.unfinished += one.unfinished;
     sum.jit.cut += one.cut;
+    sum.jit.by_stack += one.by_stack;
   }
   return sum;
 }

@@ -18,6 +18,7 @@
 #include "formats/names/frame_text.h"
 #include "os/clock.h"
 #include "process/process.h"
+#include "profile/jit_start.h"
 #include "profile/jit_tracker.h"
 #include "profile/runtime_activity.h"
 #include "symbols/frame.h"
@@ -39,7 +40,8 @@ struct JitWatchCounters {
 struct CompiledEvent {
   wire_compiled event{};
   MonotonicTime arrived;
-  uint64_t number = 0;  // RuntimeRole::compilation
+  uint64_t number = 0;                 // RuntimeRole::compilation
+  std::optional<MonotonicTime> start;  // as its stack says
 };
 
 // Main loop only. Borrows what it is given.
@@ -55,11 +57,13 @@ class JitWatch {
 
   // Events that have left the ring; their turn (Handle) comes later.
   void Began(const wire_runtime_event& event, RuntimeActivity& activity);
-  CompiledEvent Ended(const Process& process, const wire_compiled& event, RuntimeActivity& activity);
+  // `start`: of the process's runtime, or nullptr.
+  CompiledEvent Ended(const Process& process, const wire_compiled& event, const JitStart* start,
+                      RuntimeActivity& activity);
 
   // In the order of their times.
   void HandleBegin(const Process& process, const wire_runtime_event& event);
-  void HandleEnd(const Process& process, const CompiledEvent& compiled);
+  void HandleEnd(const Process& process, const CompiledEvent& compiled, JitStart* start);
   // The stack of the compilation that the thread has ended last; `frames` is outermost first.
   void HandleStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames);
 

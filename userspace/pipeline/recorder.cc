@@ -254,6 +254,8 @@ void RecorderImpl::StartHooks() {
   RuntimeWatchOptions options;
   options.hooks.suspensions = events_.pauses;
   options.hooks.compilations = events_.compilations;
+  // Who asks for compilations themselves gets all of each.
+  options.hooks.rest_in_storms = !options_.on_compilation && options_.view != RecordView::kJit;
   options.hooks.attach = [this](wire_hook hook, bool member, const std::string& path, uint64_t offset) {
     return sampler_->AttachHook(hook, member, path, offset);
   };

@@ -58,19 +58,21 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
       pauses_(options_.on_pause, options_.on_collection, frames),
       jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock) {}
 
-void RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
-  if (missed == 0) return;
+uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
+  if (missed == 0) return 0;
   const uint32_t count = missed & ~WIRE_MISSED_LIMITED;
   Missed& known = missed_[process.key];
-  if (std::exchange(known.arrived, count) >= count) return;
+  const uint32_t before = std::exchange(known.arrived, count);
+  if (before >= count) return 0;
   pauses_.MissedBeforeArrival(process.key);
   activities_[process.key].Cut();
-  if ((missed & WIRE_MISSED_LIMITED) == 0) return;
+  if ((missed & WIRE_MISSED_LIMITED) == 0) return count - before;
   notices_.Add("hooks_limited", absl::StrCat(process.key.tgid),
                absl::StrCat("process ", process.key.tgid, " (", process.comm,
                             ") collects or compiles so often that not all of it is recorded: it has more pauses and "
                             "compilations than are shown"),
                "clrsampler pauses --pid or clrsampler jit --pid record all of one process");
+  return count - before;
 }
 
 void RuntimeWatch::NoteMissedAtHandling(const Process& process, uint32_t missed) {
@@ -96,14 +98,15 @@ RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_runtime_eve
 }
 
 RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_compiled& event) {
-  NoteMissedAtArrival(process, event.missed);
-  return jit_.Ended(process, event, activities_[process.key]);
+  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  planter_.NoteCompiled(process.key, {event.header.time_ns}, 1 + missed / 2);
+  return jit_.Ended(process, event, planter_.StartOf(process.key), activities_[process.key]);
 }
 
 void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
   if (const auto* compiled = std::get_if<CompiledEvent>(&item)) {
     NoteMissedAtHandling(process, compiled->event.missed);
-    return jit_.HandleEnd(process, *compiled);
+    return jit_.HandleEnd(process, *compiled, planter_.StartOf(process.key));
   }
   const auto& event = std::get<wire_runtime_event>(item);
   NoteMissedAtHandling(process, event.missed);
@@ -190,6 +193,7 @@ std::map<std::string, uint64_t> RuntimeWatch::PauseCounts() const {
 std::map<std::string, uint64_t> RuntimeWatch::JitCounts() const {
   if (!options_.hooks.compilations) return {};
   std::map<std::string, uint64_t> counts = jit_.counters().ByName();
+  counts["entry_probe_rests"] = planter_.counters().rests;
   counts["images_hooked"] = planter_.counters().images_hooked;
   counts["images_refused"] = planter_.counters().images_refused;
   return counts;

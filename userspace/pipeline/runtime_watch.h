@@ -93,7 +93,8 @@ class RuntimeWatch {
 
   // By wire_runtime_event::missed: where others are missing before an event, what was under way has ended at a time
   // that nobody knows.
-  void NoteMissedAtArrival(const Process& process, uint32_t missed);
+  // How many more they are.
+  uint32_t NoteMissedAtArrival(const Process& process, uint32_t missed);
   void NoteMissedAtHandling(const Process& process, uint32_t missed);
   FrameId RoleFrame(const char* text);
   size_t PlaceOf(std::span<const FrameId> frames, bool compiling) const;

@@ -54,6 +54,7 @@ struct JitCounters {
   uint64_t refused = 0;     // of these: the compiler said no
   uint64_t unfinished = 0;  // ended by an exception, or with the process
   uint64_t cut = 0;         // began before watching did
+  uint64_t by_stack = 0;    // of `compilations`: their beginning is what the stack said (jit_start.h)
 };
 
 // One process. Events of a thread in the order of their times.
@@ -61,8 +62,11 @@ class JitTracker {
  public:
   void Begin(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method, uint64_t stack_pointer);
   // `method_info`, which is an address on the stack, and `done.method` are those of its beginning. Sets began and
-  // inner_ns. nullopt: its beginning was not seen.
-  std::optional<Compilation> End(uint64_t method_info, Compilation done);
+  // inner_ns. `start` is what counts where its beginning was not seen; nullopt there: nothing is known of it.
+  std::optional<Compilation> End(uint64_t method_info, Compilation done,
+                                 std::optional<MonotonicTime> start = std::nullopt);
+  // When the compilation that ends now was seen to begin.
+  std::optional<MonotonicTime> BeginningOf(uint32_t tid, uint64_t method_info, uint64_t method) const;
   // The process has ended.
   void Finish();
 
@@ -77,9 +81,17 @@ class JitTracker {
     uint64_t method_info;
     uint64_t method;
     uint64_t stack_pointer;
-    uint64_t inner_ns;
   };
-  absl::flat_hash_map<uint32_t, std::vector<Open>> open_;  // by thread, outermost first
+  // One that has ended, and may have been inside another whose end is to come. Of many the first are one.
+  struct Ended {
+    MonotonicTime began;
+    uint64_t duration_ns;
+  };
+  struct Thread {
+    std::vector<Open> open;    // outermost first
+    std::vector<Ended> ended;  // in the order of their beginnings
+  };
+  absl::flat_hash_map<uint32_t, Thread> threads_;
   JitCounters counters_;
 };
 

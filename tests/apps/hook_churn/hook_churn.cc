@@ -3,6 +3,7 @@
 // or, in all rounds together, reported nothing of a process.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -36,8 +37,8 @@ void CountEvents(Sampler& sampler, std::map<uint32_t, uint64_t>& events) {
       std::memcpy(&event, record.data(), sizeof event);
       ++events[event.tgid];
     } else if (header.kind == WIRE_COMPILED) {
-      wire_compiled event;
-      std::memcpy(&event, record.data(), sizeof event);
+      wire_compiled event{};
+      std::memcpy(&event, record.data(), std::min(record.size(), sizeof event));
       ++events[event.tgid];
     }
   });

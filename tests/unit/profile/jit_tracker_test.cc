@@ -9,13 +9,14 @@ namespace {
 
 class JitTrackerTest : public testing::Test {
  protected:
-  std::optional<Compilation> End(uint32_t tid, uint64_t info, uint64_t time, uint32_t result = 0) {
+  std::optional<Compilation> End(uint32_t tid, uint64_t info, uint64_t time, uint32_t result = 0,
+                                 std::optional<MonotonicTime> start = std::nullopt) {
     Compilation done;
     done.tid = tid;
     done.method = 0x5e + info;
     done.done = {time};
     done.result = result;
-    return tracker_.End(info, done);
+    return tracker_.End(info, done, start);
   }
 
   JitTracker tracker_;
@@ -40,6 +41,38 @@ TEST_F(JitTrackerTest, TakesInnerOnesFromTheOuterOnesOwnTime) {
   EXPECT_EQ(outer->duration_ns(), 1'000u);
   EXPECT_EQ(outer->own_ns(), 700u);
   EXPECT_EQ(tracker_.counters().unfinished, 0u);
+}
+
+TEST_F(JitTrackerTest, WhatTheStackSaysCountsWhereTheCallWasNotSeen) {
+  EXPECT_FALSE(End(7, 0xa, 900)) << "nothing is known of it";
+  // Innermost first, as they end; then a second one inside the outermost, and one behind it.
+  EXPECT_EQ(End(7, 0xc, 1'250, 0, MonotonicTime{1'200})->own_ns(), 50u);
+  EXPECT_EQ(End(7, 0xb, 1'400, 0, MonotonicTime{1'100})->own_ns(), 250u);
+  EXPECT_EQ(End(7, 0xd, 1'700, 0, MonotonicTime{1'600})->own_ns(), 100u);
+  const auto outer = End(7, 0xe, 2'000, 0, MonotonicTime{1'000});
+  ASSERT_TRUE(outer);
+  EXPECT_EQ(outer->duration_ns(), 1'000u);
+  EXPECT_EQ(outer->own_ns(), 600u);
+  EXPECT_EQ(End(7, 0xf, 2'300, 0, MonotonicTime{2'100})->own_ns(), 200u);
+  EXPECT_EQ(tracker_.counters().by_stack, 5u);
+  EXPECT_EQ(tracker_.counters().cut, 1u);
+}
+
+TEST_F(JitTrackerTest, SeenAndUnseenCallsNest) {
+  tracker_.Begin(7, {1'000}, 0xe, 0x5e + 0xe, 0x7000);
+  tracker_.Begin(7, {1'050}, 0x9, 0x5e + 0x9, 0x6000);  // an exception ends it; the probe is taken out
+  EXPECT_EQ(End(7, 0xc, 1'250, 0, MonotonicTime{1'200})->own_ns(), 50u);
+  EXPECT_EQ(tracker_.counters().unfinished, 1u);
+  // What was seen counts more than what the stack says.
+  const auto outer = End(7, 0xe, 2'000, 0, MonotonicTime{990});
+  EXPECT_EQ(outer->duration_ns(), 1'000u);
+  EXPECT_EQ(outer->own_ns(), 950u);
+  EXPECT_EQ(tracker_.counters().by_stack, 1u);
+}
+
+TEST_F(JitTrackerTest, AnyNumberOfInnerOnesIsKept) {
+  for (uint64_t i = 0; i < 1'000; ++i) End(7, 0xa, 10'000 + i * 100 + 10, 0, MonotonicTime{10'000 + i * 100});
+  EXPECT_EQ(End(7, 0xb, 200'000, 0, MonotonicTime{9'000})->inner_ns, 10'000u);
 }
 
 TEST_F(JitTrackerTest, ThreadsHaveNothingToDoWithEachOther) {
