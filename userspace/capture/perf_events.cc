@@ -49,12 +49,17 @@ void RaiseOpenFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-absl::Status CpuEvents::Follow(std::span<const int> online, bool all_or_nothing, const Close& before_close) {
+absl::Status CpuEvents::Follow(std::span<const int> online, bool all_or_nothing, std::span<const int> stopped,
+                               const Close& before_close) {
+  const auto close = [&](std::span<const int> cpus) {
+    for (const int cpu : cpus) {
+      if (before_close) before_close(cpu);
+      events_.erase(cpu);
+    }
+  };
+  close(stopped);
   const CpuChanges changes = CompareCpus(cpus(), online);
-  for (int cpu : changes.gone) {
-    if (before_close) before_close(cpu);
-    events_.erase(cpu);
-  }
+  close(changes.gone);
   std::optional<int> failure;
   for (int cpu : changes.arrived) {
     const int fd = open_(cpu);

@@ -31,15 +31,16 @@ class CpuEvents {
  public:
   // Opens and starts the event of one CPU: a descriptor, or -errno. Replaced in tests.
   using Open = std::function<int(int cpu)>;
-  // Called before the event of a CPU that went offline is closed.
+  // Called before the event of a CPU that went offline, or stopped, is closed.
   using Close = std::function<void(int cpu)>;
 
   CpuEvents(Open open, std::string what) : open_(std::move(open)), what_(std::move(what)) {}
 
   // Makes the open events those of `online` (ascending). A CPU that goes offline in between (ENODEV) is skipped: the
   // next call settles it. Any other failure is an error when no CPU at all could be opened or when `all_or_nothing`;
-  // else it is counted, and the CPU tried again by the next call.
-  absl::Status Follow(std::span<const int> online, bool all_or_nothing, const Close& before_close = {});
+  // else it is counted, and the CPU tried again by the next call. The events of `stopped` CPUs are opened anew.
+  absl::Status Follow(std::span<const int> online, bool all_or_nothing, std::span<const int> stopped = {},
+                      const Close& before_close = {});
   void CloseAll() { events_.clear(); }
 
   std::vector<int> cpus() const;

@@ -267,7 +267,10 @@ absl::Status Sampler::SetFrequency(int frequency_hz) {
 
 absl::Status Sampler::AttachNewCpus(std::span<const int> online) {
   if (!started_) return absl::OkStatus();
-  return events_->Follow(online, /*all_or_nothing=*/false);
+  std::vector<uint64_t> hits;
+  for (const wire_counters& counters : CountersByCpu()) hits.push_back(counters.hits);
+  silent_ = pulse_.Silent(cpus(), hits, SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)));
+  return events_->Follow(online, /*all_or_nothing=*/false, silent_);
 }
 
 void Sampler::StopSampling() {
@@ -298,15 +301,20 @@ void Sampler::Untrack(pid_t tgid) {
 
 int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.records); }
 
-wire_counters Sampler::counters() const {
+std::vector<wire_counters> Sampler::CountersByCpu() const {
   const int cpus = libbpf_num_possible_cpus();
   // The kernel writes one value per possible CPU, whatever their numbers.
   std::vector<wire_counters> values(cpus > 0 ? static_cast<size_t>(cpus) : 0);
   const uint32_t key = 0;
   if (values.empty() || bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &key, values.data()) != 0) {
-    return last_counters_;
+    values.clear();
   }
-  return last_counters_ = SumCounters(values);
+  return values;
+}
+
+wire_counters Sampler::counters() const {
+  const std::vector<wire_counters> values = CountersByCpu();
+  return values.empty() ? last_counters_ : last_counters_ = SumCounters(values);
 }
 
 uint64_t Sampler::bpf_map_bytes() const {

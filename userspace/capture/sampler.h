@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "capture/cpu_pulse.h"
 #include "capture/feature_report.h"
 #include "capture/perf_events.h"
 #include "capture/ring_reader.h"
@@ -67,8 +68,11 @@ class Sampler {
 
   // Starts the clock on each online CPU. Track first: what runs meanwhile is not sampled.
   absl::Status Start();
-  // To be called about once per second with OnlineCpus(): attaches CPUs that came online, lets go of those that went.
+  // To be called about once per second with OnlineCpus(): attaches CPUs that came online, lets go of those that went,
+  // and starts again what had stopped on CPUs that went and came in between.
   absl::Status AttachNewCpus(std::span<const int> online);
+  // What the last call found to have stopped.
+  const std::vector<int>& silent_cpus() const { return silent_; }
   // From now on; CPUs that come online later too. Takes effect within one period of the old rate.
   absl::Status SetFrequency(int frequency_hz);
   // No sample is taken after this returns; what was sent can still be drained. Idempotent.
@@ -120,6 +124,7 @@ class Sampler {
   absl::Status Load(const FeatureReport& features);
   absl::Status Configure(const FeatureReport& features);
   int OpenAndAttach(int cpu) const;
+  std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
   bpf_program* HookProgram(wire_hook hook, bool member) const;
 
   SamplerOptions options_;
@@ -129,6 +134,8 @@ class Sampler {
   RingReader ring_;
   std::optional<TransientCodeMap> transient_code_;
   std::unique_ptr<CpuEvents> events_;
+  CpuPulse pulse_;
+  std::vector<int> silent_;
   bool started_ = false;
   mutable wire_counters last_counters_{};
   std::string log_;

@@ -99,9 +99,9 @@ absl::Status SideBand::Start() {
   return followed;
 }
 
-absl::Status SideBand::AttachNewCpus(std::span<const int> online) {
+absl::Status SideBand::AttachNewCpus(std::span<const int> online, std::span<const int> stopped) {
   if (!poll_.valid()) return absl::OkStatus();
-  return events_.Follow(online, /*all_or_nothing=*/false, [this](int cpu) {
+  return events_.Follow(online, /*all_or_nothing=*/false, stopped, [this](int cpu) {
     const auto ring = rings_.find(cpu);
     if (ring == rings_.end()) return;
     ReadOne(*ring->second);  // what it still holds waits with the others

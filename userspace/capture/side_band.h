@@ -39,8 +39,8 @@ class SideBand {
 
   // Starts on every online CPU.
   absl::Status Start();
-  // To be called about once per second, as Sampler::AttachNewCpus.
-  absl::Status AttachNewCpus(std::span<const int> online);
+  // To be called about once per second, as Sampler::AttachNewCpus. `stopped`: Sampler::silent_cpus.
+  absl::Status AttachNewCpus(std::span<const int> online, std::span<const int> stopped = {});
   // No more events; what is there can still be drained.
   void Stop();
 

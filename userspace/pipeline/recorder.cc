@@ -416,7 +416,13 @@ void RecorderImpl::SlowTurn(MonotonicTime now) {
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   absl::Status attached = online.status();
   if (attached.ok()) attached.Update(sampler_->AttachNewCpus(*online));
-  if (online.ok()) attached.Update(side_band_.AttachNewCpus(*online));
+  if (online.ok()) attached.Update(side_band_.AttachNewCpus(*online, sampler_->silent_cpus()));
+  for (const int cpu : sampler_->silent_cpus()) {
+    notices_.Add("stopped_cpu", absl::StrCat(cpu),
+                 absl::StrCat("sampling of CPU ", cpu,
+                              " had stopped, and was started again: the CPU was switched off and "
+                              "on, or the machine slept"));
+  }
   if (!attached.ok()) {
     notices_.Add("new_cpu", "", absl::StrCat("a CPU came online and can't be sampled: ", attached.message()));
   }

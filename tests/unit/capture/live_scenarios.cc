@@ -553,6 +553,20 @@ absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
     RETURN_IF_ERROR(side_band.AttachNewCpus(*cpus));
     RETURN_IF_ERROR(Expect((*sampler)->cpus().size() == (online ? 2u : 1u), "CPUs: ", (*sampler)->cpus().size()));
   }
+  // So quickly that nobody sees it gone, as when a machine sleeps: the kernel has taken its events down all the same.
+  RETURN_IF_ERROR(Expect(switch_cpu("0") && switch_cpu("1"), "the second CPU can't be switched"));
+  bool found = false;
+  for (int second = 0; second < 8 && !found; ++second) {
+    Sleep(1);
+    const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+    RETURN_IF_ERROR(cpus.status());
+    RETURN_IF_ERROR((*sampler)->AttachNewCpus(*cpus));
+    const std::vector<int>& silent = (*sampler)->silent_cpus();
+    RETURN_IF_ERROR(Expect(std::ranges::find(silent, 0) == silent.end(), "the first CPU is said to be silent"));
+    found = silent == std::vector<int>{1};
+    RETURN_IF_ERROR(side_band.AttachNewCpus(*cpus, silent));
+  }
+  RETURN_IF_ERROR(Expect(found, "nobody noticed that the second CPU had stopped"));
   Target target(Behaviour::kBurn);
   cpu_set_t second;
   CPU_ZERO(&second);

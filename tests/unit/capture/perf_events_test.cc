@@ -44,12 +44,25 @@ TEST(CpuEventsTest, OpensOnlyWhatArrivedAndClosesWhatWent) {
   cpus.opened.clear();
   std::vector<int> closed;
   const std::vector<int> online = {0, 2};
-  ASSERT_TRUE(events.Follow(online, false, [&](int cpu) { closed.push_back(cpu); }).ok());
+  ASSERT_TRUE(events.Follow(online, false, {}, [&](int cpu) { closed.push_back(cpu); }).ok());
   EXPECT_THAT(cpus.opened, ElementsAre(2));
   EXPECT_THAT(closed, ElementsAre(1));
   EXPECT_THAT(events.cpus(), ElementsAre(0, 2));
   EXPECT_EQ(events.fd_of(1), -1);
   EXPECT_GE(events.fd_of(2), 0);
+}
+
+TEST(CpuEventsTest, OpensAnewWhatHasStopped) {
+  FakeCpus cpus;
+  CpuEvents events(cpus.opener(), "sampling");
+  ASSERT_TRUE(Follow(events, {0, 1, 2}, true).ok());
+  cpus.opened.clear();
+  std::vector<int> closed;
+  const std::vector<int> online = {0, 1, 3}, stopped = {1, 2};
+  ASSERT_TRUE(events.Follow(online, false, stopped, [&](int cpu) { closed.push_back(cpu); }).ok());
+  EXPECT_THAT(closed, ElementsAre(1, 2));
+  EXPECT_THAT(cpus.opened, ElementsAre(1, 3));
+  EXPECT_THAT(events.cpus(), ElementsAre(0, 1, 3));
 }
 
 TEST(CpuEventsTest, SkipsACpuThatWentOfflineMeanwhileAndTriesItAgain) {
