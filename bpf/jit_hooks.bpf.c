@@ -59,7 +59,16 @@ int hook_compile(struct user_registers *regs)
 	return report(WIRE_HOOK_COMPILE, info, user_word(info + INFO_METHOD), REGISTERS_SP(regs), 0);
 }
 
-static __always_inline void read_start_words(struct wire_compiled *done)
+/* What decides how much of a compilation is reported. */
+struct compiled {
+	__u64 time_ns;
+	__u64 method_info;
+	__u64 method;
+	__u64 entry;
+	__u64 start_words[WIRE_START_WORDS];
+};
+
+static __always_inline void read_start_words(struct compiled *done)
 {
 #if defined(__TARGET_ARCH_x86)
 	bpf_probe_read_user(&done->start_words[0], 16, (void *)(done->method_info + WIRE_START_PLACE_0 - 8));
@@ -67,7 +76,7 @@ static __always_inline void read_start_words(struct wire_compiled *done)
 #endif
 }
 
-static __always_inline bool is_dynamic(struct wire_compiled *done, struct wire_transient_code *code)
+static __always_inline bool is_dynamic(struct compiled *done, struct wire_transient_code *code)
 {
 	__u16 flags = 0;
 
@@ -76,25 +85,13 @@ static __always_inline bool is_dynamic(struct wire_compiled *done, struct wire_t
 	       (flags & CLASS_MASK) == CLASS_DYNAMIC;
 }
 
-/* Dynamic methods may be gone when user space comes to look, their memory used again: what it is called is read here. */
-static __always_inline void name_dynamic_method(struct wire_compiled *done, struct wire_transient_code *code)
-{
-	__u64 name;
-
-	if (!is_dynamic(done, code))
-		return;
-	name = user_word(done->method + code->dynamic_name);
-	if (!name || bpf_probe_read_user_str(done->name, sizeof(done->name), (void *)name) < 0)
-		done->name[0] = 0;
-}
-
 /*
  * No sample of the process since this compilation began: nobody will ask what was compiled. Where no place on the stack
  * holds a time that may be its beginning, it may have begun at any time. The earlier of two errs on the safe side.
  */
-static __always_inline bool was_not_sampled(struct wire_compiled *done, struct wire_transient_code *code)
+static __always_inline bool was_not_sampled(struct compiled *done, struct wire_transient_code *code)
 {
-	__u64 now = done->header.time_ns, began = now;
+	__u64 now = done->time_ns, began = now;
 	int i;
 
 	for (i = 1; i < WIRE_START_WORDS; i += 2) {
@@ -110,63 +107,88 @@ static __always_inline bool was_not_sampled(struct wire_compiled *done, struct w
  * The first method of a heap that user space has not heard of: it has to be told at once, since the method runs next, and
  * without the heap its samples have no witness. Wakes once a millisecond at most.
  */
-static __always_inline __u64 wake_for_new_heap(struct wire_compiled *done, struct wire_transient_code *code)
+static __always_inline __u64 wake_for_new_heap(struct compiled *done, __u32 tgid, struct wire_transient_code *code)
 {
-	struct wire_transient_page page = {.tgid = done->tgid, .page = done->entry >> WIRE_CODE_PAGE_SHIFT};
+	struct wire_transient_page page = {.tgid = tgid, .page = done->entry >> WIRE_CODE_PAGE_SHIFT};
 
 	if (page.page == code->compiled_page)
 		return BPF_RB_NO_WAKEUP;
-	if (bpf_map_lookup_elem(&transient_heaps, &page) || !(done->name[0] || is_dynamic(done, code))) {
+	if (bpf_map_lookup_elem(&transient_heaps, &page) || !is_dynamic(done, code)) {
 		code->compiled_page = page.page;
 		return BPF_RB_NO_WAKEUP;
 	}
-	if (done->header.time_ns - code->woken_ns < 1000000)
+	if (done->time_ns - code->woken_ns < 1000000)
 		return BPF_RB_NO_WAKEUP;
-	code->woken_ns = done->header.time_ns;
+	code->woken_ns = done->time_ns;
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-/* `each`: user space reports each compilation. Else what nobody will read is not fetched: 1 us of 2.3. */
+static __always_inline void fill_in(struct wire_compiled *record, struct user_registers *regs, struct compiled *done,
+				    struct hook_caller *caller, bool each)
+{
+	record->header.kind = WIRE_COMPILED;
+	record->header.cpu = bpf_get_smp_processor_id();
+	record->header.time_ns = done->time_ns;
+	record->tgid = caller->tgid;
+	record->tid = caller->tid;
+	record->process_start_ns = caller->process_start_ns;
+	record->method_info = done->method_info;
+	record->method = done->method;
+	record->entry = done->entry;
+	record->flags = user_word(REGISTERS_FP(regs) + FLAGS_FROM_FRAME);
+	record->bytes = each ? user_half_word(DONE_BYTES(regs)) : 0;
+	record->il_bytes = each ? user_half_word(done->method_info + INFO_IL_BYTES) : 0;
+	record->result = DONE_RESULT(regs);
+	record->missed = caller->missed;
+	__builtin_memcpy(record->start_words, done->start_words, sizeof(record->start_words));
+	__builtin_memset(record->comm, 0, sizeof(record->comm));
+	if (each)
+		bpf_get_current_comm(record->comm, sizeof(record->comm));
+}
+
+/*
+ * `each`: user space reports each compilation. Else what nobody will read is not fetched: 1 us of 2.3. Written in the ring
+ * itself: on the BPF stack there is no room for it beside a walk (512 bytes in all until Linux 6.6).
+ */
 static __always_inline bool report_compiled(struct user_registers *regs, __u64 now, struct wire_counters *counts,
 					    struct hook_caller *caller, bool each)
 {
 	struct wire_transient_code *code = bpf_map_lookup_elem(&transient_code, &caller->tgid);
-	__u64 size = WIRE_COMPILED_WITHOUT_NAME, wake = BPF_RB_NO_WAKEUP;
-	struct wire_compiled done;
+	struct compiled done = {.time_ns = now, .method_info = DONE_INFO(regs)};
+	struct wire_compiled *record;
+	__u64 wake = BPF_RB_NO_WAKEUP, name = 0;
 
-	__builtin_memset(&done, 0, sizeof(done));
-	done.header.time_ns = now;
-	done.header.kind = WIRE_COMPILED;
-	done.header.cpu = bpf_get_smp_processor_id();
-	done.tgid = caller->tgid;
-	done.tid = caller->tid;
-	done.process_start_ns = caller->process_start_ns;
-	done.method_info = DONE_INFO(regs);
 	done.method = user_word(done.method_info + INFO_METHOD);
 	done.entry = user_word(DONE_ENTRY(regs));
-	done.flags = user_word(REGISTERS_FP(regs) + FLAGS_FROM_FRAME);
-	done.result = DONE_RESULT(regs);
-	done.missed = caller->missed;
 	read_start_words(&done);
-	if (each) {
-		done.il_bytes = user_half_word(done.method_info + INFO_IL_BYTES);
-		done.bytes = user_half_word(DONE_BYTES(regs));
-		bpf_get_current_comm(done.comm, sizeof(done.comm));
-	}
 	if (code) {
-		if (each || !was_not_sampled(&done, code))
-			name_dynamic_method(&done, code);
-		wake = wake_for_new_heap(&done, code);
+		/* Dynamic methods may be gone when user space comes to look, their memory used again. */
+		if ((each || !was_not_sampled(&done, code)) && is_dynamic(&done, code))
+			name = user_word(done.method + code->dynamic_name);
+		wake = wake_for_new_heap(&done, caller->tgid, code);
 	}
-	if (done.name[0])
-		size = sizeof(done);
-	done.header.size = size;
-	if (bpf_ringbuf_output(&records, &done, size, wake)) {
-		was_not_sent(counts, caller);
-		return false;
+	if (name) {
+		record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+		if (!record)
+			goto lost;
+		fill_in(record, regs, &done, caller, each);
+		record->header.size = sizeof(*record);
+		__builtin_memset(record->name, 0, sizeof(record->name));
+		if (bpf_probe_read_user_str(record->name, sizeof(record->name), (void *)name) < 0)
+			record->name[0] = 0;
+	} else {
+		record = bpf_ringbuf_reserve(&records, WIRE_COMPILED_WITHOUT_NAME, 0);
+		if (!record)
+			goto lost;
+		fill_in(record, regs, &done, caller, each);
+		record->header.size = WIRE_COMPILED_WITHOUT_NAME;
 	}
+	bpf_ringbuf_submit(record, wake);
 	counts->hook_sent++;
 	return true;
+lost:
+	was_not_sent(counts, caller);
+	return false;
 }
 
 SEC("?uprobe")
