@@ -115,7 +115,8 @@ class TruthTest(PauseTest):
         for index in told_background:
             self.assertNotIn(index, by_index, "a background collection is no blocking one")
         induced = collections.Counter(p["kind"] for p in pauses if p["induced"])
-        self.assertEqual(induced["blocking"], truth["collects"] - truth["background"])
+        self.assertEqual(induced["blocking"], truth["collects"] - truth["background"],
+                         f"{truth} {[(p['kind'], p.get('gc_index'), p.get('generation'), p['induced']) for p in pauses]}")
         # Why a background collection is made is not always known as it begins.
         self.assertLessEqual(induced["background-initial"], truth["background"])
         self.assertEqual(set(induced) - set(COLLECTIONS), set())

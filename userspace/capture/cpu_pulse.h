@@ -15,14 +15,16 @@ namespace clrsampler {
 // Pure. The sampling clock hits idle CPUs, too, so a CPU that is sampled is hit all the time.
 class CpuPulse {
  public:
-  // To be called about once a second. `hits`: of each CPU so far, by number. Those of `attached` whose number has not
-  // changed for some seconds and periods; they count as new from then on.
-  std::vector<int> Silent(std::span<const int> attached, std::span<const uint64_t> hits, uint64_t period_ns);
+  // To be called some times a second. `now_ns`: CLOCK_MONOTONIC. `hits`: of each CPU so far, by number. Those of
+  // `attached` whose number has not changed for a second, three calls and four periods; they count as new from then on.
+  std::vector<int> Silent(uint64_t now_ns, std::span<const int> attached, std::span<const uint64_t> hits,
+                          uint64_t period_ns);
 
  private:
   struct Seen {
     uint64_t hits = 0;
-    uint64_t unchanged = 0;  // calls
+    uint64_t since_ns = 0;
+    uint64_t calls = 0;  // since then
   };
   std::map<int, Seen> seen_;
 };

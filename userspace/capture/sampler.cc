@@ -71,6 +71,13 @@ uint64_t MemoryOfMap(int fd) {
   return 0;
 }
 
+std::vector<uint64_t> Hits(std::span<const wire_counters> counters) {
+  std::vector<uint64_t> hits;
+  hits.reserve(counters.size());
+  for (const wire_counters& of_cpu : counters) hits.push_back(of_cpu.hits);
+  return hits;
+}
+
 }  // namespace
 
 uint64_t DefaultRingBytes(int cpus, int frequency_hz) {
@@ -233,7 +240,7 @@ int Sampler::OpenAndAttach(int cpu) const {
   const int opened = OpenCpuEvent(attributes, cpu);
   if (opened < 0) return opened;
   // The ioctl and not a BPF link: it is there in every kernel, and the program goes with the event.
-  uint64_t period_ns = SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz));
+  uint64_t period_ns = this->period_ns();
   if (ioctl(opened, PERF_EVENT_IOC_PERIOD, &period_ns) != 0 ||
       ioctl(opened, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program_)) != 0 ||
       ioctl(opened, PERF_EVENT_IOC_ENABLE, 0) != 0) {
@@ -249,13 +256,16 @@ absl::Status Sampler::Start() {
   started_ = true;
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   if (!online.ok()) return online.status();
-  return events_->Follow(*online, /*all_or_nothing=*/true);
+  RETURN_IF_ERROR(events_->Follow(*online, /*all_or_nothing=*/true));
+  ReadClocks();
+  return absl::OkStatus();
 }
 
 absl::Status Sampler::SetFrequency(int frequency_hz) {
   if (frequency_hz < 1) return absl::InvalidArgumentError("the frequency must be at least 1 Hz");
+  ReadClocks();
   options_.frequency_hz = frequency_hz;
-  uint64_t period_ns = SamplingPeriodNs(static_cast<uint32_t>(frequency_hz));
+  uint64_t period_ns = this->period_ns();
   absl::Status changed;
   for (const auto& [cpu, fd] : events_->events()) {
     if (ioctl(fd.get(), PERF_EVENT_IOC_PERIOD, &period_ns) != 0) {
@@ -267,14 +277,18 @@ absl::Status Sampler::SetFrequency(int frequency_hz) {
 
 absl::Status Sampler::AttachNewCpus(std::span<const int> online) {
   if (!started_) return absl::OkStatus();
-  std::vector<uint64_t> hits;
-  for (const wire_counters& counters : CountersByCpu()) hits.push_back(counters.hits);
-  silent_ = pulse_.Silent(cpus(), hits, SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)));
-  return events_->Follow(online, /*all_or_nothing=*/false, silent_);
+  const std::vector<wire_counters> counters = CountersByCpu();
+  silent_ = pulse_.Silent(clock_.Now().ns, cpus(), Hits(counters), period_ns());
+  UpdateClocks(counters);
+  const absl::Status followed = events_->Follow(online, /*all_or_nothing=*/false, silent_);
+  // Those that were opened now.
+  UpdateClocks(counters);
+  return followed;
 }
 
 void Sampler::StopSampling() {
   if (!started_) return;
+  ReadClocks();
   started_ = false;
   // Disabling waits for the CPU; closing alone may leave the last hit running for a moment.
   for (const auto& [cpu, event] : events_->events()) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
@@ -315,6 +329,16 @@ std::vector<wire_counters> Sampler::CountersByCpu() const {
 wire_counters Sampler::counters() const {
   const std::vector<wire_counters> values = CountersByCpu();
   return values.empty() ? last_counters_ : last_counters_ = SumCounters(values);
+}
+
+void Sampler::UpdateClocks(std::span<const wire_counters> counters) {
+  if (!started_ || counters.empty()) return;
+  clocks_.Update(clock_.Now().ns, cpus(), Hits(counters), period_ns());
+}
+
+const ClockAccount& Sampler::ReadClocks() {
+  UpdateClocks(CountersByCpu());
+  return clocks_;
 }
 
 uint64_t Sampler::bpf_map_bytes() const {

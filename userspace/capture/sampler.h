@@ -15,12 +15,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "capture/clock_account.h"
 #include "capture/cpu_pulse.h"
 #include "capture/feature_report.h"
 #include "capture/perf_events.h"
 #include "capture/ring_reader.h"
+#include "capture/sampling_period.h"
 #include "capture/transient_code_map.h"
 #include "clrsampler/wire.h"
+#include "os/clock.h"
 #include "os/unique_fd.h"
 
 struct bpf_program;
@@ -68,7 +71,7 @@ class Sampler {
 
   // Starts the clock on each online CPU. Track first: what runs meanwhile is not sampled.
   absl::Status Start();
-  // To be called about once per second with OnlineCpus(): attaches CPUs that came online, lets go of those that went,
+  // To be called some times a second with OnlineCpus(): attaches CPUs that came online, lets go of those that went,
   // and starts again what had stopped on CPUs that went and came in between.
   absl::Status AttachNewCpus(std::span<const int> online);
   // What the last call found to have stopped.
@@ -107,6 +110,8 @@ class Sampler {
 
   // What became of all hits so far, summed over CPUs. One system call; should it fail, the last answer.
   wire_counters counters() const;
+  // How often the clocks ran until now. Likewise.
+  const ClockAccount& ReadClocks();
   // Kernel memory of all maps, as the kernel accounts for it.
   uint64_t bpf_map_bytes() const;
   uint64_t ring_bytes() const { return ring_bytes_; }
@@ -125,6 +130,8 @@ class Sampler {
   absl::Status Configure(const FeatureReport& features);
   int OpenAndAttach(int cpu) const;
   std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
+  void UpdateClocks(std::span<const wire_counters> counters);
+  uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }
   bpf_program* HookProgram(wire_hook hook, bool member) const;
 
   SamplerOptions options_;
@@ -135,6 +142,8 @@ class Sampler {
   std::optional<TransientCodeMap> transient_code_;
   std::unique_ptr<CpuEvents> events_;
   CpuPulse pulse_;
+  ClockAccount clocks_;
+  SystemClock clock_;
   std::vector<int> silent_;
   bool started_ = false;
   mutable wire_counters last_counters_{};

@@ -18,7 +18,9 @@ std::string StatsJson(const Account& account) {
                      {"written", account.samples_written},
                      {"set_aside", account.samples_set_aside},
                      {"bytes", account.sample_bytes},
-                     {"lost", account.lost}};
+                     {"lost", account.lost},
+                     {"clock", {{"due", account.clock_due}, {"ran", account.clock_ran}}},
+                     {"stolen_seconds", account.stolen_seconds}};
   json["frames"] = {
       {"managed", Counts(account.managed)}, {"native", Counts(account.native)}, {"kernel", Counts(account.kernel)}};
   auto& by_source = json["frames"]["by_source"];

@@ -17,7 +17,7 @@
 namespace clrsampler {
 
 struct CountingParts {
-  const Sampler& sampler;
+  Sampler& sampler;
   const RuntimeWatch* hooks;  // nullptr: there are none
   const Intake& intake;
   const KernelNamer& kernel;
@@ -35,6 +35,7 @@ class AccountCounts {
   void AddTo(Account& account, const CountingParts& parts);
 
  private:
+  void AddClocks(Account& account, const CountingParts& parts);
   void AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters);
 
   CounterDeltas deltas_;

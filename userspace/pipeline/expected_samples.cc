@@ -1,11 +1,17 @@
 #include "pipeline/expected_samples.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "capture/sampling_period.h"
 #include "process/cpu_time.h"
 
 namespace clrsampler {
+
+ExpectedSamples::ExpectedSamples(std::string proc_root, uint32_t frequency_hz)
+    : proc_root_(std::move(proc_root)),
+      frequency_hz_(frequency_hz),
+      stolen_first_ns_(ReadHostStolenNs(proc_root_).value_or(0)) {}
 
 void ExpectedSamples::StartHost() {
   host_ = true;
@@ -51,6 +57,11 @@ uint64_t ExpectedSamples::samples() const {
   for (const auto& [pid, reading] : processes_) ns += reading.last_ns - reading.first_ns;
   ns = std::max(ns, child_cpu_ns_);
   return before_ + ns / SamplingPeriodNs(frequency_hz_);
+}
+
+uint64_t ExpectedSamples::stolen_ns() const {
+  const uint64_t now_ns = ReadHostStolenNs(proc_root_).value_or(stolen_first_ns_);
+  return now_ns - std::min(stolen_first_ns_, now_ns);
 }
 
 }  // namespace clrsampler

@@ -15,8 +15,7 @@ namespace clrsampler {
 // Main loop only.
 class ExpectedSamples {
  public:
-  ExpectedSamples(std::string proc_root, uint32_t frequency_hz)
-      : proc_root_(std::move(proc_root)), frequency_hz_(frequency_hz) {}
+  ExpectedSamples(std::string proc_root, uint32_t frequency_hz);
 
   // Counts the whole host from now on.
   void StartHost();
@@ -36,6 +35,8 @@ class ExpectedSamples {
   void SetFrequency(uint32_t frequency_hz);
 
   uint64_t samples() const;
+  // CPU time of the host that a hypervisor has given to others since this was made. Reads the clock.
+  uint64_t stolen_ns() const;
 
  private:
   struct Reading {
@@ -44,6 +45,7 @@ class ExpectedSamples {
   };
   std::string proc_root_;
   uint32_t frequency_hz_;
+  uint64_t stolen_first_ns_;
   bool host_ = false;
   Reading host_reading_;
   absl::flat_hash_map<uint32_t, Reading> processes_;

@@ -17,6 +17,14 @@ uint64_t TicksToNs(uint64_t ticks) {
   return ticks * ns_per_tick;
 }
 
+absl::StatusOr<CpuTicks> ReadHostTicks(const std::string& proc_root) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<ProcStat> stat = ParseProcStat(*text);
+  if (!stat.ok()) return stat.status();
+  return stat->total;
+}
+
 }  // namespace
 
 absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t pid) {
@@ -28,11 +36,15 @@ absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t
 }
 
 absl::StatusOr<uint64_t> ReadHostBusyNs(const std::string& proc_root) {
-  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes);
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<ProcStat> stat = ParseProcStat(*text);
-  if (!stat.ok()) return stat.status();
-  return TicksToNs(stat->total.busy());
+  const absl::StatusOr<CpuTicks> ticks = ReadHostTicks(proc_root);
+  if (!ticks.ok()) return ticks.status();
+  return TicksToNs(ticks->busy());
+}
+
+absl::StatusOr<uint64_t> ReadHostStolenNs(const std::string& proc_root) {
+  const absl::StatusOr<CpuTicks> ticks = ReadHostTicks(proc_root);
+  if (!ticks.ok()) return ticks.status();
+  return TicksToNs(ticks->steal);
 }
 
 }  // namespace clrsampler

@@ -16,6 +16,10 @@ absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t
 // Time that all CPUs together were not idle, in ns at the resolution of a clock tick for each CPU.
 absl::StatusOr<uint64_t> ReadHostBusyNs(const std::string& proc_root);
 
+// Time that all CPUs together had something to run and a hypervisor ran something else; in the same ticks. 0 where it
+// does not say.
+absl::StatusOr<uint64_t> ReadHostStolenNs(const std::string& proc_root);
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_PROCESS_CPU_TIME_H_

@@ -33,6 +33,9 @@ struct ProcessAccount {
 // capture.
 struct Account {
   uint64_t samples_expected = 0;
+  uint64_t clock_due = 0;                // runs of the sampling clocks of all CPUs that the time should have given,
+  uint64_t clock_ran = 0;                // and that came; also where nothing ran that is sampled
+  double stolen_seconds = 0;             // CPU time of all CPUs that a hypervisor gave to others
   uint64_t samples_taken = 0;            // received from BPF
   uint64_t samples_written = 0;          // in the profile
   uint64_t samples_set_aside = 0;        // nobody asked for their names: RecordOptions::only_blame

@@ -28,8 +28,8 @@ class ExpectedSamplesTest : public testing::Test {
     std::ofstream(proc_ / std::to_string(pid) / "stat") << pid << " (x) S 1 1 1 0 -1 0 0 0 0 0 " << user_ticks << " "
                                                         << system_ticks << " 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0\n";
   }
-  void SetHost(int user, int idle) {
-    std::ofstream(proc_ / "stat") << "cpu  " << user << " 0 0 " << idle << " 0 0 0 0 0 0\n";
+  void SetHost(int user, int idle, int steal = 0) {
+    std::ofstream(proc_ / "stat") << "cpu  " << user << " 0 0 " << idle << " 0 0 0 " << steal << " 0 0\n";
   }
   static uint64_t Samples(uint64_t ticks, uint32_t frequency_hz) {
     return ticks * 10'000'000 / SamplingPeriodNs(frequency_hz);
@@ -44,6 +44,19 @@ TEST_F(ExpectedSamplesTest, IsTheCpuTimeOfTheRunInPeriods) {
   SetProcess(7, 1800, 700);  // 10 s more
   expected.Update();
   EXPECT_EQ(expected.samples(), Samples(1000, 99));
+}
+
+TEST_F(ExpectedSamplesTest, TimeThatAHypervisorTookIsTold) {
+  SetHost(1000, 0, 70);
+  ExpectedSamples expected(proc_.string(), 99);
+  expected.StartHost();
+  EXPECT_EQ(expected.stolen_ns(), 0u);
+  SetHost(1300, 500, 95);
+  expected.Update();
+  EXPECT_EQ(expected.stolen_ns(), 250'000'000u);
+  EXPECT_EQ(expected.samples(), Samples(300, 99));
+  fs::remove(proc_ / "stat");
+  EXPECT_EQ(expected.stolen_ns(), 0u);
 }
 
 TEST_F(ExpectedSamplesTest, EachTimeCountsAtItsOwnRate) {
