@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "capture/libbpf_log.h"
 #include "capture/load_error.h"
+#include "capture/uprobe.h"
 #include "os/file_io.h"
 #include "os/unique_fd.h"
 #include "status/status.h"
@@ -58,6 +59,8 @@ void ProbeEverythingElse(FeatureReport& report) {
       {std::string(kFeatureSyscallProgram), error == 0, false,
        error == 0 ? "Linux 5.14: names of kernel addresses without reading all of /proc/kallsyms"
                   : absl::StrCat("Linux 5.14; ", std::strerror(error), "; all of /proc/kallsyms is read instead")});
+  report.features.push_back({"uprobe links", UprobeAttachType() != 0, false,
+                             "Linux 6.6; perf events without them, which are slow to remove"});
   if (!report.lockdown.empty()) {
     report.features.push_back({"kernel lockdown", report.lockdown != "none", false, report.lockdown});
   }

@@ -1,5 +1,6 @@
 #include "capture/uprobe.h"
 
+#include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <thread>
 #include <utility>
@@ -54,19 +56,42 @@ bool MayOpenPerfUprobes() {
   return syscall(SYS_capget, &header, data) != 0 || (data[0].effective & (1U << CAP_SYS_ADMIN)) != 0;
 }
 
-absl::StatusOr<UniqueFd> OpenUprobeLink(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
+// -1 and errno, as the system call says it.
+UniqueFd CreateLink(const char* path, uint64_t file_offset, UprobeAt at, int program_fd) {
   UprobeLink link{};
   link.program_fd = static_cast<uint32_t>(program_fd);
   link.attach_type = kUprobeMulti;
-  link.path = reinterpret_cast<uint64_t>(path.c_str());
+  link.path = reinterpret_cast<uint64_t>(path);
   link.offsets = reinterpret_cast<uint64_t>(&file_offset);
   link.count = 1;
   if (at == UprobeAt::kReturn) link.uprobe_flags = kUprobeMultiReturn;
-  UniqueFd opened(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof link)));
+  return UniqueFd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof link)));
+}
+
+absl::StatusOr<UniqueFd> OpenUprobeLink(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
+  UniqueFd opened = CreateLink(path.c_str(), file_offset, at, program_fd);
   if (opened.valid()) return opened;
   const bool unknown = errno == EINVAL;
   const absl::Status error = ErrnoError(errno, absl::StrCat("planting a probe in ", path));
   return unknown ? WithHint(error, "before Linux 6.6 this takes CAP_SYS_ADMIN, or root") : error;
+}
+
+// A kernel that knows them refuses a directory for what it is (EBADF, bpf_uprobe_multi_link_attach,
+// kernel/trace/bpf_trace.c); any other has never heard of this kind of link.
+bool TryLinks() {
+  const std::array<bpf_insn, 2> nothing = {bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+                                           bpf_insn{.code = BPF_JMP | BPF_EXIT}};
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = static_cast<bpf_attach_type>(kUprobeMulti));
+  const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_KPROBE, nullptr, "GPL", nothing.data(), nothing.size(), &options));
+  if (!program.valid()) return false;
+  const UniqueFd link = CreateLink("/", 0, UprobeAt::kEntry, program.get());
+  return !link.valid() && errno == EBADF;
+}
+
+bool UsesLinks() {
+  // Who may not use perf's has no other way; then the link's own error is told.
+  static const bool uses = TryLinks() || !MayOpenPerfUprobes();
+  return uses;
 }
 
 absl::StatusOr<UniqueFd> OpenPerfUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
@@ -86,8 +111,8 @@ absl::StatusOr<UniqueFd> OpenPerfUprobe(const std::string& path, uint64_t file_o
   // All processes. The CPU is that of the event, whose records nobody reads; the program runs on any.
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   const int cpu = online.ok() && !online->empty() ? online->front() : 0;
-  UniqueFd event(static_cast<int>(
-      syscall(SYS_perf_event_open, &attributes, /*pid=*/-1, cpu, /*group=*/-1, PERF_FLAG_FD_CLOEXEC)));
+  UniqueFd event(
+      static_cast<int>(syscall(SYS_perf_event_open, &attributes, /*pid=*/-1, cpu, /*group=*/-1, PERF_FLAG_FD_CLOEXEC)));
   if (!event.valid()) return ErrnoError(errno, absl::StrCat("planting a probe in ", path));
   if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program_fd) != 0 ||
       ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
@@ -98,12 +123,11 @@ absl::StatusOr<UniqueFd> OpenPerfUprobe(const std::string& path, uint64_t file_o
 
 }  // namespace
 
-uint32_t UprobeAttachType() { return MayOpenPerfUprobes() ? 0 : kUprobeMulti; }
+uint32_t UprobeAttachType() { return UsesLinks() ? kUprobeMulti : 0; }
 
 absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
-  // Perf's way where it is open to us: every kernel has it.
-  return MayOpenPerfUprobes() ? OpenPerfUprobe(path, file_offset, at, program_fd)
-                              : OpenUprobeLink(path, file_offset, at, program_fd);
+  return UsesLinks() ? OpenUprobeLink(path, file_offset, at, program_fd)
+                     : OpenPerfUprobe(path, file_offset, at, program_fd);
 }
 
 void CloseUprobes(std::vector<UniqueFd> probes) {
