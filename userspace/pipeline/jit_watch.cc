@@ -106,7 +106,7 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled, 
   }
   if (target->waiting) {
     ++counters_.without_stack;
-    Report(*std::exchange(target->waiting, std::nullopt));
+    Report(process.key, *std::exchange(target->waiting, std::nullopt));
   }
   Compilation done;
   done.done = {event.header.time_ns};
@@ -136,7 +136,7 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled, 
   if (stacks_) {
     target->waiting = std::move(observed);
   } else {
-    Report(std::move(observed));
+    Report(process.key, std::move(observed));
   }
 }
 
@@ -161,11 +161,11 @@ void JitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample
   }
   stack.push_back(RoleFrame({FrameKind::kJit, observed.source, observed.method, "", observed.tier}, observed.tier));
   if (callbacks_.on_stack) callbacks_.on_stack(process, stack, observed.compilation.own_ns());
-  Report(std::move(observed));
+  Report(process.key, std::move(observed));
 }
 
-void JitWatch::Report(NamedCompilation observed) {
-  if (callbacks_.on_compilation) callbacks_.on_compilation(observed);
+void JitWatch::Report(ProcessKey process, NamedCompilation observed) {
+  if (callbacks_.on_compilation) callbacks_.on_compilation(process, observed);
 }
 
 std::optional<FrameId> JitWatch::RoleOf(const Process& process, uint64_t number) {
@@ -185,7 +185,7 @@ void JitWatch::Cut(ProcessKey key) {
   if (found == targets_.end()) return;
   if (found->second->waiting) {
     ++counters_.without_stack;
-    Report(*std::exchange(found->second->waiting, std::nullopt));
+    Report(key, *std::exchange(found->second->waiting, std::nullopt));
   }
   found->second->tracker.Finish();
 }
@@ -196,7 +196,7 @@ void JitWatch::Forget(ProcessKey key) {
   Target& target = *found->second;
   if (target.waiting) {
     ++counters_.without_stack;
-    Report(*std::exchange(target.waiting, std::nullopt));
+    Report(key, *std::exchange(target.waiting, std::nullopt));
   }
   target.tracker.Finish();
   const JitCounters& ended = target.tracker.counters();

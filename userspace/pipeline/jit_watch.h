@@ -48,7 +48,7 @@ struct CompiledEvent {
 class JitWatch {
  public:
   struct Callbacks {
-    std::function<void(const NamedCompilation&)> on_compilation;
+    std::function<void(ProcessKey, const NamedCompilation&)> on_compilation;
     // With stacks: the time that was spent on this compilation alone, for a stack that ends in it.
     std::function<void(const Process&, std::span<const FrameId> frames, uint64_t own_ns)> on_stack;
   };
@@ -95,7 +95,7 @@ class JitWatch {
   // The code's frame as of the moment when the event arrived: it had just been written then.
   Frame NameOf(const Process& process, const CompiledEvent& compiled);
   FrameId RoleFrame(const Frame& method, absl::string_view tier);
-  void Report(NamedCompilation observed);
+  void Report(ProcessKey process, NamedCompilation observed);
 
   Callbacks callbacks_;
   const bool stacks_;

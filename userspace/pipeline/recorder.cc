@@ -147,7 +147,7 @@ class RecorderImpl : public Recorder {
   bool in_windows() const { return options_.windows.has_value(); }
   void StartHooks();
   void TakePause(const ObservedPause& observed);
-  void TakeCompilation(const NamedCompilation& compilation);
+  void TakeCompilation(ProcessKey process, const NamedCompilation& compilation);
   void CutWindows(MonotonicTime until);
   void CutWindow(MonotonicTime end);
   void ControlRate(MonotonicTime now);
@@ -267,7 +267,9 @@ void RecorderImpl::StartHooks() {
     if (SelectedKey(key)) sink_.AddCollection(key, done);
   };
   if (options_.on_compilation || in_windows()) {
-    options.jit.on_compilation = [this](const NamedCompilation& compilation) { TakeCompilation(compilation); };
+    options.jit.on_compilation = [this](ProcessKey process, const NamedCompilation& compilation) {
+      TakeCompilation(process, compilation);
+    };
   }
   options.jit.on_stack = [this](const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
     if (Selected(process)) sink_.AddCompiledStack(process, frames, own_ns);
@@ -487,11 +489,9 @@ void RecorderImpl::TakePause(const ObservedPause& observed) {
   if (options_.on_pause) options_.on_pause(observed);
 }
 
-void RecorderImpl::TakeCompilation(const NamedCompilation& compilation) {
-  const Process* process = table_.Find(compilation.tgid);
-  const ProcessKey key = process != nullptr ? process->key : ProcessKey{compilation.tgid, 0};
-  if (!SelectedKey(key)) return;
-  sink_.AddCompilation(key, compilation);
+void RecorderImpl::TakeCompilation(ProcessKey process, const NamedCompilation& compilation) {
+  if (!SelectedKey(process)) return;
+  sink_.AddCompilation(process, compilation);
   if (options_.on_compilation) options_.on_compilation(compilation);
 }
 
@@ -539,8 +539,9 @@ void RecorderImpl::Retire(MonotonicTime before) {
     }
   });
   for (const ProcessKey key : table_.Retire(before)) {
-    windows_.builder().SetExited(key);
+    // What was still under way belongs to the process before it has ended.
     Forget(key);
+    windows_.builder().SetExited(key);
     if (table_.Find(key.tgid) != nullptr) continue;
     sampler_->ForgetTransientCode(static_cast<pid_t>(key.tgid));
     targets_.Gone(key.tgid);
