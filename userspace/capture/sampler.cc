@@ -71,13 +71,6 @@ uint64_t MemoryOfMap(int fd) {
   return 0;
 }
 
-std::vector<uint64_t> Hits(std::span<const wire_counters> counters) {
-  std::vector<uint64_t> hits;
-  hits.reserve(counters.size());
-  for (const wire_counters& of_cpu : counters) hits.push_back(of_cpu.hits);
-  return hits;
-}
-
 }  // namespace
 
 uint64_t DefaultRingBytes(int cpus, int frequency_hz) {
@@ -256,14 +249,11 @@ absl::Status Sampler::Start() {
   started_ = true;
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   if (!online.ok()) return online.status();
-  RETURN_IF_ERROR(events_->Follow(*online, /*all_or_nothing=*/true));
-  ReadClocks();
-  return absl::OkStatus();
+  return events_->Follow(*online, /*all_or_nothing=*/true);
 }
 
 absl::Status Sampler::SetFrequency(int frequency_hz) {
   if (frequency_hz < 1) return absl::InvalidArgumentError("the frequency must be at least 1 Hz");
-  ReadClocks();
   options_.frequency_hz = frequency_hz;
   uint64_t period_ns = this->period_ns();
   absl::Status changed;
@@ -277,18 +267,14 @@ absl::Status Sampler::SetFrequency(int frequency_hz) {
 
 absl::Status Sampler::AttachNewCpus(std::span<const int> online) {
   if (!started_) return absl::OkStatus();
-  const std::vector<wire_counters> counters = CountersByCpu();
-  silent_ = pulse_.Silent(clock_.Now().ns, cpus(), Hits(counters), period_ns());
-  UpdateClocks(counters);
-  const absl::Status followed = events_->Follow(online, /*all_or_nothing=*/false, silent_);
-  // Those that were opened now.
-  UpdateClocks(counters);
-  return followed;
+  std::vector<uint64_t> hits;
+  for (const wire_counters& counters : CountersByCpu()) hits.push_back(counters.hits);
+  silent_ = pulse_.Silent(clock_.Now().ns, cpus(), hits, period_ns());
+  return events_->Follow(online, /*all_or_nothing=*/false, silent_);
 }
 
 void Sampler::StopSampling() {
   if (!started_) return;
-  ReadClocks();
   started_ = false;
   // Disabling waits for the CPU; closing alone may leave the last hit running for a moment.
   for (const auto& [cpu, event] : events_->events()) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
@@ -329,16 +315,6 @@ std::vector<wire_counters> Sampler::CountersByCpu() const {
 wire_counters Sampler::counters() const {
   const std::vector<wire_counters> values = CountersByCpu();
   return values.empty() ? last_counters_ : last_counters_ = SumCounters(values);
-}
-
-void Sampler::UpdateClocks(std::span<const wire_counters> counters) {
-  if (!started_ || counters.empty()) return;
-  clocks_.Update(clock_.Now().ns, cpus(), Hits(counters), period_ns());
-}
-
-const ClockAccount& Sampler::ReadClocks() {
-  UpdateClocks(CountersByCpu());
-  return clocks_;
 }
 
 uint64_t Sampler::bpf_map_bytes() const {

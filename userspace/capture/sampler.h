@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "capture/clock_account.h"
 #include "capture/cpu_pulse.h"
 #include "capture/feature_report.h"
 #include "capture/perf_events.h"
@@ -80,6 +79,7 @@ class Sampler {
   absl::Status SetFrequency(int frequency_hz);
   // No sample is taken after this returns; what was sent can still be drained. Idempotent.
   void StopSampling();
+  bool sampling() const { return started_; }
 
   // Thread group ids in our pid namespace. Tracking twice is fine, as is untracking what is not there.
   absl::Status Track(pid_t tgid);  // RESOURCE_EXHAUSTED: the filter is full
@@ -110,8 +110,6 @@ class Sampler {
 
   // What became of all hits so far, summed over CPUs. One system call; should it fail, the last answer.
   wire_counters counters() const;
-  // How often the clocks ran until now. Likewise.
-  const ClockAccount& ReadClocks();
   // Kernel memory of all maps, as the kernel accounts for it.
   uint64_t bpf_map_bytes() const;
   uint64_t ring_bytes() const { return ring_bytes_; }
@@ -130,7 +128,6 @@ class Sampler {
   absl::Status Configure(const FeatureReport& features);
   int OpenAndAttach(int cpu) const;
   std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
-  void UpdateClocks(std::span<const wire_counters> counters);
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }
   bpf_program* HookProgram(wire_hook hook, bool member) const;
 
@@ -142,7 +139,6 @@ class Sampler {
   std::optional<TransientCodeMap> transient_code_;
   std::unique_ptr<CpuEvents> events_;
   CpuPulse pulse_;
-  ClockAccount clocks_;
   SystemClock clock_;
   std::vector<int> silent_;
   bool started_ = false;

@@ -35,7 +35,7 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
   }
   if (parts.hooks != nullptr) AddHooks(account, parts, counters);
   account.samples_expected = deltas_.Since("expected", parts.expected.samples());
-  AddClocks(account, parts);
+  AddClock(account, parts);
   account.unwind = deltas_.Since("unwind", parts.unwinder.Counters());
   account.memory = deltas_.Since("memory", parts.memory.counters().ByName());
   account.bpf_map_bytes = parts.sampler.bpf_map_bytes();
@@ -45,31 +45,18 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
   account.self_peak_rss_bytes = OwnPeakResidentBytes();
 }
 
-void AccountCounts::AddClocks(Account& account, const CountingParts& parts) {
-  int worst = -1;
-  uint64_t worst_due = 0;
-  uint64_t worst_ran = 0;
-  for (const auto& [cpu, clock] : parts.sampler.ReadClocks().cpus()) {
-    const uint64_t due = deltas_.Since(absl::StrCat("clock_due/", cpu), static_cast<uint64_t>(clock.due));
-    const uint64_t ran = deltas_.Since(absl::StrCat("clock_ran/", cpu), clock.ran);
-    account.clock_due += due;
-    account.clock_ran += ran;
-    if (worst < 0 || ran * std::max<uint64_t>(worst_due, 1) < worst_ran * std::max<uint64_t>(due, 1)) {
-      worst = cpu;
-      worst_due = due;
-      worst_ran = ran;
-    }
-  }
+void AccountCounts::AddClock(Account& account, const CountingParts& parts) {
+  account.clock_due = deltas_.Since("clock_due", parts.clock.due());
+  account.clock_ran = deltas_.Since("clock_ran", parts.clock.ran());
   account.stolen_seconds = static_cast<double>(deltas_.Since("stolen", parts.expected.stolen_ns())) / 1e9;
-  if (account.clock_due < kFewestRuns ||
-      static_cast<double>(account.clock_ran) >= kLate * static_cast<double>(account.clock_due))
-    return;
+  const auto due = static_cast<double>(account.clock_due);
+  if (account.clock_due < kFewestRuns || static_cast<double>(account.clock_ran) >= kLate * due) return;
   parts.notices.Add(
       "late_clock", "",
       absl::StrFormat(
-          "the sampling clock ran %d of the %d times that were due (CPU %d: %d of %d): what went on meanwhile "
-          "was not sampled. The hypervisor says that it took %.1f s of CPU time away",
-          account.clock_ran, account.clock_due, worst, worst_ran, worst_due, account.stolen_seconds),
+          "the sampling clock ran %d of the %d times that CPUs were busy for: what went on meanwhile was not "
+          "sampled. The hypervisor says that it took %.1f s of CPU time away",
+          account.clock_ran, account.clock_due, account.stolen_seconds),
       "a virtual machine whose host is busy or that is paused; shares of what was sampled still hold");
 }
 

@@ -5,6 +5,7 @@
 
 #include "capture/sampler.h"
 #include "clr/memory/memory_methods.h"
+#include "pipeline/clock_account.h"
 #include "pipeline/counter_deltas.h"
 #include "pipeline/expected_samples.h"
 #include "pipeline/intake.h"
@@ -17,11 +18,12 @@
 namespace clrsampler {
 
 struct CountingParts {
-  Sampler& sampler;
+  const Sampler& sampler;
   const RuntimeWatch* hooks;  // nullptr: there are none
   const Intake& intake;
   const KernelNamer& kernel;
   const ExpectedSamples& expected;
+  const ClockAccount& clock;
   const StackUnwinder& unwinder;
   const MemoryMethods& memory;
   Notices& notices;
@@ -35,7 +37,7 @@ class AccountCounts {
   void AddTo(Account& account, const CountingParts& parts);
 
  private:
-  void AddClocks(Account& account, const CountingParts& parts);
+  void AddClock(Account& account, const CountingParts& parts);
   void AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters);
 
   CounterDeltas deltas_;

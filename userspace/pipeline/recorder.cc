@@ -14,12 +14,14 @@
 #include "capture/feature_report.h"
 #include "capture/kernel_name_lookup.h"
 #include "capture/sampler.h"
+#include "capture/sampling_period.h"
 #include "capture/side_band.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
 #include "os/own_usage.h"
 #include "pipeline/account_counts.h"
+#include "pipeline/clock_account.h"
 #include "pipeline/dotnet_hint.h"
 #include "pipeline/file_pages.h"
 #include "pipeline/intake.h"
@@ -32,6 +34,7 @@
 #include "pipeline/stop_events.h"
 #include "pipeline/targets.h"
 #include "pipeline/window_series.h"
+#include "process/cpu_time.h"
 #include "process/image_files.h"
 #include "process/process_table.h"
 #include "status/notices.h"
@@ -70,6 +73,11 @@ constexpr uint64_t kFreshStartNs = 600'000'000'000;
 constexpr uint64_t kSweepNs = 60'000'000'000;  // how often it is asked whether processes are still there
 
 constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often CPU clocks are read and new CPUs looked for
+
+uint64_t BusyHits(const Sampler& sampler) {
+  const wire_counters counters = sampler.counters();
+  return counters.hits - std::min(counters.hits, counters.idle);
+}
 
 class RecorderImpl : public Recorder {
  public:
@@ -152,6 +160,7 @@ class RecorderImpl : public Recorder {
   void CutWindow(MonotonicTime end);
   void ControlRate(MonotonicTime now);
   void CountAccount();
+  void UpdateClock();
   void Forget(ProcessKey key);
   void GiveLateNames();
   void CloseAccount();
@@ -180,6 +189,7 @@ class RecorderImpl : public Recorder {
   FilePages file_pages_;  // in windows
   Account account_;       // of the run, or of the window at hand
   AccountCounts counts_;
+  ClockAccount clock_account_;
 
   std::unique_ptr<Sampler> sampler_;
   SideBand side_band_;
@@ -293,6 +303,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
     windows_.Begin();
     counts_.Begin();  // an earlier recorder of this process has counted what was used until now
   }
+  clock_account_.Begin(ReadHostBusyNs(kProcRoot).value_or(0), BusyHits(*sampler_));
   RETURN_IF_ERROR(targets_.Begin());
 
   MonotonicTime next_progress = started_;
@@ -318,6 +329,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
 
   stop_signal_ = stop_->signal_number();
   targets_.expected().Update();
+  UpdateClock();
   sampler_->StopSampling();
   account_.duration_seconds = static_cast<double>(clock_.Now().ns - started_.ns) / 1e9;
   targets_.CountCommand();
@@ -509,6 +521,7 @@ void RecorderImpl::ControlRate(MonotonicTime now) {
   inputs.memory_bytes = ReadOwnMemory().own_bytes;
   const std::optional<uint32_t> hz = rate_.Wanted(inputs);
   if (!hz) return;
+  UpdateClock();
   notices_.Add(*hz < rate_.hz() ? "rate_lowered" : "rate_raised", "", rate_.Reason(*hz));
   if (const absl::Status changed = sampler_->SetFrequency(static_cast<int>(*hz)); !changed.ok()) {
     notices_.Add("rate_not_changed", "", changed.message());
@@ -523,6 +536,7 @@ void RecorderImpl::CutWindows(MonotonicTime until) {
 }
 
 void RecorderImpl::CutWindow(MonotonicTime end) {
+  UpdateClock();
   table_.ForEach([this](Process& process) { NoteRuntime(process); });
   CountAccount();
   options_.windows->on_window(windows_.Close(end, std::exchange(account_, {}), rate_.TakeWindow()));
@@ -600,9 +614,15 @@ void RecorderImpl::CloseAccount() {
   account_.processes = run_.ledger().Accounts();
 }
 
+void RecorderImpl::UpdateClock() {
+  if (!sampler_->sampling()) return;
+  const absl::StatusOr<uint64_t> busy_ns = ReadHostBusyNs(kProcRoot);
+  if (busy_ns.ok()) clock_account_.Update(*busy_ns, BusyHits(*sampler_), SamplingPeriodNs(rate_.hz()));
+}
+
 void RecorderImpl::CountAccount() {
-  counts_.AddTo(account_, {*sampler_, hooks_ ? &*hooks_ : nullptr, *intake_, kernel_, targets_.expected(), unwinder_,
-                           *sources_.memory, notices_});
+  counts_.AddTo(account_, {*sampler_, hooks_ ? &*hooks_ : nullptr, *intake_, kernel_, targets_.expected(),
+                           clock_account_, unwinder_, *sources_.memory, notices_});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 constexpr int kMaxSignalFrames = 16;
 // Of hand-written code without unwind data.
 constexpr uint64_t kMaxFunctionBytes = 64 << 10;
+constexpr uint64_t kSystemCallBytes = 2;  // syscall
 
 }  // namespace
 
@@ -76,6 +77,9 @@ StackReplay::Step StackReplay::StepByRecord(const CodeAt& code, const UnwindRegi
 // Whether what is on top of the stack can be the return address of code between rows, which has no frame. Of a
 // function that does have one, since all are without rows there, it is something else: a register that was saved, or
 // what a call of long ago has left behind.
+//
+// glibc's clone3 and clone have rows up to the system call that begins a thread. Both threads come out of it, the new
+// one on a stack without a return address, so the rows end there.
 bool StackReplay::HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegisters& registers) const {
   if (options_.machine != ElfMachine::kX64) return true;
   const std::optional<uint64_t> word = memory_.Word(registers.sp);
@@ -86,7 +90,10 @@ bool StackReplay::HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegister
   if (!caller.mapped || (caller.no_call && !caller.row.signal_frame)) return false;
   if (caller.call_distance == 0) return true;
   const uint64_t called = address + static_cast<uint64_t>(int64_t{caller.call_distance});
-  return called <= registers.ip && registers.ip - called <= kMaxFunctionBytes && finder.At(called).between_rows;
+  if (called > registers.ip || registers.ip - called > kMaxFunctionBytes) return false;
+  if (finder.At(called).between_rows) return true;
+  const CodeAt& before = finder.At(registers.ip - kSystemCallBytes - 1);
+  return before.has_row && before.row.cfa == CfaRule::kSpOffset && before.row.cfa_offset == sizeof(uint64_t);
 }
 
 // `code` is the finder's, and not to be used when that was asked again.

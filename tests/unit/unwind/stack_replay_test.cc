@@ -63,14 +63,17 @@ class FakeCode : public CodeFinder {
     return *function;
   }
   void Native(uint64_t begin, const CodeAt& code) { functions_[begin] = code; }
+  void NativeAt(uint64_t address, const CodeAt& code) { single_[address] = code; }
   const CodeAt& At(uint64_t address) override {
     if (address == kNative + 0x100) return trap_;  // right behind kNative's last byte
+    if (const auto single = single_.find(address); single != single_.end()) return single->second;
     const auto found = functions_.find(address & ~uint64_t{255});
     return found == functions_.end() ? nothing_ : found->second;
   }
 
  private:
   std::map<uint64_t, CodeAt> functions_;
+  std::map<uint64_t, CodeAt> single_;
   CodeAt nothing_{.mapped = false};
   CodeAt trap_{.kind = CodeKind::kReturnTrap};
 };
@@ -330,6 +333,22 @@ TEST_F(BetweenRowsTest, WhoCalledSomethingElseDidNotCallIt) {
   Caller(kOther);  // far below
   ExpectByChain();
   Caller(kStub);  // near enough, but no code of this kind
+  ExpectByChain();
+}
+
+TEST_F(BetweenRowsTest, ASystemCallMayEndTheRowsOfItsFunction) {
+  CodeAt row;
+  row.kind = CodeKind::kNative;
+  row.has_row = true;
+  row.row.cfa = CfaRule::kSpOffset;
+  row.row.cfa_offset = 8;
+  Caller(kBare);
+  code_.NativeAt(kBare, row);
+  ExpectByChain();
+  code_.NativeAt(kBare + 0x1d, row);
+  ExpectOnTop();
+  row.row.cfa_offset = 16;
+  code_.NativeAt(kBare + 0x1d, row);
   ExpectByChain();
 }
 

@@ -1,0 +1,33 @@
+// How often the sampling clock ran where a CPU was busy, and how often it should have. The two differ where a CPU gets
+// no time to run its timers although the scheduler counts the time as used: a hypervisor held it, or the whole machine
+// stood still. Samples are then missing that nothing has lost. Idle CPUs do not count: they may sleep through their
+// timers, and there is nothing to be sampled.
+#ifndef CLRSAMPLER_PIPELINE_CLOCK_ACCOUNT_H_
+#define CLRSAMPLER_PIPELINE_CLOCK_ACCOUNT_H_
+
+#include <cstdint>
+
+namespace clrsampler {
+
+// Pure.
+class ClockAccount {
+ public:
+  // Both of all CPUs, and of any beginning: the time that they were busy, and the runs that met one busy.
+  void Begin(uint64_t busy_ns, uint64_t runs);
+  // `period_ns`: since the last call. A number that shrinks, as when a CPU goes, counts as none.
+  void Update(uint64_t busy_ns, uint64_t runs, uint64_t period_ns);
+
+  // Since Begin.
+  uint64_t due() const { return static_cast<uint64_t>(due_); }
+  uint64_t ran() const { return ran_; }
+
+ private:
+  uint64_t busy_ns_ = 0;
+  uint64_t runs_ = 0;
+  double due_ = 0;
+  uint64_t ran_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_CLOCK_ACCOUNT_H_
