@@ -265,11 +265,11 @@ absl::Status Sampler::SetFrequency(int frequency_hz) {
   return changed;
 }
 
-absl::Status Sampler::AttachNewCpus(std::span<const int> online) {
+absl::Status Sampler::AttachNewCpus(std::span<const int> online, CpuPulse::BusyNs busy_ns) {
   if (!started_) return absl::OkStatus();
   std::vector<uint64_t> hits;
   for (const wire_counters& counters : CountersByCpu()) hits.push_back(counters.hits);
-  silent_ = pulse_.Silent(clock_.Now().ns, cpus(), hits, period_ns());
+  silent_ = pulse_.Silent(clock_.Now().ns, cpus(), hits, period_ns(), busy_ns);
   return events_->Follow(online, /*all_or_nothing=*/false, silent_);
 }
 

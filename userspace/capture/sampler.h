@@ -71,8 +71,8 @@ class Sampler {
   // Starts the clock on each online CPU. Track first: what runs meanwhile is not sampled.
   absl::Status Start();
   // To be called some times a second with OnlineCpus(): attaches CPUs that came online, lets go of those that went,
-  // and starts again what had stopped on CPUs that went and came in between.
-  absl::Status AttachNewCpus(std::span<const int> online);
+  // and starts again what had stopped on CPUs that went and came in between. `busy_ns`: see CpuPulse.
+  absl::Status AttachNewCpus(std::span<const int> online, CpuPulse::BusyNs busy_ns);
   // What the last call found to have stopped.
   const std::vector<int>& silent_cpus() const { return silent_; }
   // From now on; CPUs that come online later too. Takes effect within one period of the old rate.

@@ -429,7 +429,8 @@ void RecorderImpl::SlowTurn(MonotonicTime now) {
   targets_.expected().Update();
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   absl::Status attached = online.status();
-  if (attached.ok()) attached.Update(sampler_->AttachNewCpus(*online));
+  const auto busy_ns = [] { return ReadCpusBusyNs(kProcRoot).value_or(std::vector<uint64_t>()); };
+  if (attached.ok()) attached.Update(sampler_->AttachNewCpus(*online, busy_ns));
   if (online.ok()) attached.Update(side_band_.AttachNewCpus(*online, sampler_->silent_cpus()));
   for (const int cpu : sampler_->silent_cpus()) {
     notices_.Add("stopped_cpu", absl::StrCat(cpu),

@@ -10,6 +10,7 @@
 namespace clrsampler {
 namespace {
 
+constexpr uint32_t kMaxCpus = 1 << 16;
 constexpr size_t kMaxStatBytes = 1 << 20;  // /proc/stat has a number for each interrupt line
 
 uint64_t TicksToNs(uint64_t ticks) {
@@ -17,12 +18,10 @@ uint64_t TicksToNs(uint64_t ticks) {
   return ticks * ns_per_tick;
 }
 
-absl::StatusOr<CpuTicks> ReadHostTicks(const std::string& proc_root) {
+absl::StatusOr<ProcStat> ReadHostStat(const std::string& proc_root) {
   const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes);
   if (!text.ok()) return text.status();
-  const absl::StatusOr<ProcStat> stat = ParseProcStat(*text);
-  if (!stat.ok()) return stat.status();
-  return stat->total;
+  return ParseProcStat(*text);
 }
 
 }  // namespace
@@ -36,15 +35,27 @@ absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t
 }
 
 absl::StatusOr<uint64_t> ReadHostBusyNs(const std::string& proc_root) {
-  const absl::StatusOr<CpuTicks> ticks = ReadHostTicks(proc_root);
-  if (!ticks.ok()) return ticks.status();
-  return TicksToNs(ticks->busy());
+  const absl::StatusOr<ProcStat> stat = ReadHostStat(proc_root);
+  if (!stat.ok()) return stat.status();
+  return TicksToNs(stat->total.busy());
+}
+
+absl::StatusOr<std::vector<uint64_t>> ReadCpusBusyNs(const std::string& proc_root) {
+  const absl::StatusOr<ProcStat> stat = ReadHostStat(proc_root);
+  if (!stat.ok()) return stat.status();
+  std::vector<uint64_t> busy_ns;
+  for (const CpuTicksOf& one : stat->cpus) {
+    if (one.cpu >= kMaxCpus) continue;
+    if (one.cpu >= busy_ns.size()) busy_ns.resize(one.cpu + 1);
+    busy_ns[one.cpu] = TicksToNs(one.ticks.busy());
+  }
+  return busy_ns;
 }
 
 absl::StatusOr<uint64_t> ReadHostStolenNs(const std::string& proc_root) {
-  const absl::StatusOr<CpuTicks> ticks = ReadHostTicks(proc_root);
-  if (!ticks.ok()) return ticks.status();
-  return TicksToNs(ticks->steal);
+  const absl::StatusOr<ProcStat> stat = ReadHostStat(proc_root);
+  if (!stat.ok()) return stat.status();
+  return TicksToNs(stat->total.steal);
 }
 
 }  // namespace clrsampler

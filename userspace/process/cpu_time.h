@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -15,6 +16,9 @@ absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t
 
 // Time that all CPUs together were not idle, in ns at the resolution of a clock tick for each CPU.
 absl::StatusOr<uint64_t> ReadHostBusyNs(const std::string& proc_root);
+
+// The same of each CPU by its number; 0: it is not online.
+absl::StatusOr<std::vector<uint64_t>> ReadCpusBusyNs(const std::string& proc_root);
 
 // Time that all CPUs together had something to run and a hypervisor ran something else; in the same ticks. 0 where it
 // does not say.
