@@ -17,9 +17,11 @@ constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
 
 // Transient code is looked for again when mappings have changed, less and less often while there is nothing new: it
-// takes some 200 reads.
+// takes some 200 reads, and programs whose methods rise through the tiers map code for minutes. At once, however long
+// ago, when a sample meets such code or the compile hook tells of it. Twenty services that had just begun: 25 % of the
+// agent's time at one second.
 constexpr uint64_t kMinScanNs = 20'000'000;
-constexpr uint64_t kMaxScanNs = 1'000'000'000;
+constexpr uint64_t kMaxScanNs = 4'000'000'000;
 
 // A runtime that has not begun yet is asked again this often, and this long.
 constexpr uint64_t kRetryNs = 20'000'000;
