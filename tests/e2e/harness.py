@@ -396,13 +396,8 @@ class LiveTest(unittest.TestCase):
         faults = folded.check(result.out)
         self.assertEqual(faults[:20], [], f"{len(faults)} faults in the folded text")
         self.check_stats(result)
-        # `expected` comes from the kernel's account of CPU time: on a crowded machine the target may not have got its share. Nor is there a
-        # sample where the machine itself stood still and ran no timer, which the scheduler counts as used.
-        clock = result.stats["samples"]["clock"]
-        ran = min(1, clock["ran"] / clock["due"]) if clock["due"] else 1
-        if ran < 0.8:
-            print(f"    the sampling clock ran {clock['ran']} of {clock['due']} times", flush=True)
-        self.assertGreaterEqual(result.profile.total, min(minimum_samples, 0.8 * ran * result.stats["samples"]["expected"]), result)
+        # `expected` comes from the kernel's account of CPU time: on a crowded machine the target may not have got its share.
+        self.assertGreaterEqual(result.profile.total, min(minimum_samples, 0.8 * result.stats["samples"]["expected"]), result)
         self.assertGreater(result.profile.total, 0, result)
         return result.profile
 

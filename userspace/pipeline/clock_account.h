@@ -12,16 +12,15 @@ namespace clrsampler {
 // Pure.
 class ClockAccount {
  public:
-  // Both of all CPUs, and of any beginning: the time that they were busy, and the runs that met one busy.
-  void Begin(uint64_t busy_ns, uint64_t runs);
-  // `period_ns`: since the last call. A number that shrinks, as when a CPU goes, counts as none.
+  // The time that all CPUs were busy, and the runs that met one busy, both of any beginning; counting begins with the
+  // first call. `period_ns`: since the last one. A number that shrinks, as when a CPU goes, counts as none.
   void Update(uint64_t busy_ns, uint64_t runs, uint64_t period_ns);
 
-  // Since Begin.
   uint64_t due() const { return static_cast<uint64_t>(due_); }
   uint64_t ran() const { return ran_; }
 
  private:
+  bool begun_ = false;
   uint64_t busy_ns_ = 0;
   uint64_t runs_ = 0;
   double due_ = 0;

@@ -303,7 +303,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
     windows_.Begin();
     counts_.Begin();  // an earlier recorder of this process has counted what was used until now
   }
-  clock_account_.Begin(ReadHostBusyNs(kProcRoot).value_or(0), BusyHits(*sampler_));
+  UpdateClock();
   RETURN_IF_ERROR(targets_.Begin());
 
   MonotonicTime next_progress = started_;

@@ -10,7 +10,7 @@ constexpr uint64_t kPeriod = 10'000'000;
 
 TEST(ClockAccountTest, CountsRunsAgainstBusyTime) {
   ClockAccount clock;
-  clock.Begin(500 * kSecond, 7);
+  clock.Update(500 * kSecond, 7, kPeriod);
   EXPECT_EQ(clock.due(), 0u);
   EXPECT_EQ(clock.ran(), 0u);
   clock.Update(502 * kSecond, 7 + 8, kPeriod);
@@ -20,7 +20,7 @@ TEST(ClockAccountTest, CountsRunsAgainstBusyTime) {
 
 TEST(ClockAccountTest, ARateCountsForTheTimeBeforeIt) {
   ClockAccount clock;
-  clock.Begin(0, 0);
+  clock.Update(0, 0, kPeriod);
   clock.Update(kSecond, 100, kPeriod);
   clock.Update(2 * kSecond, 110, 10 * kPeriod);
   EXPECT_EQ(clock.due(), 110u);
@@ -29,7 +29,7 @@ TEST(ClockAccountTest, ARateCountsForTheTimeBeforeIt) {
 
 TEST(ClockAccountTest, NeverShrinksAndNeverDividesByNothing) {
   ClockAccount clock;
-  clock.Begin(2 * kSecond, 50);
+  clock.Update(2 * kSecond, 50, kPeriod);
   clock.Update(kSecond, 40, kPeriod);
   EXPECT_EQ(clock.due(), 0u);
   EXPECT_EQ(clock.ran(), 0u);
