@@ -48,7 +48,7 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
 void AccountCounts::AddClock(Account& account, const CountingParts& parts) {
   account.clock_due = deltas_.Since("clock_due", parts.clock.due());
   account.clock_ran = deltas_.Since("clock_ran", parts.clock.ran());
-  account.stolen_seconds = static_cast<double>(deltas_.Since("stolen", parts.expected.stolen_ns())) / 1e9;
+  account.stolen_seconds = static_cast<double>(deltas_.Since("stolen", parts.clock.stolen_ns())) / 1e9;
   const auto due = static_cast<double>(account.clock_due);
   if (account.clock_due < kFewestRuns || static_cast<double>(account.clock_ran) >= kLate * due) return;
   parts.notices.Add(

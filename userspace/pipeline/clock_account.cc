@@ -4,13 +4,17 @@
 
 namespace clrsampler {
 
-void ClockAccount::Update(uint64_t busy_ns, uint64_t runs, uint64_t period_ns) {
+void ClockAccount::Update(const HostCpuTime& host, uint64_t runs, uint64_t period_ns) {
   if (begun_ && period_ns > 0) {
-    due_ += static_cast<double>(busy_ns - std::min(busy_ns, busy_ns_)) / static_cast<double>(period_ns);
+    due_ += static_cast<double>(host.busy_ns - std::min(host.busy_ns, busy_ns_)) / static_cast<double>(period_ns);
   }
-  if (begun_) ran_ += runs - std::min(runs, runs_);
+  if (begun_) {
+    ran_ += runs - std::min(runs, runs_);
+    stolen_ += host.stolen_ns - std::min(host.stolen_ns, stolen_ns_);
+  }
   begun_ = true;
-  busy_ns_ = busy_ns;
+  busy_ns_ = host.busy_ns;
+  stolen_ns_ = host.stolen_ns;
   runs_ = runs;
 }
 

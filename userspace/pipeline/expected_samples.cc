@@ -4,23 +4,24 @@
 #include <utility>
 
 #include "capture/sampling_period.h"
-#include "process/cpu_time.h"
 
 namespace clrsampler {
 
-ExpectedSamples::ExpectedSamples(std::string proc_root, uint32_t frequency_hz)
-    : proc_root_(std::move(proc_root)),
-      frequency_hz_(frequency_hz),
-      stolen_first_ns_(ReadHostStolenNs(proc_root_).value_or(0)) {}
+ExpectedSamples::ExpectedSamples(uint32_t frequency_hz, ProcessClock process_cpu_ns)
+    : process_cpu_ns_(std::move(process_cpu_ns)), frequency_hz_(frequency_hz) {}
 
 void ExpectedSamples::StartHost() {
   host_ = true;
-  host_reading_.first_ns = host_reading_.last_ns = ReadHostBusyNs(proc_root_).value_or(0);
+  host_reading_.first_ns = host_reading_.last_ns;
+}
+
+void ExpectedSamples::SetHostBusyNs(uint64_t busy_ns) {
+  host_reading_.last_ns = std::max(host_reading_.last_ns, busy_ns);
 }
 
 void ExpectedSamples::StartProcess(uint32_t pid, bool from_birth) {
   Reading reading;
-  reading.last_ns = ReadProcessCpuNs(proc_root_, pid).value_or(0);
+  reading.last_ns = process_cpu_ns_(pid).value_or(0);
   reading.first_ns = from_birth ? 0 : reading.last_ns;
   processes_.emplace(pid, reading);
 }
@@ -30,16 +31,15 @@ void ExpectedSamples::EndProcess(uint32_t pid) {
   if (found == processes_.end()) return;
   // It may still be there as a zombie, with all that it used.
   Reading& reading = found->second;
-  reading.last_ns = std::max(reading.last_ns, ReadProcessCpuNs(proc_root_, pid).value_or(0));
+  reading.last_ns = std::max(reading.last_ns, process_cpu_ns_(pid).value_or(0));
   ended_ns_ += reading.last_ns - reading.first_ns;
   processes_.erase(found);
 }
 
 void ExpectedSamples::Update() {
-  if (host_) host_reading_.last_ns = ReadHostBusyNs(proc_root_).value_or(host_reading_.last_ns);
   for (auto& [pid, reading] : processes_) {
     // A smaller reading is another process that got the pid.
-    reading.last_ns = std::max(reading.last_ns, ReadProcessCpuNs(proc_root_, pid).value_or(0));
+    reading.last_ns = std::max(reading.last_ns, process_cpu_ns_(pid).value_or(0));
   }
 }
 
@@ -52,16 +52,11 @@ void ExpectedSamples::SetFrequency(uint32_t frequency_hz) {
 }
 
 uint64_t ExpectedSamples::samples() const {
-  uint64_t ns = host_ ? host_reading_.last_ns - std::min(host_reading_.first_ns, host_reading_.last_ns) : 0;
+  uint64_t ns = host_ ? host_reading_.last_ns - host_reading_.first_ns : 0;
   ns += ended_ns_;
   for (const auto& [pid, reading] : processes_) ns += reading.last_ns - reading.first_ns;
   ns = std::max(ns, child_cpu_ns_);
   return before_ + ns / SamplingPeriodNs(frequency_hz_);
-}
-
-uint64_t ExpectedSamples::stolen_ns() const {
-  const uint64_t now_ns = ReadHostStolenNs(proc_root_).value_or(stolen_first_ns_);
-  return now_ns - std::min(stolen_first_ns_, now_ns);
 }
 
 }  // namespace clrsampler

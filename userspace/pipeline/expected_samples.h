@@ -6,7 +6,8 @@
 #define CLRSAMPLER_PIPELINE_EXPECTED_SAMPLES_H_
 
 #include <cstdint>
-#include <string>
+#include <functional>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -15,16 +16,22 @@ namespace clrsampler {
 // Main loop only.
 class ExpectedSamples {
  public:
-  ExpectedSamples(std::string proc_root, uint32_t frequency_hz);
+  // CPU time that a process has used so far, in ns (process/cpu_time.h); nullopt: it is gone.
+  using ProcessClock = std::function<std::optional<uint64_t>(uint32_t pid)>;
 
-  // Counts the whole host from now on.
+  ExpectedSamples(uint32_t frequency_hz, ProcessClock process_cpu_ns);
+
+  // The time that the host's CPUs were busy, of any beginning. A reading that shrinks, as when a CPU goes, counts as
+  // none.
+  void SetHostBusyNs(uint64_t busy_ns);
+  // Counts the whole host, from the last reading on.
   void StartHost();
   // Counts a process from now on. `from_birth`: all its time counts, it began after sampling.
   void StartProcess(uint32_t pid, bool from_birth);
   // The process has ended: its last reading stands.
   void EndProcess(uint32_t pid);
-  // Reads the clocks again; a process that can't be read any more keeps its last reading, so call it more often than
-  // processes die.
+  // Reads the clocks of processes again; one that can't be read any more keeps its last reading, so call it more often
+  // than processes die.
   void Update();
   // What a child that we waited for used in all, its own children included: more exact than readings, which miss the
   // end.
@@ -35,17 +42,14 @@ class ExpectedSamples {
   void SetFrequency(uint32_t frequency_hz);
 
   uint64_t samples() const;
-  // CPU time of the host that a hypervisor has given to others since this was made. Reads the clock.
-  uint64_t stolen_ns() const;
 
  private:
   struct Reading {
     uint64_t first_ns = 0;
     uint64_t last_ns = 0;
   };
-  std::string proc_root_;
+  ProcessClock process_cpu_ns_;
   uint32_t frequency_hz_;
-  uint64_t stolen_first_ns_;
   bool host_ = false;
   Reading host_reading_;
   absl::flat_hash_map<uint32_t, Reading> processes_;

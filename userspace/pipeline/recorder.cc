@@ -72,7 +72,7 @@ constexpr uint64_t kFreshStartNs = 600'000'000'000;
 
 constexpr uint64_t kSweepNs = 60'000'000'000;  // how often it is asked whether processes are still there
 
-constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often CPU clocks are read and new CPUs looked for
+constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often processes' CPU clocks are read and new CPUs looked for
 
 uint64_t BusyHits(const Sampler& sampler) {
   const wire_counters counters = sampler.counters();
@@ -429,7 +429,7 @@ void RecorderImpl::SlowTurn(MonotonicTime now) {
   targets_.expected().Update();
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   absl::Status attached = online.status();
-  const auto busy_ns = [] { return ReadCpusBusyNs(kProcRoot).value_or(std::vector<uint64_t>()); };
+  const auto busy_ns = [] { return ReadHostCpuTime(kProcRoot).value_or(HostCpuTime()).cpu_busy_ns; };
   if (attached.ok()) attached.Update(sampler_->AttachNewCpus(*online, busy_ns));
   if (online.ok()) attached.Update(side_band_.AttachNewCpus(*online, sampler_->silent_cpus()));
   for (const int cpu : sampler_->silent_cpus()) {
@@ -617,8 +617,10 @@ void RecorderImpl::CloseAccount() {
 
 void RecorderImpl::UpdateClock() {
   if (!sampler_->sampling()) return;
-  const absl::StatusOr<uint64_t> busy_ns = ReadHostBusyNs(kProcRoot);
-  if (busy_ns.ok()) clock_account_.Update(*busy_ns, BusyHits(*sampler_), SamplingPeriodNs(rate_.hz()));
+  const absl::StatusOr<HostCpuTime> host = ReadHostCpuTime(kProcRoot);
+  if (!host.ok()) return;
+  clock_account_.Update(*host, BusyHits(*sampler_), SamplingPeriodNs(rate_.hz()));
+  targets_.expected().SetHostBusyNs(host->busy_ns);
 }
 
 void RecorderImpl::CountAccount() {

@@ -14,6 +14,7 @@
 #include "pipeline/expected_samples.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/target_command.h"
+#include "process/cpu_time.h"
 #include "status/notices.h"
 
 namespace clrsampler {
@@ -27,7 +28,7 @@ class Targets {
       : pids_(std::move(pids)),
         command_line_(std::move(command)),
         proc_root_(std::move(proc_root)),
-        expected_(proc_root_, frequency_hz),
+        expected_(frequency_hz, ProcessCpuNs),
         notices_(notices) {}
 
   bool whole_host() const { return pids_.empty() && command_line_.empty(); }

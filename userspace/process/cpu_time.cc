@@ -1,10 +1,10 @@
 #include "process/cpu_time.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "formats/proc/proc_stat_text.h"
-#include "formats/proc/stat_text.h"
 #include "os/file_io.h"
 
 namespace clrsampler {
@@ -18,44 +18,31 @@ uint64_t TicksToNs(uint64_t ticks) {
   return ticks * ns_per_tick;
 }
 
-absl::StatusOr<ProcStat> ReadHostStat(const std::string& proc_root) {
-  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes);
-  if (!text.ok()) return text.status();
-  return ParseProcStat(*text);
-}
-
 }  // namespace
 
-absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t pid) {
-  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/", pid, "/stat"), kMaxStatBytes);
+std::optional<uint64_t> ProcessCpuNs(uint32_t pid) {
+  clockid_t clock = 0;
+  timespec time{};
+  if (clock_getcpuclockid(static_cast<pid_t>(pid), &clock) != 0 || clock_gettime(clock, &time) != 0) {
+    return std::nullopt;
+  }
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+absl::StatusOr<HostCpuTime> ReadHostCpuTime(const std::string& proc_root) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes);
   if (!text.ok()) return text.status();
-  const absl::StatusOr<StatText> stat = ParseStat(*text);
+  const absl::StatusOr<ProcStat> stat = ParseProcStat(*text);
   if (!stat.ok()) return stat.status();
-  return TicksToNs(stat->user_ticks + stat->system_ticks);
-}
-
-absl::StatusOr<uint64_t> ReadHostBusyNs(const std::string& proc_root) {
-  const absl::StatusOr<ProcStat> stat = ReadHostStat(proc_root);
-  if (!stat.ok()) return stat.status();
-  return TicksToNs(stat->total.busy());
-}
-
-absl::StatusOr<std::vector<uint64_t>> ReadCpusBusyNs(const std::string& proc_root) {
-  const absl::StatusOr<ProcStat> stat = ReadHostStat(proc_root);
-  if (!stat.ok()) return stat.status();
-  std::vector<uint64_t> busy_ns;
+  HostCpuTime time;
+  time.busy_ns = TicksToNs(stat->total.busy());
+  time.stolen_ns = TicksToNs(stat->total.steal);
   for (const CpuTicksOf& one : stat->cpus) {
     if (one.cpu >= kMaxCpus) continue;
-    if (one.cpu >= busy_ns.size()) busy_ns.resize(one.cpu + 1);
-    busy_ns[one.cpu] = TicksToNs(one.ticks.busy());
+    if (one.cpu >= time.cpu_busy_ns.size()) time.cpu_busy_ns.resize(one.cpu + 1);
+    time.cpu_busy_ns[one.cpu] = TicksToNs(one.ticks.busy());
   }
-  return busy_ns;
-}
-
-absl::StatusOr<uint64_t> ReadHostStolenNs(const std::string& proc_root) {
-  const absl::StatusOr<ProcStat> stat = ReadHostStat(proc_root);
-  if (!stat.ok()) return stat.status();
-  return TicksToNs(stat->total.steal);
+  return time;
 }
 
 }  // namespace clrsampler

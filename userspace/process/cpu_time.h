@@ -3,6 +3,7 @@
 #define CLRSAMPLER_PROCESS_CPU_TIME_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,19 +11,19 @@
 
 namespace clrsampler {
 
-// User and system time of all threads of a process, dead ones included, in ns at the resolution of a clock tick (10
-// ms).
-absl::StatusOr<uint64_t> ReadProcessCpuNs(const std::string& proc_root, uint32_t pid);
+// User and system time of all threads of a process, dead ones included, in ns. nullopt: there is no such process any
+// more. From the process's CPU clock (man 3 clock_getcpuclockid): one call where /proc/PID/stat takes three and is
+// exact to 10 ms.
+std::optional<uint64_t> ProcessCpuNs(uint32_t pid);
 
-// Time that all CPUs together were not idle, in ns at the resolution of a clock tick for each CPU.
-absl::StatusOr<uint64_t> ReadHostBusyNs(const std::string& proc_root);
+// Of all CPUs together, in ns at the resolution of a clock tick for each CPU.
+struct HostCpuTime {
+  uint64_t busy_ns = 0;    // not idle
+  uint64_t stolen_ns = 0;  // there was something to run, and a hypervisor ran something else; 0: it does not say
+  std::vector<uint64_t> cpu_busy_ns;  // of each CPU by its number; 0: it is not online
+};
 
-// The same of each CPU by its number; 0: it is not online.
-absl::StatusOr<std::vector<uint64_t>> ReadCpusBusyNs(const std::string& proc_root);
-
-// Time that all CPUs together had something to run and a hypervisor ran something else; in the same ticks. 0 where it
-// does not say.
-absl::StatusOr<uint64_t> ReadHostStolenNs(const std::string& proc_root);
+absl::StatusOr<HostCpuTime> ReadHostCpuTime(const std::string& proc_root);
 
 }  // namespace clrsampler
 

@@ -546,7 +546,7 @@ absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
   SideBand side_band;
   RETURN_IF_ERROR((*sampler)->Start());
   RETURN_IF_ERROR(side_band.Start());
-  const auto busy_ns = [] { return ReadCpusBusyNs("/proc").value_or(std::vector<uint64_t>()); };
+  const auto busy_ns = [] { return ReadHostCpuTime("/proc").value_or(HostCpuTime()).cpu_busy_ns; };
   for (const bool online : {false, true}) {
     RETURN_IF_ERROR(Expect(switch_cpu(online ? "1" : "0"), "the second CPU can't be switched"));
     const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();

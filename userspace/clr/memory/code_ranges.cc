@@ -1,6 +1,7 @@
 #include "clr/memory/code_ranges.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace clrsampler {
 namespace {
@@ -205,21 +206,42 @@ std::vector<CodeSection> CodeRanges::Sections(MemoryProbe& probe) {
   return sections;
 }
 
-void CodeRanges::CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections) const {
+void CodeRanges::CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections) {
   const auto entries = probe.Block<kEntries * 8>(table);
   for (uint64_t i = 0; i < kEntries && probe.ok() && sections.size() < kMaxSections; ++i) {
-    uint64_t next = FieldOf<uint64_t>(entries, static_cast<uint32_t>(8 * i)) & ~kTag;
+    const uint64_t next = FieldOf<uint64_t>(entries, static_cast<uint32_t>(8 * i)) & ~kTag;
     if (next == 0) continue;
     if (level > 0) {
       CollectLevel(probe, next, level - 1, sections);
-      continue;
-    }
-    for (int n = 0; next != 0 && n < kMaxFragments; ++n) {
-      const auto fragment = probe.Block<RuntimeLayout::RangeFragment::kBytes>(next);
-      sections.push_back(FieldOf<uint64_t>(fragment, layout_.range_fragment.section));
-      next = FieldOf<uint64_t>(fragment, layout_.range_fragment.next) & ~kTag;
+    } else {
+      CollectFragments(probe, table + 8 * i, next, sections);
     }
   }
+}
+
+void CodeRanges::CollectFragments(MemoryProbe& probe, uint64_t slot, uint64_t first, std::vector<uint64_t>& sections) {
+  if (const auto known = chains_.find(slot); known != chains_.end() && known->second.first == first) {
+    sections.insert(sections.end(), known->second.sections.begin(), known->second.sections.end());
+    return;
+  }
+  Chain chain{first, {}};
+  bool permanent = true;
+  uint64_t next = first;
+  for (int n = 0; next != 0 && n < kMaxFragments; ++n) {
+    const auto fragment = probe.Block<RuntimeLayout::RangeFragment::kBytes>(next);
+    const uint64_t address = FieldOf<uint64_t>(fragment, layout_.range_fragment.section);
+    const std::optional<CodeSection> section = ReadSection(probe, address);
+    permanent &= section && !section->collectible;
+    chain.sections.push_back(address);
+    next = FieldOf<uint64_t>(fragment, layout_.range_fragment.next) & ~kTag;
+  }
+  sections.insert(sections.end(), chain.sections.begin(), chain.sections.end());
+  if (!probe.ok() || !permanent || next != 0) {
+    chains_.erase(slot);
+    return;
+  }
+  if (chains_.size() >= kMaxSections) chains_.clear();
+  chains_.insert_or_assign(slot, std::move(chain));
 }
 
 std::vector<uint64_t> CodeRanges::Starts(MemoryProbe& probe, const CodeSection& section) const {

@@ -81,7 +81,8 @@ class CodeRanges {
   // The method that begins at `start`.
   std::optional<MethodCode> MethodAt(MemoryProbe& probe, const CodeSection& heap, uint64_t start) const;
 
-  // All sections, for listings and self tests; at most kMaxSections. The probe needs a budget of some thousand reads.
+  // All sections; at most kMaxSections. The probe needs a budget of some thousand reads for the first time; later ones
+  // read the map's tables, and what is new or can be freed.
   std::vector<CodeSection> Sections(MemoryProbe& probe);
   // Where methods and stubs begin in a code heap.
   std::vector<uint64_t> Starts(MemoryProbe& probe, const CodeSection& heap) const;
@@ -96,11 +97,19 @@ class CodeRanges {
     int level = 0;
   };
 
+  // Fragments behind a slot of a lowest table, none of which can be freed. New ones come first, so that as long as the
+  // first is the same, all are.
+  struct Chain {
+    uint64_t first = 0;
+    absl::InlinedVector<uint64_t, 1> sections;
+  };
+
   uint64_t FragmentsAt(MemoryProbe& probe, uint64_t address);
   std::optional<CodeSection> ReadSection(MemoryProbe& probe, uint64_t section);
   bool IsOfRuntime(MemoryProbe& probe, uint64_t jit_manager);
   std::optional<CodeHeap> HeapAround(MemoryProbe& probe, const CodeSection& section, uint64_t address);
-  void CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections) const;
+  void CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections);
+  void CollectFragments(MemoryProbe& probe, uint64_t slot, uint64_t first, std::vector<uint64_t>& sections);
 
   const RuntimeLayout& layout_;
   uint64_t map_;
@@ -110,6 +119,7 @@ class CodeRanges {
   absl::flat_hash_map<uint64_t, CodeHeap> heaps_;              // by address of the HeapList, of permanent sections
   absl::InlinedVector<uint64_t, 4> jit_managers_;              // objects of the runtime's own classes
   absl::flat_hash_map<uint64_t, Way> ways_;                    // by address without the bits below kLowestShift
+  absl::flat_hash_map<uint64_t, Chain> chains_;                // by address of the slot
 };
 
 // "VSD_DispatchStub": the runtime's word for the code in a range list or behind a stub header, as its perf map writes

@@ -95,6 +95,43 @@ TEST_P(CodeRangesTest, WhatCanNotBeFreedIsReadOnceAndWhatCanIsReadEachTime) {
   EXPECT_EQ(Find(kCode + kCodeBytes), std::nullopt);
 }
 
+// What is listed again takes the tables of the map, what can be freed, and what is new.
+TEST_P(CodeRangesTest, SectionsThatCanNotBeFreedAreListedFromMemory) {
+  constexpr uint64_t kChunk = uint64_t{1} << 17, kTables = 5;
+  for (uint64_t i = 0; i < 20; ++i) runtime_.AddHeap(kCode + i * kChunk, 0x1000);
+  uint64_t reads = 0;
+  const auto list = [&] {
+    const uint64_t before = runtime_.memory.reads;
+    MemoryProbe probe(runtime_.memory, 10'000);
+    std::vector<uint64_t> begins;
+    for (const CodeSection& section : ranges_->Sections(probe)) begins.push_back(section.range.begin);
+    EXPECT_TRUE(probe.ok()) << probe.detail();
+    reads = runtime_.memory.reads - before;
+    return begins;
+  };
+  EXPECT_EQ(list().size(), 20u);
+  EXPECT_GT(reads, 40u);
+  EXPECT_EQ(list().size(), 20u);
+  EXPECT_EQ(reads, kTables);
+
+  // One that can be freed, behind the same slot as a permanent one.
+  const uint64_t slot = runtime_.MapSlot(kCode);
+  ASSERT_EQ(runtime_.MapSlot(kCode - 0x1000), slot);
+  const uint64_t alone = *runtime_.memory.Value<uint64_t>(slot);
+  runtime_.AddHeap(kCode - 0x1000, 0x100, /*collectible=*/true);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(list().size(), 21u);
+    EXPECT_GT(reads, kTables) << "it may be another one each time";
+  }
+  runtime_.memory.Set<uint64_t>(slot, alone);
+  EXPECT_EQ(list().size(), 20u);
+
+  runtime_.AddHeap(kCode + 30 * kChunk, 0x1000);
+  EXPECT_EQ(list().size(), 21u);
+  EXPECT_EQ(list().size(), 21u);
+  EXPECT_EQ(reads, kTables);
+}
+
 // The way to what is not there yet is remembered, and that it was not there is not.
 TEST_P(CodeRangesTest, WhatComesWhereNothingWasIsFound) {
   for (const uint64_t far : {uint64_t{0}, uint64_t{1} << 17, uint64_t{1} << 25, uint64_t{1} << 33, uint64_t{1} << 41}) {
