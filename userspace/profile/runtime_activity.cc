@@ -1,6 +1,7 @@
 #include "profile/runtime_activity.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace clrsampler {
 namespace {
@@ -90,44 +91,33 @@ void RuntimeActivity::Add(const RuntimeEvent& event) {
 }
 
 void RuntimeActivity::CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method) {
-  if (compilations_.size() >= kMaxPeriods) compilations_.pop_front();
-  CompilationPeriod period;
-  period.begin = time;
-  period.tid = tid;
-  period.method_info = method_info;
-  period.method = method;
-  compilations_.push_back(period);
+  if (under_way_.size() >= kMaxPeriods) under_way_.pop_front();
+  under_way_.push_back({time, tid, method_info, method});
 }
 
 void RuntimeActivity::CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method,
                                        uint64_t number, std::optional<MonotonicTime> start) {
-  const auto is_open = [&](const CompilationPeriod& period) {
-    return period.tid == tid && period.end == MonotonicTime::Max();
-  };
-  const auto ended = std::find_if(compilations_.rbegin(), compilations_.rend(), [&](const CompilationPeriod& period) {
-    return is_open(period) && period.method_info == method_info && period.method == method;
+  const auto began = std::find_if(under_way_.rbegin(), under_way_.rend(), [&](const Beginning& beginning) {
+    return beginning.tid == tid && beginning.method_info == method_info && beginning.method == method;
   });
-  if (ended == compilations_.rend()) {
-    if (!start) return;  // its beginning was lost
-    CompilationBegan(tid, *start, method_info, method);
-    compilations_.back().end = time;
-    compilations_.back().number = number;
-    return;
+  if (began != under_way_.rend()) {
+    start = began->time;
+    // An exception has ended those inside it, at the latest now.
+    const auto it = std::prev(began.base());
+    under_way_.erase(std::remove_if(it, under_way_.end(), [&](const Beginning& one) { return one.tid == tid; }),
+                     under_way_.end());
   }
-  ended->number = number;
-  // An exception has ended those inside it, at the latest now.
-  for (auto period = compilations_.rbegin(); period != ended; ++period) {
-    if (is_open(*period)) period->end = time;
-  }
-  ended->end = time;
+  if (!start) return;  // its beginning was lost
+  if (compilations_.size() >= kMaxPeriods) compilations_.pop_front();
+  compilations_.push_back({*start, time, tid, number});
 }
 
 std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view comm, MonotonicTime time) const {
   std::optional<RuntimeRole> role;
   MonotonicTime since = MonotonicTime::Min();
   for (const CompilationPeriod& period : compilations_) {
-    if (period.number == 0 || period.tid != tid || time < period.begin || time >= period.end) continue;
-    if (period.begin < since) continue;  // one that is known only since it has ended comes behind those inside it
+    if (period.tid != tid || time < period.begin || time >= period.end) continue;
+    if (period.begin < since) continue;  // it comes behind those inside it, since it ends after them
     since = period.begin;
     role.emplace();
     role->kind = RuntimeRoleKind::kCompiling;
@@ -144,16 +134,16 @@ std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view c
 
 void RuntimeActivity::Cut() {
   std::erase_if(periods_, [](const Period& period) { return period.end == MonotonicTime::Max(); });
-  std::erase_if(compilations_, [](const CompilationPeriod& period) { return period.end == MonotonicTime::Max(); });
+  under_way_.clear();
   stopper_ = 0;
   for_background_ = false;
 }
 
 void RuntimeActivity::DropBefore(MonotonicTime time) {
   std::erase_if(periods_, [&](const Period& period) { return period.end <= time; });
-  std::erase_if(compilations_, [&](const CompilationPeriod& period) {
-    return period.end <= time || period.begin.ns + kMaxCompilationNs <= time.ns;
-  });
+  std::erase_if(compilations_, [&](const CompilationPeriod& period) { return period.end <= time; });
+  std::erase_if(under_way_,
+                [&](const Beginning& beginning) { return beginning.time.ns + kMaxCompilationNs <= time.ns; });
 }
 
 }  // namespace clrsampler

@@ -55,7 +55,7 @@ class RuntimeActivity {
   void Cut();
   // No question about an earlier time will come.
   void DropBefore(MonotonicTime time);
-  bool empty() const { return periods_.empty() && compilations_.empty(); }
+  bool empty() const { return periods_.empty() && compilations_.empty() && under_way_.empty(); }
 
  private:
   // Of each kind, whatever a hostile process does: each question looks at all. 100 ms of 40,000 compilations a second.
@@ -70,12 +70,16 @@ class RuntimeActivity {
     uint32_t tid = 0;
     RuntimeRole role;
   };
-  struct CompilationPeriod {
-    MonotonicTime begin;
-    MonotonicTime end = MonotonicTime::Max();
+  struct Beginning {
+    MonotonicTime time;
     uint32_t tid = 0;
     uint64_t method_info = 0;
     uint64_t method = 0;
+  };
+  struct CompilationPeriod {
+    MonotonicTime begin;
+    MonotonicTime end;
+    uint32_t tid = 0;
     uint64_t number = 0;
   };
 
@@ -85,10 +89,11 @@ class RuntimeActivity {
   // The thread collects in the background when something does.
   bool IsInBackground(uint32_t tid, absl::string_view comm) const;
 
-  std::deque<Period> periods_;  // in the order of their beginnings
-  std::deque<CompilationPeriod> compilations_;
-  uint32_t stopper_ = 0;         // the thread that has stopped the others; 0: they run
-  MonotonicTime stopped_;        // since then
+  std::deque<Period> periods_;                  // in the order of their beginnings
+  std::deque<Beginning> under_way_;             // of compilations, in their order
+  std::deque<CompilationPeriod> compilations_;  // that have ended, in the order of their ends
+  uint32_t stopper_ = 0;                        // the thread that has stopped the others; 0: they run
+  MonotonicTime stopped_;                       // since then
   uint32_t background_tid_ = 0;  // it has ended a background collection; 0: none has. For runtimes that name no threads
   bool for_background_ = false;  // it did so for a background collection that is under way
 };

@@ -59,15 +59,33 @@ class Expect {
   bool ok_ = true;
 };
 
-// Eight bytes at once, the first one lowest: 0 where none of them can begin a distance that is looked for; else the
-// lowest bit that is set lies in the first byte that can.
-uint64_t CandidatesIn(uint64_t bytes) {
-  constexpr uint64_t kOnes = 0x0101010101010101, kHighest = kOnes << 7;
-  const auto zero_bytes = [](uint64_t word) { return (word - kOnes) & ~word & kHighest; };  // right up to the first one
+// The bytes of a block that can begin what is looked for, a bit each.
+constexpr size_t kBlock = 64;
+struct Candidates {
+  uint64_t branches = 0;
+  uint64_t operands = 0;
+};
+
+// Eight bytes that are 0 or 1, as bits.
+uint64_t BitsOf(const uint8_t* marks) {
+  uint64_t word;
+  std::memcpy(&word, marks, sizeof word);
+  return word * 0x0102040810204080 >> 56;
+}
+
+// One byte in 22 is a candidate, at places that no processor can foresee, so that there is no branch here; the first
+// loop becomes vector instructions.
+Candidates CandidatesIn(const uint8_t* bytes) {
   static_assert(kCall == 0xe8 && kJump == 0xe9);
-  const uint64_t branches = (bytes & kOnes * 0xfe) ^ kOnes * kCall;
-  const uint64_t operands = (bytes & kOnes * kRipOperandMask) ^ kOnes * kRipOperand;
-  return zero_bytes(branches) | zero_bytes(operands);
+  uint8_t branches[kBlock], operands[kBlock];
+  for (size_t i = 0; i < kBlock; ++i) branches[i] = (bytes[i] & 0xfe) == kCall;
+  for (size_t i = 0; i < kBlock; ++i) operands[i] = (bytes[i] & kRipOperandMask) == kRipOperand;
+  Candidates found;
+  for (size_t i = 0; i < kBlock; i += 8) {
+    found.branches |= BitsOf(branches + i) << i;
+    found.operands |= BitsOf(operands + i) << i;
+  }
+  return found;
 }
 
 // Bytes of a constant behind the address; nullopt: not an instruction that is looked for.
@@ -129,29 +147,27 @@ bool Matches(std::span<const std::byte> code, absl::string_view pattern) {
 }  // namespace
 
 void ScanReferences(std::span<const std::byte> code, VirtualAddress start, CodeReferenceSink found) {
+  if (code.size() < kBranchBytes) return;
   const uint8_t* const bytes = reinterpret_cast<const uint8_t*>(code.data());
   const auto relative = [&](size_t at, size_t more) {
     int32_t distance;
     std::memcpy(&distance, bytes + at, sizeof distance);
     return VirtualAddress{start.value + at + kDistanceBytes + more + static_cast<uint64_t>(int64_t{distance})};
   };
-  for (size_t at = 0; at + kBranchBytes <= code.size(); ++at) {
-    if (at + sizeof(uint64_t) <= code.size()) {
-      uint64_t next;
-      std::memcpy(&next, bytes + at, sizeof next);
-      const uint64_t candidates = CandidatesIn(next);
-      if (candidates == 0) {
-        at += sizeof next - 1;
-        continue;
-      }
-      at += static_cast<size_t>(std::countr_zero(candidates)) / 8;
-      if (at + kBranchBytes > code.size()) break;
-    }
-    const uint8_t byte = bytes[at];
-    if (byte == kCall || byte == kJump) {
+  const size_t places = code.size() - kBranchBytes + 1;
+  uint8_t last[kBlock] = {};
+  for (size_t block = 0; block < places; block += kBlock) {
+    const size_t count = std::min(kBlock, places - block);
+    if (count < kBlock) std::memcpy(last, bytes + block, count);  // 0 begins nothing
+    const Candidates candidates = CandidatesIn(count < kBlock ? last : bytes + block);
+    for (uint64_t left = candidates.branches; left != 0; left &= left - 1) {
+      const size_t at = block + static_cast<size_t>(std::countr_zero(left));
       found({CodeReference::Kind::kBranch, relative(at + 1, 0)});
-    } else if ((byte & kRipOperandMask) == kRipOperand && at > 0) {
-      if (const auto constant = ConstantBytes(bytes[at - 1], byte)) {
+    }
+    for (uint64_t left = candidates.operands; left != 0; left &= left - 1) {
+      const size_t at = block + static_cast<size_t>(std::countr_zero(left));
+      if (at == 0) continue;
+      if (const auto constant = ConstantBytes(bytes[at - 1], bytes[at])) {
         found({CodeReference::Kind::kData, relative(at + 1, *constant)});
       }
     }

@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,8 +13,9 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kMaxBlocks = 1 << 17;  // 512 KB, however far apart functions are
-constexpr int kBlockBits = 6;             // of addresses, if that many blocks are enough
+// Places where a function could begin, 6 MB of index; libcoreclr has 250,000. Images with more are searched slowly.
+constexpr uint64_t kMaxUnits = uint64_t{1} << 25;
+constexpr uint64_t kWordBits = 64;
 
 absl::Status SegmentsAreApart(std::span<const LoadSegment> segments) {
   std::vector<std::pair<uint64_t, uint64_t>> in_file;
@@ -35,6 +37,14 @@ absl::Status SegmentsAreApart(std::span<const LoadSegment> segments) {
 
 absl::Status TooMany(size_t functions) {
   return absl::UnimplementedError(absl::StrCat("there are ", functions, " functions"));
+}
+
+// std::popcount is a call of libgcc where a program is to run on every x86-64: half of the time of a look-up.
+uint32_t CountBits(uint64_t word) {
+  constexpr uint64_t kOnes = ~uint64_t{0};
+  word -= word >> 1 & kOnes / 3;
+  word = (word & kOnes / 5) + (word >> 2 & kOnes / 5);
+  return static_cast<uint32_t>(((word + (word >> 4)) & kOnes / 17) * (kOnes / 255) >> 56);
 }
 
 // Where code lies in the file; to be asked by rising addresses.
@@ -68,7 +78,7 @@ absl::StatusOr<FunctionTable> FunctionTable::Read(const ElfImage& image, const E
   RETURN_IF_ERROR(result.AddUnwindTable(image));
   if (symbols != nullptr) result.AddSymbols(image, *symbols);
   if (result.functions_.size() > kMaxFunctions) return TooMany(result.functions_.size());
-  result.IndexBlocks();
+  result.IndexStarts();
   return result;
 }
 
@@ -78,6 +88,7 @@ absl::Status FunctionTable::AddUnwindTable(const ElfImage& image) {
   if (table->size() > kMaxFunctions) return TooMany(table->size());
   functions_.reserve(table->size());
   CodeFinder code(image);
+  FrameDescriptions descriptions(image);
   VirtualAddress end{0};
   for (size_t i = 0; i < table->size(); ++i) {
     const VirtualAddress start = table->FunctionStart(i);
@@ -88,7 +99,7 @@ absl::Status FunctionTable::AddUnwindTable(const ElfImage& image) {
       return absl::DataLossError(
           absl::StrCat("the unwind table has a function inside another one at 0x", absl::Hex(start.value)));
     }
-    const absl::StatusOr<FrameDescription> description = table->Description(i);
+    const absl::StatusOr<FrameDescription> description = descriptions.At(table->DescriptionAddress(i));
     if (!description.ok() || description->start != start) continue;
     end = description->end;
     const uint64_t bytes = description->end.value - start.value;
@@ -127,28 +138,36 @@ void FunctionTable::AddSymbols(const ElfImage& image, const ElfSymbolTable& symb
                      [](const Function& a, const Function& b) { return a.start < b.start; });
 }
 
-void FunctionTable::IndexBlocks() {
+void FunctionTable::IndexStarts() {
   if (functions_.empty()) return;
   const uint64_t first = functions_.front().start.value, span = functions_.back().start.value - first;
-  block_bits_ = kBlockBits;
-  while (span >> block_bits_ >= kMaxBlocks) ++block_bits_;
-  first_in_block_.reserve((span >> block_bits_) + 2);
-  for (uint32_t i = 0; i < functions_.size(); ++i) {
-    first_in_block_.resize(((functions_[i].start.value - first) >> block_bits_) + 1, i);
+  uint64_t distances = span;
+  for (const Function& function : functions_) distances |= function.start.value - first;
+  unit_bits_ = distances == 0 ? 0 : std::countr_zero(distances);
+  if (span >> unit_bits_ >= kMaxUnits) return;
+  starts_.assign((span >> unit_bits_) / kWordBits + 1, 0);
+  before_.assign(starts_.size(), 0);
+  for (const Function& function : functions_) {
+    const uint64_t unit = (function.start.value - first) >> unit_bits_;
+    starts_[unit / kWordBits] |= uint64_t{1} << unit % kWordBits;
   }
-  first_in_block_.push_back(static_cast<uint32_t>(functions_.size()));
+  for (size_t i = 1; i < starts_.size(); ++i) {
+    before_[i] = before_[i - 1] + CountBits(starts_[i - 1]);
+  }
 }
 
-std::optional<uint32_t> FunctionTable::StartingAt(VirtualAddress address) const {
-  if (functions_.empty() || address < functions_.front().start || functions_.back().start < address) {
-    return std::nullopt;
+uint32_t FunctionTable::IndexAt(VirtualAddress address) const {
+  if (functions_.empty() || address < functions_.front().start || functions_.back().start < address) return kNone;
+  if (starts_.empty()) {
+    const auto found = std::ranges::lower_bound(functions_, address, {}, &Function::start);
+    if (found == functions_.end() || found->start != address) return kNone;
+    return static_cast<uint32_t>(found - functions_.begin());
   }
-  const size_t block = (address.value - functions_.front().start.value) >> block_bits_;
-  const auto begin = functions_.begin() + first_in_block_[block], end = functions_.begin() + first_in_block_[block + 1];
-  const auto found = std::lower_bound(begin, end, address,
-                                      [](const Function& function, VirtualAddress at) { return function.start < at; });
-  if (found == end || found->start != address) return std::nullopt;
-  return static_cast<uint32_t>(found - functions_.begin());
+  const uint64_t distance = address.value - functions_.front().start.value, unit = distance >> unit_bits_;
+  if (unit << unit_bits_ != distance) return kNone;
+  const uint64_t word = starts_[unit / kWordBits], bit = uint64_t{1} << unit % kWordBits;
+  if ((word & bit) == 0) return kNone;
+  return before_[unit / kWordBits] + CountBits(word & (bit - 1));
 }
 
 }  // namespace clrsampler

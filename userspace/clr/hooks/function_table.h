@@ -20,7 +20,8 @@
 
 namespace clrsampler {
 
-// Borrows the image's bytes; 28 bytes a function. Immutable; any thread.
+// Borrows the image's bytes; 24 bytes a function, and 1.5 bits for each place where one could begin. Immutable; any
+// thread.
 class FunctionTable {
  public:
   // Single-file hosts have 24,000, NativeAOT programs 35,000 and up. Of either source.
@@ -42,7 +43,13 @@ class FunctionTable {
     return bytes_.subspan(functions_[index].offset.value, functions_[index].code_bytes);
   }
   // The function whose first byte is at `address`.
-  std::optional<uint32_t> StartingAt(VirtualAddress address) const;
+  std::optional<uint32_t> StartingAt(VirtualAddress address) const {
+    const uint32_t index = IndexAt(address);
+    return index == kNone ? std::nullopt : std::optional(index);
+  }
+  // The same for those who ask for every branch of an image; kNone: there is none.
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t IndexAt(VirtualAddress address) const;
 
  private:
   struct Function {
@@ -54,14 +61,17 @@ class FunctionTable {
   };
   absl::Status AddUnwindTable(const ElfImage& image);
   void AddSymbols(const ElfImage& image, const ElfSymbolTable& symbols);
-  void IndexBlocks();
+  void IndexStarts();
 
   std::span<const std::byte> bytes_;
   std::vector<Function> functions_;
-  // What starts in block i of addresses, counted from the first function, is functions_[first_in_block_[i]] up to
-  // functions_[first_in_block_[i + 1]]: one or two in honest images. Code is asked for 60,000 calls when it is indexed.
-  std::vector<uint32_t> first_in_block_;
-  int block_bits_ = 0;
+  // Where functions start, counted from the first one in units of 1 << unit_bits_ bytes, the largest that all are
+  // multiples of: a bit each, and how many there are before each word of bits. For 200,000 calls it is asked whether
+  // they lead to a function; that takes 3 ns, so that a runtime is searched in a third less of time than with a binary
+  // search in blocks. Empty: functions lie too far apart.
+  std::vector<uint64_t> starts_;
+  std::vector<uint32_t> before_;
+  int unit_bits_ = 0;
 };
 
 }  // namespace clrsampler

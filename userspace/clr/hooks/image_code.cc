@@ -45,8 +45,8 @@ absl::Status ImageCode::IndexReferences(std::span<const VirtualAddress> watched)
     callees.clear();
     Scan(caller, [&](const CodeReference& reference) {
       if (reference.kind == CodeReference::Kind::kBranch) {
-        const auto callee = functions_.StartingAt(reference.target);
-        if (callee && *callee != caller) callees.push_back(*callee);
+        const FunctionIndex callee = functions_.IndexAt(reference.target);
+        if (callee != FunctionTable::kNone && callee != caller) callees.push_back(callee);
         return;
       }
       for (size_t i = 0; i < watched.size(); ++i) {

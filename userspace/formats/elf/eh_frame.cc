@@ -14,13 +14,23 @@ constexpr uint8_t kTableEncoding = PointerEncoding::kDataRelative | PointerEncod
 }  // namespace
 
 absl::StatusOr<FrameDescription> ParseFrameDescription(const ElfImage& image, VirtualAddress at) {
-  const std::optional<FrameSection> section = SegmentWithFrames(image, at);
+  return FrameDescriptions(image).At(at);
+}
+
+absl::StatusOr<FrameDescription> FrameDescriptions::At(VirtualAddress at) {
+  if (!section_ || at < section_->address || at.value - section_->address.value >= section_->bytes.size()) {
+    section_ = SegmentWithFrames(image_, at);
+    common_.reset();
+  }
   const std::optional<FrameEntry> entry =
-      section ? ReadFrameEntry(*section, at.value - section->address.value) : std::nullopt;
+      section_ ? ReadFrameEntry(*section_, at.value - section_->address.value) : std::nullopt;
   if (!entry || entry->is_common) return absl::DataLossError(absl::StrCat("no FDE at 0x", absl::Hex(at.value)));
-  const std::optional<CommonEntry> common = ReadCommonEntry(*section, entry->common_at);
-  if (!common) return absl::DataLossError(absl::StrCat("unreadable CIE of the FDE at 0x", absl::Hex(at.value)));
-  const std::optional<FrameDescription> description = ReadFrameDescription(*entry, *common);
+  if (!common_ || common_at_ != entry->common_at) {
+    common_at_ = entry->common_at;
+    common_ = ReadCommonEntry(*section_, common_at_);
+  }
+  if (!common_) return absl::DataLossError(absl::StrCat("unreadable CIE of the FDE at 0x", absl::Hex(at.value)));
+  const std::optional<FrameDescription> description = ReadFrameDescription(*entry, *common_);
   if (!description) return absl::DataLossError(absl::StrCat("damaged FDE at 0x", absl::Hex(at.value)));
   return *description;
 }
@@ -55,9 +65,13 @@ VirtualAddress EhFrameTable::FunctionStart(size_t index) const {
   return {header_.value + static_cast<uint64_t>(relative)};
 }
 
-absl::StatusOr<FrameDescription> EhFrameTable::Description(size_t index) const {
+VirtualAddress EhFrameTable::DescriptionAddress(size_t index) const {
   const int64_t relative = *LoadAt<int32_t>(rows_, index * kRowBytes + 4);
-  return ParseFrameDescription(image_, {header_.value + static_cast<uint64_t>(relative)});
+  return {header_.value + static_cast<uint64_t>(relative)};
+}
+
+absl::StatusOr<FrameDescription> EhFrameTable::Description(size_t index) const {
+  return ParseFrameDescription(image_, DescriptionAddress(index));
 }
 
 std::optional<size_t> EhFrameTable::IndexBelow(VirtualAddress address) const {

@@ -31,7 +31,9 @@ class EhFrameTable {
   static absl::StatusOr<EhFrameTable> Parse(const ElfImage& image);
 
   size_t size() const { return count_; }
-  VirtualAddress FunctionStart(size_t index) const;  // precondition: index < size()
+  // Precondition of these three: index < size().
+  VirtualAddress FunctionStart(size_t index) const;
+  VirtualAddress DescriptionAddress(size_t index) const;  // of the FDE
   absl::StatusOr<FrameDescription> Description(size_t index) const;
 
   // The function that contains `address`; nullopt: none, the address lies between functions. In a table that is not
@@ -56,6 +58,20 @@ class EhFrameTable {
 
 // The FDE at this address of the image.
 absl::StatusOr<FrameDescription> ParseFrameDescription(const ElfImage& image, VirtualAddress at);
+
+// The same for many: FDEs that follow each other share a CIE as a rule, which is read once then. Borrows the image's
+// bytes; one thread.
+class FrameDescriptions {
+ public:
+  explicit FrameDescriptions(const ElfImage& image) : image_(image) {}
+  absl::StatusOr<FrameDescription> At(VirtualAddress at);
+
+ private:
+  ElfImage image_;
+  std::optional<FrameSection> section_;  // of the last one
+  uint64_t common_at_ = 0;               // offset in the section
+  std::optional<CommonEntry> common_;
+};
 
 }  // namespace clrsampler
 
