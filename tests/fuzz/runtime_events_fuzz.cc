@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto require = [](bool condition) {
     if (!condition) __builtin_trap();
   };
-  clrsampler::SuspensionTracker pauses;
+  clrsampler::SuspensionTracker pauses(/*sees_resumed=*/true), without_resumed(/*sees_resumed=*/false);
   clrsampler::JitTracker jit;
   clrsampler::RuntimeActivity activity;
   constexpr const char* kNames[] = {"app", ".NET Server GC", ".NET BGC", ".NET Tiered Com"};
@@ -51,6 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                              static_cast<clrsampler::RuntimeEventKind>(data[0] % 8),
                                              {first, second, second, second & 1}};
         pauses.Add(event, on_pause, [](const clrsampler::GcDone&) {});
+        without_resumed.Add(
+            event, [&](const clrsampler::Pause& pause) { require(!pause.resumed); }, [](const clrsampler::GcDone&) {});
         activity.Add(event);
       }
     }

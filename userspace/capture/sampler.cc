@@ -164,6 +164,7 @@ bpf_program* Sampler::HookProgram(wire_hook hook, bool member) const {
   const auto& programs = skeleton_->progs;
   const bool of_jit = hook == WIRE_HOOK_COMPILE || hook == WIRE_HOOK_COMPILED;
   if (of_jit ? !options_.jit_hooks : !options_.suspension_hooks) return nullptr;
+  if (hook == WIRE_HOOK_RESTARTED && !options_.resumed_hook) return nullptr;
   switch (hook) {
     case WIRE_HOOK_SUSPEND:
       return member ? nullptr : programs.hook_suspend;

@@ -45,6 +45,7 @@ struct SamplerOptions {
   std::optional<uint32_t> pid_namespace_inode;
   // AttachHook will be called for hooks of these kinds.
   bool suspension_hooks = false;  // all but those of the JIT
+  bool resumed_hook = true;       // WIRE_HOOK_RESTARTED is one of them
   bool jit_hooks = false;
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
   // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none

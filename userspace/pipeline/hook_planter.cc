@@ -190,6 +190,7 @@ absl::Status HookPlanter::PlantSuspensions(const RuntimeHooks& hooks, const std:
   }
   for (const Place& place : kSuspensionPlaces) {
     if (IsOfCollections(place.kind) && !collections.ok()) continue;
+    if (place.hook == WIRE_HOOK_RESTARTED && !options_.resumed) continue;
     const HookPoints& points = hooks[place.kind];
     RETURN_IF_ERROR(points.status());
     for (const HookPoint& point : *points) {

@@ -26,6 +26,7 @@ namespace clrsampler {
 
 struct HookPlanterOptions {
   bool suspensions = false;  // SuspendEE, RestartEE and collections
+  bool resumed = true;       // also where RestartEE returns
   bool compilations = false;
   // Plants one hook; it stays until the descriptor is closed (capture/sampler.h).
   std::function<absl::StatusOr<UniqueFd>(wire_hook hook, bool member, const std::string& path, uint64_t file_offset)>

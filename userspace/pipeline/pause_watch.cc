@@ -26,6 +26,8 @@ void AddTo(SuspensionCounters& sum, const SuspensionCounters& one) {
 }  // namespace
 
 struct PauseWatch::Target {
+  explicit Target(bool sees_resumed) : tracker(sees_resumed) {}
+
   ProcessKey key;
   SuspensionTracker tracker;
   struct Blamed {
@@ -39,15 +41,18 @@ struct PauseWatch::Target {
 };
 
 PauseWatch::PauseWatch(std::function<void(const ObservedPause&)> on_pause, OnCollection on_collection,
-                       const FrameTable& frames)
-    : on_pause_(std::move(on_pause)), on_collection_(std::move(on_collection)), frames_(frames) {}
+                       bool sees_resumed, const FrameTable& frames)
+    : on_pause_(std::move(on_pause)),
+      sees_resumed_(sees_resumed),
+      on_collection_(std::move(on_collection)),
+      frames_(frames) {}
 
 PauseWatch::~PauseWatch() = default;
 
 PauseWatch::Target& PauseWatch::TargetOf(ProcessKey key) {
   std::unique_ptr<Target>& target = targets_[key];
   if (target == nullptr) {
-    target = std::make_unique<Target>();
+    target = std::make_unique<Target>(sees_resumed_);
     target->key = key;
   }
   return *target;

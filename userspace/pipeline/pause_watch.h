@@ -59,7 +59,9 @@ class PauseWatch {
  public:
   using OnCollection = std::function<void(ProcessKey, const GcDone&)>;
   // `on_collection` is told of each collection that has come to its end; may be empty.
-  PauseWatch(std::function<void(const ObservedPause&)> on_pause, OnCollection on_collection, const FrameTable& frames);
+  // `sees_resumed`: as SuspensionTracker.
+  PauseWatch(std::function<void(const ObservedPause&)> on_pause, OnCollection on_collection, bool sees_resumed,
+             const FrameTable& frames);
   ~PauseWatch();
 
   // An event of a process has left the ring; its turn (Handle) comes later.
@@ -93,6 +95,7 @@ class PauseWatch {
   std::optional<std::string> ManagedMethodOf(std::span<const FrameId> frames) const;
 
   const std::function<void(const ObservedPause&)> on_pause_;
+  const bool sees_resumed_;
   const OnCollection on_collection_;
   const FrameTable& frames_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;

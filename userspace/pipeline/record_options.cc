@@ -32,6 +32,7 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
   events.pauses = options.on_pause != nullptr || options.view == RecordView::kPause ||
                   options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles;
+  events.resumed = options.on_pause != nullptr;  // profiles have no use for it
   events.compilations = told_of_compilations || events.roles;
   events.compilation_stacks = told_of_compilations || (options.windows.has_value() && events.compilations);
   return events;
@@ -49,6 +50,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options, int online_cpus) 
   sampler.filter_processes = !IsWholeHost(options);
   sampler.follow_children = !options.command.empty();
   sampler.suspension_hooks = events.pauses;
+  sampler.resumed_hook = events.resumed;
   sampler.jit_hooks = events.compilations;
   sampler.jit_stacks = events.compilation_stacks;
   if (in_windows) {

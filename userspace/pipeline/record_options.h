@@ -64,6 +64,7 @@ struct RecordOptions {
 // What hooks in .NET runtimes have to tell.
 struct RuntimeEvents {
   bool pauses = false;
+  bool resumed = false;  // also when a pause's threads run again, one hit of six
   bool compilations = false;
   bool compilation_stacks = false;
   bool roles = false;  // frames are added by the former two

@@ -33,6 +33,7 @@
 #include "pipeline/stack_unwinder.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/targets.h"
+#include "pipeline/turn_pace.h"
 #include "pipeline/window_series.h"
 #include "process/cpu_time.h"
 #include "process/image_files.h"
@@ -46,19 +47,6 @@ namespace clrsampler {
 namespace {
 
 constexpr char kProcRoot[] = "/proc";
-
-// One turn of the loop at rest. Short enough that a perf-map line is dated within 50 ms, long enough to cost nothing:
-// 20 turns a second of a dozen system calls.
-constexpr int kTurnMs = 50;
-
-// The same while perf-map lines replace each other faster than that. Of a program whose methods live for 20 ms, 19 % of
-// the managed frames had no name with turns of 50 ms, 3.5 % with turns of 5 ms, at 3 ms more of CPU time a second.
-constexpr int kShortTurnMs = 5;
-
-// The same for processes that have shown nothing new for a while: no method, no mapping, no thread. What a turn needs
-// has left the CPU's caches by the next one, so that half as many take a tenth less of CPU time.
-constexpr int kRestTurnMs = 100;
-constexpr uint64_t kRestAfterNs = 250'000'000;
 
 // New samples are looked at this often while others are given names: what they ran may be gone in a moment. The names
 // of the first second of a program, held until its runtime could be read, took 50 ms at once.
@@ -134,7 +122,7 @@ class RecorderImpl : public Recorder {
   absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
   void Prepare(uint32_t pid);
   bool Finished(MonotonicTime now);
-  bool MayRest(MonotonicTime now);
+  TurnPace::Inputs PaceInputs(MonotonicTime now);
   void Turn(MonotonicTime now);
   void SlowTurn(MonotonicTime now);
   void HandleRuntimeItem(const RuntimeItem& item);
@@ -201,8 +189,6 @@ class RecorderImpl : public Recorder {
   MonotonicTime started_;
   LoopTurn turn_;
   MonotonicTime last_slow_turn_;
-  uint64_t last_news_ = 0;
-  MonotonicTime last_new_;  // when there were any
   MonotonicTime last_sweep_;
   MonotonicTime last_rate_control_;
   int stop_signal_ = 0;
@@ -263,6 +249,7 @@ void RecorderImpl::Prepare(uint32_t pid) {
 void RecorderImpl::StartHooks() {
   RuntimeWatchOptions options;
   options.hooks.suspensions = events_.pauses;
+  options.hooks.resumed = events_.resumed;
   options.hooks.compilations = events_.compilations;
   // Who asks for compilations themselves gets all of each.
   options.hooks.rest_in_storms = !options_.on_compilation && options_.view != RecordView::kJit;
@@ -298,7 +285,7 @@ absl::StatusOr<std::vector<std::string>> RecorderImpl::LookUpInKernel(std::span<
 
 absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>& progress) {
   RETURN_IF_ERROR(sampler_->Start());
-  started_ = turn_.started = last_new_ = last_slow_turn_ = last_sweep_ = last_rate_control_ = clock_.Now();
+  started_ = turn_.started = last_slow_turn_ = last_sweep_ = last_rate_control_ = clock_.Now();
   if (in_windows()) {
     windows_.Begin();
     counts_.Begin();  // an earlier recorder of this process has counted what was used until now
@@ -306,10 +293,11 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   UpdateClock();
   RETURN_IF_ERROR(targets_.Begin());
 
+  TurnPace pace(started_);
   MonotonicTime next_progress = started_;
   MonotonicTime now = started_;
   while (!Finished(now)) {
-    int wait_ms = resolver_.WantsShortTurns(now) ? kShortTurnMs : MayRest(now) ? kRestTurnMs : kTurnMs;
+    int wait_ms = pace.WaitMs(now, PaceInputs(now));
     if (options_.duration_ns.has_value()) {
       const uint64_t left_ns = started_.ns + *options_.duration_ns - now.ns;
       wait_ms = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(wait_ms), left_ns / 1'000'000 + 1));
@@ -349,20 +337,22 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
   return absl::OkStatus();
 }
 
-// Whole hosts don't: their processes may live for less than a turn. Nor does who shows events as they come.
-bool RecorderImpl::MayRest(MonotonicTime now) {
-  uint64_t news = intake_->news();
+TurnPace::Inputs RecorderImpl::PaceInputs(MonotonicTime now) {
+  TurnPace::Inputs inputs;
+  inputs.short_turns = resolver_.WantsShortTurns(now);
+  // Processes of a whole host may live for less than a turn; and who shows events as they come is to see them.
+  inputs.may_rest =
+      !targets_.whole_host() && !in_windows() && !options_.on_pause && !options_.on_compilation && resolver_.MayRest();
+  inputs.news = intake_->news();
+  if (!inputs.may_rest) return inputs;
   bool told_of_methods = true;
   table_.ForEach([&](const Process& process) {
     told_of_methods &=
         !sources_.memory->IsDotNet(process.key) || (hooks_ && hooks_->SeesCompilations(process.key).ok());
   });
   // Most of the methods that a sample is the first to show were compiled long ago.
-  if (!told_of_methods) news += unwinder_.code_met();
-  if (std::exchange(last_news_, news) != news) last_new_ = now;
-  if (now.ns - last_new_.ns < kRestAfterNs) return false;
-  return !targets_.whole_host() && !in_windows() && !options_.on_pause && !options_.on_compilation &&
-         resolver_.MayRest();
+  if (!told_of_methods) inputs.news += unwinder_.code_met();
+  return inputs;
 }
 
 bool RecorderImpl::Finished(MonotonicTime now) {

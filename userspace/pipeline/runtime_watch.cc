@@ -55,7 +55,7 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
       notices_(notices),
       frames_(frames),
       planter_(options_.hooks, runtimes, images, notices),
-      pauses_(options_.on_pause, options_.on_collection, frames),
+      pauses_(options_.on_pause, options_.on_collection, options_.hooks.resumed, frames),
       jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock) {}
 
 uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {

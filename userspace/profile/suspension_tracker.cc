@@ -142,7 +142,7 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
         if (event.arguments[1] != 0) return unexpected();
         ++asked->second.aborted;
         ++counters_.aborted;
-        aborting_.insert(event.tid);
+        if (sees_resumed_) aborting_.insert(event.tid);
         return;
       }
       if (!current_ || current_->tid != event.tid) return unexpected();
@@ -170,9 +170,10 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
       } else if (pause.reason == kForGcPreparation && IsServerGcThread(pause.comm) && !gc_started_) {
         pause.kind = PauseKind::kHeapCountChange;
       }
+      Pause done = *std::exchange(current_, std::nullopt);
+      if (!sees_resumed_) return Close(std::move(done), on_pause);
       // One that was never told to be resumed: that event was lost.
-      if (!resuming_.insert_or_assign(event.tid, std::move(pause)).second) ++counters_.cut;
-      current_.reset();
+      if (!resuming_.insert_or_assign(event.tid, std::move(done)).second) ++counters_.cut;
       return;
     }
     case RuntimeEventKind::kRestarted: {

@@ -74,7 +74,7 @@ struct Pause {
   MonotonicTime stopped;  // all threads stand still
   MonotonicTime resume_begun;
   MonotonicTime free_since;  // since when no earlier pause kept this one waiting; may lie before `requested`
-  std::optional<MonotonicTime> resumed;  // nullopt: that event was lost
+  std::optional<MonotonicTime> resumed;  // nullopt: that event was lost, or none was to come
   uint32_t tid = 0;                      // who asked
   std::string comm;
   uint32_t reason = 0;   // SUSPEND_REASON
@@ -117,6 +117,9 @@ class SuspensionTracker {
   using OnPause = absl::FunctionRef<void(const Pause&)>;
   using OnGc = absl::FunctionRef<void(const GcDone&)>;
 
+  // `sees_resumed`: kRestarted events will come. Without them a pause is complete when its threads are let go.
+  explicit SuspensionTracker(bool sees_resumed) : sees_resumed_(sees_resumed) {}
+
   // Calls one of the two for what is complete with this event.
   void Add(const RuntimeEvent& event, OnPause on_pause, OnGc on_gc);
   // The process has ended, or events are missing here: gives out a pause that lacks nothing but its last event, and
@@ -135,6 +138,7 @@ class SuspensionTracker {
 
   void Close(Pause pause, OnPause on_pause);
 
+  const bool sees_resumed_;
   std::map<uint32_t, Pause> asked_;  // by thread: SuspendEE is called and has not returned
   std::optional<Pause> current_;     // all stand still
   MonotonicTime last_resume_;        // when the last pause began to end

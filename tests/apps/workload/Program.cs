@@ -31,6 +31,7 @@ static class Program
             "async" => o => Loops.Run(o, Loops.Async),
             "gc" => o => Loops.Run(o, Loops.Garbage),
             "jit" => o => Loops.Run(o, Loops.JitMethods),
+            "storm" => o => Loops.Run(o, Loops.Storm),
             "mix" => o => Loops.Run(o, Loops.Mix),
             "expr" => o => Loops.Run(o, Expressions.Churn),
             "zoo" => ZooMode.Run,

@@ -13,6 +13,15 @@ TEST(EventsForTest, RolesNeedBothKindsOfHooksAndNoStacks) {
   EXPECT_FALSE(events.compilation_stacks);
 }
 
+TEST(EventsForTest, WhenThreadsRunAgainIsForThoseWhoShowSinglePauses) {
+  RecordOptions options;
+  EXPECT_FALSE(EventsFor(options).resumed);
+  EXPECT_FALSE(SamplerOptionsFor(options, 2).resumed_hook);
+  options.on_pause = [](const ObservedPause&) {};
+  EXPECT_TRUE(EventsFor(options).resumed);
+  EXPECT_TRUE(SamplerOptionsFor(options, 2).resumed_hook);
+}
+
 TEST(EventsForTest, WithoutRolesNothingIsHooked) {
   RecordOptions options;
   options.roles = false;

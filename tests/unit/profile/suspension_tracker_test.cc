@@ -38,7 +38,7 @@ class SuspensionTrackerTest : public testing::Test {
   }
 
   uint64_t now_ = 1'000'000;
-  SuspensionTracker tracker_;
+  SuspensionTracker tracker_{/*sees_resumed=*/true};
   std::vector<Pause> pauses_;
   std::vector<GcDone> collections_;
 };
@@ -184,6 +184,38 @@ TEST_F(SuspensionTrackerTest, APauseWhoseLastEventWasLostIsCounted) {
     Add(Kind::kRestart, 7, {1, 0});
   }
   EXPECT_EQ(tracker_.counters().cut, 1u);
+}
+
+TEST(SuspensionTrackerWithoutResumedTest, APauseIsCompleteWhenItsThreadsAreLetGo) {
+  SuspensionTracker tracker(/*sees_resumed=*/false);
+  uint64_t now = 1'000'000;
+  std::vector<Pause> pauses;
+  std::vector<GcDone> collections;
+  const auto add = [&](Kind kind, std::array<uint64_t, 4> arguments = {}) {
+    now += 10'000;
+    tracker.Add(
+        {{now}, 7, "app", kind, arguments}, [&](const Pause& pause) { pauses.push_back(pause); },
+        [&](const GcDone& done) { collections.push_back(done); });
+  };
+  for (int i = 0; i < 2; ++i) {
+    add(Kind::kSuspend, {kGc});
+    add(Kind::kRestart, {0, 0});  // a try that is given up
+    add(Kind::kSuspended);
+    add(Kind::kGcStart, {0, 1});
+    add(Kind::kGcEnd, {41, 0, kInduced, 0});
+    add(Kind::kRestart, {1, 1});
+    EXPECT_EQ(tracker.Stopped(), nullptr);
+  }
+  ASSERT_EQ(pauses.size(), 2u);
+  EXPECT_EQ(pauses[1].kind, PauseKind::kBlockingGc);
+  EXPECT_EQ(pauses[1].aborted, 1u);
+  EXPECT_EQ(pauses[1].pause_ns(), 50'000u);
+  EXPECT_EQ(pauses[1].resumed, std::nullopt);
+  EXPECT_EQ(collections.size(), 2u);
+  tracker.Finish([&](const Pause& pause) { pauses.push_back(pause); });
+  EXPECT_EQ(pauses.size(), 2u);
+  EXPECT_EQ(tracker.counters().pauses, 2u);
+  EXPECT_EQ(tracker.counters().cut + tracker.counters().unexpected, 0u);
 }
 
 // With server GC the collection begins on a thread of the collector, not on the one that asked.

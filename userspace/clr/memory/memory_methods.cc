@@ -16,13 +16,6 @@ namespace {
 constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
 
-// Transient code is looked for again when mappings have changed, less and less often while there is nothing new: it
-// takes some 200 reads, and programs whose methods rise through the tiers map code for minutes. At once, however long
-// ago, when a sample meets such code or the compile hook tells of it. Twenty services that had just begun: 25 % of the
-// agent's time at one second.
-constexpr uint64_t kMinScanNs = 20'000'000;
-constexpr uint64_t kMaxScanNs = 4'000'000'000;
-
 // A runtime that has not begun yet is asked again this often, and this long.
 constexpr uint64_t kRetryNs = 20'000'000;
 constexpr int kMaxAttempts = 1000;
@@ -46,10 +39,6 @@ constexpr char kUnreadable[] = "[jit: the process ended before its memory could 
 constexpr char kContradiction[] = "[jit: the runtime's memory could not be followed]";
 constexpr char kOutside[] = "[jit: in none of the runtime's code ranges]";
 constexpr char kNotWitnessed[] = "[jit: a short-lived method that was not seen in time]";
-
-wire_transient_heap WireOf(const RuntimeMemory::TransientHeap& heap) {
-  return {heap.range.begin, heap.range.end, heap.heap.map_base, heap.heap.nibble_map};
-}
 
 }  // namespace
 
@@ -87,31 +76,8 @@ struct MemoryMethods::Target {
   absl::flat_hash_map<uint64_t, FrameId> failed;  // why the last look at an address gave nothing
 
   size_t methods = 0;
-  wire_transient_code transient_code{};
-  std::vector<wire_transient_heap> transient_heaps;  // in order
-  // Whether memory for code begins where none began before: not one of the many changes inside a heap.
-  bool NoteHeaps(const MappingTable& mappings) {
-    bool fresh = false;
-    if (heaps.size() > kMaxSettled) heaps.clear();
-    for (const Mapping& mapping : mappings.all()) {
-      if (mapping.kind == MappingKind::kJitMemory) fresh |= heaps.insert(mapping.start).second;
-    }
-    return fresh;
-  }
-
-  // Of those that the sampler was told of; nullptr: none holds the address.
-  const wire_transient_heap* HeapAt(uint64_t address) const {
-    const auto next = std::ranges::upper_bound(transient_heaps, address, {}, &wire_transient_heap::begin);
-    if (next == transient_heaps.begin() || std::prev(next)->end <= address) return nullptr;
-    return &*std::prev(next);
-  }
-
-  absl::flat_hash_set<uint64_t> heaps;  // starts of mappings for code
-  uint64_t seen_mappings = 0;           // generation
-  bool mappings_changed = false;        // since transient code was looked for
-  uint64_t scan_ns = kMinScanNs;
-  MonotonicTime next_scan;
-  bool scan_wanted = false;  // a sample met transient code that the sampler had not been told of
+  TransientHeaps heaps;
+  uint64_t seen_mappings = 0;  // generation that has no code
 };
 
 MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images,
@@ -145,7 +111,6 @@ MemoryMethods::Target* MemoryMethods::TargetOf(const Process& process, Monotonic
     target->has_code = std::any_of(process.mappings.all().begin(), process.mappings.all().end(),
                                    [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
     if (!target->has_code) return nullptr;
-    target->seen_mappings = 0;  // what is there has not been looked at as a heap
   }
   if (target->runtime == nullptr && target->refusal.empty()) Attach(process, *target, now);
   return target.get();
@@ -298,51 +263,20 @@ void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, Monot
   ++target.methods;
 }
 
-bool MemoryMethods::FindTransientCode(const Process& process, Target& target) {
-  std::vector<wire_transient_heap> heaps;
-  for (const RuntimeMemory::TransientHeap& heap : target.runtime->TransientHeaps()) heaps.push_back(WireOf(heap));
-  std::ranges::sort(heaps, {}, &wire_transient_heap::begin);
-  return TellTransientCode(process, target, std::move(heaps));
-}
-
-bool MemoryMethods::TellTransientCode(const Process& process, Target& target, std::vector<wire_transient_heap> heaps) {
-  const RuntimeLayout& layout = target.runtime->layout();
-  wire_transient_code code{};
-  code.nibble_version = static_cast<uint16_t>(layout.nibble_map);
-  code.method_desc = static_cast<uint16_t>(layout.code_header.method_desc);
-  code.method_flags = static_cast<uint16_t>(layout.method_desc.flags);
-  code.dynamic_name = static_cast<uint16_t>(layout.dynamic_method_name);
-  if (!heaps.empty()) code.begin = heaps.front().begin;
-  for (const wire_transient_heap& heap : heaps) code.end = std::max(code.end, heap.end);
-  const auto same = [](const wire_transient_heap& a, const wire_transient_heap& b) {
-    return std::memcmp(&a, &b, sizeof a) == 0;
+TransientHeaps::Tell MemoryMethods::TellOf(const Process& process) const {
+  if (!options_.transient_code) return {};
+  return [this, &process](const wire_transient_code& code, std::span<const wire_transient_heap> heaps) {
+    options_.transient_code(process, code, heaps);
   };
-  if (std::memcmp(&code, &target.transient_code, sizeof code) == 0 &&
-      std::ranges::equal(heaps, target.transient_heaps, same)) {
-    return false;
-  }
-  target.transient_code = code;
-  target.transient_heaps = std::move(heaps);
-  if (options_.transient_code) options_.transient_code(process, code, target.transient_heaps);
-  return true;
 }
 
 void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry) {
   if (entry == 0) return;  // refused
   const auto found = targets_.find(process.key);
   Target* target = found != targets_.end() ? found->second.get() : nullptr;
-  if (target == nullptr || target->runtime == nullptr || target->HeapAt(entry) != nullptr) return;
-  constexpr size_t kMaxHeaps = 4096;  // as many as the sampler watches
-  if (target->transient_heaps.size() >= kMaxHeaps) return;
-  const std::optional<RuntimeMemory::TransientHeap> heap = target->runtime->TransientHeapAt(entry);
-  if (!heap) return;
-  std::vector<wire_transient_heap> heaps = target->transient_heaps;
-  // One that was told of, and is no more where this one is.
-  std::erase_if(heaps, [&](const wire_transient_heap& old) {
-    return old.begin < heap->range.end && heap->range.begin < old.end;
-  });
-  heaps.insert(std::ranges::upper_bound(heaps, heap->range.begin, {}, &wire_transient_heap::begin), WireOf(*heap));
-  TellTransientCode(process, *target, std::move(heaps));
+  if (target != nullptr && target->runtime != nullptr) {
+    target->heaps.Compiled(*target->runtime, entry, TellOf(process));
+  }
 }
 
 void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) {
@@ -412,7 +346,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
     ++counters_.transient;
     // Dynamic methods have witnesses; of these a name needs a look before the sample and one after it.
     if (found->name.kind == MethodKind::kMethod) last_transient_ = after;
-    if (target.HeapAt(address) == nullptr) target.scan_wanted = true;
+    target.heaps.Met(address);
     if (!there.empty()) ++counters_.replaced;
     if (there.size() >= kMaxHistory) there.erase(there.begin());
   } else {
@@ -510,18 +444,8 @@ uint64_t MemoryMethods::Generation(ProcessKey key) const {
 void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
   if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
   Target* target = TargetOf(process, now);
-  if (target != nullptr && target->runtime != nullptr && target->seen_mappings != process.mappings.generation()) {
-    target->seen_mappings = process.mappings.generation();
-    target->scan_wanted |= target->NoteHeaps(process.mappings);
-    target->mappings_changed = true;
-  }
-  if (target != nullptr && target->runtime != nullptr &&
-      (target->scan_wanted || (target->mappings_changed && now >= target->next_scan))) {
-    target->mappings_changed = false;
-    target->scan_wanted = false;
-    const bool news = FindTransientCode(process, *target);
-    target->scan_ns = news ? kMinScanNs : std::min(2 * target->scan_ns, kMaxScanNs);
-    target->next_scan.ns = now.ns + target->scan_ns;
+  if (target != nullptr && target->runtime != nullptr) {
+    target->heaps.Poll(*target->runtime, process.mappings, now, TellOf(process));
   }
   if (target != nullptr && target->is_dotnet && target->refusal.empty() &&
       now.ns - std::min(now, process.compiles_since).ns < kYoungNs) {

@@ -26,6 +26,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "clr/memory/runtime_memory.h"
+#include "clr/memory/transient_heaps.h"
 #include "clr/runtime_discovery.h"
 #include "formats/names/frame_text.h"
 #include "os/clock.h"
@@ -109,9 +110,7 @@ class MemoryMethods : public FrameSource {
   void Attach(const Process& process, Target& target, MonotonicTime now);
   void Look(Target& target, uint64_t address, MonotonicTime since);  // not again if seen since
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
-  // True: there is more or less of it than the last time.
-  bool FindTransientCode(const Process& process, Target& target);
-  bool TellTransientCode(const Process& process, Target& target, std::vector<wire_transient_heap> heaps);
+  TransientHeaps::Tell TellOf(const Process& process) const;
   const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time) const;
   FrameId FrameOf(const ManagedCode& found);
   FrameId Unnamed(absl::string_view text);

@@ -292,6 +292,30 @@ TEST_F(MemoryMethodsTest, TheSamplerIsToldOfTransientCode) {
   EXPECT_EQ(told_.size(), 1u);
 }
 
+TEST_F(MemoryMethodsTest, HeapsAreLookedForLessAndLessOftenUnlessMemoryForCodeBegins) {
+  Observe(2000, {});
+  uint64_t time_ns = 2000;
+  const auto looks = [&] {
+    const uint64_t before = fake_.memory.reads;
+    methods_.Poll(process_, {time_ns});
+    return fake_.memory.reads != before;
+  };
+  EXPECT_TRUE(looks());
+  EXPECT_FALSE(looks());
+  int count = 0;
+  for (int i = 0; i < 2000; ++i) {  // 20 s in which something is mapped every 10 ms
+    time_ns += 10'000'000;
+    const uint64_t start = 0x1000'0000 + static_cast<uint64_t>(i) * 0x1000;
+    process_.mappings.Insert(Mapping{.start = start, .end = start + 0x1000, .kind = MappingKind::kOther});
+    count += looks() ? 1 : 0;
+  }
+  EXPECT_GE(count, 20 / 4);
+  EXPECT_LE(count, 20 / 4 + 8);
+  process_.mappings.Insert(Mapping{.start = 0x10000, .end = 0x20000, .kind = MappingKind::kJitMemory});
+  EXPECT_TRUE(looks()) << "methods of a new heap may run at once";
+  EXPECT_FALSE(looks());
+}
+
 TEST_F(MemoryMethodsTest, TheHeapOfAMethodThatWasJustCompiledIsToldAtOnce) {
   Observe(2000, {});
   methods_.Poll(process_, {2000});

@@ -1,0 +1,87 @@
+#include "clr/memory/transient_heaps.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace clrsampler {
+namespace {
+
+// A look takes some 20 reads, and programs whose methods rise through the tiers map code for minutes.
+constexpr uint64_t kMinPauseNs = 20'000'000;
+constexpr uint64_t kMaxPauseNs = 4'000'000'000;
+
+constexpr size_t kMaxHeaps = 4096;  // as many as the sampler watches
+
+wire_transient_heap WireOf(const RuntimeMemory::TransientHeap& heap) {
+  return {heap.range.begin, heap.range.end, heap.heap.map_base, heap.heap.nibble_map};
+}
+
+}  // namespace
+
+void TransientHeaps::Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now, const Tell& tell) {
+  bool at_once = missed_;
+  if (std::exchange(seen_mappings_, mappings.generation()) != mappings.generation()) {
+    at_once |= NoteBeginnings(mappings);
+    mappings_changed_ = true;
+  }
+  if (!at_once && (!mappings_changed_ || now < next_look_)) return;
+  mappings_changed_ = missed_ = false;
+  std::vector<wire_transient_heap> heaps;
+  for (const RuntimeMemory::TransientHeap& heap : runtime.TransientHeaps()) heaps.push_back(WireOf(heap));
+  std::ranges::sort(heaps, {}, &wire_transient_heap::begin);
+  const bool news = TellOf(runtime.layout(), std::move(heaps), tell);
+  pause_ns_ = news ? kMinPauseNs : std::clamp(2 * pause_ns_, kMinPauseNs, kMaxPauseNs);
+  next_look_.ns = now.ns + pause_ns_;
+}
+
+void TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell& tell) {
+  if (HeapAt(entry) != nullptr || heaps_.size() >= kMaxHeaps) return;
+  const std::optional<RuntimeMemory::TransientHeap> heap = runtime.TransientHeapAt(entry);
+  if (!heap) return;
+  std::vector<wire_transient_heap> heaps = heaps_;
+  // One that was told of, and is no more where this one is.
+  std::erase_if(heaps, [&](const wire_transient_heap& old) {
+    return old.begin < heap->range.end && heap->range.begin < old.end;
+  });
+  heaps.insert(std::ranges::upper_bound(heaps, heap->range.begin, {}, &wire_transient_heap::begin), WireOf(*heap));
+  TellOf(runtime.layout(), std::move(heaps), tell);
+}
+
+const wire_transient_heap* TransientHeaps::HeapAt(uint64_t address) const {
+  const auto next = std::ranges::upper_bound(heaps_, address, {}, &wire_transient_heap::begin);
+  if (next == heaps_.begin() || std::prev(next)->end <= address) return nullptr;
+  return &*std::prev(next);
+}
+
+// Whether memory for code begins where none began before: not one of the many changes inside a heap.
+bool TransientHeaps::NoteBeginnings(const MappingTable& mappings) {
+  bool fresh = false;
+  if (beginnings_.size() > kMaxBeginnings) beginnings_.clear();
+  for (const Mapping& mapping : mappings.all()) {
+    if (mapping.kind == MappingKind::kJitMemory) fresh |= beginnings_.insert(mapping.start).second;
+  }
+  return fresh;
+}
+
+bool TransientHeaps::TellOf(const RuntimeLayout& layout, std::vector<wire_transient_heap> heaps, const Tell& tell) {
+  wire_transient_code code{};
+  code.nibble_version = static_cast<uint16_t>(layout.nibble_map);
+  code.method_desc = static_cast<uint16_t>(layout.code_header.method_desc);
+  code.method_flags = static_cast<uint16_t>(layout.method_desc.flags);
+  code.dynamic_name = static_cast<uint16_t>(layout.dynamic_method_name);
+  if (!heaps.empty()) code.begin = heaps.front().begin;
+  for (const wire_transient_heap& heap : heaps) code.end = std::max(code.end, heap.end);
+  const auto same = [](const wire_transient_heap& a, const wire_transient_heap& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  };
+  if (std::memcmp(&code, &code_, sizeof code) == 0 && std::ranges::equal(heaps, heaps_, same)) return false;
+  code_ = code;
+  heaps_ = std::move(heaps);
+  if (tell) tell(code_, heaps_);
+  return true;
+}
+
+}  // namespace clrsampler
