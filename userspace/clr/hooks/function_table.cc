@@ -39,14 +39,6 @@ absl::Status TooMany(size_t functions) {
   return absl::UnimplementedError(absl::StrCat("there are ", functions, " functions"));
 }
 
-// std::popcount is a call of libgcc where a program is to run on every x86-64: half of the time of a look-up.
-uint32_t CountBits(uint64_t word) {
-  constexpr uint64_t kOnes = ~uint64_t{0};
-  word -= word >> 1 & kOnes / 3;
-  word = (word & kOnes / 5) + (word >> 2 & kOnes / 5);
-  return static_cast<uint32_t>(((word + (word >> 4)) & kOnes / 17) * (kOnes / 255) >> 56);
-}
-
 // Where code lies in the file; to be asked by rising addresses.
 class CodeFinder {
  public:
@@ -152,7 +144,7 @@ void FunctionTable::IndexStarts() {
     starts_[unit / kWordBits] |= uint64_t{1} << unit % kWordBits;
   }
   for (size_t i = 1; i < starts_.size(); ++i) {
-    before_[i] = before_[i - 1] + CountBits(starts_[i - 1]);
+    before_[i] = before_[i - 1] + static_cast<uint32_t>(std::popcount(starts_[i - 1]));
   }
 }
 
@@ -167,7 +159,7 @@ uint32_t FunctionTable::IndexAt(VirtualAddress address) const {
   if (unit << unit_bits_ != distance) return kNone;
   const uint64_t word = starts_[unit / kWordBits], bit = uint64_t{1} << unit % kWordBits;
   if ((word & bit) == 0) return kNone;
-  return before_[unit / kWordBits] + CountBits(word & (bit - 1));
+  return before_[unit / kWordBits] + static_cast<uint32_t>(std::popcount(word & (bit - 1)));
 }
 
 }  // namespace clrsampler

@@ -9,7 +9,7 @@
 namespace clrsampler {
 namespace {
 
-// A look takes some 20 reads, and programs whose methods rise through the tiers map code for minutes.
+// A look takes ten reads, and programs whose methods rise through the tiers map code for minutes.
 constexpr uint64_t kMinPauseNs = 20'000'000;
 constexpr uint64_t kMaxPauseNs = 4'000'000'000;
 
