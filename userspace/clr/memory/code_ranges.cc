@@ -195,48 +195,54 @@ std::optional<MethodCode> CodeRanges::MethodAt(MemoryProbe& probe, const CodeSec
 }
 
 std::vector<CodeSection> CodeRanges::Sections(MemoryProbe& probe) {
-  std::vector<uint64_t> addresses;
-  CollectLevel(probe, map_, kLevels - 1, addresses);
+  Listing listing;
+  CollectLevel(probe, map_, kLevels - 1, listing);
+  std::vector<uint64_t>& addresses = listing.sections;
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   std::vector<CodeSection> sections;
   for (const uint64_t address : addresses) {
     if (const std::optional<CodeSection> section = ReadSection(probe, address)) sections.push_back(*section);
   }
+  for (auto& [slot, chain] : listing.fresh) Remember(slot, std::move(chain));
   return sections;
 }
 
-void CodeRanges::CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections) {
+void CodeRanges::CollectLevel(MemoryProbe& probe, uint64_t table, int level, Listing& listing) const {
   const auto entries = probe.Block<kEntries * 8>(table);
-  for (uint64_t i = 0; i < kEntries && probe.ok() && sections.size() < kMaxSections; ++i) {
+  for (uint64_t i = 0; i < kEntries && probe.ok() && listing.sections.size() < kMaxSections; ++i) {
     const uint64_t next = FieldOf<uint64_t>(entries, static_cast<uint32_t>(8 * i)) & ~kTag;
     if (next == 0) continue;
     if (level > 0) {
-      CollectLevel(probe, next, level - 1, sections);
+      CollectLevel(probe, next, level - 1, listing);
     } else {
-      CollectFragments(probe, table + 8 * i, next, sections);
+      CollectFragments(probe, table + 8 * i, next, listing);
     }
   }
 }
 
-void CodeRanges::CollectFragments(MemoryProbe& probe, uint64_t slot, uint64_t first, std::vector<uint64_t>& sections) {
+void CodeRanges::CollectFragments(MemoryProbe& probe, uint64_t slot, uint64_t first, Listing& listing) const {
+  std::vector<uint64_t>& sections = listing.sections;
   if (const auto known = chains_.find(slot); known != chains_.end() && known->second.first == first) {
     sections.insert(sections.end(), known->second.sections.begin(), known->second.sections.end());
     return;
   }
   Chain chain{first, {}};
-  bool permanent = true;
   uint64_t next = first;
   for (int n = 0; next != 0 && n < kMaxFragments; ++n) {
     const auto fragment = probe.Block<RuntimeLayout::RangeFragment::kBytes>(next);
-    const uint64_t address = FieldOf<uint64_t>(fragment, layout_.range_fragment.section);
-    const std::optional<CodeSection> section = ReadSection(probe, address);
-    permanent &= section && !section->collectible;
-    chain.sections.push_back(address);
+    chain.sections.push_back(FieldOf<uint64_t>(fragment, layout_.range_fragment.section));
     next = FieldOf<uint64_t>(fragment, layout_.range_fragment.next) & ~kTag;
   }
   sections.insert(sections.end(), chain.sections.begin(), chain.sections.end());
-  if (!probe.ok() || !permanent || next != 0) {
+  if (probe.ok() && next == 0) listing.fresh.emplace_back(slot, std::move(chain));
+}
+
+// Its sections have been read: those that can't be freed are known as such.
+void CodeRanges::Remember(uint64_t slot, Chain chain) {
+  const bool permanent = std::all_of(chain.sections.begin(), chain.sections.end(),
+                                     [this](uint64_t section) { return permanent_.contains(section); });
+  if (!permanent) {
     chains_.erase(slot);
     return;
   }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -108,8 +109,13 @@ class CodeRanges {
   std::optional<CodeSection> ReadSection(MemoryProbe& probe, uint64_t section);
   bool IsOfRuntime(MemoryProbe& probe, uint64_t jit_manager);
   std::optional<CodeHeap> HeapAround(MemoryProbe& probe, const CodeSection& section, uint64_t address);
-  void CollectLevel(MemoryProbe& probe, uint64_t table, int level, std::vector<uint64_t>& sections);
-  void CollectFragments(MemoryProbe& probe, uint64_t slot, uint64_t first, std::vector<uint64_t>& sections);
+  struct Listing {
+    std::vector<uint64_t> sections;                 // addresses of RangeSections, some of them several times
+    std::vector<std::pair<uint64_t, Chain>> fresh;  // by address of the slot: those that were not remembered
+  };
+  void CollectLevel(MemoryProbe& probe, uint64_t table, int level, Listing& listing) const;
+  void CollectFragments(MemoryProbe& probe, uint64_t slot, uint64_t first, Listing& listing) const;
+  void Remember(uint64_t slot, Chain chain);
 
   const RuntimeLayout& layout_;
   uint64_t map_;

@@ -59,15 +59,15 @@ class EhFrameTable {
 // The FDE at this address of the image.
 absl::StatusOr<FrameDescription> ParseFrameDescription(const ElfImage& image, VirtualAddress at);
 
-// The same for many: FDEs that follow each other share a CIE as a rule, which is read once then. Borrows the image's
-// bytes; one thread.
+// The same for many: FDEs that follow each other share a CIE as a rule, which is read once then. Borrows the
+// image; one thread.
 class FrameDescriptions {
  public:
   explicit FrameDescriptions(const ElfImage& image) : image_(image) {}
   absl::StatusOr<FrameDescription> At(VirtualAddress at);
 
  private:
-  ElfImage image_;
+  const ElfImage& image_;
   std::optional<FrameSection> section_;  // of the last one
   uint64_t common_at_ = 0;               // offset in the section
   std::optional<CommonEntry> common_;
