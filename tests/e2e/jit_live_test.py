@@ -148,7 +148,7 @@ class StormTest(harness.LiveTest):
                 with harness.workload(version, "expr", "--seconds", 120) as target:
                     time.sleep(2)
                     # `clrsampler jit` has both probes of its own all the time.
-                    agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", FREQUENCY, "--duration", "12s"])
+                    agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", FREQUENCY, "--duration", "12s", "--hook-budget", "0"])
                     agent.wait_until_sampling()
                     time.sleep(6)
                     with Watcher("jit", target.host_pid) as watcher:
@@ -176,7 +176,7 @@ class StormTest(harness.LiveTest):
         self.need_runtime(version)
         with harness.workload(version, "expr", "--seconds", 120) as target:
             time.sleep(2)
-            agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", "49"])
+            agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", "49", "--hook-budget", "0"])
             agent.wait_until_sampling()
             time.sleep(6)
             target.signal(signal.SIGSTOP)

@@ -37,7 +37,8 @@ class RolesTest(harness.LiveTest):
         self.need_runtime(version)
         with harness.workload(version, mode, "--seconds", 120, env=env) as target, Watcher(command, target.host_pid) as watcher:
             waited = waits(target.host_pid)
-            result = harness.record("--pid", str(target.host_pid), "--duration", f"{SECONDS}s", "--frequency", str(FREQUENCY), *arguments)
+            result = harness.record("--pid", str(target.host_pid), "--duration", f"{SECONDS}s", "--frequency", str(FREQUENCY),
+                                    "--hook-budget", "0", *arguments)
             waited = waits(target.host_pid) - waited
             lines = watcher.finish()
         self.assertEqual(result.status, 0, result)

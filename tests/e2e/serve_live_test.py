@@ -192,8 +192,9 @@ class ServeTest(harness.LiveTest):
                 self.assertGreater(sum(cores > 0 for cores in lines[0]["cores"]), 0)
 
     def test_a_program_that_pauses_or_compiles_without_end_has_its_share_and_no_more(self):
-        for mode in ("flood-gc", "flood-jit"):
-            with self.subTest(mode), Service("--frequency", 99) as service, \
+        # Without a budget for hooks, what the agent takes of them is bounded all the same. With it there is nothing left to bound.
+        for mode, budget in (("flood-gc", 0), ("flood-jit", 0), ("flood-jit", 0.3)):
+            with self.subTest(mode, budget=budget), Service("--frequency", 99, "--hook-budget", budget) as service, \
                     harness.workload(runtimes.INSTALLED, "split", "--seconds", 300) as other, \
                     harness.workload(runtimes.INSTALLED, mode, "--seconds", 300) as target:
                 service.wait_for_log("collects or compiles so often", seconds=90)  # what it may have at once is used up
@@ -206,8 +207,14 @@ class ServeTest(harness.LiveTest):
                 share = (cpu_seconds(service.process.pid) - cpu_before) / seconds
                 limited = (service.sum("clrsampler_runtime_events_lost_total", after, source="limit") -
                            service.sum("clrsampler_runtime_events_lost_total", before, source="limit"))
-                print(f"    {mode}: {limited / seconds:.0f} events a second beyond its share; the agent takes {100 * share:.1f} % of a CPU", flush=True)
-                self.assertGreater(limited, 0)
+                rested = (service.sum("clrsampler_hooks_rested_seconds_total", after) - service.sum("clrsampler_hooks_rested_seconds_total", before))
+                print(f"    {mode}, budget {budget}: {limited / seconds:.0f} events a second beyond its share, rested {rested:.1f} of {seconds:.1f} s; "
+                      f"the agent takes {100 * share:.1f} % of a CPU", flush=True)
+                if budget:
+                    self.assertGreater(rested, 0.3 * seconds)
+                else:
+                    self.assertGreater(limited, 0)
+                    self.assertEqual(rested, 0)
                 self.assertLess(share, 0.25)
                 for source in ("pauses", "jit"):
                     self.assertEqual(*(service.sum("clrsampler_runtime_events_lost_total", one, source=source) for one in (before, after)))

@@ -74,7 +74,8 @@ def _entries(lines):
             entries[-1][1].append(line.strip())
             continue
         head, rest = line[:COLUMN], line[COLUMN:]
-        fits = head.endswith(" ") and head.count("[") == head.count("]")  # a range has spaces
+        # A range has spaces, and the column may end just before one.
+        fits = head.endswith(" ") and head.count("[") == head.count("]") and not rest.startswith("in [")
         entries.append((head.strip(), [rest.strip()]) if fits and rest else (line.strip(), []))
     for head, help in entries:
         if not help:

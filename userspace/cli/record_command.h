@@ -26,6 +26,7 @@ struct RecordConfig {
   bool annotate_source = false;
   std::string view = "cpu";
   bool no_hooks = false;
+  double hook_budget = 0.3;  // percent of a CPU
   bool mark_suspension = false;
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;

@@ -38,6 +38,7 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config) {
   options.version = CLRSAMPLER_VERSION;
   options.record.frequency_hz = config.frequency_hz;
   options.record.roles = !config.no_hooks;
+  options.record.hook_share = config.hook_budget / 100;
   options.record.names = config.names == "full"  ? NameStyle::kFull
                          : config.names == "raw" ? NameStyle::kRaw
                                                  : NameStyle::kShort;
@@ -183,6 +184,13 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
       ->capture_default_str()
       ->type_name("STYLE");
   app.add_flag("--no-hooks", config.no_hooks, "plant no probes in .NET runtimes: no pauses, no compilations");
+  app.add_option(
+         "--hook-budget", config.hook_budget,
+         "percent of one CPU that such probes may cost a process; above that they rest for a part of the time.\n"
+         "0: no limit")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str()
+      ->type_name("PERCENT");
   app.add_option("--ring-bytes", config.ring_bytes,
                  "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
       ->type_name("SIZE");

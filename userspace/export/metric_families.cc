@@ -36,6 +36,8 @@ constexpr MetricFamilyRow kRows[] = {
     {kSamplesLost, kCounter, "clrsampler_samples_lost_total", "reason", "What was lost, by the reason."},
     {kRuntimeEventsLost, kCounter, "clrsampler_runtime_events_lost_total", "source",
      "Events of pauses and compilations that were lost."},
+    {kHooksRested, kCounter, "clrsampler_hooks_rested_seconds_total", "",
+     "Time for which processes went without probes that had cost them their share, added up."},
     {kFrames, kCounter, "clrsampler_frames_total", "kind, named", "Frames of all samples, with a name and without."},
     {kStacks, kCounter, "clrsampler_stacks_total", "result", "Stacks of samples, by how far they lead."},
     {kNotices, kCounter, "clrsampler_notices_total", "kind", "Things that went wrong without ending the service."},

@@ -28,6 +28,7 @@ enum class MetricId : uint8_t {
   kSamplesWritten,
   kSamplesLost,
   kRuntimeEventsLost,
+  kHooksRested,
   kFrames,
   kStacks,
   kNotices,

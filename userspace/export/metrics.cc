@@ -342,7 +342,11 @@ class PrometheusMetrics : public Metrics {
     lost_events("pauses", account.pauses, "events_lost");
     lost_events("jit", account.jit, "events_lost");
     // Of both: one limit for all that a process's hooks report.
-    lost_events("limit", account.jit.empty() ? account.pauses : account.jit, "events_limited");
+    const std::map<std::string, uint64_t>& hooks = account.jit.empty() ? account.pauses : account.jit;
+    lost_events("limit", hooks, "events_limited");
+    if (const auto rested = hooks.find("rested_ms"); rested != hooks.end()) {
+      families_.Add(MetricId::kHooksRested, {}, static_cast<double>(rested->second) / 1e3);
+    }
     const auto frames = [&](const char* kind, const FrameCounts& counts) {
       add(MetricId::kFrames, {{"kind", kind}, {"named", "true"}}, counts.named);
       add(MetricId::kFrames, {{"kind", kind}, {"named", "false"}}, counts.unnamed);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "capture/uprobe.h"
@@ -47,15 +48,39 @@ constexpr double kStorm = 1000, kCalm = 500;
 constexpr int kSeconds = 3;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
+// A trap where none was measured yet, and what a hit costs beyond it: 0.3 us for our program, and what the thread has
+// to fetch again into its caches. 10,000 hits a second of a program that does little else took it 17 ms a second more,
+// with traps of 0.57 us (docs/performance.md).
+constexpr uint64_t kUsualTrapNs = 600;
+constexpr uint64_t kBeyondTrapNs = 1'200;
+// Fewer hits in a whole run cost nothing that could be limited.
+constexpr uint64_t kHitsThatMatter = 1'000;
+
+bool IsDone(const std::future<void>& done) {
+  return !done.valid() || done.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 }  // namespace
 
 struct HookPlanter::HookedImage {
   std::shared_ptr<const ImageFile> image;
-  std::vector<UniqueFd> probes;
 
-  // Where compilations begin. The probe may rest, and comes back to the same file.
-  UniqueFd file, entry_probe;
+  struct Place {
+    wire_hook hook;
+    bool member;
+    uint64_t offset;
+  };
+  std::vector<Place> places;  // in the order in which they were planted
+  std::vector<UniqueFd> probes;
+  // Where compilations begin: that probe may rest alone.
+  UniqueFd entry_probe;
   uint64_t entry_offset = 0;
+
+  UniqueFd file;              // the same that they come back to after a rest
+  std::future<void> removal;  // of probes that rest: the kernel takes some 60 ms
+  bool rests = false;
+  MonotonicTime returned;  // hits from before are those of probes that were on their way out
+
   JitStart start;
   MonotonicTime counted_since, last_compiled = MonotonicTime::Min();
   uint64_t compiled = 0;      // since then
@@ -74,13 +99,18 @@ struct HookPlanter::HookedImage {
 };
 
 HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices)
-    : options_(std::move(options)), runtimes_(runtimes), images_(images), notices_(notices), debug_files_(images) {}
+    : options_(std::move(options)),
+      runtimes_(runtimes),
+      images_(images),
+      notices_(notices),
+      debug_files_(images),
+      trap_ns_(kUsualTrapNs) {}
 
 HookPlanter::~HookPlanter() { Finish(); }
 
 void HookPlanter::Look(const Process& process) {
   if (process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) return;
-  Target& target = targets_[process.key];
+  Target& target = targets_.try_emplace(process.key, Target{.budget = HookBudget(options_.share)}).first->second;
   if (std::exchange(target.exec_count, process.exec_count) != process.exec_count) target.runtime = target.jit = nullptr;
   if (target.mappings_seen == process.mappings.generation()) return;
   if (target.runtime != nullptr && (target.jit != nullptr || !options_.compilations)) return;
@@ -161,12 +191,13 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, Parts pa
   const std::string path = absl::StrCat("/proc/self/fd/", file->fd.get());
   // All of one kind, or none: half a pair means nothing.
   const auto plant = [&](auto&& plant_all, absl::Status& status) {
-    const size_t before = hooked.probes.size();
+    const size_t before = hooked.probes.size();  // as many as places
     status = plant_all();
     if (status.ok()) return;
     std::vector<UniqueFd> half(std::make_move_iterator(hooked.probes.begin() + static_cast<std::ptrdiff_t>(before)),
                                std::make_move_iterator(hooked.probes.end()));
     hooked.probes.resize(before);
+    hooked.places.resize(before);
     CloseUprobes(std::move(half));
   };
   if (options_.suspensions && parts.runtime) {
@@ -174,8 +205,18 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, Parts pa
   }
   if (options_.compilations && parts.jit) {
     plant([&] { return PlantCompilations(hooks, parts, path, hooked); }, hooked.compilations);
-    if (hooked.compilations.ok() && options_.rest_in_storms) hooked.file = std::move(file->fd);
   }
+  const bool may_rest = options_.share > 0 || (hooked.entry_probe.valid() && options_.rest_in_storms);
+  if (may_rest) hooked.file = std::move(file->fd);
+}
+
+absl::Status HookPlanter::Attach(wire_hook hook, bool member, uint64_t offset, const std::string& path,
+                                 HookedImage& hooked) {
+  absl::StatusOr<UniqueFd> probe = options_.attach(hook, member, path, offset);
+  RETURN_IF_ERROR(probe.status());
+  hooked.places.push_back({hook, member, offset});
+  hooked.probes.push_back(*std::move(probe));
+  return absl::OkStatus();
 }
 
 absl::Status HookPlanter::PlantSuspensions(const RuntimeHooks& hooks, const std::string& path, HookedImage& hooked) {
@@ -194,9 +235,7 @@ absl::Status HookPlanter::PlantSuspensions(const RuntimeHooks& hooks, const std:
     const HookPoints& points = hooks[place.kind];
     RETURN_IF_ERROR(points.status());
     for (const HookPoint& point : *points) {
-      absl::StatusOr<UniqueFd> probe = options_.attach(place.hook, point.argument_shift != 0, path, point.offset.value);
-      RETURN_IF_ERROR(probe.status());
-      hooked.probes.push_back(*std::move(probe));
+      RETURN_IF_ERROR(Attach(place.hook, point.argument_shift != 0, point.offset.value, path, hooked));
     }
   }
   return absl::OkStatus();
@@ -217,9 +256,7 @@ absl::Status HookPlanter::PlantCompilations(const RuntimeHooks& hooks, Parts par
     return absl::UnimplementedError("compileMethod keeps its flags at another place than known");
   }
   // First the end: of what is seen to begin the end is then seen, too.
-  absl::StatusOr<UniqueFd> done = options_.attach(WIRE_HOOK_COMPILED, false, path, hooks.jit_return->offset.value);
-  RETURN_IF_ERROR(done.status());
-  hooked.probes.push_back(*std::move(done));
+  RETURN_IF_ERROR(Attach(WIRE_HOOK_COMPILED, false, hooks.jit_return->offset.value, path, hooked));
   absl::StatusOr<UniqueFd> called = options_.attach(WIRE_HOOK_COMPILE, false, path, begin->front().offset.value);
   RETURN_IF_ERROR(called.status());
   hooked.entry_probe = *std::move(called);
@@ -258,17 +295,130 @@ void HookPlanter::NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t coun
 }
 
 void HookPlanter::RestOrReturn(HookedImage& hooked, bool storm) {
-  if (!hooked.file.valid() || storm != hooked.entry_probe.valid()) return;
+  if (!hooked.file.valid() || hooked.rests || storm != hooked.entry_probe.valid()) return;
   if (storm) {
-    if (!hooked.start.proven()) return;
-    if (removing_.valid() && removing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+    if (!hooked.start.proven() || !IsDone(hooked.removal)) return;
     ++counters_.rests;
-    removing_ = std::async(std::launch::async, [probe = std::move(hooked.entry_probe)]() mutable { probe.reset(); });
+    hooked.removal =
+        std::async(std::launch::async, [probe = std::move(hooked.entry_probe)]() mutable { probe.reset(); });
     return;
   }
   absl::StatusOr<UniqueFd> probe =
       options_.attach(WIRE_HOOK_COMPILE, false, absl::StrCat("/proc/self/fd/", hooked.file.get()), hooked.entry_offset);
   if (probe.ok()) hooked.entry_probe = *std::move(probe);  // else the stack goes on telling
+}
+
+bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
+  if (options_.share <= 0) return true;
+  const auto found = targets_.find(key);
+  if (found == targets_.end()) return true;
+  Target& target = found->second;
+  if (hits_ < kHitsThatMatter && (hits_ += hits) >= kHitsThatMatter) {
+    measuring_ = std::async(std::launch::async, options_.measure_trap);
+  }
+  const uint64_t cost_ns = hits * (trap_ns_ + kBeyondTrapNs) + more_ns;
+  target.budget.Spend(time, cost_ns);
+  target.spent_ns[static_cast<size_t>(part)] += cost_ns;
+  if (target.budget.Exhausted(time)) GoWithout(target, time);
+  const std::shared_ptr<HookedImage>& hooked = target.Of(part);
+  if (hooked == nullptr || (!hooked->rests && time >= hooked->returned)) return true;
+  ++counters_.not_admitted;
+  return false;
+}
+
+void HookPlanter::GoWithout(Target& target, MonotonicTime time) {
+  constexpr HookPart kParts[] = {HookPart::kSuspensions, HookPart::kCompilations};
+  const auto spent_ns = [&](HookPart part) { return target.spent_ns[static_cast<size_t>(part)]; };
+  const auto rests = [&](HookPart part) { return target.Of(part) != nullptr && target.Of(part)->rests; };
+  if (!rests(HookPart::kSuspensions) && !rests(HookPart::kCompilations)) {
+    const HookPart more = spent_ns(HookPart::kSuspensions) > spent_ns(HookPart::kCompilations) ? kParts[0] : kParts[1];
+    if (target.Of(more) == nullptr || !Rest(target.Of(more))) return;
+    ++counters_.budget_rests;
+    target.spent_ns = {};
+    target.rests_since = time;
+    return;
+  }
+  for (const HookPart part : kParts) {
+    if (target.Of(part) == nullptr || rests(part)) continue;
+    const double paid_for_ns = options_.share * static_cast<double>(time.ns - std::min(time, target.rests_since).ns +
+                                                                    HookBudget::kSecondsAtOnce * kSecondNs / 4);
+    if (static_cast<double>(spent_ns(part)) > paid_for_ns) Rest(target.Of(part));
+  }
+}
+
+// Those of all processes that map the file: a probe is in the file.
+bool HookPlanter::Rest(const std::shared_ptr<HookedImage>& hooked) {
+  if (hooked->rests || !hooked->file.valid() || !IsDone(hooked->removal)) return false;
+  hooked->rests = true;
+  hooked->removal =
+      std::async(std::launch::async, [probes = hooked->TakeProbes()]() mutable { CloseUprobes(std::move(probes)); });
+  for (const auto& [key, target] : targets_) {
+    if (target.runtime == hooked) rested_.emplace_back(key, HookPart::kSuspensions);
+    if (target.jit == hooked) rested_.emplace_back(key, HookPart::kCompilations);
+  }
+  return true;
+}
+
+void HookPlanter::Return(HookedImage& hooked, MonotonicTime now) {
+  hooked.rests = false;
+  hooked.returned = hooked.counted_since = hooked.last_compiled = now;
+  hooked.compiled = 0;
+  hooked.storms = hooked.calms = 0;  // nothing was seen meanwhile
+  const std::string path = absl::StrCat("/proc/self/fd/", hooked.file.get());
+  const auto give_up = [&](const absl::Status& error) {
+    notices_.Add("hooks_gone", hooked.image->path,
+                 absl::StrCat("probes in ", hooked.image->path, " could not come back: ", error.message()),
+                 HintOf(error));
+    for (absl::Status* status : {&hooked.suspensions, &hooked.compilations}) status->Update(error);
+    CloseUprobes(hooked.TakeProbes());
+    hooked.places.clear();
+  };
+  for (const HookedImage::Place& place : hooked.places) {
+    absl::StatusOr<UniqueFd> probe = options_.attach(place.hook, place.member, path, place.offset);
+    if (!probe.ok()) return give_up(probe.status());
+    hooked.probes.push_back(*std::move(probe));
+  }
+  // Where the stack tells the beginning of a compilation, the probe comes back with calmer times only.
+  if (hooked.entry_offset == 0 || hooked.start.proven()) return;
+  absl::StatusOr<UniqueFd> entry = options_.attach(WIRE_HOOK_COMPILE, false, path, hooked.entry_offset);
+  if (!entry.ok()) return give_up(entry.status());
+  hooked.entry_probe = *std::move(entry);
+}
+
+void HookPlanter::Tick(MonotonicTime now) {
+  const uint64_t passed_ns = last_tick_ == MonotonicTime::Min() ? 0 : now.ns - std::min(now, last_tick_).ns;
+  last_tick_ = now;
+  if (measuring_.valid() && measuring_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    const absl::StatusOr<uint64_t> measured = measuring_.get();
+    if (measured.ok()) {
+      trap_ns_ = *measured;
+    } else {
+      notices_.Add("trap_not_measured", "",
+                   absl::StrCat("what probes cost here could not be measured: ", measured.status().message()));
+    }
+  }
+  absl::flat_hash_set<HookedImage*> resting, to_stay;
+  for (auto& [key, target] : targets_) {
+    const bool exhausted = target.budget.Exhausted(now);
+    bool rests = false;
+    for (HookedImage* hooked : {target.runtime.get(), target.jit.get()}) {
+      if (hooked == nullptr || !hooked->rests) continue;
+      rests = true;
+      resting.insert(hooked);
+      if (exhausted || !IsDone(hooked->removal)) to_stay.insert(hooked);
+    }
+    if (rests) counters_.rested_ns += passed_ns;
+    if (target.budget.full()) target.spent_ns = {};
+  }
+  for (HookedImage* hooked : resting) {
+    if (!to_stay.contains(hooked)) Return(*hooked, now);
+  }
+}
+
+bool HookPlanter::TellsOfMethods(ProcessKey key) const {
+  const auto target = targets_.find(key);
+  return target != targets_.end() && target->second.jit != nullptr && target->second.jit->compilations.ok() &&
+         !target->second.jit->rests;
 }
 
 absl::Status HookPlanter::SeesSuspensions(ProcessKey key) const {
@@ -294,7 +444,10 @@ void HookPlanter::Finish() {
     std::move(its.begin(), its.end(), std::back_inserter(probes));
   }
   CloseUprobes(std::move(probes));
-  if (removing_.valid()) removing_.wait();
+  for (const auto& [image, hooked] : hooked_) {
+    if (const auto alive = hooked.lock(); alive != nullptr && alive->removal.valid()) alive->removal.wait();
+  }
+  if (measuring_.valid()) measuring_.wait();
 }
 
 }  // namespace clrsampler

@@ -1,13 +1,19 @@
 // Plants hooks into .NET runtimes as they show up: one set of probes for each file, for all processes that map it, gone
 // with the last of them. Where they go: clr/hooks. What they report: pause_watch.h, jit_watch.h.
+//
+// What they cost a process may be limited (hook_budget.h). A process that has had its share goes without for a while,
+// and so do all that map the same file: first without those hooks that have cost more, pauses or compilations, then
+// without the others too if they alone are more than is paid for.
 #ifndef CLRSAMPLER_PIPELINE_HOOK_PLANTER_H_
 #define CLRSAMPLER_PIPELINE_HOOK_PLANTER_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,6 +22,7 @@
 #include "clr/runtime_discovery.h"
 #include "clrsampler/wire.h"
 #include "os/unique_fd.h"
+#include "pipeline/hook_budget.h"
 #include "process/image_files.h"
 #include "process/process.h"
 #include "profile/jit_start.h"
@@ -36,12 +43,21 @@ struct HookPlanterOptions {
   // (profile/jit_start.h). Compilations that an exception ends are not seen meanwhile.
   bool rest_in_storms = false;
   bool say_refusals = true;  // as notices: for runs whose purpose they are
+  double share = 0;          // of one CPU that hooks may cost a process; 0: no limit
+  // What a trap costs here, in nanoseconds (capture/trap_cost.h). Called in a thread of its own, once, and only where
+  // hooks are hit often enough for it to matter.
+  std::function<absl::StatusOr<uint64_t>()> measure_trap;
 };
+
+enum class HookPart : uint8_t { kSuspensions, kCompilations };
 
 struct HookPlanterCounters {
   uint64_t images_hooked = 0;
   uint64_t images_refused = 0;  // in part or altogether
   uint64_t rests = 0;           // times that the probe at the beginning of compilations was taken out
+  uint64_t budget_rests = 0;    // times that a process had had its share
+  uint64_t rested_ns = 0;       // for which processes went without their hooks since then, added up
+  uint64_t not_admitted = 0;    // hits that came meanwhile
 };
 
 // Main loop only. Borrows what it is given.
@@ -56,6 +72,16 @@ class HookPlanter {
   // Why nothing of the process is seen; OK: the hooks are planted.
   absl::Status SeesSuspensions(ProcessKey key) const;
   absl::Status SeesCompilations(ProcessKey key) const;
+  // Whether each of its compilations is seen at this moment.
+  bool TellsOfMethods(ProcessKey key) const;
+
+  // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
+  // not to be used, since the process is to go without such hooks, and the probes may be half gone.
+  bool Admit(ProcessKey key, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
+  // What has begun to rest since the last call.
+  std::vector<std::pair<ProcessKey, HookPart>> TakeRested() { return std::exchange(rested_, {}); }
+  // To be called often: hooks that may come back do.
+  void Tick(MonotonicTime now);
 
   // That many compilations of the process have ended since the last call; `time` is the last one's.
   void NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t count);
@@ -75,6 +101,13 @@ class HookPlanter {
     uint32_t exec_count = 0;
     std::shared_ptr<HookedImage> runtime;
     std::shared_ptr<HookedImage> jit;  // the same in a single-file program
+    HookBudget budget;
+    std::array<uint64_t, 2> spent_ns{};  // by HookPart: since all was left, or since one of them rests
+    MonotonicTime rests_since;
+
+    const std::shared_ptr<HookedImage>& Of(HookPart part) const {
+      return part == HookPart::kSuspensions ? runtime : jit;
+    }
   };
 
   // What is in an image: a single-file host has both.
@@ -89,7 +122,13 @@ class HookPlanter {
   absl::Status PlantSuspensions(const RuntimeHooks& hooks, const std::string& path, HookedImage& hooked);
   absl::Status PlantCompilations(const RuntimeHooks& hooks, Parts parts, const std::string& path, HookedImage& hooked);
 
+  absl::Status Attach(wire_hook hook, bool member, uint64_t offset, const std::string& path, HookedImage& hooked);
+
   void RestOrReturn(HookedImage& hooked, bool storm);
+  // It has nothing left.
+  void GoWithout(Target& target, MonotonicTime time);
+  bool Rest(const std::shared_ptr<HookedImage>& hooked);  // false: it can't at this moment
+  void Return(HookedImage& hooked, MonotonicTime now);
 
   const HookPlanterOptions options_;
   RuntimeDiscovery& runtimes_;
@@ -99,7 +138,11 @@ class HookPlanter {
   absl::flat_hash_map<ProcessKey, Target> targets_;
   absl::flat_hash_map<const ImageFile*, std::weak_ptr<HookedImage>> hooked_;  // each holds its ImageFile
   HookPlanterCounters counters_;
-  std::future<void> removing_;  // a probe: the kernel takes some 100 ms
+  std::vector<std::pair<ProcessKey, HookPart>> rested_;
+  MonotonicTime last_tick_;
+  uint64_t hits_ = 0;  // until the trap is measured
+  uint64_t trap_ns_;
+  std::future<absl::StatusOr<uint64_t>> measuring_;
 };
 
 }  // namespace clrsampler

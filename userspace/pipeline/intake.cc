@@ -139,7 +139,8 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
     ++news_;
     parts_.memory.NoteCompiled(process, event.entry);
   }
-  queue_.Push({event.header.time_ns}, HeldItem(parts_.hooks->Arrived(process, event)));
+  std::optional<RuntimeItem> item = parts_.hooks->Arrived(process, event);
+  if (item) queue_.Push({event.header.time_ns}, HeldItem(*std::move(item)));
 }
 
 void Intake::Lose(absl::string_view reason) { ++parts_.account.lost[std::string(reason)]; }

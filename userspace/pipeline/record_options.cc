@@ -38,6 +38,12 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   return events;
 }
 
+double HookShareFor(const RecordOptions& options) {
+  const bool asked_for = options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
+                         (options.view != RecordView::kCpu && !options.windows);
+  return asked_for ? 0 : options.hook_share;
+}
+
 SamplerOptions SamplerOptionsFor(const RecordOptions& options, int online_cpus) {
   const RuntimeEvents events = EventsFor(options);
   const bool in_windows = options.windows.has_value();

@@ -44,6 +44,7 @@ struct RecordOptions {
   RecordView view = RecordView::kCpu;
   // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu.
   bool roles = true;
+  double hook_share = 0.003;     // of one CPU that hooks may cost a process; 0: no limit (hook_budget.h)
   bool mark_suspension = false;  // the outermost frame says in which part of a pause a stack was taken
   // Told of each pause of a .NET process, in the order in which they end; may be empty.
   std::function<void(const ObservedPause&)> on_pause;
@@ -74,6 +75,8 @@ struct RuntimeEvents {
 
 bool IsWholeHost(const RecordOptions& options);
 RuntimeEvents EventsFor(const RecordOptions& options);
+// Who asks for pauses or compilations themselves gets all of each, at any cost: 0.
+double HookShareFor(const RecordOptions& options);
 SamplerOptions SamplerOptionsFor(const RecordOptions& options, int online_cpus);
 
 }  // namespace clrsampler

@@ -16,6 +16,7 @@
 #include "capture/sampler.h"
 #include "capture/sampling_period.h"
 #include "capture/side_band.h"
+#include "capture/trap_cost.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
@@ -256,6 +257,8 @@ void RecorderImpl::StartHooks() {
   options.hooks.attach = [this](wire_hook hook, bool member, const std::string& path, uint64_t offset) {
     return sampler_->AttachHook(hook, member, path, offset);
   };
+  options.hooks.share = HookShareFor(options_);
+  options.hooks.measure_trap = MeasureTrapNs;
   options.roles = events_.roles;
   options.jit_stacks = events_.compilation_stacks;
   options.names = options_.names;
@@ -347,8 +350,7 @@ TurnPace::Inputs RecorderImpl::PaceInputs(MonotonicTime now) {
   if (!inputs.may_rest) return inputs;
   bool told_of_methods = true;
   table_.ForEach([&](const Process& process) {
-    told_of_methods &=
-        !sources_.memory->IsDotNet(process.key) || (hooks_ && hooks_->SeesCompilations(process.key).ok());
+    told_of_methods &= !sources_.memory->IsDotNet(process.key) || (hooks_ && hooks_->TellsOfMethods(process.key));
   });
   // Most of the methods that a sample is the first to show were compiled long ago.
   if (!told_of_methods) inputs.news += unwinder_.code_met();
@@ -370,6 +372,7 @@ void RecorderImpl::Turn(MonotonicTime now) {
   perf_maps_.Poll(table_, now);
   if (hooks_) {
     table_.ForEach([this](Process& process) { hooks_->Look(process); });
+    hooks_->Tick(now);
     hooks_->DropBefore(intake_->OldestOr(turn_.horizon));
   }
   HandleUntil(horizon);

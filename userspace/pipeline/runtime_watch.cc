@@ -43,9 +43,16 @@ std::optional<RuntimeEvent> EventOf(const wire_runtime_event& event) {
   return said;
 }
 
+HookPart PartOf(uint32_t hook) { return hook == WIRE_HOOK_COMPILE ? HookPart::kCompilations : HookPart::kSuspensions; }
+
+// What a hit with a stack takes longer.
+constexpr uint64_t kStackNs = 3'000;
+
 bool IsManaged(const Frame& frame) {
   return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
 }
+
+bool IsCompiler(const Frame& frame) { return absl::StartsWith(frame.module, "libclrjit"); }
 
 }  // namespace
 
@@ -84,8 +91,43 @@ void RuntimeWatch::NoteMissedAtHandling(const Process& process, uint32_t missed)
   jit_.Cut(process.key);
 }
 
-RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_runtime_event& event) {
-  NoteMissedAtArrival(process, event.missed);
+bool RuntimeWatch::Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
+  const bool admitted = planter_.Admit(process.key, part, time, hits, more_ns);
+  const auto rested = planter_.TakeRested();
+  for (const auto& [key, its_part] : rested) {
+    const auto activity = activities_.find(key);
+    if (its_part == HookPart::kSuspensions) {
+      pauses_.MissedBeforeArrival(key);
+      if (activity != activities_.end()) activity->second.CutPauses();
+    } else if (activity != activities_.end()) {
+      activity->second.CutCompilations();
+    }
+    cuts_.try_emplace({key, its_part}, time);
+  }
+  if (rested.empty()) return admitted;
+  notices_.Add(
+      "hooks_rest", absl::StrCat(process.key.tgid),
+      absl::StrCat("process ", process.key.tgid, " (", process.comm,
+                   ") collects or compiles so often that its probes would cost it more than ",
+                   options_.hooks.share * 100, " % of a CPU: they rest for a part of the time, and not all of ",
+                   "its pauses, collections and compilations are seen"),
+      "--hook-budget 0 keeps the probes; clrsampler pauses --pid and clrsampler jit --pid always do");
+  return admitted;
+}
+
+void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
+  if (cuts_.empty()) return;
+  for (const HookPart part : {HookPart::kSuspensions, HookPart::kCompilations}) {
+    const auto cut = cuts_.find({key, part});
+    if (cut == cuts_.end() || time < cut->second) continue;
+    part == HookPart::kSuspensions ? pauses_.Cut(key) : jit_.Cut(key);
+    cuts_.erase(cut);
+  }
+}
+
+std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_runtime_event& event) {
+  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  if (!Admit(process, PartOf(event.hook), {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
   if (event.hook == WIRE_HOOK_COMPILE) {
     jit_.Began(event, activities_[process.key]);
   } else {
@@ -97,18 +139,22 @@ RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_runtime_eve
   return event;
 }
 
-RuntimeItem RuntimeWatch::Arrived(const Process& process, const wire_compiled& event) {
+std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_compiled& event) {
   const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  const uint64_t more_ns = options_.jit_stacks ? kStackNs : 0;
+  if (!Admit(process, HookPart::kCompilations, {event.header.time_ns}, 1 + missed, more_ns)) return std::nullopt;
   planter_.NoteCompiled(process.key, {event.header.time_ns}, 1 + missed / 2);
   return jit_.Ended(process, event, planter_.StartOf(process.key), activities_[process.key]);
 }
 
 void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
   if (const auto* compiled = std::get_if<CompiledEvent>(&item)) {
+    CutAt(process.key, {compiled->event.header.time_ns});
     NoteMissedAtHandling(process, compiled->event.missed);
     return jit_.HandleEnd(process, *compiled, planter_.StartOf(process.key));
   }
   const auto& event = std::get<wire_runtime_event>(item);
+  CutAt(process.key, {event.header.time_ns});
   NoteMissedAtHandling(process, event.missed);
   if (event.hook == WIRE_HOOK_COMPILE) return jit_.HandleBegin(process, event);
   if (const std::optional<RuntimeEvent> said = EventOf(event)) pauses_.Handle(process, *said);
@@ -119,7 +165,7 @@ FrameId RuntimeWatch::RoleFrame(const char* text) {
 }
 
 size_t RuntimeWatch::PlaceOf(std::span<const FrameId> frames, bool compiling) const {
-  const auto is_compiler = [&](FrameId id) { return absl::StartsWith(frames_.at(id).module, "libclrjit"); };
+  const auto is_compiler = [&](FrameId id) { return IsCompiler(frames_.at(id)); };
   size_t at = frames.size();
   // The compiler may have the runtime run managed code: that is a part of the compilation, not its cause.
   if (compiling) {
@@ -144,10 +190,10 @@ std::optional<RuntimeWatch::Role> RuntimeWatch::RoleOf(const Process& process, c
                                                        std::span<const FrameId> frames) {
   if (!options_.roles) return std::nullopt;
   const auto activity = activities_.find(process.key);
-  if (activity == activities_.end()) return std::nullopt;
   const absl::string_view comm(sample.comm, strnlen(sample.comm, sizeof sample.comm));
-  const std::optional<RuntimeRole> role = activity->second.At(sample.tid, comm, {sample.header.time_ns});
-  if (!role) return std::nullopt;
+  const std::optional<RuntimeRole> role =
+      activity == activities_.end() ? std::nullopt : activity->second.At(sample.tid, comm, {sample.header.time_ns});
+  if (!role) return RoleByStack(frames);
   switch (role->kind) {
     case RuntimeRoleKind::kSuspending:
       return Role{RoleFrame("[suspending threads]"), PlaceOf(frames, false)};
@@ -161,8 +207,16 @@ std::optional<RuntimeWatch::Role> RuntimeWatch::RoleOf(const Process& process, c
       break;
   }
   const std::optional<FrameId> compiled = jit_.RoleOf(process, role->compilation);
-  if (!compiled) return std::nullopt;
+  if (!compiled) return RoleByStack(frames);
   return Role{*compiled, PlaceOf(frames, true)};
+}
+
+// What the stack alone says: probes rest, or the compilation has not ended, or an exception has ended it.
+std::optional<RuntimeWatch::Role> RuntimeWatch::RoleByStack(std::span<const FrameId> frames) {
+  if (std::none_of(frames.begin(), frames.end(), [&](FrameId id) { return IsCompiler(frames_.at(id)); })) {
+    return std::nullopt;
+  }
+  return Role{RoleFrame("[jit]"), PlaceOf(frames, true)};
 }
 
 void RuntimeWatch::DropBefore(MonotonicTime time) {
@@ -175,6 +229,8 @@ void RuntimeWatch::Forget(ProcessKey key) {
   planter_.Forget(key);
   activities_.erase(key);
   missed_.erase(key);
+  cuts_.erase({key, HookPart::kSuspensions});
+  cuts_.erase({key, HookPart::kCompilations});
 }
 
 void RuntimeWatch::Finish() {
@@ -185,8 +241,7 @@ void RuntimeWatch::Finish() {
 std::map<std::string, uint64_t> RuntimeWatch::PauseCounts() const {
   if (!options_.hooks.suspensions) return {};
   std::map<std::string, uint64_t> counts = pauses_.counters().ByName();
-  counts["images_hooked"] = planter_.counters().images_hooked;
-  counts["images_refused"] = planter_.counters().images_refused;
+  AddPlanterCounts(counts);
   return counts;
 }
 
@@ -194,9 +249,17 @@ std::map<std::string, uint64_t> RuntimeWatch::JitCounts() const {
   if (!options_.hooks.compilations) return {};
   std::map<std::string, uint64_t> counts = jit_.counters().ByName();
   counts["entry_probe_rests"] = planter_.counters().rests;
-  counts["images_hooked"] = planter_.counters().images_hooked;
-  counts["images_refused"] = planter_.counters().images_refused;
+  AddPlanterCounts(counts);
   return counts;
+}
+
+void RuntimeWatch::AddPlanterCounts(std::map<std::string, uint64_t>& counts) const {
+  const HookPlanterCounters& planter = planter_.counters();
+  counts["images_hooked"] = planter.images_hooked;
+  counts["images_refused"] = planter.images_refused;
+  counts["rests"] = planter.budget_rests;
+  counts["rested_ms"] = planter.rested_ns / 1'000'000;
+  counts["hits_at_rest"] = planter.not_admitted;
 }
 
 }  // namespace clrsampler

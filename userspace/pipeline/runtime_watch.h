@@ -48,11 +48,14 @@ class RuntimeWatch {
 
   // To be called often: plants hooks when a runtime has shown up in the process.
   void Look(const Process& process) { planter_.Look(process); }
+  void Tick(MonotonicTime now) { planter_.Tick(now); }
   absl::Status SeesSuspensions(ProcessKey key) const { return planter_.SeesSuspensions(key); }
   absl::Status SeesCompilations(ProcessKey key) const { return planter_.SeesCompilations(key); }
+  bool TellsOfMethods(ProcessKey key) const { return planter_.TellsOfMethods(key); }
 
-  RuntimeItem Arrived(const Process& process, const wire_runtime_event& event);
-  RuntimeItem Arrived(const Process& process, const wire_compiled& event);
+  // nullopt: it has no meaning, since others around it are missing.
+  std::optional<RuntimeItem> Arrived(const Process& process, const wire_runtime_event& event);
+  std::optional<RuntimeItem> Arrived(const Process& process, const wire_compiled& event);
   void Handle(const Process& process, const RuntimeItem& item);
 
   // Whether a sample that leaves the ring now may fall between a request and its stop.
@@ -65,7 +68,10 @@ class RuntimeWatch {
   void CompiledStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
     jit_.HandleStack(process, sample, frames);
   }
-  PausePhase PhaseOf(ProcessKey key) const { return pauses_.PhaseOf(key); }
+  PausePhase PhaseOf(ProcessKey key, MonotonicTime time) {
+    CutAt(key, time);
+    return pauses_.PhaseOf(key);
+  }
 
   // The frame that says what the runtime did for the sampled thread, and where it belongs in `frames` (outermost
   // first): behind the managed method that made the runtime do so.
@@ -96,7 +102,12 @@ class RuntimeWatch {
   // How many more they are.
   uint32_t NoteMissedAtArrival(const Process& process, uint32_t missed);
   void NoteMissedAtHandling(const Process& process, uint32_t missed);
+  // HookPlanter::Admit; where hooks begin to rest, what is under way ends at a time that nobody knows.
+  bool Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
+  void CutAt(ProcessKey key, MonotonicTime time);
+  void AddPlanterCounts(std::map<std::string, uint64_t>& counts) const;
   FrameId RoleFrame(const char* text);
+  std::optional<Role> RoleByStack(std::span<const FrameId> frames);
   size_t PlaceOf(std::span<const FrameId> frames, bool compiling) const;
 
   RuntimeWatchOptions options_;
@@ -107,6 +118,8 @@ class RuntimeWatch {
   JitWatch jit_;
   absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
   absl::flat_hash_map<ProcessKey, Missed> missed_;
+  // Hooks rest from then on, which is still to be handled.
+  absl::flat_hash_map<std::pair<ProcessKey, HookPart>, MonotonicTime> cuts_;
 };
 
 }  // namespace clrsampler

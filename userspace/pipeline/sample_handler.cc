@@ -76,7 +76,7 @@ void SampleHandler::Write(NamedSample named) {
   std::optional<RuntimeWatch::Role> role;
   const std::span<const FrameId> plain = named.frames;
   if (parts_.hooks != nullptr) {
-    named.phase = parts_.hooks->PhaseOf(named.process.key);
+    named.phase = parts_.hooks->PhaseOf(named.process.key, {named.sample.header.time_ns});
     role = parts_.hooks->RoleOf(named.process, named.sample, plain);
     if (role) named.role = role->frame;
     named.frames = Marked(named, role);

@@ -132,12 +132,13 @@ std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view c
   return role;
 }
 
-void RuntimeActivity::Cut() {
+void RuntimeActivity::CutPauses() {
   std::erase_if(periods_, [](const Period& period) { return period.end == MonotonicTime::Max(); });
-  under_way_.clear();
   stopper_ = 0;
   for_background_ = false;
 }
+
+void RuntimeActivity::CutCompilations() { under_way_.clear(); }
 
 void RuntimeActivity::DropBefore(MonotonicTime time) {
   std::erase_if(periods_, [&](const Period& period) { return period.end <= time; });

@@ -52,7 +52,12 @@ class RuntimeActivity {
   std::optional<RuntimeRole> At(uint32_t tid, absl::string_view comm, MonotonicTime time) const;
 
   // Events are missing here: of what is under way, nothing is known any more.
-  void Cut();
+  void CutPauses();
+  void CutCompilations();
+  void Cut() {
+    CutPauses();
+    CutCompilations();
+  }
   // No question about an earlier time will come.
   void DropBefore(MonotonicTime time);
   bool empty() const { return periods_.empty() && compilations_.empty() && under_way_.empty(); }

@@ -33,6 +33,7 @@
 #include "capture/sampler.h"
 #include "capture/sampling_period.h"
 #include "capture/side_band.h"
+#include "capture/trap_cost.h"
 #include "os/clock.h"
 #include "process/cpu_time.h"
 #include "status/status.h"
@@ -699,6 +700,16 @@ absl::Status HooksOfOneProcessAreLimited(ScenarioSetting& setting) {
   return Expect(last_limited == (*sampler)->counters().hook_limited, last_limited, " are said to be missing");
 }
 
+// A trap is more than a call, and no machine needs a tenth of a millisecond for one.
+absl::Status MeasuresATrap(ScenarioSetting& setting) {
+  const absl::StatusOr<uint64_t> first = MeasureTrapNs();
+  if (!first.ok()) return first.status();
+  const absl::StatusOr<uint64_t> second = MeasureTrapNs();
+  if (!second.ok()) return second.status();
+  setting.notes += absl::StrCat(" ", *first, " and ", *second, " ns");
+  return Expect(std::min(*first, *second) > 50 && std::max(*first, *second) < 100'000, *first, " and ", *second, " ns");
+}
+
 const std::vector<Scenario>& LiveScenarios() {
   static const auto* const scenarios = new std::vector<Scenario>{
       {"SamplesABurningProcess", SamplesABurningProcess},
@@ -719,6 +730,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"SideBandTellsALifeInOrder", SideBandTellsALifeInOrder},
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
+      {"MeasuresATrap", MeasuresATrap},
   };
   return *scenarios;
 }

@@ -58,6 +58,28 @@ TEST(SamplerOptionsForTest, TheRingIsTheAskedOneOrLargeEnoughForCompilationsWith
   EXPECT_EQ(SamplerOptionsFor(options, 512).ring_bytes, 1 << 20);
 }
 
+TEST(HookShareForTest, WhoAsksForPausesOrCompilationsGetsAllOfThem) {
+  RecordOptions options;
+  EXPECT_EQ(HookShareFor(options), options.hook_share);
+  EXPECT_GT(options.hook_share, 0);
+  options.windows.emplace();
+  EXPECT_GT(HookShareFor(options), 0);
+  for (const RecordView view : {RecordView::kPause, RecordView::kSuspendDelay, RecordView::kJit}) {
+    RecordOptions asks;
+    asks.view = view;
+    EXPECT_EQ(HookShareFor(asks), 0);
+  }
+  RecordOptions marks;
+  marks.mark_suspension = true;
+  EXPECT_EQ(HookShareFor(marks), 0);
+  RecordOptions watches;
+  watches.on_pause = [](const ObservedPause&) {};
+  EXPECT_EQ(HookShareFor(watches), 0);
+  RecordOptions compiles;
+  compiles.on_compilation = [](const NamedCompilation&) {};
+  EXPECT_EQ(HookShareFor(compiles), 0);
+}
+
 TEST(SamplerOptionsForTest, OnlyContinuousRunsLimitWhatHooksReport) {
   RecordOptions options;
   EXPECT_EQ(SamplerOptionsFor(options, 2).hook_hits_a_second, 0);

@@ -8,7 +8,7 @@ _clrsampler() {
   local words= values=
   case $command in
     '')
-      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --hook-budget --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -24,6 +24,7 @@ _clrsampler() {
         --order) values='hot first' ;;
         --names) values='short full raw' ;;
         --view) values='cpu pause suspend-delay jit' ;;
+        --hook-budget) values=:any ;;
         --stats) values=:files ;;
         --ring-bytes) values=:any ;;
         --unwind) values='replay chain' ;;
@@ -36,7 +37,7 @@ _clrsampler() {
         --perf-map-cap) values=:any ;;
       esac ;;
     record)
-      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --hook-budget --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -52,6 +53,7 @@ _clrsampler() {
         --order) values='hot first' ;;
         --names) values='short full raw' ;;
         --view) values='cpu pause suspend-delay jit' ;;
+        --hook-budget) values=:any ;;
         --stats) values=:files ;;
         --ring-bytes) values=:any ;;
         --unwind) values='replay chain' ;;
@@ -74,7 +76,7 @@ _clrsampler() {
         --lines) values=:any ;;
       esac ;;
     serve)
-      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --no-hooks --ring-bytes --history --no-history --history-size --history-age --listen --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
+      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --no-hooks --hook-budget --ring-bytes --history --no-history --history-size --history-age --listen --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
       case $previous in
         --config) values=:files ;;
         -F|--frequency) values=:any ;;
@@ -84,6 +86,7 @@ _clrsampler() {
         --comm) values=:any ;;
         --uid) values=:any ;;
         --names) values='short full raw' ;;
+        --hook-budget) values=:any ;;
         --ring-bytes) values=:any ;;
         --history) values=:files ;;
         --history-size) values=:any ;;

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Probes cost a process no more than `--hook-budget` says: of one that collects and compiles without end they are there for a part of the time,
+and what is seen in that part is whole. Who asks for pauses or compilations gets all of them."""
+import collections
+import re
+import time
+
+import harness
+import runtimes
+from watcher import Watcher
+
+VERSIONS = runtimes.selected()
+SECONDS = 15
+SHARE = 0.003  # the default
+AT_ONCE_SECONDS = 4
+# The least that a hit counts: what it takes beyond a trap. A trap itself is measured by the agent, and never free.
+LEAST_HIT_SECONDS = 1.2e-6
+ROLE = re.compile(r"^\[jit .+ \w+\]$")
+
+
+def kinds(result):
+    return collections.Counter(notice["kind"] for notice in result.stats["notices"])
+
+
+class HookBudgetTest(harness.LiveTest):
+    NEEDS = ("dotnet",)
+
+    def record(self, target, *arguments, seconds=SECONDS):
+        result = harness.record("--pid", str(target.host_pid), "--duration", f"{seconds}s", "--frequency", "199", *arguments, timeout=seconds + 60)
+        self.check_result(result)
+        self.assertEqual(result.stats["pauses"]["unexpected"], 0)
+        for frames, _ in result.profile.stacks:
+            self.assertFalse(any("[uprobes]" in frame for frame in frames), frames)
+        return result
+
+    def check_compiler_has_roles(self, result):
+        """(samples in the compiler, those that say what is compiled)"""
+        within = told = unknown = 0
+        for frames, weight in result.profile.stacks:
+            in_probe = any(frame.startswith("hook_") or "uprobe" in frame or "exc_int3" in frame for frame in frames)
+            if in_probe or not any(frame.startswith("libclrjit.so") for frame in frames):
+                continue
+            within += weight
+            told += weight if any(ROLE.match(frame) for frame in frames) else 0
+            unknown += weight if "[jit]" in frames else 0
+        self.assertEqual(told + unknown, within)
+        return within, told
+
+    def test_a_storm_pays_no_more_than_its_budget(self):
+        for version in VERSIONS:
+            with self.subTest(version=version):
+                self.need_runtime(version)
+                with harness.workload(version, "storm", "--seconds", 120) as target:
+                    time.sleep(3)
+                    limited = self.record(target)
+                    free = self.record(target, "--hook-budget", "0", seconds=5)
+                counts, compiled = limited.stats["pauses"], limited.stats["jit"]
+                # A compilation without a probe at its beginning is one hit, and the other ones are two.
+                hits = counts["events"] + 2 * compiled["compilations"] - compiled["began_by_stack"] + counts["hits_at_rest"]
+                cost = hits * LEAST_HIT_SECONDS
+                within, told = self.check_compiler_has_roles(limited)
+                print(f"    {version}: {hits} hits, at least {100 * cost / SECONDS:.2f} % of a CPU; {counts['rests']} rests, {counts['rested_ms']} ms; "
+                      f"{told} of {within} samples in the compiler say of what", flush=True)
+                self.assertLess(cost, SHARE * (SECONDS + AT_ONCE_SECONDS))
+                self.assertGreaterEqual(counts["rests"], 2, "the probes come back")
+                self.assertLess(counts["rested_ms"], 1000 * (SECONDS + 1))
+                self.assertGreater(counts["pauses"], 100)
+                self.assertGreater(compiled["compilations"], 500)
+                # Each part of the time begins and ends somewhere, for pauses and for compilations.
+                self.assertLessEqual(counts["cut"], 6 * (counts["rests"] + 1))
+                self.assertEqual(kinds(limited)["hooks_rest"], 1)
+                self.assertGreater(within, 50)
+                self.assertGreater(told, 0)
+                self.assertLess(told, within)
+                # Without a limit nothing rests.
+                within, told = self.check_compiler_has_roles(free)
+                self.assertEqual((free.stats["pauses"]["rests"], free.stats["pauses"]["hits_at_rest"], kinds(free)["hooks_rest"]), (0, 0, 0))
+                self.assertGreaterEqual(told, 0.95 * within)
+                free_hits = free.stats["pauses"]["events"] + free.stats["jit"]["compilations"]
+                self.assertGreater(free_hits / 5, 2 * hits / SECONDS, "the storm was one")
+
+    def test_compilations_rest_and_pauses_are_still_seen(self):
+        """`expr` compiles 3,000 methods a second and collects now and then."""
+        version = VERSIONS[-1]
+        self.need_runtime(version)
+        with harness.workload(version, "expr", "--seconds", 120) as target, Watcher("pauses", target.host_pid) as watcher:
+            result = self.record(target)
+            seen = watcher.finish()
+        counts, compiled = result.stats["pauses"], result.stats["jit"]
+        print(f"    {counts['rests']} rests, {counts['rested_ms']} ms, {counts['pauses']} pauses, {compiled['compilations']} compilations", flush=True)
+        self.assertGreaterEqual(counts["rests"], 1)
+        self.assertEqual(compiled["hits_at_rest"], counts["hits_at_rest"])
+        # The watcher sees some time before and after the recording.
+        end = max(line["time_ns"] for line in seen)
+        within = [line for line in seen if line["time_ns"] > end - (SECONDS - 1) * 1e9]
+        self.assertGreaterEqual(counts["pauses"], 0.95 * len(within) - 2)
+
+    def test_who_asks_for_pauses_gets_all(self):
+        version = VERSIONS[-1]
+        self.need_runtime(version)
+        with harness.workload(version, "storm", "--seconds", 60) as target:
+            time.sleep(2)
+            with Watcher("pauses", target.host_pid) as watcher:
+                time.sleep(6)
+                pauses = watcher.finish()
+        collected = [p["gc_index"] for p in pauses if p.get("gc_index") is not None and p["kind"] == "blocking"]
+        print(f"    {len(pauses)} pauses", flush=True)
+        self.assertGreater(len(collected), 1000)
+        self.assertEqual(collected, list(range(collected[0], collected[0] + len(collected))))
+
+
+if __name__ == "__main__":
+    harness.main()
