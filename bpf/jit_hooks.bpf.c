@@ -239,6 +239,12 @@ static __always_inline void send_stack(struct user_registers *regs, __u32 slot, 
 	bpf_ringbuf_output(&records, sample, bytes, flags);
 }
 
+/* Samples and the events themselves go first: these have 136 bytes each, a stack some KiB. */
+static __always_inline bool has_room_for_stack(void)
+{
+	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) < bpf_ringbuf_query(&records, BPF_RB_RING_SIZE) / 2;
+}
+
 /* The same with the stack, of which the compilation was a part. */
 SEC("?uprobe")
 int hook_compiled_with_stack(struct user_registers *regs)
@@ -252,7 +258,7 @@ int hook_compiled_with_stack(struct user_registers *regs)
 
 	if (!counts || !hook_is_hit(counts, &caller, now) || !report_compiled(regs, now, counts, &caller, true))
 		return 0;
-	if (!has_budget_for_stack(&caller)) /* user space counts those that have none */
+	if (!has_room_for_stack() || !has_budget_for_stack(&caller)) /* user space counts those that have none */
 		return 0;
 	scratch = scratch_of(first_hook_slot + cpu);
 	if (!scratch)

@@ -379,7 +379,7 @@ void HookPlanter::Return(HookedImage& hooked, MonotonicTime now) {
     hooked.probes.push_back(*std::move(probe));
   }
   // Where the stack tells the beginning of a compilation, the probe comes back with calmer times only.
-  if (hooked.entry_offset == 0 || hooked.start.proven()) return;
+  if (hooked.entry_offset == 0 || (options_.rest_in_storms && hooked.start.proven())) return;
   absl::StatusOr<UniqueFd> entry = options_.attach(WIRE_HOOK_COMPILE, false, path, hooked.entry_offset);
   if (!entry.ok()) return give_up(entry.status());
   hooked.entry_probe = *std::move(entry);

@@ -72,6 +72,22 @@ TEST_F(RuntimeActivityTest, WhatIsUnderWayAtAGapIsNotKnown) {
   EXPECT_EQ(At(400, 8), "-");
 }
 
+TEST_F(RuntimeActivityTest, AGapOfOneKindLeavesTheOther) {
+  Add(100, Kind::kSuspend, 7, {kGc});
+  Add(110, Kind::kSuspended, 7);
+  Add(120, Kind::kGcStart, 7, {1});
+  activity_.CompilationBegan(8, {130}, 1, 2);
+  activity_.CutCompilations();
+  activity_.CompilationEnded(8, {200}, 1, 2, 5);
+  EXPECT_EQ(At(150, 8), "-");
+  EXPECT_EQ(At(150, 7), "gen1 blocking");
+  activity_.CompilationBegan(8, {300}, 3, 4);
+  activity_.CutPauses();
+  activity_.CompilationEnded(8, {400}, 3, 4, 6);
+  EXPECT_EQ(At(150, 7), "-");
+  EXPECT_EQ(At(350, 8), "jit 6");
+}
+
 TEST_F(RuntimeActivityTest, AServersThreadsCollectTogether) {
   BlockingGc(100, 7, 2);
   EXPECT_EQ(At(150, 8, ".NET Server GC"), "gen2 blocking");
