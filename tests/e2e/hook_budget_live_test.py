@@ -14,7 +14,7 @@ SECONDS = 15
 SHARE = 0.003  # the default
 AT_ONCE_SECONDS = 4
 # The least that a hit counts: what it takes beyond a trap. A trap itself is measured by the agent, and never free.
-LEAST_HIT_SECONDS = 1.2e-6
+LEAST_HIT_SECONDS = 3e-6
 ROLE = re.compile(r"^\[jit .+ \w+\]$")
 
 

@@ -13,13 +13,16 @@ namespace clrsampler {
 
 class HookBudget {
  public:
-  // Of a second's worth so many may be used up at once: 12 ms of 0.3 %, some 7,000 hits, which is what a program of
-  // that many methods compiles while it starts.
+  // Of a second's worth so many may be used up at once: 12 ms of 0.3 %, some 3,000 hits.
   static constexpr uint64_t kSecondsAtOnce = 4;
+  // A program that starts may do so four times, once in its life: 13,000 hits, of 6,500 methods that it compiles.
+  static constexpr int kTimesAtStart = 4;
 
-  // `share`: of one CPU, 0.003 for 0.3 %.
-  explicit HookBudget(double share)
-      : share_(share), at_once_ns_(static_cast<int64_t>(share * kSecondsAtOnce * 1e9)), left_ns_(at_once_ns_) {}
+  // `share`: of one CPU, 0.003 for 0.3 %. `starts`: the process begins now.
+  HookBudget(double share, bool starts)
+      : share_(share),
+        at_once_ns_(static_cast<int64_t>(share * kSecondsAtOnce * 1e9)),
+        left_ns_(at_once_ns_ * (starts ? kTimesAtStart : 1)) {}
 
   // Until `time` hits took the process `cost_ns`.
   void Spend(MonotonicTime time, uint64_t cost_ns) {
@@ -45,7 +48,7 @@ class HookBudget {
     const double whole_ns = std::min<double>(gained_ns, static_cast<double>(2 * at_once_ns_));
     const auto gained = static_cast<int64_t>(whole_ns);
     rest_ns_ = whole_ns - static_cast<double>(gained);
-    left_ns_ = std::min(left_ns_ + gained, at_once_ns_);
+    if (left_ns_ < at_once_ns_) left_ns_ = std::min(left_ns_ + gained, at_once_ns_);
     filled_ = now;
   }
 

@@ -48,11 +48,12 @@ constexpr double kStorm = 1000, kCalm = 500;
 constexpr int kSeconds = 3;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
-// A trap where none was measured yet, and what a hit costs beyond it: 0.3 us for our program, and what the thread has
-// to fetch again into its caches. 10,000 hits a second of a program that does little else took it 17 ms a second more,
-// with traps of 0.57 us (docs/performance.md).
+// A trap where none was measured yet, and what a hit costs beyond it: 0.3 to 1.4 us for our program, and what the
+// thread has to fetch again into its caches. By the work that a program which does little else got done, a hit cost
+// it 1.7 us in all on one machine, with traps of 0.57 us, and 3.7 us on another, with traps of 0.70 us
+// (docs/performance.md).
 constexpr uint64_t kUsualTrapNs = 600;
-constexpr uint64_t kBeyondTrapNs = 1'200;
+constexpr uint64_t kBeyondTrapNs = 3'000;
 // Fewer hits in a whole run cost nothing that could be limited.
 constexpr uint64_t kHitsThatMatter = 1'000;
 
@@ -110,7 +111,8 @@ HookPlanter::~HookPlanter() { Finish(); }
 
 void HookPlanter::Look(const Process& process) {
   if (process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) return;
-  Target& target = targets_.try_emplace(process.key, Target{.budget = HookBudget(options_.share)}).first->second;
+  const HookBudget budget(options_.share, process.compiles_since >= options_.began);
+  Target& target = targets_.try_emplace(process.key, Target{.budget = budget}).first->second;
   if (std::exchange(target.exec_count, process.exec_count) != process.exec_count) target.runtime = target.jit = nullptr;
   if (target.mappings_seen == process.mappings.generation()) return;
   if (target.runtime != nullptr && (target.jit != nullptr || !options_.compilations)) return;

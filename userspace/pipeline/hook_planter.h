@@ -44,6 +44,7 @@ struct HookPlanterOptions {
   bool rest_in_storms = false;
   bool say_refusals = true;  // as notices: for runs whose purpose they are
   double share = 0;          // of one CPU that hooks may cost a process; 0: no limit
+  MonotonicTime began;       // of watching: a process that compiles only since then is one that starts
   // What a trap costs here, in nanoseconds (capture/trap_cost.h). Called in a thread of its own, once, and only where
   // hooks are hit often enough for it to matter.
   std::function<absl::StatusOr<uint64_t>()> measure_trap;

@@ -21,12 +21,12 @@ int PaidFor(HookBudget& budget, uint64_t from_ms, int count) {
 }
 
 TEST(HookBudgetTest, LessThanItsShareIsNeverExhausted) {
-  HookBudget budget(0.011);
+  HookBudget budget(0.011, false);
   EXPECT_EQ(PaidFor(budget, 1, 100'000), 100'000);
 }
 
 TEST(HookBudgetTest, AStormGetsItsShareInLongStretches) {
-  HookBudget budget(0.003);
+  HookBudget budget(0.003, false);
   // 12 ms at once, of which 7 us are used up a millisecond.
   EXPECT_NEAR(PaidFor(budget, 1, 3000), 1714, 3);
   // All of it has to come back, which takes 4 s, before the next one.
@@ -37,7 +37,7 @@ TEST(HookBudgetTest, AStormGetsItsShareInLongStretches) {
 }
 
 TEST(HookBudgetTest, WhatIsUsedUpAtOnceHasToComeBackWhole) {
-  HookBudget budget(0.003);
+  HookBudget budget(0.003, false);
   budget.Spend({kSecond}, 12 * kMs);
   EXPECT_TRUE(budget.Exhausted({kSecond}));
   EXPECT_FALSE(budget.full());
@@ -46,15 +46,23 @@ TEST(HookBudgetTest, WhatIsUsedUpAtOnceHasToComeBackWhole) {
   EXPECT_TRUE(budget.full());
 }
 
+TEST(HookBudgetTest, AProcessThatStartsHasMoreOnce) {
+  HookBudget budget(0.003, true);
+  EXPECT_TRUE(budget.full());
+  EXPECT_NEAR(PaidFor(budget, 1, 5500), 4 * 1200 + 36 * 100 / 7, 30);
+  EXPECT_TRUE(budget.Exhausted({5501 * kMs}));
+  EXPECT_NEAR(PaidFor(budget, 20'000, 3000), 1714, 3);
+}
+
 TEST(HookBudgetTest, DebtHasABound) {
-  HookBudget budget(0.003);
+  HookBudget budget(0.003, false);
   for (int i = 0; i < 100; ++i) budget.Spend({kSecond}, kSecond);
   EXPECT_TRUE(budget.Exhausted({kSecond + 7'990 * kMs}));
   EXPECT_FALSE(budget.Exhausted({kSecond + 8'010 * kMs}));
 }
 
 TEST(HookBudgetTest, TimesOfTwoProcessorsMayCross) {
-  HookBudget budget(0.003);
+  HookBudget budget(0.003, false);
   budget.Spend({10 * kSecond}, 11 * kMs);
   budget.Spend({9 * kSecond}, 0);
   EXPECT_FALSE(budget.full());
