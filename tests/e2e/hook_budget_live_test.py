@@ -66,7 +66,7 @@ class HookBudgetTest(harness.LiveTest):
                 self.assertLess(counts["rested_ms"], 1000 * (SECONDS + 1))
                 self.assertGreater(counts["pauses"], 100)
                 self.assertGreater(compiled["compilations"], 500)
-                # Each part of the time begins and ends somewhere, for pauses and for compilations.
+                # Of a pause that is under way as probes come back four events are left, and two threads may ask for one as they go.
                 self.assertLessEqual(counts["cut"], 6 * (counts["rests"] + 1))
                 self.assertEqual(kinds(limited)["hooks_rest"], 1)
                 self.assertGreater(within, 50)

@@ -1,7 +1,7 @@
 // What a probe costs on this machine: the trap alone, with a program that does nothing.
 //
-// It is the larger part of what a hook costs a process, and depends on the machine more than on anything else: 0.44 to
-// 0.57 us with hardware virtualisation, 5.2 us where the hypervisor takes each trap to itself.
+// It is a large part of what a hook costs a process, and depends on the machine more than on anything else: 0.44 to
+// 0.71 us with hardware virtualisation, 5.2 us where the hypervisor takes each trap to itself.
 #ifndef CLRSAMPLER_CAPTURE_TRAP_COST_H_
 #define CLRSAMPLER_CAPTURE_TRAP_COST_H_
 

@@ -1,6 +1,7 @@
 // What hooks may cost one process: a share of a CPU, and some of it at once, for a program that starts. A process that
 // collects and compiles more often than that is paid for goes without its hooks until all of it is there again, so that
-// what they see are stretches of a second and more, whole collections and compilations, and not every fifth hit. Pure.
+// what they see are stretches of some tenths of a second and more, whole collections and compilations, and not every
+// fifth hit. Pure.
 #ifndef CLRSAMPLER_PIPELINE_HOOK_BUDGET_H_
 #define CLRSAMPLER_PIPELINE_HOOK_BUDGET_H_
 

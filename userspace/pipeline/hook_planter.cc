@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -99,11 +100,13 @@ struct HookPlanter::HookedImage {
   }
 };
 
-HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices)
+HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices,
+                         const Clock& clock)
     : options_(std::move(options)),
       runtimes_(runtimes),
       images_(images),
       notices_(notices),
+      clock_(clock),
       debug_files_(images),
       trap_ns_(kUsualTrapNs) {}
 
@@ -361,11 +364,14 @@ bool HookPlanter::Rest(const std::shared_ptr<HookedImage>& hooked) {
   return true;
 }
 
-void HookPlanter::Return(HookedImage& hooked, MonotonicTime now) {
+void HookPlanter::Return(HookedImage& hooked) {
   hooked.rests = false;
-  hooked.returned = hooked.counted_since = hooked.last_compiled = now;
   hooked.compiled = 0;
   hooked.storms = hooked.calms = 0;  // nothing was seen meanwhile
+  // While some of them are there and others not, what they say has no meaning.
+  const absl::Cleanup all_are_back = [&] {
+    hooked.returned = hooked.counted_since = hooked.last_compiled = clock_.Now();
+  };
   const std::string path = absl::StrCat("/proc/self/fd/", hooked.file.get());
   const auto give_up = [&](const absl::Status& error) {
     notices_.Add("hooks_gone", hooked.image->path,
@@ -413,7 +419,7 @@ void HookPlanter::Tick(MonotonicTime now) {
     if (target.budget.full()) target.spent_ns = {};
   }
   for (HookedImage* hooked : resting) {
-    if (!to_stay.contains(hooked)) Return(*hooked, now);
+    if (!to_stay.contains(hooked)) Return(*hooked);
   }
 }
 

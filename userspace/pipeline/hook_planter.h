@@ -64,7 +64,8 @@ struct HookPlanterCounters {
 // Main loop only. Borrows what it is given.
 class HookPlanter {
  public:
-  HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices);
+  HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices,
+              const Clock& clock);
   ~HookPlanter();
 
   // To be called often: plants hooks when a runtime has shown up in the process.
@@ -129,12 +130,13 @@ class HookPlanter {
   // It has nothing left.
   void GoWithout(Target& target, MonotonicTime time);
   bool Rest(const std::shared_ptr<HookedImage>& hooked);  // false: it can't at this moment
-  void Return(HookedImage& hooked, MonotonicTime now);
+  void Return(HookedImage& hooked);
 
   const HookPlanterOptions options_;
   RuntimeDiscovery& runtimes_;
   ImageFiles& images_;
   Notices& notices_;
+  const Clock& clock_;
   DebugFileFinder debug_files_;
   absl::flat_hash_map<ProcessKey, Target> targets_;
   absl::flat_hash_map<const ImageFile*, std::weak_ptr<HookedImage>> hooked_;  // each holds its ImageFile

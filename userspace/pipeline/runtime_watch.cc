@@ -61,7 +61,7 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
     : options_(std::move(options)),
       notices_(notices),
       frames_(frames),
-      planter_(options_.hooks, runtimes, images, notices),
+      planter_(options_.hooks, runtimes, images, notices, clock),
       pauses_(options_.on_pause, options_.on_collection, options_.hooks.resumed, frames),
       jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock) {}
 
@@ -102,7 +102,7 @@ bool RuntimeWatch::Admit(const Process& process, HookPart part, MonotonicTime ti
     } else if (activity != activities_.end()) {
       activity->second.CutCompilations();
     }
-    cuts_.try_emplace({key, its_part}, time);
+    cuts_[{key, its_part}].push_back(time);
   }
   if (rested.empty()) return admitted;
   notices_.Add(
@@ -118,10 +118,11 @@ bool RuntimeWatch::Admit(const Process& process, HookPart part, MonotonicTime ti
 void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
   if (cuts_.empty()) return;
   for (const HookPart part : {HookPart::kSuspensions, HookPart::kCompilations}) {
-    const auto cut = cuts_.find({key, part});
-    if (cut == cuts_.end() || time < cut->second) continue;
+    const auto cuts = cuts_.find({key, part});
+    if (cuts == cuts_.end() || time < cuts->second.front()) continue;
     part == HookPart::kSuspensions ? pauses_.Cut(key) : jit_.Cut(key);
-    cuts_.erase(cut);
+    std::erase_if(cuts->second, [time](MonotonicTime cut) { return cut <= time; });
+    if (cuts->second.empty()) cuts_.erase(cuts);
   }
 }
 
@@ -220,6 +221,9 @@ std::optional<RuntimeWatch::Role> RuntimeWatch::RoleByStack(std::span<const Fram
 }
 
 void RuntimeWatch::DropBefore(MonotonicTime time) {
+  std::vector<ProcessKey> cut;  // those of which nothing came that was to be handled
+  for (const auto& [of, times] : cuts_) cut.push_back(of.first);
+  for (const ProcessKey key : cut) CutAt(key, time);
   for (auto& [key, activity] : activities_) activity.DropBefore(time);
 }
 

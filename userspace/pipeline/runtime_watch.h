@@ -118,8 +118,8 @@ class RuntimeWatch {
   JitWatch jit_;
   absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
   absl::flat_hash_map<ProcessKey, Missed> missed_;
-  // Hooks rest from then on, which is still to be handled.
-  absl::flat_hash_map<std::pair<ProcessKey, HookPart>, MonotonicTime> cuts_;
+  // Hooks rest from each of these times on, which are still to be handled, the earliest first.
+  absl::flat_hash_map<std::pair<ProcessKey, HookPart>, std::vector<MonotonicTime>> cuts_;
 };
 
 }  // namespace clrsampler
