@@ -64,7 +64,7 @@ absl::Status Churn(uint64_t rounds, const std::vector<uint32_t>& pids) {
     hooks.attach = [&](wire_hook hook, bool member, const std::string& path, uint64_t offset) {
       return (*sampler)->AttachHook(hook, member, path, offset);
     };
-    HookPlanter planter(std::move(hooks), runtimes, images, notices);
+    HookPlanter planter(std::move(hooks), runtimes, images, notices, clock);
     for (const uint32_t pid : pids) {
       const Process& process = table.FindOrScan(pid, 0);
       planter.Look(process);
