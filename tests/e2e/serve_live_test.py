@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -297,7 +298,7 @@ class OperationTest(harness.LiveTest):
             config = f"{folder}/serve.conf"
             with open(config, "w", encoding="utf-8") as f:
                 f.write(f'push = "http://127.0.0.1:{silent.getsockname()[1]}"\n')
-            with Service("--config", config, window="1s") as service, contextlib.closing(silent.accept()[0]) as push:
+            with busy_program(), Service("--config", config, window="1s") as service, contextlib.closing(silent.accept()[0]) as push:
                 push.recv(100)  # the request is under way
                 with contextlib.closing(http.client.HTTPConnection(*service.address, timeout=60)) as question:
                     question.request("GET", "/debug/pprof/profile?seconds=300")
@@ -420,6 +421,16 @@ class OperationTest(harness.LiveTest):
                 self.assertEqual(service.stop(), 0)
                 self.assertFalse(os.path.exists(path))
                 self.assertFalse(os.path.exists(f"{service.folder}/history.db"))
+
+
+@contextlib.contextmanager
+def busy_program():
+    """So that each window has samples: one without any is not pushed, and an idle host has no other ones for minutes."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as program:
+        try:
+            yield
+        finally:
+            program.kill()
 
 
 @contextlib.contextmanager
