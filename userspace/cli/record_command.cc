@@ -19,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/duration_option.h"
+#include "cli/hook_budget_option.h"
 #include "cli/output_file.h"
 #include "cli/output_name.h"
 #include "cli/pids_option.h"
@@ -286,13 +287,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
                "an outermost frame on stacks that were taken while .NET threads stood still or were asked to");
   app.add_flag("--no-hooks", config.no_hooks,
                "plant no probes in .NET runtimes: no frames like [gc gen1 blocking] and [jit Shop.Order.Total Tier0]");
-  app.add_option(
-         "--hook-budget", config.hook_budget,
-         "percent of one CPU that such probes may cost a process; above that they rest for a part of the time.\n"
-         "0: no limit")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str()
-      ->type_name("PERCENT");
+  DeclareHookBudget(app, config.hook_budget);
   app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
   app.add_option("--ring-bytes", config.ring_bytes,
                  "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")

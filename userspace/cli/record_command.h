@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cli/hook_budget_option.h"
 #include "cli/profile_options.h"
 
 namespace clrsampler {
@@ -26,7 +27,7 @@ struct RecordConfig {
   bool annotate_source = false;
   std::string view = "cpu";
   bool no_hooks = false;
-  double hook_budget = 0.3;  // percent of a CPU
+  double hook_budget = kDefaultHookBudget;  // percent of a CPU
   bool mark_suspension = false;
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/duration_option.h"
+#include "cli/hook_budget_option.h"
 #include "cli/size_option.h"
 #include "export/listen_address.h"
 #include "export/push_request.h"
@@ -184,13 +185,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
       ->capture_default_str()
       ->type_name("STYLE");
   app.add_flag("--no-hooks", config.no_hooks, "plant no probes in .NET runtimes: no pauses, no compilations");
-  app.add_option(
-         "--hook-budget", config.hook_budget,
-         "percent of one CPU that such probes may cost a process; above that they rest for a part of the time.\n"
-         "0: no limit")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str()
-      ->type_name("PERCENT");
+  DeclareHookBudget(app, config.hook_budget);
   app.add_option("--ring-bytes", config.ring_bytes,
                  "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
       ->type_name("SIZE");

@@ -12,6 +12,7 @@
 namespace CLI {
 class App;
 }  // namespace CLI
+#include "cli/hook_budget_option.h"
 
 namespace clrsampler {
 
@@ -23,7 +24,7 @@ struct ServeConfig {
   std::vector<uint32_t> uids;
   std::string names = "short";
   bool no_hooks = false;
-  double hook_budget = 0.3;  // percent of a CPU
+  double hook_budget = kDefaultHookBudget;  // percent of a CPU
   std::optional<std::string> ring_bytes;
   std::string history = "/var/lib/clrsampler/history.db";
   bool no_history = false;

@@ -80,8 +80,9 @@ struct HookPlanter::HookedImage {
 
   UniqueFd file;              // the same that they come back to after a rest
   std::future<void> removal;  // of probes that rest: the kernel takes some 60 ms
-  bool rests = false;
-  MonotonicTime returned;  // hits from before are those of probes that were on their way out
+  bool rests = false, has_rested = false;
+  // Since when all of them are there. While some are missing, what the others say has no meaning.
+  MonotonicTime complete_since = MonotonicTime::Max();
 
   JitStart start;
   MonotonicTime counted_since, last_compiled = MonotonicTime::Min();
@@ -164,6 +165,7 @@ std::shared_ptr<HookPlanter::HookedImage> HookPlanter::Hook(const Process& proce
   hooked->image = *image;
   known = hooked;
   Plant(process, mapping, parts, *hooked);
+  hooked->complete_since = clock_.Now();
   ++(hooked->suspensions.ok() && hooked->compilations.ok() ? counters_.images_hooked : counters_.images_refused);
   refuse("pauses", hooked->suspensions);
   refuse("compilations", hooked->compilations);
@@ -314,10 +316,17 @@ void HookPlanter::RestOrReturn(HookedImage& hooked, bool storm) {
 }
 
 bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
-  if (options_.share <= 0) return true;
   const auto found = targets_.find(key);
   if (found == targets_.end()) return true;
   Target& target = found->second;
+  if (options_.share > 0) Charge(target, part, time, hits, more_ns);
+  const std::shared_ptr<HookedImage>& hooked = target.Of(part);
+  if (hooked == nullptr || (!hooked->rests && time >= hooked->complete_since)) return true;
+  ++(hooked->rests || hooked->has_rested ? counters_.not_admitted : counters_.while_planting);
+  return false;
+}
+
+void HookPlanter::Charge(Target& target, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
   if (hits_ < kHitsThatMatter && (hits_ += hits) >= kHitsThatMatter) {
     measuring_ = std::async(std::launch::async, options_.measure_trap);
   }
@@ -325,10 +334,6 @@ bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint6
   target.budget.Spend(time, cost_ns);
   target.spent_ns[static_cast<size_t>(part)] += cost_ns;
   if (target.budget.Exhausted(time)) GoWithout(target, time);
-  const std::shared_ptr<HookedImage>& hooked = target.Of(part);
-  if (hooked == nullptr || (!hooked->rests && time >= hooked->returned)) return true;
-  ++counters_.not_admitted;
-  return false;
 }
 
 void HookPlanter::GoWithout(Target& target, MonotonicTime time) {
@@ -354,7 +359,7 @@ void HookPlanter::GoWithout(Target& target, MonotonicTime time) {
 // Those of all processes that map the file: a probe is in the file.
 bool HookPlanter::Rest(const std::shared_ptr<HookedImage>& hooked) {
   if (hooked->rests || !hooked->file.valid() || !IsDone(hooked->removal)) return false;
-  hooked->rests = true;
+  hooked->rests = hooked->has_rested = true;
   hooked->removal =
       std::async(std::launch::async, [probes = hooked->TakeProbes()]() mutable { CloseUprobes(std::move(probes)); });
   for (const auto& [key, target] : targets_) {
@@ -368,9 +373,8 @@ void HookPlanter::Return(HookedImage& hooked) {
   hooked.rests = false;
   hooked.compiled = 0;
   hooked.storms = hooked.calms = 0;  // nothing was seen meanwhile
-  // While some of them are there and others not, what they say has no meaning.
   const absl::Cleanup all_are_back = [&] {
-    hooked.returned = hooked.counted_since = hooked.last_compiled = clock_.Now();
+    hooked.complete_since = hooked.counted_since = hooked.last_compiled = clock_.Now();
   };
   const std::string path = absl::StrCat("/proc/self/fd/", hooked.file.get());
   const auto give_up = [&](const absl::Status& error) {

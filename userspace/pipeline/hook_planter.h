@@ -59,6 +59,7 @@ struct HookPlanterCounters {
   uint64_t budget_rests = 0;    // times that a process had had its share
   uint64_t rested_ns = 0;       // for which processes went without their hooks since then, added up
   uint64_t not_admitted = 0;    // hits that came meanwhile
+  uint64_t while_planting = 0;  // hits of the first probes of a file, before the last was there
 };
 
 // Main loop only. Borrows what it is given.
@@ -127,6 +128,7 @@ class HookPlanter {
   absl::Status Attach(wire_hook hook, bool member, uint64_t offset, const std::string& path, HookedImage& hooked);
 
   void RestOrReturn(HookedImage& hooked, bool storm);
+  void Charge(Target& target, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
   // It has nothing left.
   void GoWithout(Target& target, MonotonicTime time);
   bool Rest(const std::shared_ptr<HookedImage>& hooked);  // false: it can't at this moment

@@ -264,6 +264,7 @@ void RuntimeWatch::AddPlanterCounts(std::map<std::string, uint64_t>& counts) con
   counts["rests"] = planter.budget_rests;
   counts["rested_ms"] = planter.rested_ns / 1'000'000;
   counts["hits_at_rest"] = planter.not_admitted;
+  counts["hits_while_planting"] = planter.while_planting;
 }
 
 }  // namespace clrsampler
