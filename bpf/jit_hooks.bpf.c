@@ -198,7 +198,7 @@ int hook_compiled(struct user_registers *regs)
 	struct hook_caller caller = {};
 	__u64 now = bpf_ktime_get_ns();
 
-	if (counts && hook_is_hit(counts, &caller, now))
+	if (counts && hook_is_hit(counts, &caller, now, true))
 		report_compiled(regs, now, counts, &caller, false);
 	return 0;
 }
@@ -256,7 +256,7 @@ int hook_compiled_with_stack(struct user_registers *regs)
 	struct wire_cpu_sample *sample;
 	struct scratch *scratch;
 
-	if (!counts || !hook_is_hit(counts, &caller, now) || !report_compiled(regs, now, counts, &caller, true))
+	if (!counts || !hook_is_hit(counts, &caller, now, true) || !report_compiled(regs, now, counts, &caller, true))
 		return 0;
 	if (!has_room_for_stack() || !has_budget_for_stack(&caller)) /* user space counts those that have none */
 		return 0;

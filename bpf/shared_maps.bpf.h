@@ -105,6 +105,14 @@ struct hook_budget_map {
 };
 extern struct hook_budget_map hook_budgets SEC(".maps");
 
+struct hook_others_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WIRE_MAX_HOOK_OTHERS);
+	__type(key, struct wire_hook_other);
+	__type(value, __u64);
+};
+extern struct hook_others_map hook_others SEC(".maps");
+
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

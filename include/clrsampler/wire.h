@@ -59,6 +59,13 @@ enum wire_hook {
 };
 #define WIRE_HOOK_VALUES 4
 
+/* A process that runs into hooks and is not followed: a probe is in a file, for all processes that map it. */
+struct wire_hook_other {
+	__u32 tgid;	/* in the initial pid namespace */
+	__u32 of_jit;	/* hooks in the JIT compiler; 0: the other ones */
+};
+#define WIRE_MAX_HOOK_OTHERS 2048
+
 /* Why records or parts of them were lost; one counter per CPU each. Names for people: capture/drop_counters. */
 enum wire_drop {
 	WIRE_DROP_RING_FULL = 0,	/* no room in the ring: the reader was too slow */
@@ -272,6 +279,7 @@ static_assert(sizeof(struct wire_compiled) == 192, "wire_compiled");
 static_assert(sizeof(struct wire_transient_code) == 48, "wire_transient_code");
 static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
+static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
@@ -282,6 +290,7 @@ _Static_assert(sizeof(struct wire_compiled) == 192, "wire_compiled");
 _Static_assert(sizeof(struct wire_transient_code) == 48, "wire_transient_code");
 _Static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 _Static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
+_Static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
 #endif
 
 #endif /* CLRSAMPLER_WIRE_H_ */

@@ -95,6 +95,24 @@ class HookBudgetTest(harness.LiveTest):
         within = [line for line in seen if line["time_ns"] > end - (SECONDS - 1) * 1e9]
         self.assertGreaterEqual(counts["pauses"], 0.95 * len(within) - 2)
 
+    def test_a_storm_beside_the_one_that_is_recorded_pays_no_more_either(self):
+        """Probes are in a file, and so all that map it run into them."""
+        version = VERSIONS[-1]
+        self.need_runtime(version)
+        with harness.workload(version, "storm", "--seconds", 120) as storm, harness.workload(version, "split", "--seconds", 120) as quiet:
+            time.sleep(2)
+            limited = self.record(quiet)
+            free = self.record(quiet, "--hook-budget", "0", seconds=4)
+        others = [result.stats["pauses"]["events_of_others"] for result in (limited, free)]
+        print(f"    {others[0]} hits of the other in {SECONDS} s, {others[1]} in 4 s without a limit; {limited.stats['pauses']['rests']} rests", flush=True)
+        self.assertGreater(others[1] / 4, 2 * others[0] / SECONDS, "the storm was one")
+        self.assertLess(others[0] * LEAST_HIT_SECONDS, SHARE * (SECONDS + AT_ONCE_SECONDS))
+        self.assertGreaterEqual(limited.stats["pauses"]["rests"], 2, "pauses and compilations")
+        said = [n for n in limited.stats["notices"] if n["kind"] == "hooks_rest"]
+        self.assertEqual(len(said), 1)
+        self.assertIn(f"process {storm.host_pid} ", str(said))
+        self.assertEqual(limited.stats["pauses"]["unexpected"], 0)
+
     def test_who_asks_for_pauses_gets_all(self):
         version = VERSIONS[-1]
         self.need_runtime(version)

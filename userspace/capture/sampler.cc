@@ -129,7 +129,8 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
 
-  if (!options_.suspension_hooks && !options_.jit_hooks) bpf_map__set_max_entries(maps.hook_budgets, 1);
+  const bool hooks = options_.suspension_hooks || options_.jit_hooks;
+  if (!hooks) bpf_map__set_max_entries(maps.hook_budgets, 1);
   auto& constants = *skeleton_->rodata;
   constants.gap_words = options_.gap_words;
   constants.tail_words = options_.tail_words;
@@ -138,6 +139,7 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   constants.max_frames = options_.max_frames;
   const uint32_t pid_namespace = options_.pid_namespace_inode.value_or(OwnPidNamespaceInode());
   constants.pid_namespace_inode = pid_namespace;
+  if (!hooks || (!options_.filter_processes && pid_namespace == 0)) bpf_map__set_max_entries(maps.hook_others, 1);
   constants.filter_processes = options_.filter_processes;
   constants.follow_children = options_.follow_children;
   constants.wake_bytes = static_cast<uint32_t>(ring_bytes_ / 4);
@@ -196,6 +198,23 @@ absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, bool member, const 
   const bool at_return = hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED;
   if (at_return) RETURN_IF_ERROR(CheckReturnProbes());
   return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program));
+}
+
+std::vector<Sampler::OtherHits> Sampler::HookHitsOfOthers() const {
+  if (bpf_map__max_entries(skeleton_->maps.hook_others) != WIRE_MAX_HOOK_OTHERS) return {};  // there are none
+  std::vector<wire_hook_other> who(WIRE_MAX_HOOK_OTHERS);
+  std::vector<uint64_t> hits(WIRE_MAX_HOOK_OTHERS);
+  uint32_t batch = 0, count = WIRE_MAX_HOOK_OTHERS;
+  LIBBPF_OPTS(bpf_map_batch_opts, options);
+  // ENOENT: these are all.
+  if (bpf_map_lookup_batch(bpf_map__fd(skeleton_->maps.hook_others), nullptr, &batch, who.data(), hits.data(), &count,
+                           &options) != 0 &&
+      errno != ENOENT) {
+    return {};
+  }
+  std::vector<OtherHits> others;
+  for (uint32_t i = 0; i < count; ++i) others.push_back({who[i], hits[i]});
+  return others;
 }
 
 absl::Status Sampler::Load(const FeatureReport& features) {

@@ -100,6 +100,14 @@ class Sampler {
   // rest.
   absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, bool member, const std::string& path, uint64_t file_offset);
 
+  // Of processes that are not followed, or that our pid namespace does not show, and run into the same probes: hits so
+  // far. One system call.
+  struct OtherHits {
+    wire_hook_other who;
+    uint64_t hits;
+  };
+  std::vector<OtherHits> HookHitsOfOthers() const;
+
   // Wakes a sleeper when a quarter of the ring is full; for epoll with EPOLLET. Asked without it, the kernel calls the
   // descriptor readable while any record waits. A reader should also come by once in a while.
   int ring_fd() const;

@@ -2,7 +2,9 @@
 #ifndef CLRSAMPLER_CLI_HOOK_BUDGET_OPTION_H_
 #define CLRSAMPLER_CLI_HOOK_BUDGET_OPTION_H_
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace clrsampler {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cli/hook_budget_option.h"
 
 namespace CLI {
 class App;
 }  // namespace CLI
-#include "cli/hook_budget_option.h"
 
 namespace clrsampler {
 

@@ -74,6 +74,7 @@ void DeclareTopOptions(CLI::App& app, TopConfig& config) {
   app.add_flag("--methods,-m", config.methods, "methods instead of processes");
   app.add_flag("--once", config.once, "print one table after one interval, and end");
   app.add_option("--lines", config.lines, "with --once: most rows")->capture_default_str()->type_name("N");
+  DeclareHookBudget(app, config.hook_budget);
 }
 
 absl::Status RunTop(const TopConfig& config) {
@@ -82,6 +83,7 @@ absl::Status RunTop(const TopConfig& config) {
   if (!pids.ok()) return pids.status();
   options.pids = *std::move(pids);
   options.frequency_hz = config.frequency_hz;
+  options.hook_share = config.hook_budget / 100;
   const absl::StatusOr<uint64_t> interval = ParseDurationNs("--interval", config.interval);
   if (!interval.ok()) return interval.status();
   if (*interval < 200'000'000 || *interval > 3'600'000'000'000) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cli/hook_budget_option.h"
 
 namespace CLI {
 class App;
@@ -24,6 +25,7 @@ struct TopConfig {
   uint32_t lines = 20;
   bool methods = false;
   bool once = false;
+  double hook_budget = kDefaultHookBudget;  // percent of a CPU
 };
 
 void DeclareTopOptions(CLI::App& app, TopConfig& config);

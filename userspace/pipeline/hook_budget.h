@@ -1,5 +1,5 @@
-// What hooks may cost one process: a share of a CPU, and some of it at once, for a program that starts. A process that
-// collects and compiles more often than that is paid for goes without its hooks until all of it is there again, so that
+// What hooks of one kind may cost one process: a share of a CPU, and some of it at once, for a program that starts. A
+// process that is hit more often than that is paid for goes without its hooks until all of it is there again, so that
 // what they see are stretches of some tenths of a second and more, whole collections and compilations, and not every
 // fifth hit. Pure.
 #ifndef CLRSAMPLER_PIPELINE_HOOK_BUDGET_H_
@@ -14,12 +14,15 @@ namespace clrsampler {
 
 class HookBudget {
  public:
-  // Of a second's worth so many may be used up at once: 12 ms of 0.3 %, some 3,000 hits.
+  // So many seconds' worth may be used up at once: 6 ms of 0.15 %, some 1,700 hits.
   static constexpr uint64_t kSecondsAtOnce = 4;
-  // A program that starts may do so four times, once in its life: 13,000 hits, of 6,500 methods that it compiles.
-  static constexpr int kTimesAtStart = 4;
+  // A program that starts may do so eight times, once in its life: 13,000 hits, of 6,500 methods that it compiles.
+  static constexpr int kTimesAtStart = 8;
+  // Hits go on for a moment after the last one that is paid for, until the probes are gone: 0.1 s, or 0.5 s before
+  // Linux 6.6. That is owed, up to so many times what may be used up at once: a rest takes 20 s at most.
+  static constexpr int kTimesOwed = 4;
 
-  // `share`: of one CPU, 0.003 for 0.3 %. `starts`: the process begins now.
+  // `share`: of one CPU, 0.0015 for 0.15 %. `starts`: the process begins now.
   HookBudget(double share, bool starts)
       : share_(share),
         at_once_ns_(static_cast<int64_t>(share * kSecondsAtOnce * 1e9)),
@@ -28,8 +31,8 @@ class HookBudget {
   // Until `time` hits took the process `cost_ns`.
   void Spend(MonotonicTime time, uint64_t cost_ns) {
     Fill(time);
-    // Hits go on for a moment after the last one that is paid for; so far into debt and no further.
-    left_ns_ = std::max(left_ns_ - static_cast<int64_t>(std::min<uint64_t>(cost_ns, 1'000'000'000)), -at_once_ns_);
+    left_ns_ = std::max(left_ns_ - static_cast<int64_t>(std::min<uint64_t>(cost_ns, 1'000'000'000)),
+                        -kTimesOwed * at_once_ns_);
     exhausted_ |= left_ns_ <= 0;
   }
 
@@ -39,14 +42,13 @@ class HookBudget {
     if (left_ns_ >= at_once_ns_) exhausted_ = false;
     return exhausted_;
   }
-  bool full() const { return left_ns_ >= at_once_ns_; }
 
  private:
   void Fill(MonotonicTime now) {
     if (filled_ == MonotonicTime::Min()) filled_ = now;
     if (now <= filled_) return;  // events of two CPUs
     const double gained_ns = share_ * static_cast<double>(now.ns - filled_.ns) + rest_ns_;
-    const double whole_ns = std::min<double>(gained_ns, static_cast<double>(2 * at_once_ns_));
+    const double whole_ns = std::min<double>(gained_ns, static_cast<double>((1 + kTimesOwed) * at_once_ns_));
     const auto gained = static_cast<int64_t>(whole_ns);
     rest_ns_ = whole_ns - static_cast<double>(gained);
     if (left_ns_ < at_once_ns_) left_ns_ = std::min(left_ns_ + gained, at_once_ns_);

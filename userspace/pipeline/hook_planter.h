@@ -1,9 +1,8 @@
-// Plants hooks into .NET runtimes as they show up: one set of probes for each file, for all processes that map it, gone
-// with the last of them. Where they go: clr/hooks. What they report: pause_watch.h, jit_watch.h.
+// Plants hooks into .NET runtimes as they show up: one set of probes of each kind for each file, for all processes that
+// map it, gone with the last of them. Where they go: clr/hooks. What they report: pause_watch.h, jit_watch.h.
 //
-// What they cost a process may be limited (hook_budget.h). A process that has had its share goes without for a while,
-// and so do all that map the same file: first without those hooks that have cost more, pauses or compilations, then
-// without the others too if they alone are more than is paid for.
+// What they cost a process may be limited: a set rests while one of those that run into it has had its share
+// (hook_rations.h).
 #ifndef CLRSAMPLER_PIPELINE_HOOK_PLANTER_H_
 #define CLRSAMPLER_PIPELINE_HOOK_PLANTER_H_
 
@@ -18,11 +17,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "capture/sampler.h"
 #include "clr/hooks/hook_locator.h"
 #include "clr/runtime_discovery.h"
-#include "clrsampler/wire.h"
-#include "os/unique_fd.h"
-#include "pipeline/hook_budget.h"
+#include "os/clock.h"
+#include "pipeline/compilation_rate.h"
+#include "pipeline/hook_part.h"
+#include "pipeline/hook_rations.h"
+#include "pipeline/hook_set.h"
 #include "process/image_files.h"
 #include "process/process.h"
 #include "profile/jit_start.h"
@@ -32,14 +34,12 @@
 namespace clrsampler {
 
 struct HookPlanterOptions {
-  bool suspensions = false;  // SuspendEE, RestartEE and collections
+  bool suspensions = false;  // HookPart::kSuspensions
   bool resumed = true;       // also where RestartEE returns
   bool compilations = false;
-  // Plants one hook; it stays until the descriptor is closed (capture/sampler.h).
-  std::function<absl::StatusOr<UniqueFd>(wire_hook hook, bool member, const std::string& path, uint64_t file_offset)>
-      attach;
+  AttachHookFunction attach;
   // A program that compiles more than a thousand methods a second, second after second, pays for one probe a
-  // compilation instead of two: that at the beginning rests as soon as the stack is known to tell the same
+  // compilation instead of two: that at the beginning is left out as soon as the stack is known to tell the same
   // (profile/jit_start.h). Compilations that an exception ends are not seen meanwhile.
   bool rest_in_storms = false;
   bool say_refusals = true;  // as notices: for runs whose purpose they are
@@ -48,16 +48,16 @@ struct HookPlanterOptions {
   // What a trap costs here, in nanoseconds (capture/trap_cost.h). Called in a thread of its own, once, and only where
   // hooks are hit often enough for it to matter.
   std::function<absl::StatusOr<uint64_t>()> measure_trap;
+  // Sampler::HookHitsOfOthers; asked some times a second where there is a limit.
+  std::function<std::vector<Sampler::OtherHits>()> hits_of_others;
 };
-
-enum class HookPart : uint8_t { kSuspensions, kCompilations };
 
 struct HookPlanterCounters {
   uint64_t images_hooked = 0;
   uint64_t images_refused = 0;  // in part or altogether
-  uint64_t rests = 0;           // times that the probe at the beginning of compilations was taken out
-  uint64_t budget_rests = 0;    // times that a process had had its share
-  uint64_t rested_ns = 0;       // for which processes went without their hooks since then, added up
+  uint64_t left_out = 0;        // times that the probe at the beginning of compilations was taken out
+  uint64_t rests = 0;           // times that a process had had its share
+  uint64_t rested_ns = 0;       // for which processes went without some of their hooks since then, added up
   uint64_t not_admitted = 0;    // hits that came meanwhile
   uint64_t while_planting = 0;  // hits of the first probes of a file, before the last was there
 };
@@ -73,16 +73,25 @@ class HookPlanter {
   void Look(const Process& process);
 
   // Why nothing of the process is seen; OK: the hooks are planted.
-  absl::Status SeesSuspensions(ProcessKey key) const;
-  absl::Status SeesCompilations(ProcessKey key) const;
+  absl::Status SeesSuspensions(ProcessKey key) const { return Sees(key, HookPart::kSuspensions); }
+  absl::Status SeesCompilations(ProcessKey key) const { return Sees(key, HookPart::kCompilations); }
   // Whether each of its compilations is seen at this moment.
   bool TellsOfMethods(ProcessKey key) const;
+  // What began before may lack a part.
+  MonotonicTime SeesAllSince(ProcessKey key, HookPart part) const;
 
   // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
-  // not to be used, since the process is to go without such hooks, and the probes may be half gone.
+  // not to be used, since some of the probes may be missing.
   bool Admit(ProcessKey key, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
-  // What has begun to rest since the last call.
-  std::vector<std::pair<ProcessKey, HookPart>> TakeRested() { return std::exchange(rested_, {}); }
+
+  // A set that has begun to rest.
+  struct Rested {
+    HookPart part;
+    uint32_t cause;                     // tgid of the process that had its share
+    std::vector<ProcessKey> processes;  // that go without
+  };
+  // Since the last call.
+  std::vector<Rested> TakeRested() { return std::exchange(rested_, {}); }
   // To be called often: hooks that may come back do.
   void Tick(MonotonicTime now);
 
@@ -98,41 +107,47 @@ class HookPlanter {
   const HookPlanterCounters& counters() const { return counters_; }
 
  private:
-  struct HookedImage;
+  // Those of one kind in one file.
+  struct Hooked {
+    std::shared_ptr<const ImageFile> image;
+    std::unique_ptr<HookSet> set;  // nullptr: nothing was planted
+    absl::Status status;           // why; or why it never comes back
+    // Of a compiler.
+    JitStart start;
+    CompilationRate rate;
+  };
   struct Target {
     uint64_t mappings_seen = 0;  // generation
     uint32_t exec_count = 0;
-    std::shared_ptr<HookedImage> runtime;
-    std::shared_ptr<HookedImage> jit;  // the same in a single-file program
-    HookBudget budget;
-    std::array<uint64_t, 2> spent_ns{};  // by HookPart: since all was left, or since one of them rests
-    MonotonicTime rests_since;
-
-    const std::shared_ptr<HookedImage>& Of(HookPart part) const {
-      return part == HookPart::kSuspensions ? runtime : jit;
-    }
+    std::array<std::shared_ptr<Hooked>, kHookParts.size()> hooked;
   };
 
-  // What is in an image: a single-file host has both.
-  struct Parts {
-    bool runtime = false;
-    bool jit = false;
+  // What is to be planted in an image: a single-file host has both.
+  struct Wanted {
+    std::array<bool, kHookParts.size()> parts{};
+    bool of_runtime = false;  // it has the runtime's functions; else it is the compiler alone
     bool by_symbols = false;  // those of a separate file count, too
   };
-  std::shared_ptr<HookedImage> Hook(const Process& process, const Mapping& mapping, Parts parts,
-                                    absl::string_view version);
-  void Plant(const Process& process, const Mapping& mapping, Parts parts, HookedImage& hooked);
-  absl::Status PlantSuspensions(const RuntimeHooks& hooks, const std::string& path, HookedImage& hooked);
-  absl::Status PlantCompilations(const RuntimeHooks& hooks, Parts parts, const std::string& path, HookedImage& hooked);
+  bool Wants(HookPart part) const {
+    return part == HookPart::kSuspensions ? options_.suspensions : options_.compilations;
+  }
+  void Hook(const Process& process, const Mapping& mapping, const Wanted& wanted, absl::string_view version,
+            Target& target);
+  std::shared_ptr<Hooked> Known(const ImageFile& image, HookPart part) const;
+  using Fresh = std::array<Hooked*, kHookParts.size()>;  // nullptr: not that part
+  void Plant(const Process& process, const Mapping& mapping, const Wanted& wanted, const Fresh& fresh);
+  absl::StatusOr<std::vector<HookPlace>> SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path);
+  static absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hooks, bool of_runtime);
 
-  absl::Status Attach(wire_hook hook, bool member, uint64_t offset, const std::string& path, HookedImage& hooked);
+  Hooked* HookedOf(ProcessKey key, HookPart part) const;
+  absl::Status Sees(ProcessKey key, HookPart part) const;
+  template <typename Function>
+  void ForEachPlanted(Function&& function) const;  // (Hooked&, HookPart), also of those at rest
 
-  void RestOrReturn(HookedImage& hooked, bool storm);
-  void Charge(Target& target, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
-  // It has nothing left.
-  void GoWithout(Target& target, MonotonicTime time);
-  bool Rest(const std::shared_ptr<HookedImage>& hooked);  // false: it can't at this moment
-  void Return(HookedImage& hooked);
+  void Rest(Hooked& hooked, HookPart part, uint32_t cause);
+  void Return(Hooked& hooked, HookPart part);
+  void ChargeOthers(MonotonicTime now);
+  uint64_t CostNs(uint64_t hits) const;
 
   const HookPlanterOptions options_;
   RuntimeDiscovery& runtimes_;
@@ -141,11 +156,14 @@ class HookPlanter {
   const Clock& clock_;
   DebugFileFinder debug_files_;
   absl::flat_hash_map<ProcessKey, Target> targets_;
-  absl::flat_hash_map<const ImageFile*, std::weak_ptr<HookedImage>> hooked_;  // each holds its ImageFile
+  // Each holds its ImageFile.
+  absl::flat_hash_map<std::pair<const ImageFile*, HookPart>, std::weak_ptr<Hooked>> hooked_;
+  HookRations rations_;
   HookPlanterCounters counters_;
-  std::vector<std::pair<ProcessKey, HookPart>> rested_;
-  MonotonicTime last_tick_;
-  uint64_t hits_ = 0;  // until the trap is measured
+  std::vector<Rested> rested_;
+  MonotonicTime last_tick_ = MonotonicTime::Min(), others_asked_ = MonotonicTime::Min();
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint64_t> hits_of_others_;  // at the last look, by wire_hook_other
+  uint64_t hits_ = 0;                                                            // until the trap is measured
   uint64_t trap_ns_;
   std::future<absl::StatusOr<uint64_t>> measuring_;
 };

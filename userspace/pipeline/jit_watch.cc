@@ -38,7 +38,7 @@ void JitWatch::Began(const wire_runtime_event& event, RuntimeActivity& activity)
 }
 
 CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event, const JitStart* start,
-                              RuntimeActivity& activity) {
+                              MonotonicTime sees_all_since, RuntimeActivity& activity) {
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) target = std::make_unique<Target>();
   if (reports() && event.entry != 0 && event.result == 0) {
@@ -53,8 +53,9 @@ CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event
     fresh.erase(fresh.begin());
   }
   const uint64_t number = next_number_++;
-  const std::optional<MonotonicTime> began =
+  std::optional<MonotonicTime> began =
       start != nullptr ? start->Of(event.start_words, {event.header.time_ns}) : std::nullopt;
+  if (began && *began < sees_all_since) began.reset();
   const CompiledEvent compiled{event, now, number, began};
   fresh[number] = {compiled, std::nullopt};
   activity.CompilationEnded(event.tid, {event.header.time_ns}, event.method_info, event.method, number, began);
@@ -187,7 +188,7 @@ void JitWatch::Cut(ProcessKey key) {
     ++counters_.without_stack;
     Report(key, *std::exchange(found->second->waiting, std::nullopt));
   }
-  found->second->tracker.Finish();
+  found->second->tracker.Cut();
 }
 
 void JitWatch::Forget(ProcessKey key) {

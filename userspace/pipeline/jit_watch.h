@@ -57,9 +57,10 @@ class JitWatch {
 
   // Events that have left the ring; their turn (Handle) comes later.
   void Began(const wire_runtime_event& event, RuntimeActivity& activity);
-  // `start`: of the process's runtime, or nullptr.
+  // `start`: of the process's runtime, or nullptr; it tells nothing of what began before `sees_all_since`, since
+  // compilations within that may not have been seen.
   CompiledEvent Ended(const Process& process, const wire_compiled& event, const JitStart* start,
-                      RuntimeActivity& activity);
+                      MonotonicTime sees_all_since, RuntimeActivity& activity);
 
   // In the order of their times.
   void HandleBegin(const Process& process, const wire_runtime_event& event);

@@ -259,6 +259,7 @@ void RecorderImpl::StartHooks() {
   };
   options.hooks.share = HookShareFor(options_);
   options.hooks.measure_trap = MeasureTrapNs;
+  options.hooks.hits_of_others = [this] { return sampler_->HookHitsOfOthers(); };
   options.hooks.began = clock_.Now();
   options.roles = events_.roles;
   options.jit_stacks = events_.compilation_stacks;

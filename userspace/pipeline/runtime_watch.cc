@@ -43,8 +43,6 @@ std::optional<RuntimeEvent> EventOf(const wire_runtime_event& event) {
   return said;
 }
 
-HookPart PartOf(uint32_t hook) { return hook == WIRE_HOOK_COMPILE ? HookPart::kCompilations : HookPart::kSuspensions; }
-
 // What a hit with a stack takes longer.
 constexpr uint64_t kStackNs = 3'000;
 
@@ -68,51 +66,67 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
 uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
   if (missed == 0) return 0;
   const uint32_t count = missed & ~WIRE_MISSED_LIMITED;
-  Missed& known = missed_[process.key];
-  const uint32_t before = std::exchange(known.arrived, count);
-  if (before >= count) return 0;
+  const auto [known, is_first] = missed_.try_emplace(process.key);
+  const uint32_t before = known->second.arrived;
+  if (before >= count) return 0;  // events of two CPUs may cross
+  known->second.arrived = count;
+  // The kernel counts on through an exec: what was missed before the first event may be of the program before.
+  const uint32_t more = is_first ? 0 : count - before;
   pauses_.MissedBeforeArrival(process.key);
   activities_[process.key].Cut();
-  if ((missed & WIRE_MISSED_LIMITED) == 0) return count - before;
+  if ((missed & WIRE_MISSED_LIMITED) == 0) return more;
   notices_.Add("hooks_limited", absl::StrCat(process.key.tgid),
                absl::StrCat("process ", process.key.tgid, " (", process.comm,
                             ") collects or compiles so often that not all of it is recorded: it has more pauses and "
                             "compilations than are shown"),
                "clrsampler pauses --pid or clrsampler jit --pid record all of one process");
-  return count - before;
+  return more;
 }
 
 void RuntimeWatch::NoteMissedAtHandling(const Process& process, uint32_t missed) {
   if (missed == 0) return;
   const uint32_t count = missed & ~WIRE_MISSED_LIMITED;
   Missed& known = missed_[process.key];
-  if (std::exchange(known.handled, count) >= count) return;
+  if (known.handled >= count) return;
+  known.handled = count;
   pauses_.Cut(process.key);
   jit_.Cut(process.key);
 }
 
 bool RuntimeWatch::Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
   const bool admitted = planter_.Admit(process.key, part, time, hits, more_ns);
-  const auto rested = planter_.TakeRested();
-  for (const auto& [key, its_part] : rested) {
-    const auto activity = activities_.find(key);
-    if (its_part == HookPart::kSuspensions) {
-      pauses_.MissedBeforeArrival(key);
-      if (activity != activities_.end()) activity->second.CutPauses();
-    } else if (activity != activities_.end()) {
-      activity->second.CutCompilations();
-    }
-    cuts_[{key, its_part}].push_back(time);
-  }
-  if (rested.empty()) return admitted;
-  notices_.Add(
-      "hooks_rest", absl::StrCat(process.key.tgid),
-      absl::StrCat("process ", process.key.tgid, " (", process.comm,
-                   ") collects or compiles so often that its probes would cost it more than ",
-                   options_.hooks.share * 100, " % of a CPU: they rest for a part of the time, and not all of ",
-                   "its pauses, collections and compilations are seen"),
-      "--hook-budget 0 keeps the probes; clrsampler pauses --pid and clrsampler jit --pid always do");
+  if (admitted) newest_ = std::max(newest_, time);
+  NoteRested(time);
   return admitted;
+}
+
+void RuntimeWatch::Tick(MonotonicTime now) {
+  planter_.Tick(now);
+  NoteRested(now);
+}
+
+void RuntimeWatch::NoteRested(MonotonicTime time) {
+  for (const HookPlanter::Rested& rested : planter_.TakeRested()) {
+    // Behind all that was taken: an event may come in front of an earlier one of another CPU.
+    const MonotonicTime cut = std::max(time, MonotonicTime{newest_.ns + 1});
+    for (const ProcessKey key : rested.processes) {
+      const auto activity = activities_.find(key);
+      if (rested.part == HookPart::kSuspensions) {
+        pauses_.MissedBeforeArrival(key);
+        if (activity != activities_.end()) activity->second.CutPauses();
+      } else if (activity != activities_.end()) {
+        activity->second.CutCompilations();
+      }
+      cuts_[{key, rested.part}].push_back(cut);
+    }
+    const bool of_compiler = rested.part == HookPart::kCompilations;
+    notices_.Add("hooks_rest", absl::StrCat(rested.cause),
+                 absl::StrCat("process ", rested.cause, of_compiler ? " compiles" : " collects",
+                              " so often that its probes would cost it more than ", options_.hooks.share * 100,
+                              " % of a CPU: they rest for a part of the time, and not all of its ",
+                              of_compiler ? "compilations" : "pauses and collections", " are seen"),
+                 "--hook-budget 0 keeps the probes; clrsampler pauses --pid and clrsampler jit --pid always do");
+  }
 }
 
 void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
@@ -145,7 +159,8 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
   const uint64_t more_ns = options_.jit_stacks ? kStackNs : 0;
   if (!Admit(process, HookPart::kCompilations, {event.header.time_ns}, 1 + missed, more_ns)) return std::nullopt;
   planter_.NoteCompiled(process.key, {event.header.time_ns}, 1 + missed / 2);
-  return jit_.Ended(process, event, planter_.StartOf(process.key), activities_[process.key]);
+  return jit_.Ended(process, event, planter_.StartOf(process.key),
+                    planter_.SeesAllSince(process.key, HookPart::kCompilations), activities_[process.key]);
 }
 
 void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
@@ -197,12 +212,12 @@ std::optional<RuntimeWatch::Role> RuntimeWatch::RoleOf(const Process& process, c
   if (!role) return RoleByStack(frames);
   switch (role->kind) {
     case RuntimeRoleKind::kSuspending:
-      return Role{RoleFrame("[suspending threads]"), PlaceOf(frames, false)};
+      return Role{RoleFrame("[suspending threads]"), PlaceOf(frames, false), role->kind};
     case RuntimeRoleKind::kInBackground:
-      return Role{RoleFrame("[gc background]"), PlaceOf(frames, false)};
+      return Role{RoleFrame("[gc background]"), PlaceOf(frames, false), role->kind};
     case RuntimeRoleKind::kCollecting: {
       const std::string text = absl::StrCat("[gc gen", role->generation, role->blocking ? " blocking]" : "]");
-      return Role{RoleFrame(text.c_str()), PlaceOf(frames, false)};
+      return Role{RoleFrame(text.c_str()), PlaceOf(frames, false), role->kind};
     }
     case RuntimeRoleKind::kCompiling:
       break;
@@ -252,7 +267,7 @@ std::map<std::string, uint64_t> RuntimeWatch::PauseCounts() const {
 std::map<std::string, uint64_t> RuntimeWatch::JitCounts() const {
   if (!options_.hooks.compilations) return {};
   std::map<std::string, uint64_t> counts = jit_.counters().ByName();
-  counts["entry_probe_rests"] = planter_.counters().rests;
+  counts["entry_probe_rests"] = planter_.counters().left_out;
   AddPlanterCounts(counts);
   return counts;
 }
@@ -261,7 +276,7 @@ void RuntimeWatch::AddPlanterCounts(std::map<std::string, uint64_t>& counts) con
   const HookPlanterCounters& planter = planter_.counters();
   counts["images_hooked"] = planter.images_hooked;
   counts["images_refused"] = planter.images_refused;
-  counts["rests"] = planter.budget_rests;
+  counts["rests"] = planter.rests;
   counts["rested_ms"] = planter.rested_ns / 1'000'000;
   counts["hits_at_rest"] = planter.not_admitted;
   counts["hits_while_planting"] = planter.while_planting;

@@ -48,7 +48,7 @@ class RuntimeWatch {
 
   // To be called often: plants hooks when a runtime has shown up in the process.
   void Look(const Process& process) { planter_.Look(process); }
-  void Tick(MonotonicTime now) { planter_.Tick(now); }
+  void Tick(MonotonicTime now);
   absl::Status SeesSuspensions(ProcessKey key) const { return planter_.SeesSuspensions(key); }
   absl::Status SeesCompilations(ProcessKey key) const { return planter_.SeesCompilations(key); }
   bool TellsOfMethods(ProcessKey key) const { return planter_.TellsOfMethods(key); }
@@ -78,6 +78,7 @@ class RuntimeWatch {
   struct Role {
     FrameId frame = 0;
     size_t at = 0;
+    RuntimeRoleKind kind = RuntimeRoleKind::kCompiling;
   };
   std::optional<Role> RoleOf(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames);
 
@@ -102,8 +103,10 @@ class RuntimeWatch {
   // How many more they are.
   uint32_t NoteMissedAtArrival(const Process& process, uint32_t missed);
   void NoteMissedAtHandling(const Process& process, uint32_t missed);
-  // HookPlanter::Admit; where hooks begin to rest, what is under way ends at a time that nobody knows.
+  // HookPlanter::Admit.
   bool Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
+  // Where hooks have begun to rest, what is under way ends at a time that nobody knows.
+  void NoteRested(MonotonicTime time);
   void CutAt(ProcessKey key, MonotonicTime time);
   void AddPlanterCounts(std::map<std::string, uint64_t>& counts) const;
   FrameId RoleFrame(const char* text);
@@ -118,6 +121,7 @@ class RuntimeWatch {
   JitWatch jit_;
   absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
   absl::flat_hash_map<ProcessKey, Missed> missed_;
+  MonotonicTime newest_ = MonotonicTime::Min();  // event that was taken
   // Hooks rest from each of these times on, which are still to be handled, the earliest first.
   absl::flat_hash_map<std::pair<ProcessKey, HookPart>, std::vector<MonotonicTime>> cuts_;
 };

@@ -78,7 +78,7 @@ void SampleHandler::Write(NamedSample named) {
   if (parts_.hooks != nullptr) {
     named.phase = parts_.hooks->PhaseOf(named.process.key, {named.sample.header.time_ns});
     role = parts_.hooks->RoleOf(named.process, named.sample, plain);
-    if (role) named.role = role->frame;
+    if (role) named.role = role->kind;
     named.frames = Marked(named, role);
     parts_.hooks->Sampled(named.process, named.sample, plain, named.frames);
   }

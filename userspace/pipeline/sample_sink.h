@@ -12,6 +12,7 @@
 #include "pipeline/pause_watch.h"
 #include "process/process.h"
 #include "profile/jit_tracker.h"
+#include "profile/runtime_activity.h"
 #include "profile/suspension_tracker.h"
 #include "symbols/frame.h"
 #include "unwind/frame_chain.h"
@@ -35,8 +36,9 @@ struct NamedSample {
   const Process& process;
   const wire_cpu_sample& sample;
   std::span<const FrameId> frames;  // outermost first, with roles and marks
-  std::optional<FrameId> role;      // of them the one that says what the runtime did for the thread
-  uint32_t sources = 0;             // bit for each NameSource that named a frame
+  // What the runtime did for the thread, where one of them says so.
+  std::optional<RuntimeRoleKind> role;
+  uint32_t sources = 0;  // bit for each NameSource that named a frame
   PausePhase phase = PausePhase::kNone;
   StackEnd end = StackEnd::kComplete;
   uint64_t weight_ns = 0;  // the time between two samples of a CPU

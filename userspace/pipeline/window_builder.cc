@@ -83,7 +83,7 @@ bool WindowBuilder::Add(const NamedSample& named) {
   ++(named.end == StackEnd::kComplete ? process.stacks_complete : process.stacks_cut);
   CpuShare share = CpuShare::kNative;
   if (named.role) {
-    share = frames_.at(*named.role).tier.empty() ? CpuShare::kGc : CpuShare::kJit;
+    share = *named.role == RuntimeRoleKind::kCompiling ? CpuShare::kJit : CpuShare::kGc;
   } else {
     for (auto frame = named.frames.rbegin(); frame != named.frames.rend(); ++frame) {
       const FrameKind kind = frames_.at(*frame).kind;

@@ -72,6 +72,11 @@ std::optional<Compilation> JitTracker::End(uint64_t method_info, Compilation don
   return done;
 }
 
+void JitTracker::Cut() {
+  for (const auto& [tid, thread] : threads_) counters_.cut += thread.open.size();
+  threads_.clear();
+}
+
 void JitTracker::Finish() {
   for (const auto& [tid, thread] : threads_) counters_.unfinished += thread.open.size();
   threads_.clear();

@@ -53,7 +53,7 @@ struct JitCounters {
   uint64_t compilations = 0;
   uint64_t refused = 0;     // of these: the compiler said no
   uint64_t unfinished = 0;  // ended by an exception, or with the process
-  uint64_t cut = 0;         // began before watching did
+  uint64_t cut = 0;         // began before watching did, or went on after it ended
   uint64_t by_stack = 0;    // of `compilations`: their beginning is what the stack said (jit_start.h)
 };
 
@@ -67,6 +67,8 @@ class JitTracker {
                                  std::optional<MonotonicTime> start = std::nullopt);
   // When the compilation that ends now was seen to begin.
   std::optional<MonotonicTime> BeginningOf(uint32_t tid, uint64_t method_info, uint64_t method) const;
+  // Events are missing from here on: what is under way may have ended.
+  void Cut();
   // The process has ended.
   void Finish();
 

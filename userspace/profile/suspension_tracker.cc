@@ -74,7 +74,6 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
   const auto unexpected = [this] { ++(joined_ ? counters_.unexpected : counters_.cut); };
   switch (event.kind) {
     case RuntimeEventKind::kSuspend: {
-      joined_ = true;
       if (std::max({asked_.size(), resuming_.size(), aborting_.size()}) >= kMaxWaiting) {
         counters_.cut += asked_.size() + resuming_.size();
         asked_.clear();
@@ -93,6 +92,7 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
     case RuntimeEventKind::kSuspended: {
       const auto asked = asked_.find(event.tid);
       if (asked == asked_.end()) return unexpected();
+      joined_ = true;
       if (current_) ++counters_.unexpected;  // two that both stopped the world: the end of the first was lost
       current_ = std::move(asked->second);
       current_->stopped = event.time;
@@ -145,7 +145,11 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
         if (sees_resumed_) aborting_.insert(event.tid);
         return;
       }
-      if (!current_ || current_->tid != event.tid) return unexpected();
+      if (!current_ || current_->tid != event.tid) {
+        // Of a pause that was under way when watching began: until now another thread had to wait for it.
+        if (!current_ && event.arguments[1] != 0) last_resume_ = event.time;
+        return unexpected();
+      }
       current_->resume_begun = last_resume_ = event.time;
       Pause& pause = *current_;
       if (pause.reason == kForGc) {

@@ -104,7 +104,7 @@ struct Culprit {
 struct SuspensionCounters {
   uint64_t pauses = 0;
   uint64_t aborted = 0;                   // tries
-  uint64_t cut = 0;                       // under way when watching began, or when the process ended
+  uint64_t cut = 0;                       // under way when watching began or ended, or when the process did
   uint64_t unexpected = 0;                // events that nothing fits to
   uint64_t without_gc_end = 0;            // a blocking collection of whose end we were not told
   std::array<uint64_t, 3> collections{};  // by generation
@@ -147,7 +147,7 @@ class SuspensionTracker {
   absl::flat_hash_map<uint32_t, Pause> resuming_;  // by thread: RestartEE is called and has not returned
   absl::flat_hash_set<uint32_t> aborting_;         // by thread: the same, of a try that is given up
   bool in_background_ = false;                     // a background collection has begun and not ended
-  bool joined_ = false;  // a first SuspendEE was seen: what came before may belong to one that was not
+  bool joined_ = false;  // a whole SuspendEE was seen: what came before may belong to one that was not
   SuspensionCounters counters_;
 };
 

@@ -40,33 +40,36 @@ TEST(HookBudgetTest, WhatIsUsedUpAtOnceHasToComeBackWhole) {
   HookBudget budget(0.003, false);
   budget.Spend({kSecond}, 12 * kMs);
   EXPECT_TRUE(budget.Exhausted({kSecond}));
-  EXPECT_FALSE(budget.full());
   EXPECT_TRUE(budget.Exhausted({kSecond + 3'999 * kMs}));
   EXPECT_FALSE(budget.Exhausted({kSecond + 4'001 * kMs}));
-  EXPECT_TRUE(budget.full());
 }
 
 TEST(HookBudgetTest, AProcessThatStartsHasMoreOnce) {
   HookBudget budget(0.003, true);
-  EXPECT_TRUE(budget.full());
-  EXPECT_NEAR(PaidFor(budget, 1, 5500), 4 * 1200 + 36 * 100 / 7, 30);
-  EXPECT_TRUE(budget.Exhausted({5501 * kMs}));
+  // 84 ms at 10 us a millisecond, and then 12 ms at 7, since some comes back.
+  EXPECT_NEAR(PaidFor(budget, 1, 12'000), 8400 + 1714, 5);
+  EXPECT_TRUE(budget.Exhausted({12'001 * kMs}));
   EXPECT_NEAR(PaidFor(budget, 20'000, 3000), 1714, 3);
 }
 
-TEST(HookBudgetTest, DebtHasABound) {
-  HookBudget budget(0.003, false);
-  for (int i = 0; i < 100; ++i) budget.Spend({kSecond}, kSecond);
-  EXPECT_TRUE(budget.Exhausted({kSecond + 7'990 * kMs}));
-  EXPECT_FALSE(budget.Exhausted({kSecond + 8'010 * kMs}));
+TEST(HookBudgetTest, WhatIsOwedIsPaidBackAndHasABound) {
+  HookBudget owes(0.003, false);
+  owes.Spend({kSecond}, 36 * kMs);  // of it 24 ms that were not there
+  EXPECT_TRUE(owes.Exhausted({kSecond + 11'990 * kMs}));
+  EXPECT_FALSE(owes.Exhausted({kSecond + 12'010 * kMs}));
+  HookBudget most(0.003, false);
+  for (int i = 0; i < 100; ++i) most.Spend({kSecond}, kSecond);
+  EXPECT_TRUE(most.Exhausted({kSecond + 19'990 * kMs}));
+  EXPECT_FALSE(most.Exhausted({kSecond + 20'010 * kMs}));
 }
 
 TEST(HookBudgetTest, TimesOfTwoProcessorsMayCross) {
   HookBudget budget(0.003, false);
   budget.Spend({10 * kSecond}, 11 * kMs);
   budget.Spend({9 * kSecond}, 0);
-  EXPECT_FALSE(budget.full());
   EXPECT_FALSE(budget.Exhausted({10 * kSecond}));
+  budget.Spend({9 * kSecond}, 1 * kMs);
+  EXPECT_TRUE(budget.Exhausted({10 * kSecond}));
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ class WindowBuilderTest : public testing::Test {
     return frames_.Intern(Frame{kind, NameSource::kRuntimeMemory, text, "", ""});
   }
   void Add(const Process& process, uint32_t tid, uint64_t after_ns, std::vector<FrameId> stack,
-           std::optional<FrameId> role = std::nullopt, PausePhase phase = PausePhase::kNone, uint64_t weight_ns = 100) {
+           std::optional<RuntimeRoleKind> role = std::nullopt, PausePhase phase = PausePhase::kNone,
+           uint64_t weight_ns = 100) {
     wire_cpu_sample sample{};
     sample.tgid = process.key.tgid;
     sample.tid = tid;
@@ -77,8 +78,8 @@ TEST_F(WindowBuilderTest, EachSampleHasOneShareOfItsProcess) {
   Add(web, 7, 1, {mark, native, managed});
   Add(web, 7, 2, {managed, native});
   Add(web, 7, 3, {managed, native, kernel, mark});
-  Add(web, 7, 4, {managed, gc, native, kernel}, gc);
-  Add(web, 7, 5, {managed, jit}, jit);
+  Add(web, 7, 4, {managed, gc, native, kernel}, RuntimeRoleKind::kCollecting);
+  Add(web, 7, 5, {managed, jit}, RuntimeRoleKind::kCompiling);
   const Window window = Take();
   EXPECT_THAT(window.processes[0].cpu_ns, testing::Each(100));
   EXPECT_EQ(window.processes[0].total_cpu_ns(), 500u);
@@ -87,6 +88,12 @@ TEST_F(WindowBuilderTest, EachSampleHasOneShareOfItsProcess) {
   EXPECT_EQ(window.processes[0].kernel.named, 2u);
   EXPECT_EQ(window.account.managed.named, 5u);
   EXPECT_EQ(window.account.roles.at("[jit]"), 1u);
+}
+
+TEST_F(WindowBuilderTest, AMethodThatIsNotKnownIsCompiledAllTheSame) {
+  const FrameId jit = frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, "[jit]", "", ""});
+  Add(Make(7, 1, "web"), 7, 1, {jit, Named(FrameKind::kNative, "n")}, RuntimeRoleKind::kCompiling);
+  EXPECT_EQ(Take().processes[0].cpu_ns[static_cast<size_t>(CpuShare::kJit)], 100u);
 }
 
 TEST_F(WindowBuilderTest, ProcessesOfOneIdAreTwo) {

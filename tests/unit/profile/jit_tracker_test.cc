@@ -144,5 +144,15 @@ TEST_F(JitTrackerTest, AnyEventsInAnyOrderAreCountedOnce) {
   EXPECT_EQ(tracker_.counters().compilations + tracker_.counters().unfinished, begun);
 }
 
+TEST_F(JitTrackerTest, WhatIsUnderWayWhereEventsAreMissingIsCutAndNotUnfinished) {
+  tracker_.Begin(7, {1'000}, 0xa, 0x5e + 0xa, 0x7000);
+  tracker_.Begin(7, {1'100}, 0xb, 0x5e + 0xb, 0x6000);
+  tracker_.Cut();
+  EXPECT_FALSE(End(7, 0xb, 1'200));
+  tracker_.Finish();
+  EXPECT_EQ(tracker_.counters().cut, 3u) << "two that began, and an end of one of them";
+  EXPECT_EQ(tracker_.counters().unfinished, 0u);
+}
+
 }  // namespace
 }  // namespace clrsampler

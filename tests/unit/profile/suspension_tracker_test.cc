@@ -274,6 +274,23 @@ TEST_F(SuspensionTrackerTest, APauseThatWasUnderWayAtTheBeginningIsCutAndNotOdd)
   EXPECT_GT(tracker_.counters().cut, 0u);
 }
 
+// Probes come back in the middle of a pause, while another thread asks for the next one.
+TEST_F(SuspensionTrackerTest, WhoWaitsForThePauseThatWasUnderWayIsNotDelayedByAnybodyElse) {
+  Add(Kind::kSuspend, 8, {kGc});
+  Add(Kind::kGcEnd, 7, {1, 0, 0, 0});
+  Add(Kind::kRestart, 7, {1, 1});
+  const uint64_t resumed = now_;
+  Add(Kind::kRestarted, 7);
+  Add(Kind::kSuspended, 8);
+  Add(Kind::kGcStart, 8, {0, 0});
+  Add(Kind::kGcEnd, 8, {2, 0, 0, 0});
+  Go(8);
+  ASSERT_EQ(pauses_.size(), 1u);
+  EXPECT_EQ(pauses_[0].delay_ns(), pauses_[0].stopped.ns - resumed);
+  EXPECT_EQ(tracker_.counters().unexpected, 0u);
+  EXPECT_EQ(tracker_.counters().cut, 3u);
+}
+
 TEST_F(SuspensionTrackerTest, WhatDoesNotFitIsCountedAndChangesNothing) {
   Stop(7, kGc);
   Add(Kind::kGcStart, 7, {0, 0});

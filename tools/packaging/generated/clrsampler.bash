@@ -66,7 +66,7 @@ _clrsampler() {
         --perf-map-cap) values=:any ;;
       esac ;;
     top)
-      words='-h --help -p --pid -F --frequency --interval --sort --filter -m --methods --once --lines'
+      words='-h --help -p --pid -F --frequency --interval --sort --filter -m --methods --once --lines --hook-budget'
       case $previous in
         -p|--pid) values=:pids ;;
         -F|--frequency) values=:any ;;
@@ -74,6 +74,7 @@ _clrsampler() {
         --sort) values='cpu pause jit pid name' ;;
         --filter) values=:any ;;
         --lines) values=:any ;;
+        --hook-budget) values=:any ;;
       esac ;;
     serve)
       words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --no-hooks --hook-budget --ring-bytes --history --no-history --history-size --history-age --listen --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'

@@ -1,0 +1,62 @@
+// What hooks have cost each process, and so which of them have to rest (hook_budget.h). Pure.
+//
+// A process has half of its share for each kind of hooks, so that a storm of compilations takes nothing from pauses. A
+// set of probes is in a file: it rests for all that map the file as soon as one of them has had its share, and until
+// none has. Processes that are not followed run into the same probes, and what a trap costs is spent before any filter
+// is asked. Which file they map is not known, so they count for every set of the kind.
+#ifndef CLRSAMPLER_PIPELINE_HOOK_RATIONS_H_
+#define CLRSAMPLER_PIPELINE_HOOK_RATIONS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "os/clock.h"
+#include "pipeline/hook_budget.h"
+#include "pipeline/hook_part.h"
+#include "process/process.h"
+
+namespace clrsampler {
+
+class HookSet;
+
+class HookRations {
+ public:
+  // `share`: of one CPU, for each process; 0: no limit.
+  explicit HookRations(double share) : share_(share) {}
+
+  bool limited() const { return share_ > 0; }
+
+  // A process whose hooks are those of `set` from now on; nullptr: it has none. `starts` counts at the first call for
+  // the process: it begins now.
+  void Use(ProcessKey process, HookPart part, const HookSet* set, bool starts);
+  void Forget(ProcessKey process);
+
+  // Hits until `time` have cost that much. true: its set has to rest.
+  bool Spend(ProcessKey process, HookPart part, MonotonicTime time, uint64_t cost_ns);
+  // Of one that is not followed, by its thread group in the initial pid namespace. true: all sets of `part` have to.
+  bool SpendOther(uint32_t tgid, HookPart part, MonotonicTime time, uint64_t cost_ns);
+
+  // Whether some process has not enough left for the set to be there.
+  bool MustRest(const HookSet* set, HookPart part, MonotonicTime now);
+
+ private:
+  // Of those that are not followed. Beyond, those who have something left begin anew.
+  static constexpr size_t kMaxOthers = 4096;
+
+  struct Ration {
+    const HookSet* set = nullptr;
+    HookBudget budget;
+  };
+  HookBudget BudgetOf(bool starts) const { return {share_ / static_cast<double>(kHookParts.size()), starts}; }
+
+  const double share_;
+  absl::flat_hash_map<ProcessKey, std::array<Ration, kHookParts.size()>> rations_;
+  absl::flat_hash_map<std::pair<uint32_t, HookPart>, HookBudget> others_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_HOOK_RATIONS_H_
