@@ -96,16 +96,16 @@ void RuntimeWatch::NoteMissedAtHandling(const Process& process, uint32_t missed)
 bool RuntimeWatch::Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
   const bool admitted = planter_.Admit(process.key, part, time, hits, more_ns);
   if (admitted) newest_ = std::max(newest_, time);
-  NoteRested(time);
+  NoteRested(time, &process);
   return admitted;
 }
 
 void RuntimeWatch::Tick(MonotonicTime now) {
   planter_.Tick(now);
-  NoteRested(now);
+  NoteRested(now, nullptr);
 }
 
-void RuntimeWatch::NoteRested(MonotonicTime time) {
+void RuntimeWatch::NoteRested(MonotonicTime time, const Process* cause) {
   for (const HookPlanter::Rested& rested : planter_.TakeRested()) {
     // Behind all that was taken: an event may come in front of an earlier one of another CPU.
     const MonotonicTime cut = std::max(time, MonotonicTime{newest_.ns + 1});
@@ -120,8 +120,9 @@ void RuntimeWatch::NoteRested(MonotonicTime time) {
       cuts_[{key, rested.part}].push_back(cut);
     }
     const bool of_compiler = rested.part == HookPart::kCompilations;
+    const std::string who = cause == nullptr ? ", which is not recorded," : absl::StrCat(" (", cause->comm, ")");
     notices_.Add("hooks_rest", absl::StrCat(rested.cause),
-                 absl::StrCat("process ", rested.cause, of_compiler ? " compiles" : " collects",
+                 absl::StrCat("process ", rested.cause, who, of_compiler ? " compiles" : " collects",
                               " so often that its probes would cost it more than ", options_.hooks.share * 100,
                               " % of a CPU: they rest for a part of the time, and not all of its ",
                               of_compiler ? "compilations" : "pauses and collections", " are seen"),
@@ -131,7 +132,7 @@ void RuntimeWatch::NoteRested(MonotonicTime time) {
 
 void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
   if (cuts_.empty()) return;
-  for (const HookPart part : {HookPart::kSuspensions, HookPart::kCompilations}) {
+  for (const HookPart part : kHookParts) {
     const auto cuts = cuts_.find({key, part});
     if (cuts == cuts_.end() || time < cuts->second.front()) continue;
     part == HookPart::kSuspensions ? pauses_.Cut(key) : jit_.Cut(key);
@@ -248,8 +249,7 @@ void RuntimeWatch::Forget(ProcessKey key) {
   planter_.Forget(key);
   activities_.erase(key);
   missed_.erase(key);
-  cuts_.erase({key, HookPart::kSuspensions});
-  cuts_.erase({key, HookPart::kCompilations});
+  for (const HookPart part : kHookParts) cuts_.erase({key, part});
 }
 
 void RuntimeWatch::Finish() {

@@ -105,8 +105,9 @@ class RuntimeWatch {
   void NoteMissedAtHandling(const Process& process, uint32_t missed);
   // HookPlanter::Admit.
   bool Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
-  // Where hooks have begun to rest, what is under way ends at a time that nobody knows.
-  void NoteRested(MonotonicTime time);
+  // Where hooks have begun to rest, what is under way ends at a time that nobody knows. `cause`: the process
+  // that had its share; nullptr: one that is not recorded.
+  void NoteRested(MonotonicTime time, const Process* cause);
   void CutAt(ProcessKey key, MonotonicTime time);
   void AddPlanterCounts(std::map<std::string, uint64_t>& counts) const;
   FrameId RoleFrame(const char* text);
