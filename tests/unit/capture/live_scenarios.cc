@@ -658,6 +658,12 @@ absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
                            " events of hook ", hook));
   }
   RETURN_IF_ERROR(Expect(counters.hook_lost == 0, counters.hook_lost, " lost"));
+  uint64_t of_jit = 0, of_runtime = 0;
+  for (const Sampler::OtherHits& other : (*sampler)->HookHitsOfOthers()) {
+    (other.who.of_jit != 0 ? of_jit : of_runtime) += other.hits;
+  }
+  RETURN_IF_ERROR(Expect(of_jit == 2 * kCalls && of_runtime == (WIRE_HOOK_COMPILED - 2) * kCalls, of_jit, " and ",
+                         of_runtime, " hits of who is not followed"));
   return Expect(counters.hook_hits == counters.hook_filtered + counters.hook_sent &&
                     counters.hook_sent == WIRE_HOOK_COMPILED * kCalls,
                 counters.hook_hits, " hits, ", counters.hook_filtered, " filtered, ", counters.hook_sent, " sent");
