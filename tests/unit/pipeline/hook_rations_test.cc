@@ -19,7 +19,7 @@ class HookRationsTest : public testing::Test {
  protected:
   std::unique_ptr<HookSet> MakeSet() { return std::make_unique<HookSet>(nullptr, nullptr, clock_); }
 
-  const SystemClock clock_;
+  SystemClock clock_;
   const std::unique_ptr<HookSet> runtime_ = MakeSet(), jit_ = MakeSet(), second_runtime_ = MakeSet();
   HookRations rations_{0.003};
 };
