@@ -8,13 +8,12 @@
  * piece they cost each start of the agent 300 ms.
  */
 #include "code_witness.bpf.h"
+#include "method_desc.bpf.h"
 
 #define BUCKET_BYTES 32
 #define WORD_BYTES 256	   /* of code that one word of the map stands for */
 #define MAX_WORDS_BACK 32  /* 8 KB of one dynamic method's code; beyond that it has no witness */
 #define LAST_STUB_KIND 0xf /* a header this small is no header */
-#define CLASS_MASK 7
-#define CLASS_DYNAMIC 7
 
 /* Copies the heap that holds `address` to scratch.heap; returns the version of its nibble map, 0: there is none. */
 __attribute__((noinline)) int find_transient_heap(__u32 cpu, __u64 address)
@@ -113,7 +112,6 @@ __attribute__((noinline)) int read_identity(__u32 cpu)
 	struct wire_code_witness *witness;
 	struct wire_transient_code *code;
 	__u64 method_desc = 0, name = 0;
-	__u16 flags = 0;
 	__u32 tgid;
 
 	if (!scratch)
@@ -130,8 +128,7 @@ __attribute__((noinline)) int read_identity(__u32 cpu)
 		return 0;
 	/* from the copy: what it is called and what it is must be of the same method */
 	__builtin_memcpy(&method_desc, witness->identity + 24, sizeof(method_desc));
-	if (bpf_probe_read_user(&flags, sizeof(flags), (void *)(method_desc + code->method_flags)) ||
-	    (flags & CLASS_MASK) != CLASS_DYNAMIC ||
+	if (!is_dynamic(method_desc, code) ||
 	    bpf_probe_read_user(&name, sizeof(name), (void *)(method_desc + code->dynamic_name)) || !name)
 		return 1;
 	if (bpf_probe_read_user_str(witness->name, sizeof(witness->name), (void *)name) < 0)
@@ -139,7 +136,10 @@ __attribute__((noinline)) int read_identity(__u32 cpu)
 	return 1;
 }
 
-/* What unwinding needs of the method: all of it or nothing. Bytes at header: number of functions, {begin, end, unwind data}. */
+/*
+ * What unwinding needs of the method: all of it or nothing. Bytes at header: number of functions, {begin, end, unwind
+ * data}.
+ */
 __attribute__((noinline)) int read_unwind_data(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);

@@ -16,7 +16,7 @@
 const volatile __u32 pid_namespace_inode = 0;
 const volatile __u8 filter_processes = 0;
 const volatile __u8 follow_children = 0;
-const volatile __u32 wake_bytes = 256 << 10;	    /* data in the ring at which the reader is woken */
+const volatile __u32 wake_bytes = 256 << 10;	    /* data in the ring of samples at which the reader is woken */
 const volatile __u32 kernel_stack_bytes = 16 << 10; /* THREAD_SIZE, for kernels without bpf_task_pt_regs */
 const volatile __u8 use_task_pt_regs = 0;	    /* of the second program: the kernel has it */
 
@@ -79,9 +79,9 @@ static __always_inline void take_kernel_stack(struct scratch *scratch, struct pe
 }
 
 /*
- * What return probes took off the stack: ours, which are on functions that suspend a runtime, and those of others, which
- * may stand on any. On arm64 they take it out of a
- * register, and where the function then saves the trampoline's address is not told.
+ * What return probes took off the stack: ours, which are on functions that suspend a runtime, and those of others,
+ * which may stand on any. On arm64 they take it out of a register, and where the function then saves the trampoline's
+ * address is not told.
  */
 static __always_inline void find_returns(struct scratch *scratch, struct task_struct *task)
 {
@@ -126,9 +126,9 @@ static __always_inline void send(struct scratch *scratch, struct wire_counters *
 		bytes = sizeof(scratch->words);
 	bytes += sizeof(*sample);
 	sample->header.size = bytes;
-	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) + bytes >= wake_bytes)
+	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) + bytes >= wake_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&records, sample, bytes, flags))
+	if (bpf_ringbuf_output(&samples, sample, bytes, flags))
 		counts->drops[WIRE_DROP_RING_FULL]++;
 	else
 		counts->sent++;

@@ -6,32 +6,33 @@
 #include "runtime_hook.bpf.h"
 #include "user_stack.bpf.h"
 #include "code_witness.bpf.h"
+#include "method_desc.bpf.h"
 
-/* Slots of scratch_by_cpu that are the hooks': a sample may interrupt a hook, so it must not find its slot half full. */
+/*
+ * Slots of scratch_by_cpu that are the hooks': a sample may interrupt a hook, so it must not find its slot half full.
+ */
 const volatile __u32 first_hook_slot = 0;
-
-extern const volatile __u32 wake_bytes;
 
 #if defined(__TARGET_ARCH_x86)
 #define DONE_RESULT(r) ((__u32)(r)->ax)
 #define DONE_INFO(r) ((r)->r15)
-#define DONE_ENTRY(r) ((r)->bx)
+#define DONE_ENTRY_REGISTER(r) ((r)->bx)
 #define DONE_BYTES(r) ((r)->r14)
 #define FLAGS_FROM_FRAME (-64)
 #else
 #define DONE_RESULT(r) ((__u32)(r)->regs[0])
 #define DONE_INFO(r) ((r)->regs[21])
-#define DONE_ENTRY(r) ((r)->regs[19])
+#define DONE_ENTRY_REGISTER(r) ((r)->regs[19])
 #define DONE_BYTES(r) ((r)->regs[20])
 #define FLAGS_FROM_FRAME (-32)
 #endif
+/* CompileForm::kEntryOnFrame, of x64 only */
+#define ENTRY_FROM_FRAME_ON_FRAME (-128)
+#define FLAGS_FROM_FRAME_ON_FRAME (-80)
 
-/* CORINFO_METHOD_INFO: src/coreclr/inc/corinfo.h, the same in .NET 8, 9 and 10 */
+/* CORINFO_METHOD_INFO: src/coreclr/inc/corinfo.h, the same in .NET 8 to 11 */
 #define INFO_METHOD 0
 #define INFO_IL_BYTES 24
-
-#define CLASS_MASK 7
-#define CLASS_DYNAMIC 7
 
 static __always_inline __u64 user_word(__u64 address)
 {
@@ -65,8 +66,23 @@ struct compiled {
 	__u64 method_info;
 	__u64 method;
 	__u64 entry;
+	__u64 flags;
 	__u64 start_words[WIRE_START_WORDS];
 };
+
+static __always_inline void read_results(struct compiled *done, struct user_registers *regs, bool on_frame)
+{
+	__u64 frame = REGISTERS_FP(regs);
+
+	done->method = user_word(done->method_info + INFO_METHOD);
+	if (on_frame) {
+		done->entry = user_word(user_word(frame + ENTRY_FROM_FRAME_ON_FRAME));
+		done->flags = user_word(frame + FLAGS_FROM_FRAME_ON_FRAME);
+	} else {
+		done->entry = user_word(DONE_ENTRY_REGISTER(regs));
+		done->flags = user_word(frame + FLAGS_FROM_FRAME);
+	}
+}
 
 static __always_inline void read_start_words(struct compiled *done)
 {
@@ -74,15 +90,6 @@ static __always_inline void read_start_words(struct compiled *done)
 	bpf_probe_read_user(&done->start_words[0], 16, (void *)(done->method_info + WIRE_START_PLACE_0 - 8));
 	bpf_probe_read_user(&done->start_words[2], 16, (void *)(done->method_info + WIRE_START_PLACE_1 - 8));
 #endif
-}
-
-static __always_inline bool is_dynamic(struct compiled *done, struct wire_transient_code *code)
-{
-	__u16 flags = 0;
-
-	return done->method &&
-	       !bpf_probe_read_user(&flags, sizeof(flags), (void *)(done->method + code->method_flags)) &&
-	       (flags & CLASS_MASK) == CLASS_DYNAMIC;
 }
 
 /*
@@ -104,8 +111,8 @@ static __always_inline bool was_not_sampled(struct compiled *done, struct wire_t
 }
 
 /*
- * The first method of a heap that user space has not heard of: it has to be told at once, since the method runs next, and
- * without the heap its samples have no witness. Wakes once a millisecond at most.
+ * The first method of a heap that user space has not heard of: it has to be told at once, since the method runs next,
+ * and without the heap its samples have no witness. Wakes once a millisecond at most.
  */
 static __always_inline __u64 wake_for_new_heap(struct compiled *done, __u32 tgid, struct wire_transient_code *code)
 {
@@ -113,7 +120,7 @@ static __always_inline __u64 wake_for_new_heap(struct compiled *done, __u32 tgid
 
 	if (page.page == code->compiled_page)
 		return BPF_RB_NO_WAKEUP;
-	if (bpf_map_lookup_elem(&transient_heaps, &page) || !is_dynamic(done, code)) {
+	if (bpf_map_lookup_elem(&transient_heaps, &page) || !is_dynamic(done->method, code)) {
 		code->compiled_page = page.page;
 		return BPF_RB_NO_WAKEUP;
 	}
@@ -135,7 +142,7 @@ static __always_inline void fill_in(struct wire_compiled *record, struct user_re
 	record->method_info = done->method_info;
 	record->method = done->method;
 	record->entry = done->entry;
-	record->flags = user_word(REGISTERS_FP(regs) + FLAGS_FROM_FRAME);
+	record->flags = done->flags;
 	record->bytes = each ? user_half_word(DONE_BYTES(regs)) : 0;
 	record->il_bytes = each ? user_half_word(done->method_info + INFO_IL_BYTES) : 0;
 	record->result = DONE_RESULT(regs);
@@ -147,28 +154,27 @@ static __always_inline void fill_in(struct wire_compiled *record, struct user_re
 }
 
 /*
- * `each`: user space reports each compilation. Else what nobody will read is not fetched: 1 us of 2.3. Written in the ring
- * itself: on the BPF stack there is no room for it beside a walk (512 bytes in all until Linux 6.6).
+ * `each`: user space reports each compilation. Else what nobody will read is not fetched: 1 us of 2.3. Written in the
+ * ring itself: on the BPF stack there is no room for it beside a walk (512 bytes in all until Linux 6.6).
  */
 static __always_inline bool report_compiled(struct user_registers *regs, __u64 now, struct wire_counters *counts,
-					    struct hook_caller *caller, bool each)
+					    struct hook_caller *caller, bool on_frame, bool each)
 {
 	struct wire_transient_code *code = bpf_map_lookup_elem(&transient_code, &caller->tgid);
 	struct compiled done = {.time_ns = now, .method_info = DONE_INFO(regs)};
 	struct wire_compiled *record;
-	__u64 wake = BPF_RB_NO_WAKEUP, name = 0;
+	__u64 wake = wake_by_fill(sizeof(*record)), name = 0;
 
-	done.method = user_word(done.method_info + INFO_METHOD);
-	done.entry = user_word(DONE_ENTRY(regs));
+	read_results(&done, regs, on_frame);
 	read_start_words(&done);
 	if (code) {
 		/* Dynamic methods may be gone when user space comes to look, their memory used again. */
-		if ((each || !was_not_sampled(&done, code)) && is_dynamic(&done, code))
+		if ((each || !was_not_sampled(&done, code)) && is_dynamic(done.method, code))
 			name = user_word(done.method + code->dynamic_name);
-		wake = wake_for_new_heap(&done, caller->tgid, code);
+		wake |= wake_for_new_heap(&done, caller->tgid, code);
 	}
 	if (name) {
-		record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+		record = bpf_ringbuf_reserve(&hook_records, sizeof(*record), 0);
 		if (!record)
 			goto lost;
 		fill_in(record, regs, &done, caller, each);
@@ -177,7 +183,7 @@ static __always_inline bool report_compiled(struct user_registers *regs, __u64 n
 		if (bpf_probe_read_user_str(record->name, sizeof(record->name), (void *)name) < 0)
 			record->name[0] = 0;
 	} else {
-		record = bpf_ringbuf_reserve(&records, WIRE_COMPILED_WITHOUT_NAME, 0);
+		record = bpf_ringbuf_reserve(&hook_records, WIRE_COMPILED_WITHOUT_NAME, 0);
 		if (!record)
 			goto lost;
 		fill_in(record, regs, &done, caller, each);
@@ -191,16 +197,27 @@ lost:
 	return false;
 }
 
-SEC("?uprobe")
-int hook_compiled(struct user_registers *regs)
+static __always_inline int compiled(struct user_registers *regs, bool on_frame)
 {
 	struct wire_counters *counts = this_cpu_counters();
 	struct hook_caller caller = {};
 	__u64 now = bpf_ktime_get_ns();
 
 	if (counts && hook_is_hit(counts, &caller, now, true))
-		report_compiled(regs, now, counts, &caller, false);
+		report_compiled(regs, now, counts, &caller, on_frame, false);
 	return 0;
+}
+
+SEC("?uprobe")
+int hook_compiled(struct user_registers *regs)
+{
+	return compiled(regs, false);
+}
+
+SEC("?uprobe")
+int hook_compiled_on_frame(struct user_registers *regs)
+{
+	return compiled(regs, true);
 }
 
 /*
@@ -210,7 +227,7 @@ int hook_compiled(struct user_registers *regs)
 static __always_inline void send_stack(struct user_registers *regs, __u32 slot, struct scratch *scratch)
 {
 	struct wire_cpu_sample *sample = &scratch->sample;
-	__u64 used, bytes, flags = BPF_RB_NO_WAKEUP;
+	__u64 used, bytes;
 
 	sample->ip = REGISTERS_IP(regs);
 	sample->sp = REGISTERS_SP(regs);
@@ -233,21 +250,19 @@ static __always_inline void send_stack(struct user_registers *regs, __u32 slot, 
 		bytes = sizeof(scratch->words);
 	bytes += sizeof(*sample);
 	sample->header.size = bytes;
-	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) + bytes >= wake_bytes)
-		flags = BPF_RB_FORCE_WAKEUP;
 	/* the hit is counted already; user space sees that its stack is missing */
-	bpf_ringbuf_output(&records, sample, bytes, flags);
+	bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));
 }
 
-/* Samples and the events themselves go first: these have 136 bytes each, a stack some KiB. */
+/* The events themselves go first: these have 136 bytes each, a stack some KiB. */
 static __always_inline bool has_room_for_stack(void)
 {
-	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) < bpf_ringbuf_query(&records, BPF_RB_RING_SIZE) / 2;
+	return bpf_ringbuf_query(&hook_records, BPF_RB_AVAIL_DATA) <
+	       bpf_ringbuf_query(&hook_records, BPF_RB_RING_SIZE) / 2;
 }
 
 /* The same with the stack, of which the compilation was a part. */
-SEC("?uprobe")
-int hook_compiled_with_stack(struct user_registers *regs)
+static __always_inline int compiled_with_stack(struct user_registers *regs, bool on_frame)
 {
 	struct wire_counters *counts = this_cpu_counters();
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -256,7 +271,8 @@ int hook_compiled_with_stack(struct user_registers *regs)
 	struct wire_cpu_sample *sample;
 	struct scratch *scratch;
 
-	if (!counts || !hook_is_hit(counts, &caller, now, true) || !report_compiled(regs, now, counts, &caller, true))
+	if (!counts || !hook_is_hit(counts, &caller, now, true) ||
+	    !report_compiled(regs, now, counts, &caller, on_frame, true))
 		return 0;
 	if (!has_room_for_stack() || !has_budget_for_stack(&caller)) /* user space counts those that have none */
 		return 0;
@@ -264,8 +280,8 @@ int hook_compiled_with_stack(struct user_registers *regs)
 	if (!scratch)
 		return 0;
 	/*
-	 * Where hooks may be preempted, another thread may come by on this CPU while the slot is in use; it goes without a
-	 * stack then, and user space counts it.
+	 * Where hooks may be preempted, another thread may come by on this CPU while the slot is in use; it goes
+	 * without a stack then, and user space counts it.
 	 */
 	if (scratch->owner)
 		return 0;
@@ -283,4 +299,16 @@ int hook_compiled_with_stack(struct user_registers *regs)
 	send_stack(regs, first_hook_slot + cpu, scratch);
 	scratch->owner = 0;
 	return 0;
+}
+
+SEC("?uprobe")
+int hook_compiled_with_stack(struct user_registers *regs)
+{
+	return compiled_with_stack(regs, false);
+}
+
+SEC("?uprobe")
+int hook_compiled_on_frame_with_stack(struct user_registers *regs)
+{
+	return compiled_with_stack(regs, true);
 }

@@ -91,12 +91,12 @@ struct pt_regs {
 #define REGISTERS_FP(r) ((r)->bp)
 #define REGISTERS_LR(r) 0
 /* in the order of their DWARF numbers */
-#define COPY_GENERAL_REGISTERS(to, r)                                                                            \
-	do {                                                                                                     \
-		(to)[0] = (r)->ax, (to)[1] = (r)->dx, (to)[2] = (r)->cx, (to)[3] = (r)->bx;                      \
-		(to)[4] = (r)->si, (to)[5] = (r)->di, (to)[6] = (r)->bp, (to)[7] = (r)->sp;                      \
-		(to)[8] = (r)->r8, (to)[9] = (r)->r9, (to)[10] = (r)->r10, (to)[11] = (r)->r11;                  \
-		(to)[12] = (r)->r12, (to)[13] = (r)->r13, (to)[14] = (r)->r14, (to)[15] = (r)->r15;              \
+#define COPY_GENERAL_REGISTERS(to, r)                                                                                  \
+	do {                                                                                                           \
+		(to)[0] = (r)->ax, (to)[1] = (r)->dx, (to)[2] = (r)->cx, (to)[3] = (r)->bx;                            \
+		(to)[4] = (r)->si, (to)[5] = (r)->di, (to)[6] = (r)->bp, (to)[7] = (r)->sp;                            \
+		(to)[8] = (r)->r8, (to)[9] = (r)->r9, (to)[10] = (r)->r10, (to)[11] = (r)->r11;                        \
+		(to)[12] = (r)->r12, (to)[13] = (r)->r13, (to)[14] = (r)->r14, (to)[15] = (r)->r15;                    \
 	} while (0)
 #define REGISTERS_USER_MODE(r) (((r)->cs & 3) == 3)
 #define REGISTERS_32BIT(r) ((r)->cs == 0x23) /* __USER32_CS */
@@ -115,8 +115,8 @@ struct pt_regs {
 #define REGISTERS_SP(r) ((r)->sp)
 #define REGISTERS_FP(r) ((r)->regs[29])
 #define REGISTERS_LR(r) ((r)->regs[30])
-#define COPY_GENERAL_REGISTERS(to, r)                                                                            \
-	do {                                                                                                     \
+#define COPY_GENERAL_REGISTERS(to, r)                                                                                  \
+	do {                                                                                                           \
 	} while (0)
 #define REGISTERS_USER_MODE(r) (((r)->pstate & 0xf) == 0) /* EL0 */
 #define REGISTERS_32BIT(r) (((r)->pstate & 0x10) != 0)	  /* AArch32 state */

@@ -3,7 +3,7 @@
  * What all hooks in runtimes share: the arguments of the function that was called, and who called it.
  *
  * A hit is made in the context of the calling thread, and a sample may interrupt it: nothing is shared with the sampler
- * but the ring and counters of which each has its own. Every hit ends in exactly one of wire_counters' hook counts.
+ * but counters of which each has its own. Every hit ends in exactly one of wire_counters' hook counts.
  */
 #ifndef CLRSAMPLER_RUNTIME_HOOK_BPF_H_
 #define CLRSAMPLER_RUNTIME_HOOK_BPF_H_
@@ -30,6 +30,18 @@
 extern const volatile __u32 hook_hits_a_second;
 extern const volatile __u32 hook_hits_at_once;
 extern volatile __u32 hook_hits_were_lost;
+extern const volatile __u32 hook_wake_bytes;
+
+/*
+ * Wakes the reader with the record that makes another quarter of the ring full, and not with each one after it: a wake
+ * costs an interrupt.
+ */
+static __always_inline __u64 wake_by_fill(__u64 bytes)
+{
+	__u64 waiting = bpf_ringbuf_query(&hook_records, BPF_RB_AVAIL_DATA);
+
+	return (waiting ^ (waiting + bytes)) & hook_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
 
 struct hook_caller {
 	__u64 process_start_ns;
@@ -39,10 +51,10 @@ struct hook_caller {
 };
 
 /*
- * A program decides how often it collects and compiles. What it may cost others, the ring and the agent, is bounded: a
+ * A program decides how often it collects and compiles. What it may cost the ring and the agent is bounded: a
  * bucket of hits, which fills all the time. An empty one sends nothing until an eighth of a second's worth is there, so
- * that what is sent are pauses as a whole, and not every other event of each. Two CPUs may take the same hit out of it at
- * the same time: the bound is no exact one.
+ * that what is sent are pauses as a whole, and not every other event of each. Two CPUs may take the same hit out of it
+ * at the same time: the bound is no exact one.
  */
 static __always_inline bool has_budget(struct hook_caller *caller, __u64 now)
 {
@@ -130,8 +142,12 @@ static __always_inline void count_other(bool of_jit)
 		bpf_map_update_elem(&hook_others, &other, &one, BPF_NOEXIST);
 }
 
-/* Counts the hit; false: nothing is to be sent, since the caller is of no process that is followed, or has had its share. */
-static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller, __u64 now, bool of_jit)
+/*
+ * Counts the hit; false: nothing is to be sent, since the caller is of no process that is followed, or has had its
+ * share.
+ */
+static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller, __u64 now,
+					bool of_jit)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -186,7 +202,7 @@ static __always_inline int report(__u32 hook, __u64 first, __u64 second, __u64 t
 	event.values[2] = third;
 	event.values[3] = fourth;
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
-	if (bpf_ringbuf_output(&records, &event, sizeof(event), BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&hook_records, &event, sizeof(event), wake_by_fill(sizeof(event))))
 		was_not_sent(counts, &caller);
 	else
 		counts->hook_sent++;

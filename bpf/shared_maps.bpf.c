@@ -2,10 +2,17 @@
 #include "shared_maps.bpf.h"
 
 /*
- * One ring for all CPUs: a shared order needs no merge. User space sets the size before load: by default two seconds of
- * samples of 4 KiB from each CPU (capture/sampler.h), longer than any stall of the reader.
+ * Samples of all CPUs, in one order. User space sets the size before load: by default two seconds of samples of 4 KiB
+ * from each CPU (capture/sampler.h), longer than any stall of the reader.
  */
-struct records_map records SEC(".maps");
+struct ring_map samples SEC(".maps");
+
+/*
+ * What hooks report. How often they are hit is the targets' choice, so no number of hits may take a sample's room. User
+ * space sets the size before load: 4 MiB, which is 240 ms of 70,000 compilations a second at 240 bytes each, 16 MiB
+ * where all compilations come with stacks, one page without hooks.
+ */
+struct ring_map hook_records SEC(".maps");
 
 /* One value per CPU, so that counting needs no atomics; 88 bytes each. */
 struct counters_map counters SEC(".maps");
@@ -42,11 +49,17 @@ struct hook_budget_map hook_budgets SEC(".maps");
  */
 struct hook_others_map hook_others SEC(".maps");
 
-/* Of one process: so many hits a second on average, and so many at once; 0: no limit. A stack counts as WEIGHT_OF_STACK. */
+/*
+ * Of one process: so many hits a second on average, and so many at once; 0: no limit. A stack counts as
+ * WEIGHT_OF_STACK.
+ */
 const volatile __u32 hook_hits_a_second = 0;
 const volatile __u32 hook_hits_at_once = 0;
 /* Of any process: from then on hook_budgets are looked up without a limit, too, since they say how many are missing. */
 volatile __u32 hook_hits_were_lost = 0;
+
+/* A power of two, a quarter of the hooks' ring. */
+const volatile __u32 hook_wake_bytes = 256 << 10;
 
 /* Indexed by CPU; user space sets max_entries to the number of possible CPUs, twice that if hooks take stacks. */
 struct scratch_map scratch_by_cpu SEC(".maps");

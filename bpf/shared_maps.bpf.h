@@ -9,51 +9,52 @@
 
 #define WITNESS_WORDS (sizeof(struct wire_code_witness) / 8)
 #define RETURN_WORDS (sizeof(struct wire_replaced_return) / 8)
-#define SCRATCH_WORDS                                                                                            \
-	(WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8 +           \
+#define SCRATCH_WORDS                                                                                                  \
+	(WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8 +                 \
 	 WIRE_MAX_WITNESSES * WITNESS_WORDS + WIRE_MAX_RETURNS * RETURN_WORDS)
 
 #define WINDOW_WORDS 256
 #define WINDOW_BLOCK 32
 
 /*
- * Where one sample is put together: 107 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB) can
- * hold. The walk keeps its state here too: what is in memory the verifier forgets between two steps, so that it checks
- * one step and not a thousand.
+ * Where one sample is put together: 107 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB)
+ * can hold. The walk keeps its state here too: what is in memory the verifier forgets between two steps, so that it
+ * checks one step and not a thousand.
  *
- * A CPU has one slot for samples: their program runs in a timer interrupt, which does not interrupt itself. A program in
- * NMI context (hardware events) would need slots of its own; hooks that take stacks, which a sample may interrupt, have
- * them (jit_hooks.bpf.c).
+ * A CPU has one slot for samples: their program runs in a timer interrupt, which does not interrupt itself. A program
+ * in NMI context (hardware events) would need slots of its own; hooks that take stacks, which a sample may interrupt,
+ * have them (jit_hooks.bpf.c).
  */
 struct scratch {
 	struct user_registers regs;
-	__u64 owner;				   /* the thread whose hook uses this slot; 0: none, or a sample */
-	__u64 frame;				   /* address of the next frame, not read yet */
-	__u64 end_of_last;			   /* end of the frame before it; at first sp */
-	__u64 used;				   /* of words */
-	__u64 first_user;			   /* of words */
-	__u64 window_begin;			   /* the stack memory that window holds a copy of; 0: nothing */
-	__u64 window_broken;			   /* a window could not be read: no more tries for this stack */
-	__u64 resumed;				   /* WIRE_FRAME_RESUMED: the next frame is where a broken chain goes on */
-	__u64 resumes;				   /* how often this stack's chain broke */
-	__u64 resume_tries;			   /* words that were followed the last time */
-	__u64 outermost;			   /* an end_of_last behind which the thread began; 0: none so far */
-	__u64 stack_top;			   /* what is above the stack; 0: nobody has asked */
+	__u64 owner;	     /* the thread whose hook uses this slot; 0: none, or a sample */
+	__u64 frame;	     /* address of the next frame, not read yet */
+	__u64 end_of_last;   /* end of the frame before it; at first sp */
+	__u64 used;	     /* of words */
+	__u64 first_user;    /* of words */
+	__u64 window_begin;  /* the stack memory that window holds a copy of; 0: nothing */
+	__u64 window_broken; /* a window could not be read: no more tries for this stack */
+	__u64 resumed;	     /* WIRE_FRAME_RESUMED: the next frame is where a broken chain goes on */
+	__u64 resumes;	     /* how often this stack's chain broke */
+	__u64 resume_tries;  /* words that were followed the last time */
+	__u64 outermost;     /* an end_of_last behind which the thread began; 0: none so far */
+	__u64 stack_top;     /* what is above the stack; 0: nobody has asked */
 	__u64 window[WINDOW_WORDS + WINDOW_BLOCK]; /* copied in blocks, the last of which may begin at its end */
 	__u64 transient_begin, transient_end;	   /* around all transient code of the process; 0, 0: none */
 	struct wire_transient_heap heap;	   /* that the address at hand lies in */
 	struct wire_code_witness witness;	   /* the one that is being made */
 	struct wire_code_witness witnesses[WIRE_MAX_WITNESSES];
 	struct wire_replaced_return returns[WIRE_MAX_RETURNS];
-	struct wire_cpu_sample sample;		   /* followed by its words: sent as one piece */
+	struct wire_cpu_sample sample; /* followed by its words: sent as one piece */
 	__u64 words[SCRATCH_WORDS];
 };
 
-struct records_map {
+struct ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 };
-extern struct records_map records SEC(".maps");
+extern struct ring_map samples SEC(".maps");
+extern struct ring_map hook_records SEC(".maps");
 
 struct counters_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -92,8 +93,8 @@ struct hook_budget {
 	__u64 process_start_ns;
 	__u64 filled_ns; /* `left` is what it was then, and what has been taken since */
 	__u64 left;
-	__u32 missed; /* struct wire_runtime_event */
-	__u16 limited; /* some of these for want of a budget */
+	__u32 missed;	 /* struct wire_runtime_event */
+	__u16 limited;	 /* some of these for want of a budget */
 	__u16 exhausted; /* nothing is sent until some has come together again */
 };
 

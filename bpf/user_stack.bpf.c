@@ -22,7 +22,8 @@ const volatile __u32 max_frames = 512;
 /*
  * Where a frame pointer may have been saved: within so many words (the 90th percentile of native frames that the
  * callers of ICU and OpenSSL stand behind), pointing up at most so far. A read costs 85 ns, so only some are tried.
- * Where none is found the next words are searched: ICU compiling a collation stands on more than 4 KB of frames without a pointer.
+ * Where none is found the next words are searched: ICU compiling a collation stands on more than 4 KB of frames without
+ * a pointer.
  */
 #define RESUME_WORDS 512
 #define RESUME_BLOCK 32
@@ -32,8 +33,8 @@ const volatile __u32 max_frames = 512;
 #define MAX_RESUMES 16
 
 /*
- * From the last frame to the thread pointer of threads that end there: 2 KB with glibc, most of it thread-local variables
- * (of .NET 8.0.30 and 10.0.14 alike: 2016 bytes).
+ * From the last frame to the thread pointer of threads that end there: 2 KB with glibc, most of it thread-local
+ * variables (of .NET 8.0.30 and 10.0.14 alike: 2016 bytes).
  */
 #define MAX_START_BYTES 4096
 #if defined(__TARGET_ARCH_x86)
@@ -136,8 +137,8 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 }
 
 /*
- * What is above the frames of this thread: a main thread's arguments, any other's thread-local variables. Far above where
- * the stack is one that a program made for itself.
+ * What is above the frames of this thread: a main thread's arguments, any other's thread-local variables. Far above
+ * where the stack is one that a program made for itself.
  */
 __attribute__((noinline)) __u64 stack_top(__u32 cpu)
 {
@@ -161,9 +162,10 @@ __attribute__((noinline)) __u64 stack_top(__u32 cpu)
 }
 
 /*
- * Copies up to `bytes` of the stack from the end of the last frame on to words[used + 1]; returns how many. A read gives all
- * or nothing, and pages above the frames may be missing: the kernel leaves up to 8 KB between a main thread's first frame
- * and its environment that nobody ever touches. So what lies in the first page is asked for alone if need be.
+ * Copies up to `bytes` of the stack from the end of the last frame on to words[used + 1]; returns how many. A read
+ * gives all or nothing, and pages above the frames may be missing: the kernel leaves up to 8 KB between a main thread's
+ * first frame and its environment that nobody ever touches. So what lies in the first page is asked for alone if need
+ * be.
  */
 __attribute__((noinline)) __u64 read_upwards(__u32 cpu, __u64 bytes)
 {
@@ -231,10 +233,9 @@ static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64
 }
 
 /*
- * Whether the thread began behind the last frame, so that a zero there is the end of its chain and not data: a main thread
- * at the top of its stack, as far as the tail reaches, any other below its thread pointer, where glibc and musl both have
- * what belongs to a thread.
- * Wrong on stacks that a program made for itself; then more is sent than is needed.
+ * Whether the thread began behind the last frame, so that a zero there is the end of its chain and not data: a main
+ * thread at the top of its stack, as far as the tail reaches, any other below its thread pointer, where glibc and musl
+ * both have what belongs to a thread. Wrong on stacks that a program made for itself; then more is sent than is needed.
  */
 __attribute__((noinline)) int is_outermost(__u32 cpu)
 {
@@ -338,8 +339,8 @@ __attribute__((noinline)) int ship_stretch(__u32 cpu)
 	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS || used - scratch->first_user >= word_limit ||
 	    scratch->sample.user_frames >= max_frames)
 		return 0;
-	scratch->words[used] = (scratch->end_of_last + (RESUME_WORDS - 2) * 8) | (__u64)(RESUME_WORDS - 2) << WIRE_GAP_SHIFT |
-			       WIRE_FRAME_WORDS_ONLY | scratch->resumed;
+	scratch->words[used] = (scratch->end_of_last + (RESUME_WORDS - 2) * 8) |
+			       (__u64)(RESUME_WORDS - 2) << WIRE_GAP_SHIFT | WIRE_FRAME_WORDS_ONLY | scratch->resumed;
 	scratch->used = used + 1 + RESUME_WORDS;
 	scratch->end_of_last += RESUME_WORDS * 8;
 	scratch->sample.user_frames++;
@@ -411,7 +412,8 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 
 	reason = judge_frame(frame, last);
 	/* A zero is the end of a chain, but not of one that broke, or that never began, or in the middle of a stack. */
-	if (reason && (reason == WIRE_STOP_BAD_FP || scratch->resumes || !scratch->sample.user_frames || !is_outermost(cpu))) {
+	if (reason &&
+	    (reason == WIRE_STOP_BAD_FP || scratch->resumes || !scratch->sample.user_frames || !is_outermost(cpu))) {
 		if (resume_walk(cpu))
 			return 0;
 		reason = frame || !scratch->sample.user_frames ? WIRE_STOP_BAD_FP : WIRE_STOP_END;

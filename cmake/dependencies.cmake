@@ -1,4 +1,4 @@
-# All that comes from the distribution. layout.md section 8 says what each library is for.
+# All that comes from the distribution. docs/contributing/architecture.md says what each library is for.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 if(CLRSAMPLER_STATIC)
@@ -25,7 +25,6 @@ pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3>=3.37)
 # Opened at run time, so that the program runs without them; only the headers are needed.
 if(NOT CLRSAMPLER_STATIC)
   pkg_check_modules(CURL REQUIRED libcurl>=7.74)
-  pkg_check_modules(DEBUGINFOD REQUIRED libdebuginfod)
   pkg_check_modules(MICROHTTPD REQUIRED libmicrohttpd>=0.9.73)
   pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 endif()
@@ -36,6 +35,7 @@ pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 # Their archives: shared libraries would be looked up at each start, for the sake of one command.
 find_library(NCURSESW_ARCHIVE libncursesw.a REQUIRED)
 find_library(TINFO_ARCHIVE libtinfo.a REQUIRED)
+find_library(SECCOMP_ARCHIVE libseccomp.a REQUIRED)
 find_library(LIBMD_ARCHIVE libmd.a REQUIRED)
 find_library(LIBYAML_ARCHIVE libyaml.a REQUIRED)
 

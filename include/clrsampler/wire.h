@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause OR Apache-2.0 */
 /*
- * The records that BPF programs send to user space through the one ring buffer, and the counters of what they could not
- * send. Plain C with fixed-width fields, the same for x86-64 and arm64. All times are CLOCK_MONOTONIC nanoseconds.
+ * The records that BPF programs send through ring buffers, one of samples and one of what hooks report, and counters of
+ * what they could not send. Fixed-width fields, the same on x86-64 and arm64; times are CLOCK_MONOTONIC nanoseconds.
  *
  * Every record begins with struct wire_header; a reader skips kinds that it does not know.
  */
@@ -19,7 +19,10 @@ typedef unsigned long long __u64;
 #endif
 #endif
 
-/* Most frames of one user stack, whatever the option says. Stacks deeper than the option end with WIRE_STOP_MAX_FRAMES. */
+/*
+ * Most frames of one user stack, whatever the option says. Stacks deeper than the option end with
+ * WIRE_STOP_MAX_FRAMES.
+ */
 #define WIRE_MAX_USER_FRAMES 1024
 /* The kernel's own limit for stacks (perf_event_max_stack) is 127 by default. */
 #define WIRE_MAX_KERNEL_FRAMES 127
@@ -35,86 +38,91 @@ typedef unsigned long long __u64;
 /* Most witnesses of one sample: methods, each once. Dynamic methods call through ordinary ones, a few deep. */
 #define WIRE_MAX_WITNESSES 8
 #define WIRE_GENERAL_REGISTERS 16
-/* Heaps of transient code are found by their pages of 64 KB: the runtime reserves memory for code in such pieces, aligned. */
+/*
+ * Heaps of transient code are found by their pages of 64 KB: the runtime reserves memory for code in such pieces,
+ * aligned.
+ */
 #define WIRE_CODE_PAGE_SHIFT 16
 
 enum wire_kind {
 	WIRE_CPU_SAMPLE = 1,
 	WIRE_RUNTIME_EVENT = 2,
-	WIRE_COMPILED = 3,		/* struct wire_compiled */
-	WIRE_COMPILED_STACK = 4,	/* struct wire_cpu_sample, of the thread and the time of the WIRE_COMPILED before it */
+	WIRE_COMPILED = 3,	 /* struct wire_compiled */
+	WIRE_COMPILED_STACK = 4, /* struct wire_cpu_sample, of the thread and the time of the WIRE_COMPILED before it */
 };
 
 /* What a runtime did: functions of it that uprobes sit on. `values` of struct wire_runtime_event in brackets. */
 enum wire_hook {
-	WIRE_HOOK_SUSPEND = 1,		/* ThreadSuspend::SuspendEE was called [SUSPEND_REASON] */
-	WIRE_HOOK_SUSPENDED,		/* it returns: all managed threads stand still */
-	WIRE_HOOK_RESTART,		/* ThreadSuspend::RestartEE was called [a GC is finished, the suspension had succeeded] */
-	WIRE_HOOK_RESTARTED,		/* it returns: threads run again */
-	WIRE_HOOK_GC_START,		/* GCToEEInterface::DiagGCStart [generation, induced] */
-	WIRE_HOOK_GC_END,		/* GCToEEInterface::DiagGCEnd [index, generation, reason, concurrent] */
-	WIRE_HOOK_COMPILE,		/* ICorJitCompiler::compileMethod [CORINFO_METHOD_INFO*, MethodDesc*, sp] */
-	WIRE_HOOK_COMPILED,		/* it is done: struct wire_compiled instead of an event */
+	WIRE_HOOK_SUSPEND = 1, /* ThreadSuspend::SuspendEE was called [SUSPEND_REASON] */
+	WIRE_HOOK_SUSPENDED,   /* it returns: all managed threads stand still */
+	WIRE_HOOK_RESTART,   /* ThreadSuspend::RestartEE was called [a GC is finished, the suspension had succeeded] */
+	WIRE_HOOK_RESTARTED, /* it returns: threads run again */
+	WIRE_HOOK_GC_START,  /* GCToEEInterface::DiagGCStart [generation, induced] */
+	WIRE_HOOK_GC_END,    /* GCToEEInterface::DiagGCEnd [index, generation, reason, concurrent] */
+	WIRE_HOOK_COMPILE,   /* ICorJitCompiler::compileMethod [CORINFO_METHOD_INFO*, MethodDesc*, sp] */
+	WIRE_HOOK_COMPILED,  /* it is done: struct wire_compiled instead of an event */
 	WIRE_HOOK_COUNT,
 };
 #define WIRE_HOOK_VALUES 4
 
 /* A process that runs into hooks and is not followed: a probe is in a file, for all processes that map it. */
 struct wire_hook_other {
-	__u32 tgid;	/* in the initial pid namespace */
-	__u32 of_jit;	/* hooks in the JIT compiler; 0: the other ones */
+	__u32 tgid;   /* in the initial pid namespace */
+	__u32 of_jit; /* hooks in the JIT compiler; 0: the other ones */
 };
 #define WIRE_MAX_HOOK_OTHERS 2048
 
 /* Why records or parts of them were lost; one counter per CPU each. Names for people: capture/drop_counters. */
 enum wire_drop {
-	WIRE_DROP_RING_FULL = 0,	/* no room in the ring: the reader was too slow */
-	WIRE_DROP_NO_SCRATCH,		/* a CPU number past the scratch map */
+	WIRE_DROP_RING_FULL = 0, /* no room in the ring of samples: the reader was too slow */
+	WIRE_DROP_NO_SCRATCH,	 /* a CPU number past the scratch map */
 	WIRE_DROP_COUNT,
 };
 
 /* Why the walk of a user stack ended where it did. */
 enum wire_stop {
-	WIRE_STOP_NONE = 0,		/* no user stack: a kernel thread */
-	WIRE_STOP_END,			/* the chain ended with a zero frame pointer or return address: the outermost frame */
-	WIRE_STOP_BAD_FP,		/* the frame pointer left the stack or was unaligned: code that uses it for data */
-	WIRE_STOP_FAULT,		/* stack memory could not be read: not resident, or the pointer was wrong */
+	WIRE_STOP_NONE = 0, /* no user stack: a kernel thread */
+	WIRE_STOP_END,	    /* the chain ended with a zero frame pointer or return address: the outermost frame */
+	WIRE_STOP_BAD_FP,   /* the frame pointer left the stack or was unaligned: code that uses it for data */
+	WIRE_STOP_FAULT,    /* stack memory could not be read: not resident, or the pointer was wrong */
 	WIRE_STOP_MAX_FRAMES,
 	WIRE_STOP_MAX_WORDS,
-	WIRE_STOP_NO_REGISTERS,		/* no user registers to begin with: the task is exiting, or works for io_uring */
-	WIRE_STOP_32BIT,		/* a 32-bit program: its frames have another shape and are not walked */
+	WIRE_STOP_NO_REGISTERS, /* no user registers to begin with: the task is exiting, or works for io_uring */
+	WIRE_STOP_32BIT,	/* a 32-bit program: its frames have another shape and are not walked */
 	WIRE_STOP_COUNT,
 };
 
 /*
- * What became of the hits of the sampler, one per CPU. hits = idle + filtered + sent + all drops, always. A hit that the
- * kernel suppressed (another tracing program was running on that CPU) is in none of them: it shows only against the time.
+ * What became of the hits of the sampler, one per CPU. hits = idle + filtered + sent + all drops, always. A hit that
+ * the kernel suppressed (another tracing program was running on that CPU) is in none of them: it shows only against the
+ * time.
  */
 struct wire_counters {
 	__u64 hits;
-	__u64 idle;			/* the CPU had nothing to run */
-	__u64 filtered;			/* of a process that is not tracked */
+	__u64 idle;	/* the CPU had nothing to run */
+	__u64 filtered; /* of a process that is not tracked */
 	__u64 sent;
 	__u64 drops[WIRE_DROP_COUNT];
 	/* The same of the hooks in runtimes: hook_hits = hook_filtered + hook_limited + hook_sent + hook_lost. */
 	__u64 hook_hits;
 	__u64 hook_filtered;
 	__u64 hook_sent;
-	__u64 hook_lost;		/* no room in the ring */
-	__u64 hook_limited;		/* of a process that has had its share */
+	__u64 hook_lost;    /* no room in the ring of hooks */
+	__u64 hook_limited; /* of a process that has had its share */
 };
 
 struct wire_header {
-	__u32 size;	/* bytes of the whole record, header included */
-	__u16 kind;	/* enum wire_kind */
+	__u32 size; /* bytes of the whole record, header included */
+	__u16 kind; /* enum wire_kind */
 	__u16 cpu;
-	__u64 time_ns;	/* taken when the program began */
+	__u64 time_ns; /* taken when the program began */
 };
 
-#define WIRE_SAMPLE_IN_KERNEL 1	/* the interrupted code was the kernel's; the registers are the task's saved user ones */
-#define WIRE_SAMPLE_KTHREAD 2	/* no user memory: all user fields are 0 */
-#define WIRE_SAMPLE_VCPU 4	/* the CPU was running a guest */
-#define WIRE_SAMPLE_OUTSIDE 8	/* the agent's pid namespace does not show this task: tgid and tid are 0 */
+/* The interrupted code was the kernel's; the registers are the task's saved user ones. */
+#define WIRE_SAMPLE_IN_KERNEL 1
+#define WIRE_SAMPLE_KTHREAD 2 /* no user memory: all user fields are 0 */
+#define WIRE_SAMPLE_VCPU 4    /* the CPU was running a guest */
+#define WIRE_SAMPLE_OUTSIDE 8 /* the agent's pid namespace does not show this task: tgid and tid are 0 */
 /* Bits of flags that count struct wire_replaced_return. */
 #define WIRE_SAMPLE_RETURNS_SHIFT 8
 #define WIRE_SAMPLE_RETURNS_MASK 0xf
@@ -127,52 +135,54 @@ struct wire_header {
  *	words	the gap: stack memory from the end of the previous frame (at first: from sp) upwards, possibly cut
  *	word	saved frame pointer, [frame address]
  *	word	return address, [frame address + 8]
- * and, unless user_words is 0, one tail: a word with frame address 0 and a count, then that many words of what lies above
- * the last frame (with no frame at all: from sp). A frame whose gap could not be read is sent without it, and a tail that
- * would cross into unreadable memory ends with its first page, or is empty. Of a long gap the first and the last words are sent: the
- * first end in a frame that is none (WIRE_FRAME_WORDS_ONLY), whose two words are words like those before it; the next gap is
- * then what lies right below its frame. The outermost frame may have return address 0.
- * Where the chain broke, the walk may have gone on at a frame that a word on the stack points to, since native code that
- * keeps data in the frame pointer saves it there: such a frame is marked, and whether it is one only unwind data can tell.
+ * and, unless user_words is 0, one tail: a word with frame address 0 and a count, then that many words of what lies
+ * above the last frame (with no frame at all: from sp). A frame whose gap could not be read is sent without it, and a
+ * tail that would cross into unreadable memory ends with its first page, or is empty. Of a long gap the first and the
+ * last words are sent: the first end in a frame that is none (WIRE_FRAME_WORDS_ONLY), whose two words are words like
+ * those before it; the next gap is then what lies right below its frame. The outermost frame may have return address
+ * 0.
+ * Where the chain broke, the walk may have gone on at a frame that a word on the stack points to, since native code
+ * that keeps data in the frame pointer saves it there: such a frame is marked, and whether it is one only unwind data
+ * can tell.
  * Both architectures keep {frame pointer, return address} pairs in a chain: rbp on x86-64, x29 on arm64.
  */
 struct wire_cpu_sample {
 	struct wire_header header;
-	__u32 tgid;			/* in the pid namespace of the agent */
+	__u32 tgid; /* in the pid namespace of the agent */
 	__u32 tid;
-	__u64 process_start_ns;		/* start of the thread group leader, CLOCK_BOOTTIME: tells reused pids apart */
+	__u64 process_start_ns; /* start of the thread group leader, CLOCK_BOOTTIME: tells reused pids apart */
 	__u64 ip;
 	__u64 sp;
-	__u64 fp;			/* rbp, x29 */
-	__u64 lr;			/* x30; 0 on x86-64 */
+	__u64 fp; /* rbp, x29 */
+	__u64 lr; /* x30; 0 on x86-64 */
 	/*
-	 * The others, by their DWARF numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15; 0 on arm64. Hand-written
-	 * leaf functions keep the end of their frame in one of them (libcrypto: 670 rows of unwind data).
+	 * The others, by their DWARF numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15; 0 on arm64.
+	 * Hand-written leaf functions keep the end of their frame in one of them (libcrypto: 670 rows of unwind data).
 	 */
 	__u64 general[WIRE_GENERAL_REGISTERS];
-	__u32 flags;			/* WIRE_SAMPLE_* */
-	__u16 stop;			/* enum wire_stop */
+	__u32 flags; /* WIRE_SAMPLE_* */
+	__u16 stop;  /* enum wire_stop */
 	__u16 kernel_frames;
 	__u16 user_frames;
 	__u16 witnesses;
 	__u32 user_words;
-	char comm[16];			/* of the thread */
+	char comm[16]; /* of the thread */
 };
 
 /*
  * What stood at a code address at the moment of the sample, for code that the runtime may free and replace: behind the
  * user words, one for each of `witnesses`. `identity` is the first bytes of its code header (debug, exception and GC
- * information, MethodDesc, number of unwind infos, the first): other bytes are another method, the same ones may be, too.
- * So what unwinding needs of the method is here as well: it may be gone when user space comes to look.
+ * information, MethodDesc, number of unwind infos, the first): other bytes are another method, the same ones may be,
+ * too. So what unwinding needs of the method is here as well: it may be gone when user space comes to look.
  */
 struct wire_code_witness {
-	__u64 address;		/* the sampled one, inside a call for return addresses */
-	__u64 start;		/* of the method */
-	__u64 header;		/* of the method: address of its code header */
-	__u8 identity[48];	/* bytes at header */
-	char name[64];		/* of a dynamic method, NUL-terminated, possibly cut; else empty */
-	__u8 unwind[32];	/* unwind data of the first function, or its beginning; zeros: not read */
-	__u8 code[32];		/* instructions at `address`, if there is unwind data */
+	__u64 address;	   /* the sampled one, inside a call for return addresses */
+	__u64 start;	   /* of the method */
+	__u64 header;	   /* of the method: address of its code header */
+	__u8 identity[48]; /* bytes at header */
+	char name[64];	   /* of a dynamic method, NUL-terminated, possibly cut; else empty */
+	__u8 unwind[32];   /* unwind data of the first function, or its beginning; zeros: not read */
+	__u8 code[32];	   /* instructions at `address`, if there is unwind data */
 };
 
 /*
@@ -180,22 +190,22 @@ struct wire_code_witness {
  * Behind the witnesses, innermost first; those of deeper calls than WIRE_MAX_RETURNS are missing.
  */
 struct wire_replaced_return {
-	__u64 at;	/* where it lies on the stack */
-	__u64 address;	/* what was there */
+	__u64 at;      /* where it lies on the stack */
+	__u64 address; /* what was there */
 };
 
-/* Some were not sent since the process had had its share; else there was no room in the ring. */
+/* Some were not sent since the process had had its share; else there was no room in the ring of hooks. */
 #define WIRE_MISSED_LIMITED 0x80000000u
 
 /* A call, or the return from one, of a function that a hook sits on. */
 struct wire_runtime_event {
 	struct wire_header header;
-	__u32 tgid;			/* as in struct wire_cpu_sample */
+	__u32 tgid; /* as in struct wire_cpu_sample */
 	__u32 tid;
 	__u64 process_start_ns;
 	__u32 hook;			/* enum wire_hook */
 	__u32 missed;			/* hits of this process that were not sent so far | WIRE_MISSED_LIMITED */
-	__u64 values[WIRE_HOOK_VALUES];	/* arguments, as wide as they are declared; 0 where there are none */
+	__u64 values[WIRE_HOOK_VALUES]; /* arguments, as wide as they are declared; 0 where there are none */
 	char comm[16];			/* of the thread */
 };
 
@@ -210,62 +220,64 @@ struct wire_runtime_event {
 #define WIRE_START_PLACE_1 (-296)
 
 /*
- * A method has been compiled, or compileMethod has refused to. Of compilations that an exception ends nothing is sent but
- * their beginning; that of one that is done has the same thread and method_info. Without a name the record ends before it:
- * header.size is WIRE_COMPILED_WITHOUT_NAME.
+ * A method has been compiled, or compileMethod has refused to. Of compilations that an exception ends nothing is sent
+ * but their beginning; that of one that is done has the same thread and method_info. Without a name the record ends
+ * before it: header.size is WIRE_COMPILED_WITHOUT_NAME.
  */
 struct wire_compiled {
 	struct wire_header header;
-	__u32 tgid;			/* as in struct wire_cpu_sample */
+	__u32 tgid; /* as in struct wire_cpu_sample */
 	__u32 tid;
 	__u64 process_start_ns;
-	__u64 method_info;		/* CORINFO_METHOD_INFO* */
-	__u64 method;			/* MethodDesc*; 0: it could not be read, as with the other fields */
-	__u64 entry;			/* of the code */
-	__u64 flags;			/* CORJIT_FLAGS: clr/hooks/jit_flags.h */
-	__u32 bytes;			/* of the code */
+	__u64 method_info; /* CORINFO_METHOD_INFO* */
+	__u64 method;	   /* MethodDesc*; 0: it could not be read, as with the other fields */
+	__u64 entry;	   /* of the code */
+	__u64 flags;	   /* CORJIT_FLAGS: clr/hooks/jit_flags.h */
+	__u32 bytes;	   /* of the code */
 	__u32 il_bytes;
-	__u32 result;			/* CorJitResult; 0: compiled */
-	__u32 missed;			/* as in struct wire_runtime_event */
-	__u64 start_words[WIRE_START_WORDS];	/* 0: could not be read, or arm64 */
-	char comm[16];			/* of the thread; empty where nobody reports single compilations */
+	__u32 result;			     /* CorJitResult; 0: compiled */
+	__u32 missed;			     /* as in struct wire_runtime_event */
+	__u64 start_words[WIRE_START_WORDS]; /* 0: could not be read, or arm64 */
+	char comm[16];			     /* of the thread; empty where nobody reports single compilations */
 	/*
-	 * Of a dynamic method, NUL-terminated, possibly cut; else empty. Where nobody reports single compilations it is read only
-	 * if the process was sampled since this one began.
+	 * Of a dynamic method, NUL-terminated, possibly cut; else empty. Where nobody reports single compilations it is
+	 * read only if the process was sampled since this one began.
 	 */
 	char name[64];
 };
 #define WIRE_COMPILED_WITHOUT_NAME (sizeof(struct wire_compiled) - 64)
 
-/* Where a process keeps transient code, and how to read it: user space tells the sampler (map transient_code, by tgid). */
+/*
+ * Where a process keeps transient code, and how to read it: user space tells the sampler (map transient_code, by
+ * tgid).
+ */
 struct wire_transient_code {
-	__u64 begin;		/* of the first heap */
-	__u64 end;		/* of the last one */
-	__u16 nibble_version;	/* 1 or 2: formats/runtime/nibble_map.h */
-	__u16 method_desc;	/* offset in the code header */
-	__u16 method_flags;	/* offset in the MethodDesc */
-	__u16 dynamic_name;	/* offset in the MethodDesc of a dynamic method */
+	__u64 begin;	      /* of the first heap */
+	__u64 end;	      /* of the last one */
+	__u32 nibble_version; /* 1 or 2: formats/runtime/nibble_map.h */
+	__u16 method_flags;   /* offset in the MethodDesc */
+	__u16 dynamic_name;   /* offset in the MethodDesc of a dynamic method */
 	/* What follows is the kernel's; 0 at first. */
-	__u64 woken_ns;		/* when it last woke user space for a heap that it had not heard of */
-	__u64 sampled_ns;	/* when the process was last sampled */
-	__u32 compiled_page;	/* the last page that code was compiled to, if there is nothing to tell of it */
+	__u64 woken_ns;	     /* when it last woke user space for a heap that it had not heard of */
+	__u64 sampled_ns;    /* when the process was last sampled */
+	__u32 compiled_page; /* the last page that code was compiled to, if there is nothing to tell of it */
 	__u32 reserved;
 };
 /* One heap of it: map transient_heaps, with an entry for each of its pages. */
 struct wire_transient_page {
 	__u32 tgid;
-	__u32 page;		/* address >> WIRE_CODE_PAGE_SHIFT; user addresses have 48 bits at most */
+	__u32 page; /* address >> WIRE_CODE_PAGE_SHIFT; user addresses have 48 bits at most */
 };
 struct wire_transient_heap {
 	__u64 begin;
 	__u64 end;
-	__u64 map_base;		/* what the nibble map counts from */
-	__u64 nibble_map;	/* address of its 32-bit words */
+	__u64 map_base;	  /* what the nibble map counts from */
+	__u64 nibble_map; /* address of its 32-bit words */
 };
 
 #define WIRE_FRAME_ADDRESS_MASK 0x0000ffffffffffffull
 #define WIRE_GAP_SHIFT 48
-#define WIRE_GAP_MASK 0x1fffull			/* of the word shifted right */
+#define WIRE_GAP_MASK 0x1fffull /* of the word shifted right */
 #define WIRE_FRAME_WORDS_ONLY 0x4000000000000000ull
 #define WIRE_FRAME_RESUMED 0x8000000000000000ull
 

@@ -1,5 +1,3 @@
-# bcc (libbpfcc) as the peer; nothing that ships links it.
-find_library(BCC_LIBRARY bcc)
 if(BCC_LIBRARY)
   clrsampler_bench(elf_symbols_bench SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/elf_symbols_bench.cc
     DEPS clrsampler_symbols_elf ${BCC_LIBRARY} ${CMAKE_DL_LIBS})

@@ -7,12 +7,13 @@
 #include "formats/names/folded_text.h"
 #include "formats/names/frame_text.h"
 #include "formats/names/runtime_names.h"
+#include "test_paths.h"
 
 namespace clrsampler {
 namespace {
 
 std::vector<std::string> RealNames() {
-  std::ifstream stream(CLRSAMPLER_TESTDATA "/names/runtime_names.txt");
+  std::ifstream stream(TestData("names/runtime_names.txt"));
   std::vector<std::string> names;
   for (std::string line; std::getline(stream, line);) names.push_back(line);
   return names;

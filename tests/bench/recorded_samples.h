@@ -9,6 +9,7 @@
 
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 #include "unwind/stack_recording.h"
 #include "unwind/stack_replay.h"
 
@@ -30,7 +31,7 @@ struct RecordedSamples {
 inline RecordedSamples* LoadRecordedSamples(const std::string& ending) {
   auto* all = new RecordedSamples;  // outlives the benchmarks
   std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(CLRSAMPLER_TESTDATA "/stacks/clean")) {
+  for (const auto& entry : std::filesystem::directory_iterator(TestData("stacks/clean"))) {
     const std::string name = entry.path().stem();
     if (name.ends_with(ending)) paths.push_back(entry.path());
   }

@@ -1,7 +1,4 @@
-if(TARGET clrsampler_serve)
+if(NOT CLRSAMPLER_STATIC)
   clrsampler_bench(serve_bench SOURCES ${CMAKE_CURRENT_LIST_DIR}/serve_bench.cc DEPS clrsampler_serve)
   clrsampler_bench(host_replay_bench SOURCES ${CMAKE_CURRENT_LIST_DIR}/host_replay_bench.cc DEPS clrsampler_serve)
-  if(TARGET host_replay_bench)
-    target_compile_definitions(host_replay_bench PRIVATE CLRSAMPLER_TESTDATA="${PROJECT_SOURCE_DIR}/tests/testdata")
-  endif()
 endif()

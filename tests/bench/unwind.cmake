@@ -1,5 +1,2 @@
 clrsampler_bench(managed_step_bench SOURCES ${CMAKE_CURRENT_LIST_DIR}/managed_step_bench.cc DEPS clrsampler_unwind)
 clrsampler_bench(replay_bench SOURCES ${CMAKE_CURRENT_LIST_DIR}/replay_bench.cc DEPS clrsampler_pipeline)
-if(TARGET replay_bench)
-  target_compile_definitions(replay_bench PRIVATE CLRSAMPLER_TESTDATA="${PROJECT_SOURCE_DIR}/tests/testdata")
-endif()

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import unittest
 
 import harness
 import minijit_live_test

@@ -2,7 +2,7 @@
 # comes from the preset aarch64.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(capture_selftest_x86_64 $<TARGET_FILE:capture_selftest>)
-  set(capture_selftest_aarch64 ${PROJECT_SOURCE_DIR}/build/aarch64/tests/unit/capture/capture_selftest)
+  set(capture_selftest_aarch64 ${CLRSAMPLER_ARM64_BUILD}/tests/unit/capture/capture_selftest)
   foreach(suite bullseye bookworm trixie sid)
     foreach(arch x86_64 aarch64)
       add_test(NAME capture_${suite}_${arch}_vm_test

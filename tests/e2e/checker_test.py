@@ -40,6 +40,12 @@ class CheckerTest(unittest.TestCase):
         self.assertEqual(folded.flamegraph_rows(data), [(("app", "A.B"), 3, 7), (("app", "c"), 0, 1)])
         self.assertEqual(folded.parse_difference(data), [(("app", "A.B"), 3, 7), (("app", "c"), 0, 1)])
 
+    def test_what_a_thread_does_for_the_runtime_is_no_missing_name(self):
+        for role in ("[gc gen0 blocking]", "[gc gen2]", "[gc background]", "[suspending threads]", "[jit Shop.Order..ctor OptimizedTier1]"):
+            self.assertTrue(folded.is_role(role) and not folded.is_unnamed(role), role)
+        for frame in ("[jit: the method was gone before it could be read]_[j]", "[gc gen3]", "[truncated]"):
+            self.assertTrue(folded.is_unnamed(frame) and not folded.is_role(frame), frame)
+
     def test_counts_named_and_unnamed_managed_frames(self):
         profile = folded.parse(b"app;A.B_[j];[jit: no map; x]_[j] 3\n".replace(b"map; x", b"map: x"))
         self.assertEqual(profile.managed_unnamed(), (3, 3))

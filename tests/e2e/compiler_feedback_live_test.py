@@ -142,7 +142,7 @@ class LinkersTest(TemporaryFolder):
             self.assertEqual(later.read(), now.read())
         run(harness.AGENT, "convert", self.path("app.json"), self.path("app.folded"))
         refused = subprocess.run([harness.AGENT, "convert", self.path("app.folded"), self.path("no.order"), "--order", "first"],
-                                 capture_output=True, text=True, timeout=60)
+                                 capture_output=True, text=True, timeout=300)
         self.assertEqual(refused.returncode, 2, refused)
         self.assertIn("hint: ", refused.stderr)
 

@@ -73,11 +73,6 @@ _COMMON = {
 }
 
 
-def framework(version):
-    """net9.0 of 9.0.19"""
-    return "net" + ".".join(runtimes.number(version).split(".")[:2])
-
-
 def _folders(project, seen=None):
     """The folders of a project and of those it refers to."""
     seen = seen if seen is not None else []
@@ -103,7 +98,7 @@ def _key(project, properties):
 def properties(form, version):
     """The MSBuild properties of a form, without the runtime identifier."""
     number = runtimes.number(version)
-    result = {**_COMMON, **FORMS[form].properties, "DeploymentFramework": framework(version)}
+    result = {**_COMMON, **FORMS[form].properties, "DeploymentFramework": runtimes.target_framework(version)}
     if FORMS[form].rid:
         # Of runtime, host, crossgen2 and ILCompiler packs: exactly this version, not the newest that the SDK knows.
         result.update(RuntimeFrameworkVersion=number, PublishReadyToRunEmitSymbols="false")

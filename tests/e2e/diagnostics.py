@@ -3,15 +3,23 @@ import glob
 import os
 import socket
 import struct
+import time
 
 PROCESS = 4
 RESUME_RUNTIME, ENABLE_PERF_MAP, DISABLE_PERF_MAP = 1, 5, 6
 
 
-def call(pid, command, payload=b"", timeout=10):
+def sockets(pid):
+    return glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket")
+
+
+def call(pid, command, payload=b"", timeout=60):
     """Sends a command of the process set to a process of our own namespaces; (reply id, payload)."""
+    deadline = time.monotonic() + timeout
+    while not (paths := sockets(pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)  # it is starting
     # A process that was killed leaves its socket behind, and its number may be given again.
-    path = max(glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket"), key=os.path.getmtime)
+    path = max(paths, key=os.path.getmtime)
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(timeout)
         s.connect(path)

@@ -58,7 +58,7 @@ class DiffTest(harness.LiveTest):
         agent.wait_until_sampling()
         target.use_cpu(cpu_seconds)
         agent.interrupt()
-        result = agent.finish(60)
+        result = agent.finish(180)
         self.assertEqual(result.status, 0, result)
         return path
 
@@ -121,7 +121,7 @@ class DiffTest(harness.LiveTest):
         self.assertAlmostEqual(shares[1], float(diff.rows[0][2]), delta=0.02)
 
     def converted(self, path):
-        return subprocess.run([harness.AGENT, "convert", path, "-", "--format", "folded"], capture_output=True, check=True, timeout=60).stdout
+        return subprocess.run([harness.AGENT, "convert", path, "-", "--format", "folded"], capture_output=True, check=True, timeout=300).stdout
 
 
 if __name__ == "__main__":

@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 """What goes wrong is said in one sentence and one hint, with the right exit status and in time."""
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
-import time
-import unittest
 
 import folded
 import harness
@@ -15,7 +12,7 @@ import harness
 class ErrorsTest(harness.LiveTest):
     NEEDS = ("minijit",)
 
-    def run_agent(self, *arguments, prefix=(), agent=None, timeout=40):
+    def run_agent(self, *arguments, prefix=(), agent=None, timeout=150):
         return subprocess.run([*prefix, agent or harness.AGENT, *arguments], capture_output=True, text=True, timeout=timeout,
                               stdin=subprocess.DEVNULL)
 
@@ -31,15 +28,8 @@ class ErrorsTest(harness.LiveTest):
         self.assertEqual(done.stdout, "", "nothing on standard output but folded text")
 
     def test_not_root(self):
-        setpriv = shutil.which("setpriv")
-        if not setpriv:
-            self.unavailable("no `setpriv` on PATH")
-        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
-            os.chmod(folder, 0o755)
-            agent = shutil.copy(harness.AGENT, folder)  # the build folder may be closed to others
-            os.chmod(agent, 0o755)
-            done = self.run_agent("--pid", str(os.getpid()), "--duration", "1s", agent=agent,
-                                  prefix=(setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"))
+        with self.agent_for_nobody() as agent:
+            done = self.run_agent("--pid", str(os.getpid()), "--duration", "1s", agent=agent, prefix=harness.AS_NOBODY)
         self.check_error(done, mentions="sudo")
 
     def test_no_such_pid(self):
@@ -52,8 +42,8 @@ class ErrorsTest(harness.LiveTest):
 
     def test_command_that_exits_at_once(self):
         done = self.run_agent("--duration", "10m", "--", "true")  # must not wait for the ten minutes
-        # Nothing could be sampled: whatever the status, it is said, with a hint.
-        self.assertIn("hint: ", done.stderr)
+        # A sample in 100 hits so short a life. Where none did, that is said, with a hint.
+        self.assertIn("hint: " if not done.stdout else "1 process", done.stderr)
         self.assertIn(done.returncode, (0, 1))
         self.assertEqual(folded.check(done.stdout.encode()), [])
 
@@ -108,9 +98,9 @@ class EndTest(harness.LiveTest):
         with harness.Target([harness.MINIJIT, "--seconds", "300"]) as target:
             agent = harness.Agent(("--pid", str(target.pid), "--frequency", "499"))
             agent.wait_until_sampling()
-            time.sleep(2.5)
+            target.use_cpu(1.5)
             agent.interrupt(number)
-            result = agent.finish(30)
+            result = agent.finish(120)
         self.check_result(result, minimum_samples=300)
 
     def test_control_c(self):
@@ -134,7 +124,7 @@ class EndTest(harness.LiveTest):
             agent.stdout.close()
             err = agent.stderr.read()
             agent.stderr.close()
-            agent.wait(15)
+            agent.wait(90)
         self.assertEqual(agent.returncode, 1, err)
         self.assertIn("error: ", err)
 

@@ -6,6 +6,9 @@ src/import/bg-flamegraph.ts), independently of the program under test.
 import collections
 import re
 
+GC_ROLE = re.compile(r"\[gc gen[012]( blocking)?\]|\[gc background\]")
+JIT_ROLE = re.compile(r"\[jit .+ \w+\]")
+SUSPENDING_ROLE = re.compile(r"\[suspending threads\]")
 SUFFIX = re.compile(r"_\[(.)\]$")
 MAX_FRAME_BYTES = 1100
 # What flamegraph.pl would take for a column of a differential profile.
@@ -51,9 +54,14 @@ class Profile:
         return named, unnamed
 
 
+def is_role(frame):
+    """What the frames above it do for the runtime; no frame of its own (docs/jit.md)."""
+    return any(role.fullmatch(frame) for role in (GC_ROLE, JIT_ROLE, SUSPENDING_ROLE))
+
+
 def is_unnamed(frame):
     """An unnamed managed frame reads `[why]`. Names in brackets are those of stubs, and `[dynamic] ` before a dynamic method's name."""
-    return frame.startswith("[") and not bare(frame).startswith(("[stub ", "[stub]", "[dynamic] "))
+    return frame.startswith("[") and not bare(frame).startswith(("[stub ", "[stub]", "[dynamic] ")) and not is_role(frame)
 
 
 def bare(frame):
@@ -125,7 +133,7 @@ def check(data):
         if any(a and not b for a, b in zip(kernel, kernel[1:])):
             faults.append(f"line {number}: a frame of user code above a kernel frame: {stack[-300:]!r}")
     encoded = [s.encode() for s in stacks]
-    if encoded != sorted(encoded) and [l.encode() for l in lines] != sorted(l.encode() for l in lines):
+    if encoded != sorted(encoded) and [line.encode() for line in lines] != sorted(line.encode() for line in lines):
         faults.append("lines are not sorted")
     return faults
 

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import tempfile
-import unittest
 import zlib
 
 import folded
@@ -65,7 +64,7 @@ class FormatsTest(harness.LiveTest):
 
     def convert(self, suffix, *arguments):
         done = subprocess.run([harness.AGENT, "convert", self.paths[suffix], "-", "--format", "folded", *arguments],
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -81,14 +80,14 @@ class FormatsTest(harness.LiveTest):
 
     def written(self, suffix, form):
         path = os.path.join(self.folder.name, "again" + suffix)
-        done = subprocess.run([harness.AGENT, "convert", self.paths[".json"], "-o", path], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([harness.AGENT, "convert", self.paths[".json"], "-o", path], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(path, "rb") as f:
             return path, f.read()
 
     def formats(self):
         """Names of all formats that the program writes, as it says itself."""
-        text = subprocess.run([harness.AGENT, "convert", "--help"], capture_output=True, text=True, timeout=60).stdout
+        text = subprocess.run([harness.AGENT, "convert", "--help"], capture_output=True, text=True, timeout=300).stdout
         return set(re.search(r"--format FORMAT:\{([a-z,]+)\}", text)[1].split(","))
 
     READABLE = {"folded": ".folded", "json": ".json", "pprof": ".pb.gz", "speedscope": ".speedscope.json"}
@@ -101,7 +100,7 @@ class FormatsTest(harness.LiveTest):
     def test_json_to_each_format_and_back_has_the_same_weights(self):
         for form, suffix in self.READABLE.items():
             path, _ = self.written(suffix, form)
-            back = subprocess.run([harness.AGENT, "convert", path, "-", "--format", "folded"], capture_output=True, timeout=60).stdout
+            back = subprocess.run([harness.AGENT, "convert", path, "-", "--format", "folded"], capture_output=True, timeout=300).stdout
             with self.subTest(form):
                 self.assertEqual(folded.parse(back).total, self.model.weight)
                 if form != "speedscope":  # which does not know what kind of code a frame is
@@ -130,7 +129,7 @@ class FormatsTest(harness.LiveTest):
     def test_pprof_finds_the_same_methods(self):
         def top(*arguments):
             done = subprocess.run([self.pprof, "-top", "-nodecount=0", "-nodefraction=0", "-sample_index=samples", *arguments,
-                                   self.paths[".pb.gz"]], capture_output=True, text=True, timeout=60)
+                                   self.paths[".pb.gz"]], capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, 0, done.stderr)
             return done.stdout
 
@@ -147,9 +146,9 @@ class FormatsTest(harness.LiveTest):
         self.assertEqual(set(total), set(self.model.total))
         name, weight = self.model.own.most_common(1)[0]
         done = subprocess.run([self.pprof, "-peek", re.escape(name) + "$", "-sample_index=samples", self.paths[".pb.gz"]],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=300)
         self.assertRegex(done.stdout, rf"(?m)^\s*{weight}\s.*\| {re.escape(name)}$")
-        cpu = subprocess.run([self.pprof, "-raw", self.paths[".pb.gz"]], capture_output=True, text=True, timeout=60).stdout
+        cpu = subprocess.run([self.pprof, "-raw", self.paths[".pb.gz"]], capture_output=True, text=True, timeout=300).stdout
         self.assertIn("PeriodType: cpu nanoseconds", cpu)
         self.assertIn("samples/count cpu/nanoseconds", cpu)
 

@@ -1,5 +1,6 @@
 """The same small program in each form that people deploy, published once and kept below build/forms."""
 import os
+
 import runtimes
 
 PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
@@ -38,7 +39,7 @@ def published(form, version):
             with open(os.path.join(folder, name), "w") as f:
                 f.write(text)
         command = [runtimes.dotnet(), "publish", os.path.join(folder, "sleeper.csproj"), "-c", "Release", "-r", "linux-x64", "--nologo",
-                   "-o", os.path.join(folder, "out"), f"-p:Framework=net{'.'.join(number.split('.')[:2])}"]
+                   "-o", os.path.join(folder, "out"), f"-p:Framework={runtimes.target_framework(version)}"]
         command += [f"-p:{one}" for one in PROPERTIES[form]]
         if form not in ("bundle", "native-aot"):
             command.append(f"-p:RuntimeFrameworkVersion={number}")

@@ -10,7 +10,6 @@ import os
 import re
 import tempfile
 import time
-import unittest
 
 import folded
 import harness
@@ -24,7 +23,8 @@ GENERATIONS = 25  # some 2 seconds of CPU time
 # With memory read beside it, 0.79 to 0.98 in alc-reuse: what costs the difference is not understood yet.
 ALL, PERF_MAP_ONLY = 0.99, 0.75
 # Without a map, methods of collectible assemblies need two readings that agree; dynamic ones are witnessed by the sampler.
-UNPREPARED = {"alc": 0.5, "lcg": 0.95}
+# In alc-reuse the runtime's map of code leads to sections that are freed, in some runs for good: of those nearly nothing was named.
+UNPREPARED = {"alc": 0.5, "lcg": 0.95, "alc-reuse": 0}
 BEGAN, ENDED, CPU, SWITCHES = 2, 3, 4, 5  # columns of the target's log
 GENERATION = re.compile(r"\b(Outer|Middle|Inner)Gen(\d{6})$")
 
@@ -144,6 +144,10 @@ class GenerationsTest(harness.LiveTest):
                     continue
                 if perf_map == 2 and not timed:
                     continue  # no names to be wrong: names_live_test.py
+                if not timed and runtimes.writes_map_in_blocks(version):
+                    # Names come from memory: the map is late by as much as 4 KiB of lines take.
+                    self.check(mode, version, perf_map, named_floor=UNPREPARED[mode])
+                    continue
                 self.check(mode, version, perf_map, named_floor=ALL if timed or mode == "alc" else PERF_MAP_ONLY)
 
     def test_collectible_contexts(self):

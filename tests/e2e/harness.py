@@ -7,19 +7,27 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 import folded
 import runtimes
+import stack_truth
 
 AGENT = os.environ.get("CLRSAMPLER", os.path.join(runtimes.SOURCE, "build", "release", "clrsampler"))
 MINIJIT = os.environ.get("MINIJIT", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "minijit"))
 REQUIRE_LIVE = os.environ.get("CLRSAMPLER_REQUIRE_LIVE") == "1"
 SKIP_EXIT = 77  # what CTest shows as "Skipped"
+QUIET_WORK_NS = 11e6  # slowness(), CPython 3.11 on a CPU of an EPYC
+
+# The beginning of a command line: as a user without rights.
+NOBODY = 65534
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 Missing = runtimes.Missing
 
@@ -67,17 +75,17 @@ class Agent:
     def interrupt(self, number=signal.SIGINT):
         self.process.send_signal(number)
 
-    def wait_until_sampling(self, timeout=30):
+    def wait_until_sampling(self, timeout=120):
         """Until the program waits for its first samples."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline and self.process.poll() is None:
-            with open(f"/proc/{self.process.pid}/wchan") as f:
-                # It says that it samples just before it begins, and has begun when it waits.
+            # It says that it samples just before it begins, and has begun when it waits.
+            with contextlib.suppress(OSError), open(f"/proc/{self.process.pid}/wchan") as f:
                 if "sampling " in self.stderr_so_far() and "poll" in f.read():
                     return
             time.sleep(0.01)
         self.process.kill()
-        self.finish(10)
+        self.finish(60)
         raise AssertionError(f"the profiler did not begin to sample: {' '.join(self.command)}")
 
     def stderr_so_far(self):
@@ -91,7 +99,7 @@ class Agent:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"the profiler did not end within {timeout} s: {' '.join(self.command)}\n{self.stderr_so_far()[-3000:]}")
+            raise AssertionError(f"the profiler did not end within {timeout} s: {' '.join(self.command)}\n{self.stderr_so_far()[-3000:]}") from None
         finally:
             self.out_file.close()
             self.err_file.close()
@@ -113,8 +121,61 @@ class Agent:
         return Result(self.process.returncode, out, err, stats, seconds, stdout)
 
 
-def record(*arguments, timeout=60, **options):
+def record(*arguments, timeout=150, **options):
     return Agent(arguments, **options).finish(timeout)
+
+
+@contextlib.contextmanager
+def busy_program():
+    """So that there is something to sample: on an idle host there may be none for a while."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=_die_with_parent) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
+def bound_port():
+    """(socket, port): nobody listens there, and nobody else gets it as long as the socket is open."""
+    one = socket.socket()
+    one.bind(("127.0.0.1", 0))
+    return one, one.getsockname()[1]
+
+
+def start_prometheus(folder):
+    """(process, port), once it listens. Another one may be faster with a port that was free."""
+    for _ in range(5):
+        free, port = bound_port()
+        free.close()
+        process = subprocess.Popen(["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+                                    f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   preexec_fn=_die_with_parent)
+        end = time.monotonic() + 90
+        while process.poll() is None and time.monotonic() < end:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=20):
+                return process, port
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+    raise AssertionError("prometheus does not start")
+
+
+def is_running(pid):
+    """False too for a process that has ended and is not waited for: whoever inherits it may never do that."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def slowness():
+    """How much slower this machine is now than where bounds on times were set; at least 1. Of CPU time: waiting for a CPU is none of it."""
+    def work():
+        begin = time.thread_time_ns()
+        sum(i * i % 7 for i in range(200_000))
+        return time.thread_time_ns() - begin
+    return max(1.0, min(work() for _ in range(5)) / QUIET_WORK_NS)
 
 
 def in_namespace(command):
@@ -206,13 +267,13 @@ class Target:
             with contextlib.suppress(OSError), open(f"/proc/{self.host_pid}/task/{thread}/status") as f:
                 yield re.search(rf"^{field}:\s+(\w+)", f.read(), re.MULTILINE).group(1)
 
-    def truth(self, timeout=60):
+    def truth(self, timeout=180):
         """Waits for the target's own end; what it says it did."""
         try:
             rest, _ = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             self.stop()
-            raise AssertionError(f"target did not end: {' '.join(self.command)}")
+            raise AssertionError(f"target did not end: {' '.join(self.command)}") from None
         self.output += rest.splitlines(keepends=True)
         if self.process.returncode != 0:
             raise AssertionError(f"target ended with status {self.process.returncode}: {self._stderr()}")
@@ -303,18 +364,21 @@ def record_window(target, cpu_seconds, frequency, *arguments, during=None):
     window = Window(target.cpu_ns() - cpu, target.stays() - stays + 1, begin, time.clock_gettime_ns(time.CLOCK_MONOTONIC),
                     steal_seconds() - steal)
     agent.interrupt()
-    result = agent.finish(30)
+    result = agent.finish(120)
     target.signal(signal.SIGCONT)
     return result, window
 
 
 def record_to_end(target, frequency, *arguments):
-    """Samples the target from now, where it stands still, to its own end."""
+    """Samples the target from now, where it stands still, to its own end. `unsampled_ns` of the result: the CPU time that it had used before."""
     target.freeze()
+    unsampled_ns = target.cpu_ns()
     agent = Agent(("--pid", str(target.host_pid), "--frequency", str(frequency), *arguments))
     agent.wait_until_sampling()
     target.signal(signal.SIGCONT)
-    return agent.finish(120)
+    result = agent.finish(120)
+    result.unsampled_ns = unsampled_ns
+    return result
 
 
 def sigma(share, samples):
@@ -379,6 +443,17 @@ class LiveTest(unittest.TestCase):
         except Missing as reason:
             self.unavailable(str(reason))
 
+    @contextlib.contextmanager
+    def agent_for_nobody(self):
+        """A copy of the program, which AS_NOBODY can run: the build folder may be closed to others."""
+        if not shutil.which(AS_NOBODY[0]):
+            self.unavailable(f"no `{AS_NOBODY[0]}` on PATH")
+        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
+            os.chmod(folder, 0o755)
+            agent = shutil.copy(AGENT, folder)
+            os.chmod(agent, 0o755)
+            yield agent
+
     def margin(self, difference, allowed):
         """CLRSAMPLER_MARGINS: a file that receives `test difference allowed` of each statistical bound, to see how close chance comes."""
         if "CLRSAMPLER_MARGINS" in os.environ:
@@ -431,31 +506,50 @@ class LiveTest(unittest.TestCase):
         # User and system time come in ticks of 10 ms, at the beginning and at the end.
         self.assert_within(abs(samples["expected"] - true), 0.04 * frequency + 1, f"{true} by the target's clock: {samples}")
         # A hypervisor that takes the CPU away also takes and gives samples: 1 % beside the noise, and what /proc/stat knows of.
-        self.assert_within(abs(samples["taken"] + sum(samples["lost"].values()) - true),
-                           0.01 * true + window.noise() + window.steal_seconds * frequency,
-                           f"{true} by the target's clock, {window.stays} stays: {samples}")
+        said, told = f"{true} by the target's clock, {window.stays} stays: {samples}", samples["taken"] + sum(samples["lost"].values())
+        noise = 0.01 * true + window.noise() + window.steal_seconds * frequency
+        self.assert_within(told - true, noise, said)
+        # Some hypervisors do not say what they take. The account does: the sampling clock did not run then.
+        clock = samples.get("clock") or {"due": 0, "ran": 0}
+        self.assert_within(true - told, noise + max(0, clock["due"] - clock["ran"]), said)
+        self.assertGreater(told, 0.9 * true, said)
 
     def check_managed_named(self, result, minimum=0.99, minimum_frames=200):
         named, unnamed = result.profile.managed_unnamed()
         self.assertGreaterEqual(named + unnamed, minimum_frames, f"too few managed frames for a statement\n{result}")
         worst = [f"{c} {f}" for f, c in result.profile.frames("j").most_common() if folded.is_unnamed(f)][:10]
-        self.assertGreaterEqual(named / (named + unnamed), minimum, "unnamed managed frames: " + "; ".join(worst) + f"\n{result.err[-2000:]}")
+        # `minimum` is the share that it names; among few frames there may be more without a name by chance.
+        self.assertLessEqual(unnamed, stack_truth.allowed_faults(named + unnamed, minimum),
+                             f"of {named + unnamed} managed frames are unnamed: " + "; ".join(worst) + f"\n{result.err[-2000:]}")
         # And each kind for itself: compiled code is often so frequent that precompiled code could hide behind it.
         sources, reasons = result.stats["frames"]["by_source"], result.stats["frames"]["unnamed_reasons"]
         for kind, names in (("jit", ("jitdump", "perf-map")), ("r2r", ("r2r-image", "r2rmap"))):
             named = sum(sources[name] for name in names)
             unnamed = sum(count for reason, count in reasons.items() if reason.startswith(f"[{kind}"))
             if named + unnamed >= minimum_frames:
-                self.assertGreaterEqual(named / (named + unnamed), minimum, f"{kind}: {reasons}")
+                self.assertLessEqual(unnamed, stack_truth.allowed_faults(named + unnamed, minimum), f"{kind}: of {named + unnamed}: {reasons}")
 
     def check_account_text(self, result):
         """No crash text, whatever happened."""
         self.assertNotRegex(result.err, re.compile("terminate called|Segmentation|AddressSanitizer|runtime error:|Check failed|Aborted"))
 
 
+class _TimedResult(unittest.TextTestResult):
+    """Says of each test how long it took."""
+
+    def startTest(self, test):
+        self._began = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        self.stream.writeln(f"    {time.monotonic() - self._began:.1f} s")
+        super().stopTest(test)
+
+
 def main():
     """Entry of each test file: unittest, but an all-skipped run ends with CTest's skip status."""
-    program = unittest.main(module="__main__", exit=False, verbosity=2)
+    runner = unittest.TextTestRunner(verbosity=2, resultclass=_TimedResult)
+    program = unittest.main(module="__main__", exit=False, testRunner=runner)
     result = program.result
     if not result.wasSuccessful():
         sys.exit(1)

@@ -2,20 +2,19 @@
 """Probes cost a process no more than `--hook-budget` says: of one that collects and compiles without end they are there for a part of the time,
 and what is seen in that part is whole. Who asks for pauses or compilations gets all of them."""
 import collections
-import re
 import time
 
+import folded
 import harness
 import runtimes
 from watcher import Watcher
 
-VERSIONS = runtimes.selected()
+VERSIONS = runtimes.newest()
 SECONDS = 15
 SHARE = 0.003  # the default
 AT_ONCE_SECONDS = 4
 # The least that a hit counts: what it takes beyond a trap. A trap itself is measured by the agent, and never free.
 LEAST_HIT_SECONDS = 3e-6
-ROLE = re.compile(r"^\[jit .+ \w+\]$")
 
 
 def kinds(result):
@@ -41,7 +40,7 @@ class HookBudgetTest(harness.LiveTest):
             if in_probe or not any(frame.startswith("libclrjit.so") for frame in frames):
                 continue
             within += weight
-            told += weight if any(ROLE.match(frame) for frame in frames) else 0
+            told += weight if any(folded.JIT_ROLE.fullmatch(frame) for frame in frames) else 0
             unknown += weight if "[jit]" in frames else 0
         self.assertEqual(told + unknown, within)
         return within, told

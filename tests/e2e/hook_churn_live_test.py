@@ -3,7 +3,6 @@
 import contextlib
 import os
 import subprocess
-import unittest
 
 import harness
 import runtimes

@@ -11,9 +11,8 @@ import struct
 import subprocess
 import sys
 import tempfile
-import unittest
 
-import harness
+import check_program
 import runtimes
 import vm_programs
 
@@ -34,6 +33,12 @@ FOLDERS = {
     "10.0.12": (0xc58c0, 0x516540, 0x5160a0, (0x494120,), (0x494350,), (0x6d50e0, 0x6d9810)),
     "10.0.13": (0xc5c20, 0x515da0, 0x515900, (0x493980,), (0x493bb0,), (0x6d5ce0, 0x6da410)),
     "10.0.14": (0xc5c20, 0x515da0, 0x515900, (0x493980,), (0x493bb0,), (0x6d5ce0, 0x6da410)),
+    "11.0.0": (0xa2380, 0x1dc6c0, 0x1d8430, (0x1e4550,), (0x1c6e60,), (0x55b890, 0x55e630)),
+}
+MUSL = {
+    "8.0.34": (0xeaa70, 0x3aea80, 0x3ae710, (0x3160e0, 0x3c5710), (0x316310, 0x3c57f0), (0x6a7060, 0x6acd70)),
+    "10.0.15": (0xc5b20, 0x518e60, 0x5189c0, (0x496a40,), (0x496c70,), (0x6d95e0, 0x6ddd10)),
+    "11.0.0": (0xa2130, 0x1df360, 0x1db0d0, (0x1e71f0,), (0x1c9b20,), (0x55e460, 0x5611b0)),
 }
 HOSTS = {
     "8.0.30": (0x76d030, 0x52b800, 0x52b490, (0x492e70, 0x5424e0), (0x4930a0, 0x5425c0), (0xa84260, 0xa89f70)),
@@ -41,17 +46,20 @@ HOSTS = {
     "9.0.19": (0x79bb00, 0x554740, 0x5542a0, (0x4c3020,), (0x4c3250,), (0xb563e0, 0xb5bb60)),
     "10.0.12": (0x7b3a50, 0x6a3220, 0x6a2d80, (0x611870,), (0x611aa0,), (0xb6fd60, 0xb74520)),
     "10.0.14": (0x7b3a10, 0x6a3270, 0x6a2dd0, (0x6118c0,), (0x611af0,), (0xb78d60, 0xb7d520)),
+    "11.0.0": (0x2edf80, 0x3ee340, 0x3e9370, (0x3f8560,), (0x3dd100,), (0xa5f4f8, 0xa62258)),
 }
 # Static only, and the settings by hand from a disassembly.
 ARM64_HOST = (0x76449c, 0x683814, 0x683328, (0x5f9e44,), (0x5fa0c0,), (0xb03068, 0xb08880))
 GUIDS = {"8": "4bceb905-d550-4a5d-b1eb-276fff68d183", "9": "d6218a78-9a34-4c6f-8db5-077a06022fae",
-         "10": "7a8cbc56-9e19-4321-80b9-a0d2c578c945"}
-RETURN = {"x64": (0xa0, -64), "arm64": (0xa8, -32)}  # of compileMethod: place, flags
+         "10": "7a8cbc56-9e19-4321-80b9-a0d2c578c945", "11": "0d18a7df-af1f-4481-a72f-aa6cf8aa0a65"}
+# Of compileMethod, by the interface with it: where it is done, and how it keeps what is of use there.
+RETURN = {GUIDS["11"]: (0xa5, "entry-on-frame")}
+RETURN_BEFORE = {"x64": (0xa0, "entry-in-register"), "arm64": (0xa8, "entry-in-register")}
 
 
 def check(*arguments):
     """Runs hook_check; (exit status, output)."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -74,16 +82,7 @@ def sections(data):
     return {data[text + row[0]:data.index(b"\0", text + row[0])].decode(): row[3:6] for row in rows}
 
 
-class HookTest(unittest.TestCase):
-    def need(self, what, *arguments):
-        try:
-            return what(*arguments)
-        except runtimes.Missing as reason:
-            if harness.REQUIRE_LIVE:
-                self.fail(f"CLRSAMPLER_REQUIRE_LIVE=1, but: {reason}")
-            print(f"skipped: {reason}", flush=True)
-            self.skipTest(str(reason))
-
+class HookTest(check_program.CheckProgramTest):
     def assert_found(self, what, output, status, expected, guid, machine="x64"):
         self.assertEqual(status, 0, output)
         for hook, offsets in zip(HOOKS, expected):
@@ -91,13 +90,13 @@ class HookTest(unittest.TestCase):
             self.assertEqual(found(output, hook), dict(enumerate(offsets)), f"{what} {hook}\n{output}")
         self.assertEqual([int(x, 16) for x in re.findall(r"^gc-settings (\S+)$", output, re.M)], list(expected[5]), output)
         self.assertIn(f"jit-interface {guid}\n", output)
-        place, flags = RETURN[machine]
+        place, form = RETURN.get(guid, RETURN_BEFORE[machine])
         print(f"  {what}: all as expected", flush=True)
-        self.assertRegex(output, rf"(?m)^jit-return (jit|runtime) {hex(expected[0] + place)} 0x[0-9a-f]+ {flags}$")
+        self.assertRegex(output, rf"(?m)^jit-return (jit|runtime) {hex(expected[0] + place)} 0x[0-9a-f]+ {form}$")
 
-    def folder(self, version):
+    def folder(self, version, system="linux-x64"):
         """(libcoreclr.so, libclrjit.so)"""
-        base = os.path.join(self.need(runtimes.pack, "microsoft.netcore.app.runtime.linux-x64", version), "runtimes", "linux-x64", "native")
+        base = os.path.join(self.need(runtimes.pack, f"microsoft.netcore.app.runtime.{system}", version), "runtimes", system, "native")
         return os.path.join(base, "libcoreclr.so"), os.path.join(base, "libclrjit.so")
 
 
@@ -109,6 +108,13 @@ class Real(HookTest):
                 runtime, jit = self.folder(version)
                 status, output = check(runtime, "--jit", jit)
                 self.assert_found(version, output, status, FOLDERS[version], GUIDS[version.split(".")[0]])
+
+    def test_runtimes_for_musl(self):
+        for version, expected in MUSL.items():
+            with self.subTest(version):
+                runtime, jit = self.folder(version, "linux-musl-x64")
+                status, output = check(runtime, "--jit", jit)
+                self.assert_found(f"musl {version}", output, status, expected, GUIDS[version.split(".")[0]])
 
     def test_the_installed_runtime(self):
         version = self.need(runtimes.installed_version)
@@ -148,7 +154,7 @@ class Real(HookTest):
             program = debug[:-len(".dbg")]
             with self.subTest(debug):
                 symbols = dict(line.split()[::2][::-1] for line in subprocess.run(
-                    ["nm", debug], capture_output=True, text=True, timeout=60).stdout.splitlines() if len(line.split()) == 3)
+                    ["nm", debug], capture_output=True, text=True, timeout=300).stdout.splitlines() if len(line.split()) == 3)
                 _, output = check(program, "--debug", debug)
                 for hook, name in names.items():
                     self.assertEqual(found(output, hook), {0: int(symbols[name], 16)}, output)  # there offsets are addresses
@@ -252,7 +258,7 @@ class Damaged(HookTest):
         self.assertEqual(status, 1, output)
         self.assertEqual(found(output, "compileMethod"), {0: offset})
         self.assertIn("not, instruction for instruction, the function that is known", refusal(output, "jit-return"))
-        self.assertIn("jit-interface " + GUIDS["10"], output)
+        self.assertIn("jit-interface " + GUIDS[NEWEST.split(".")[0]], output)
         for cut in (len(original) // 2, 64 * 1024):
             with open(path, "wb") as f:
                 f.write(original[:cut])
@@ -285,7 +291,4 @@ class Damaged(HookTest):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(PROGRAM):
-        print(f"skipped: no program {PROGRAM}: build the target hook_check", flush=True)
-        sys.exit(1 if harness.REQUIRE_LIVE else harness.SKIP_EXIT)
-    unittest.main(verbosity=2)
+    check_program.main(PROGRAM)

@@ -8,7 +8,6 @@ import random
 import shlex
 import threading
 import time
-import unittest
 
 import harness
 import runtimes

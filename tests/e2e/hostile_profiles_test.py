@@ -12,7 +12,7 @@ import harness
 
 MIB = 1 << 20
 ADDRESS_SPACE = 3 << 30  # what docs/formats.md promises
-SECONDS = 120  # on a busy machine; it is about runs that hang
+SECONDS, CPU_SECONDS = 600, 120  # it is about runs that hang, or do not get on
 OURS = b'{"format":"clrsampler-profile","version":1,'
 SPEEDSCOPE = b'{"$schema":"https://www.speedscope.app/file-format-schema.json",'
 SAMPLED = SPEEDSCOPE + b'"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","name":"x","unit":"none",'
@@ -96,7 +96,8 @@ class HostileProfilesTest(unittest.TestCase):
         """(exit status, standard error, peak memory in bytes)"""
         with tempfile.TemporaryFile() as err:
             process = subprocess.Popen([harness.AGENT, *arguments], stdout=subprocess.DEVNULL, stderr=err, preexec_fn=lambda: (
-                resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space)), resource.setrlimit(resource.RLIMIT_CORE, (0, 0))))
+                resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space)), resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+                resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))))
             deadline = time.monotonic() + SECONDS
             while True:
                 pid, status, usage = os.wait4(process.pid, os.WNOHANG)

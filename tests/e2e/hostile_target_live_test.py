@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A process that poses as .NET and lies about its memory neither stops the profiler nor costs the others their names."""
 import os
-import unittest
 
 import harness
 import runtimes
+import stack_truth
 
 PROGRAM = os.environ.get("HOSTILE_RUNTIME", os.path.join(runtimes.SOURCE, "build/release/tests/apps/hostile_runtime"))
 SECONDS = 4
@@ -23,8 +23,8 @@ class HostileTargetTest(harness.LiveTest):
                 self.need_runtime(version)
                 with harness.workload(version, "json", "--seconds", 120) as first, harness.workload(version, "split", "--seconds", 120) as second, \
                         harness.Target([PROGRAM, self.library(version), "120"]) as liar:
-                    pids = ",".join(str(t.host_pid) for t in (first, second, liar))
-                    result = harness.record("--pid", pids, "--duration", f"{SECONDS}s", "--frequency", "499", timeout=60)
+                    usual, result = (harness.record("--pid", ",".join(str(t.host_pid) for t in targets), "--duration", f"{SECONDS}s", "--frequency", "499")
+                                     for targets in ((first, second), (first, second, liar)))
                 self.check_result(result, minimum_samples=100)
                 samples = {p["pid"]: p["samples"] for p in result.stats["processes"]}
                 for target in (first, second, liar):
@@ -44,9 +44,13 @@ class HostileTargetTest(harness.LiveTest):
                             unnamed += count if frame.startswith("[jit") else 0
                             named += count
                 self.assertGreater(named, 500)
-                self.assertLessEqual(unnamed, 0.001 * named + 3, f"the others lost names\n{result}")
-                self.assertLess(result.seconds, SECONDS + 10, "the liar held up the profiler")
-                self.assertLess(result.stats["self"]["cpu_seconds"], SECONDS, f"the liar keeps the profiler busy\n{result}")
+                self.assertLessEqual(unnamed, stack_truth.allowed_faults(named, 0.999), f"the others lost names, of {named}\n{result}")
+                # As on a machine that needs a second for the same without it.
+                slow = max(1, usual.stats["self"]["cpu_seconds"])
+                print(f"    {version}: {result.seconds:.1f} s, {result.stats['self']['cpu_seconds']:.2f} s of CPU; without it {usual.seconds:.1f} s, "
+                      f"{usual.stats['self']['cpu_seconds']:.2f} s", flush=True)
+                self.assertLess(result.seconds, usual.seconds + 10 * slow, "the liar held up the profiler")
+                self.assertLess(result.stats["self"]["cpu_seconds"], SECONDS * slow, f"the liar keeps the profiler busy\n{result}")
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@
 """
 import filecmp
 import os
-import sys
 
 import harness
 import page_test_case
 import runtimes
 
 SOURCE = os.path.join(runtimes.SOURCE, "userspace", "output", "page")
-PICTURES = None
+PICTURES = page_test_case.pictures_folder()
 
 
 class HtmlPageTest(page_test_case.PageTestCase):
@@ -86,8 +85,4 @@ class HtmlPageTest(page_test_case.PageTestCase):
 
 
 if __name__ == "__main__":
-    if "--pictures" in sys.argv:
-        at = sys.argv.index("--pictures")
-        PICTURES = sys.argv[at + 1]
-        del sys.argv[at:at + 2]
     harness.main()

@@ -17,6 +17,8 @@ from watcher import Watcher, truth_of
 VERSIONS = runtimes.selected()
 SINGLE_FILE = "10.0.14"
 FREQUENCY = "499"
+# A storm is a thousand compilations a second for three seconds. One thread makes 3,000 on a CPU of an EPYC, and fewer on a slower one.
+THREADS = 2
 FIELDS = {"time_ns": int, "pid": int, "method": str, "tier": str, "duration_ns": int, "bytes": int, "thread": int, "own_ns": int, "callers": list}
 MAP_LINE = re.compile(r"^(?:0x)?([0-9a-f]+) (?:0x)?([0-9a-f]+) (.*)\[(QuickJitted|InstrumentedTier|InstrumentedTierOptimized|OptimizedTier1|OptimizedTier1OSR|Optimized|MinOptJitted)\]$")
 
@@ -25,7 +27,7 @@ def method_of(text):
     """Type and method of a raw name, without return type, arguments and generic arguments: `Workload.CompileMode+Cell::Add`."""
     owner, _, method = text.split("(")[0].rpartition("::")
     owner = re.sub(r"`\d+", "", owner)
-    while (without := re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", owner)) != owner:
+    while (without := re.sub(r"(?<=[\w>])<[^<>]*>|\[[^\[\]]*\]", "", owner)) != owner:
         owner = without
     return owner.split()[-1].replace("/", "+"), re.sub(r"\[.*\]$", "", method).strip()
 
@@ -50,9 +52,9 @@ class JitTest(harness.LiveTest):
                 target.signal(signal.SIGHUP)
                 truth = truth_of(target)
                 events = watcher.finish()
+            target.end()  # .NET 11 writes the last lines of its map then
             with open(os.path.join(hidden, f"perf-{target.pid}.map"), encoding="utf-8", errors="replace") as f:
                 lines = [line for line in map(MAP_LINE.match, f) if line]
-            target.end()
         shutil.rmtree(hidden)
         return truth, lines, events
 
@@ -95,7 +97,7 @@ class JitTest(harness.LiveTest):
         self.assertGreaterEqual(named, 0.999 * len(compiled), reasons)
         tiers = collections.Counter(event["tier"] for event in compiled)
         self.assertTrue({"QuickJitted", "OptimizedTier1", "OptimizedTier1OSR", "Optimized"} <= set(tiers), tiers)
-        foreground = [event for event in compiled if event["thread_name"] != ".NET Tiered Com"]
+        foreground = [event for event in compiled if not event["thread_name"].startswith(".NET Tiered")]
         with_caller = [event for event in foreground if not event["callers"][0].startswith("[")]
         self.assertGreaterEqual(len(with_caller), 0.98 * len(foreground), "the method that it was compiled for")
         stubs = [event for event in compiled if "Emitted" in event["method"]]
@@ -119,22 +121,28 @@ class ViewTest(harness.LiveTest):
             agent = harness.Agent(["--pid", str(target.host_pid), "--view", "jit"])
             agent.wait_until_sampling()
             target.signal(signal.SIGHUP)
-            truth_of(target)
+            truth = truth_of(target)
             agent.interrupt()
-            result = agent.finish(30)
+            result = agent.finish(180)
             events = watcher.finish()
         weights = collections.Counter()
         for stack, weight in result.profile.stacks:
             weights[stack[-1]] += weight
-        expected = collections.Counter()
+        # The watcher begins before the recording and ends after it; between is what the program says it had compiled.
+        expected, all_names = collections.Counter(), set()
         for event in events:
-            expected["[jit]" if event["name_source"] == "none" else f"[jit {event['method']} {event['tier']}]"] += event["own_ns"] // 1000
-        self.assertGreater(len(weights), 100)
-        self.assertEqual(set(weights), set(expected))
-        # Each of the two measures what the other's probes take, too: 4 us of a compilation of 30.
-        common = sum((weights & expected).values())
-        print(f"    {common / sum(weights.values()):.3f} and {common / sum(expected.values()):.3f} in common", flush=True)
-        self.assertGreater(common, 0.7 * max(sum(weights.values()), sum(expected.values())), "the two differ")
+            name = "[jit]" if event["name_source"] == "none" else f"[jit {event['method']} {event['tier']}]"
+            all_names.add(name)
+            if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]:
+                expected[name] += event["own_ns"] // 1000
+        self.assertGreater(len(expected), 100)
+        self.assertEqual(set(expected) - set(weights), set())
+        self.assertEqual(set(weights) - all_names, set())
+        # Each of the two measures what the other's probes take, too: 4 us of a compilation of 30, and more on a slow machine. A thread that
+        # loses its CPU between the two probes of one place spoils one method, which happens to a few of hundreds.
+        close = sum(abs(weights[name] - spent) <= 0.3 * max(weights[name], spent) + 25 for name, spent in expected.items())
+        print(f"    {close} of {len(expected)} methods took the same time", flush=True)
+        self.assertGreater(close, 0.85 * len(expected), "the two differ")
 
 
 class StormTest(harness.LiveTest):
@@ -142,10 +150,10 @@ class StormTest(harness.LiveTest):
     NEEDS = ("dotnet",)
 
     def test_stack_says_what_the_probe_said(self):
-        for version in runtimes.selected():
+        for version in runtimes.newest():
             with self.subTest(version=version):
                 self.need_runtime(version)
-                with harness.workload(version, "expr", "--seconds", 120) as target:
+                with harness.workload(version, "expr", "--seconds", 300, "--threads", THREADS) as target:
                     time.sleep(2)
                     # `clrsampler jit` has both probes of its own all the time.
                     agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", FREQUENCY, "--duration", "12s", "--hook-budget", "0"])
@@ -154,7 +162,7 @@ class StormTest(harness.LiveTest):
                     with Watcher("jit", target.host_pid) as watcher:
                         time.sleep(3)
                         events = watcher.finish()
-                    result = agent.finish(60)
+                    result = agent.finish(180)
                 self.check_result(result)
                 counts = result.stats["jit"]
                 print(f"    {version}: {counts}", flush=True)
@@ -174,17 +182,18 @@ class StormTest(harness.LiveTest):
     def test_probe_returns_after_the_storm(self):
         version = runtimes.PACKED_VERSIONS[-1]
         self.need_runtime(version)
-        with harness.workload(version, "expr", "--seconds", 120) as target:
+        with harness.workload(version, "expr", "--seconds", 300, "--threads", THREADS) as target:
             time.sleep(2)
             agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", "49", "--hook-budget", "0"])
             agent.wait_until_sampling()
-            time.sleep(6)
+            # How many methods a second it compiles is a matter of the CPU time that it gets; for how long it does not, one of the clock.
+            target.use_cpu(6 * THREADS)
             target.signal(signal.SIGSTOP)
             time.sleep(5)
             target.signal(signal.SIGCONT)
-            time.sleep(8)
+            target.use_cpu(6 * THREADS)
             agent.interrupt()
-            result = agent.finish(60)
+            result = agent.finish(180)
         counts = result.stats["jit"]
         print(f"    {counts}", flush=True)
         self.assertEqual(counts["entry_probe_rests"], 2)

@@ -6,12 +6,11 @@ another program (objdump). tools/unwind_check, found through UNWIND_CHECK or CLR
 """
 import bisect
 import collections
-import os
 import re
 import subprocess
-import sys
 import unittest
 
+import check_program
 import deployments
 import harness
 import runtimes
@@ -193,7 +192,4 @@ class TruthTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(PROGRAM):
-        print(f"skipped: no program {PROGRAM}: build the target unwind_check", flush=True)
-        sys.exit(1 if harness.REQUIRE_LIVE else harness.SKIP_EXIT)
-    unittest.main(verbosity=2)
+    check_program.main(PROGRAM)

@@ -2,6 +2,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -12,19 +13,23 @@ PLAYWRIGHT_VERSION = "1.65.1"
 TESTS = os.path.join(runtimes.SOURCE, "tests", "page")
 
 
-def run(*command, timeout=300, **options):
+def run(*command, timeout=1500, **options):
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
 
 
 def playwright():
     """Folder of playwright-core, which drives the distribution's browser and brings none."""
-    place = os.path.join(runtimes.BUILD, "npm", "browser")
-    if not os.path.exists(os.path.join(place, "node_modules", "playwright-core", "package.json")):
-        os.makedirs(place, exist_ok=True)
-        done = run("npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", place, f"playwright-core@{PLAYWRIGHT_VERSION}", cwd=place)
-        if done.returncode:
-            raise harness.Missing(f"npm install playwright-core failed: {done.stderr.strip()[-400:]}")
-    return os.path.join(place, "node_modules")
+    return os.path.dirname(runtimes.npm_package("playwright-core", PLAYWRIGHT_VERSION, "browser"))
+
+
+def pictures_folder():
+    """What follows --pictures, which is taken off the command line; None: it is not there."""
+    if "--pictures" not in sys.argv:
+        return None
+    at = sys.argv.index("--pictures")
+    folder = sys.argv[at + 1]
+    del sys.argv[at:at + 2]
+    return folder
 
 
 def shrink(folder, prefix):

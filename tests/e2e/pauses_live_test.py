@@ -3,15 +3,12 @@
 stood still for them, and who delayed that."""
 import collections
 import contextlib
-import json
 import os
-import shutil
 import signal
 import statistics
 import subprocess
 import tempfile
 import time
-import unittest
 
 import deployments
 import harness
@@ -40,12 +37,17 @@ def waits(pid):
     return waited
 
 
-def watched(version, mode, *arguments, env=None, form=None):
+def start_target(version, arguments, env):
+    return harness.workload(version, *arguments, env=env)
+
+
+def watched(version, mode, *arguments, env=None, form=None, start=start_target):
     """(the target's truth, and what it and its main thread waited for a CPU; pauses while it ran; its pid)"""
     arguments = [mode, "--seconds", 120, *arguments]
-    start = (lambda: harness.Target([*deployments.publish(form, version), *map(str, arguments)], env=env)) if form else (
-        lambda: harness.workload(version, *arguments, env=env))
-    with start() as target, Pauses(target.host_pid) as pauses:
+    if form:
+        def start(version, arguments, env):
+            return harness.Target([*deployments.publish(form, version), *map(str, arguments)], env=env)
+    with start(version, arguments, env) as target, Pauses(target.host_pid) as pauses:
         before = waits(target.host_pid)
         target.signal(signal.SIGHUP)
         truth = truth_of(target)
@@ -76,8 +78,10 @@ class PauseTest(harness.LiveTest):
 
 
 class TruthTest(PauseTest):
+    start_target = staticmethod(start_target)
+
     def check(self, version, env, server=False, background=True, form=None):
-        truth, pauses, pid = watched(version, "pauses", env=env, form=form)
+        truth, pauses, pid = watched(version, "pauses", env=env, form=form, start=self.start_target)
         self.assertEqual(truth["server"], server, "the target does not run what this is about")
         told_background = [index for index, _, concurrent, *_ in truth["seen"] if concurrent]
         self.assertEqual(len(told_background) > 0, background, truth)
@@ -132,9 +136,10 @@ class TruthTest(PauseTest):
         # machine for a CPU: any number of pauses end one turn of the scheduler later, 2.8 ms, and the others tell how exact the probes are.
         waited = truth["waited_ns"] if server else 0
         self.assert_within(abs(stood - truth["pause_ns"]), (0.05 if server else 0.02) * truth["pause_ns"] + waited, "GC.GetTotalPauseDuration")
-        self.assert_within(abs(quarter if server else difference), BIAS_NS, "GCMemoryInfo.PauseDurations")
+        bias = BIAS_NS * harness.slowness()
+        self.assert_within(abs(quarter if server else difference), bias, "GCMemoryInfo.PauseDurations")
         if server:
-            self.assert_within(sum(max(0, d - BIAS_NS) for d in differences), waited, "what only waiting for a CPU may add")
+            self.assert_within(sum(max(0, d - bias) for d in differences), waited, "what only waiting for a CPU may add")
 
     def each(self, env, versions=VERSIONS, **expected):
         for version in versions:
@@ -300,7 +305,7 @@ class ErrorTest(PauseTest):
     NEEDS = ("dotnet", "minijit")
 
     def check_error(self, mentions, arguments, prefix=(), agent=harness.AGENT):
-        done = subprocess.run([*prefix, agent, "pauses", *arguments], capture_output=True, text=True, timeout=40, stdin=subprocess.DEVNULL)
+        done = subprocess.run([*prefix, agent, "pauses", *arguments], capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL)
         self.assertNotEqual(done.returncode, 0, done)
         self.assertLess(done.returncode, 100, "it crashed")
         lines = done.stderr.strip().splitlines()
@@ -319,16 +324,8 @@ class ErrorTest(PauseTest):
         self.check_error(str(process.pid), ("--pid", str(process.pid), "--duration", "1s"))
 
     def test_not_root(self):
-        setpriv = shutil.which("setpriv")
-        if not setpriv:
-            self.unavailable("no `setpriv` on PATH")
-        with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
-            os.chmod(folder, 0o755)
-            agent = shutil.copy(harness.AGENT, folder)  # the build folder may be closed to others
-            os.chmod(agent, 0o755)
-            with harness.workload(VERSIONS[-1], "idle", "--seconds", 60) as target:
-                self.check_error("sudo", ("--pid", str(target.host_pid), "--duration", "1s"), agent=agent,
-                                 prefix=(setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"))
+        with self.agent_for_nobody() as agent, harness.workload(VERSIONS[-1], "idle", "--seconds", 60) as target:
+            self.check_error("sudo", ("--pid", str(target.host_pid), "--duration", "1s"), agent=agent, prefix=harness.AS_NOBODY)
 
     def test_killed_while_it_watches(self):
         for version in VERSIONS:
@@ -337,7 +334,7 @@ class ErrorTest(PauseTest):
                 with harness.workload(version, "gc", "--seconds", 300, "--ticks") as target:
                     for kill in (True, False):
                         with Pauses(target.host_pid) as pauses:
-                            deadline = time.monotonic() + 30
+                            deadline = time.monotonic() + 120
                             while len(pauses.lines()) < 5:
                                 self.assertLess(time.monotonic(), deadline, pauses.said())
                                 time.sleep(0.02)

@@ -11,7 +11,6 @@ import shutil
 import signal
 import tempfile
 import time
-import unittest
 
 import diagnostics
 import harness
@@ -74,7 +73,7 @@ class KillTest(harness.LiveTest):
     # Most of a run's first second goes into loading BPF, so moments anywhere in it are the fewest; others are around the requests, and
     # while maps are on.
     def wait_for_moment(self, round_number, plain):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 90
         kind = round_number % 5
         if kind == 0:
             time.sleep(self.random.uniform(0, 2.5))
@@ -105,7 +104,7 @@ class KillTest(harness.LiveTest):
                 agent.process.kill()
                 killed = time.monotonic()
                 agent.process.wait()
-                left = self.wait_until_clean(plain, 12)
+                left = self.wait_until_clean(plain, 30)
                 slowest = max(slowest, time.monotonic() - killed)
                 agent.finish(1)
                 time.sleep(0.1)  # a request that was under way would show by now
@@ -117,7 +116,7 @@ class KillTest(harness.LiveTest):
                 killed_while_leased += bool(leased and not on)
             print(f"{round_number + 1} moments, {killed_while_on} of them with maps on, {killed_while_leased} just before; "
                   f"clean after at most {slowest:.2f} s", flush=True)
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 90
             while guards(self.leases) and time.monotonic() < deadline:
                 time.sleep(0.05)
             self.assertEqual(guards(self.leases), [])
@@ -125,7 +124,7 @@ class KillTest(harness.LiveTest):
     def leave_behind(self, plain):
         """Kills an agent and its guard while the maps of all `plain` are on."""
         agent = self.agent(plain)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 90
         while not all(diagnostics.open_maps(t.pid) for t in plain) and time.monotonic() < deadline:
             time.sleep(0.01)
         for pid in guards(self.leases):
@@ -157,7 +156,7 @@ class KillTest(harness.LiveTest):
             (target,) = [stack.enter_context(harness.workload(runtimes.INSTALLED, "idle", "--seconds", 1000))]
             time.sleep(1.2)
             agent = self.agent([target])
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 90
             while not diagnostics.open_maps(target.pid) and time.monotonic() < deadline:
                 time.sleep(0.01)
             os.kill(target.pid, signal.SIGSTOP)
@@ -169,7 +168,7 @@ class KillTest(harness.LiveTest):
             finally:
                 os.kill(target.pid, signal.SIGCONT)
             agent.finish(1)
-            self.assertEqual(self.wait_until_clean([target], 12), [])
+            self.assertEqual(self.wait_until_clean([target], 30), [])
 
 
 if __name__ == "__main__":

@@ -105,11 +105,11 @@ class PerfOracleTest(harness.LiveTest):
             agent = harness.Agent(["--pid", str(target.host_pid), "--duration", "8s", "--frequency", str(FREQUENCY), "--names", "raw"])
             agent.wait_until_sampling()
             begin = time.monotonic()
-            result = agent.finish(60)
+            result = agent.finish(180)
             # Not until it has ended: what it does then takes a while, and the program does other things in it.
             end = begin + result.stats["duration_seconds"]
             perf.send_signal(signal.SIGINT)
-            perf.wait(60)
+            perf.wait(180)
             theirs, their_total = self.perf_leaves(data, folder, target.pid, begin, end)
         profile = self.check_result(result, minimum_samples=1000)
         ours = collections.Counter()

@@ -4,8 +4,8 @@ took by the word of `pauses` and `jit`, which watch at the same time."""
 import collections
 import math
 import os
-import re
 
+import folded
 import harness
 import runtimes
 from watcher import Watcher
@@ -13,8 +13,6 @@ from watcher import Watcher
 VERSIONS = runtimes.selected()
 FREQUENCY = 499
 SECONDS = 5
-GC = re.compile(r"^\[gc gen[012]( blocking)?\]$|^\[gc background\]$")
-JIT = re.compile(r"^\[jit .+ \w+\]$")
 
 
 def waits(pid):
@@ -36,10 +34,11 @@ class RolesTest(harness.LiveTest):
         """(stacks, lines of the watcher during the recording, what the target waited for a CPU)"""
         self.need_runtime(version)
         with harness.workload(version, mode, "--seconds", 120, env=env) as target, Watcher(command, target.host_pid) as watcher:
-            waited = waits(target.host_pid)
+            waited, stolen = waits(target.host_pid), harness.steal_seconds()
             result = harness.record("--pid", str(target.host_pid), "--duration", f"{SECONDS}s", "--frequency", str(FREQUENCY),
                                     "--hook-budget", "0", *arguments)
-            waited = waits(target.host_pid) - waited
+            # What a hypervisor takes is waited for as well, and in no account of the kernel's of a thread.
+            waited = waits(target.host_pid) - waited + (harness.steal_seconds() - stolen) * 1e9
             lines = watcher.finish()
         self.assertEqual(result.status, 0, result)
         duration = result.stats["duration_seconds"] * 1e9
@@ -53,7 +52,7 @@ class RolesTest(harness.LiveTest):
     def check_share(self, what, count, spent_ns, waited_ns):
         """A thread that has no CPU is not sampled, so samples lie between the time that passed and that less what was waited."""
         expected, least = (ns / harness.period_ns(FREQUENCY) for ns in (spent_ns, max(spent_ns - waited_ns, 0)))
-        noise = 4 * math.sqrt(expected + 1) + 0.05 * expected
+        noise = 5 * math.sqrt(expected + 1) + 0.05 * expected
         print(f"    {what}: {count} samples of {expected:.0f} (at least {least:.0f}, noise {noise:.0f})", flush=True)
         self.assertGreater(expected, 100, "too little for a statement")
         self.assert_within(count - expected, noise, what)
@@ -66,7 +65,7 @@ class RolesTest(harness.LiveTest):
                     result, pauses, waited = self.record(version, "gc", "pauses", env=env)
                     count, parents = 0, collections.Counter()
                     for frames, weight in result.profile.stacks:
-                        roles = [i for i, frame in enumerate(frames) if GC.match(frame)]
+                        roles = [i for i, frame in enumerate(frames) if folded.GC_ROLE.fullmatch(frame)]
                         if not roles:
                             continue
                         self.assertEqual(len(roles), 1, frames)
@@ -82,7 +81,7 @@ class RolesTest(harness.LiveTest):
                 result, compiled, waited = self.record(version, "expr", "jit")
                 count = below = in_role = 0
                 for frames, weight in result.profile.stacks:
-                    roles = [i for i, frame in enumerate(frames) if JIT.match(frame)]
+                    roles = [i for i, frame in enumerate(frames) if folded.JIT_ROLE.fullmatch(frame)]
                     in_probe = any(frame.startswith("hook_") or "uprobe" in frame or "exc_int3" in frame for frame in frames)
                     in_compiler = any(frame.startswith("libclrjit.so") for frame in frames) and not in_probe
                     below += weight if in_compiler else 0
@@ -104,7 +103,7 @@ class RolesTest(harness.LiveTest):
         self.assertEqual(result.status, 0, result)
         self.assertNotIn("pauses", result.stats)
         self.assertNotIn("roles", result.stats["frames"])
-        self.assertFalse(any(GC.match(frame) or JIT.match(frame) for frames, _ in result.profile.stacks for frame in frames))
+        self.assertFalse(any(folded.is_role(frame) for frames, _ in result.profile.stacks for frame in frames))
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ class RootsTest(harness.LiveTest):
         self.assertGreater(unwind["checked"], 0, f"no frame was checked against its frame pointer: {unwind}")
         self.assertLessEqual(unwind["contradictions"], unwind["checked"], unwind)
         # In one run's 100,000 frames there is at most one by this rule; two may be chance.
-        self.assert_within(unwind["contradictions"], max(2, MOST_CONTRADICTIONS * unwind["frames"]), unwind)
+        self.assert_within(unwind["contradictions"], max(2, stack_truth.allowed_faults(unwind["frames"], 1 - MOST_CONTRADICTIONS)), unwind)
         return unwind
 
     def test_roots(self):
@@ -123,8 +123,8 @@ class RootsTest(harness.LiveTest):
                 unwind = self.check_unwind(result.stats)
                 frames += unwind["frames"]
                 contradictions += unwind["contradictions"]
-        self.assertLessEqual(lost, (1 - SHARE) * user, f"of {user} stacks in all modes")
-        self.assertLessEqual(contradictions, max(1, MOST_CONTRADICTIONS * frames), f"of {frames} frames in all modes")
+        self.assertLessEqual(lost, stack_truth.allowed_faults(user, SHARE), f"of {user} stacks in all modes")
+        self.assertLessEqual(contradictions, stack_truth.allowed_faults(frames, 1 - MOST_CONTRADICTIONS), f"of {frames} frames in all modes")
 
 
     def test_return_probes_of_others(self):

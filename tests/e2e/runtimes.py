@@ -6,22 +6,31 @@ nothing is installed. Packs come from the NuGet cache, or through `dotnet restor
 import fcntl
 import functools
 import glob
+import json
 import os
 import shutil
 import subprocess
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("CLRSAMPLER_E2E_DIR", os.path.join(SOURCE, "build"))
-PACKED_VERSIONS = ("8.0.30", "9.0.19", "10.0.14")
+PACKED_VERSIONS = ("8.0.30", "9.0.19", "10.0.14", "11.0.0")
 INSTALLED = "installed"  # the runtime that `dotnet` on PATH picks
 ALL = (*PACKED_VERSIONS, INSTALLED)
 
 
+MATRIX = os.environ.get("CLRSAMPLER_MATRIX") == "full"  # as `ctest -L matrix` sets it
+
+
 def selected(versions=ALL):
-    """The oldest and the newest one; all with CLRSAMPLER_MATRIX=full, as `ctest -C full -L matrix` sets it."""
-    if os.environ.get("CLRSAMPLER_MATRIX") == "full":
-        return versions
-    return (PACKED_VERSIONS[0], PACKED_VERSIONS[-1])
+    """The oldest and the newest one of them; all in the matrix."""
+    packed = [version for version in versions if version != INSTALLED]
+    return versions if MATRIX else (packed[0], packed[-1])
+
+
+def newest():
+    """The newest one; all in the matrix. For what does not differ between versions, or is shown by other tests on the others."""
+    return ALL if MATRIX else PACKED_VERSIONS[-1:]
+
 
 NUGET = os.environ.get("NUGET_PACKAGES", os.path.expanduser("~/.nuget/packages"))
 QUIET = {"DOTNET_NOLOGO": "1", "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1"}
@@ -57,6 +66,17 @@ class _Lock:
 
     def __exit__(self, *_):
         self.file.close()
+
+
+def npm_package(name, version, place):
+    """The folder of a package that npm has, installed below `place` of the build folder."""
+    folder = os.path.join(BUILD, "npm", place)
+    package = os.path.join(folder, "node_modules", name)
+    with _Lock(f"npm-{place}"):
+        if not os.path.exists(os.path.join(package, "package.json")):
+            os.makedirs(folder, exist_ok=True)
+            _run(["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", folder, f"{name}@{version}"], f"installation of {name} {version}")
+    return package
 
 
 def pack(name, version):
@@ -123,6 +143,27 @@ def aspnet_root(version):
 
 
 @functools.lru_cache(None)
+def root_of_a_future_version(version, claimed):
+    """The root of a version whose runtime says that it is of another one, as long as a text: no agent can know it."""
+    source, out = root(version), os.path.join(BUILD, "runtimes", f"{version}-as-{claimed}")
+    with _Lock("runtimes"):
+        if os.path.exists(os.path.join(out, ".complete")):
+            return out
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(source, out, copy_function=os.link, ignore=shutil.ignore_patterns("libcoreclr.so", ".complete"))
+        path = os.path.join("shared", "Microsoft.NETCore.App", version, "libcoreclr.so")
+        with open(os.path.join(source, path), "rb") as original:
+            image = original.read()
+        mark, wanted = (b"@(#)Version " + text.encode() for text in (version.split(".")[0], claimed))
+        if len(mark) != len(wanted) or mark + b"." not in image:
+            raise Missing(f"{path} of {version} does not say its version where it is looked for")
+        with open(os.path.join(out, path), "wb") as changed:
+            changed.write(image.replace(mark + b".", wanted + b"."))
+        open(os.path.join(out, ".complete"), "w").close()
+    return out
+
+
+@functools.lru_cache(None)
 def app(name):
     """Path of the compiled NAME.dll (tests/apps/NAME); built again when a source of any C# program is newer."""
     apps = os.path.join(SOURCE, "tests", "apps")
@@ -142,9 +183,31 @@ def workload():
 
 
 @functools.lru_cache(None)
+def runtime_async_app(version):
+    """Path of tests/apps/runtime_async, compiled so that the runtime makes its async methods: the SDK's compiler can, its targets can't yet."""
+    source = os.path.join(SOURCE, "tests", "apps", "runtime_async", "Program.cs")
+    framework = os.path.join(root(version), "shared", "Microsoft.NETCore.App", version)
+    compilers = sorted(glob.glob(os.path.join(os.path.dirname(dotnet()), "sdk", "*", "Roslyn", "bincore", "csc.dll")))
+    if not compilers:
+        raise Missing("the .NET SDK has no csc.dll")
+    folder = os.path.join(BUILD, "dotnet", "bin", "runtime_async", version)
+    out = os.path.join(folder, "runtime_async.dll")
+    with _Lock("runtime_async"):
+        if not os.path.exists(out) or os.path.getmtime(out) < os.path.getmtime(source):
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, "runtime_async.runtimeconfig.json"), "w") as f:
+                json.dump({"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": version}}}, f)
+            references = [f"-r:{path}" for path in glob.glob(os.path.join(framework, "*.dll"))]
+            _run([dotnet(), "exec", compilers[-1], "-nologo", "-noconfig", "-nostdlib", "-optimize+", "-langversion:preview",
+                  "-features:runtime-async=on", *references, f"-out:{out}", source], "build of tests/apps/runtime_async")
+            os.utime(out)
+    return out
+
+
+@functools.lru_cache(None)
 def installed_version():
     """Version of the runtime that a program with RollForward=LatestMajor gets, such as 10.0.12."""
-    text = subprocess.run([dotnet(), "--list-runtimes"], capture_output=True, text=True, timeout=60).stdout
+    text = subprocess.run([dotnet(), "--list-runtimes"], capture_output=True, text=True, timeout=300).stdout
     versions = [line.split()[1] for line in text.splitlines() if line.startswith("Microsoft.NETCore.App ")]
     if not versions:
         raise Missing("`dotnet --list-runtimes` names no Microsoft.NETCore.App")
@@ -155,10 +218,21 @@ def number(version):
     return installed_version() if version == INSTALLED else version
 
 
+def target_framework(version):
+    """What a program is compiled for that is to run on this version, such as net9.0: an SDK compiles for its own version and older ones."""
+    sdk = subprocess.run([dotnet(), "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+    return f"net{min(int(number(version).split('.')[0]), int(sdk.split('.')[0]))}.0"
+
+
 def jitdump_is_broken(version):
     """.NET 10 up to 10.0.12 closes its jitdump at the first stub block: 33,281 bytes, two records (dotnet/runtime#122274)."""
     parts = number(version).split(".")
     return parts[0] == "10" and int(parts[2].split("-")[0]) <= 12
+
+
+def writes_map_in_blocks(version):
+    """.NET 11 writes its perf map 4 KiB at a time, when a block is full."""
+    return int(number(version).split(".")[0]) >= 11
 
 
 def command(version, *arguments, program="workload"):

@@ -6,8 +6,6 @@ CLRSAMPLER_CLIENTS (1000), CLRSAMPLER_CLIENT_SECONDS (10): how many, and how lon
 docs/performance.md has the figures of a longer run."""
 import asyncio
 import collections
-import contextlib
-import json
 import os
 import resource
 import tempfile
@@ -26,9 +24,10 @@ TARGETS = ("/metrics", "/", "/api/status", "/api/timeline?from=-10s", "/api/prof
 class Clients(threading.Thread):
     """Each asks, waits for the answer, and asks for the next thing, over one connection as long as the server keeps it."""
 
-    def __init__(self, address):
+    def __init__(self, service):
         super().__init__(daemon=True)
-        self.address = address
+        self.address = service.address
+        self.fields = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "localhost", **service.headers}.items())
         self.answers = collections.Counter()
         self.most_at_once = self.connected = 0
 
@@ -55,7 +54,7 @@ class Clients(threading.Thread):
             self.most_at_once = max(self.most_at_once, self.connected)
             try:
                 while True:
-                    writer.write(f"GET {TARGETS[number % len(TARGETS)]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                    writer.write(f"GET {TARGETS[number % len(TARGETS)]} HTTP/1.1\r\n{self.fields}\r\n".encode())
                     number += 1
                     head = await reader.readuntil(b"\r\n\r\n")
                     fields = dict(line.lower().split(": ", 1) for line in head.decode("latin-1").split("\r\n")[1:] if ": " in line)
@@ -77,28 +76,16 @@ class Clients(threading.Thread):
 
 
 class Turns:
-    """When the loop that samples has said that it turns, about once a second."""
+    """When the loop that samples has said that it turns, about once a second: by the kernel's clock, since this program is busy with its clients."""
 
     def __init__(self, manager):
         self.manager = manager
-        while not manager.said.empty():
-            manager.said.get()
-        self.times = []
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self.listen, daemon=True)
-        self.thread.start()
-
-    def listen(self):
-        while not self.over.is_set():
-            with contextlib.suppress(Exception):
-                if "WATCHDOG=1" in self.manager.said.get(timeout=0.5):
-                    self.times.append(time.monotonic())
+        self.begin = time.time()
 
     def longest(self):
         """Seconds between two."""
-        self.over.set()
-        self.thread.join()
-        return max((b - a for a, b in zip(self.times, self.times[1:])), default=float("inf"))
+        times = [at for at, text in list(self.manager.sent) if "WATCHDOG=1" in text and at >= self.begin]
+        return max((b - a for a, b in zip(times, times[1:])), default=float("inf"))
 
 
 class ClientsTest(harness.LiveTest):
@@ -115,13 +102,14 @@ class ClientsTest(harness.LiveTest):
                     harness.workload(runtimes.INSTALLED, "split", "--seconds", 600):
                 service.wait_for_windows(2)
                 alone = self.half(service, manager, None)
-                with_clients = self.half(service, manager, Clients(service.address))
+                with_clients = self.half(service, manager, Clients(service))
                 for name, one in (("alone", alone), (f"{CLIENTS} clients", with_clients)):
                     print(f"    {name}: {one}", flush=True)
                 self.assertEqual(with_clients["lost"], 0)
-                self.assert_within(abs(with_clients["coverage"] / alone["coverage"] - 1), 0.05, "share of the expected samples")
-                self.assertLess(with_clients["longest_turn"], 3, "the loop turns")
-                self.assertLess(with_clients["window_late"], 5)
+                self.assert_within(abs(with_clients["coverage"] / alone["coverage"] - 1), 0.05 + alone["stolen"] + with_clients["stolen"],
+                                   "share of the expected samples")
+                self.assertLess(with_clients["longest_turn"], 3 * alone["longest_turn"] + 1, "the loop turns")
+                self.assertLess(with_clients["window_late"], alone["window_late"] + 10)
                 self.assertGreater(with_clients["at_once"], 0.9 * CLIENTS)
                 self.assertGreater(with_clients["answers"]["200"], CLIENTS)
                 self.assertEqual(service.json("/api/status")["frequency_hz"], 99, "no load was shed")
@@ -129,7 +117,7 @@ class ClientsTest(harness.LiveTest):
 
     def half(self, service, manager, clients):
         before, turns = self.health(service, None), Turns(manager)
-        begin = before["to"]
+        begin, steal = before["to"], harness.steal_seconds()
         if clients:
             clients.start()
         time.sleep(SECONDS)
@@ -138,10 +126,12 @@ class ClientsTest(harness.LiveTest):
             clients.stop()
             found.update(at_once=clients.most_at_once, answers=dict(clients.answers))
         newest = self.ask(service, "/api/status")["newest"]
+        steal = harness.steal_seconds() - steal
         found["window_late"] = round(time.time() - newest / 1000, 2)
         # Whole windows, and none but those of this half.
         after = self.health(service, begin)
         samples = after["samples"]
+        found["stolen"] = round(steal * 99 / samples["expected"], 4)
         return {"coverage": round(samples["taken"] / samples["expected"], 4), "taken": samples["taken"], "lost": sum(after["lost"].values()), **found}
 
     def health(self, service, begin_ms):
@@ -152,11 +142,8 @@ class ClientsTest(harness.LiveTest):
 
     @staticmethod
     def ask(service, path, **parameters):
-        """As soon as the questions before it are answered."""
-        end = time.monotonic() + 30
-        while (answer := service.get(path, **parameters))[0] == 503 and time.monotonic() < end:
-            time.sleep(0.05)
-        return json.loads(answer[1])
+        """As soon as the questions before it are paid for."""
+        return service.json(path, **parameters)
 
 
 if __name__ == "__main__":

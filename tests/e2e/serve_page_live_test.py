@@ -35,12 +35,12 @@ class ServePageLiveTest(harness.LiveTest, page_test_case.PageTestCase):
                 after = {"from": self.newest(service)}
                 service.wait_for_windows(4)
                 after["to"] = self.newest(service)
-                end = time.monotonic() + 60  # a recording is written when the time behind its event is over
+                end = time.monotonic() + 150  # a recording is written when the time behind its event is over
                 while not service.json("/api/recordings")["recordings"] and time.monotonic() < end:
                     time.sleep(0.5)
                 facts = {"busy": self.named(busy), "pausing": {**self.named(pausing), "pauses": sum(truth["counts"][:1])}, "before": before,
                          "after": after}
-                self.check_in_browser("serve_live_browser_test.mjs", PAGE_URL=f"http://{service.address[0]}:{service.address[1]}/",
+                self.check_in_browser("serve_live_browser_test.mjs", PAGE_URL=f"http://{service.address[0]}:{service.address[1]}/?token={service.token}",
                                       PAGE_FACTS=json.dumps(facts))
             self.assertEqual(service.stop(), 0)
 

@@ -7,14 +7,13 @@ serve_page_live_test has a real server.
 """
 import filecmp
 import os
-import sys
 
 import harness
 import page_test_case
 import runtimes
 
 PAGE = os.path.join(runtimes.SOURCE, "userspace", "export", "page")
-PICTURES = None
+PICTURES = page_test_case.pictures_folder()
 
 
 class ServePageTest(page_test_case.PageTestCase):
@@ -34,8 +33,4 @@ class ServePageTest(page_test_case.PageTestCase):
 
 
 if __name__ == "__main__":
-    if "--pictures" in sys.argv:
-        at = sys.argv.index("--pictures")
-        PICTURES = sys.argv[at + 1]
-        del sys.argv[at:at + 2]
     harness.main()

@@ -9,7 +9,6 @@ import statistics
 import subprocess
 import threading
 import time
-import unittest
 
 import harness
 import runtimes

@@ -5,18 +5,18 @@ import collections
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import unittest
 
 import harness
 import runtimes
+import stack_truth
 from service import Manager, Service
+from watcher import truth_of
 
 UNIT = os.path.join(runtimes.SOURCE, "tools", "packaging", "clrsampler.service")
-NOBODY = 65534
-
 
 # Runs a command below a filter as systemd makes one of SystemCallFilter=: everything else fails with EPERM.
 FILTERED = """
@@ -66,8 +66,9 @@ def as_unit(capabilities, state):
         mount -o remount,bind,ro /
         mount -o remount,bind,ro /sys
         mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys
+        mount --bind /dev/null /proc/kallsyms  # ProtectKernelTunables=
         exec "$@" """
-    return ["unshare", "--mount", "sh", "-ec", script, "sh", state, "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+    return ["unshare", "--mount", "sh", "-ec", script, "sh", state, *harness.AS_NOBODY,
             "--no-new-privs", f"--bounding-set=-all,{words}", f"--inh-caps=-all,{words}", f"--ambient-caps=-all,{words}"]
 
 
@@ -78,11 +79,18 @@ class ServeUnitTest(harness.LiveTest):
         self.settings = unit_settings(UNIT)
         if shutil.which("systemd-analyze") is None:
             raise harness.Missing("systemd-analyze is not installed")
-        calls = system_calls(self.settings["SystemCallFilter"])
+        with open(UNIT, encoding="utf-8") as f:
+            lists = re.findall(r"^SystemCallFilter=(.*)$", f.read(), re.M)
+        calls = set()
+        for words in lists:
+            if words.startswith("~"):
+                calls -= system_calls(words[1:])
+            else:
+                calls |= system_calls(words)
         self.assertNotIn("mount", calls)
         self.filtered = [sys.executable, "-c", FILTERED, ",".join(sorted(calls))]
         self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="clrsampler-test-"))
-        os.chown(self.folder, NOBODY, NOBODY)
+        os.chown(self.folder, harness.NOBODY, harness.NOBODY)
 
     def serve(self, capabilities, *options, **more):
         return Service("--frequency", 199, *options, folder=self.folder, agent=[*as_unit(capabilities, self.folder), *self.filtered, harness.AGENT], **more)
@@ -94,7 +102,9 @@ class ServeUnitTest(harness.LiveTest):
         """At least 95 % of the managed and of the kernel's frames have one."""
         named, unnamed = self.named_and_unnamed(service, target)
         for kind in ("jit", "kernel"):
-            self.assertGreater(named[kind], 20 * unnamed[kind], (kind, named, unnamed))
+            frames, faults = (round(weight / harness.period_ns(199)) for weight in (named[kind] + unnamed[kind], unnamed[kind]))
+            self.assertGreater(named[kind], 0, (kind, named, unnamed))
+            self.assertLessEqual(faults, stack_truth.allowed_faults(frames, 0.95), (kind, named, unnamed))
 
     def named_and_unnamed(self, service, target):
         """kind -> weight of the frames with a name, and of those that say why they have none"""
@@ -126,7 +136,10 @@ class ServeUnitTest(harness.LiveTest):
             self.assertRegex(status, r"Seccomp:\s*2\b")
             self.assertEqual(bin(effective).count("1"), len(granted))
             process = f"{target.comm()}-{target.host_pid}"
-            service.wait_for_windows(3)
+            service.wait_for_windows(2)  # it has been met, and its probes are there
+            target.signal(signal.SIGHUP)
+            truth_of(target)
+            service.wait_for_windows(1)
             self.assertGreater(service.sum("clrsampler_gc_suspension_duration_seconds_count", process=process), 0, service.said())
             self.check_names(service, target)
             self.assertEqual(service.stop(), 0, service.said())
@@ -137,12 +150,14 @@ class ServeUnitTest(harness.LiveTest):
         for missing in ("CAP_BPF", "CAP_PERFMON"):
             with self.subTest(missing=missing):
                 done = subprocess.run([*as_unit(self.without(missing), self.folder), harness.AGENT, "serve", "--no-history",
-                                       "--listen", "none"], capture_output=True, text=True, timeout=60)
+                                       "--listen", "none"], capture_output=True, text=True, timeout=300)
                 self.assertEqual(done.returncode, 1, done)
                 self.assertIn(missing, done.stderr)
         # Of CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE capabilities_live_test.py has the proof.
         with self.serve(self.without("CAP_SYS_PTRACE")) as service, harness.workload(runtimes.INSTALLED, "pauses", "--seconds", 120) as target:
-            service.wait_for_windows(2)
+            target.signal(signal.SIGHUP)
+            truth_of(target)
+            service.wait_for_windows(1)
             named, unnamed = self.named_and_unnamed(service, target)
             self.assertEqual(named["jit"], 0, named)
             self.assertGreater(unnamed["jit"], 0)
@@ -154,10 +169,10 @@ class ServeUnitTest(harness.LiveTest):
         copy = os.path.join(self.folder, "clrsampler.service")
         with open(copy, "w", encoding="utf-8") as f:
             f.write(text)
-        verified = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", copy], capture_output=True, text=True, timeout=60)
+        verified = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", copy], capture_output=True, text=True, timeout=300)
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))
         # Of 100, which is a service with all rights.
-        rated = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=40", copy], capture_output=True, text=True, timeout=60)
+        rated = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=25", copy], capture_output=True, text=True, timeout=300)
         self.assertEqual(rated.returncode, 0, rated.stdout[-600:] + rated.stderr)
 
 

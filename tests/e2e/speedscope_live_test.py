@@ -5,9 +5,7 @@ import json
 import os
 import subprocess
 import tempfile
-import unittest
 
-import folded
 import harness
 import runtimes
 
@@ -20,14 +18,7 @@ class SpeedscopeTest(harness.LiveTest):
     @classmethod
     def check_needs(cls):
         super().check_needs()
-        place = os.path.join(runtimes.BUILD, "npm")
-        cls.package = os.path.join(place, "node_modules", "speedscope")
-        if not os.path.exists(os.path.join(cls.package, "package.json")):
-            os.makedirs(place, exist_ok=True)
-            done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", place, f"speedscope@{VERSION}"],
-                                  capture_output=True, text=True, timeout=300, cwd=place)
-            if done.returncode:
-                raise harness.Missing(f"npm install speedscope failed: {done.stderr.strip()[-400:]}")
+        cls.package = runtimes.npm_package("speedscope", VERSION, "speedscope")
 
     def check_import(self, result, suffix):
         with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:

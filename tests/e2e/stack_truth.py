@@ -133,7 +133,7 @@ class Truth:
         first, last = own[0], own[-1]
         inside, below = frames[first:last + 1], frames[last + 1:]
         results = [self._match(chain, inside, below) for chain in self.chains]
-        for number, (fault, whole) in enumerate(results):
+        for number, (fault, _) in enumerate(results):
             if fault is None:
                 if not reached:
                     return Judgement("cut", f"begins at {frames[0]}")
@@ -302,7 +302,7 @@ def _judge_prefixes(judged):
     return result
 
 
-def allowed_faults(judged, share, luck=0.001):
+def allowed_faults(judged, share, luck=1e-7):
     """How many faults there may be among so many samples. A program that is right in `share` of all cases exceeds this with probability `luck`."""
     mean, chance, total, faults = judged * (1 - share), 0.0, 0.0, 0
     while True:

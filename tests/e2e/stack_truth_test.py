@@ -134,9 +134,10 @@ class JudgeTest(unittest.TestCase):
                 stack_truth.Truth({**TRUTH, **change})
 
     def test_allowed_faults(self):
-        # Tables of the Poisson distribution: mean 2: P(X > 7) = 0.0011, P(X > 8) = 0.0002; mean 32: P(X > 51) = 0.0006.
-        self.assertEqual(stack_truth.allowed_faults(2000, 0.999), 8)
-        self.assertIn(stack_truth.allowed_faults(32000, 0.999), range(49, 53))
+        # Tables of the Poisson distribution: mean 2: P(X > 7) = 0.0011, P(X > 8) = 0.0002, P(X > 12) = 2e-7, P(X > 13) = 3e-8; mean 32: P(X > 51) = 0.0006.
+        self.assertEqual(stack_truth.allowed_faults(2000, 0.999, luck=0.001), 8)
+        self.assertIn(stack_truth.allowed_faults(32000, 0.999, luck=0.001), range(49, 53))
+        self.assertEqual(stack_truth.allowed_faults(2000, 0.999), 13)
         self.assertEqual(stack_truth.allowed_faults(100, 1.0), 0)
         self.assertEqual(stack_truth.allowed_faults(0, 0.999), 0)
 

@@ -8,7 +8,6 @@ import re
 
 import deployments
 import harness
-import runtimes
 import stack_truth
 import stacks_live_test
 

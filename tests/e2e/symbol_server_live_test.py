@@ -34,7 +34,7 @@ class SymbolServerTest(harness.LiveTest):
         self.cache = tempfile.mkdtemp(prefix="clrsampler-cache-")
         self.addCleanup(shutil.rmtree, self.cache, True)
 
-    def run_agent(self, *servers, options=(), seconds=3, end=None):
+    def run_agent(self, *servers, options=(), seconds=5, end=None):
         """Samples the spinner, which by itself would run for `seconds`."""
         arguments = ["--frequency", "499", "--symbol-cache", self.cache, *options]
         for server in servers:
@@ -138,7 +138,7 @@ class SymbolServerTest(harness.LiveTest):
         self.check_by_start(result)
         self.assertGreaterEqual(result.stats["symbol_server"]["unfinished"], 1)
         self.assertIn("had not come", self.notices(result)["symbol_files_unfinished"])
-        self.assertLess(result.stats["duration_seconds"], 4)
+        self.assertLess(result.stats["duration_seconds"], 30, "of 60 that the spinner has")
 
     def test_hanging_debuginfod_server(self):
         self.check_hanging("debuginfod+")
@@ -167,7 +167,7 @@ class SymbolServerTest(harness.LiveTest):
     def check_endless(self, prefix):
         with Server(behave=lambda handler, path: server.endless(handler, path)) as server:
             result = self.run_agent(prefix + server.url, options=("--symbol-cache-size", "4MiB"), seconds=8)
-            self.assertTrue(server.broken_off.wait(5), "the transfer was cut off")
+            self.assertTrue(server.broken_off.wait(60), "the transfer was cut off")
         self.check_by_start(result)
         self.assertGreaterEqual(result.stats["symbol_server"]["failed"], 1, result.stats["symbol_server"])
         self.assertLessEqual(sum(entry.stat().st_size for entry in os.scandir(self.cache)), 4 << 20)
@@ -224,10 +224,10 @@ class RuntimeSymbolsTest(harness.LiveTest):
     NEEDS = ("dotnet", "objcopy")
 
     def record(self, *options):
-        with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 30, "--threads", 2, perf_map=3) as target:
+        with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 120, "--threads", 2, perf_map=3) as target:
             with open(f"/proc/{target.host_pid}/maps") as maps:
                 self.library = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libcoreclr.so"))
-            result = harness.record("--pid", str(target.host_pid), "--duration", "4s", "--frequency", "499", *options, env=NO_PROXY)
+            result = harness.record("--pid", str(target.host_pid), "--duration", "6s", "--frequency", "499", *options, env=NO_PROXY)
         self.check_result(result, minimum_samples=300)
         return result
 

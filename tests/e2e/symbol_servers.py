@@ -15,9 +15,10 @@ def build_id(path):
 
 
 class Server:
-    """files: path below the server's root -> bytes. `behave(handler, path)` may answer a request in its own way and say True."""
+    """files: path below the server's root -> bytes. `behave(handler, path)` may answer a request in its own way and say True. tls: an
+    ssl.SSLContext; the server is then called localhost."""
 
-    def __init__(self, files=(), behave=None):
+    def __init__(self, files=(), behave=None, tls=None):
         self.files = dict(files)
         self.requests = []
         self.released = threading.Event()  # set when the test is over: what hangs until then hangs for ever
@@ -45,6 +46,9 @@ class Server:
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+            self.url = f"https://localhost:{self.port}"
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
         self.thread.start()
 
@@ -97,8 +101,11 @@ def ssqp_image_path(name, build_id_text):
     return f"/{name}/elf-buildid-{build_id_text}/{name}"
 
 
+_bound = []
+
+
 def closed_port():
-    """The address of a server that is down."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+    """The address of a server that is down. The port stays ours, so that no other test's server gets it."""
+    _bound.append(socket.socket())
+    _bound[-1].bind(("127.0.0.1", 0))
+    return f"http://127.0.0.1:{_bound[-1].getsockname()[1]}"

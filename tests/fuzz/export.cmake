@@ -1,6 +1,10 @@
-if(TARGET clrsampler_export)
+if(NOT CLRSAMPLER_STATIC)
   clrsampler_fuzz(query_fuzz
     SOURCES ${PROJECT_SOURCE_DIR}/tests/fuzz/query_fuzz.cc
     DEPS clrsampler_export
     CORPUS ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/query)
+  clrsampler_fuzz(http_head_fuzz
+    SOURCES ${PROJECT_SOURCE_DIR}/tests/fuzz/http_head_fuzz.cc
+    DEPS clrsampler_export
+    CORPUS ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/http_head)
 endif()

@@ -27,7 +27,8 @@ void CheckKey(const clrsampler::SymbolFileKey& key) {
     }
     Require(slashes == 2);
     // "..2" is a name like any other.
-    for (const absl::string_view part : absl::StrSplit(path, '/')) Require(part != "." && part != ".." && !part.empty());
+    for (const absl::string_view part : absl::StrSplit(path, '/'))
+      Require(part != "." && part != ".." && !part.empty());
   }
   Require(clrsampler::CacheFileName(key).find('/') == std::string::npos);
   const auto order = clrsampler::ParseOrder(clrsampler::OrderText(7, key));

@@ -11,6 +11,7 @@ import {join} from 'node:path';
 import {after, before, describe, test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 import {compared, DataBuilder, manyStacks, pageOf, recorded} from './page_data.mjs';
+import {slowness} from './slowness.mjs';
 
 const {chromium} = createRequire(join(process.env.PLAYWRIGHT, 'x.js'))('playwright-core');
 const ROW_PX = 20;
@@ -34,7 +35,7 @@ class Opened {
     const opened = new Opened();
     opened.context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', offline: true, reducedMotion: 'reduce'});
     const page = (opened.page = await opened.context.newPage());
-    page.setDefaultTimeout(15000);
+    page.setDefaultTimeout(60_000);
     opened.complaints = [];
     page.on('console', (message) => opened.complaints.push(`console: ${message.text()}`));
     page.on('pageerror', (error) => opened.complaints.push(`error: ${error.stack}`));
@@ -256,7 +257,7 @@ describe('search', () => {
     assert.notEqual(await output(opened).textContent(), '');
     // It would take a backtracking matcher longer than the test.
     await opened.page.locator('.search input').fill('((((a|P|S)+)+)+)+[0-9]!');
-    await opened.page.getByText('0 % of all matched').waitFor({timeout: 5000});
+    await opened.page.getByText('0 % of all matched').waitFor({timeout: 30_000});
   }));
 });
 
@@ -392,6 +393,7 @@ describe('differences', () => {
 
 describe('strangers', () => {
   const HOSTILE = [
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a name that wants to be one
     '</script><script>window.broken=1</script>', '<img src=x onerror="window.broken=1">', '\u202eevil\u202c', '__proto__', 'constructor', '"><svg onload=window.broken=1>', '${window.broken=1}', '@SCRIPT@', '$&', '',
   ];
 
@@ -399,7 +401,7 @@ describe('strangers', () => {
     const builder = new DataBuilder({title: '<b>title</b><script>window.broken=1</script>', host: '<i>host', command: '<u>command'});
     builder.thread({comm: HOSTILE[0], name: HOSTILE[1]});
     builder.thread({comm: HOSTILE[0], name: HOSTILE[5]});
-    HOSTILE.forEach((name, i) => builder.stack([{name, module: HOSTILE[1], tier: HOSTILE[5]}, {name: HOSTILE[i && i - 1]}], 10 - i, i % 2));
+    HOSTILE.forEach((name, i) => { builder.stack([{name, module: HOSTILE[1], tier: HOSTILE[5]}, {name: HOSTILE[i && i - 1]}], 10 - i, i % 2); });
     const account = {samples: {taken: 1, lost: {[HOSTILE[1]]: 1}}, notices: [{message: HOSTILE[0], hint: HOSTILE[1]}]};
     await withPage(pageOf(builder.data({account})), async (opened) => {
       const {page} = opened;
@@ -513,6 +515,7 @@ test('a difference that the program wrote', {skip: process.env.PROGRAM_DIFF ? fa
 test('50,000 stacks are fluid', async (context) => {
   const opened = await Opened.page(pageOf(manyStacks(50000).data()), {width: 1440, height: 900});
   await opened.page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint').length > 0);
+  const slow = await slowness(opened.page);
   const paint = await opened.page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime);
   const zooms = [];
   for (const depth of [2, 4, 6, 5, 3, 1, 0]) {
@@ -531,10 +534,11 @@ test('50,000 stacks are fluid', async (context) => {
   await opened.page.getByText(/% of all matched/).waitFor();
   const search = performance.now() - begin;
   const worst = Math.max(...zooms);
-  context.diagnostic(`first paint ${paint.toFixed(0)} ms, zoom at most ${worst.toFixed(0)} ms, search ${search.toFixed(0)} ms`);
-  assert.ok(paint < GRACE * FIRST_PAINT_MS, `first paint after ${paint} ms`);
-  assert.ok(worst < GRACE * ZOOM_MS, `zooms took ${zooms} ms`);
-  assert.ok(search < GRACE * 500, `search took ${search} ms`);
+  const grace = GRACE * Math.max(slow, await slowness(opened.page));
+  context.diagnostic(`first paint ${paint.toFixed(0)} ms, zoom at most ${worst.toFixed(0)} ms, search ${search.toFixed(0)} ms, grace ${grace.toFixed(1)}`);
+  assert.ok(paint < grace * FIRST_PAINT_MS, `first paint after ${paint} ms`);
+  assert.ok(worst < grace * ZOOM_MS, `zooms took ${zooms} ms`);
+  assert.ok(search < grace * 500, `search took ${search} ms`);
   await opened.close();
 });
 

@@ -8,6 +8,7 @@ import {describe, test} from 'node:test';
 import {FakeServe, HOSTILE, POLICY, PROCESSES, realProfiles} from './fake_serve.mjs';
 import {manyStacks} from './page_data.mjs';
 import {Opened} from './serve_opened.mjs';
+import {slowness} from './slowness.mjs';
 
 const NOW = Date.parse('2026-11-22T14:05:00Z');
 const GRACE = 4;  // what a test that shares its machine with others is allowed beyond the budgets
@@ -575,6 +576,7 @@ test('600 steps of 50 processes with 10,000 pauses, and 200,000 nodes, are fluid
   const opened = await Opened.at(await fake.listen(), {width: 1920, height: 1080});
   await opened.page.locator('.flame-graph').waitFor();
   await opened.settled();
+  const slow = await slowness(opened.page);
   const draws = () => opened.page.evaluate(() => performance.getEntriesByName('timeline-draw').map(({startTime, duration}) => ({startTime, duration})));
   const first = await draws();
   await opened.page.evaluate(() => {
@@ -591,9 +593,10 @@ test('600 steps of 50 processes with 10,000 pauses, and 200,000 nodes, are fluid
   await opened.page.mouse.up();
   await opened.settled();
   const worst = first[0].duration, slowest = frames.slice(2).sort((a, b) => a - b)[Math.floor(0.9 * frames.length) - 2];
-  context.diagnostic(`timeline drawn in ${worst.toFixed(0)} ms, frames while dragging ${slowest?.toFixed(0)} ms`);
-  assert.ok(worst < GRACE * 50, `drawing took ${worst} ms`);
-  assert.ok(slowest < GRACE * 17, `frames took ${frames} ms`);
+  const grace = GRACE * Math.max(slow, await slowness(opened.page));
+  context.diagnostic(`timeline drawn in ${worst.toFixed(0)} ms, frames while dragging ${slowest?.toFixed(0)} ms, grace ${grace.toFixed(1)}`);
+  assert.ok(worst < grace * 50, `drawing took ${worst} ms`);
+  assert.ok(slowest < grace * 17, `frames took ${frames} ms`);
   await opened.close();
 });
 

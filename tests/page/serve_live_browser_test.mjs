@@ -1,13 +1,13 @@
 // The page of a `clrsampler serve` that has recorded real .NET programs, in a browser. Run by serve_page_live_test, which says in the environment
 //   PLAYWRIGHT  folder of playwright-core      CHROMIUM  the browser
-//   PAGE_URL    the server
+//   PAGE_URL    the server's link, which has a token
 //   PAGE_FACTS  JSON: busy {pid, label}, a program that does nothing but Workload.SplitMode.Burn*; pausing {pid, label, pauses}, one that collects
 //               garbage; before and after {from, to} in ms: times without and with the busy one
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {Opened} from './serve_opened.mjs';
 
-const url = new URL('/', process.env.PAGE_URL).href;
+const url = process.env.PAGE_URL;
 const {busy, pausing, before, after} = JSON.parse(process.env.PAGE_FACTS);
 const BURN = 'Workload.SplitMode.Burn';
 
@@ -39,7 +39,9 @@ async function choose(opened, {from, to}) {
 }
 
 test('the page comes with its policy', async () => {
-  const answer = await fetch(url);
+  const link = new URL(url);
+  const answer = await fetch(new URL('/', link), {headers: {Authorization: `Bearer ${link.searchParams.get('token')}`}});
+  assert.equal(answer.status, 200);
   assert.match(answer.headers.get('content-security-policy') ?? '', /default-src 'none'/);
   assert.match(answer.headers.get('content-type'), /text\/html/);
 });

@@ -1,7 +1,7 @@
 // The parts of the page of `clrsampler serve` that need no browser. Run by serve_page_test.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {errorOf, urlOf} from '../../userspace/export/page/src/api.js';
+import {errorOf, urlOf, waitOf} from '../../userspace/export/page/src/api.js';
 import {bytesText, msText, processText, roughText} from '../../userspace/export/page/src/format.js';
 import {accountOf, rateChanges} from '../../userspace/export/page/src/health.js';
 import {profileUrl, recordingUrl, timelineUrl} from '../../userspace/export/page/src/questions.js';
@@ -126,6 +126,11 @@ test('errors of the server are its sentences, and others are told as what they a
   for (const text of ['', '<html>', '[]', 'null', '{"error":5}']) assert.match(errorOf(502, text).message, /status 502/, text);
 });
 
+test('a question beyond the budget is asked again when the server says so', () => {
+  assert.deepEqual([waitOf(429, '7'), waitOf(503, '2')], [7, 2]);
+  assert.deepEqual([waitOf(503, null), waitOf(503, 'Wed, 21 Oct 2026'), waitOf(503, '0'), waitOf(429, '3600'), waitOf(500, '2'), waitOf(200, '2')], [0, 0, 0, 0, 0, 0]);
+});
+
 // --- the timeline --------------------------------------------------------------------------------------------------------
 
 const ANSWER = {
@@ -196,9 +201,14 @@ test('scales end at round numbers', () => {
 test('of pauses in one pixel the longest is drawn, and 10,000 take no time', () => {
   const random = seeded(3);
   const pauses = Array.from({length: 10_000}, (_, i) => ({t: i, pause_ms: random() * 100}));
-  const begin = performance.now();
   const columns = pauseColumns(pauses, (time) => time / 10);
-  assert.ok(performance.now() - begin < 100);
+  // The shortest of many times: the others are those of a compiler that begins, or of a machine that does something else.
+  const times = Array.from({length: 20}, () => {
+    const begin = performance.now();
+    pauseColumns(pauses, (time) => time / 10);
+    return performance.now() - begin;
+  });
+  assert.ok(Math.min(...times) < 100, `${times} ms`);
   assert.equal(columns.length, 1000);
   assert.equal(columns[3].pause.pause_ms, Math.max(...pauses.slice(30, 40).map(({pause_ms: ms}) => ms)));
   assert.equal(pauseNear(columns, 3.2, 0, () => 1), columns[3].pause);

@@ -14,7 +14,7 @@ after(async () => { await browser?.close(); });
 
 /** A page of a server. What it says on the console, asks of others, or breaks of its policy is an error at close(). */
 export class Opened {
-  static async at(url, {hash = '', width = 1280, height = 900, dark = false, clock = null, patience = 10_000, ...more} = {}) {
+  static async at(url, {hash = '', width = 1280, height = 900, dark = false, clock = null, patience = 60_000, ...more} = {}) {
     const opened = new Opened();
     opened.complaints = [];
     opened.context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce', timezoneId: 'UTC', ...more});
@@ -24,7 +24,7 @@ export class Opened {
     page.on('console', (message) => opened.complaints.push(`console: ${message.text()}`));
     page.on('pageerror', (error) => opened.complaints.push(`error: ${error.stack}`));
     page.on('dialog', (dialog) => { opened.complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-    page.on('request', (request) => { if (!request.url().startsWith(url) && !request.url().startsWith('data:')) opened.complaints.push(`request: ${request.url()}`); });
+    page.on('request', (request) => { if (new URL(request.url()).origin !== new URL(url).origin && !request.url().startsWith('data:')) opened.complaints.push(`request: ${request.url()}`); });
     await page.addInitScript(() => {
       window.violations = [];
       document.addEventListener('securitypolicyviolation', (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
@@ -75,7 +75,8 @@ export class Opened {
   async key(...keys) {
     for (const key of keys) await this.page.keyboard.press(key);
     await this.settled();
-    await this.page.waitForTimeout(150);  // the address follows held keys a moment later
+    // The address follows held keys a moment later: by a timer of the page, which is over when a longer one is that began later.
+    await this.page.evaluate(() => new Promise((resolve) => { setTimeout(resolve, 150); }));
   }
 
   async state() {

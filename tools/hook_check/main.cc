@@ -66,10 +66,11 @@ void Print(const RuntimeHooks& hooks) {
   }
   if (!hooks.jit_interface.empty()) std::printf("jit-interface %s\n", hooks.jit_interface.c_str());
   if (hooks.jit_return.ok()) {
-    std::printf("jit-return %s 0x%llx 0x%llx %lld\n", hooks.jit_return->image == HookImage::kJit ? "jit" : "runtime",
+    std::printf("jit-return %s 0x%llx 0x%llx entry-%s\n",
+                hooks.jit_return->image == HookImage::kJit ? "jit" : "runtime",
                 static_cast<unsigned long long>(hooks.jit_return->offset.value),
                 static_cast<unsigned long long>(hooks.jit_return->address.value),
-                static_cast<long long>(hooks.jit_return->flags_from_frame));
+                hooks.jit_return->form == CompileForm::kEntryOnFrame ? "on-frame" : "in-register");
   } else {
     Refused("jit-return", hooks.jit_return.status());
   }
@@ -80,10 +81,8 @@ void Print(const RuntimeHooks& hooks) {
 }
 
 }  // namespace
-}  // namespace clrsampler
 
-int main(int argc, char** argv) {
-  using namespace clrsampler;
+int Run(int argc, char** argv) {
   std::string paths[4];  // runtime, its debug file, JIT, its debug file
   for (int i = 1; i < argc; ++i) {
     const absl::string_view word = argv[i];
@@ -107,3 +106,7 @@ int main(int argc, char** argv) {
   Print(LocateHooks({images[0].get(), images[1].get(), images[2].get(), images[3].get()}));
   return refusals == 0 ? 0 : 1;
 }
+
+}  // namespace clrsampler
+
+int main(int argc, char** argv) { return clrsampler::Run(argc, argv); }

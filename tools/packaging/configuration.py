@@ -2,13 +2,16 @@
 import textwrap
 
 # What a line of an option without a default looks like; the parser of the test reads every one of them.
-EXAMPLES = {"cgroup": "/system.slice/shop.service", "container": "shop", "comm": "dotnet", "uid": "1000", "ring-bytes": "16MiB",
+EXAMPLES = {"cgroup": "/system.slice/shop.service", "container": "shop", "comm": "dotnet", "uid": "1000", "ring-bytes": "16MiB", "perf-map-cap": "256MiB",
             "allow-host": "profiles.example.com", "textfile": "/var/lib/prometheus/node-exporter", "push": "https://pyroscope.example.com",
-            "push-header": "Authorization: Bearer TOKEN", "trigger": "pause>100ms"}
+            "push-header": "Authorization: Bearer TOKEN", "token-file": "/etc/clrsampler/token", "tls-cert": "/etc/clrsampler/cert.pem",
+            "tls-key": "/etc/clrsampler/key.pem", "trigger": "pause>100ms"}
+# What the package says, where that is not the default: the service has a Unix socket, for whom the file system lets in.
+PACKAGED = {"listen": '["unix:/run/clrsampler/http.sock", "127.0.0.1:9404"]'}
 NOT_KEYS = {"help", "config"}
 HEAD = """\
-# What `clrsampler serve` does on this host. The keys are its options (clrsampler-serve(1)), here with their defaults;
-# an option on the command line wins. After a change: systemctl reload clrsampler
+# What `clrsampler serve` does on this host. The keys are its options (clrsampler-serve(1)), commented out where the
+# value is the default; an option on the command line wins. After a change: systemctl reload clrsampler
 """
 
 
@@ -34,6 +37,9 @@ def render(serve):
             value = EXAMPLES[key]
         else:
             raise ValueError(f"--{key} has no default: add an example of it to EXAMPLES in configuration.py")
+        if key in PACKAGED:
+            lines.append(f"{key} = {PACKAGED[key]}\n")
+            continue
         number = option.metavar is None or value.replace(".", "", 1).isdigit()
         lines.append(f"#{key} = {value}\n" if number else f'#{key} = "{value}"\n')
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -39,7 +39,7 @@ class InterfaceFilesTest(unittest.TestCase):
 
     def test_every_key_of_the_configuration_is_accepted_once_and_for_all_together(self):
         text = (GENERATED / "serve.conf").read_text()
-        keys = re.findall(r"^#([\w-]+) = ", text, re.M)
+        keys = re.findall(r"^#?([\w-]+) = ", text, re.M)
         serve = next(c for c in command_line.read(PROGRAM) if c.name == "serve")
         self.assertEqual(sorted(keys), sorted(o.long[2:] for o in serve.options if o.long not in ("--help", "--config")))
         with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "formats/pe/bundle_manifest.h"
 #include "formats/pe/r2r_image.h"
 #include "os/mapped_file.h"
+#include "os/path_text.h"
 #include "os/unique_fd.h"
 #include "status/status.h"
 
@@ -42,7 +44,7 @@ class FolderOpener : public AssemblyOpener {
       }
     }
     for (const std::string& folder : folders_) {
-      const absl::StatusOr<std::shared_ptr<MappedFile>> file = MapWholeFile(absl::StrCat(folder, "/", file_name));
+      const absl::StatusOr<std::shared_ptr<MappedFile>> file = MapWholeFile(std::filesystem::path(folder) / file_name);
       if (file.ok()) return OpenedAssembly{(*file)->bytes(), *file};
     }
     return std::nullopt;
@@ -54,14 +56,8 @@ class FolderOpener : public AssemblyOpener {
   const BundleManifest* manifest_ = nullptr;
 };
 
-inline std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
 inline std::string StemOf(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  std::string name(slash == absl::string_view::npos ? path : path.substr(slash + 1));
+  std::string name(FileNameOf(path));
   return name.size() > 4 && name.ends_with(".dll") ? name.substr(0, name.size() - 4) : name;
 }
 

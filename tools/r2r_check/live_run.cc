@@ -90,7 +90,7 @@ MappedImage OpenMapped(const std::string& path, const std::vector<std::string>& 
     mapped.file = std::make_shared<MappedFile>();
   }
   std::vector<std::string> folders = references;
-  folders.push_back(FolderOf(path));
+  folders.emplace_back(FolderOf(path));
   mapped.opener = std::make_unique<FolderOpener>(folders);
   if (LooksLikePe(mapped.file->bytes())) return mapped;
   if (absl::StatusOr<BundleManifest> manifest = BundleManifest::Find(mapped.file->bytes()); manifest.ok()) {

@@ -48,7 +48,7 @@ int ForEachImage(const std::string& path, const std::vector<std::string>& refere
     return 1;
   }
   std::vector<std::string> folders = references;
-  folders.insert(folders.begin(), FolderOf(path));
+  folders.emplace(folders.begin(), FolderOf(path));
   FolderOpener opener(folders);
   auto one = [&](std::span<const std::byte> bytes, absl::string_view name) {
     absl::StatusOr<Loaded> loaded = Load(bytes, StemOf(name));

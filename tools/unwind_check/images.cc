@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "formats/unwind/x64_code.h"
+#include "os/path_text.h"
 #include "unwind_check.h"
 #include "unwind_data/r2r_unwind_data.h"
 
@@ -104,14 +105,13 @@ int CheckImages(const std::string& path) {
     }
     offset += section_end - rva;
   }
-  const size_t slash = path.rfind('/');
   std::printf(
       "%s R2R %u functions %u missing %u differences %u funclets %u funclets-by-bytes %u wrong-funclets %u moving-sp "
       "%u saves %u "
       "epilogues %u largest %llu without-whole-code %u first-ns %.0f\n",
-      path.c_str() + (slash == std::string::npos ? 0 : slash + 1), major_version, functions, missing, differences,
-      funclets, funclets_by_bytes, wrong_funclets, moving_sp, saves, with_epilogue,
-      static_cast<unsigned long long>(largest), large, functions == 0 ? 0 : spent_ns / functions);
+      FileNameOf(path).data(), major_version, functions, missing, differences, funclets, funclets_by_bytes,
+      wrong_funclets, moving_sp, saves, with_epilogue, static_cast<unsigned long long>(largest), large,
+      functions == 0 ? 0 : spent_ns / functions);
   return static_cast<int>(missing + differences + wrong_funclets);
 }
 

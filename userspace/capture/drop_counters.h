@@ -1,4 +1,4 @@
-// Names for people of what the wire format counts: the keys of --stats and the words of the summary.
+// What the wire format counts: the words that the account has for it, and the sum over CPUs.
 #ifndef CLRSAMPLER_CAPTURE_DROP_COUNTERS_H_
 #define CLRSAMPLER_CAPTURE_DROP_COUNTERS_H_
 
@@ -11,17 +11,12 @@ namespace clrsampler {
 
 // "ring_full"; a fixed word. A number that the enum does not know reads "unknown".
 absl::string_view DropName(wire_drop drop);
-// "the ring buffer was full: the agent read too slowly"
-absl::string_view DropSentence(wire_drop drop);
 
 // "end", "bad_frame_pointer"
 absl::string_view StopName(wire_stop stop);
-absl::string_view StopSentence(wire_stop stop);
 
 // The sum over CPUs.
 wire_counters SumCounters(std::span<const wire_counters> per_cpu);
-// All drops of all reasons.
-uint64_t TotalDrops(const wire_counters& counters);
 
 }  // namespace clrsampler
 

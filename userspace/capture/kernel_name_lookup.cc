@@ -72,10 +72,4 @@ absl::StatusOr<std::vector<std::string>> KernelNameLookup::LookUp(std::span<cons
   return names;
 }
 
-absl::StatusOr<std::vector<std::string>> LookUpKernelNames(std::span<const uint64_t> addresses) {
-  auto lookup = KernelNameLookup::Create();
-  if (!lookup.ok()) return lookup.status();
-  return (*lookup)->LookUp(addresses);
-}
-
 }  // namespace clrsampler

@@ -35,9 +35,6 @@ class KernelNameLookup {
   std::unique_ptr<kernel_names_bpf, SkeletonDeleter> skeleton_;
 };
 
-// The same for a single use.
-absl::StatusOr<std::vector<std::string>> LookUpKernelNames(std::span<const uint64_t> addresses);
-
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_CAPTURE_KERNEL_NAME_LOOKUP_H_

@@ -46,6 +46,4 @@ std::string LibbpfLog::Tail(int lines) const {
   return absl::StrJoin(kept, "\n");
 }
 
-void SilenceLibbpf() { libbpf_set_print(nullptr); }
-
 }  // namespace clrsampler

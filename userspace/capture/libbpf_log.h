@@ -32,9 +32,6 @@ class LibbpfLog {
   libbpf_print_fn_t previous_;
 };
 
-// For the lifetime of the process: libbpf says nothing outside of a LibbpfLog.
-void SilenceLibbpf();
-
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_CAPTURE_LIBBPF_LOG_H_

@@ -84,9 +84,4 @@ std::vector<int> CpuEvents::cpus() const {
   return numbers;
 }
 
-int CpuEvents::fd_of(int cpu) const {
-  const auto found = events_.find(cpu);
-  return found == events_.end() ? -1 : found->second.get();
-}
-
 }  // namespace clrsampler

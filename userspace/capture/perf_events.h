@@ -44,8 +44,6 @@ class CpuEvents {
   void CloseAll() { events_.clear(); }
 
   std::vector<int> cpus() const;
-  // Descriptor of an attached CPU, -1 otherwise.
-  int fd_of(int cpu) const;
   const std::map<int, UniqueFd>& events() const { return events_; }
   uint64_t failed_opens() const { return failed_opens_; }
 

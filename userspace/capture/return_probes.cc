@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <iterator>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,14 +28,16 @@ namespace {
 // __NR_uretprobe, arch/x86/entry/syscalls/syscall_64.tbl of 6.11; newer than the headers here.
 constexpr long kUretprobe = 335;
 
-bool IsBefore(absl::string_view release, int major, int minor) {
+using Version = std::pair<int, int>;
+
+// nullopt: it is no version's text.
+std::optional<Version> VersionOf(absl::string_view release) {
   const std::vector<absl::string_view> parts = absl::StrSplit(release, absl::ByAnyChar(".-+"));
-  int release_major = 0;
-  int release_minor = 0;
-  if (parts.size() < 2 || !absl::SimpleAtoi(parts[0], &release_major) || !absl::SimpleAtoi(parts[1], &release_minor)) {
-    return false;
+  Version version;
+  if (parts.size() < 2 || !absl::SimpleAtoi(parts[0], &version.first) || !absl::SimpleAtoi(parts[1], &version.second)) {
+    return std::nullopt;
   }
-  return release_major < major || (release_major == major && release_minor < minor);
+  return version;
 }
 
 #if defined(__x86_64__)
@@ -75,6 +79,8 @@ absl::StatusOr<TrampolineCall> Try(bool filtered) {
 absl::Status TryBoth() {
   utsname name{};
   uname(&name);
+  // All have the change from there on, and trying takes two processes.
+  if (VersionOf(name.release) >= Version{6, 14}) return absl::OkStatus();
   const absl::StatusOr<TrampolineCall> bare = Try(false);
   RETURN_IF_ERROR(bare.status());
   const absl::StatusOr<TrampolineCall> filtered = Try(true);
@@ -96,7 +102,8 @@ absl::Status TryBoth() {
 bool ReturnProbesAreHarmless(TrampolineCall bare, TrampolineCall filtered, absl::string_view release) {
   if (filtered == TrampolineCall::kKilled) return true;
   if (bare == TrampolineCall::kKilled) return false;
-  return IsBefore(release, 6, 11);
+  const std::optional<Version> version = VersionOf(release);
+  return version && *version < Version{6, 11};
 }
 
 absl::Status CheckReturnProbes() {

@@ -22,7 +22,7 @@ enum class TrampolineCall : uint8_t {
 // with one. Where even the former is refused we may be under a filter ourselves, and `release` (uname -r) decides.
 bool ReturnProbesAreHarmless(TrampolineCall bare, TrampolineCall filtered, absl::string_view release);
 
-// Tries it, once in the life of the agent, in processes of its own: 1 ms. OK on other architectures.
+// Before Linux 6.14 tries it, once in the life of the agent, in processes of its own: 1 ms. OK on other architectures.
 absl::Status CheckReturnProbes();
 
 }  // namespace clrsampler

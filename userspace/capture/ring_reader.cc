@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -25,21 +24,23 @@ Word LoadAcquire(const std::byte* address) {
 
 }  // namespace
 
-uint64_t ReadRing(const std::byte* data, size_t size, uint64_t from, uint64_t to, size_t max_bytes,
-                  RecordFunction on_record) {
-  const uint64_t begin = from;
-  while (from < to && from - begin < max_bytes) {
-    const std::byte* header = data + (from & (size - 1));
+const std::span<const std::byte>* RingCursor::Next() {
+  while (at_ < to_) {
+    const std::byte* header = data_ + (at_ & (size_ - 1));
     const uint32_t word = LoadAcquire<uint32_t>(header);
-    if ((word & BPF_RINGBUF_BUSY_BIT) != 0) break;
+    if ((word & BPF_RINGBUF_BUSY_BIT) != 0) return nullptr;
     const size_t length = word & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
     const size_t whole = (length + kHeaderBytes + 7) & ~size_t{7};
-    if (whole > to - from || whole > size)
-      break;  // can't be: the kernel writes the header before it moves the position
-    if ((word & BPF_RINGBUF_DISCARD_BIT) == 0) on_record({header + kHeaderBytes, length});
-    from += whole;
+    // Can't be: the kernel writes the header before it moves the position.
+    if (whole > to_ - at_ || whole > size_) return nullptr;
+    next_ = at_ + whole;
+    if ((word & BPF_RINGBUF_DISCARD_BIT) == 0) {
+      record_ = {header + kHeaderBytes, length};
+      return &record_;
+    }
+    at_ = next_;
   }
-  return from;
+  return nullptr;
 }
 
 absl::StatusOr<RingReader> RingReader::Map(int map_fd, size_t ring_bytes) {
@@ -60,37 +61,41 @@ RingReader::RingReader(RingReader&& other) noexcept { *this = std::move(other); 
 
 RingReader& RingReader::operator=(RingReader&& other) noexcept {
   if (this != &other) {
-    Release();
+    Unmap();
     consumer_ = std::exchange(other.consumer_, nullptr);
     producer_ = std::exchange(other.producer_, nullptr);
     size_ = other.size_;
     page_ = other.page_;
+    cursor_ = other.cursor_;
+    released_ = other.released_;
   }
   return *this;
 }
 
-RingReader::~RingReader() { Release(); }
+RingReader::~RingReader() { Unmap(); }
 
-void RingReader::Release() {
+void RingReader::Unmap() {
   if (consumer_ != nullptr) munmap(std::exchange(consumer_, nullptr), page_);
   if (producer_ != nullptr) munmap(const_cast<std::byte*>(std::exchange(producer_, nullptr)), page_ + 2 * size_);
 }
 
-size_t RingReader::Drain(RecordFunction on_record, size_t max_bytes) {
-  if (producer_ == nullptr) return 0;
+void RingReader::Begin() {
+  if (producer_ == nullptr) return;
   // unsigned long in the kernel: 64 bits on both architectures
-  const uint64_t from = LoadAcquire<uint64_t>(consumer_);
-  const uint64_t to = LoadAcquire<uint64_t>(producer_);
-  uint64_t now = from;
-  while (now - from < max_bytes) {
-    // Room is given back in steps, so that writers need not wait for the whole.
-    const uint64_t next =
-        ReadRing(producer_ + page_, size_, now, to, std::min(kReleaseBytes, max_bytes - (now - from)), on_record);
-    if (next == now) break;
-    now = next;
-    __atomic_store_n(reinterpret_cast<uint64_t*>(consumer_), now, __ATOMIC_RELEASE);
-  }
-  return now - from;
+  released_ = LoadAcquire<uint64_t>(consumer_);
+  cursor_ = RingCursor(producer_ + page_, size_, released_, LoadAcquire<uint64_t>(producer_));
+}
+
+void RingReader::Pop() {
+  cursor_.Pop();
+  // Room is given back in steps, so that writers need not wait for the whole.
+  if (cursor_.position() - released_ >= kReleaseBytes) End();
+}
+
+void RingReader::End() {
+  if (producer_ == nullptr) return;
+  released_ = cursor_.position();
+  __atomic_store_n(reinterpret_cast<uint64_t*>(consumer_), released_, __ATOMIC_RELEASE);
 }
 
 size_t RingReader::waiting() const {

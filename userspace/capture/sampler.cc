@@ -20,6 +20,7 @@
 #include "capture/kernel_types.h"
 #include "capture/libbpf_log.h"
 #include "capture/load_error.h"
+#include "capture/merge_by_time.h"
 #include "capture/return_probes.h"
 #include "capture/sampling_period.h"
 #include "capture/uprobe.h"
@@ -37,17 +38,6 @@ constexpr uint64_t kMaxRingBytes = 64 << 20;
 
 // PROC_PID_INIT_INO, include/linux/proc_ns.h: the inode of the initial pid namespace in every kernel.
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
-
-// Kernels before 5.11 charge maps to RLIMIT_MEMLOCK, later ones to the cgroup. Without CAP_SYS_RESOURCE the hard limit
-// is all that can be had; whether it suffices the kernel says when a map is made.
-void RaiseLockedMemoryLimit() {
-  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
-  if (setrlimit(RLIMIT_MEMLOCK, &unlimited) == 0) return;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_MEMLOCK, &limit);
-}
 
 // THREAD_SIZE: 16 KiB on x86-64 (arch/x86/include/asm/page_64_types.h) and arm64, there at least one page
 // (arch/arm64/include/asm/memory.h).
@@ -72,6 +62,15 @@ uint64_t MemoryOfMap(int fd) {
 }
 
 }  // namespace
+
+void RaiseLockedMemoryLimit() {
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_MEMLOCK, &unlimited) == 0) return;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_MEMLOCK, &limit);
+}
 
 uint64_t DefaultRingBytes(int cpus, int frequency_hz) {
   const uint64_t bytes =
@@ -120,16 +119,21 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   const int filling = online.ok() && !online->empty() ? static_cast<int>(online->size()) : *possible;
   ring_bytes_ = options_.ring_bytes == 0 ? DefaultRingBytes(filling, options_.frequency_hz)
                                          : std::bit_ceil(std::max<uint64_t>(options_.ring_bytes, 4096));
-  if (ring_bytes_ > (uint64_t{1} << 31)) return absl::InvalidArgumentError("a ring buffer has at most 2 GiB");
-  ring_bytes_ = std::max(ring_bytes_, static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
+  const bool hooks = options_.suspension_hooks || options_.jit_hooks;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  ring_bytes_ = std::max(ring_bytes_, page);
+  hook_ring_bytes_ = hooks ? std::max(std::bit_ceil(options_.hook_ring_bytes), page) : page;
+  if (std::max(ring_bytes_, hook_ring_bytes_) > (uint64_t{1} << 31)) {
+    return absl::InvalidArgumentError("a ring buffer has at most 2 GiB");
+  }
   auto& maps = skeleton_->maps;
-  bpf_map__set_max_entries(maps.records, static_cast<uint32_t>(ring_bytes_));
+  bpf_map__set_max_entries(maps.samples, static_cast<uint32_t>(ring_bytes_));
+  bpf_map__set_max_entries(maps.hook_records, static_cast<uint32_t>(hook_ring_bytes_));
   const auto slots = static_cast<uint32_t>(*possible);
   bpf_map__set_max_entries(maps.scratch_by_cpu, options_.jit_stacks ? 2 * slots : slots);
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
 
-  const bool hooks = options_.suspension_hooks || options_.jit_hooks;
   if (!hooks) bpf_map__set_max_entries(maps.hook_budgets, 1);
   auto& constants = *skeleton_->rodata;
   constants.gap_words = options_.gap_words;
@@ -143,6 +147,7 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   constants.filter_processes = options_.filter_processes;
   constants.follow_children = options_.follow_children;
   constants.wake_bytes = static_cast<uint32_t>(ring_bytes_ / 4);
+  constants.hook_wake_bytes = static_cast<uint32_t>(hook_ring_bytes_ / 4);
   constants.kernel_stack_bytes = KernelStackBytes();
   constants.first_hook_slot = slots;
   constants.hook_hits_a_second = options_.hook_hits_a_second;
@@ -152,8 +157,8 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
                                                                     : skeleton_->progs.cpu_sample_general;
   bpf_program__set_autoload(program_, true);
   for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
-    for (const bool member : {false, true}) {
-      if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), member)) {
+    for (const HookForm form : kHookForms) {
+      if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), form)) {
         bpf_program__set_autoload(program, true);
         bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(UprobeAttachType()));
       }
@@ -162,45 +167,47 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   return absl::OkStatus();
 }
 
-bpf_program* Sampler::HookProgram(wire_hook hook, bool member) const {
+bpf_program* Sampler::HookProgram(wire_hook hook, HookForm form) const {
   const auto& programs = skeleton_->progs;
   const bool of_jit = hook == WIRE_HOOK_COMPILE || hook == WIRE_HOOK_COMPILED;
   if (of_jit ? !options_.jit_hooks : !options_.suspension_hooks) return nullptr;
   if (hook == WIRE_HOOK_RESTARTED && !options_.resumed_hook) return nullptr;
+  const bool plain = form == HookForm::kPlain;
   switch (hook) {
     case WIRE_HOOK_SUSPEND:
-      return member ? nullptr : programs.hook_suspend;
+      return plain ? programs.hook_suspend : nullptr;
     case WIRE_HOOK_SUSPENDED:
-      return member ? nullptr : programs.hook_suspended;
+      return plain ? programs.hook_suspended : nullptr;
     case WIRE_HOOK_RESTART:
-      return member ? nullptr : programs.hook_restart;
+      return plain ? programs.hook_restart : nullptr;
     case WIRE_HOOK_RESTARTED:
-      return member ? nullptr : programs.hook_restarted;
+      return plain ? programs.hook_restarted : nullptr;
     case WIRE_HOOK_GC_START:
-      return member ? programs.hook_gc_start_member : programs.hook_gc_start;
+      return plain ? programs.hook_gc_start : form == HookForm::kMember ? programs.hook_gc_start_member : nullptr;
     case WIRE_HOOK_GC_END:
-      return member ? programs.hook_gc_end_member : programs.hook_gc_end;
+      return plain ? programs.hook_gc_end : form == HookForm::kMember ? programs.hook_gc_end_member : nullptr;
     case WIRE_HOOK_COMPILE:
-      return member ? nullptr : programs.hook_compile;
+      return plain ? programs.hook_compile : nullptr;
     case WIRE_HOOK_COMPILED:
-      if (member) return nullptr;
-      return options_.jit_stacks ? programs.hook_compiled_with_stack : programs.hook_compiled;
+      if (plain) return options_.jit_stacks ? programs.hook_compiled_with_stack : programs.hook_compiled;
+      if (form != HookForm::kEntryOnFrame) return nullptr;
+      return options_.jit_stacks ? programs.hook_compiled_on_frame_with_stack : programs.hook_compiled_on_frame;
     case WIRE_HOOK_COUNT:
       break;
   }
   return nullptr;
 }
 
-absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, bool member, const std::string& path,
+absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, HookForm form, const std::string& path,
                                              uint64_t file_offset) {
-  const bpf_program* program = HookProgram(hook, member);
+  const bpf_program* program = HookProgram(hook, form);
   if (program == nullptr) return absl::InvalidArgumentError("no program for this hook");
   const bool at_return = hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED;
   if (at_return) RETURN_IF_ERROR(CheckReturnProbes());
   return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program));
 }
 
-std::vector<Sampler::OtherHits> Sampler::HookHitsOfOthers() const {
+std::vector<HitsOfOthers> Sampler::HookHitsOfOthers() const {
   if (bpf_map__max_entries(skeleton_->maps.hook_others) != WIRE_MAX_HOOK_OTHERS) return {};  // there are none
   std::vector<wire_hook_other> who(WIRE_MAX_HOOK_OTHERS);
   std::vector<uint64_t> hits(WIRE_MAX_HOOK_OTHERS);
@@ -212,7 +219,7 @@ std::vector<Sampler::OtherHits> Sampler::HookHitsOfOthers() const {
       errno != ENOENT) {
     return {};
   }
-  std::vector<OtherHits> others;
+  std::vector<HitsOfOthers> others;
   for (uint32_t i = 0; i < count; ++i) others.push_back({who[i], hits[i]});
   return others;
 }
@@ -234,6 +241,9 @@ absl::Status Sampler::Load(const FeatureReport& features) {
   absl::StatusOr<RingReader> ring = RingReader::Map(ring_fd(), ring_bytes_);
   if (!ring.ok()) return ring.status();
   ring_ = *std::move(ring);
+  absl::StatusOr<RingReader> hook_ring = RingReader::Map(hook_ring_fd(), hook_ring_bytes_);
+  if (!hook_ring.ok()) return hook_ring.status();
+  hook_ring_ = *std::move(hook_ring);
   transient_code_.emplace(bpf_map__fd(skeleton_->maps.transient_code), bpf_map__fd(skeleton_->maps.transient_heaps));
   events_ = std::make_unique<CpuEvents>([this](int cpu) { return OpenAndAttach(cpu); }, "sampling the CPUs");
   return absl::OkStatus();
@@ -319,7 +329,25 @@ void Sampler::Untrack(pid_t tgid) {
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key);
 }
 
-int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.records); }
+int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.samples); }
+
+int Sampler::hook_ring_fd() const { return bpf_map__fd(skeleton_->maps.hook_records); }
+
+void Sampler::Drain(RecordFunction on_record) {
+  // In this order: what was reported before one of these samples was taken is there now.
+  ring_.Begin();
+  hook_ring_.Begin();
+  // Work on what hooks report can take long. The samples' ring gets no fuller meanwhile than an eighth.
+  const auto samples_press = [this] {
+    if (ring_.waiting() < ring_bytes_ / 8) return false;
+    ring_.End();
+    ring_.Begin();
+    return true;
+  };
+  MergeByTime(hook_ring_, ring_, samples_press, on_record);
+  hook_ring_.End();
+  ring_.End();
+}
 
 std::vector<wire_counters> Sampler::CountersByCpu() const {
   const int cpus = libbpf_num_possible_cpus();

@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "capture/capture_control.h"
 #include "capture/cpu_pulse.h"
 #include "capture/feature_report.h"
 #include "capture/perf_events.h"
@@ -31,12 +31,13 @@ struct clrsampler_bpf;  // the skeleton
 namespace clrsampler {
 
 struct SamplerOptions {
-  int frequency_hz = 99;          // samples per second and CPU: one each SamplingPeriodNs
-  uint64_t ring_bytes = 0;        // rounded up to a power of two; 0: DefaultRingBytes
-  bool filter_processes = false;  // only those given to Track
-  bool follow_children = false;   // with the filter: a child of a tracked process counts at once
-  uint32_t max_frames = 512;      // at most WIRE_MAX_USER_FRAMES
-  uint32_t gap_words = 1024;      // at most WIRE_MAX_GAP_WORDS
+  int frequency_hz = 99;               // samples per second and CPU: one each SamplingPeriodNs
+  uint64_t ring_bytes = 0;             // of the samples; rounded up to a power of two; 0: DefaultRingBytes
+  uint64_t hook_ring_bytes = 4 << 20;  // of what hooks report; the same; without hooks there is none
+  bool filter_processes = false;       // only those given to Track
+  bool follow_children = false;        // with the filter: a child of a tracked process counts at once
+  uint32_t max_frames = 512;           // at most WIRE_MAX_USER_FRAMES
+  uint32_t gap_words = 1024;           // at most WIRE_MAX_GAP_WORDS
   uint32_t tail_words = 32;
   uint32_t broken_tail_words = 512;
   uint32_t word_limit = 4096;
@@ -95,26 +96,21 @@ class Sampler {
   void ForgetTransientCode(pid_t tgid) { transient_code_->Remove(static_cast<uint32_t>(tgid)); }
 
   // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the
-  // image and are followed. `hook` decides whether at its entry or at its return; `member`: the function takes `this`
-  // before the arguments that the event shows (DiagGC only). Until the descriptor is closed; see OpenUprobe for the
-  // rest.
-  absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, bool member, const std::string& path, uint64_t file_offset);
+  // image and are followed. `hook` decides whether at its entry or at its return. Until the descriptor is
+  // closed; see OpenUprobe for the rest.
+  absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, HookForm form, const std::string& path, uint64_t file_offset);
 
-  // Of processes that are not followed, or that our pid namespace does not show, and run into the same probes: hits so
-  // far. One system call.
-  struct OtherHits {
-    wire_hook_other who;
-    uint64_t hits;
-  };
-  std::vector<OtherHits> HookHitsOfOthers() const;
+  // One system call.
+  std::vector<HitsOfOthers> HookHitsOfOthers() const;
 
-  // Wakes a sleeper when a quarter of the ring is full; for epoll with EPOLLET. Asked without it, the kernel calls the
+  // Wake a sleeper when a quarter of the ring is full; for epoll with EPOLLET. Asked without it, the kernel calls the
   // descriptor readable while any record waits. A reader should also come by once in a while.
   int ring_fd() const;
-  // See RingReader::Drain.
-  size_t Drain(RecordFunction on_record, size_t max_bytes = std::numeric_limits<size_t>::max()) {
-    return ring_.Drain(on_record, max_bytes);
-  }
+  int hook_ring_fd() const;
+  // Hands over the records that were there when it was called: samples and what hooks have reported, merged by time.
+  // What a hook reported before a sample was taken comes with it, if not earlier.
+  void Drain(RecordFunction on_record);
+  // Of samples.
   size_t waiting_bytes() const { return ring_.waiting(); }
 
   // What became of all hits so far, summed over CPUs. One system call; should it fail, the last answer.
@@ -138,13 +134,15 @@ class Sampler {
   int OpenAndAttach(int cpu) const;
   std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }
-  bpf_program* HookProgram(wire_hook hook, bool member) const;
+  bpf_program* HookProgram(wire_hook hook, HookForm form) const;
 
   SamplerOptions options_;
   std::unique_ptr<clrsampler_bpf, SkeletonDeleter> skeleton_;
   bpf_program* program_ = nullptr;  // the one of the two samplers that was loaded
   uint64_t ring_bytes_ = 0;
+  uint64_t hook_ring_bytes_ = 0;
   RingReader ring_;
+  RingReader hook_ring_;
   std::optional<TransientCodeMap> transient_code_;
   std::unique_ptr<CpuEvents> events_;
   CpuPulse pulse_;
@@ -154,6 +152,11 @@ class Sampler {
   mutable wire_counters last_counters_{};
   std::string log_;
 };
+
+// Kernels before 5.11 charge maps to RLIMIT_MEMLOCK, later ones to the cgroup. Without CAP_SYS_RESOURCE the hard limit
+// is all that can be had; whether it suffices the kernel says when a map is made. Create calls it; who gives up
+// capabilities before that calls it first.
+void RaiseLockedMemoryLimit();
 
 }  // namespace clrsampler
 

@@ -14,7 +14,8 @@ namespace {
 
 absl::Status Failed(int error, uint32_t tgid) {
   if (error == E2BIG || error == ENOMEM) {
-    return absl::ResourceExhaustedError("the processes of this host have more dynamic code than the sampler has room for");
+    return absl::ResourceExhaustedError(
+        "the processes of this host have more dynamic code than the sampler has room for");
   }
   return ErrnoError(error, absl::StrCat("telling the sampler of dynamic code of process ", tgid));
 }

@@ -1,5 +1,7 @@
 #include "cli/duration_option.h"
 
+#include <CLI/CLI.hpp>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -26,6 +28,11 @@ absl::StatusOr<absl::Duration> Parse(absl::string_view option, const std::string
 }
 
 }  // namespace
+
+void DeclareDuration(CLI::App& app, std::optional<std::string>& text) {
+  app.add_option("--duration,-d", text, "stop after this time, like 30s or 2m; without it on Ctrl-C")
+      ->type_name("TIME");
+}
 
 absl::StatusOr<uint64_t> ParseDurationNs(absl::string_view option, const std::string& text) {
   const absl::StatusOr<absl::Duration> duration = Parse(option, text, absl::Nanoseconds(1), "1ms and a year");

@@ -3,12 +3,20 @@
 #define CLRSAMPLER_CLI_DURATION_OPTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace clrsampler {
+
+// --duration, of commands that end on Ctrl-C without it.
+void DeclareDuration(CLI::App& app, std::optional<std::string>& text);
 
 // A length of time, as the value of `option` ("--duration"): "30s", "500ms", "2m", "1h30m"; a bare number means
 // seconds. Nanoseconds, from 1 to those of a year. Errors are sentences that name the option, with a hint.

@@ -2,11 +2,8 @@
 #ifndef CLRSAMPLER_CLI_JIT_COMMAND_H_
 #define CLRSAMPLER_CLI_JIT_COMMAND_H_
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "absl/status/status.h"
+#include "cli/watch.h"
 
 namespace CLI {
 class App;
@@ -14,15 +11,8 @@ class App;
 
 namespace clrsampler {
 
-struct JitConfig {
-  uint32_t pid = 0;
-  std::optional<std::string> duration;
-  std::string names = "short";
-  bool json = false;
-};
-
-void DeclareJitOptions(CLI::App& app, JitConfig& config);
-absl::Status RunJit(const JitConfig& config);
+void DeclareJitOptions(CLI::App& app, WatchConfig& config);
+absl::Status RunJit(const WatchConfig& config);
 
 }  // namespace clrsampler
 

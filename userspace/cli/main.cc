@@ -14,6 +14,7 @@
 #include "cli/convert_command.h"
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
+#include "cli/exit_status.h"
 #include "cli/inspect_command.h"
 #include "cli/jit_command.h"
 #include "cli/mip_command.h"
@@ -31,16 +32,9 @@
 
 namespace {
 
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
-
-int Report(const absl::Status& status) {
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
-  const std::string hint = clrsampler::HintOf(status);
-  if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", hint.c_str());
-  return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
-}
+using clrsampler::kExitFailed;
+using clrsampler::kExitUsage;
+using clrsampler::ReportStatus;
 
 // Profiles are read as a whole: on a small machine, or below a limit of a container, one may be too large.
 void SayOutOfMemory() {
@@ -64,7 +58,7 @@ int main(int argc, char** argv) {
 #endif
 
   // Commands of its own follow the word.
-  if (argc > 1 && std::strcmp(argv[1], "mip") == 0) return Report(clrsampler::RunMip({argv + 2, argv + argc}));
+  if (argc > 1 && std::strcmp(argv[1], "mip") == 0) return ReportStatus(clrsampler::RunMip({argv + 2, argv + argc}));
 
   // What follows -- is the command's own, options and all; the parser must not look at it.
   std::vector<std::string> command;
@@ -79,6 +73,7 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Samples the stacks of .NET and native processes and writes them for flame graphs.\n"
       "  clrsampler [record] [OPTIONS] [-- COMMAND...]\n"
+      "  clrsampler replay FILE [OPTIONS]\n"
       "  clrsampler top [--once]\n"
 #ifdef CLRSAMPLER_SERVE
       "  clrsampler serve [--config FILE]\n"
@@ -99,6 +94,9 @@ int main(int argc, char** argv) {
   clrsampler::DeclareRecordOptions(app, config);
   CLI::App* record = app.add_subcommand("record", "sample and write stacks (the default command)");
   clrsampler::DeclareRecordOptions(*record, config);  // the same, before or behind the word
+  CLI::App* replay = app.add_subcommand("replay", "play what record --save-stream has saved, on any machine");
+  clrsampler::RecordConfig replay_config;
+  clrsampler::DeclareReplayOptions(*replay, replay_config);
   bool json = false;
   std::optional<uint32_t> doctor_pid;
   CLI::App* top = app.add_subcommand("top", "what is running now: processes, their methods, pauses and compilations");
@@ -130,7 +128,7 @@ int main(int argc, char** argv) {
   clrsampler::PausesConfig pauses_config;
   clrsampler::DeclarePausesOptions(*pauses, pauses_config);
   CLI::App* jit = app.add_subcommand("jit", "print each method that a .NET process compiles: how long, and for whom");
-  clrsampler::JitConfig jit_config;
+  clrsampler::WatchConfig jit_config;
   clrsampler::DeclareJitOptions(*jit, jit_config);
   CLI::App* convert = app.add_subcommand("convert", "write a profile in another format, or a part of it");
   CLI::App* merge = app.add_subcommand("merge", "add profiles up");
@@ -170,31 +168,32 @@ int main(int argc, char** argv) {
   for (const CLI::App* chosen : app.get_subcommands()) {
     if (chosen == record) continue;
     for (const CLI::Option* option : app.parse_order()) {
-      return Report(clrsampler::WithHint(
+      return ReportStatus(clrsampler::WithHint(
           absl::InvalidArgumentError(
               absl::StrCat(option->get_name(), " before ", chosen->get_name(), " has no effect")),
           absl::StrCat("clrsampler ", chosen->get_name(), " --help lists its options, which come after it")));
     }
   }
   if (own_arguments < argc && command.empty()) {
-    return Report(clrsampler::WithHint(absl::InvalidArgumentError("no command follows --"),
-                                       "write clrsampler -- dotnet Shop.dll"));
+    return ReportStatus(clrsampler::WithHint(absl::InvalidArgumentError("no command follows --"),
+                                             "write clrsampler -- dotnet Shop.dll"));
   }
-  if (*top) return Report(clrsampler::RunTop(top_config));
-  if (*ps) return Report(clrsampler::PrintProcesses(json));
+  if (*top) return ReportStatus(clrsampler::RunTop(top_config));
+  if (*ps) return ReportStatus(clrsampler::PrintProcesses(json));
   if (*doctor) {
     const absl::StatusOr<bool> will_work = clrsampler::PrintDoctor(doctor_pid, json);
-    if (!will_work.ok()) return Report(will_work.status());
+    if (!will_work.ok()) return ReportStatus(will_work.status());
     return *will_work ? 0 : kExitFailed;
   }
-  if (*jitdump) return Report(clrsampler::PrintJitdump(file));
-  if (*r2rmap) return Report(clrsampler::PrintR2rMap(file));
-  if (*stacks) return Report(clrsampler::RunStacks(stacks_config));
-  if (*pauses) return Report(clrsampler::RunPauses(pauses_config));
-  if (*jit) return Report(clrsampler::RunJit(jit_config));
-  if (*diff) return Report(clrsampler::RunDiff(diff_config));
-  if (*convert || *merge) return Report(clrsampler::RunConvert(convert_config));
-  if (*names) return Report(clrsampler::RunNames(names_config));
+  if (*jitdump) return ReportStatus(clrsampler::PrintJitdump(file));
+  if (*r2rmap) return ReportStatus(clrsampler::PrintR2rMap(file));
+  if (*stacks) return ReportStatus(clrsampler::RunStacks(stacks_config));
+  if (*pauses) return ReportStatus(clrsampler::RunPauses(pauses_config));
+  if (*jit) return ReportStatus(clrsampler::RunJit(jit_config));
+  if (*diff) return ReportStatus(clrsampler::RunDiff(diff_config));
+  if (*convert || *merge) return ReportStatus(clrsampler::RunConvert(convert_config));
+  if (*names) return ReportStatus(clrsampler::RunNames(names_config));
+  if (*replay) return ReportStatus(clrsampler::RunRecord(replay_config));
   config.command = std::move(command);
-  return Report(clrsampler::RunRecord(config));
+  return ReportStatus(clrsampler::RunRecord(config));
 }

@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/frame_words.h"
+#include "cli/names_option.h"
 #include "os/file_io.h"
 #include "pipeline/address_namer.h"
+#include "pipeline/agent_sandbox.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -55,21 +57,20 @@ void DeclareNamesOptions(CLI::App& app, NamesConfig& config) {
   app.add_option("--without", config.without, "leave out sources: files, images, memory")
       ->delimiter(',')
       ->check(CLI::IsMember({"files", "perf-map", "jitdump", "images", "memory"}));
-  app.add_option("--names", config.style, "short, full or raw")
-      ->check(CLI::IsMember({"short", "full", "raw"}))
-      ->capture_default_str();
+  DeclareNames(app, config.names);
 }
 
 absl::Status RunNames(const NamesConfig& config) {
   AddressNamerOptions options;
-  options.names = config.style == "short"  ? NameStyle::kShort
-                  : config.style == "full" ? NameStyle::kFull
-                                           : NameStyle::kRaw;
+  options.names = ParseNames(config.names);
   for (const std::string& source : config.without) {
     if (source == "files" || source == "perf-map" || source == "jitdump") options.without_files = true;
     if (source == "images") options.without_images = true;
     if (source == "memory") options.without_memory = true;
   }
+  RecordOptions nothing_planted;
+  nothing_planted.roles = false;
+  RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {}).status());
   absl::StatusOr<std::unique_ptr<AddressNamer>> namer = AddressNamer::Create(config.pid, options);
   RETURN_IF_ERROR(namer.status());
   std::vector<std::string> texts = config.addresses;

@@ -21,7 +21,7 @@ struct NamesConfig {
   uint64_t random = 0;
   uint64_t seed = 1;
   std::vector<std::string> without;
-  std::string style = "raw";
+  std::string names = "raw";
 };
 
 void DeclareNamesOptions(CLI::App& app, NamesConfig& config);

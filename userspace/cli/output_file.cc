@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "os/created_file.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
@@ -20,11 +22,14 @@ absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
     return WithHint(absl::FailedPreconditionError("standard output is closed"), "name a file with --output");
   }
   file.path_ = path;
-  file.fd_ = UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  if (!file.fd_.valid()) {
-    return WithHint(ErrnoError(errno, absl::StrCat("cannot write ", path)),
-                    "give a file in a folder that exists and that this user may write to");
+  absl::StatusOr<UniqueFd> fd = OpenCreated(path, CallerBySudo());
+  if (!fd.ok()) {
+    return WithHint(Annotate(fd.status(), "cannot write"),
+                    absl::IsFailedPrecondition(fd.status())
+                        ? "give another name, or a folder of your own"
+                        : "give a file in a folder that exists and that this user may write to");
   }
+  file.fd_ = *std::move(fd);
   return file;
 }
 

@@ -3,10 +3,9 @@
 #define CLRSAMPLER_CLI_PAUSES_COMMAND_H_
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "absl/status/status.h"
+#include "cli/watch.h"
 
 namespace CLI {
 class App;
@@ -15,11 +14,8 @@ class App;
 namespace clrsampler {
 
 struct PausesConfig {
-  uint32_t pid = 0;
-  std::optional<std::string> duration;
+  WatchConfig watch;
   uint32_t frequency_hz = 999;
-  std::string names = "short";
-  bool json = false;
 };
 
 void DeclarePausesOptions(CLI::App& app, PausesConfig& config);

@@ -20,19 +20,25 @@
 #include "absl/time/time.h"
 #include "cli/duration_option.h"
 #include "cli/hook_budget_option.h"
+#include "cli/names_option.h"
 #include "cli/output_file.h"
 #include "cli/output_name.h"
 #include "cli/pids_option.h"
 #include "cli/profile_options.h"
+#include "cli/ring_option.h"
 #include "cli/size_option.h"
 #include "os/clock.h"
 #include "os/file_io.h"
 #include "output/profile_writer.h"
 #include "output/stats_json.h"
 #include "output/summary.h"
+#include "pipeline/agent_sandbox.h"
 #include "pipeline/recorder.h"
 #include "profile/run_model.h"
 #include "status/status.h"
+#include "tape/recorded_tape.h"
+#include "tape/run_json.h"
+#include "tape/saved_tape.h"
 
 namespace clrsampler {
 namespace {
@@ -56,9 +62,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
     options.duration_ns = *duration;
   }
   if (config.ring_bytes.has_value()) {
-    // A record of a deep stack has up to 70 KiB; with less room than one page nothing at all would pass.
-    auto bytes = ParseSizeBytes("--ring-bytes", *config.ring_bytes, 4096, uint64_t{1} << 30,
-                                "write it as 512KiB or 16MiB; from 4KiB to 1GiB");
+    auto bytes = ParseRingBytes(*config.ring_bytes);
     if (!bytes.ok()) return bytes.status();
     options.ring_bytes = *bytes;
   }
@@ -72,14 +76,9 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
                                     uint64_t{1} << 40, "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
   if (!cache_bytes.ok()) return cache_bytes.status();
   options.symbols.cache.max_bytes = *cache_bytes;
-  options.perf_maps.everywhere = config.enable_perf_map;
-  if (config.perf_map_cap.has_value()) {
-    auto bytes = ParseSizeBytes("--perf-map-cap", *config.perf_map_cap, 4 << 10, uint64_t{64} << 30,
-                                "write it as 512KiB or 64MiB; from 4KiB to 64GiB");
-    if (!bytes.ok()) return bytes.status();
-    options.perf_maps.cap_bytes = *bytes;
-  }
-  if (config.lease_directory.has_value()) options.perf_maps.directory = *config.lease_directory;
+  absl::StatusOr<PerfMapLeaseOptions> perf_maps = ParsePerfMaps(config.perf_maps);
+  if (!perf_maps.ok()) return perf_maps.status();
+  options.perf_maps = *std::move(perf_maps);
   options.frequency_hz = config.frequency_hz;
   options.replay = config.unwind == "replay";
   options.view = config.view == "pause"           ? RecordView::kPause
@@ -87,6 +86,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
                  : config.view == "jit"           ? RecordView::kJit
                                                   : RecordView::kCpu;
   options.roles = !config.no_hooks;
+  options.try_unknown_runtime = config.try_unknown_runtime;
   options.hook_share = config.hook_budget / 100;
   options.only_blame = options.view == RecordView::kSuspendDelay;
   options.mark_suspension = config.mark_suspension;
@@ -95,9 +95,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.max_frames = config.max_frames;
   options.gap_words = config.gap_words;
   options.stack_words = config.stack_words;
-  options.names = config.names == "full"  ? NameStyle::kFull
-                  : config.names == "raw" ? NameStyle::kRaw
-                                          : NameStyle::kShort;
+  options.names = ParseNames(config.names);
   if (config.verbose) {
     options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   }
@@ -225,6 +223,44 @@ std::string HostName() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+absl::StatusOr<std::string> ReadTape(const std::string& path) {
+  constexpr char kHint[] = "it takes what this version's record --save-stream wrote";
+  absl::StatusOr<UniqueFd> file = OpenForReading(path);
+  if (!file.ok()) return WithHint(file.status(), kHint);
+  const absl::StatusOr<std::string> packed = ReadWholeFile(file->get(), kMaxTapeBytes);
+  if (!packed.ok()) return WithHint(Annotate(packed.status(), path), kHint);
+  absl::StatusOr<std::string> records = UnpackTape(*packed);
+  if (!records.ok()) return WithHint(Annotate(records.status(), path), kHint);
+  return records;
+}
+
+absl::StatusOr<std::unique_ptr<RecordedTape>> OpenTape(const std::vector<std::string>& paths) {
+  absl::StatusOr<std::string> records = ReadTape(paths.front());
+  RETURN_IF_ERROR(records.status());
+  auto tape = std::make_unique<RecordedTape>(*std::move(records));
+  for (size_t i = 1; i < paths.size(); ++i) {
+    absl::StatusOr<std::string> files = ReadTape(paths[i]);
+    RETURN_IF_ERROR(files.status());
+    tape->AddFiles(*std::move(files));
+  }
+  return tape;
+}
+
+absl::Status CheckSaved(const RecordConfig& config) {
+  if (!config.perf_maps.enable && config.symbol_servers.empty()) return absl::OkStatus();
+  return BadValue("--save-stream can't be combined with --enable-perf-map or --symbol-server",
+                  "a stream holds what is read here, not what others are asked to write or send");
+}
+
+void SayReplayed(const RecordConfig& config, const RecordedTape& tape) {
+  if (config.quiet) return;
+  if (!tape.whole()) std::fputs("the stream ends before the recording did: this is what it has\n", stderr);
+  if (tape.missing() > 0) {
+    std::fprintf(stderr, "%llu questions of this version are not in the stream\n",
+                 static_cast<unsigned long long>(tape.missing()));
+  }
+}
+
 absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptions& options) {
   ProfileMeta meta;
   meta.view = options.view == RecordView::kPause          ? ProfileView::kPause
@@ -247,18 +283,8 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
   return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta));
 }
 
-}  // namespace
-
-void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
-  app.add_option("--pid,-p", config.pids, "processes to sample, separated by commas; without it the whole host")
-      ->allow_extra_args(false)
-      ->type_name("PID[,PID]");
-  app.add_option("--duration,-d", config.duration, "stop after this time, like 30s or 2m; without it on Ctrl-C")
-      ->type_name("TIME");
-  app.add_option("--frequency,-F", config.frequency_hz, "samples a second and CPU")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str()
-      ->type_name("HZ");
+// What a recording and a replay have in common: the result.
+void DeclareResultOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--output,-o", config.outputs,
                  "file for the result, in the format of its extension; %p, %c and %t in the name are process id,\n"
                  "its name and the time; may be given several times; without it standard output")
@@ -269,13 +295,36 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->type_name("FORMAT");
   DeclareFilterOptions(app, config.filter);
   DeclareBuildToolOptions(app, config.build_tool);
-  app.add_option("--names", config.names,
-                 "short: Namespace.Type.Method; full: with module, parameters and tier; raw: the runtime's text")
-      ->check(CLI::IsMember({"short", "full", "raw"}))
-      ->capture_default_str()
-      ->type_name("STYLE");
   app.add_flag("--annotate-source", config.annotate_source,
                "behind each name where it came from: [memory], [r2r-image], [elf], ...");
+  app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
+  app.add_flag("--addresses", config.addresses,
+               "in the summary, functions of the runtime without a name by address and not by what they are for");
+  app.add_flag("--verbose,-v", config.verbose, "say what was found about kernel, processes and files");
+  app.add_flag("--quiet,-q", config.quiet, "no progress and no summary");
+}
+
+}  // namespace
+
+void DeclareReplayOptions(CLI::App& app, RecordConfig& config) {
+  app.add_option("file", config.replay, "a stream of record --save-stream; more files may hold what it read of images")
+      ->required()
+      ->type_name("FILE");
+  DeclareResultOptions(app, config);
+}
+
+void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
+  app.add_option("--pid,-p", config.pids, "processes to sample, separated by commas; without it the whole host")
+      ->allow_extra_args(false)
+      ->type_name("PID[,PID]");
+  DeclareDuration(app, config.duration);
+  app.add_option("--frequency,-F", config.frequency_hz, "samples a second and CPU")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str()
+      ->type_name("HZ");
+  DeclareResultOptions(app, config);
+  DeclareNames(app, config.names,
+               "short: Namespace.Type.Method; full: with module, parameters and tier; raw: the runtime's text");
   app.add_option("--view", config.view,
                  "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
                  "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md;\n"
@@ -288,10 +337,8 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_flag("--no-hooks", config.no_hooks,
                "plant no probes in .NET runtimes: no frames like [gc gen1 blocking] and [jit Shop.Order.Total Tier0]");
   DeclareHookBudget(app, config.hook_budget);
-  app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
-  app.add_option("--ring-bytes", config.ring_bytes,
-                 "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
-      ->type_name("SIZE");
+  DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
+  DeclareRingBytes(app, config.ring_bytes);
   app.add_option("--unwind", config.unwind,
                  "replay: every frame, by the code's own unwind data; chain: frame pointers only, which skip callers")
       ->check(CLI::IsMember({"replay", "chain"}))
@@ -309,8 +356,10 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->check(CLI::Range(64, 8192))
       ->capture_default_str()
       ->type_name("N");
-  app.add_option("--symbol-server", config.symbol_servers,
-                 "where symbols that are not here are asked for: debuginfod or SSQP; may be given several times")
+  app.add_option(
+         "--symbol-server", config.symbol_servers,
+         "where symbols that are not here are asked for: debuginfod or SSQP, or the word microsoft; may be given "
+         "several times")
       ->allow_extra_args(false)
       ->type_name("URL");
   app.add_option("--symbol-cache", config.symbol_cache,
@@ -319,27 +368,29 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--symbol-cache-size", config.symbol_cache_size, "what they may take; also the largest file taken")
       ->capture_default_str()
       ->type_name("SIZE");
-  app.add_flag("--enable-perf-map", config.enable_perf_map,
-               "have .NET 8+ processes that write no perf map write one for the time of the run, then remove it");
-  app.add_option("--perf-map-cap", config.perf_map_cap,
-                 "size at which a perf map of --enable-perf-map is switched off; without it 64MiB")
-      ->type_name("SIZE");
-  // For tests, and for hosts where /run is not writable.
-  app.add_option("--lease-directory", config.lease_directory, "where the record of perf maps that are on is kept")
-      ->type_name("DIR")
-      ->group("");
+  DeclarePerfMaps(app, config.perf_maps);
   // For the project's own tests: docs/testing.md.
   app.add_option("--save-stacks", config.save_stacks,
                  "keep samples with what unwinding them needs, doubtful ones first")
       ->type_name("FILE")
       ->group("");
-  app.add_flag("--verbose,-v", config.verbose, "say what was found about kernel, processes and files");
-  app.add_flag("--quiet,-q", config.quiet, "no progress and no summary");
+  app.add_option("--save-stream", config.save_stream,
+                 "keep all that the kernel sent and all that was read, so that `clrsampler replay` makes the same\n"
+                 "profile anywhere; it holds parts of the memory and files of the processes: docs/usage.md")
+      ->type_name("FILE");
 }
 
 absl::Status RunRecord(const RecordConfig& config) {
-  absl::StatusOr<RecordOptions> options = ToOptions(config);
+  const bool replays = !config.replay.empty();
+  std::unique_ptr<RecordedTape> played;
+  if (replays) {
+    absl::StatusOr<std::unique_ptr<RecordedTape>> tape = OpenTape(config.replay);
+    RETURN_IF_ERROR(tape.status());
+    played = *std::move(tape);
+  }
+  absl::StatusOr<RecordOptions> options = replays ? ParseRunJson(played->run()) : ToOptions(config);
   if (!options.ok()) return options.status();
+  options->tape = played.get();
   // A reader that closes the pipe early (head) must not kill us between sampling and clean-up.
   signal(SIGPIPE, SIG_IGN);
 
@@ -357,13 +408,42 @@ absl::Status RunRecord(const RecordConfig& config) {
     stats = *std::move(opened);
   }
   RETURN_IF_ERROR(CheckDistinct(*outputs, stats));
+  std::unique_ptr<SavedTape> saved_tape;
+  if (!config.save_stream.empty()) {
+    RETURN_IF_ERROR(CheckSaved(config));
+    absl::StatusOr<std::unique_ptr<SavedTape>> tape = SavedTape::Create(config.save_stream, RunJson(*options));
+    RETURN_IF_ERROR(tape.status());
+    saved_tape = *std::move(tape);
+    options->tape = saved_tape.get();
+  }
+  std::optional<OutputFile> saved_stacks;
+  if (!config.save_stacks.empty()) {
+    absl::StatusOr<OutputFile> opened = OutputFile::Open(config.save_stacks);
+    RETURN_IF_ERROR(opened.status());
+    saved_stacks = *std::move(opened);
+  }
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(*options);
   if (!recorder.ok()) return recorder.status();
 
-  SayStart(config, *options);
+  if (!replays) {
+    AgentNeeds needs;
+    needs.command = static_cast<pid_t>((*recorder)->command_pid());
+    // A file for each image: which they are is known at the end.
+    needs.late_outputs =
+        std::any_of(outputs->begin(), outputs->end(), [](const ProfileOutput& one) { return !one.file; });
+    const absl::StatusOr<std::vector<std::string>> missing = EnterAgentSandbox(*options, needs);
+    RETURN_IF_ERROR(missing.status());
+    if (options->verbose) {
+      for (const std::string& sentence : *missing) options->verbose(absl::StrCat("sandbox: ", sentence));
+    }
+    SayStart(config, *options);
+  }
   ProgressLine line(config.quiet);
   RETURN_IF_ERROR((*recorder)->Run([&](const RecordProgress& progress) { line.Show(progress); }));
   line.Clear();
+
+  const absl::Status saved_stream = saved_tape != nullptr ? saved_tape->Finish() : absl::OkStatus();
+  if (replays) SayReplayed(config, *played);
 
   const Account& account = (*recorder)->account();
   absl::StatusOr<ProfileModel> model = ModelOf(**recorder, *options);
@@ -374,11 +454,9 @@ absl::Status RunRecord(const RecordConfig& config) {
       written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));
     }
   }
-  if (!config.save_stacks.empty()) {
-    absl::StatusOr<OutputFile> saved = OutputFile::Open(config.save_stacks);
-    if (!saved.ok()) return saved.status();
-    RETURN_IF_ERROR(saved->Write((*recorder)->kept_stacks().Serialize()));
-    RETURN_IF_ERROR(saved->Finish());
+  if (saved_stacks) {
+    RETURN_IF_ERROR(saved_stacks->Write((*recorder)->kept_stacks().Serialize()));
+    RETURN_IF_ERROR(saved_stacks->Finish());
   }
   // The account is worth having even where the stacks found no taker.
   if (stats.has_value()) {
@@ -388,12 +466,14 @@ absl::Status RunRecord(const RecordConfig& config) {
   if (!config.quiet) {
     HottestMethods hottest;
     if (model.ok()) {
-      MethodWeights weights;
+      MethodWeights weights(config.addresses ? NamelessLeaves::kByAddress : NamelessLeaves::kByRole);
       weights.Add(*model);
-      hottest = {weights.Sorted(), weights.total(), written.ok() ? WhatNext(config, *outputs) : ""};
+      hottest = {weights.Sorted(), weights.total(), weights.nameless_runtime(),
+                 written.ok() ? WhatNext(config, *outputs) : ""};
     }
     std::fputs(SummaryText(account, hottest).c_str(), stderr);
   }
+  written.Update(saved_stream);
   return written;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "cli/hook_budget_option.h"
+#include "cli/perf_map_options.h"
 #include "cli/profile_options.h"
 
 namespace clrsampler {
@@ -25,8 +26,10 @@ struct RecordConfig {
   BuildToolConfig build_tool;
   std::string names = "short";
   bool annotate_source = false;
+  bool addresses = false;
   std::string view = "cpu";
   bool no_hooks = false;
+  bool try_unknown_runtime = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
   bool mark_suspension = false;
   std::optional<std::string> stats;
@@ -38,10 +41,10 @@ struct RecordConfig {
   std::vector<std::string> symbol_servers;
   std::string symbol_cache;
   std::string symbol_cache_size = "4GiB";
-  bool enable_perf_map = false;
-  std::optional<std::string> perf_map_cap;
-  std::optional<std::string> lease_directory;
+  PerfMapConfig perf_maps;
   std::string save_stacks;
+  std::string save_stream;
+  std::vector<std::string> replay;  // not empty: a saved stream is played instead
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;
@@ -49,6 +52,10 @@ struct RecordConfig {
 
 void DeclareRecordOptions(CLI::App& app, RecordConfig& config);
 
+// Of `clrsampler replay`.
+void DeclareReplayOptions(CLI::App& app, RecordConfig& config);
+
+// Records, or plays a saved stream.
 absl::Status RunRecord(const RecordConfig& config);
 
 }  // namespace clrsampler

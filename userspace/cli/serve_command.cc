@@ -1,51 +1,117 @@
 #include "cli/serve_command.h"
 
 #include <signal.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/duration_option.h"
+#include "cli/exit_status.h"
 #include "cli/hook_budget_option.h"
+#include "cli/names_option.h"
+#include "cli/ring_option.h"
 #include "cli/size_option.h"
+#include "clr/lease_repair.h"
+#include "clr/lease_store.h"
+#include "export/access.h"
 #include "export/listen_address.h"
 #include "export/push_request.h"
+#include "os/file_io.h"
+#include "os/secret_file.h"
 #include "output/summary.h"
+#include "pipeline/agent_sandbox.h"
 #include "serve/service.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
+constexpr size_t kMaxTokenFileBytes = size_t{64} << 10;
+constexpr size_t kMaxPemBytes = size_t{1} << 20;
 
-int Report(const absl::Status& status) {
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
-  const std::string hint = HintOf(status);
-  if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", hint.c_str());
-  return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
+// A token of this run: 192 bits that nobody else knows.
+absl::StatusOr<std::string> MakeToken() {
+  std::array<char, 24> bytes;
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return ErrnoError(errno, "random bytes for a token");
+  }
+  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
 }
 
-absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config) {
+absl::Status ReadListeners(const ServeConfig& config, ServeOptions& options) {
+  if (config.listen == std::vector<std::string>{"none"}) return absl::OkStatus();
+  for (const std::string& text : config.listen) {
+    absl::StatusOr<ListenAddress> listen = ParseListenAddress(text);
+    if (!listen.ok()) return listen.status();
+    options.listen.push_back(*std::move(listen));
+  }
+  if (options.listen.empty()) options.listen.push_back(*ParseListenAddress(kDefaultListenAddress));
+  return absl::OkStatus();
+}
+
+absl::Status ReadTls(const ServeConfig& config, ServeOptions& options) {
+  if (config.tls_cert.empty() && config.tls_key.empty()) return absl::OkStatus();
+  if (config.tls_cert.empty() || config.tls_key.empty()) {
+    return WithHint(absl::InvalidArgumentError("--tls-cert and --tls-key go together"),
+                    "one names the certificate, the other one its key; both are PEM files");
+  }
+  const absl::StatusOr<UniqueFd> certificates = OpenForReading(config.tls_cert);
+  if (!certificates.ok()) return Annotate(certificates.status(), "--tls-cert");
+  absl::StatusOr<std::string> text = ReadWholeFile(certificates->get(), kMaxPemBytes);
+  if (!text.ok()) return Annotate(text.status(), "--tls-cert");
+  absl::StatusOr<std::string> key = ReadSecretFile(config.tls_key, kMaxPemBytes);
+  if (!key.ok()) return Annotate(key.status(), "--tls-key");
+  options.tls = TlsIdentity{*std::move(text), *std::move(key)};
+  return absl::OkStatus();
+}
+
+// Where it listens, and who may see what there. `run_token`: of a run in a terminal.
+absl::Status ReadAccess(const ServeConfig& config, const std::string& run_token, ServeOptions& options) {
+  RETURN_IF_ERROR(ReadListeners(config, options));
+  RETURN_IF_ERROR(ReadTls(config, options));
+  options.access.anonymous = config.allow_anonymous_profiles;
+  if (!config.token_file.empty()) {
+    if (config.allow_anonymous_profiles) {
+      return WithHint(absl::InvalidArgumentError("--token-file and --allow-anonymous-profiles exclude each other"),
+                      "leave out one of them");
+    }
+    const absl::StatusOr<std::string> text = ReadSecretFile(config.token_file, kMaxTokenFileBytes);
+    if (!text.ok()) return Annotate(text.status(), "--token-file");
+    absl::StatusOr<std::vector<std::string>> tokens = ParseTokens(*text);
+    if (!tokens.ok()) return Annotate(tokens.status(), absl::StrCat("--token-file ", config.token_file));
+    options.access.tokens = *std::move(tokens);
+  } else if (!config.allow_anonymous_profiles && !run_token.empty() && !config.quiet) {
+    options.access.tokens = {run_token};
+    options.show_link = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::string& run_token) {
   ServeOptions options;
   options.version = CLRSAMPLER_VERSION;
   options.record.frequency_hz = config.frequency_hz;
   options.record.roles = !config.no_hooks;
+  options.record.try_unknown_runtime = config.try_unknown_runtime;
   options.record.hook_share = config.hook_budget / 100;
-  options.record.names = config.names == "full"  ? NameStyle::kFull
-                         : config.names == "raw" ? NameStyle::kRaw
-                                                 : NameStyle::kShort;
+  options.record.names = ParseNames(config.names);
+  absl::StatusOr<PerfMapLeaseOptions> perf_maps = ParsePerfMaps(config.perf_maps);
+  if (!perf_maps.ok()) return perf_maps.status();
+  options.record.perf_maps = *std::move(perf_maps);
   if (config.ring_bytes) {
-    const auto bytes = ParseSizeBytes("--ring-bytes", *config.ring_bytes, 4096, uint64_t{1} << 30,
-                                      "write it as 512KiB or 16MiB; from 4KiB to 1GiB");
+    const auto bytes = ParseRingBytes(*config.ring_bytes);
     if (!bytes.ok()) return bytes.status();
     options.record.ring_bytes = *bytes;
   }
@@ -93,11 +159,7 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config) {
   if (!recordings_bytes.ok()) return recordings_bytes.status();
   options.flights.max_bytes = *recordings_bytes;
 
-  if (config.listen != "none") {
-    absl::StatusOr<ListenAddress> listen = ParseListenAddress(config.listen);
-    if (!listen.ok()) return listen.status();
-    options.listen = *std::move(listen);
-  }
+  RETURN_IF_ERROR(ReadAccess(config, run_token, options));
   options.host_names = config.host_names;
   options.max_processes = config.max_processes;
   options.textfile_directory = config.textfile;
@@ -148,16 +210,63 @@ absl::StatusOr<ServeConfig> Parse(CLI::App& app, ServeConfig& config, const std:
   return config;
 }
 
-absl::StatusOr<ServeOptions> ReadOptions(const std::vector<std::string>& arguments) {
+absl::StatusOr<ServeOptions> ReadOptions(const std::vector<std::string>& arguments, const std::string& run_token) {
   CLI::App app("samples this host without an end, keeps its history, and answers questions about it",
                "clrsampler serve");
   ServeConfig config;
   DeclareServeOptions(app, config);
   const absl::StatusOr<ServeConfig> parsed = Parse(app, config, arguments);
   if (!parsed.ok()) return parsed.status();
-  absl::StatusOr<ServeOptions> options = ToOptions(*parsed);
-  if (options.ok()) options->reload_on_hangup = app.get_config_ptr()->count() > 0;
+  absl::StatusOr<ServeOptions> options = ToOptions(*parsed, run_token);
+  if (options.ok()) {
+    options->reload_on_hangup =
+        app.get_config_ptr()->count() > 0 || !parsed->token_file.empty() || !parsed->tls_cert.empty();
+  }
   return options;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Once, before the first thread and the first window: all that follows, reloading too, is done with what is left.
+absl::Status EnterSandboxOf(const ServeOptions& options) {
+  AgentNeeds needs;
+  needs.network = true;
+  if (!options.history_path.empty()) needs.write_folders.push_back(FolderOf(options.history_path));
+  if (!options.flights.triggers.empty()) {
+    // Its folder is made by us too, as the history's is.
+    needs.write_folders.push_back(FolderOf(options.flights.directory));
+    needs.write_folders.push_back(options.flights.directory);
+  }
+  if (!options.textfile_directory.empty()) needs.write_folders.push_back(options.textfile_directory);
+  for (const ListenAddress& listen : options.listen) {
+    if (listen.is_unix()) needs.write_folders.push_back(FolderOf(listen.path));
+  }
+  const absl::StatusOr<std::vector<std::string>> missing = EnterAgentSandbox(options.record, needs);
+  RETURN_IF_ERROR(missing.status());
+  for (const std::string& sentence : *missing) options.log(absl::StrCat("note: ", sentence));
+  return absl::OkStatus();
+}
+
+// The guard of perf maps is a process, which can't be started in the sandbox. It stays for as long as the service does.
+absl::Status SetGuard(bool may_start, std::shared_ptr<LeaseGuard>& guard, ServeOptions& options) {
+  PerfMapLeaseOptions& perf_maps = options.record.perf_maps;
+  if (!perf_maps.everywhere) return absl::OkStatus();
+  if (guard == nullptr && !may_start) {
+    return WithHint(absl::FailedPreconditionError("--enable-perf-map can't be switched on in a service that runs"),
+                    "restart it");
+  }
+  if (guard == nullptr) {
+    const absl::StatusOr<LeaseStore> folder = LeaseStore::Open(perf_maps.directory, /*create=*/true);
+    if (!folder.ok()) return Annotate(folder.status(), "perf maps can't be switched on safely");
+    absl::StatusOr<LeaseGuard> started = LeaseGuard::Start(perf_maps.guard_program, perf_maps.directory);
+    RETURN_IF_ERROR(started.status());
+    guard = std::make_shared<LeaseGuard>(*std::move(started));
+  }
+  perf_maps.guard = guard;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -180,26 +289,35 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
   several("--container", config.containers, "keep processes in this container: its name, or its id")->type_name("NAME");
   several("--comm", config.comms, "keep processes of this name")->type_name("NAME");
   app.add_option("--uid", config.uids, "keep processes of this user")->allow_extra_args(false)->type_name("UID");
-  app.add_option("--names", config.names, "short, full or raw")
-      ->check(CLI::IsMember({"short", "full", "raw"}))
-      ->capture_default_str()
-      ->type_name("STYLE");
+  DeclareNames(app, config.names);
   app.add_flag("--no-hooks", config.no_hooks, "plant no probes in .NET runtimes: no pauses, no compilations");
   DeclareHookBudget(app, config.hook_budget);
-  app.add_option("--ring-bytes", config.ring_bytes,
-                 "size of the buffer between kernel and agent, like 16MiB; without it by the number of CPUs")
-      ->type_name("SIZE");
+  DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
+  DeclarePerfMaps(app, config.perf_maps);
+  DeclareRingBytes(app, config.ring_bytes);
   app.add_option("--history", config.history, "file of the history")->capture_default_str()->type_name("FILE");
   app.add_flag("--no-history", config.no_history, "keep the last minutes in memory only");
   app.add_option("--history-size", config.history_size, "what it may take on disk; the oldest goes first")
       ->capture_default_str()
       ->type_name("SIZE");
   app.add_option("--history-age", config.history_age, "how long it is kept")->capture_default_str()->type_name("TIME");
-  app.add_option("--listen", config.listen,
-                 "where the page, the API and /metrics are: ADDRESS:PORT, unix:/PATH, or none.\n"
-                 "There is no password: an address of the network shows the profiles to all who reach it")
-      ->capture_default_str()
+  several("--listen", config.listen,
+          "where the page, the API and /metrics are: ADDRESS:PORT, unix:/PATH, or none.\n"
+          "On TCP all but /metrics and /-/ready takes a token.\n"
+          "In a terminal a link with one is printed; else --token-file has it")
+      ->default_str(std::string(kDefaultListenAddress))
       ->type_name("ADDRESS");
+  app.add_option("--token-file", config.token_file,
+                 "file with a token on each line: 'Authorization: Bearer TOKEN' gets profiles over TCP.\n"
+                 "Only its owner and its group may read it; read again on SIGHUP")
+      ->type_name("FILE");
+  app.add_flag("--allow-anonymous-profiles", config.allow_anonymous_profiles,
+               "give profiles to everybody who reaches an address of --listen");
+  app.add_option("--tls-cert", config.tls_cert,
+                 "PEM file of the certificate for TCP, with those that it rests on; read again on SIGHUP")
+      ->type_name("FILE");
+  app.add_option("--tls-key", config.tls_key, "PEM file of its key, which only its owner and its group may read")
+      ->type_name("FILE");
   several("--allow-host", config.host_names, "a name by which browsers may call this server, besides localhost")
       ->type_name("NAME");
   app.add_option("--metrics-max-processes", config.max_processes,
@@ -238,7 +356,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
   app.add_flag("--quiet,-q", config.quiet, "say nothing but errors that end it");
   app.footer(
       "Examples:\n"
-      "  sudo clrsampler serve                                    then open http://127.0.0.1:9404/\n"
+      "  sudo clrsampler serve                                    then open the link that it prints\n"
       "  sudo clrsampler serve --config /etc/clrsampler/serve.conf\n"
       "  sudo clrsampler serve --trigger 'pause>100ms' --comm dotnet");
 }
@@ -250,9 +368,18 @@ int ServeMain(const std::vector<std::string>& arguments) {
   sigemptyset(&signals);
   for (const int number : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&signals, number);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
-  absl::StatusOr<ServeOptions> options = ReadOptions(arguments);
+  // In a terminal the first look takes a link and no configuration. A log that others keep is no place for it.
+  const absl::StatusOr<std::string> run_token = isatty(STDERR_FILENO) == 1 ? MakeToken() : "";
+  if (!run_token.ok()) return ReportStatus(run_token.status());
+  absl::StatusOr<ServeOptions> options = ReadOptions(arguments, *run_token);
   if (absl::IsCancelled(options.status())) return 0;
-  if (!options.ok()) return Report(options.status());
+  if (!options.ok()) return ReportStatus(options.status());
+  std::shared_ptr<LeaseGuard> guard;
+  if (const absl::Status set = SetGuard(/*may_start=*/true, guard, *options); !set.ok()) return ReportStatus(set);
+  absl::StatusOr<std::shared_ptr<FileBroker>> files = StartFileBroker();  // it stays as well
+  if (!files.ok()) return ReportStatus(files.status());
+  options->record.files = *files;
+  if (const absl::Status entered = EnterSandboxOf(*options); !entered.ok()) return ReportStatus(entered);
   std::optional<ServeOptions> before;  // those of before a reload, until the new ones have proved good
   while (true) {
     options->on_ready = [&before] { before.reset(); };
@@ -262,10 +389,14 @@ int ServeMain(const std::vector<std::string>& arguments) {
       options = *std::exchange(before, std::nullopt);
       continue;
     }
-    if (!end.ok()) return Report(end.status());
+    if (!end.ok()) return ReportStatus(end.status());
     if (*end == ServeEnd::kStopped) return 0;
-    absl::StatusOr<ServeOptions> changed = ReadOptions(arguments);
+    absl::StatusOr<ServeOptions> changed = ReadOptions(arguments, *run_token);
     if (changed.ok()) {
+      if (const absl::Status set = SetGuard(/*may_start=*/false, guard, *changed); !set.ok()) changed = set;
+    }
+    if (changed.ok()) {
+      changed->record.files = *files;
       before = *std::move(options);
       options = std::move(changed);
       options->log("the configuration was read again");

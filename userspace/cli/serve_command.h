@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "cli/hook_budget_option.h"
+#include "cli/perf_map_options.h"
 
 namespace CLI {
 class App;
@@ -24,13 +25,18 @@ struct ServeConfig {
   std::vector<uint32_t> uids;
   std::string names = "short";
   bool no_hooks = false;
+  bool try_unknown_runtime = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
+  PerfMapConfig perf_maps;
   std::optional<std::string> ring_bytes;
   std::string history = "/var/lib/clrsampler/history.db";
   bool no_history = false;
   std::string history_size = "2GiB";
   std::string history_age = "720h";
-  std::string listen = "127.0.0.1:9404";
+  std::vector<std::string> listen;  // none: kDefaultListenAddress
+  std::string token_file;
+  bool allow_anonymous_profiles = false;
+  std::string tls_cert, tls_key;
   std::vector<std::string> host_names;
   uint32_t max_processes = 50;
   std::string textfile;

@@ -6,8 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/frame_words.h"
+#include "cli/names_option.h"
 #include "output/summary.h"
+#include "pipeline/agent_sandbox.h"
 #include "pipeline/thread_stacks.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -54,18 +57,15 @@ void Print(const ThreadStack& thread) {
 
 void DeclareStacksOptions(CLI::App& app, StacksConfig& config) {
   app.add_option("--pid,-p", config.pid, "the process")->required()->type_name("PID");
-  app.add_option("--names", config.names, "short, full or raw")
-      ->check(CLI::IsMember({"short", "full", "raw"}))
-      ->capture_default_str()
-      ->type_name("STYLE");
+  DeclareNames(app, config.names);
   app.add_flag("--json", config.json, "one thread a line: tid, comm, end, frames with ip, name, kind, how");
 }
 
 absl::Status RunStacks(const StacksConfig& config) {
-  const NameStyle style = config.names == "full"  ? NameStyle::kFull
-                          : config.names == "raw" ? NameStyle::kRaw
-                                                  : NameStyle::kShort;
-  const absl::StatusOr<ThreadStacks> stacks = TakeThreadStacks(config.pid, style);
+  RecordOptions nothing_planted;
+  nothing_planted.roles = false;
+  RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {.stops_threads = true}).status());
+  const absl::StatusOr<ThreadStacks> stacks = TakeThreadStacks(config.pid, ParseNames(config.names));
   if (!stacks.ok()) return stacks.status();
   for (const ThreadStack& thread : stacks->threads) {
     if (config.json) {

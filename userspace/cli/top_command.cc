@@ -13,6 +13,7 @@
 #include "cli/top_screen.h"
 #include "output/summary.h"
 #include "output/top_text.h"
+#include "pipeline/agent_sandbox.h"
 #include "pipeline/recorder.h"
 #include "status/status.h"
 
@@ -42,7 +43,7 @@ absl::Status PrintOnce(const TopTable& table, const TopView& view, const TopConf
     }
     return absl::OkStatus();
   }
-  const TopMethods methods = table.Methods(view.pid);
+  const TopMethods methods = table.Methods(view.pid, view.nameless);
   std::printf("%s\n", TopMethodHeader(kOnceWidth).c_str());
   for (const MethodWeight& method : methods.methods) {
     if (!RE2::PartialMatch(method.name, filter)) continue;
@@ -72,6 +73,8 @@ void DeclareTopOptions(CLI::App& app, TopConfig& config) {
   app.add_option("--filter", config.filter, "only processes or methods whose names fit this expression")
       ->type_name("REGEX");
   app.add_flag("--methods,-m", config.methods, "methods instead of processes");
+  app.add_flag("--addresses", config.addresses,
+               "functions of the runtime without a name by address and not by what they are for");
   app.add_flag("--once", config.once, "print one table after one interval, and end");
   app.add_option("--lines", config.lines, "with --once: most rows")->capture_default_str()->type_name("N");
   DeclareHookBudget(app, config.hook_budget);
@@ -95,6 +98,7 @@ absl::Status RunTop(const TopConfig& config) {
   view.sort = *TopSortOf(config.sort);
   view.filter = config.filter;
   view.methods = config.methods;
+  if (config.addresses) view.nameless = NamelessLeaves::kByAddress;
   if (options.pids.size() == 1) view.pid = options.pids.front();
 
   TopTable once(*interval);
@@ -114,6 +118,7 @@ absl::Status RunTop(const TopConfig& config) {
   if (config.once) options.duration_ns = *interval + 200'000'000;
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
   if (!recorder.ok()) return recorder.status();
+  RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
   if (!config.once) {
     absl::StatusOr<std::unique_ptr<TopScreen>> opened =
         TopScreen::Open(view, *interval * static_cast<uint64_t>(kShownWindows));

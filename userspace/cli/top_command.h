@@ -24,6 +24,7 @@ struct TopConfig {
   std::string filter;  // expression; empty: none
   uint32_t lines = 20;
   bool methods = false;
+  bool addresses = false;
   bool once = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
 };

@@ -24,8 +24,9 @@ namespace {
 
 constexpr int kKeyWaitMs = 200;  // also how soon a new table is drawn
 constexpr char kHelp[] =
-    "q quit   up/down choose   Enter methods of a process   m methods of all   Esc back   s sort   / filter   space "
-    "stand still";
+    "q quit   up/down choose   Enter methods of a process   m methods of all   Esc back   s sort   / filter   a "
+    "addresses   "
+    "space stand still";
 
 bool Fits(const RE2* filter, const std::string& text) { return filter == nullptr || RE2::PartialMatch(text, *filter); }
 
@@ -59,7 +60,7 @@ class TopScreen::Terminal {
     mvaddstr(1, 0, FitWidth(TopStateLine(table), width, false).c_str());
     std::vector<std::string> lines;
     if (view_.methods) {
-      const TopMethods methods = table.Methods(view_.pid);
+      const TopMethods methods = table.Methods(view_.pid, view_.nameless);
       for (const MethodWeight& method : methods.methods) {
         if (Fits(filter_.get(), method.name))
           lines.push_back(TopMethodLine(method, table.seconds(), methods.total_ns, width));
@@ -134,6 +135,10 @@ class TopScreen::Terminal {
       case KEY_BACKSPACE:
       case 'p':
         Enter(false);
+        break;
+      case 'a':
+        view_.nameless =
+            view_.nameless == NamelessLeaves::kByRole ? NamelessLeaves::kByAddress : NamelessLeaves::kByRole;
         break;
       case 's':
         view_.sort = static_cast<TopSort>((static_cast<int>(view_.sort) + 1) % kTopSortCount);

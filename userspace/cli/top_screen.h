@@ -18,6 +18,7 @@ struct TopView {
   TopSort sort = TopSort::kCpu;
   std::string filter;    // expression for names; empty: all
   bool methods = false;  // methods, of `pid` or of all
+  NamelessLeaves nameless = NamelessLeaves::kByRole;
   std::optional<uint32_t> pid;
   bool paused = false;  // the table stands still
 };

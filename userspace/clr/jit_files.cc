@@ -1,40 +1,33 @@
 #include "clr/jit_files.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "os/file_io.h"
-#include "os/unique_fd.h"
+#include "os/clock.h"
+#include "os/tape_answer.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxEnvironmentBytes = 1 << 20;
 constexpr size_t kMaxStatBytes = 4096;
-constexpr int kMaxDescriptors = 16 * 1024;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
-uint64_t NowNs(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kSecondNs + static_cast<uint64_t>(now.tv_nsec);
+uint64_t NowNs(clockid_t clock, Tape* tape) {
+  return Taped(
+      tape, [clock] { return clrsampler::NowNs(clock); }, "clock ", clock);
 }
 
 uint64_t Less(uint64_t from, uint64_t by) { return from > by ? from - by : 0; }
 
 // Field 22, counted behind the command's closing bracket: a command may hold spaces and brackets.
-std::optional<uint64_t> StartTicks(absl::string_view proc_root, uint32_t tgid) {
-  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/", tgid, "/stat"), kMaxStatBytes);
+std::optional<uint64_t> StartTicks(const TargetFiles& files) {
+  const absl::StatusOr<std::string> text = files.ReadProc("stat", kMaxStatBytes);
   if (!text.ok()) return std::nullopt;
   const size_t bracket = text->rfind(')');
   if (bracket == std::string::npos) return std::nullopt;
@@ -55,9 +48,8 @@ std::optional<std::string> JitdumpMarkerDirectory(const Mapping& mapping, uint32
   return path.empty() ? std::string("/") : std::string(path);
 }
 
-std::optional<std::string> PerfMapDirectoryOfEnvironment(absl::string_view proc_root, uint32_t tgid) {
-  const absl::StatusOr<std::string> environment =
-      ReadWholeFile(absl::StrCat(proc_root, "/", tgid, "/environ"), kMaxEnvironmentBytes);
+std::optional<std::string> PerfMapDirectoryOfEnvironment(const TargetFiles& files) {
+  const absl::StatusOr<std::string> environment = files.ReadProc("environ", kMaxEnvironmentBytes);
   if (!environment.ok()) return std::nullopt;
   for (absl::string_view variable : absl::StrSplit(*environment, '\0')) {
     if (!absl::ConsumePrefix(&variable, "DOTNET_PerfMapJitDumpPath=") &&
@@ -71,23 +63,24 @@ std::optional<std::string> PerfMapDirectoryOfEnvironment(absl::string_view proc_
   return std::nullopt;
 }
 
-ProcessStart StartOf(absl::string_view proc_root, const Process& process, MonotonicTime now) {
-  const uint64_t realtime_ns = NowNs(CLOCK_REALTIME);
-  const std::optional<uint64_t> ticks = StartTicks(proc_root, process.key.tgid);
+ProcessStart StartOf(const Process& process, MonotonicTime now) {
+  Tape* const tape = process.files.tape();
+  const uint64_t realtime_ns = NowNs(CLOCK_REALTIME, tape);
+  const std::optional<uint64_t> ticks = StartTicks(process.files);
   if (!ticks.has_value()) {
     return {process.first_seen, Less(realtime_ns, Less(now.ns, process.first_seen.ns))};
   }
   // BOOTTIME runs on while the machine sleeps, MONOTONIC does not: the age is an upper bound for the latter, so the
-  // start is never later than the truth.
+  // start is never later than the truth. It is asked for last, since this thread may stand still between two questions.
+  const uint64_t monotonic_ns = NowNs(CLOCK_MONOTONIC, tape);
   const uint64_t hertz = static_cast<uint64_t>(std::max<long>(sysconf(_SC_CLK_TCK), 1));
   const uint64_t started_ns = *ticks / hertz * kSecondNs + *ticks % hertz * (kSecondNs / hertz);
-  const uint64_t age_ns = Less(NowNs(CLOCK_BOOTTIME), started_ns);
-  return {{Less(NowNs(CLOCK_MONOTONIC), age_ns)}, Less(realtime_ns, age_ns)};
+  const uint64_t age_ns = Less(NowNs(CLOCK_BOOTTIME, tape), started_ns);
+  return {{Less(monotonic_ns, age_ns)}, Less(realtime_ns, age_ns)};
 }
 
-int64_t MonotonicOffsetOf(absl::string_view proc_root, uint32_t tgid) {
-  const absl::StatusOr<std::string> text =
-      ReadWholeFile(absl::StrCat(proc_root, "/", tgid, "/timens_offsets"), kMaxStatBytes);
+int64_t MonotonicOffsetOf(const TargetFiles& files) {
+  const absl::StatusOr<std::string> text = files.ReadProc("timens_offsets", kMaxStatBytes);
   if (!text.ok()) return 0;
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ', absl::SkipEmpty());
@@ -99,30 +92,6 @@ int64_t MonotonicOffsetOf(absl::string_view proc_root, uint32_t tgid) {
     }
   }
   return 0;
-}
-
-OpenFileState StateOfFile(absl::string_view proc_root, uint32_t tgid, uint64_t device, uint64_t inode,
-                          int& descriptor) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(absl::StrCat(proc_root, "/", tgid, "/fd").c_str()),
-                                                      closedir);
-  if (directory == nullptr) return OpenFileState::kUnknown;
-  const auto is_it = [&](const char* name) {
-    struct stat status {};
-    return fstatat(dirfd(directory.get()), name, &status, 0) == 0 && status.st_dev == device && status.st_ino == inode;
-  };
-  if (descriptor >= 0 && is_it(absl::StrCat(descriptor).c_str())) return OpenFileState::kOpen;
-  descriptor = -1;
-  bool any = false;
-  for (int seen = 0; seen < kMaxDescriptors; ++seen) {
-    const dirent* entry = readdir(directory.get());
-    if (entry == nullptr) return any ? OpenFileState::kNotOpen : OpenFileState::kUnknown;
-    if (entry->d_name[0] == '.') continue;
-    any = true;
-    if (!is_it(entry->d_name)) continue;
-    if (!absl::SimpleAtoi(entry->d_name, &descriptor)) descriptor = -1;
-    return OpenFileState::kOpen;
-  }
-  return OpenFileState::kUnknown;
 }
 
 }  // namespace clrsampler

@@ -24,7 +24,7 @@ std::optional<std::string> JitdumpMarkerDirectory(const Mapping& mapping, uint32
 
 // DOTNET_PerfMapJitDumpPath (or COMPlus_…) in the environment that the process was started with; nullopt when not set
 // or not an absolute path.
-std::optional<std::string> PerfMapDirectoryOfEnvironment(absl::string_view proc_root, uint32_t tgid);
+std::optional<std::string> PerfMapDirectoryOfEnvironment(const TargetFiles& files);
 
 // When a process began, by the clocks that its files carry. Both may be earlier than the truth, never later.
 struct ProcessStart {
@@ -34,25 +34,10 @@ struct ProcessStart {
 
 // From /proc/PID/stat, which counts in ticks of CLOCK_BOOTTIME; for a process that is gone from the time it was first
 // seen.
-ProcessStart StartOf(absl::string_view proc_root, const Process& process, MonotonicTime now);
+ProcessStart StartOf(const Process& process, MonotonicTime now);
 
 // What the process's time namespace adds to CLOCK_MONOTONIC (time_namespaces(7)); 0 without one.
-int64_t MonotonicOffsetOf(absl::string_view proc_root, uint32_t tgid);
-
-enum class OpenFileState : uint8_t {
-  kOpen,
-  kNotOpen,
-  kUnknown,  // no descriptor at all is to be seen: the process is about to exit
-};
-
-// Whether the process has this file open. Looks at no more than 16 Ki descriptors, and first of all at `descriptor`,
-// where it was found the last time: that costs one stat. -1: not found yet.
-OpenFileState StateOfFile(absl::string_view proc_root, uint32_t tgid, uint64_t device, uint64_t inode, int& descriptor);
-
-inline bool HasOpenFile(absl::string_view proc_root, uint32_t tgid, uint64_t device, uint64_t inode) {
-  int descriptor = -1;
-  return StateOfFile(proc_root, tgid, device, inode, descriptor) == OpenFileState::kOpen;
-}
+int64_t MonotonicOffsetOf(const TargetFiles& files);
 
 }  // namespace clrsampler
 

@@ -1,7 +1,5 @@
 #include "clr/jit_methods.h"
 
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,23 +8,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clr/jit_files.h"
+#include "formats/names/async_body.h"
 #include "formats/names/runtime_names.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
-// The runtime's executable heaps under W^X, the default since .NET 7. It announces every method that it puts there, but
-// not every stub (precode, call counting): what is in none of its announcements is a stub.
-constexpr absl::string_view kClrHeap = "doublemapper";
-}  // namespace
-
-bool ReadTargetMemory(uint32_t tgid, uint64_t address, std::span<std::byte> bytes) {
-  const iovec local{bytes.data(), bytes.size()};
-  const iovec remote{reinterpret_cast<void*>(address), bytes.size()};
-  return process_vm_readv(static_cast<pid_t>(tgid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes.size());
-}
-namespace {
-
 // After this long without a file, samples no longer wait for one.
 constexpr uint64_t kExpectFilesNs = 2'000'000'000;
 constexpr uint64_t kLookIntervalNs = 1'000'000'000;
@@ -72,11 +59,6 @@ struct JitMethods::Target {
   uint64_t state_changes = 0;
   absl::flat_hash_map<uint64_t, FrameId> jitdump_frames;  // by offset of the name
   absl::flat_hash_map<uint64_t, FrameId> perf_map_frames;
-  bool perf_map_held = false;    // the process had the file open when we opened it
-  int perf_map_descriptor = -1;  // of the target, where it was last seen
-  uint64_t perf_map_device = 0;
-  uint64_t perf_map_inode = 0;
-  MonotonicTime perf_map_since = MonotonicTime::Max();            // from when on it lacks no method
   absl::flat_hash_map<uint64_t, MonotonicTime> code_stood_until;  // by start of the method
 
   bool jitdump_alive() const {
@@ -96,30 +78,29 @@ JitMethods::Target* JitMethods::TargetOf(ProcessKey key) const {
 
 void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime now) {
   if (seen.mappings_generation == process.mappings.generation()) return;
-  seen.mappings_generation = process.mappings.generation();
-  bool has_code = false;
+  if (!process.mappings.KnowsSince(seen.mappings_generation)) seen.marker.reset();
   bool is_dotnet = false;
-  std::optional<std::string> marker;
-  for (const Mapping& mapping : process.mappings.all()) {
-    has_code |= mapping.kind == MappingKind::kJitMemory;
+  process.mappings.ForEachSince(seen.mappings_generation, [&](const Mapping& mapping) {
     is_dotnet |= absl::StrContains(mapping.path, "/libcoreclr.so") || absl::StrContains(mapping.path, ":doublemapper");
-    if (!marker.has_value()) marker = JitdumpMarkerDirectory(mapping, process.namespace_pid);
-  }
+    if (!seen.marker.has_value()) seen.marker = JitdumpMarkerDirectory(mapping, process.namespace_pid);
+  });
+  seen.mappings_generation = process.mappings.generation();
+  const bool has_code = process.mappings.has_jit_memory();
+  const std::optional<std::string>& marker = seen.marker;
   if (seen.target == nullptr) {
     if (!has_code && !marker.has_value()) return;
     seen.target = std::make_unique<Target>();
     seen.target->generation_base = ++targets_made_ << 32;
     seen.target->tgid = process.key.tgid;
     seen.target->compiles_since = std::min(process.compiles_since, now);
-    seen.target->start = StartOf(options_.proc_root, process, now);
-    seen.target->expectation = {process.namespace_pid, seen.target->start.monotonic,
-                                MonotonicOffsetOf(options_.proc_root, process.key.tgid)};
+    seen.target->start = StartOf(process, now);
+    seen.target->expectation = {process.namespace_pid, seen.target->start.monotonic, MonotonicOffsetOf(process.files)};
   }
   Target& target = *seen.target;
   target.is_dotnet |= is_dotnet;
   target.marker_mapped = marker.has_value();
   if (!marker.has_value() || *marker == target.marker_directory) return;
-  target.marker_directory = *std::move(marker);
+  target.marker_directory = *marker;
   target.last_look = MonotonicTime::Min();
   if (target.jitdump.state() == JitdumpTailer::State::kMissing || target.jitdump_directory == target.marker_directory) {
     return;
@@ -127,7 +108,7 @@ void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime 
   // The files that were found elsewhere are not the ones that the process writes.
   AddCounters(target, counters_);
   target.jitdump = JitdumpTailer();
-  target.perf_map = PerfMapTailer();
+  target.perf_map = PerfMapTailer(target.perf_map.in_blocks());
   target.jitdump_frames.clear();
   target.code_stood_until.clear();
   target.perf_map_frames.clear();
@@ -151,12 +132,12 @@ void JitMethods::Poll(const Process& process, MonotonicTime now) {
                     now.ns - target.last_look.ns >= kLookIntervalNs;
   if (look && !target.environment_read) {
     target.environment_read = true;
-    target.environment_directory =
-        PerfMapDirectoryOfEnvironment(options_.proc_root, process.key.tgid).value_or(std::string());
+    target.environment_directory = PerfMapDirectoryOfEnvironment(process.files).value_or(std::string());
   }
   if (look || target.jitdump.state() != JitdumpTailer::State::kMissing) PollJitdump(process, target, now);
   const bool needs_perf_map = target.jitdump.state() != JitdumpTailer::State::kReading;
   const bool newly_needed = target.jitdump_state != target.jitdump.state();
+  if (needs_perf_map && look) ChoosePerfMapForm(process, target);
   if (needs_perf_map && (look || newly_needed || target.perf_map.state() != PerfMapTailer::State::kMissing)) {
     PollPerfMap(process, target, now);
   }
@@ -192,8 +173,7 @@ void JitMethods::PollJitdump(const Process& process, Target& target, MonotonicTi
     return OpenFirst(process, target, absl::StrCat("jit-", process.namespace_pid, ".dump"), target.jitdump_directory);
   };
   const auto is_written = [&](uint64_t device, uint64_t inode) {
-    const OpenFileState state =
-        StateOfFile(options_.proc_root, process.key.tgid, device, inode, target.jitdump_descriptor);
+    const OpenFileState state = process.files.StateOfFile(device, inode, target.jitdump_descriptor);
     target.jitdump_seen_open |= state == OpenFileState::kOpen;
     // It has the file mapped: that we never saw its descriptor says more about us.
     const bool doubtful = target.marker_mapped && !target.jitdump_seen_open;
@@ -208,6 +188,16 @@ void JitMethods::PollJitdump(const Process& process, Target& target, MonotonicTi
   }
 }
 
+void JitMethods::ChoosePerfMapForm(const Process& process, Target& target) {
+  const bool in_blocks = options_.perf_map_in_blocks && options_.perf_map_in_blocks(process);
+  if (in_blocks == target.perf_map.in_blocks()) return;
+  AddCounters(target.perf_map.counters(), counters_.perf_map);
+  target.perf_map = PerfMapTailer(in_blocks);
+  target.perf_map_frames.clear();
+  target.perf_map_resets = 0;
+  target.generation_base += uint64_t{1} << 31;
+}
+
 void JitMethods::PollPerfMap(const Process& process, Target& target, MonotonicTime now) {
   const auto open = [&] {
     std::string directory;
@@ -216,28 +206,13 @@ void JitMethods::PollPerfMap(const Process& process, Target& target, MonotonicTi
   // A wall clock that was set while the process ran makes its file look older than the process; that it has the file
   // open proves the opposite.
   const auto is_ours = [&](const TailedFile& file) {
-    target.perf_map_held = HasOpenFile(options_.proc_root, process.key.tgid, file.device(), file.inode());
-    target.perf_map_device = file.device();
-    target.perf_map_inode = file.inode();
-    return target.perf_map_held || file.modified_ns() + kFileAgeSlackNs >= target.start.realtime_ns;
+    return process.files.HasOpenFile(file.device(), file.inode()) ||
+           file.modified_ns() + kFileAgeSlackNs >= target.start.realtime_ns;
   };
   target.perf_map.Poll(open, is_ours, target.process_alive, now, clock_, options_.poll_budget_bytes, scratch_);
   if (target.perf_map_resets != target.perf_map.counters().resets) {
     target.perf_map_resets = target.perf_map.counters().resets;
     target.perf_map_frames.clear();
-  }
-  // Switched off over the diagnostics socket: code that is compiled from here on is announced nowhere.
-  if (target.perf_map_held && target.process_alive &&
-      StateOfFile(options_.proc_root, process.key.tgid, target.perf_map_device, target.perf_map_inode,
-                  target.perf_map_descriptor) == OpenFileState::kNotOpen) {
-    target.perf_map_held = false;
-  }
-  // A file that was cut or replaced may lack lines, as may one that the process does not write itself.
-  const bool whole = target.perf_map_held && target.perf_map.counters().resets == 0;
-  if (!whole || target.perf_map.state() != PerfMapTailer::State::kReading) {
-    target.perf_map_since = MonotonicTime::Max();
-  } else {
-    target.perf_map_since = std::min(target.perf_map_since, now);
   }
 }
 
@@ -318,8 +293,9 @@ JitMethods::Found JitMethods::Find(Target& target, uint64_t address, MonotonicTi
     if (answer.kind != MethodAnswerKind::kNone) return {answer, NameSource::kJitdump};
     if (jitdump.state() == JitdumpTailer::State::kReading) return {answer, NameSource::kNone};
   }
-  if (perf_map.usable()) {
+  if (perf_map.usable() && time <= perf_map.speaks_until()) {
     MethodAnswer answer = perf_map.methods().Query(address, time);
+    if (perf_map.in_blocks()) answer.until = std::min(answer.until, MonotonicTime{perf_map.speaks_until().ns + 1});
     if (answer.kind != MethodAnswerKind::kNone) {
       // Where the jitdump speaks, it may know better.
       if (before) answer.until = std::min(answer.until, jitdump.speaks_from());
@@ -382,6 +358,7 @@ std::optional<FrameId> JitMethods::NameOf(Target& target, const Found& found) {
   frame.source = found.source;
   frame.text = options_.names == NameStyle::kRaw ? *text : FrameText(name, options_.names);
   frame.symbol = MethodSymbol(name);
+  if (options_.names == NameStyle::kShort) frame.identity = IdentityOf(name);
   frame.module = std::move(name.module);
   frame.tier = std::move(name.tier);
   const FrameId id = frames_.Intern(std::move(frame));
@@ -398,6 +375,7 @@ FrameId JitMethods::UnnamedFrame(Reason reason) {
       "[jit: code replaced while read]",
       "[jit: jitdump of .NET 10.0.0-10.0.12 is broken; use DOTNET_PerfMapEnabled=1 or 3]",
       "[jit: name lost, the file was rewritten]",
+      "[jit: the map is written in blocks, and this one is missing]",
   };
   std::optional<FrameId>& id = unnamed_[static_cast<size_t>(reason)];
   if (!id.has_value()) {
@@ -405,19 +383,6 @@ FrameId JitMethods::UnnamedFrame(Reason reason) {
         Frame{FrameKind::kJit, NameSource::kNone, std::string(kTexts[static_cast<size_t>(reason)]), "", ""});
   }
   return *id;
-}
-
-// The source that has seen every method announced that could be at an address of the runtime's heap at that time.
-NameSource JitMethods::CompleteSource(const Target& target, MonotonicTime time) const {
-  if (target.jitdump.state() == JitdumpTailer::State::kReading && target.marker_mapped &&
-      target.jitdump.counters().resets == 0 && time >= target.jitdump.speaks_from() &&
-      time <= target.jitdump.speaks_until()) {
-    return NameSource::kJitdump;
-  }
-  if (target.perf_map.state() == PerfMapTailer::State::kReading && time >= target.perf_map_since) {
-    return NameSource::kPerfMap;
-  }
-  return NameSource::kNone;
 }
 
 std::optional<Resolution> JitMethods::Resolve(const FrameQuery& query) {
@@ -445,14 +410,12 @@ std::optional<Resolution> JitMethods::Resolve(const FrameQuery& query) {
     ++counters_.no_map;
     return Resolution{UnnamedFrame(Reason::kJitdumpDead), answer.from, answer.until};
   }
-  if (const NameSource witness = CompleteSource(*target, query.time);
-      witness != NameSource::kNone && target->is_dotnet && absl::StrContains(query.mapping->path, kClrHeap)) {
-    ++counters_.stubs_by_elimination;
-    const Frame stub{FrameKind::kJit, witness, "[stub]", "", ""};
-    return Resolution{frames_.Intern(stub), answer.from, answer.until};
-  }
   if (target->jitdump.usable() || target->perf_map.usable()) {
     ++counters_.not_in_map;
+    if (!target->jitdump.usable() && query.time > target->perf_map.speaks_until()) {
+      return Resolution{UnnamedFrame(Reason::kMapIsLate), answer.from, answer.until};
+    }
+    // A stub that the runtime did not announce, or a method whose line it has not written yet.
     return Resolution{UnnamedFrame(Reason::kNotInMap), answer.from, answer.until};
   }
   ++counters_.no_map;
@@ -474,8 +437,8 @@ bool JitMethods::NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTim
   Target* const target = TargetOf(key);
   if (target == nullptr || !target->jitdump_alive()) return false;
   JitdumpTailer& jitdump = target->jitdump;
-  // Where it does not speak, the answer depends on what is in memory. A perf map's lines have no times: the next one may
-  // take this name back.
+  // Where it does not speak, the answer depends on what is in memory. A perf map's lines have no times: the next one
+  // may take this name back.
   if (time < jitdump.speaks_from() || jitdump.speaks_until() != MonotonicTime::Max()) return false;
   const MethodAnswer answer = jitdump.methods().Query(lookup_address, time);
   return answer.kind == MethodAnswerKind::kMethod && answer.until == MonotonicTime::Max();
@@ -520,26 +483,18 @@ void JitMethods::Forget(ProcessKey key) {
   seen_.erase(found);
 }
 
-std::vector<std::string> JitMethods::Sources(ProcessKey key) const {
-  std::vector<std::string> sources;
-  const Target* const target = TargetOf(key);
-  if (target == nullptr) return sources;
-  if (target->jitdump.usable()) sources.push_back(std::string(NameSourceText(NameSource::kJitdump)));
-  if (target->perf_map.usable()) sources.push_back(std::string(NameSourceText(NameSource::kPerfMap)));
-  return sources;
+void JitMethods::AddCounters(const TailCounters& from, TailCounters& to) {
+  to.read_bytes += from.read_bytes;
+  to.records += from.records;
+  to.bad_records += from.bad_records;
+  to.glued_lines += from.glued_lines;
+  to.torn_tails += from.torn_tails;
+  to.resets += from.resets;
 }
 
-void JitMethods::AddCounters(const Target& target, JitMethodsCounters& sum) const {
-  const auto add = [](const TailCounters& from, TailCounters& to) {
-    to.read_bytes += from.read_bytes;
-    to.records += from.records;
-    to.bad_records += from.bad_records;
-    to.glued_lines += from.glued_lines;
-    to.torn_tails += from.torn_tails;
-    to.resets += from.resets;
-  };
-  add(target.jitdump.counters(), sum.jitdump);
-  add(target.perf_map.counters(), sum.perf_map);
+void JitMethods::AddCounters(const Target& target, JitMethodsCounters& sum) {
+  AddCounters(target.jitdump.counters(), sum.jitdump);
+  AddCounters(target.perf_map.counters(), sum.perf_map);
 }
 
 JitMethodsCounters JitMethods::counters() const {

@@ -3,7 +3,8 @@
 //
 // Which file speaks: the jitdump for the times that it is known to be complete for, because it has times itself; the
 // perf map when there is no jitdump, and for what came after a jitdump's end. An address in a jitdump that has ended
-// may be another method's by now, so that without a perf map later samples have no name. Files are looked for only in
+// may be another method's by now, so that without a perf map later samples have no name. A perf map that is written in
+// blocks speaks for the time before its last block. Files are looked for only in
 // processes that have compiled code in memory, and in the target's own mount namespace (jit_files.h).
 //
 // How to drive it: one object for all processes. Poll(process, now) once per loop turn and process, and again while
@@ -25,21 +26,20 @@
 #include "clr/jitdump_tailer.h"
 #include "clr/perf_map_tailer.h"
 #include "formats/names/frame_text.h"
+#include "process/target_memory.h"
 #include "status/notices.h"
 #include "symbols/frame_source.h"
 
 namespace clrsampler {
 
-// Copies memory of a process (of our own pid namespace); false when not all of it could be read. process_vm_readv.
-bool ReadTargetMemory(uint32_t tgid, uint64_t address, std::span<std::byte> bytes);
-
 struct JitMethodsOptions {
   NameStyle names = NameStyle::kShort;
-  std::string proc_root = "/proc";
   // Whether somebody has just seen to it that a process writes a perf map; may be empty.
   std::function<bool(ProcessKey)> perf_map_promised = nullptr;
+  // Whether the runtime of a process writes its perf map in blocks; may be empty.
+  std::function<bool(const Process&)> perf_map_in_blocks = nullptr;
   size_t poll_budget_bytes = 4 << 20;  // per process, file and Poll
-  std::function<bool(uint32_t tgid, uint64_t address, std::span<std::byte> bytes)> read_memory = ReadTargetMemory;
+  ReadMemory read_memory = ReadTargetMemory;
 };
 
 struct JitMethodsCounters {
@@ -50,7 +50,6 @@ struct JitMethodsCounters {
   uint64_t names_lost = 0;     // the file no longer held the name when it was wanted
   // Answers without a name, by reason.
   uint64_t no_map = 0;
-  uint64_t stubs_by_elimination = 0;  // named: in the runtime's heap, in no announcement of a method
   uint64_t not_in_map = 0;
   uint64_t ambiguous = 0;
 };
@@ -78,19 +77,18 @@ class JitMethods : public FrameSource {
   bool MayRest() const override;
   void Forget(ProcessKey key) override;
 
-  // Which files name the process's methods: "jitdump", "perf-map".
-  std::vector<std::string> Sources(ProcessKey key) const;
   JitMethodsCounters counters() const;
 
  private:
   struct Target;
   struct Seen {
     uint64_t mappings_generation = 0;
+    std::optional<std::string> marker;  // JitdumpMarkerDirectory of one that was mapped by then
     uint32_t exec_count = 0;
     std::unique_ptr<Target> target;  // only for processes with compiled code
   };
-  enum class Reason : uint8_t { kNoMap, kNoMapDotnet, kNotInMap, kAmbiguous, kJitdumpDead, kNameLost };
-  static constexpr size_t kReasons = 6;
+  enum class Reason : uint8_t { kNoMap, kNoMapDotnet, kNotInMap, kAmbiguous, kJitdumpDead, kNameLost, kMapIsLate };
+  static constexpr size_t kReasons = 7;
   struct Found {
     MethodAnswer answer;
     NameSource source = NameSource::kNone;
@@ -103,14 +101,16 @@ class JitMethods : public FrameSource {
   // A file may appear at any moment, and name what is sampled now.
   bool ExpectsFiles(ProcessKey key, const Target& target, MonotonicTime now) const;
   void PollJitdump(const Process& process, Target& target, MonotonicTime now);
+  // Goes through all mappings, so it is asked when files are looked for, not at every turn.
+  void ChoosePerfMapForm(const Process& process, Target& target);
   void PollPerfMap(const Process& process, Target& target, MonotonicTime now);
   void NoteTrouble(const Process& process, Target& target);
   Found Find(Target& target, uint64_t address, MonotonicTime time);
-  NameSource CompleteSource(const Target& target, MonotonicTime time) const;
   bool CodeStands(Target& target, const MethodAnswer& answer, MonotonicTime time);
   std::optional<FrameId> NameOf(Target& target, const Found& found);
   FrameId UnnamedFrame(Reason reason);
-  void AddCounters(const Target& target, JitMethodsCounters& sum) const;
+  static void AddCounters(const TailCounters& from, TailCounters& to);
+  static void AddCounters(const Target& target, JitMethodsCounters& sum);
 
   JitMethodsOptions options_;
   FrameTable& frames_;

@@ -78,8 +78,6 @@ absl::StatusOr<LeaseRecord> ParseLeaseRecord(absl::string_view text) {
       good = f.size() == 3 && Number(f[0], file.device) && Number(f[1], file.inode);
       if (good) {
         file.name = std::string(f[2]);
-        const std::vector<std::string> names = PerfMapFileNames(r.target.namespace_pid);
-        good = std::find(names.begin(), names.end(), file.name) != names.end();
         r.files.push_back(std::move(file));
       }
     }
@@ -88,6 +86,13 @@ absl::StatusOr<LeaseRecord> ParseLeaseRecord(absl::string_view text) {
   }
   for (const auto& [key, is_missing] : missing) {
     if (is_missing) return absl::DataLossError(absl::StrCat("a lease without ", key));
+  }
+  // Now that the target is known, wherever its line stands.
+  const std::vector<std::string> names = PerfMapFileNames(r.target.namespace_pid);
+  for (const LeasedFile& file : r.files) {
+    if (std::find(names.begin(), names.end(), file.name) == names.end()) {
+      return absl::DataLossError(absl::StrCat("a lease with the file ", file.name, ", which is none of its target's"));
+    }
   }
   return r;
 }

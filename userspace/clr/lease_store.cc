@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -134,6 +135,13 @@ std::vector<Lease> LeaseStore::TakeDead() {
     leases.push_back(Lease(directory_, std::move(name), std::move(fd), *std::move(record)));
   }
   return leases;
+}
+
+bool LeaseStore::Has(uint32_t tgid) const {
+  const std::vector<std::string> names = Names();
+  const std::string prefix = absl::StrCat(tgid, "-");
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return absl::StartsWith(name, prefix); });
 }
 
 size_t LeaseStore::CountOf(uint32_t agent_pid, uint64_t agent_start_ticks) const {

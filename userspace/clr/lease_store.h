@@ -52,6 +52,9 @@ class LeaseStore {
   // before it was.
   std::vector<Lease> TakeDead();
 
+  // Whether there is a lease on that process.
+  bool Has(uint32_t tgid) const;
+
   // Leases of a run that lie here, locked or not.
   size_t CountOf(uint32_t agent_pid, uint64_t agent_start_ticks) const;
 

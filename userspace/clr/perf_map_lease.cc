@@ -25,6 +25,11 @@ PerfMapLeases::PerfMapLeases(PerfMapLeaseOptions options, const Clock& clock, No
 
 PerfMapLeases::~PerfMapLeases() { Finish(); }
 
+std::map<std::string, uint64_t> PerfMapLeaseCounters::ByName() const {
+  return {{"enabled", enabled}, {"ended", ended},       {"left", left},    {"over_cap", over_cap},
+          {"refused", refused}, {"repaired", repaired}, {"theirs", theirs}};
+}
+
 absl::Status PerfMapLeases::Start() {
   absl::StatusOr<LeaseStore> store = LeaseStore::Open(options_.directory, options_.everywhere);
   if (!store.ok()) {
@@ -46,8 +51,8 @@ absl::Status PerfMapLeases::Start() {
   return absl::OkStatus();
 }
 
-void PerfMapLeases::Wanted(const Process& process, PerfMapWish why) {
-  if (process.namespace_pid == 0 || process.exited != MonotonicTime::Max()) return;
+void PerfMapLeases::Wanted(const Process& process) {
+  if (!options_.everywhere || process.namespace_pid == 0 || process.exited != MonotonicTime::Max()) return;
   const auto found = targets_.find(process.key);
   if (found != targets_.end()) {
     Target& known = *found->second;
@@ -56,23 +61,12 @@ void PerfMapLeases::Wanted(const Process& process, PerfMapWish why) {
     if (known.lease.has_value()) return BeginEnding(known);
     targets_.erase(found);
   }
-  if (!store_.has_value()) {
-    if (absl::StatusOr<LeaseStore> store = LeaseStore::Open(options_.directory, /*create=*/true); store.ok()) {
-      store_.emplace(*std::move(store));
-    } else {
-      notices_.Add("perf_map_not_enabled", "",
-                   absl::StrCat("perf maps can't be switched on safely: ", store.status().message()),
-                   HintOf(store.status()));
-      return;
-    }
-  }
   const std::optional<uint64_t> ticks = StartTicksOfLiving(options_.proc_root, process.key.tgid);
   if (!ticks.has_value()) return;
   auto target = std::make_unique<Target>(process.key, TargetFiles(process.files, process.key.tgid));
   target->exec_count = process.exec_count;
   target->id = {process.key.tgid, process.namespace_pid, *ticks};
   target->who = absl::StrCat("process ", process.key.tgid, " (", process.comm, ")");
-  target->why = why;
   target->wanted = clock_.Now();
   target->surely_dotnet =
       std::any_of(process.mappings.all().begin(), process.mappings.all().end(), [](const Mapping& mapping) {
@@ -88,10 +82,7 @@ void PerfMapLeases::Poll(ProcessTable& table, MonotonicTime now) {
       const auto known = looked_at_.find(process.key);
       const uint64_t generation = process.mappings.generation();
       if (known == looked_at_.end() || known->second != generation || targets_.contains(process.key)) {
-        const auto& all = process.mappings.all();
-        const bool has_code = std::any_of(
-            all.begin(), all.end(), [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
-        if (has_code) Wanted(process, PerfMapWish::kOption);
+        if (process.mappings.has_jit_memory()) Wanted(process);
       }
       looked_at.emplace(process.key, generation);
     });

@@ -3,9 +3,9 @@
 // "What we switched on we switch off and delete." Before the request is sent, a lease lies on disk (lease_store.h) and
 // a guard process watches us (lease_repair.h); so SIGKILL at any moment leaves nothing behind that is not repaired,
 // within moments by the guard, or by the next run. A map that the target's user or another tool has is never touched
-// (perf_map_target.h), a runtime that is still starting neither, and a process whose map grows beyond the cap loses it
-// again. One limit can't be lifted: the protocol has no owner, so if another tool switches the same map on while ours
-// is, our Disable ends both.
+// (perf_map_target.h), a runtime that is still starting neither, and a process loses a map that grows beyond a size or
+// is on for longer than a time. One limit can't be lifted: the protocol has no owner, so if another tool switches the
+// same map on while ours is, our Disable ends both.
 //
 // How to drive it: Start once; Poll at each turn of the loop; Finish when the last name has been read. Each process
 // goes through
@@ -16,6 +16,7 @@
 #define CLRSAMPLER_CLR_PERF_MAP_LEASE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,17 +33,17 @@
 
 namespace clrsampler {
 
+inline constexpr uint64_t kDefaultPerfMapTimeNs = 3'600'000'000'000;
+
 struct PerfMapLeaseOptions {
-  bool everywhere = false;           // --enable-perf-map: in every .NET process of the run
+  bool everywhere = false;           // --enable-perf-map: in every .NET process of the run; else in none
   uint64_t cap_bytes = 64ull << 20;  // some 500,000 methods; the largest services have a tenth of it
+  uint64_t cap_ns = kDefaultPerfMapTimeNs;
   std::string directory = kDefaultLeaseDirectory;
   std::string proc_root = "/proc";
   std::string guard_program = "/proc/self/exe";  // empty: no guard (tests)
-};
-
-enum class PerfMapWish : uint8_t {
-  kOption,            // the user asked for it
-  kMemoryUnreadable,  // the better source does not work for this process
+  // Started before, by a program that can start none any more; else one is started when it is needed.
+  std::shared_ptr<LeaseGuard> guard = nullptr;
 };
 
 struct PerfMapLeaseCounters {
@@ -50,9 +51,11 @@ struct PerfMapLeaseCounters {
   uint64_t theirs = 0;    // left alone: somebody else has a map there
   uint64_t refused = 0;   // left alone or given up, with a notice
   uint64_t ended = 0;     // switched off, files removed
-  uint64_t over_cap = 0;  // of these, before the end of the run
+  uint64_t over_cap = 0;  // of these, before the end of the run: they grew too large or were on for too long
   uint64_t left = 0;      // could not be ended; the guard or the next run goes on
   uint64_t repaired = 0;  // of earlier runs
+
+  std::map<std::string, uint64_t> ByName() const;  // for the account
 };
 
 class PerfMapLeases {
@@ -64,11 +67,11 @@ class PerfMapLeases {
   // Repairs what killed runs left. An error when `everywhere` is asked for and leases can't be kept.
   absl::Status Start();
 
-  // This process shall have a perf map, as soon as its runtime is up; `why` goes into notices. Cheap, and repeated
-  // calls do nothing.
-  void Wanted(const Process& process, PerfMapWish why);
+  // This process shall have a perf map, as soon as its runtime is up. Does nothing without `everywhere`: nothing is
+  // written into a process unasked. Cheap, and repeated calls do nothing.
+  void Wanted(const Process& process);
 
-  // A step for each process; with `everywhere` also a look for new ones.
+  // A step for each process, and a look for new ones.
   void Poll(ProcessTable& table, MonotonicTime now);
   void Step(MonotonicTime now);
 
@@ -110,7 +113,7 @@ class PerfMapLeases {
   const Clock& clock_;
   Notices& notices_;
   std::optional<LeaseStore> store_;
-  std::optional<LeaseGuard> guard_;
+  std::shared_ptr<LeaseGuard> guard_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   absl::flat_hash_map<ProcessKey, uint64_t> looked_at_;  // mappings' generation, of processes without compiled code
   PerfMapLeaseCounters counters_;

@@ -92,10 +92,11 @@ bool PerfMapLeases::StepStarting(Target& target, MonotonicTime now) {
 }
 
 absl::Status PerfMapLeases::StartGuard() {
-  if (guard_.has_value() || options_.guard_program.empty()) return absl::OkStatus();
+  if (guard_ == nullptr) guard_ = options_.guard;
+  if (guard_ != nullptr || options_.guard_program.empty()) return absl::OkStatus();
   absl::StatusOr<LeaseGuard> guard = LeaseGuard::Start(options_.guard_program, options_.directory);
   if (!guard.ok()) return guard.status();
-  guard_.emplace(*std::move(guard));
+  guard_ = std::make_shared<LeaseGuard>(*std::move(guard));
   return absl::OkStatus();
 }
 
@@ -122,10 +123,6 @@ bool PerfMapLeases::StepAsking(Target& target, MonotonicTime now) {
                   "start it with DOTNET_PerfMapEnabled=3");
   }
   if (PerfMapCanHang(version)) {
-    if (target.why != PerfMapWish::kOption) {
-      return Refuse(target, absl::StrCat(".NET ", version, " can hang for good while it writes one"),
-                    "update the runtime to 10.0.10 or newer, or ask for it with --enable-perf-map");
-    }
     notices_.Add("perf_map_can_hang", version,
                  absl::StrCat("a defect of .NET ", version, " can hang a process for good while it writes a perf map"),
                  "update the runtime to 10.0.10 or newer");
@@ -148,7 +145,7 @@ bool PerfMapLeases::StepAsking(Target& target, MonotonicTime now) {
 }
 
 absl::Status PerfMapLeases::Acquire(Target& target) {
-  if (guard_.has_value()) RETURN_IF_ERROR(guard_->Ready());
+  if (guard_ != nullptr) RETURN_IF_ERROR(guard_->Ready());
   const absl::StatusOr<LeaseRecord> record =
       DescribeLease(options_.proc_root, target.id, target.files, target.directory);
   if (!record.ok()) return record.status();
@@ -193,6 +190,7 @@ bool PerfMapLeases::StepEnabling(Target& target, MonotonicTime now) {
     return true;
   }
   ++counters_.enabled;
+  target.on_since = now;
   target.stage = Stage::kOn;
   target.next_try = now;
   return true;
@@ -203,6 +201,15 @@ bool PerfMapLeases::StepOn(Target& target, MonotonicTime now) {
   if (!IsAlive(target)) {
     RemoveAll(target);
     return false;
+  }
+  if (now.ns - target.on_since.ns > options_.cap_ns) {
+    ++counters_.over_cap;
+    notices_.Add("perf_map_time", target.who,
+                 absl::StrCat("the perf map of ", target.who, " was on for ", options_.cap_ns / 1'000'000'000,
+                              " seconds and was switched off; code that it compiles from here on has no name"),
+                 "--perf-map-time 8h lets it stay on for longer");
+    BeginEnding(target);
+    return true;
   }
   struct stat status {};
   if (fstat(target.map.get(), &status) != 0) return false;
@@ -215,8 +222,7 @@ bool PerfMapLeases::StepOn(Target& target, MonotonicTime now) {
     BeginEnding(target);
     return true;
   }
-  if (StateOfFile(options_.proc_root, target.id.tgid, status.st_dev, status.st_ino, target.map_descriptor) !=
-      OpenFileState::kNotOpen) {
+  if (target.files.StateOfFile(status.st_dev, status.st_ino, target.map_descriptor) != OpenFileState::kNotOpen) {
     return false;
   }
   notices_.Add("perf_map_ended", target.who,
@@ -290,11 +296,8 @@ bool PerfMapLeases::Settle(Target& target) {
 
 bool PerfMapLeases::Refuse(Target& target, absl::string_view reason, absl::string_view hint) {
   ++counters_.refused;
-  notices_.Add(
-      "perf_map_not_enabled", target.who,
-      absl::StrCat("no perf map is switched on in ", target.who,
-                   target.why == PerfMapWish::kMemoryUnreadable ? ", whose memory can't be read" : "", ": ", reason),
-      hint);
+  notices_.Add("perf_map_not_enabled", target.who,
+               absl::StrCat("no perf map is switched on in ", target.who, ": ", reason), hint);
   return Settle(target);
 }
 

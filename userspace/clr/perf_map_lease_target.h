@@ -27,7 +27,6 @@ struct PerfMapLeases::Target {
   uint32_t exec_count = 0;
   TargetIdentity id;
   std::string who;  // "process 42 (Shop)"
-  PerfMapWish why = PerfMapWish::kOption;
   bool surely_dotnet = false;
   bool has_socket = false;
   MonotonicTime wanted;
@@ -43,6 +42,7 @@ struct PerfMapLeases::Target {
   std::optional<Lease> lease;
   UniqueFd map;
   int map_descriptor = -1;  // of the target
+  MonotonicTime on_since;
 };
 
 }  // namespace clrsampler

@@ -42,7 +42,7 @@ void PerfMapTailer::Reset() {
   methods_.Clear();
   status_ = absl::OkStatus();
   counted_good_ = counted_bad_ = counted_glued_ = 0;
-  read_to_end_ = complete_until_ = MonotonicTime::Min();
+  read_to_end_ = complete_until_ = blocks_until_ = MonotonicTime::Min();
   tail_offset_ = kNoTail;
 }
 
@@ -82,6 +82,7 @@ void PerfMapTailer::Poll(TailedFile::Opener open, absl::FunctionRef<bool(const T
   }
   if (state_ == State::kReading && grown) ReadNew(now, clock, budget_bytes, scratch);
   if (behind_) return;
+  if (grown) blocks_until_ = read_to_end_;
   const bool tail_is_open = state_ == State::kReading && TailIsOpen(process_alive, now, clock, scratch);
   complete_until_ = tail_is_open ? std::max(complete_until_, tail_not_there_) : now;
   if (state_ == State::kReading) read_to_end_ = now;
@@ -113,7 +114,8 @@ bool PerfMapTailer::TailIsOpen(bool process_alive, MonotonicTime now, const Cloc
   if (scratch.size() < bytes) scratch.resize(bytes);
   const absl::StatusOr<size_t> got = file_.Read(offset, std::span(scratch).first(bytes));
   if (!got.ok() || *got != bytes) return false;
-  Sink sink(methods_, tail_not_there_, tail_not_there_);
+  const MonotonicTime after = in_blocks_ ? blocks_until_ : tail_not_there_;
+  Sink sink(methods_, after, after);
   sink.FoundBy(std::max(now, clock.Now()));
   if (parser_.TakeUnended(std::span(scratch).first(bytes), sink)) tail_offset_ = kNoTail;
   CountLines();
@@ -135,7 +137,8 @@ bool PerfMapTailer::ContinuesAtLineStart() {
 void PerfMapTailer::ReadNew(MonotonicTime now, const Clock& clock, size_t budget_bytes,
                             std::vector<std::byte>& scratch) {
   if (scratch.size() < kLeastScratchBytes) scratch.resize(kLeastScratchBytes);
-  Sink sink(methods_, LineNotThereAt(), read_to_end_);
+  const MonotonicTime after = in_blocks_ ? blocks_until_ : read_to_end_;
+  Sink sink(methods_, in_blocks_ ? after : LineNotThereAt(), after);
   size_t read = 0;
   behind_ = true;
   while (read < budget_bytes) {

@@ -1,10 +1,11 @@
 // Follows one perf map and keeps the map of its methods.
 //
 // A perf map has no times and no owner inside; what is known is when a line was found and when it was not there yet.
-// That window is what MethodMap gets. A last line that is not ASCII may have lost its end of line (perf_map_parser.h);
-// it is taken without one when the file stands still, since it may be the program's hottest method. Bad lines are
-// counted and passed over; only a file that is no perf map at all (16 MiB without an end of line, nothing but bad
-// lines, 1 TiB) ends in kFailed.
+// That window is what MethodMap gets. A runtime that writes its lines in blocks has had a line for as long as the block
+// took to fill: nothing is known of what came after the last block, until the next one. A last line that is not ASCII
+// may have lost its end of line (perf_map_parser.h); it is taken without one when the file stands still, since it may
+// be the program's hottest method. Bad lines are counted and passed over; only a file that is no perf map at all (16
+// MiB without an end of line, nothing but bad lines, 1 TiB) ends in kFailed.
 //
 // Main loop only. Nothing blocks; a poll reads at most its budget.
 #ifndef CLRSAMPLER_CLR_PERF_MAP_TAILER_H_
@@ -29,7 +30,8 @@ class PerfMapTailer {
  public:
   using State = TailState;  // of which it is never kTorn, kDead or kClosed
 
-  PerfMapTailer() : methods_({.claims_earlier = true}) {}
+  // `in_blocks`: WritesPerfMapInBlocks (runtime_facts.h).
+  explicit PerfMapTailer(bool in_blocks = false) : in_blocks_(in_blocks), methods_({.claims_earlier = true}) {}
 
   // Reads what is new, at most about `budget_bytes`. `scratch` is room to read into, made larger for long lines up to 2
   // MiB. `is_ours` judges a file that was opened (its time of modification, CLOCK_REALTIME, and who has it open); it is
@@ -46,6 +48,10 @@ class PerfMapTailer {
   MethodMap& methods() { return methods_; }
   const MethodMap& methods() const { return methods_; }
   MonotonicTime complete_until() const { return complete_until_; }
+  bool in_blocks() const { return in_blocks_; }
+  // What was compiled until then is in the map. Max: all of it. With blocks it may never reach the time of a sample, so
+  // that nobody should wait for it.
+  MonotonicTime speaks_until() const { return in_blocks_ ? blocks_until_ : MonotonicTime::Max(); }
   bool behind() const { return behind_; }  // the budget ended before the file did
 
   // The text of a name in the map; nullopt when the file no longer holds it there.
@@ -68,6 +74,7 @@ class PerfMapTailer {
   void CountLines();
   void Fail(absl::Status status);
 
+  bool in_blocks_;
   TailedFile file_;
   PerfMapParser parser_;
   MethodMap methods_;
@@ -83,6 +90,7 @@ class PerfMapTailer {
   MonotonicTime tail_not_there_;    // when the file was last read to its end without it
   MonotonicTime tail_last_changed_;
   MonotonicTime complete_until_;
+  MonotonicTime blocks_until_ = MonotonicTime::Min();  // when the file was last read to its end without its last block
   bool behind_ = false;
 };
 

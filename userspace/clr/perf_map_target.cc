@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "clr/target_environment.h"
 #include "formats/proc/environ_text.h"
+#include "os/clock.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
@@ -33,12 +34,6 @@ constexpr uint64_t kFileTimeSlackNs = 1'000'000'000;
 
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 Directory OpenDirectory(const std::string& path) { return {opendir(path.c_str()), closedir}; }
-
-uint64_t NowNs(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kSecondNs + static_cast<uint64_t>(now.tv_nsec);
-}
 
 uint64_t AgeNs(const TargetIdentity& target) {
   const uint64_t hertz = static_cast<uint64_t>(std::max<long>(sysconf(_SC_CLK_TCK), 1));

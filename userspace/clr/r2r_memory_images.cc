@@ -7,11 +7,9 @@
 
 #include "absl/hash/hash.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "formats/byte_reader.h"
 #include "formats/proc/maps_text.h"
-#include "os/file_io.h"
 
 namespace clrsampler {
 namespace {
@@ -79,8 +77,7 @@ std::optional<R2rMemoryImages::Place> R2rMemoryImages::Find(const Process& proce
 }
 
 std::optional<uint64_t> R2rMemoryImages::FindBase(const Process& process, const Mapping& mapping, uint64_t address) {
-  const absl::StatusOr<std::string> text =
-      ReadWholeFile(absl::StrCat(options_.proc_root, "/", process.key.tgid, "/maps"), kMaxMapsBytes);
+  const absl::StatusOr<std::string> text = process.files.ReadProc("maps", kMaxMapsBytes);
   ++counters_.maps_read;
   if (!text.ok()) return std::nullopt;
   const std::vector<MapsLine> lines = ParseMaps(*text).lines;

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,11 +21,9 @@
 #include "formats/pe/loaded_image.h"
 #include "os/sparse_memory.h"
 #include "process/process.h"
+#include "process/target_memory.h"
 
 namespace clrsampler {
-
-// Copies memory of a process (of our own pid namespace); false when not all of it could be read.
-using ReadMemory = std::function<bool(uint32_t tgid, uint64_t address, std::span<std::byte> bytes)>;
 
 // The tables of one image, shared by all processes that have the same bytes. Immutable.
 struct MemoryImage {
@@ -37,7 +34,6 @@ struct MemoryImage {
 };
 
 struct R2rMemoryOptions {
-  std::string proc_root = "/proc";
   ReadMemory read_memory;
   // A composite image of the whole framework has 60 MB, of which 12 MB are copied.
   uint64_t max_image_bytes = uint64_t{1} << 30;

@@ -9,10 +9,13 @@
 #include "absl/strings/strip.h"
 #include "clr/r2r_map_file.h"
 #include "formats/byte_reader.h"
+#include "formats/names/async_body.h"
 #include "formats/names/runtime_names.h"
 #include "formats/pe/bundle_content.h"
 #include "formats/pe/bundle_manifest.h"
 #include "formats/pe/r2r_image.h"
+#include "os/path_text.h"
+#include "process/mounts_identity.h"
 
 namespace clrsampler {
 namespace {
@@ -23,16 +26,6 @@ constexpr size_t kMaxIdleFiles = 32;
 // Assemblies unpacked from one compressed bundle: CoreLib has 5 MB without its code. What does not fit is not unpacked,
 // and names that need it stay tokens.
 constexpr uint64_t kMaxInflatedBytes = 256 << 20;
-
-absl::string_view FileNameOf(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
-
-absl::string_view FolderOf(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? absl::string_view() : path.substr(0, slash + 1);
-}
 
 // Where the last loadable segment of an ELF file ends. Files of a single-file bundle are appended behind it, so a
 // mapping in front of it is the host's own code. nullopt: not a 64-bit ELF file.
@@ -278,8 +271,12 @@ Resolution R2rMethods::ResolveAt(File& file, const Process& process, Image& imag
   }
   if (image.map_asked_at) FetchMap(image);
   const auto known = image.names.find(function->method);
-  return Resolution{known != image.names.end() ? known->second.frame
-                                               : NameMethod(process, file, image, function->method)};
+  const FrameId id =
+      known != image.names.end() ? known->second.frame : NameMethod(process, file, image, function->method);
+  if (function->part != R2rPart::kResumptionStub || frames_->at(id).identity.key == 0) return Resolution{id};
+  Frame stub = frames_->at(id);
+  stub.identity.body = AsyncBody::kResumptionStub;
+  return Resolution{frames_->Intern(std::move(stub))};
 }
 
 R2rMethods::File* R2rMethods::FileOf(const FrameQuery& query) {
@@ -288,27 +285,27 @@ R2rMethods::File* R2rMethods::FileOf(const FrameQuery& query) {
     ++counters_.unreadable_files;
     return nullptr;
   }
-  if (!files_.contains(content->get())) {
-    const std::span<const std::byte> bytes = (*content)->bytes();
-    if (!LooksLikePe(bytes)) {
-      // Every native library comes here; only what lies behind its segments can be ours.
-      const std::optional<uint64_t> end = EndOfElfSegments(bytes);
-      if (!end || query.mapping->file_offset < *end) return nullptr;
-    }
+  Sources sources{content->get(), MountsIdentity(query.process), query.mapping->path};
+  const std::span<const std::byte> bytes = (*content)->bytes();
+  if (!files_.contains(sources) && !LooksLikePe(bytes)) {
+    // Every native library comes here; only what lies behind its segments can be ours.
+    const std::optional<uint64_t> end = EndOfElfSegments(bytes);
+    if (!end || query.mapping->file_offset < *end) return nullptr;
   }
-  return Use(query.process, *content, query.mapping->path);
+  return Use(query.process, *content, std::move(sources));
 }
 
 R2rMethods::File& R2rMethods::HostOf(const Process& process) {
   const absl::StatusOr<std::shared_ptr<const ImageFile>> content = images_->GetByPath(process, process.executable);
   if (!content.ok()) return *no_host_;
-  File* file = Use(process, *content, process.executable);
+  File* file = Use(process, *content, {content->get(), MountsIdentity(process), process.executable});
   return file == nullptr ? *no_host_ : *file;
 }
 
 R2rMethods::File* R2rMethods::Use(const Process& process, const std::shared_ptr<const ImageFile>& content,
-                                  absl::string_view path) {
-  std::unique_ptr<File>& slot = files_[content.get()];
+                                  Sources sources) {
+  const std::string path = std::get<2>(sources);
+  std::unique_ptr<File>& slot = files_[std::move(sources)];
   if (slot == nullptr) {
     slot = std::make_unique<File>();
     slot->content = content;
@@ -467,6 +464,7 @@ FrameId R2rMethods::NameMethod(const Process& process, File& file, Image& image,
     if (row && (use_row || agrees)) frame.source = NameSource::kR2rMap;
     frame.module = name.module;
     frame.symbol = MethodSymbol(name);
+    if (style_ == NameStyle::kShort) frame.identity = IdentityOf(name);
     if (file.is_pe && image.memory == nullptr) frame.module_path = file.path;
     if (start) {
       frame.address = start->begin;
@@ -516,15 +514,15 @@ void R2rMethods::DropIdleFiles() {
     absl::erase_if(file.memory_images, [](const auto& entry) { return entry.second->memory.use_count() == 1; });
   };
   drop_unused(*no_host_);
-  for (const auto& [content, file] : files_) drop_unused(*file);
-  std::vector<std::pair<uint64_t, const ImageFile*>> idle;
-  for (const auto& [content, file] : files_) {
-    if (file->users == 0) idle.emplace_back(file->idle_since, content);
+  for (const auto& [sources, file] : files_) drop_unused(*file);
+  std::vector<std::pair<uint64_t, Sources>> idle;
+  for (const auto& [sources, file] : files_) {
+    if (file->users == 0) idle.emplace_back(file->idle_since, sources);
   }
   if (idle.size() <= kMaxIdleFiles) return;
   std::sort(idle.begin(), idle.end());
   idle.resize(idle.size() - kMaxIdleFiles);
-  for (const auto& [since, content] : idle) files_.erase(content);
+  for (const auto& [since, sources] : idle) files_.erase(sources);
 }
 
 size_t R2rMethods::heap_bytes() const {
@@ -535,7 +533,7 @@ size_t R2rMethods::heap_bytes() const {
     if (image.map) bytes += image.map->heap_bytes();
     if (image.memory != nullptr) bytes += image.memory->copied_bytes;
   };
-  for (const auto& [content, file] : files_) {
+  for (const auto& [sources, file] : files_) {
     bytes += file->inflated_bytes;
     for (const auto& [offset, image] : file->images) add(*image);
     for (const auto& [memory, image] : file->memory_images) add(*image);

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -53,7 +54,8 @@ struct R2rMethodCounters {
   uint64_t outside_functions = 0;  // in code of an image, but in no runtime function
 };
 
-// Main loop only. Images are shared by all processes that map the same file, and some idle ones are kept for the next.
+// Main loop only. Images are shared by all processes that map the same file, see it at the same path and have the same
+// mounts, and some idle ones are kept for the next.
 class R2rMethods : public FrameSource {
  public:
   // Without `memory.read_memory` only images in files are named. `symbol_files`: asked for maps that are not on this
@@ -109,7 +111,11 @@ class R2rMethods : public FrameSource {
   Resolution ResolveAt(File& file, const Process& process, Image& image, uint32_t rva);
   File* FileOf(const FrameQuery& query);
   File& HostOf(const Process& process);
-  File* Use(const Process& process, const std::shared_ptr<const ImageFile>& content, absl::string_view path);
+  // By identity: each File holds its ImageFile, so that the address stays taken.
+  // With the mounts and the path by which a process sees it: maps and other assemblies are looked for from there, and
+  // what they say counts for nobody else.
+  using Sources = std::tuple<const ImageFile*, std::string, std::string>;
+  File* Use(const Process& process, const std::shared_ptr<const ImageFile>& content, Sources sources);
   Image* ImageAt(File& file, uint64_t file_offset);
   std::unique_ptr<Image> OpenImage(const File& file, uint64_t offset, uint64_t bytes, absl::string_view file_name);
   void OpenTables(Image& image, absl::StatusOr<PeImage> pe);
@@ -127,8 +133,7 @@ class R2rMethods : public FrameSource {
   R2rMethodCounters counters_;
   R2rMemoryImages memory_;
   std::unique_ptr<File> no_host_;  // stands for the program of a process whose own file can't be read
-  // By identity: each File holds its ImageFile, so that the address stays taken.
-  absl::flat_hash_map<const ImageFile*, std::unique_ptr<File>> files_;
+  absl::flat_hash_map<Sources, std::unique_ptr<File>> files_;
   absl::flat_hash_map<ProcessKey, absl::flat_hash_set<File*>> by_process_;
   uint64_t forget_count_ = 0;  // clock of the idle files
 };

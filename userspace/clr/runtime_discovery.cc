@@ -6,16 +6,12 @@
 #include "formats/byte_reader.h"
 #include "formats/pe/bundle_manifest.h"
 #include "formats/pe/pe_image.h"
+#include "os/path_text.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr uint8_t kBundledAssembly = 1;
-
-absl::string_view FolderOf(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? absl::string_view() : path.substr(0, slash);
-}
 
 bool IsComposite(const PeImage& image) {
   return image.r2r().has_value() && image.r2r()->core.Find(R2rSectionType::kComponentAssemblies) != nullptr;

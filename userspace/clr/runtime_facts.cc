@@ -1,5 +1,7 @@
 #include "clr/runtime_facts.h"
 
+#include <algorithm>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -70,6 +72,9 @@ constexpr RuntimeDefect kDefects[] = {
      "remove dotnet-diagnostic-*-socket files of processes that are gone where /tmp is in memory",
      ""},
 };
+static_assert(std::ranges::all_of(kDefects, [](const RuntimeDefect& defect) {
+  return defect.first <= defect.last && !defect.summary.empty() && !defect.way_out.empty();
+}));
 
 }  // namespace
 
@@ -90,8 +95,6 @@ std::optional<RuntimeVersion> VersionFromMark(absl::string_view text) {
   return VersionFromFileVersion(text.substr(0, text.find(' ')));
 }
 
-std::span<const RuntimeDefect> KnownDefects() { return kDefects; }
-
 std::vector<const RuntimeDefect*> DefectsOf(RuntimeVersion version) {
   std::vector<const RuntimeDefect*> defects;
   for (const RuntimeDefect& defect : kDefects) {
@@ -100,18 +103,8 @@ std::vector<const RuntimeDefect*> DefectsOf(RuntimeVersion version) {
   return defects;
 }
 
-bool HasDefect(RuntimeVersion version, DefectKind kind) {
-  for (const RuntimeDefect* defect : DefectsOf(version)) {
-    if (defect->kind == kind) return true;
-  }
-  return false;
-}
+bool IsNewerThanKnown(RuntimeVersion version) { return version.major > kNewestKnownMajor; }
 
-bool CanEnablePerfMap(RuntimeVersion version) { return version >= RuntimeVersion{8, 0, 0}; }
-
-MemoryLayout MemoryLayoutOf(RuntimeVersion version) {
-  if (version >= RuntimeVersion{10, 0, 0}) return MemoryLayout::kContracts;
-  return version >= RuntimeVersion{8, 0, 0} ? MemoryLayout::kOffsetTable : MemoryLayout::kNone;
-}
+bool WritesPerfMapInBlocks(RuntimeVersion version) { return version.major >= 11; }
 
 }  // namespace clrsampler

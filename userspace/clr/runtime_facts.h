@@ -9,7 +9,6 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -52,22 +51,18 @@ struct RuntimeDefect {
   absl::string_view upstream;  // "dotnet/runtime#113943"; empty: known from measurements only
 };
 
-// The whole table.
-std::span<const RuntimeDefect> KnownDefects();
-// Those of exactly this version; none for an unknown one.
+// The known ones of exactly this version; none for an unknown one.
 std::vector<const RuntimeDefect*> DefectsOf(RuntimeVersion version);
-bool HasDefect(RuntimeVersion version, DefectKind kind);
 
-// EnablePerfMap and DisablePerfMap over the diagnostics socket: .NET 8 (dotnet/runtime#85801).
-bool CanEnablePerfMap(RuntimeVersion version);
+// The newest major version whose structures and precompiled images are known.
+inline constexpr uint16_t kNewestKnownMajor = 11;
 
-// How names are read from the runtime's memory.
-enum class MemoryLayout : uint8_t {
-  kNone,         // before .NET 8, or not known
-  kOffsetTable,  // 8 and 9: g_dacTable and known offsets
-  kContracts,    // 10 and newer: DotNetRuntimeContractDescriptor says where things are
-};
-MemoryLayout MemoryLayoutOf(RuntimeVersion version);
+// Nothing is known of it, neither its structures nor its precompiled images.
+bool IsNewerThanKnown(RuntimeVersion version);
+
+// Whether it collects the lines of a perf map and writes 4 KiB at a time. Before .NET 11 each line has a write of its
+// own, before the method runs. Measured with strace on 10.0.15 and 11.0.0.
+bool WritesPerfMapInBlocks(RuntimeVersion version);
 
 }  // namespace clrsampler
 

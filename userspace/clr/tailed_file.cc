@@ -1,13 +1,9 @@
 #include "clr/tailed_file.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "os/file_io.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -18,7 +14,7 @@ absl::StatusOr<TailedFile::Change> TailedFile::Look(Opener open, MonotonicTime n
     if (!file.ok()) return file.status();
     return Adopt(*std::move(file), now, Change::kOpened);
   }
-  if (fstat(file_.fd.get(), &file_.status) != 0) return ErrnoError(errno, "fstat");
+  RETURN_IF_ERROR(file_.Refresh());
   const uint64_t size = static_cast<uint64_t>(file_.status.st_size);
   const bool removed = file_.status.st_nlink == 0;
   if (size < size_) {
@@ -56,7 +52,7 @@ TailedFile::Change TailedFile::Adopt(OpenedFile file, MonotonicTime now, Change 
 absl::StatusOr<bool> TailedFile::IsRewritten() {
   if (first_count_ == 0) return false;
   std::array<std::byte, sizeof first_bytes_> now_there;
-  const absl::StatusOr<size_t> got = ReadAt(file_.fd.get(), 0, std::span(now_there).first(first_count_));
+  const absl::StatusOr<size_t> got = file_.ReadAt(0, std::span(now_there).first(first_count_));
   if (!got.ok()) return got.status();
   return *got != first_count_ || std::memcmp(now_there.data(), first_bytes_.data(), first_count_) != 0;
 }
@@ -68,7 +64,7 @@ void TailedFile::Remember(std::span<const std::byte> first_bytes) {
 
 absl::StatusOr<size_t> TailedFile::Read(uint64_t offset, std::span<std::byte> buffer) {
   if (offset >= size_) return size_t{0};
-  return ReadAt(file_.fd.get(), offset, buffer.first(std::min<uint64_t>(buffer.size(), size_ - offset)));
+  return file_.ReadAt(offset, buffer.first(std::min<uint64_t>(buffer.size(), size_ - offset)));
 }
 
 uint64_t TailedFile::modified_ns() const {

@@ -22,8 +22,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kQueriesAtOnce = 2;
-constexpr size_t kQueriesWaiting = 32;
 constexpr size_t kMostProcesses = 1000;
 constexpr size_t kTimelinePauses = 200;
 constexpr uint64_t kMostListed = 10'000;
@@ -60,8 +58,8 @@ EndpointParts WithDefaults(EndpointParts parts) {
 // The word under which requests to a path are counted: one of a few, whatever clients ask for.
 std::string RouteOf(const std::string& path) {
   for (const absl::string_view route :
-       {"/", "/metrics", "/api/status", "/api/timeline", "/api/profile", "/api/diff", "/api/pauses", "/api/jit",
-        "/api/health", "/api/processes", "/api/recordings", "/debug/pprof/profile"}) {
+       {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/profile", "/api/diff", "/api/pauses",
+        "/api/jit", "/api/health", "/api/processes", "/api/recordings", "/debug/pprof/profile"}) {
     if (path == route) return std::string(route);
   }
   if (path == "/debug/pprof" || path == "/debug/pprof/") return "/debug/pprof";
@@ -80,21 +78,28 @@ bool AcceptsGzip(absl::string_view accept_encoding) {
   return false;
 }
 
-void Compress(const HttpRequest& request, HttpAnswer& answer) {
-  const bool text = absl::StartsWith(answer.content_type, "text/") ||
-                    absl::StartsWith(answer.content_type, "application/json") ||
-                    absl::StartsWith(answer.content_type, "image/svg");
-  if (!text) return;
-  answer.headers.emplace_back("Vary", "Accept-Encoding");
-  if (answer.body->size() < kWorthCompressing || !AcceptsGzip(request.accept_encoding)) return;
+std::shared_ptr<const std::string> Packed(const std::string& body) {
   std::string packed;
   const GzipStream::Sink sink = [&](absl::string_view piece) {
     packed.append(piece.data(), piece.size());
     return absl::OkStatus();
   };
   GzipStream stream(sink);
-  if (!stream.Write(*answer.body).ok() || !stream.Finish().ok()) return;
-  answer.body = std::make_shared<const std::string>(std::move(packed));
+  if (!stream.Write(body).ok() || !stream.Finish().ok()) return nullptr;
+  return std::make_shared<const std::string>(std::move(packed));
+}
+
+// `packed`: the same body compressed, where it is kept; else it is compressed now.
+void Compress(const HttpRequest& request, HttpAnswer& answer, std::shared_ptr<const std::string> packed = nullptr) {
+  const bool text = absl::StartsWith(answer.content_type, "text/") ||
+                    absl::StartsWith(answer.content_type, "application/json") ||
+                    absl::StartsWith(answer.content_type, "image/svg");
+  if (!text) return;
+  answer.headers.emplace_back("Vary", "Accept-Encoding");
+  if (answer.body->size() < kWorthCompressing || !AcceptsGzip(request.accept_encoding)) return;
+  if (packed == nullptr) packed = Packed(*answer.body);
+  if (packed == nullptr) return;
+  answer.body = std::move(packed);
   answer.headers.emplace_back("Content-Encoding", "gzip");
 }
 
@@ -134,10 +139,11 @@ ProfileForm FormOf(QueryReader& reader) {
 
 Endpoints::Endpoints(EndpointParts parts)
     : parts_(WithDefaults(std::move(parts))),
+      access_(parts_.access),
       recent_(parts_.history == nullptr ? MakeRecentHistory(*parts_.windows) : nullptr),
       history_(parts_.history == nullptr ? *recent_ : *parts_.history),
-      live_(*parts_.windows, parts_.want_cut),
-      workers_(kQueriesAtOnce, kQueriesWaiting) {}
+      workers_(parts_.queries),
+      live_(*parts_.windows, parts_.want_cut) {}
 
 Endpoints::~Endpoints() { history_.EndQuestions(); }
 
@@ -146,31 +152,36 @@ void Endpoints::Handle(const HttpRequest& request, HttpReply reply) {
   if (!target.ok()) return reply(ErrorAnswer(target.status()));
   const std::string route = RouteOf(target->path);
   // All answers leave through here.
-  const auto send = [request, route, reply = std::move(reply)](HttpAnswer answer) {
+  const auto send = [route, reply = std::move(reply)](HttpAnswer answer) {
     answer.endpoint = route;
-    Compress(request, answer);
     reply(std::move(answer));
   };
   if (std::optional<HttpAnswer> refusal = Refuse(request, target->path, parts_.hosts)) return send(*std::move(refusal));
+  if (std::optional<HttpAnswer> answer = access_.Check(request, *target)) return send(*std::move(answer));
 
   const uint64_t now = parts_.now_unix_ns();
   if (route == "none") {
     return send(ErrorAnswer(404, "there is nothing at this address", "the page is at /, the API in docs/http-api.md"));
   }
-  if (route == "/metrics") return send(Metrics(*target));
-  if (route == "/" || route == "/assets") return send(Asset(target->path));
-  if (route == "/debug/pprof/profile") return LiveProfile(*target, now, send);
+  if (route == "/metrics") return send(Metrics(request, *target));
+  if (route == "/-/ready") return send(Ready(*target));
+  if (route == "/" || route == "/assets") return send(Asset(request, target->path));
+  if (route == "/debug/pprof/profile") return LiveProfile(request, *target, now, send);
   if (route == "/debug/pprof") {
     const absl::Status known = QueryReader(*target, now).Finish();
     return send(known.ok() ? TextAnswer("text/plain; charset=utf-8", std::string(kPprofIndex)) : ErrorAnswer(known));
   }
   absl::StatusOr<Job> job = MakeJob(*target, route, now);
   if (!job.ok()) return send(ErrorAnswer(job.status()));
-  const bool taken = workers_.Submit([send, job = *std::move(job)] {
-    absl::StatusOr<HttpAnswer> answer = job();
-    send(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
-  });
-  if (!taken) send(ErrorAnswer(503, "too many questions are being answered", "ask again in some seconds"));
+  workers_.Submit(
+      request.client,
+      [request, job = *std::move(job)] {
+        absl::StatusOr<HttpAnswer> made = job();
+        HttpAnswer answer = made.ok() ? *std::move(made) : ErrorAnswer(made.status());
+        Compress(request, answer);
+        return answer;
+      },
+      send);
 }
 
 absl::StatusOr<Endpoints::Job> Endpoints::MakeJob(const RequestTarget& target, const std::string& route,
@@ -310,7 +321,8 @@ absl::StatusOr<HttpAnswer> Endpoints::Status(uint64_t now_unix_ns) {
   return TextAnswer(kJson, StatusJson(status));
 }
 
-void Endpoints::LiveProfile(const RequestTarget& target, uint64_t now_unix_ns, HttpReply reply) {
+void Endpoints::LiveProfile(const HttpRequest& request, const RequestTarget& target, uint64_t now_unix_ns,
+                            HttpReply reply) {
   QueryReader reader(target, now_unix_ns);
   HistorySelection selection;
   selection.from_unix_ns = now_unix_ns;
@@ -322,16 +334,20 @@ void Endpoints::LiveProfile(const RequestTarget& target, uint64_t now_unix_ns, H
     status = WithHint(absl::NotFoundError(absl::StrCat("there is no process ", *selection.pid)),
                       "/api/processes lists those that run");
   }
-  if (status.ok()) {
-    status = live_.Begin(selection, ProfileView::kCpu, now_unix_ns, [reply](absl::StatusOr<ProfileModel> model) {
-      absl::StatusOr<HttpAnswer> answer = model.ok() ? ProfileAnswer(*model, {.format = "pprof"}) : model.status();
-      reply(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
-    });
-  }
+  if (!status.ok()) return reply(ErrorAnswer(status));
+  if (std::optional<HttpAnswer> refusal = workers_.Admit(request.client)) return reply(*std::move(refusal));
+  status = live_.Begin(selection, ProfileView::kCpu, now_unix_ns,
+                       [this, reply, client = request.client](const absl::StatusOr<ProfileModel>& model) {
+                         reply(workers_.RunHere(client, [&] {
+                           absl::StatusOr<HttpAnswer> answer =
+                               model.ok() ? ProfileAnswer(*model, {.format = "pprof"}) : model.status();
+                           return answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status());
+                         }));
+                       });
   if (!status.ok()) reply(ErrorAnswer(status));
 }
 
-HttpAnswer Endpoints::Metrics(const RequestTarget& target) {
+HttpAnswer Endpoints::Metrics(const HttpRequest& request, const RequestTarget& target) {
   const uint64_t now = parts_.now_unix_ns();
   const absl::Status known = QueryReader(target, now).Finish();
   if (!known.ok()) return ErrorAnswer(known);
@@ -339,18 +355,39 @@ HttpAnswer Endpoints::Metrics(const RequestTarget& target) {
   const std::lock_guard lock(metrics_mutex_);
   if (metrics_ == nullptr || now < metrics_at_ns_ || now - metrics_at_ns_ > kMetricsKeptNs) {
     metrics_ = std::make_shared<const std::string>(parts_.metrics());
+    packed_metrics_ = nullptr;
     metrics_at_ns_ = now;
   }
+  if (packed_metrics_ == nullptr && AcceptsGzip(request.accept_encoding)) packed_metrics_ = Packed(*metrics_);
   HttpAnswer answer = TextAnswer(kMetricsType, "");
   answer.body = metrics_;
+  Compress(request, answer, packed_metrics_);
   return answer;
 }
 
+HttpAnswer Endpoints::Ready(const RequestTarget& target) const {
+  const absl::Status known = QueryReader(target, 0).Finish();
+  if (!known.ok()) return ErrorAnswer(known);
+  const bool ready = parts_.ready ? parts_.ready() : parts_.windows->Newest() != nullptr;
+  return ready ? TextAnswer("text/plain; charset=utf-8", "ready\n")
+               : ErrorAnswer(503, "sampling has not begun", "its log says what it waits for");
+}
+
 // Parameters are not looked at: the page keeps what it shows in those of its own address.
-HttpAnswer Endpoints::Asset(const std::string& path) const {
+HttpAnswer Endpoints::Asset(const HttpRequest& request, const std::string& path) const {
   const std::optional<PageAsset> asset = parts_.asset ? parts_.asset(path) : std::nullopt;
   if (!asset) return ErrorAnswer(404, "there is nothing at this address", "");
-  HttpAnswer answer = TextAnswer(asset->content_type, std::string(asset->bytes));
+  HttpAnswer answer = TextAnswer(asset->content_type, "");
+  {
+    const std::lock_guard lock(assets_mutex_);
+    KeptAsset& kept = assets_[path];
+    if (kept.plain == nullptr) {
+      kept.plain = std::make_shared<const std::string>(asset->bytes);
+      kept.packed = Packed(*kept.plain);
+    }
+    answer.body = kept.plain;
+    Compress(request, answer, kept.packed);
+  }
   answer.headers.emplace_back("Content-Security-Policy", PageSecurityPolicy());
   answer.headers.emplace_back("Cache-Control", "no-cache");
   return answer;

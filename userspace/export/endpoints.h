@@ -1,23 +1,26 @@
 // What is served: docs/http-api.md. Asks the history and the recent windows, and turns what they say into answers.
 //
-// Nothing here changes anything. Errors are JSON with a sentence and a hint. What takes long runs on two threads of its
-// own; /metrics, the page and its assets are answered at once.
+// Nothing here changes anything. Errors are JSON with a sentence and a hint. What takes long runs on a thread of its
+// own and within a budget; /metrics, /-/ready, the page and its assets are answered at once.
 #ifndef CLRSAMPLER_EXPORT_ENDPOINTS_H_
 #define CLRSAMPLER_EXPORT_ENDPOINTS_H_
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "export/access.h"
 #include "export/flight_recordings.h"
 #include "export/http_guard.h"
 #include "export/http_message.h"
 #include "export/live_profile.h"
 #include "export/query.h"
+#include "export/query_budget.h"
 #include "export/query_workers.h"
 #include "export/recent_windows.h"
 #include "store/history.h"
@@ -39,6 +42,8 @@ struct EndpointParts {
   uint64_t window_ns = 10'000'000'000;
   uint32_t frequency_hz = 0;  // until a window says it
   HostPolicy hosts;
+  AccessPolicy access;
+  QueryLimits queries;
 
   History* history = nullptr;  // nullptr: only the recent windows are known
   uint64_t store_max_bytes = 0;
@@ -47,9 +52,10 @@ struct EndpointParts {
 
   std::function<std::string()> metrics;                                   // text for Prometheus; empty: none
   std::function<std::optional<PageAsset>(absl::string_view path)> asset;  // "/" and "/assets/..."; empty: no page
-  std::function<void(uint64_t unix_ns)> want_cut;                         // as LiveProfiles has it; may be empty
-  std::function<bool(uint32_t pid)> process_exists;                       // empty: looks into /proc
-  std::function<uint64_t()> now_unix_ns;                                  // empty: the system's clock
+  std::function<bool()> ready;                       // sampling has begun; empty: a window has come
+  std::function<void(uint64_t unix_ns)> want_cut;    // as LiveProfiles has it; may be empty
+  std::function<bool(uint32_t pid)> process_exists;  // empty: looks into /proc
+  std::function<uint64_t()> now_unix_ns;             // empty: the system's clock
 };
 
 class Endpoints {
@@ -70,20 +76,29 @@ class Endpoints {
   absl::StatusOr<Job> ProcessesJob(QueryReader& reader);
   absl::StatusOr<Job> RecordingJob(QueryReader& reader, const std::string& id);
   absl::StatusOr<HttpAnswer> Status(uint64_t now_unix_ns);
-  void LiveProfile(const RequestTarget& target, uint64_t now_unix_ns, HttpReply reply);
-  HttpAnswer Metrics(const RequestTarget& target);
-  HttpAnswer Asset(const std::string& path) const;
+  void LiveProfile(const HttpRequest& request, const RequestTarget& target, uint64_t now_unix_ns, HttpReply reply);
+  HttpAnswer Metrics(const HttpRequest& request, const RequestTarget& target);
+  HttpAnswer Ready(const RequestTarget& target) const;
+  HttpAnswer Asset(const HttpRequest& request, const std::string& path) const;
 
   const EndpointParts parts_;
+  const Access access_;
   std::unique_ptr<History> recent_;  // where there is no other
   History& history_;
 
+  // Of the page, each compressed once.
+  struct KeptAsset {
+    std::shared_ptr<const std::string> plain, packed;
+  };
+  mutable std::mutex assets_mutex_;
+  mutable std::map<std::string, KeptAsset> assets_;
+
   std::mutex metrics_mutex_;  // the server's threads: many may scrape at once
   uint64_t metrics_at_ns_ = 0;
-  std::shared_ptr<const std::string> metrics_;
+  std::shared_ptr<const std::string> metrics_, packed_metrics_;
 
-  LiveProfiles live_;
-  QueryWorkers workers_;  // last: their jobs use the rest
+  QueryWorkers workers_;  // after what its jobs use
+  LiveProfiles live_;     // has the budget of the workers
 };
 
 }  // namespace clrsampler

@@ -49,7 +49,8 @@ std::optional<HttpAnswer> Refuse(const HttpRequest& request, const std::string& 
     }
   }
   constexpr absl::string_view kHint = "profiles are not given to pages of other origins; use curl, or open the page";
-  if (!request.origin.empty() && !absl::EqualsIgnoreCase(request.origin, absl::StrCat("http://", request.host))) {
+  if (!request.origin.empty() &&
+      !absl::EqualsIgnoreCase(request.origin, absl::StrCat(request.tls ? "https://" : "http://", request.host))) {
     return ErrorAnswer(403, "the request comes from a page of another origin", kHint);
   }
   const bool foreign =

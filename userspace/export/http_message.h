@@ -18,7 +18,11 @@ struct HttpRequest {
   std::string method;
   std::string target;         // as it was sent: "/api/profile?pid=4711"
   bool local_socket = false;  // came by a Unix socket: no browser did that
+  bool tls = false;
+  uint16_t port = 0;   // that we listen on; 0: of a Unix socket
+  std::string client;  // whose budget it is: "ip 10.0.0.7", "uid 1000"
   std::string host;
+  std::string authorization, cookie;
   std::string origin;
   std::string accept_encoding;
   std::string fetch_site, fetch_mode, fetch_dest;  // Sec-Fetch-*

@@ -1,13 +1,11 @@
 #include "export/http_server.h"
 
-#include <arpa/inet.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -21,8 +19,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "export/client_name.h"
 #include "export/connection_table.h"
+#include "export/cpu_bucket.h"
+#include "export/http_head.h"
 #include "export/signals_blocked.h"
+#include "os/clock.h"
 #include "os/loaded_library.h"
 #include "status/status.h"
 
@@ -35,6 +37,9 @@ constexpr size_t kConnectionBytes = 16 * 1024;
 constexpr size_t kSmallAnswer = 64 * 1024;  // always sent
 constexpr auto kWatchEvery = std::chrono::milliseconds(250);
 constexpr auto kFarewell = std::chrono::seconds(1);
+constexpr auto kLongestPause = std::chrono::seconds(1);
+// TLS 1.2 with forward secrecy, and newer.
+constexpr const char* kTlsPriorities = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA";
 
 // Only what has been there since 0.9.73 (2021).
 struct Microhttpd {
@@ -43,30 +48,27 @@ struct Microhttpd {
   decltype(MHD_stop_daemon)* stop_daemon = nullptr;
   decltype(MHD_suspend_connection)* suspend_connection = nullptr;
   decltype(MHD_resume_connection)* resume_connection = nullptr;
-  decltype(MHD_lookup_connection_value)* lookup_connection_value = nullptr;
+  decltype(MHD_get_connection_values)* get_connection_values = nullptr;
   decltype(MHD_get_connection_info)* get_connection_info = nullptr;
   decltype(MHD_create_response_from_buffer_with_free_callback_cls)* create_response = nullptr;
   decltype(MHD_add_response_header)* add_response_header = nullptr;
   decltype(MHD_queue_response)* queue_response = nullptr;
   decltype(MHD_destroy_response)* destroy_response = nullptr;
+  decltype(MHD_is_feature_supported)* is_feature_supported = nullptr;
 
   bool Load() {
     return library.Load("MHD_start_daemon", start_daemon) && library.Load("MHD_stop_daemon", stop_daemon) &&
            library.Load("MHD_suspend_connection", suspend_connection) &&
            library.Load("MHD_resume_connection", resume_connection) &&
-           library.Load("MHD_lookup_connection_value", lookup_connection_value) &&
+           library.Load("MHD_get_connection_values", get_connection_values) &&
            library.Load("MHD_get_connection_info", get_connection_info) &&
            library.Load("MHD_create_response_from_buffer_with_free_callback_cls", create_response) &&
            library.Load("MHD_add_response_header", add_response_header) &&
-           library.Load("MHD_queue_response", queue_response) && library.Load("MHD_destroy_response", destroy_response);
+           library.Load("MHD_queue_response", queue_response) &&
+           library.Load("MHD_destroy_response", destroy_response) &&
+           library.Load("MHD_is_feature_supported", is_feature_supported);
   }
 };
-
-uint64_t NowNs() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
 
 // A request and its answer. Between OnTarget and OnCompleted libmicrohttpd holds it; a reply may hold it longer.
 struct Exchange {
@@ -93,22 +95,39 @@ class MicrohttpdServer : public HttpServer {
         handler_(std::move(handler)),
         observer_(std::move(observer)),
         table_({options.connections, options.connections_per_address, uint64_t{options.request_seconds} * 1'000'000'000,
-                uint64_t{options.answer_seconds} * 1'000'000'000}) {}
+                uint64_t{options.answer_seconds} * 1'000'000'000}),
+        cpu_(options.cpu, NowNs(CLOCK_MONOTONIC)) {}
 
   absl::Status Open() {
     absl::StatusOr<UniqueFd> opened = OpenListenSocket(options_.listen);
     if (!opened.ok()) return opened.status();
+    if (options_.tls && mhd_.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+      return WithHint(absl::UnavailableError("this libmicrohttpd has no TLS"),
+                      "install the distribution's, or put a proxy with TLS in front of a Unix socket");
+    }
     const SignalsBlocked blocked;
     const int fd = opened->get();
+    MHD_OptionItem tls[] = {{MHD_OPTION_END, 0, nullptr}, {}, {}, {}};
+    if (options_.tls) {
+      tls[0] = {MHD_OPTION_HTTPS_MEM_CERT, 0, options_.tls->certificates.data()};
+      tls[1] = {MHD_OPTION_HTTPS_MEM_KEY, 0, options_.tls->key.data()};
+      tls[2] = {MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsPriorities)};
+      tls[3] = {MHD_OPTION_END, 0, nullptr};
+    }
     // The table's limit is below the library's, at which it would accept nobody at all. Its own timeout ends clients
     // that have stopped taking their answer.
-    daemon_ = mhd_.start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-                                &OnRequest, this, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, kThreads,
-                                MHD_OPTION_CONNECTION_LIMIT, options_.connections * 2, MHD_OPTION_CONNECTION_TIMEOUT,
-                                options_.request_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes,
-                                MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, &OnConnection, this,
-                                MHD_OPTION_NOTIFY_COMPLETED, &OnCompleted, this, MHD_OPTION_URI_LOG_CALLBACK, &OnTarget,
-                                this, MHD_OPTION_UNESCAPE_CALLBACK, &LeaveAsItIs, nullptr, MHD_OPTION_END);
+    daemon_ = mhd_.start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (options_.tls ? MHD_USE_TLS : 0), 0, &OnAccept, this,
+        &OnRequest, this, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, kThreads,
+        MHD_OPTION_CONNECTION_LIMIT, options_.connections * 2, MHD_OPTION_CONNECTION_TIMEOUT, options_.request_seconds,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_NOTIFY_CONNECTION, &OnConnection, this, MHD_OPTION_NOTIFY_COMPLETED, &OnCompleted, this,
+        MHD_OPTION_URI_LOG_CALLBACK, &OnTarget, this, MHD_OPTION_UNESCAPE_CALLBACK, &LeaveAsItIs, nullptr,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    if (daemon_ == nullptr && options_.tls) {
+      return WithHint(absl::InvalidArgumentError("the certificate and the key of --tls-cert and --tls-key do not work"),
+                      "both are PEM, the key is that of the first certificate, and has no password");
+    }
     if (daemon_ == nullptr) {
       return WithHint(absl::UnavailableError("the HTTP server could not be started"),
                       "look for a limit on threads or descriptors: ulimit -a");
@@ -150,6 +169,22 @@ class MicrohttpdServer : public HttpServer {
 
   static size_t LeaveAsItIs(void*, MHD_Connection*, char* text) { return std::strlen(text); }
 
+  static MHD_Result OnAccept(void* self, const sockaddr*, socklen_t) {
+    static_cast<MicrohttpdServer*>(self)->Pace();
+    return MHD_YES;
+  }
+
+  // Called by the serving threads before each step of their work: pays for the steps before it.
+  void Pace() {
+    static thread_local uint64_t paid_ns = 0;  // a thread serves one server only
+    const uint64_t spent_ns = NowNs(CLOCK_THREAD_CPUTIME_ID);
+    std::unique_lock lock(mutex_);
+    cpu_.Spend(spent_ns - std::exchange(paid_ns, spent_ns), NowNs(CLOCK_MONOTONIC));
+    const std::chrono::nanoseconds wait(cpu_.WaitNs(NowNs(CLOCK_MONOTONIC)));
+    if (wait.count() == 0) return;
+    wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(wait, kLongestPause), [&] { return stopping_; });
+  }
+
   static void OnConnection(void* self, MHD_Connection* connection, void** context,
                            MHD_ConnectionNotificationCode code) {
     static_cast<MicrohttpdServer*>(self)->Connection(connection, context, code);
@@ -161,7 +196,9 @@ class MicrohttpdServer : public HttpServer {
     {
       const std::lock_guard lock(mutex_);
       if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        const ConnectionTable::Id id = table_.Open(AddressOf(connection), NowNs());
+        const ClientName client = ClientOf(connection);
+        const ConnectionTable::Id id = table_.Open(client.counted ? client.name : "", NowNs(CLOCK_MONOTONIC));
+        clients_[id] = client.name;
         *context = new ConnectionTable::Id(id);
         sockets_[id] = mhd_.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         if (!options_.listen.is_loopback() || table_.size() > options_.connections) verdicts = End();
@@ -169,6 +206,7 @@ class MicrohttpdServer : public HttpServer {
         const std::unique_ptr<ConnectionTable::Id> id(static_cast<ConnectionTable::Id*>(*context));
         // The library closes the socket after this call, so that End never meets a descriptor of something else.
         sockets_.erase(*id);
+        clients_.erase(*id);
         silent = table_.Close(*id);
       }
     }
@@ -176,24 +214,17 @@ class MicrohttpdServer : public HttpServer {
     if (silent) observer_.connection_ended("no_request");
   }
 
-  // Clients on this host share an address, so it says nothing: "".
-  std::string AddressOf(MHD_Connection* connection) const {
-    const MHD_ConnectionInfo* info = mhd_.get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    if (options_.listen.is_unix() || info == nullptr || info->client_addr == nullptr) return "";
-    char text[INET6_ADDRSTRLEN] = "";
-    const sockaddr* address = info->client_addr;
-    if (address->sa_family == AF_INET) {
-      inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
-    } else if (address->sa_family == AF_INET6) {
-      inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text, sizeof text);
+  ClientName ClientOf(MHD_Connection* connection) const {
+    if (options_.listen.is_unix()) {
+      return LocalClient(mhd_.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
     }
-    const absl::string_view seen = text;
-    return absl::StartsWith(seen, "127.") || seen == "::1" || absl::StartsWith(seen, "::ffff:127.") ? "" : text;
+    const MHD_ConnectionInfo* info = mhd_.get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return NetworkClient(info == nullptr ? nullptr : info->client_addr);
   }
 
   // Under the mutex. Shutting down wakes the thread that serves the connection.
   std::vector<ConnectionTable::Verdict> End() {
-    std::vector<ConnectionTable::Verdict> verdicts = table_.Judge(NowNs());
+    std::vector<ConnectionTable::Verdict> verdicts = table_.Judge(NowNs(CLOCK_MONOTONIC));
     for (const ConnectionTable::Verdict& verdict : verdicts) {
       const auto socket = sockets_.find(verdict.id);
       if (socket != sockets_.end()) shutdown(socket->second, SHUT_RDWR);
@@ -217,11 +248,12 @@ class MicrohttpdServer : public HttpServer {
   }
 
   // The first that is heard of a request: its first line.
-  static void* OnTarget(void*, const char* target, MHD_Connection* connection) {
+  static void* OnTarget(void* self, const char* target, MHD_Connection* connection) {
+    static_cast<MicrohttpdServer*>(self)->Pace();
     auto exchange = std::make_shared<Exchange>();
     exchange->connection = connection;
     exchange->request.target = target;
-    exchange->begun_ns = NowNs();
+    exchange->begun_ns = NowNs(CLOCK_MONOTONIC);
     return new std::shared_ptr<Exchange>(std::move(exchange));
   }
 
@@ -238,7 +270,7 @@ class MicrohttpdServer : public HttpServer {
       exchange->step = Exchange::Step::kRequest;
       exchange->request.method = method;
       // An answer at this moment ends the connection, as it should where there is a body. The others are called again.
-      if (!server->ReadHead(connection, exchange)) return MHD_YES;
+      if (!server->TakeHead(connection, exchange)) return MHD_YES;
     } else if (exchange->step == Exchange::Step::kRequest) {
       exchange->step = Exchange::Step::kAsked;
       server->Ask(exchange);
@@ -251,38 +283,33 @@ class MicrohttpdServer : public HttpServer {
   }
 
   // Says whether it is answered already.
-  bool ReadHead(MHD_Connection* connection, const std::shared_ptr<Exchange>& exchange) {
+  bool TakeHead(MHD_Connection* connection, const std::shared_ptr<Exchange>& exchange) {
     HttpRequest& request = exchange->request;
-    const auto field = [&](const char* name) -> std::string {
-      const char* value = mhd_.lookup_connection_value(connection, MHD_HEADER_KIND, name);
-      return value == nullptr ? "" : value;
-    };
     request.local_socket = options_.listen.is_unix();
-    request.host = field("Host");
-    request.origin = field("Origin");
-    request.accept_encoding = field("Accept-Encoding");
-    request.fetch_site = field("Sec-Fetch-Site");
-    request.fetch_mode = field("Sec-Fetch-Mode");
-    request.fetch_dest = field("Sec-Fetch-Dest");
+    request.tls = options_.tls.has_value();
+    request.port = options_.listen.port;
+    std::vector<HttpField> fields;
+    mhd_.get_connection_values(
+        connection, MHD_HEADER_KIND,
+        [](void* into, MHD_ValueKind, const char* name, const char* value) {
+          static_cast<std::vector<HttpField>*>(into)->push_back({name, value == nullptr ? "" : value});
+          return MHD_YES;
+        },
+        &fields);
     const MHD_ConnectionInfo* info = mhd_.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     exchange->id = *static_cast<ConnectionTable::Id*>(info->socket_context);
     bool stopping = false;
     {
       const std::lock_guard lock(mutex_);
-      table_.RequestComplete(exchange->id, NowNs());
+      table_.RequestComplete(exchange->id, NowNs(CLOCK_MONOTONIC));
       exchanges_.insert(exchange);
+      request.client = clients_[exchange->id];
       stopping = stopping_;
     }
-    const std::string length = field("Content-Length");
-    if (stopping) {
-      Deliver(*exchange, Ending());
-    } else if (request.method != "GET" && request.method != "HEAD") {
-      Deliver(*exchange, ErrorAnswer(405, "only GET and HEAD are answered", "nothing can be changed by HTTP"));
-    } else if ((!length.empty() && length != "0") || !field("Transfer-Encoding").empty()) {
-      Deliver(*exchange, ErrorAnswer(413, "requests have no body here", "put parameters into the address"));
-    } else {
-      return false;
-    }
+    std::optional<HttpAnswer> refusal = ReadHead(fields, request);
+    if (stopping) refusal = Ending();
+    if (!refusal) return false;
+    Deliver(*exchange, *std::move(refusal));
     return true;
   }
 
@@ -300,25 +327,51 @@ class MicrohttpdServer : public HttpServer {
     mhd_.resume_connection(exchange.connection);
   }
 
-  // Bytes that a client has not taken yet; counted as long as this lives.
+  // What clients have not taken yet.
+  struct UnsentBytes {
+    std::mutex mutex;
+    size_t all = 0;
+    std::map<std::string, size_t> by_client;
+  };
+
+  // An answer that a client has not taken yet; counted as long as this lives.
   struct Unsent {
-    Unsent(std::atomic<size_t>& all, std::shared_ptr<const std::string> body) : sum(all), bytes(std::move(body)) {
-      sum += bytes->size();
+    Unsent(UnsentBytes& of_all, std::string whose, std::shared_ptr<const std::string> body)
+        : sums(of_all), client(std::move(whose)), bytes(std::move(body)) {
+      const std::lock_guard lock(sums.mutex);
+      sums.all += bytes->size();
+      sums.by_client[client] += bytes->size();
     }
-    ~Unsent() { sum -= bytes->size(); }
-    std::atomic<size_t>& sum;
+    ~Unsent() {
+      const std::lock_guard lock(sums.mutex);
+      sums.all -= bytes->size();
+      size_t& of_client = sums.by_client[client];
+      of_client -= bytes->size();
+      if (of_client == 0) sums.by_client.erase(client);
+    }
+    UnsentBytes& sums;
+    const std::string client;
     const std::shared_ptr<const std::string> bytes;
   };
 
+  // One large answer may always leave; the next ones only while there is room.
+  bool HasRoom(const std::string& client, size_t bytes) {
+    if (bytes <= kSmallAnswer) return true;
+    const std::lock_guard lock(unsent_.mutex);
+    const auto found = unsent_.by_client.find(client);
+    const size_t own = found == unsent_.by_client.end() ? 0 : found->second;
+    return (unsent_.all == 0 || unsent_.all + bytes <= options_.unsent_bytes) &&
+           (own == 0 || own + bytes <= options_.unsent_bytes / 2);
+  }
+
   MHD_Result Queue(Exchange& exchange) {
     HttpAnswer answer = *std::exchange(exchange.answer, HttpAnswer());
-    const size_t unsent = unsent_.load();
-    if (answer.body->size() > kSmallAnswer && unsent > 0 && unsent + answer.body->size() > options_.unsent_bytes) {
+    if (!HasRoom(exchange.request.client, answer.body->size())) {
       HttpAnswer busy = ErrorAnswer(503, "too many large answers are on their way to slow clients", "ask again later");
       busy.endpoint = answer.endpoint;
       answer = std::move(busy);
     }
-    auto body = std::make_unique<Unsent>(unsent_, answer.body);
+    auto body = std::make_unique<Unsent>(unsent_, exchange.request.client, answer.body);
     MHD_Response* response = mhd_.create_response(
         body->bytes->size(), const_cast<char*>(body->bytes->data()),
         [](void* sent) { delete static_cast<Unsent*>(sent); }, body.get());
@@ -342,7 +395,7 @@ class MicrohttpdServer : public HttpServer {
     add("Referrer-Policy", "no-referrer");
     {
       const std::lock_guard lock(mutex_);
-      table_.AnswerBegun(exchange.id, NowNs());
+      table_.AnswerBegun(exchange.id, NowNs(CLOCK_MONOTONIC));
     }
     exchange.endpoint = answer.endpoint;
     exchange.status = answer.status;
@@ -369,10 +422,11 @@ class MicrohttpdServer : public HttpServer {
       const std::lock_guard lock(mutex_);
       exchanges_.erase(exchange);
       if (stopping_) wake_.notify_all();
-      if (queued) table_.AnswerTaken(exchange->id, NowNs());
+      if (queued) table_.AnswerTaken(exchange->id, NowNs(CLOCK_MONOTONIC));
     }
     if (!queued) return;
-    observer_.answered(exchange->endpoint, exchange->status, static_cast<double>(NowNs() - exchange->begun_ns) / 1e9);
+    observer_.answered(exchange->endpoint, exchange->status,
+                       static_cast<double>(NowNs(CLOCK_MONOTONIC) - exchange->begun_ns) / 1e9);
   }
 
   HttpServerOptions options_;
@@ -380,7 +434,7 @@ class MicrohttpdServer : public HttpServer {
   const HttpHandler handler_;
   const HttpServerObserver observer_;
   MHD_Daemon* daemon_ = nullptr;
-  std::atomic<size_t> unsent_ = 0;
+  UnsentBytes unsent_;
 
   // The serving threads, the watching one and the destructor's meet here.
   mutable std::mutex mutex_;
@@ -388,6 +442,8 @@ class MicrohttpdServer : public HttpServer {
   bool stopping_ = false;
   ConnectionTable table_;
   std::map<ConnectionTable::Id, int> sockets_;
+  std::map<ConnectionTable::Id, std::string> clients_;
+  CpuBucket cpu_;
   std::set<std::shared_ptr<Exchange>> exchanges_;
   std::thread watch_;
 };

@@ -5,7 +5,12 @@
 //                  `connections_per_address` each.
 //   requests       GET and HEAD without a body, heads of at most some 15 KiB, complete within `request_seconds` of the
 //                  connection's or the last answer's end, however the bytes trickle in
-//   answers        taken within `answer_seconds`, and together at most `unsent_bytes` that clients have not taken yet
+//   answers        taken within `answer_seconds`, and together at most `unsent_bytes` that clients have not taken yet,
+//   half
+//                  of it by one client
+//   CPU time       of the threads below, at most `cpu` in the long run: beyond, they pause between two steps, so that
+//                  whoever floods the server waits with all others, and does not cost the host more
+//   TLS            the handshake is part of the first request's time, and does not hold up other connections
 //
 // Threads: two of libmicrohttpd's that serve all connections, and one that watches the clock. The handler is called on
 // the first two; an answer may come later from any thread. Signals are blocked on all of them.
@@ -19,21 +24,31 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "export/cpu_bucket.h"
 #include "export/http_message.h"
 #include "export/listen_address.h"
 
 namespace clrsampler {
 
+// Texts of PEM files.
+struct TlsIdentity {
+  std::string certificates;  // our own first, then those that lead to the authority's
+  std::string key;
+};
+
 struct HttpServerOptions {
   ListenAddress listen;
+  std::optional<TlsIdentity> tls;
   unsigned connections = 256;
   unsigned connections_per_address = 32;
   unsigned request_seconds = 10;
   unsigned answer_seconds = 60;
-  size_t unsent_bytes = size_t{64} << 20;
+  size_t unsent_bytes = size_t{16} << 20;
+  CpuAllowance cpu = {.share = 0.045, .burst_ns = 200'000'000};
 };
 
 // What happened to connections and requests, for metrics. Called from the server's threads.

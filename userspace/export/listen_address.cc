@@ -1,10 +1,12 @@
 #include "export/listen_address.h"
 
 #include <arpa/inet.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -23,6 +25,8 @@ constexpr absl::string_view kHint =
     "127.0.0.1:9404, [::1]:9404, 0.0.0.0:9404 (any client that can reach this host), or unix:/path";
 constexpr int kBacklog = 1024;
 constexpr mode_t kUnixMode = 0660;
+constexpr mode_t kFolderMode = 0755;
+constexpr const char* kGroup = "clrsampler";
 
 struct SocketAddress {
   sockaddr_storage bytes = {};
@@ -69,6 +73,26 @@ absl::Status ClearPath(const ListenAddress& address) {
   return absl::OkStatus();
 }
 
+// The folder of a socket where it is missing, which systemd makes for the service.
+absl::Status MakeFolderOf(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  // Whatever the umask is: the socket says who may connect.
+  if (folder.empty() || (mkdir(folder.c_str(), kFolderMode) == 0 && chmod(folder.c_str(), kFolderMode) == 0) ||
+      errno == EEXIST) {
+    return absl::OkStatus();
+  }
+  return WithHint(ErrnoError(errno, folder), "make the folder of the socket, or choose another path with --listen");
+}
+
+// Who may connect: its owner, and the group of the service where root listens by hand and there is that group.
+absl::Status SetOwners(const std::string& path) {
+  const group* members = geteuid() == 0 ? getgrnam(kGroup) : nullptr;
+  if (members != nullptr && lchown(path.c_str(), static_cast<uid_t>(-1), members->gr_gid) != 0) {
+    return ErrnoError(errno, path);
+  }
+  return chmod(path.c_str(), kUnixMode) == 0 ? absl::OkStatus() : ErrnoError(errno, path);
+}
+
 }  // namespace
 
 bool ListenAddress::is_loopback() const { return is_unix() || absl::StartsWith(address, "127.") || address == "::1"; }
@@ -112,7 +136,10 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
 
 absl::StatusOr<UniqueFd> OpenListenSocket(ListenAddress& address) {
   const std::string name = address.is_unix() ? address.path : absl::StrCat(address.host(), ":", address.port);
-  if (address.is_unix()) RETURN_IF_ERROR(ClearPath(address));
+  if (address.is_unix()) {
+    RETURN_IF_ERROR(MakeFolderOf(address.path));
+    RETURN_IF_ERROR(ClearPath(address));
+  }
   SocketAddress to = ToSocketAddress(address);
   UniqueFd fd(socket(to.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return ErrnoError(errno, "a socket");
@@ -124,7 +151,7 @@ absl::StatusOr<UniqueFd> OpenListenSocket(ListenAddress& address) {
                                         : "choose another address with --listen");
   }
   // Nobody can connect before listen(), so there is no moment at which others could.
-  if (address.is_unix() && chmod(address.path.c_str(), kUnixMode) != 0) return ErrnoError(errno, address.path);
+  if (address.is_unix()) RETURN_IF_ERROR(SetOwners(address.path));
   if (listen(fd.get(), kBacklog) != 0) return ErrnoError(errno, absl::StrCat("can't listen on ", name));
   if (!address.is_unix() && address.port == 0) {
     SocketAddress bound;

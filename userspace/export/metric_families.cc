@@ -35,12 +35,14 @@ constexpr MetricFamilyRow kRows[] = {
     {kSamplesWritten, kCounter, "clrsampler_samples_written_total", "", "Samples that are in windows."},
     {kSamplesLost, kCounter, "clrsampler_samples_lost_total", "reason", "What was lost, by the reason."},
     {kRuntimeEventsLost, kCounter, "clrsampler_runtime_events_lost_total", "source",
-     "Events of pauses and compilations that were lost."},
+     "Events of pauses and compilations that were lost, or left out by a limit."},
     {kHooksRested, kCounter, "clrsampler_hooks_rested_seconds_total", "",
      "Time for which processes went without probes that had cost them their share, added up."},
     {kFrames, kCounter, "clrsampler_frames_total", "kind, named", "Frames of all samples, with a name and without."},
     {kStacks, kCounter, "clrsampler_stacks_total", "result", "Stacks of samples, by how far they lead."},
     {kNotices, kCounter, "clrsampler_notices_total", "kind", "Things that went wrong without ending the service."},
+    {kPerfMaps, kCounter, "clrsampler_perf_maps_total", "result",
+     "Perf maps that --enable-perf-map asked for, by what became of them."},
     {kFrequency, kGauge, "clrsampler_sampling_frequency_hertz", "", "Samples a second and CPU, at present."},
     {kFrequencyChanges, kCounter, "clrsampler_sampling_frequency_changes_total", "direction",
      "How often the frequency went down to shed load, and up again."},
@@ -78,18 +80,6 @@ constexpr bool InOrder() {
 static_assert(std::size(kRows) == kMetricIdCount && InOrder());
 
 }  // namespace
-
-absl::string_view MetricKindText(MetricKind kind) {
-  switch (kind) {
-    case kCounter:
-      return "counter";
-    case kGauge:
-      return "gauge";
-    case kHistogram:
-      return "histogram";
-  }
-  return "";
-}
 
 std::span<const MetricFamilyRow, kMetricIdCount> MetricFamilies() { return kRows; }
 

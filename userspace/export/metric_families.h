@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <span>
 
-#include "absl/strings/string_view.h"
-
 namespace clrsampler {
 
 enum class MetricId : uint8_t {
@@ -32,6 +30,7 @@ enum class MetricId : uint8_t {
   kFrames,
   kStacks,
   kNotices,
+  kPerfMaps,
   kFrequency,
   kFrequencyChanges,
   kCoveredSeconds,
@@ -58,7 +57,6 @@ enum class MetricId : uint8_t {
 inline constexpr size_t kMetricIdCount = static_cast<size_t>(MetricId::kSelfStart) + 1;
 
 enum class MetricKind : uint8_t { kCounter, kGauge, kHistogram };
-absl::string_view MetricKindText(MetricKind kind);  // "counter", ...
 
 struct MetricFamilyRow {
   MetricId id;

@@ -360,6 +360,7 @@ class PrometheusMetrics : public Metrics {
     for (const auto& [kind, count] : account.notice_counts) {
       add(MetricId::kNotices, {{"kind", notices_.Bounded(kind)}}, count);
     }
+    for (const auto& [result, count] : account.perf_maps) add(MetricId::kPerfMaps, {{"result", result}}, count);
     families_.Add(MetricId::kAgentCpu, {}, std::max(account.self_cpu_seconds, 0.0));
     families_.Set(MetricId::kBpfMapBytes, static_cast<double>(account.bpf_map_bytes));
   }

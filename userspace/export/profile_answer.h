@@ -13,7 +13,7 @@
 
 namespace clrsampler {
 
-inline constexpr size_t kMaxAnswerBytes = size_t{128} << 20;
+inline constexpr size_t kMaxAnswerBytes = size_t{16} << 20;
 
 struct ProfileForm {
   std::string format;  // a word of WriterTable, or "page"

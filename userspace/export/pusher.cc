@@ -53,15 +53,20 @@ class WindowPusher : public Pusher {
       const Clock::duration wait = due              ? Clock::duration(0)
                                    : queue_.empty() ? kLookUp
                                                     : std::min<Clock::duration>(not_before_ - now, kLookUp);
-      for (const SharedWindow& window : windows_.After(seen_, wait)) {
-        for (; seen_ != 0 && seen_ + 1 < window->number; ++seen_) observer_.lost(PushLoss::kWindow);
-        seen_ = window->number;
-        TakeApart(*window);
-      }
+      TakeNew(wait);
       DropOld();
       if (!stopping_ && !queue_.empty() && Clock::now() >= not_before_) SendOne();
     }
+    TakeNew(Clock::duration(0));  // what has come since the last look is not sent either, and counted
     for (size_t i = 0; i < queue_.size(); ++i) observer_.lost(PushLoss::kEnding);
+  }
+
+  void TakeNew(Clock::duration wait) {
+    for (const SharedWindow& window : windows_.After(seen_, wait)) {
+      for (; seen_ != 0 && seen_ + 1 < window->number; ++seen_) observer_.lost(PushLoss::kWindow);
+      seen_ = window->number;
+      TakeApart(*window);
+    }
   }
 
   void TakeApart(const Window& window) {

@@ -1,37 +1,53 @@
-// The threads that answer what takes long, at most so many at a time, and behind them a short queue: a page asks for
-// some things at once, and needs no error for that.
+// The thread that answers what takes long, one question at a time, and before it a short queue: a page asks for some
+// things at once, and needs no error for that. What questions cost is within a budget (query_budget.h).
 #ifndef CLRSAMPLER_EXPORT_QUERY_WORKERS_H_
 #define CLRSAMPLER_EXPORT_QUERY_WORKERS_H_
 
 #include <condition_variable>
-#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
-#include <vector>
+
+#include "export/http_message.h"
+#include "export/query_budget.h"
 
 namespace clrsampler {
 
-// They run with a lower priority than sampling.
+// It runs with a lower priority than sampling.
 class QueryWorkers {
  public:
-  QueryWorkers(size_t threads, size_t queue);
+  using Job = std::function<HttpAnswer()>;
+
+  explicit QueryWorkers(const QueryLimits& limits);
   // What is under way is brought to its end; what waits is dropped.
   ~QueryWorkers();
 
-  // False: the queue is full.
-  bool Submit(std::function<void()> job);
+  // `reply` is called with what `job` gives, or with a refusal. Where it is made: on the worker's thread, or on this
+  // one.
+  void Submit(std::string client, Job job, HttpReply reply);
+  // The same on the caller's thread, for what is not asked for at the moment when it can be answered. Refusals are
+  // Admit's: the work at hand is only paid for.
+  HttpAnswer RunHere(const std::string& client, const Job& job);
+  // Whether the client may ask now; the answer that refuses it.
+  std::optional<HttpAnswer> Admit(const std::string& client);
 
  private:
+  struct Waiting {
+    std::string client;
+    Job job;
+    HttpReply reply;
+  };
   void Run();
 
-  const size_t most_queued_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> jobs_;
+  QueryBudget budget_;
+  std::deque<Waiting> waiting_;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  std::thread thread_;
 };
 
 }  // namespace clrsampler

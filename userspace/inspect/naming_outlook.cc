@@ -6,8 +6,8 @@ namespace clrsampler {
 namespace {
 
 std::string WhyNoMemory(const ProcessFacts& facts) {
-  if (!facts.memory.ok()) return "its memory can't be read";
-  return absl::StrCat("memory reading does not know .NET ", facts.runtime->version.Text());
+  if (absl::IsPermissionDenied(facts.memory)) return "its memory can't be read";
+  return absl::StrCat("its memory is not read: ", facts.memory.message());
 }
 
 NamingOutlook OutlookOfNativeAot(const ProcessFacts& facts) {
@@ -53,17 +53,19 @@ NamingOutlook OutlookOf(const ProcessFacts& facts) {
     outlook.reason = "Mono's code has no source of names";
     return outlook;
   }
-  const bool memory = facts.memory.ok() && MemoryLayoutOf(runtime.version) != MemoryLayout::kNone;
+  const bool memory = facts.memory.ok() || absl::IsUnavailable(facts.memory);  // what has only begun is tried again
+  // Its precompiled images are as new as its structures.
+  const bool images = runtime.precompiled && !IsNewerThanKnown(runtime.version);
   if (memory) outlook.sources.emplace_back("memory");
   if (facts.jitdump.live) outlook.sources.emplace_back("jitdump");
-  if (facts.perf_map.live) outlook.sources.emplace_back("perf-map");
-  if (runtime.precompiled) outlook.sources.emplace_back("r2r");
+  if (facts.perf_map.live) outlook.sources.emplace_back(facts.perf_map_is_ours ? "perf-map(clrsampler)" : "perf-map");
+  if (images) outlook.sources.emplace_back("r2r");
   if (facts.has_symbols) outlook.sources.emplace_back("elf");
 
   const bool compiled = memory || facts.jitdump.live || facts.perf_map.live;
   // A jitdump holds the precompiled methods too; with DOTNET_ReadyToRun=0 there are none.
-  const bool precompiled = memory || facts.jitdump.live || runtime.precompiled ||
-                           facts.environment.ready_to_run == std::optional<uint32_t>(0);
+  const bool precompiled =
+      memory || facts.jitdump.live || images || facts.environment.ready_to_run == std::optional<uint32_t>(0);
   if (memory || (facts.jitdump.live && precompiled)) {
     outlook.word = NamingWord::kFull;
   } else if (compiled && precompiled) {

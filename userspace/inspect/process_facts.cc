@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "clr/hooks/hook_locator.h"
 #include "clr/jit_files.h"
+#include "clr/lease_store.h"
 #include "formats/elf/elf_image.h"
 #include "formats/proc/environ_text.h"
 #include "formats/proc/stat_text.h"
@@ -84,14 +84,14 @@ DirectoryFacts ReadDirectory(const TargetFiles& files, const std::string& path, 
   return facts;
 }
 
-NameFileFacts ReadNameFile(const std::string& proc_root, const Process& process, std::string path) {
+NameFileFacts ReadNameFile(const Process& process, std::string path) {
   NameFileFacts facts;
   facts.path = std::move(path);
   const absl::StatusOr<OpenedFile> file = process.files.OpenRuntimeFile(facts.path);
   if (!file.ok()) return facts;
   facts.exists = true;
   facts.bytes = static_cast<uint64_t>(file->status.st_size);
-  facts.live = HasOpenFile(proc_root, process.key.tgid, file->status.st_dev, file->status.st_ino);
+  facts.live = process.files.HasOpenFile(file->status.st_dev, file->status.st_ino);
   return facts;
 }
 
@@ -136,7 +136,7 @@ bool HasSymbols(const Process& process, const Mapping& mapping, ImageFiles& imag
   const auto image = ElfImage::Parse((*file)->bytes());
   if (!image.ok()) return false;
   if (image->symtab().has_value()) return true;
-  return DebugFileFinder(images).Find(process, mapping.path, *image).has_value();
+  return DebugFileFinder(images).Find(process, mapping.path, *file, *image).has_value();
 }
 
 }  // namespace
@@ -144,14 +144,6 @@ bool HasSymbols(const Process& process, const Mapping& mapping, ImageFiles& imag
 absl::string_view GcFlavourText(GcFlavour flavour) {
   if (flavour == GcFlavour::kServer) return "server";
   return flavour == GcFlavour::kWorkstation ? "workstation" : "unknown";
-}
-
-absl::Status ProbeProcessMemory(uint32_t pid, uint64_t address) {
-  char byte = 0;
-  iovec local{&byte, 1};
-  iovec remote{reinterpret_cast<void*>(address), 1};  // NOLINT: an address of the other process
-  if (process_vm_readv(static_cast<pid_t>(pid), &local, 1, &remote, 1, 0) == 1) return absl::OkStatus();
-  return ErrnoError(errno, absl::StrCat("memory of process ", pid));
 }
 
 ThreadFacts ReadThreads(const std::string& proc_root, uint32_t pid) {
@@ -179,6 +171,10 @@ UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images) {
   UnwindFacts facts;
   facts.images = data.counters().images_opened;
   for (const auto& image : data.unusable()) facts.unusable.push_back({image.path, image.reason});
+  for (auto& image : data.extents()) {
+    facts.extents.push_back(
+        {std::move(image.path), image.extent.code_bytes, image.extent.covered_bytes, image.by_code});
+  }
   return facts;
 }
 
@@ -197,7 +193,7 @@ HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, Im
 }
 
 void ReadRuntimeSurroundings(const std::string& proc_root, const Process& process, ImageFiles& images,
-                             const MemoryProbe& memory, ProcessFacts& facts) {
+                             ProcessFacts& facts) {
   const std::string directory = absl::StrCat(proc_root, "/", process.key.tgid);
   const auto status_text = ReadWholeFile(directory + "/status", kMaxProcFileBytes);
   if (const auto status = status_text.ok() ? ParseStatus(*status_text) : status_text.status(); status.ok()) {
@@ -210,14 +206,17 @@ void ReadRuntimeSurroundings(const std::string& proc_root, const Process& proces
   facts.environment = ReadEnvironment(directory + "/environ");
   if (!facts.runtime.has_value()) return;
   facts.gc = facts.threads.server_gc_threads ? GcFlavour::kServer : GcFlavour::kWorkstation;
-  facts.memory = memory(process.key.tgid, facts.runtime->mapping.start);
   facts.has_symbols = HasSymbols(process, facts.runtime->mapping, images);
   ReadSocket(directory, process, facts);
 
-  const std::string folder = PerfMapDirectoryOfEnvironment(proc_root, process.key.tgid).value_or("/tmp");
+  const std::string folder = PerfMapDirectoryOfEnvironment(process.files).value_or("/tmp");
   facts.perf_map_directory = ReadDirectory(process.files, folder, facts.uid);
-  facts.perf_map = ReadNameFile(proc_root, process, absl::StrCat(folder, "/perf-", facts.namespace_pid, ".map"));
-  facts.jitdump = ReadNameFile(proc_root, process, absl::StrCat(folder, "/jit-", facts.namespace_pid, ".dump"));
+  facts.perf_map = ReadNameFile(process, absl::StrCat(folder, "/perf-", facts.namespace_pid, ".map"));
+  if (facts.perf_map.live) {
+    const absl::StatusOr<LeaseStore> leases = LeaseStore::Open(kDefaultLeaseDirectory, /*create=*/false);
+    facts.perf_map_is_ours = leases.ok() && leases->Has(process.key.tgid);
+  }
+  facts.jitdump = ReadNameFile(process, absl::StrCat(folder, "/jit-", facts.namespace_pid, ".dump"));
 }
 
 }  // namespace clrsampler

@@ -4,7 +4,6 @@
 #define CLRSAMPLER_INSPECT_PROCESS_FACTS_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,8 +57,15 @@ struct UnwindFacts {
     std::string path;
     std::string reason;
   };
+  struct Extent {
+    std::string path;
+    uint64_t code_bytes = 0;     // of its executable sections
+    uint64_t covered_bytes = 0;  // of them with unwind data
+    bool by_code = false;        // which is made from its instructions
+  };
   uint64_t images = 0;          // that were opened
   std::vector<Image> unusable;  // without unwind data that can be used; each path once
+  std::vector<Extent> extents;  // of the others
 };
 
 // Whether `clrsampler pauses` finds the functions of the runtime that it needs; else why not.
@@ -83,10 +89,11 @@ struct ProcessFacts {
   EnvironmentFacts environment;
   DirectoryFacts perf_map_directory;
   NameFileFacts perf_map;
+  bool perf_map_is_ours = false;  // a clrsampler that runs has switched it on: --enable-perf-map
   NameFileFacts jitdump;
   std::string socket_path;  // where the diagnostics socket has to be
   bool socket_exists = false;
-  absl::Status memory;                // OK: its memory can be read
+  absl::Status memory;                // of a .NET process: MemoryMethods::Try
   bool has_symbols = false;           // the image with the runtime has a symbol table, or a debug file that was found
   std::optional<UnwindFacts> unwind;  // nullopt: not looked at
   std::optional<HookFacts> hooks;     // likewise
@@ -94,10 +101,6 @@ struct ProcessFacts {
 
   bool is_dotnet() const { return runtime.has_value() || (!readable.ok() && threads.runtime_threads); }
 };
-
-// Reads one byte of a process; passed in, so that tests need no process.
-using MemoryProbe = std::function<absl::Status(uint32_t pid, uint64_t address)>;
-absl::Status ProbeProcessMemory(uint32_t pid, uint64_t address);  // process_vm_readv(2)
 
 ThreadFacts ReadThreads(const std::string& proc_root, uint32_t pid);
 
@@ -107,9 +110,10 @@ UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images);
 // Looks through the image of the runtime: some 30 ms.
 HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, ImageFiles& images);
 
-// Everything but the mappings, which `process` has; `facts.runtime` is set already. Main loop only: it opens files.
+// Everything but the mappings, which `process` has, and its memory; `facts.runtime` is set already. Main loop only: it
+// opens files.
 void ReadRuntimeSurroundings(const std::string& proc_root, const Process& process, ImageFiles& images,
-                             const MemoryProbe& memory, ProcessFacts& facts);
+                             ProcessFacts& facts);
 
 }  // namespace clrsampler
 

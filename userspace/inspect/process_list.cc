@@ -28,7 +28,7 @@ bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) 
     const auto stat = text.ok() ? ParseStat(*text) : text.status();
     if (stat.ok()) facts.comm = stat->comm;
     facts.threads = ReadThreads(proc_root_, pid);
-    if (facts.threads.runtime_threads) facts.container = ReadContainer(proc_root_, pid);
+    if (facts.threads.runtime_threads) facts.container = ReadContainer(TargetFiles(proc_root_, pid));
     return true;
   }
   Process& process = table_.FindOrScan(pid, 0);
@@ -37,11 +37,15 @@ bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) 
   facts.executable = process.executable;
   facts.namespace_pid = process.namespace_pid;
   facts.runtime = runtimes_.Find(process);
-  if (facts.runtime.has_value()) ReadRuntimeSurroundings(proc_root_, process, images_, memory_, facts);
+  if (facts.runtime.has_value()) {
+    facts.memory = memory_.Try(process);
+    ReadRuntimeSurroundings(proc_root_, process, images_, facts);
+  }
   if (thoroughly) {
     facts.unwind = ReadUnwindFacts(process, images_);
     if (facts.runtime.has_value()) facts.hooks = ReadHookFacts(process, *facts.runtime, images_);
   }
+  memory_.Forget(process.key);
   images_.Forget(process.key);
   return true;
 }

@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clr/memory/memory_methods.h"
 #include "clr/runtime_discovery.h"
 #include "inspect/process_facts.h"
 #include "os/clock.h"
 #include "process/image_files.h"
 #include "process/process_table.h"
+#include "status/notices.h"
+#include "symbols/frame.h"
 
 namespace clrsampler {
 
@@ -24,11 +27,11 @@ struct ProcessList {
 // One look around: make one, ask, throw it away.
 class ProcessInspector {
  public:
-  explicit ProcessInspector(std::string proc_root, MemoryProbe memory = ProbeProcessMemory)
+  explicit ProcessInspector(std::string proc_root)
       : proc_root_(std::move(proc_root)),
-        memory_(std::move(memory)),
         table_(proc_root_, clock_),
-        runtimes_(images_, RuntimeDiscovery::CacheBy::kMapping) {}
+        runtimes_(images_, RuntimeDiscovery::CacheBy::kMapping),
+        memory_({}, runtimes_, images_, frames_, notices_, clock_) {}
 
   absl::StatusOr<ProcessList> All();
   // One process, .NET or not. NotFound: there is none of that number.
@@ -40,11 +43,14 @@ class ProcessInspector {
   bool Read(uint32_t pid, bool thoroughly, ProcessFacts& facts);
 
   const std::string proc_root_;
-  const MemoryProbe memory_;
   SystemClock clock_;
   ImageFiles images_;
   ProcessTable table_;
   RuntimeDiscovery runtimes_;
+  // What a recording would name with.
+  FrameTable frames_;
+  Notices notices_;
+  MemoryMethods memory_;
 };
 
 }  // namespace clrsampler

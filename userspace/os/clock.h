@@ -2,6 +2,8 @@
 #ifndef CLRSAMPLER_OS_CLOCK_H_
 #define CLRSAMPLER_OS_CLOCK_H_
 
+#include <time.h>
+
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -15,6 +17,9 @@ struct MonotonicTime {
   static constexpr MonotonicTime Max() { return {std::numeric_limits<uint64_t>::max()}; }
   friend constexpr auto operator<=>(MonotonicTime, MonotonicTime) = default;
 };
+
+// What a clock of the kernel says now, in nanoseconds: CLOCK_REALTIME gives the time since 1970.
+uint64_t NowNs(clockid_t clock);
 
 // Passed in wherever time matters, so that tests decide what time it is.
 class Clock {

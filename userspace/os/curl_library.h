@@ -10,7 +10,7 @@ namespace clrsampler {
 
 // Only functions whose ABI has not changed since libcurl 7 came to be.
 struct CurlLibrary {
-  // Debian's libcurl-gnutls is the one that libdebuginfod brings along.
+  // Debian's libcurl-gnutls is the one that libdw brings along, by libdebuginfod.
   LoadedLibrary library{"libcurl-gnutls.so.4", "libcurl.so.4"};
   decltype(curl_global_init)* global_init = nullptr;
   decltype(curl_easy_init)* easy_init = nullptr;

@@ -1,6 +1,7 @@
 #include "os/file_io.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,11 @@ absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, std::span<std::byte> buff
     used += static_cast<size_t>(got);
   }
   return used;
+}
+
+uint64_t SizeOfFile(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
 }
 
 absl::Status WriteAll(int fd, absl::string_view text) {

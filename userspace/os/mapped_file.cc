@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -22,27 +23,58 @@ struct View {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};  // 0: free
   std::atomic<bool> damaged{false};
+  std::atomic<PageLog*> log{nullptr};
 };
 View views[kMaxViews];
 std::mutex views_mutex;  // Map and Release may meet from the main loop and the image worker; the handler never takes it
-struct sigaction previous_action;
+struct sigaction previous_action, previous_segment_action;
 uintptr_t page_bytes;
 
-void OnBusError(int signal_number, siginfo_t* info, void* context) {
-  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+View* ViewAt(uintptr_t address) {
   for (View& view : views) {
-    if (address < view.begin.load(std::memory_order_relaxed) || address >= view.end.load(std::memory_order_acquire)) {
-      continue;
+    if (address >= view.begin.load(std::memory_order_relaxed) && address < view.end.load(std::memory_order_acquire)) {
+      return &view;
     }
-    void* page = reinterpret_cast<void*>(address & ~(page_bytes - 1));
-    if (mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) break;
-    view.damaged.store(true, std::memory_order_relaxed);
-    return;
+  }
+  return nullptr;
+}
+
+void OnBusError(int, siginfo_t* info, void*) {
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  if (View* view = ViewAt(address)) {
+    void* page = reinterpret_cast<void*>(address & ~(page_bytes - 1));  // NOLINT(performance-no-int-to-ptr)
+    if (mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+      view->damaged.store(true, std::memory_order_relaxed);
+      return;
+    }
   }
   // Not ours: let it kill the process as it would have.
   sigaction(SIGBUS, &previous_action, nullptr);
-  (void)signal_number;
-  (void)context;
+}
+
+// The first touch of a run of a logged view.
+void OnSegmentFault(int, siginfo_t* info, void*) {
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  if (View* view = ViewAt(address)) {
+    const uintptr_t begin = view->begin.load(std::memory_order_relaxed),
+                    end = view->end.load(std::memory_order_relaxed);
+    if (PageLog* log = view->log.load(std::memory_order_relaxed)) {
+      const uint64_t run = (address - begin) / PageLog::kRunBytes;
+      const uintptr_t first = begin + run * PageLog::kRunBytes;
+      log->Note(run);
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
+      if (mprotect(reinterpret_cast<void*>(first), std::min<uint64_t>(PageLog::kRunBytes, end - first), PROT_READ) ==
+          0) {
+        return;
+      }
+      // Too many pieces: from here on all of it counts as read.
+      if (mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ) == 0) {  // NOLINT(performance-no-int-to-ptr)
+        for (uint64_t i = 0; i < log->runs(); ++i) log->Note(i);
+        return;
+      }
+    }
+  }
+  sigaction(SIGSEGV, &previous_segment_action, nullptr);
 }
 
 void InstallHandler() {
@@ -57,6 +89,22 @@ void InstallHandler() {
 }
 
 }  // namespace
+
+absl::StatusOr<MappedFile> MappedFile::MapLogged(int fd, uint64_t max_bytes, std::shared_ptr<PageLog> log) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action {};
+    action.sa_sigaction = OnSegmentFault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &previous_segment_action);
+  });
+  absl::StatusOr<MappedFile> file = Map(fd, 0, 0, max_bytes);
+  if (!file.ok() || file->map_ == nullptr) return file;
+  views[file->guard_slot_].log.store(log.get(), std::memory_order_relaxed);
+  file->log_ = std::move(log);
+  if (mprotect(file->map_, file->map_size_, PROT_NONE) != 0) return ErrnoError(errno, "mprotect");
+  return file;
+}
 
 absl::StatusOr<MappedFile> MappedFile::Map(int fd, uint64_t offset, uint64_t length, uint64_t max_bytes) {
   InstallHandler();
@@ -87,6 +135,7 @@ absl::StatusOr<MappedFile> MappedFile::Map(int fd, uint64_t offset, uint64_t len
   for (int slot = 0; slot < kMaxViews; ++slot) {
     if (views[slot].end.load(std::memory_order_relaxed) != 0) continue;
     views[slot].damaged.store(false, std::memory_order_relaxed);
+    views[slot].log.store(nullptr, std::memory_order_relaxed);
     views[slot].begin.store(reinterpret_cast<uintptr_t>(map), std::memory_order_relaxed);
     views[slot].end.store(reinterpret_cast<uintptr_t>(map) + file.map_size_, std::memory_order_release);
     file.guard_slot_ = slot;
@@ -105,6 +154,8 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     data_ = std::exchange(other.data_, nullptr);
     size_ = std::exchange(other.size_, 0);
     guard_slot_ = std::exchange(other.guard_slot_, -1);
+    log_ = std::move(other.log_);
+    kept_ = std::move(other.kept_);
   }
   return *this;
 }
@@ -130,7 +181,8 @@ void MappedFile::DropResidentPages() {
   std::lock_guard<std::mutex> lock(views_mutex);
   for (const View& view : views) {
     const uintptr_t begin = view.begin.load(std::memory_order_relaxed), end = view.end.load(std::memory_order_relaxed);
-    if (end != 0) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    if (end != 0)
+      madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // NOLINT(performance-no-int-to-ptr)
   }
 }
 

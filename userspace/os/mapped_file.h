@@ -5,9 +5,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "os/page_log.h"
 
 namespace clrsampler {
 
@@ -19,6 +22,10 @@ class MappedFile {
   // Maps `length` bytes from `offset` (any alignment); length 0 means to the end of the file. More than `max_bytes` is
   // an error, not a truncation. `fd` is only borrowed.
   static absl::StatusOr<MappedFile> Map(int fd, uint64_t offset, uint64_t length, uint64_t max_bytes);
+
+  // The whole file, with a log of what is read of it: each run of pages faults at the first touch, at some 2 us.
+  // Threads other than those that run our code (system calls that read the view) can't touch it first.
+  static absl::StatusOr<MappedFile> MapLogged(int fd, uint64_t max_bytes, std::shared_ptr<PageLog> log);
 
   // Takes the pages of all views out of this process's memory. Nothing is lost: they stay in the kernel's cache as long
   // as there is room, and are mapped again where they are read. For those who read much once, and little later on.
@@ -32,6 +39,8 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   // True once a page was missing: what was parsed from this view may be wrong and must not be trusted.
   bool damaged() const;
+  // Is kept as long as the view.
+  void Keep(std::shared_ptr<void> what) { kept_ = std::move(what); }
 
  private:
   void Release();
@@ -41,6 +50,8 @@ class MappedFile {
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
   int guard_slot_ = -1;
+  std::shared_ptr<PageLog> log_;
+  std::shared_ptr<void> kept_;
 };
 
 }  // namespace clrsampler

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "os/path_text.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -23,11 +24,6 @@ constexpr absl::string_view kUnknownImage = "[unknown]";  // of formats that do 
 constexpr absl::string_view kAotImage = "[aot]";
 constexpr size_t kMostListed = 10;
 constexpr size_t kMaxCommBytes = 15;  // the kernel keeps no more of a process's name
-
-absl::string_view FileName(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
 
 std::string OnOneLine(absl::string_view text) {
   std::string line(text);
@@ -61,7 +57,7 @@ class Collector {
   std::vector<ProfileImage> Collect() {
     for (const ModelFrame& frame : model_.frames) {
       const absl::string_view path = model_.text(frame.module_path);
-      if (frame.kind == ModelFrameKind::kR2r && !path.empty()) r2r_paths_.try_emplace(FileName(path), path);
+      if (frame.kind == ModelFrameKind::kR2r && !path.empty()) r2r_paths_.try_emplace(FileNameOf(path), path);
     }
     std::vector<uint32_t> function_of;
     for (const ModelFrame& frame : model_.frames) function_of.push_back(FunctionOf(frame));
@@ -115,12 +111,12 @@ class Collector {
       case ModelFrameKind::kUnknown:
         if (absl::StartsWith(module, "[")) return std::nullopt;  // the vDSO
         if (path.empty() && module.empty()) return Place{ImageKind::kElf, kUnknownImage, ""};
-        return Place{ImageKind::kElf, path.empty() ? module : FileName(path), path};
+        return Place{ImageKind::kElf, path.empty() ? module : FileNameOf(path), path};
       case ModelFrameKind::kAot:
         // Its module is an assembly, of which one program has many.
-        return Place{ImageKind::kElf, path.empty() ? kAotImage : FileName(path), path};
+        return Place{ImageKind::kElf, path.empty() ? kAotImage : FileNameOf(path), path};
       case ModelFrameKind::kR2r:
-        if (!path.empty()) return Place{ImageKind::kR2r, FileName(path), path};
+        if (!path.empty()) return Place{ImageKind::kR2r, FileNameOf(path), path};
         if (module.empty()) return std::nullopt;
         {
           // Named by another source than the image.

@@ -12,7 +12,8 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kShownMethods = 5;
-constexpr size_t kShownBytes = 110;  // of a name: one line of a wide terminal
+constexpr size_t kShownBytes = 110;     // of a name: one line of a wide terminal
+constexpr double kMuchNameless = 0.05;  // of a profile: worth a line
 
 // The end tells more than the beginning: that is where the method is.
 std::string Shortened(std::string text) {
@@ -39,6 +40,30 @@ std::string RuntimeText(const Account& account) {
   if (pauses == 0 && compiled == 0) return "";
   return absl::StrFormat("runtimes: %d pauses; %d methods compiled in %.3f s", pauses, compiled,
                          static_cast<double>(of(account.jit, "total_us")) / 1e6);
+}
+
+// "perf maps: switched on in 3 processes, off again in 3"; empty without --enable-perf-map.
+std::string PerfMapText(const Account& account) {
+  if (account.perf_maps.empty()) return "";
+  const auto of = [&](const char* name) {
+    const auto found = account.perf_maps.find(name);
+    return found == account.perf_maps.end() ? uint64_t{0} : found->second;
+  };
+  std::string text = absl::StrFormat("perf maps: switched on in %d %s, off again in %d", of("enabled"),
+                                     of("enabled") == 1 ? "process" : "processes", of("ended"));
+  if (of("over_cap") > 0) absl::StrAppendFormat(&text, ", %d of them for their size or time", of("over_cap"));
+  return text;
+}
+
+// Which server would name the runtime's functions; empty where few are nameless, or servers were asked.
+std::string NamelessRuntimeText(const Account& account, const HottestMethods& hottest) {
+  if (hottest.total == 0 || !account.symbol_server.empty()) return "";
+  const double share = static_cast<double>(hottest.nameless_runtime) / static_cast<double>(hottest.total);
+  if (share <= kMuchNameless) return "";
+  return absl::StrFormat(
+      "%5.1f %%  in functions of the .NET runtime without a name: --symbol-server microsoft has names "
+      "of Microsoft's builds\n",
+      100.0 * share);
 }
 
 }  // namespace
@@ -76,6 +101,7 @@ std::string SummaryText(const Account& account, const HottestMethods& hottest) {
   absl::StrAppend(&text, "frames: managed ", Share(account.managed), "; native ", Share(account.native), "; kernel ",
                   Share(account.kernel), "\n");
   if (const std::string said = RuntimeText(account); !said.empty()) absl::StrAppend(&text, said, "\n");
+  if (const std::string said = PerfMapText(account); !said.empty()) absl::StrAppend(&text, said, "\n");
   absl::StrAppend(&text, "stacks: ", account.stacks_complete, " complete, ", account.stacks_truncated, " truncated, ",
                   account.stacks_broken, " broken\n");
   if (!account.unnamed_reasons.empty()) {
@@ -99,6 +125,7 @@ std::string SummaryText(const Account& account, const HottestMethods& hottest) {
         100.0 * static_cast<double>(method.self) / static_cast<double>(std::max<uint64_t>(hottest.total, 1)),
         Shortened(PrintableText(method.name)));
   }
+  absl::StrAppend(&text, NamelessRuntimeText(account, hottest));
   for (const Notice& notice : account.notices) {
     absl::StrAppend(&text, "note: ", PrintableText(notice.message), "\n");
     if (!notice.hint.empty()) absl::StrAppend(&text, "  hint: ", PrintableText(notice.hint), "\n");

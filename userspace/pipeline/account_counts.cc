@@ -27,7 +27,7 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
                       absl::StrCat("kernel frames have no names: ", parts.kernel.status().message()),
                       HintOf(parts.kernel.status()));
   }
-  const wire_counters counters = parts.sampler.counters();
+  const wire_counters counters = parts.capture.counters();
   for (int drop = 0; drop < WIRE_DROP_COUNT; ++drop) {
     // Known reasons are listed with 0 too: a reader sees that they were watched.
     const std::string name(DropName(static_cast<wire_drop>(drop)));
@@ -38,7 +38,10 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
   AddClock(account, parts);
   account.unwind = deltas_.Since("unwind", parts.unwinder.Counters());
   account.memory = deltas_.Since("memory", parts.memory.counters().ByName());
-  account.bpf_map_bytes = parts.sampler.bpf_map_bytes();
+  if (parts.perf_maps != nullptr) {
+    account.perf_maps = deltas_.Since("perf_maps", parts.perf_maps->counters().ByName());
+  }
+  account.bpf_map_bytes = parts.capture.map_bytes();
   account.notice_counts = deltas_.Since("notices", parts.notices.counts());
   account.notices = parts.notices.TakeKept();
   account.self_cpu_seconds = static_cast<double>(deltas_.Since("self_cpu_us", OwnCpuMicroseconds())) / 1e6;
@@ -63,7 +66,8 @@ void AccountCounts::AddClock(Account& account, const CountingParts& parts) {
 void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters) {
   const uint64_t lost = deltas_.Since("hook_lost", counters.hook_lost + parts.intake.runtime_events_dropped());
   const uint64_t filtered = deltas_.Since("hook_filtered", counters.hook_filtered);
-  const uint64_t limited = deltas_.Since("hook_limited", counters.hook_limited);
+  const uint64_t of_host = deltas_.Since("host_limited", parts.intake.runtime_events_limited());
+  const uint64_t limited = deltas_.Since("hook_limited", counters.hook_limited) + of_host;
   account.pauses = deltas_.Since("pauses", parts.hooks->PauseCounts());
   account.jit = deltas_.Since("jit", parts.hooks->JitCounts());
   for (auto* counts : {&account.pauses, &account.jit}) {
@@ -78,6 +82,13 @@ void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const
                                    " events of runtimes were lost, and with them pauses or compilations: the agent "
                                    "read too slowly"),
                       "a larger buffer: --ring-bytes");
+  }
+  if (of_host > 0) {
+    parts.notices.Add("host_events_limited", "",
+                      absl::StrCat(of_host,
+                                   " events of runtimes were left out: the programs of this host together collect and "
+                                   "compile more often than is recorded"),
+                      "clrsampler pauses --pid or clrsampler jit --pid record all of one process");
   }
 }
 

@@ -3,8 +3,9 @@
 #ifndef CLRSAMPLER_PIPELINE_ACCOUNT_COUNTS_H_
 #define CLRSAMPLER_PIPELINE_ACCOUNT_COUNTS_H_
 
-#include "capture/sampler.h"
+#include "capture/capture.h"
 #include "clr/memory/memory_methods.h"
+#include "clr/perf_map_lease.h"
 #include "pipeline/clock_account.h"
 #include "pipeline/counter_deltas.h"
 #include "pipeline/expected_samples.h"
@@ -18,7 +19,7 @@
 namespace clrsampler {
 
 struct CountingParts {
-  const Sampler& sampler;
+  const Capture& capture;
   const RuntimeWatch* hooks;  // nullptr: there are none
   const Intake& intake;
   const KernelNamer& kernel;
@@ -26,6 +27,7 @@ struct CountingParts {
   const ClockAccount& clock;
   const StackUnwinder& unwinder;
   const MemoryMethods& memory;
+  const PerfMapLeases* perf_maps;  // nullptr: none are switched on
   Notices& notices;
 };
 

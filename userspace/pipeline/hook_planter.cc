@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "capture/uprobe.h"
 #include "clr/hooks/jit_flags.h"
+#include "clr/runtime_image.h"
 #include "formats/elf/elf_image.h"
+#include "os/tape_answer.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -21,13 +23,16 @@ struct HookOfKind {
   HookKind kind;
   wire_hook hook;
 };
-// A return probe is on two functions through which no C++ exception passes. The last of a pause comes first: of what is
-// seen to begin the end is then seen, too.
+// A return probe is on two functions through which no C++ exception passes, and only where the image's code proves that
+// these are the functions: where a symbol alone names them, a wrong one would end the process. The last of a pause
+// comes first: of what is seen to begin the end is then seen, too.
 constexpr HookOfKind kSuspensionHooks[] = {
     {HookKind::kRestartEE, WIRE_HOOK_RESTARTED}, {HookKind::kRestartEE, WIRE_HOOK_RESTART},
     {HookKind::kDiagGcEnd, WIRE_HOOK_GC_END},    {HookKind::kDiagGcStart, WIRE_HOOK_GC_START},
     {HookKind::kSuspendEE, WIRE_HOOK_SUSPENDED}, {HookKind::kSuspendEE, WIRE_HOOK_SUSPEND},
 };
+
+bool IsAtReturn(wire_hook hook) { return hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED; }
 
 bool IsOfCollections(HookKind kind) { return kind == HookKind::kDiagGcStart || kind == HookKind::kDiagGcEnd; }
 
@@ -78,15 +83,14 @@ void HookPlanter::Look(const Process& process) {
     target.hooked = {};
     rations_.Forget(process.key);
   }
-  if (target.mappings_seen == process.mappings.generation()) return;
   const auto lacks = [&](HookPart part) { return Wants(part) && target.hooked[IndexOf(part)] == nullptr; };
   if (!lacks(HookPart::kSuspensions) && !lacks(HookPart::kCompilations)) return;
-  target.mappings_seen = process.mappings.generation();
+  if (!target.look.Due(process.mappings, clock_)) return;
   const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
   if (!runtime) return;
   const std::string version = absl::StrCat(".NET ", runtime->version.Text());
   const bool holds_jit = runtime->form == DeploymentForm::kSingleFile;
-  Wanted wanted{.of_runtime = true, .by_symbols = runtime->form == DeploymentForm::kNativeAot};
+  Wanted wanted{.of_runtime = true};
   wanted.parts[IndexOf(HookPart::kSuspensions)] = lacks(HookPart::kSuspensions);
   wanted.parts[IndexOf(HookPart::kCompilations)] = holds_jit && lacks(HookPart::kCompilations);
   if (wanted.parts != Wanted().parts) Hook(process, runtime->mapping, wanted, version, target);
@@ -141,6 +145,8 @@ void HookPlanter::Hook(const Process& process, const Mapping& mapping, const Wan
     if (Hooked* hooked = fresh[IndexOf(part)]) {
       planted &= hooked->status.ok();
       refuse(part, hooked->status);
+      // Where it is looked for depends on the path. Another process may know the image by another one.
+      if (hooked->by_symbols && !hooked->status.ok()) hooked_.erase({image->get(), part});
     }
   }
   ++(planted ? counters_.images_hooked : counters_.images_refused);
@@ -166,8 +172,22 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wa
   };
   const absl::StatusOr<ElfImage> elf = ElfImage::Parse(image.bytes());
   if (!elf.ok()) return refuse_all(elf.status());
+  // By its own bytes: what form the process seems to have is up to the process.
+  const bool by_symbols = ReadRuntimeImage(*elf).kind == RuntimeImageKind::kNativeAot;
+  for (Hooked* hooked : fresh) {
+    if (hooked != nullptr) hooked->by_symbols = by_symbols;
+  }
   std::optional<DebugFile> debug;
-  if (wanted.by_symbols && !elf->symtab()) debug = debug_files_.Find(process, mapping.path, *elf);
+  if (by_symbols && !elf->symtab()) {
+    debug = debug_files_.FindOnHost(process, mapping.path, image, *elf);
+    if (!debug) {
+      return refuse_all(WithHint(
+          absl::NotFoundError("it has no symbols, and the host has no debug file of it that belongs to root or to the "
+                              "program's owner"),
+          "keep the .dbg file that dotnet publish writes beside the program, on the host and with the same owner; "
+          "those in containers are not taken, since a probe is in the file and so in every process of it"));
+    }
+  }
   const RuntimeHooks hooks = wanted.of_runtime
                                  ? LocateHooks({.runtime = &*elf, .runtime_debug = debug ? &debug->image : nullptr})
                                  : LocateHooks({.jit = &*elf});
@@ -176,6 +196,10 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wa
   }
   absl::StatusOr<OpenedFile> opened = process.files.OpenMapping(mapping);
   if (!opened.ok()) return refuse_all(opened.status());
+  // The kernel reads the page of a probe, and waits for it.
+  if (opened->may_wait) {
+    return refuse_all(absl::FailedPreconditionError("it lies on a network or user-space file system"));
+  }
   if (opened->status.st_dev != image.device || opened->status.st_ino != image.inode ||
       static_cast<uint64_t>(opened->status.st_size) != image.size) {
     return refuse_all(absl::FailedPreconditionError("the file was replaced while it was read"));
@@ -185,18 +209,18 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wa
     Hooked* hooked = fresh[IndexOf(part)];
     if (hooked == nullptr) continue;
     absl::StatusOr<std::vector<HookPlace>> places = part == HookPart::kSuspensions
-                                                        ? SuspensionPlaces(hooks, image.path)
+                                                        ? SuspensionPlaces(hooks, image.path, *hooked)
                                                         : CompilationPlaces(hooks, wanted.of_runtime);
     hooked->status = places.status();
     if (!places.ok()) continue;
     hooked->set = std::make_unique<HookSet>(options_.attach, file, clock_);
-    hooked->status = hooked->set->Plant(*std::move(places));
+    hooked->status = hooked->set->Plant(*places);
     if (!hooked->status.ok()) hooked->set = nullptr;
   }
 }
 
-absl::StatusOr<std::vector<HookPlace>> HookPlanter::SuspensionPlaces(const RuntimeHooks& hooks,
-                                                                     const std::string& path) {
+absl::StatusOr<std::vector<HookPlace>> HookPlanter::SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
+                                                                     Hooked& hooked) {
   // Without the collections pauses still have their lengths. With half of them they would be called what they are not.
   absl::Status collections = hooks[HookKind::kDiagGcStart].status();
   collections.Update(hooks[HookKind::kDiagGcEnd].status());
@@ -211,8 +235,14 @@ absl::StatusOr<std::vector<HookPlace>> HookPlanter::SuspensionPlaces(const Runti
     if (of_kind.hook == WIRE_HOOK_RESTARTED && !options_.resumed) continue;
     const HookPoints& points = hooks[of_kind.kind];
     RETURN_IF_ERROR(points.status());
+    if (IsAtReturn(of_kind.hook)) {
+      const bool proven = std::ranges::all_of(*points, [](const HookPoint& point) { return point.proven_by_code; });
+      if (of_kind.hook == WIRE_HOOK_SUSPENDED) hooked.sees_returns = proven;
+      if (!proven) continue;
+    }
     for (const HookPoint& point : *points) {
-      places.push_back({of_kind.hook, point.argument_shift != 0, point.offset.value});
+      places.push_back(
+          {of_kind.hook, point.argument_shift != 0 ? HookForm::kMember : HookForm::kPlain, point.offset.value});
     }
   }
   return places;
@@ -226,14 +256,11 @@ absl::StatusOr<std::vector<HookPlace>> HookPlanter::CompilationPlaces(const Runt
   if (begin->size() != 1 || begin->front().image != here || hooks.jit_return->image != here) {
     return absl::FailedPreconditionError("compileMethod is in another image than expected");
   }
-  // What bpf/jit_hooks.bpf.c reads.
-  if (hooks.jit_return->flags_from_frame != kJitFlagsFromFrameX64 &&
-      hooks.jit_return->flags_from_frame != kJitFlagsFromFrameArm64) {
-    return absl::UnimplementedError("compileMethod keeps its flags at another place than known");
-  }
+  const HookForm form =
+      hooks.jit_return->form == CompileForm::kEntryOnFrame ? HookForm::kEntryOnFrame : HookForm::kPlain;
   // First the end: of what is seen to begin the end is then seen, too.
-  return std::vector<HookPlace>{{WIRE_HOOK_COMPILED, false, hooks.jit_return->offset.value},
-                                {WIRE_HOOK_COMPILE, false, begin->front().offset.value}};
+  return std::vector<HookPlace>{{WIRE_HOOK_COMPILED, form, hooks.jit_return->offset.value},
+                                {WIRE_HOOK_COMPILE, HookForm::kPlain, begin->front().offset.value}};
 }
 
 HookPlanter::Hooked* HookPlanter::HookedOf(ProcessKey key, HookPart part) const {
@@ -323,7 +350,7 @@ void HookPlanter::ChargeOthers(MonotonicTime now) {
   if (others_asked_ != MonotonicTime::Min() && now.ns - std::min(now, others_asked_).ns < kOthersNs) return;
   others_asked_ = now;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint64_t> hits;
-  for (const Sampler::OtherHits& other : options_.hits_of_others()) {
+  for (const HitsOfOthers& other : options_.hits_of_others()) {
     const std::pair<uint32_t, uint32_t> who{other.who.tgid, other.who.of_jit};
     hits[who] = other.hits;
     const auto before = hits_of_others_.find(who);
@@ -338,18 +365,29 @@ void HookPlanter::ChargeOthers(MonotonicTime now) {
   hits_of_others_ = std::move(hits);
 }
 
+void HookPlanter::TakeMeasured() {
+  using Measured = std::optional<absl::StatusOr<uint64_t>>;
+  const Measured measured = Taped(
+      options_.tape,
+      [this]() -> Measured {
+        if (measuring_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return std::nullopt;
+        return measuring_.get();
+      },
+      "trap");
+  if (!measured) return;
+  measuring_ = {};
+  if (measured->ok()) {
+    trap_ns_ = **measured;
+  } else {
+    notices_.Add("trap_not_measured", "",
+                 absl::StrCat("what probes cost here could not be measured: ", measured->status().message()));
+  }
+}
+
 void HookPlanter::Tick(MonotonicTime now) {
   const uint64_t passed_ns = last_tick_ == MonotonicTime::Min() ? 0 : now.ns - std::min(now, last_tick_).ns;
   last_tick_ = now;
-  if (measuring_.valid() && measuring_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
-    const absl::StatusOr<uint64_t> measured = measuring_.get();
-    if (measured.ok()) {
-      trap_ns_ = *measured;
-    } else {
-      notices_.Add("trap_not_measured", "",
-                   absl::StrCat("what probes cost here could not be measured: ", measured.status().message()));
-    }
-  }
+  if (measuring_.valid()) TakeMeasured();
   for (const auto& [key, target] : targets_) {
     const bool rests = std::any_of(target.hooked.begin(), target.hooked.end(), [](const auto& hooked) {
       return hooked != nullptr && hooked->set != nullptr && hooked->set->rests();
@@ -360,6 +398,11 @@ void HookPlanter::Tick(MonotonicTime now) {
   ForEachPlanted([&](Hooked& hooked, HookPart part) {
     if (hooked.set->MayReturn() && !rations_.MustRest(hooked.set.get(), part, now)) Return(hooked, part);
   });
+}
+
+bool HookPlanter::SeesReturns(ProcessKey key) const {
+  const Hooked* hooked = HookedOf(key, HookPart::kSuspensions);
+  return hooked == nullptr || hooked->sees_returns;
 }
 
 bool HookPlanter::TellsOfMethods(ProcessKey key) const {

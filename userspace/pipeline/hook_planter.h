@@ -17,7 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "capture/sampler.h"
+#include "capture/capture_control.h"
 #include "clr/hooks/hook_locator.h"
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
@@ -26,6 +26,7 @@
 #include "pipeline/hook_rations.h"
 #include "pipeline/hook_set.h"
 #include "process/image_files.h"
+#include "process/mappings_pace.h"
 #include "process/process.h"
 #include "profile/jit_start.h"
 #include "status/notices.h"
@@ -48,8 +49,9 @@ struct HookPlanterOptions {
   // What a trap costs here, in nanoseconds (capture/trap_cost.h). Called in a thread of its own, once, and only where
   // hooks are hit often enough for it to matter.
   std::function<absl::StatusOr<uint64_t>()> measure_trap;
-  // Sampler::HookHitsOfOthers; asked some times a second where there is a limit.
-  std::function<std::vector<Sampler::OtherHits>()> hits_of_others;
+  // CaptureControl::HookHitsOfOthers; asked some times a second where there is a limit.
+  std::function<std::vector<HitsOfOthers>()> hits_of_others;
+  Tape* tape = nullptr;  // has the answers where there is one
 };
 
 struct HookPlanterCounters {
@@ -75,6 +77,8 @@ class HookPlanter {
   // Why nothing of the process is seen; OK: the hooks are planted.
   absl::Status SeesSuspensions(ProcessKey key) const { return Sees(key, HookPart::kSuspensions); }
   absl::Status SeesCompilations(ProcessKey key) const { return Sees(key, HookPart::kCompilations); }
+  // Whether SuspendEE and RestartEE are seen to return, beside being called.
+  bool SeesReturns(ProcessKey key) const;
   // Whether each of its compilations is seen at this moment.
   bool TellsOfMethods(ProcessKey key) const;
   // What began before may lack a part.
@@ -112,12 +116,14 @@ class HookPlanter {
     std::shared_ptr<const ImageFile> image;
     std::unique_ptr<HookSet> set;  // nullptr: nothing was planted
     absl::Status status;           // why; or why it never comes back
+    bool by_symbols = false;       // which alone name its functions; those of a separate file count, too
+    bool sees_returns = false;     // of SuspendEE and RestartEE
     // Of a compiler.
     JitStart start;
     CompilationRate rate;
   };
   struct Target {
-    uint64_t mappings_seen = 0;  // generation
+    MappingsPace look;
     uint32_t exec_count = 0;
     std::array<std::shared_ptr<Hooked>, kHookParts.size()> hooked;
   };
@@ -126,7 +132,6 @@ class HookPlanter {
   struct Wanted {
     std::array<bool, kHookParts.size()> parts{};
     bool of_runtime = false;  // it has the runtime's functions; else it is the compiler alone
-    bool by_symbols = false;  // those of a separate file count, too
   };
   bool Wants(HookPart part) const {
     return part == HookPart::kSuspensions ? options_.suspensions : options_.compilations;
@@ -136,7 +141,8 @@ class HookPlanter {
   std::shared_ptr<Hooked> Known(const ImageFile& image, HookPart part) const;
   using Fresh = std::array<Hooked*, kHookParts.size()>;  // nullptr: not that part
   void Plant(const Process& process, const Mapping& mapping, const Wanted& wanted, const Fresh& fresh);
-  absl::StatusOr<std::vector<HookPlace>> SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path);
+  absl::StatusOr<std::vector<HookPlace>> SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
+                                                          Hooked& hooked);
   static absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hooks, bool of_runtime);
 
   Hooked* HookedOf(ProcessKey key, HookPart part) const;
@@ -147,6 +153,7 @@ class HookPlanter {
   void Rest(Hooked& hooked, HookPart part, uint32_t cause);
   void Return(Hooked& hooked, HookPart part);
   void ChargeOthers(MonotonicTime now);
+  void TakeMeasured();
   uint64_t CostNs(uint64_t hits) const;
 
   const HookPlanterOptions options_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "capture/uprobe.h"
+#include "os/tape_answer.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -21,18 +22,18 @@ bool IsDone(const std::future<void>& done) {
 }
 
 bool IsUnchanged(const OpenedFile& file) {
-  struct stat now {};
-  return fstat(file.fd.get(), &now) == 0 && now.st_size == file.status.st_size &&
-         now.st_mtim.tv_sec == file.status.st_mtim.tv_sec && now.st_mtim.tv_nsec == file.status.st_mtim.tv_nsec;
+  const absl::StatusOr<struct stat> now = file.StatusNow();
+  return now.ok() && now->st_size == file.status.st_size && now->st_mtim.tv_sec == file.status.st_mtim.tv_sec &&
+         now->st_mtim.tv_nsec == file.status.st_mtim.tv_nsec;
 }
 
 }  // namespace
 
 HookSet::~HookSet() { CloseUprobes(TakeProbes()); }
 
-absl::Status HookSet::Plant(std::vector<HookPlace> places) {
+absl::Status HookSet::Plant(const std::vector<HookPlace>& places) {
   for (const HookPlace& place : places) places_.push_back({place, false, UniqueFd()});
-  const absl::Status planted = AttachAll();
+  absl::Status planted = AttachAll();
   if (!planted.ok()) {
     CloseUprobes(TakeProbes());  // half a pair means nothing
     places_.clear();
@@ -42,8 +43,8 @@ absl::Status HookSet::Plant(std::vector<HookPlace> places) {
 
 absl::Status HookSet::Attach(Probe& probe) const {
   // By descriptor: the very file that was looked at, wherever its path leads by now.
-  absl::StatusOr<UniqueFd> attached = attach_(probe.place.hook, probe.place.member,
-                                              absl::StrCat("/proc/self/fd/", file_->fd.get()), probe.place.offset);
+  absl::StatusOr<UniqueFd> attached =
+      attach_(probe.place.hook, probe.place.form, absl::StrCat("/proc/self/fd/", file_->fd.get()), probe.place.offset);
   RETURN_IF_ERROR(attached.status());
   probe.descriptor = *std::move(attached);
   return absl::OkStatus();
@@ -57,14 +58,20 @@ absl::Status HookSet::AttachAll() {
   return absl::OkStatus();
 }
 
+bool HookSet::RemovalIsDone() const {
+  return Taped(
+      file_->tape, [this] { return IsDone(removal_); }, "removed ", file_->status.st_ino, " ",
+      places_.empty() ? 0 : static_cast<int>(places_.front().place.hook));
+}
+
 bool HookSet::Rest() {
-  if (rests_ || !IsDone(removal_)) return false;
+  if (rests_ || !RemovalIsDone()) return false;
   rests_ = has_rested_ = true;
   removal_ = std::async(std::launch::async, [probes = TakeProbes()]() mutable { CloseUprobes(std::move(probes)); });
   return true;
 }
 
-bool HookSet::MayReturn() const { return rests_ && planted() && IsDone(removal_) && clock_.Now() >= try_again_; }
+bool HookSet::MayReturn() const { return rests_ && planted() && RemovalIsDone() && clock_.Now() >= try_again_; }
 
 absl::Status HookSet::Return() {
   // A probe inside an instruction kills who comes by.
@@ -72,7 +79,7 @@ absl::Status HookSet::Return() {
     places_.clear();
     return absl::FailedPreconditionError("the file was changed while they rested");
   }
-  const absl::Status planted = AttachAll();
+  absl::Status planted = AttachAll();
   rests_ = !planted.ok();
   if (rests_) {
     try_again_ = {clock_.Now().ns + kTryAgainNs};
@@ -86,7 +93,7 @@ bool HookSet::LeaveOut(wire_hook hook) {
       std::find_if(places_.begin(), places_.end(), [&](const Probe& one) { return one.place.hook == hook; });
   if (probe == places_.end()) return false;
   if (probe->descriptor.valid()) {
-    if (!IsDone(removal_)) return false;
+    if (!RemovalIsDone()) return false;
     removal_ =
         std::async(std::launch::async, [descriptor = std::move(probe->descriptor)]() mutable { descriptor.reset(); });
   }

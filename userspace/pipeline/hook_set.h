@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "capture/hook_form.h"
 #include "clrsampler/wire.h"
 #include "os/clock.h"
 #include "os/unique_fd.h"
@@ -21,13 +22,13 @@ namespace clrsampler {
 
 struct HookPlace {
   wire_hook hook;
-  bool member;      // the function takes `this` before the arguments that the event shows
+  HookForm form;
   uint64_t offset;  // in the file
 };
 
 // Plants one; it stays until the descriptor is closed (capture/sampler.h).
-using AttachHookFunction =
-    std::function<absl::StatusOr<UniqueFd>(wire_hook hook, bool member, const std::string& path, uint64_t file_offset)>;
+using AttachHookFunction = std::function<absl::StatusOr<UniqueFd>(wire_hook hook, HookForm form,
+                                                                  const std::string& path, uint64_t file_offset)>;
 
 // Main loop only.
 class HookSet {
@@ -40,7 +41,7 @@ class HookSet {
   HookSet& operator=(const HookSet&) = delete;
 
   // In this order; all, or none.
-  absl::Status Plant(std::vector<HookPlace> places);
+  absl::Status Plant(const std::vector<HookPlace>& places);
 
   // Takes the probes out; the kernel needs 60 ms for that, in another thread. false: not now, since those that were
   // taken out before are not gone yet.
@@ -76,6 +77,7 @@ class HookSet {
 
   absl::Status Attach(Probe& probe) const;
   absl::Status AttachAll();
+  bool RemovalIsDone() const;
 
   const AttachHookFunction attach_;
   const std::shared_ptr<const OpenedFile> file_;

@@ -13,6 +13,14 @@ namespace {
 // Events of runtimes are taken only while fewer items wait: 20 MB of events, some 200 MB with stacks of 4 KiB.
 constexpr size_t kMaxQueued = 50'000;
 
+// What a stack is worth in events: WEIGHT_OF_STACK of bpf/runtime_hook.bpf.h.
+constexpr uint32_t kWeightOfStack = 8;
+// What a compilation is worth: the name of the method and its place are read from the runtime's memory.
+constexpr uint32_t kWeightOfCompilation = 5;
+
+uint32_t WeightOf(const wire_compiled&) { return kWeightOfCompilation; }
+uint32_t WeightOf(const wire_runtime_event&) { return 1; }
+
 }  // namespace
 
 Mapping MappingOf(const SideBandEvent& event) {
@@ -30,10 +38,9 @@ Mapping MappingOf(const SideBandEvent& event) {
 
 // Side-band events first: a process that a sample names is announced before the sample is looked at.
 void Intake::Drain() {
-  parts_.side_band.Drain(MonotonicTime::Max(), [this](const SideBandEvent& event) { TakeEvent(event); });
-  const double waiting = static_cast<double>(parts_.sampler.waiting_bytes());
-  ring_fill_ = std::max(ring_fill_, waiting / static_cast<double>(parts_.sampler.ring_bytes()));
-  parts_.sampler.Drain([this](std::span<const std::byte> record) { TakeRecord(record); });
+  ring_fill_ = std::max(ring_fill_, parts_.events.fill());
+  parts_.events.Drain([this](const SideBandEvent& event) { TakeEvent(event); },
+                      [this](std::span<const std::byte> record) { TakeRecord(record); });
 }
 
 void Intake::TakeEvent(SideBandEvent event) {
@@ -63,8 +70,7 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
   if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent<wire_runtime_event>(record);
   if (header.kind == WIRE_COMPILED) return TakeRuntimeEvent<wire_compiled>(record);
   if (header.kind == WIRE_COMPILED_STACK) {
-    if (queue_.size() < kMaxQueued) return TakeStack(record);
-    ++runtime_events_dropped_;
+    if (HasRoomForHookEvent({header.time_ns}, kWeightOfStack)) TakeStack(record);
     return;
   }
   if (header.kind != WIRE_CPU_SAMPLE) return;
@@ -111,13 +117,26 @@ void Intake::TakeStack(std::span<const std::byte> record) {
     parts_.unwinder.Observe(process, *raw, held->early);
     parts_.targets.Sampled(sample.tgid);
   }
-  ++waiting_samples_;
+  held->of_clock = sample.header.kind == WIRE_CPU_SAMPLE;
+  if (held->of_clock) ++waiting_samples_;
   queue_.Push({sample.header.time_ns}, HeldItem(std::move(held)));
 }
 
 template <typename Event>
 constexpr size_t SmallestOf() {
   return std::is_same_v<Event, wire_compiled> ? WIRE_COMPILED_WITHOUT_NAME : sizeof(Event);
+}
+
+bool Intake::HasRoomForHookEvent(MonotonicTime time, uint32_t weight) {
+  if (queue_.size() >= kMaxQueued) {
+    ++runtime_events_dropped_;
+    return false;
+  }
+  if (!hook_events_.Take(time, weight)) {
+    ++runtime_events_limited_;
+    return false;
+  }
+  return true;
 }
 
 template <typename Event>
@@ -127,9 +146,8 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   std::memcpy(&event, record.data(), std::min(record.size(), sizeof event));
   if (parts_.hooks == nullptr) return;
   // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
-  if (queue_.size() >= kMaxQueued) {
+  if (!HasRoomForHookEvent({event.header.time_ns}, WeightOf(event))) {
     ++backlog_[event.tgid];
-    ++runtime_events_dropped_;
     return;
   }
   // To those who pair events it is all the same where one was lost.
@@ -140,7 +158,7 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
     parts_.memory.NoteCompiled(process, event.entry);
   }
   std::optional<RuntimeItem> item = parts_.hooks->Arrived(process, event);
-  if (item) queue_.Push({event.header.time_ns}, HeldItem(*std::move(item)));
+  if (item) queue_.Push({event.header.time_ns}, HeldItem(*item));
 }
 
 void Intake::Lose(absl::string_view reason) { ++parts_.account.lost[std::string(reason)]; }

@@ -16,10 +16,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "capture/sampler.h"
-#include "capture/side_band.h"
+#include "capture/event_stream.h"
 #include "clr/memory/memory_methods.h"
 #include "os/clock.h"
+#include "pipeline/event_budget.h"
 #include "pipeline/runtime_watch.h"
 #include "pipeline/stack_unwinder.h"
 #include "pipeline/targets.h"
@@ -36,6 +36,7 @@ struct HeldSample {
   std::vector<uint64_t> record;  // struct wire_cpu_sample and what follows it, aligned
   std::optional<RawStack> raw;   // a view of that
   EarlyStack early;
+  bool of_clock = false;  // a CPU sample; else the stack of a compilation
 };
 using HeldItem = std::variant<std::unique_ptr<HeldSample>, SideBandEvent, RuntimeItem>;
 
@@ -46,8 +47,7 @@ enum class SamplesKept { kAll, kPossiblyBlamed, kNone };
 class Intake {
  public:
   struct Parts {
-    Sampler& sampler;
-    SideBand& side_band;
+    EventStream& events;
     Targets& targets;
     ProcessTable& table;
     StackUnwinder& unwinder;
@@ -56,7 +56,8 @@ class Intake {
     Account& account;
     Notices& notices;
   };
-  Intake(const Parts& parts, SamplesKept kept) : parts_(parts), kept_(kept) {}
+  Intake(const Parts& parts, SamplesKept kept, EventBudget hook_events = {})
+      : parts_(parts), kept_(kept), hook_events_(hook_events) {}
 
   // Takes all that is there.
   void Drain();
@@ -67,7 +68,7 @@ class Intake {
     queue_.PopUntil(horizon, [&](MonotonicTime time, HeldItem& item) {
       if (!visit(time, std::as_const(item))) return false;
       if (auto* sample = std::get_if<std::unique_ptr<HeldSample>>(&item)) {
-        --waiting_samples_;
+        if ((*sample)->of_clock) --waiting_samples_;
         if (spare_.size() < kMaxSpare) spare_.push_back(std::move(*sample));
       }
       return true;
@@ -76,9 +77,11 @@ class Intake {
   MonotonicTime OldestOr(MonotonicTime time) const { return queue_.OldestOr(time); }
   // Of processes, and of methods that were compiled, that have been taken.
   uint64_t news() const { return news_; }
+  // Of the CPUs' clocks, without stacks of compilations.
   size_t waiting_samples() const { return waiting_samples_; }
-  // Of hooks, that came while too much waited; with their stacks.
+  // Of hooks, with their stacks: those that came while too much waited, and those beyond the host's budget.
   uint64_t runtime_events_dropped() const { return runtime_events_dropped_; }
+  uint64_t runtime_events_limited() const { return runtime_events_limited_; }
   // How full the samples' ring was at most since the last call, 0 to 1.
   double TakeRingFill() { return std::exchange(ring_fill_, 0); }
 
@@ -92,15 +95,19 @@ class Intake {
   void TakeStack(std::span<const std::byte> record);
   template <typename Event>
   void TakeRuntimeEvent(std::span<const std::byte> record);
+  // false: the event is counted as left out.
+  bool HasRoomForHookEvent(MonotonicTime time, uint32_t weight);
   void Lose(absl::string_view reason);
 
   const Parts parts_;
   const SamplesKept kept_;
+  EventBudget hook_events_;
   HoldQueue<HeldItem> queue_;
   std::vector<std::unique_ptr<HeldSample>> spare_;
-  absl::flat_hash_map<uint32_t, uint32_t> backlog_;  // by process: events of hooks that found too many before them
+  absl::flat_hash_map<uint32_t, uint32_t> backlog_;  // by process: events of hooks that were dropped
   size_t waiting_samples_ = 0;                       // in the queue
   uint64_t runtime_events_dropped_ = 0;
+  uint64_t runtime_events_limited_ = 0;
   uint64_t news_ = 0;
   double ring_fill_ = 0;
 };

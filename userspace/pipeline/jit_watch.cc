@@ -44,7 +44,7 @@ CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event
   if (reports() && event.entry != 0 && event.result == 0) {
     // It may be freed soon.
     const uint64_t addresses[] = {event.entry};
-    resolver_.Observe(process, {addresses, {}, {event.header.time_ns}});
+    resolver_.Observe(process, {addresses, {}, {event.header.time_ns}, true});
   }
   const MonotonicTime now = clock_.Now();
   std::map<uint64_t, Fresh>& fresh = target->fresh;
@@ -78,9 +78,10 @@ Frame JitWatch::NameOf(const Process& process, const CompiledEvent& compiled) {
   }
   // Code that may be freed counts between two readings that agree; this is the second.
   const uint64_t addresses[] = {event.entry};
-  resolver_.Observe(process, {addresses, {}, clock_.Now()});
+  resolver_.Observe(process, {addresses, {}, clock_.Now(), true});
   const Mapping* mapping = process.mappings.Find(event.entry);
-  return frames_.at(resolver_.Resolve({process, mapping, event.entry, event.entry, compiled.arrived}).frame);
+  return frames_.at(
+      resolver_.Resolve({process, mapping, event.entry, event.entry, compiled.arrived, true, event.method}).frame);
 }
 
 FrameId JitWatch::RoleFrame(const Frame& method, absl::string_view tier) {
@@ -137,7 +138,7 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled, 
   if (stacks_) {
     target->waiting = std::move(observed);
   } else {
-    Report(process.key, std::move(observed));
+    Report(process.key, observed);
   }
 }
 
@@ -162,10 +163,10 @@ void JitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample
   }
   stack.push_back(RoleFrame({FrameKind::kJit, observed.source, observed.method, "", observed.tier}, observed.tier));
   if (callbacks_.on_stack) callbacks_.on_stack(process, stack, observed.compilation.own_ns());
-  Report(process.key, std::move(observed));
+  Report(process.key, observed);
 }
 
-void JitWatch::Report(ProcessKey process, NamedCompilation observed) {
+void JitWatch::Report(ProcessKey process, const NamedCompilation& observed) {
   if (callbacks_.on_compilation) callbacks_.on_compilation(process, observed);
 }
 

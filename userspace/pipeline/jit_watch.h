@@ -96,7 +96,7 @@ class JitWatch {
   // The code's frame as of the moment when the event arrived: it had just been written then.
   Frame NameOf(const Process& process, const CompiledEvent& compiled);
   FrameId RoleFrame(const Frame& method, absl::string_view tier);
-  void Report(ProcessKey process, NamedCompilation observed);
+  void Report(ProcessKey process, const NamedCompilation& observed);
 
   Callbacks callbacks_;
   const bool stacks_;

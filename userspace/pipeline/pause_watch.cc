@@ -62,17 +62,24 @@ void PauseWatch::Arrived(const wire_runtime_event& event) {
   if (event.hook == WIRE_HOOK_SUSPEND) {
     ++asking_[event.tgid];
   } else if (event.hook == WIRE_HOOK_SUSPENDED) {
+    sees_returns_.insert(event.tgid);
     const auto asking = asking_.find(event.tgid);
     if (asking != asking_.end() && --asking->second == 0) asking_.erase(asking);
+  } else if (event.hook == WIRE_HOOK_RESTART && !sees_returns_.contains(event.tgid)) {
+    asking_.erase(event.tgid);
   }
 }
 
-void PauseWatch::Handle(const Process& process, const RuntimeEvent& said) {
+void PauseWatch::Handle(const Process& process, const RuntimeEvent& said, bool sees_returns) {
   ++counters_.events;
   Target& target = TargetOf(process.key);
+  if (!sees_returns) target.tracker.WithoutReturns();
   // What is left of a request that came to nothing is nobody's delay.
   if (said.kind == RuntimeEventKind::kSuspend && target.tracker.Suspending() == nullptr) target.window.clear();
-  if (said.kind == RuntimeEventKind::kSuspended && !target.window.empty()) {
+  const bool stops = said.kind == RuntimeEventKind::kSuspended ||
+                     (!sees_returns && target.tracker.Suspending() != nullptr &&
+                      (said.kind == RuntimeEventKind::kGcStart || said.kind == RuntimeEventKind::kRestart));
+  if (stops && !target.window.empty()) {
     if (target.of.size() >= kMaxUnreported) target.of.clear();
     target.of[said.tid] = std::exchange(target.window, {});
   }
@@ -153,6 +160,7 @@ void PauseWatch::Forget(ProcessKey key) {
   target.tracker.Finish([&](const Pause& pause) { Report(target, pause); });
   AddTo(counters_.suspensions, target.tracker.counters());
   asking_.erase(key.tgid);
+  sees_returns_.erase(key.tgid);
   targets_.erase(found);
 }
 

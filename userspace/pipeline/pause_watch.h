@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "clrsampler/wire.h"
 #include "process/process.h"
 #include "profile/suspension_tracker.h"
@@ -72,7 +73,8 @@ class PauseWatch {
   bool MayBeBlamed(uint32_t tgid) const { return asking_.contains(tgid); }
 
   // Both in the order of their times.
-  void Handle(const Process& process, const RuntimeEvent& event);
+  // `sees_returns`: kSuspended and kRestarted events come.
+  void Handle(const Process& process, const RuntimeEvent& event, bool sees_returns = true);
   // `written` is the stack as the profile has it, with roles and marks; given back in ObservedPause.
   void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
                std::span<const FrameId> written);
@@ -100,6 +102,7 @@ class PauseWatch {
   const FrameTable& frames_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   absl::flat_hash_map<uint32_t, uint32_t> asking_;  // by tgid: threads in SuspendEE
+  absl::flat_hash_set<uint32_t> sees_returns_;      // tgids that were told to be suspended
   PauseWatchCounters counters_;                     // suspensions: of processes that have ended
 };
 

@@ -4,22 +4,6 @@
 
 namespace clrsampler {
 
-absl::string_view ShedReasonText(ShedReason reason) {
-  switch (reason) {
-    case ShedReason::kNone:
-      return "";
-    case ShedReason::kRing:
-      return "ring";
-    case ShedReason::kBacklog:
-      return "backlog";
-    case ShedReason::kCpu:
-      return "cpu";
-    case ShedReason::kMemory:
-      return "memory";
-  }
-  return "";
-}
-
 double RateControl::CpuShare(const RateInputs& inputs) {
   cpu_.push_back({inputs.now, inputs.self_cpu_ns});
   while (cpu_.size() > 2 && inputs.now.ns - cpu_[1].time.ns >= kCpuNs) cpu_.pop_front();

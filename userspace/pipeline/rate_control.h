@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <deque>
 
-#include "absl/strings/string_view.h"
 #include "os/clock.h"
 
 namespace clrsampler {
@@ -33,7 +32,6 @@ struct RateInputs {
 
 // Why the rate was lowered last.
 enum class ShedReason : uint8_t { kNone, kRing, kBacklog, kCpu, kMemory };
-absl::string_view ShedReasonText(ShedReason reason);  // "ring", "backlog", "cpu", "memory"; "" for kNone
 
 class RateControl {
  public:

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "capture/sampler.h"
 #include "clr/perf_map_lease.h"
 #include "formats/names/frame_text.h"
+#include "os/tape.h"
+#include "pipeline/event_budget.h"
 #include "pipeline/jit_watch.h"
 #include "pipeline/pause_watch.h"
 #include "pipeline/rate_control.h"
@@ -22,6 +25,8 @@
 #include "symbol_server/symbol_server.h"
 
 namespace clrsampler {
+
+class FileBroker;
 
 // The continuous mode: windows of the whole host, all views at once.
 struct WindowOptions {
@@ -44,8 +49,9 @@ struct RecordOptions {
   RecordView view = RecordView::kCpu;
   // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu.
   bool roles = true;
-  double hook_share = 0.003;     // of one CPU that hooks may cost a process; 0: no limit (hook_budget.h)
-  bool mark_suspension = false;  // the outermost frame says in which part of a pause a stack was taken
+  bool try_unknown_runtime = false;  // MemoryMethodsOptions
+  double hook_share = 0.003;         // of one CPU that hooks may cost a process; 0: no limit (hook_budget.h)
+  bool mark_suspension = false;      // the outermost frame says in which part of a pause a stack was taken
   // Told of each pause of a .NET process, in the order in which they end; may be empty.
   std::function<void(const ObservedPause&)> on_pause;
   // Told of each compilation, in the order in which they end; may be empty.
@@ -57,7 +63,10 @@ struct RecordOptions {
   NameStyle names = NameStyle::kShort;
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
+  std::shared_ptr<FileBroker> files;                // opens files of targets; nullptr: the recorder starts one
   std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
+  // On which the run is saved, or from which it is played instead of looking at this machine; nullptr: neither.
+  Tape* tape = nullptr;
 
   uint64_t period_ns() const;  // CPU time that a sample stands for
 };
@@ -77,7 +86,9 @@ bool IsWholeHost(const RecordOptions& options);
 RuntimeEvents EventsFor(const RecordOptions& options);
 // Who asks for pauses or compilations themselves gets all of each, at any cost: 0.
 double HookShareFor(const RecordOptions& options);
-SamplerOptions SamplerOptionsFor(const RecordOptions& options, int online_cpus);
+// A continuous run takes so many events of hooks; others take all.
+EventBudget HookEventsFor(const RecordOptions& options);
+SamplerOptions SamplerOptionsFor(const RecordOptions& options);
 
 }  // namespace clrsampler
 

@@ -1,48 +1,31 @@
 #include "pipeline/recorder.h"
+#include "pipeline/agent_sandbox.h"
 
 #include <algorithm>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "capture/cpu_list.h"
 #include "capture/feature_report.h"
-#include "capture/kernel_name_lookup.h"
-#include "capture/sampler.h"
-#include "capture/sampling_period.h"
+#include "capture/live_capture.h"
+#include "capture/recorded_capture.h"
 #include "capture/side_band.h"
 #include "capture/trap_cost.h"
 #include "clr/memory/memory_methods.h"
-#include "clr/runtime_discovery.h"
-#include "os/clock.h"
-#include "os/own_usage.h"
-#include "pipeline/account_counts.h"
-#include "pipeline/clock_account.h"
+#include "os/tape_answer.h"
 #include "pipeline/dotnet_hint.h"
-#include "pipeline/file_pages.h"
-#include "pipeline/intake.h"
-#include "pipeline/runtime_watch.h"
+#include "pipeline/run_parts.h"
+#include "pipeline/run_session.h"
 #include "pipeline/sample_handler.h"
-#include "pipeline/sampling_rate.h"
-#include "pipeline/source_order.h"
-#include "pipeline/stack_namer.h"
-#include "pipeline/stack_unwinder.h"
-#include "pipeline/stop_events.h"
-#include "pipeline/targets.h"
+#include "pipeline/serve_session.h"
 #include "pipeline/turn_pace.h"
-#include "pipeline/window_series.h"
 #include "process/cpu_time.h"
-#include "process/image_files.h"
-#include "process/process_table.h"
-#include "status/notices.h"
+#include "process/file_broker.h"
 #include "status/status.h"
-#include "symbols/kernel_symbols.h"
-#include "symbols/resolver.h"
 
 namespace clrsampler {
 namespace {
@@ -56,312 +39,262 @@ constexpr uint64_t kMaxUnseenNs = 3'000'000;
 // An exited process is kept this long: threads that die last may be sampled after the leader's exit event.
 constexpr uint64_t kRetireNs = 2'000'000'000;
 
-// A recorder that takes too much memory is replaced, but not again and again.
-constexpr uint64_t kFreshStartNs = 600'000'000'000;
-
 constexpr uint64_t kSweepNs = 60'000'000'000;  // how often it is asked whether processes are still there
 
 constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often processes' CPU clocks are read and new CPUs looked for
 
-uint64_t BusyHits(const Sampler& sampler) {
-  const wire_counters counters = sampler.counters();
-  return counters.hits - std::min(counters.hits, counters.idle);
+std::unique_ptr<Session> SessionFor(RunParts& parts, RunProfile& profile) {
+  if (parts.options.windows) return std::make_unique<ServeSession>(parts, *parts.options.windows);
+  return std::make_unique<RunSession>(parts, profile);
 }
 
 class RecorderImpl : public Recorder {
  public:
-  RecorderImpl(const RecordOptions& options, std::unique_ptr<SymbolServer> symbol_server)
-      : options_(options),
-        symbol_server_(std::move(symbol_server)),
-        targets_(options.pids, options.command, options.frequency_hz, kProcRoot, notices_),
-        table_(kProcRoot, clock_),
-        kernel_(
-            frames_, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },
-            KernelSymbols(options.names)),
-        runtimes_(images_, RuntimeDiscovery::CacheBy::kFile),
-        sources_(
-            MakeSources({frames_, images_, runtimes_, notices_, clock_, options.names, symbol_server_.get(),
-                         [this](const Process& process, const auto& code, auto heaps) {
-                           TellTransientCode(process.key.tgid, code, heaps);
-                         },
-                         // The next best source: the runtime writes a perf map while we sample.
-                         [this](const Process& process) { perf_maps_.Wanted(process, PerfMapWish::kMemoryUnreadable); },
-                         [this](ProcessKey key) { return perf_maps_.IsOn(key) || perf_maps_.IsComing(key); }})),
-        resolver_(sources_.borrowed(), frames_),
-        unwinder_({options.replay, options.max_frames, options.keep_stacks}, sources_, images_, resolver_, clock_),
-        namer_(resolver_, kernel_, frames_),
-        perf_maps_(options.perf_maps, clock_, notices_),
-        run_(options.view, IsWholeHost(options), options.keep_samples),
-        windows_(options.windows ? options.windows->lengths : WindowLengths{}, frames_, notices_, clock_),
-        sink_(options.windows ? static_cast<SampleSink&>(windows_.builder()) : run_),
-        rate_(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {}
+  RecorderImpl(const RecordOptions& options, std::unique_ptr<SymbolServer> symbol_server,
+               std::shared_ptr<FileBroker> broker)
+      : parts_(options, std::move(symbol_server), std::move(broker)),
+        profile_(options.view, IsWholeHost(options), options.keep_samples),
+        session_(SessionFor(parts_, profile_)) {}
 
   absl::Status Init();
   absl::Status Run(const std::function<void(const RecordProgress&)>& progress) override;
 
   absl::Status WatchesPausesOf(uint32_t pid) override {
-    const Process* process = table_.Find(pid);
-    if (!hooks_ || process == nullptr) return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
-    return hooks_->SeesSuspensions(process->key);
+    const Process* process = parts_.table.Find(pid);
+    if (!parts_.hooks || process == nullptr) return NotWatched(pid);
+    return parts_.hooks->SeesSuspensions(process->key);
   }
   absl::Status WatchesCompilationsOf(uint32_t pid) override {
-    const Process* process = table_.Find(pid);
-    if (!hooks_ || process == nullptr) return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
-    return hooks_->SeesCompilations(process->key);
+    const Process* process = parts_.table.Find(pid);
+    if (!parts_.hooks || process == nullptr) return NotWatched(pid);
+    return parts_.hooks->SeesCompilations(process->key);
   }
 
-  const FrameTable& frames() const override { return frames_; }
-  const StackTable& stacks() const override { return run_.stacks(); }
-  const Account& account() const override { return account_; }
-  const SampleLog& samples() const override { return run_.samples(); }
-  MonotonicTime began() const override { return started_; }
-  const StackRecording& kept_stacks() const override { return unwinder_.kept(); }
-  bool wants_fresh_start() const override { return rate_.helpless() && clock_.Now().ns - started_.ns >= kFreshStartNs; }
+  const FrameTable& frames() const override { return parts_.frames; }
+  const StackTable& stacks() const override { return profile_.stacks(); }
+  const Account& account() const override { return parts_.account; }
+  const SampleLog& samples() const override { return profile_.samples(); }
+  MonotonicTime began() const override { return parts_.started; }
+  const StackRecording& kept_stacks() const override { return parts_.unwinder.kept(); }
+  bool wants_fresh_start() const override { return session_->WantsEnd(parts_.clock.Now()); }
+  uint32_t command_pid() const override { return parts_.targets.command_pid(); }
   int stop_signal() const override { return stop_signal_; }
 
  private:
-  absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
+  static absl::Status NotWatched(uint32_t pid) {
+    return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
+  }
+  absl::Status OpenCapture();
+  void StartHooks();
   void Prepare(uint32_t pid);
-  bool Finished(MonotonicTime now);
+  bool Finished(MonotonicTime now) const;
   TurnPace::Inputs PaceInputs(MonotonicTime now);
+  RecordProgress Progress(MonotonicTime now) const;
   void Turn(MonotonicTime now);
   void SlowTurn(MonotonicTime now);
-  void HandleRuntimeItem(const RuntimeItem& item);
-  void TellTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
-  void HandleEvent(const SideBandEvent& event);
   void HandleUntil(MonotonicTime horizon);
-  void Retire(MonotonicTime before);
-  void NoteRuntime(const Process& process);
-  bool Selected(const Process& process) const {
-    return !in_windows() || !options_.windows->selects || options_.windows->selects(process);
-  }
-  // Of one that may have left the table: then it is part of a window that has seen it.
-  bool SelectedKey(ProcessKey key) {
-    if (!in_windows() || !options_.windows->selects) return true;
-    const Process* process = table_.Find(key.tgid);
-    return process != nullptr && process->key == key ? Selected(*process) : windows_.builder().Has(key);
-  }
-  bool in_windows() const { return options_.windows.has_value(); }
-  void StartHooks();
+  // False: it waits for something that is not read here.
+  bool Handle(MonotonicTime time, const HeldItem& item);
+  void HandleRuntimeItem(const RuntimeItem& item);
+  void HandleEvent(const SideBandEvent& event);
   void TakePause(const ObservedPause& observed);
   void TakeCompilation(ProcessKey process, const NamedCompilation& compilation);
-  void CutWindows(MonotonicTime until);
-  void CutWindow(MonotonicTime end);
-  void ControlRate(MonotonicTime now);
-  void CountAccount();
-  void UpdateClock();
+  void Retire(MonotonicTime before);
   void Forget(ProcessKey key);
-  void GiveLateNames();
-  void CloseAccount();
+  void End();
 
-  const RecordOptions options_;
-  const RuntimeEvents events_ = EventsFor(options_);
-  const std::unique_ptr<SymbolServer> symbol_server_;  // nullptr: no server is named
-  SystemClock clock_;
-  Notices notices_;
-  Targets targets_;
-  FrameTable frames_;
-  ImageFiles images_;
-  ProcessTable table_;
-  std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address
-  KernelNamer kernel_;
-  RuntimeDiscovery runtimes_;
-  Sources sources_;
-  Resolver resolver_;
-  StackUnwinder unwinder_;
-  StackNamer namer_;
-  PerfMapLeases perf_maps_;
-  RunProfile run_;
-  WindowSeries windows_;
-  SampleSink& sink_;  // one of these two
-  SamplingRate rate_;
-  FilePages file_pages_;  // in windows
-  Account account_;       // of the run, or of the window at hand
-  AccountCounts counts_;
-  ClockAccount clock_account_;
-
-  std::unique_ptr<Sampler> sampler_;
-  SideBand side_band_;
-  std::optional<RuntimeWatch> hooks_;  // after sampler_: its probes run the sampler's programs
-  std::optional<StopEvents> stop_;
-  std::optional<Intake> intake_;
+  RunParts parts_;
+  RunProfile profile_;  // empty in windows
+  const std::unique_ptr<Session> session_;
   std::optional<SampleHandler> handler_;
-
-  MonotonicTime started_;
   LoopTurn turn_;
   MonotonicTime last_slow_turn_;
   MonotonicTime last_sweep_;
-  MonotonicTime last_rate_control_;
   int stop_signal_ = 0;
 };
 
-absl::Status RecorderImpl::Init() {
-  RETURN_IF_ERROR(targets_.Check());
-  RETURN_IF_ERROR(perf_maps_.Start());
-  const FeatureReport features = ProbeFeatures(options_.verbose ? ProbeDepth::kEverything : ProbeDepth::kSampler);
-  if (options_.verbose) {
+absl::Status RecorderImpl::OpenCapture() {
+  const RecordOptions& options = parts_.options;
+  if (parts_.tape != nullptr && parts_.tape->plays()) {
+    parts_.capture = std::make_unique<RecordedCapture>(nullptr, *parts_.tape, nullptr);
+    return absl::OkStatus();
+  }
+  const FeatureReport features = ProbeFeatures(options.verbose ? ProbeDepth::kEverything : ProbeDepth::kSampler);
+  if (options.verbose) {
     for (const Feature& feature : features.features) {
-      options_.verbose(absl::StrCat("feature ", feature.name, ": ", feature.present ? "yes" : "no",
-                                    feature.detail.empty() ? "" : " (", feature.detail,
-                                    feature.detail.empty() ? "" : ")"));
+      options.verbose(absl::StrCat("feature ", feature.name, ": ", feature.present ? "yes" : "no",
+                                   feature.detail.empty() ? "" : " (", feature.detail,
+                                   feature.detail.empty() ? "" : ")"));
     }
   }
-  const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
-  absl::StatusOr<std::unique_ptr<Sampler>> sampler =
-      Sampler::Create(SamplerOptionsFor(options_, cpus.ok() ? static_cast<int>(cpus->size()) : 1), features);
-  if (!sampler.ok()) return sampler.status();
-  sampler_ = *std::move(sampler);
-  if (events_.any()) StartHooks();
+  absl::StatusOr<std::unique_ptr<LiveCapture>> live = LiveCapture::Create(SamplerOptionsFor(options), features);
+  RETURN_IF_ERROR(live.status());
+  parts_.capture = *std::move(live);
+  if (parts_.tape != nullptr) {
+    parts_.capture = std::make_unique<RecordedCapture>(
+        std::move(parts_.capture), *parts_.tape,
+        [this](const SideBandEvent& event) { return parts_.targets.Concerns(event); });
+  }
+  return absl::OkStatus();
+}
 
-  RETURN_IF_ERROR(side_band_.Start());
+absl::Status RecorderImpl::Init() {
+  const RecordOptions& options = parts_.options;
+  RETURN_IF_ERROR(parts_.targets.Check());
+  if (parts_.tape == nullptr) RETURN_IF_ERROR(parts_.perf_maps.Start());
+  RETURN_IF_ERROR(OpenCapture());
+  if (EventsFor(options).any()) StartHooks();
 
-  absl::StatusOr<StopEvents> stop = StopEvents::Create();
-  if (!stop.ok()) return stop.status();
-  stop_.emplace(*std::move(stop));
-  RETURN_IF_ERROR(stop_->WatchReadable(sampler_->ring_fd()));
-  RETURN_IF_ERROR(stop_->WatchReadable(side_band_.poll_fd()));
-  RETURN_IF_ERROR(targets_.Follow(*sampler_, *stop_));
+  absl::StatusOr<StopEvents> stop = StopEvents::Create(parts_.tape);
+  RETURN_IF_ERROR(stop.status());
+  parts_.stop.emplace(*std::move(stop));
+  for (const int fd : parts_.capture->wake_fds()) RETURN_IF_ERROR(parts_.stop->WatchReadable(fd));
+  RETURN_IF_ERROR(parts_.targets.Follow(*parts_.capture, *parts_.stop));
 
-  RuntimeWatch* hooks = hooks_ ? &*hooks_ : nullptr;
-  const SamplesKept kept = options_.view == RecordView::kJit ? SamplesKept::kNone
-                           : options_.only_blame             ? SamplesKept::kPossiblyBlamed
-                                                             : SamplesKept::kAll;
-  intake_.emplace(
-      Intake::Parts{*sampler_, side_band_, targets_, table_, unwinder_, *sources_.memory, hooks, account_, notices_},
-      kept);
+  RuntimeWatch* hooks = parts_.hooks ? &*parts_.hooks : nullptr;
+  const SamplesKept kept = options.view == RecordView::kJit ? SamplesKept::kNone
+                           : options.only_blame             ? SamplesKept::kPossiblyBlamed
+                                                            : SamplesKept::kAll;
+  parts_.intake.emplace(Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder,
+                                      *parts_.sources.memory, hooks, parts_.account, parts_.notices},
+                        kept, HookEventsFor(options));
   handler_.emplace(
-      SampleHandler::Parts{table_, resolver_, unwinder_, namer_, frames_, perf_maps_, rate_, hooks, sink_, account_,
-                           notices_},
-      [this](const Process& process) { return Selected(process); }, options_.mark_suspension);
+      SampleHandler::Parts{parts_.table, parts_.resolver, parts_.unwinder, parts_.namer, parts_.frames,
+                           parts_.perf_maps, parts_.rate, hooks, session_->sink(), parts_.account, parts_.notices},
+      [this](const Process& process) { return session_->Selects(process); }, options.mark_suspension);
 
-  for (const uint32_t pid : targets_.whole_host() ? ProcessesLikeDotNet(kProcRoot) : options_.pids) Prepare(pid);
-  if (targets_.command_pid() != 0) table_.FindOrScan(targets_.command_pid(), 0);
+  const std::vector<uint32_t> likely =
+      !parts_.targets.whole_host() ? options.pids
+                                   : Taped(
+                                         parts_.tape, [] { return ProcessesLikeDotNet(kProcRoot); }, "like .NET");
+  for (const uint32_t pid : likely) Prepare(pid);
+  if (parts_.targets.command_pid() != 0) parts_.table.FindOrScan(parts_.targets.command_pid(), 0);
   return absl::OkStatus();
 }
 
 // Sources that must prepare themselves do it before the first sample, and the sampler knows of short-lived code from it
 // on.
 void RecorderImpl::Prepare(uint32_t pid) {
-  const MonotonicTime now = clock_.Now();
-  resolver_.CatchUp(table_.FindOrScan(pid, 0), now, now);
-  if (hooks_) hooks_->Look(*table_.Find(pid));
+  const MonotonicTime now = parts_.clock.Now();
+  parts_.resolver.CatchUp(parts_.table.FindOrScan(pid, 0), now, now);
+  if (parts_.hooks) parts_.hooks->Look(*parts_.table.Find(pid));
 }
 
 void RecorderImpl::StartHooks() {
+  const RecordOptions& record = parts_.options;
+  const RuntimeEvents events = EventsFor(record);
   RuntimeWatchOptions options;
-  options.hooks.suspensions = events_.pauses;
-  options.hooks.resumed = events_.resumed;
-  options.hooks.compilations = events_.compilations;
-  // Who asks for compilations themselves gets all of each.
-  options.hooks.rest_in_storms = !options_.on_compilation && options_.view != RecordView::kJit;
-  options.hooks.attach = [this](wire_hook hook, bool member, const std::string& path, uint64_t offset) {
-    return sampler_->AttachHook(hook, member, path, offset);
+  options.hooks.suspensions = events.pauses;
+  options.hooks.resumed = events.resumed;
+  options.hooks.compilations = events.compilations;
+  // A run that asks for compilations themselves gets all of each.
+  options.hooks.rest_in_storms = !record.on_compilation && record.view != RecordView::kJit;
+  options.hooks.attach = [this](wire_hook hook, HookForm form, const std::string& path, uint64_t offset) {
+    return parts_.capture->AttachHook(hook, form, path, offset);
   };
-  options.hooks.share = HookShareFor(options_);
-  options.hooks.measure_trap = MeasureTrapNs;
-  options.hooks.hits_of_others = [this] { return sampler_->HookHitsOfOthers(); };
-  options.hooks.began = clock_.Now();
-  options.roles = events_.roles;
-  options.jit_stacks = events_.compilation_stacks;
-  options.names = options_.names;
+  options.hooks.share = HookShareFor(record);
+  if (parts_.tape == nullptr || !parts_.tape->plays()) {
+    options.hooks.measure_trap = MeasureTrapNs;
+  } else {
+    options.hooks.measure_trap = [] { return absl::UnavailableError("the tape says"); };
+  }
+  options.hooks.hits_of_others = [this] { return parts_.capture->HookHitsOfOthers(); };
+  options.hooks.began = parts_.clock.Now();
+  options.hooks.tape = parts_.tape;
+  options.roles = events.roles;
+  options.jit_stacks = events.compilation_stacks;
+  options.names = record.names;
   options.on_pause = [this](const ObservedPause& observed) { TakePause(observed); };
   options.on_collection = [this](ProcessKey key, const GcDone& done) {
-    if (SelectedKey(key)) sink_.AddCollection(key, done);
+    if (session_->SelectsKey(key)) session_->sink().AddCollection(key, done);
   };
-  if (options_.on_compilation || in_windows()) {
+  if (record.on_compilation || session_->wants_compilations()) {
     options.jit.on_compilation = [this](ProcessKey process, const NamedCompilation& compilation) {
       TakeCompilation(process, compilation);
     };
   }
   options.jit.on_stack = [this](const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
-    if (Selected(process)) sink_.AddCompiledStack(process, frames, own_ns);
+    if (session_->Selects(process)) session_->sink().AddCompiledStack(process, frames, own_ns);
   };
-  hooks_.emplace(std::move(options), runtimes_, images_, notices_, resolver_, frames_, clock_);
-}
-
-absl::StatusOr<std::vector<std::string>> RecorderImpl::LookUpInKernel(std::span<const uint64_t> addresses) {
-  if (kernel_lookup_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<KernelNameLookup>> lookup = KernelNameLookup::Create();
-    if (!lookup.ok()) return lookup.status();
-    kernel_lookup_ = *std::move(lookup);
-  }
-  return kernel_lookup_->LookUp(addresses);
+  parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.resolver,
+                       parts_.frames, parts_.clock);
 }
 
 absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>& progress) {
-  RETURN_IF_ERROR(sampler_->Start());
-  started_ = turn_.started = last_slow_turn_ = last_sweep_ = last_rate_control_ = clock_.Now();
-  if (in_windows()) {
-    windows_.Begin();
-    counts_.Begin();  // an earlier recorder of this process has counted what was used until now
-  }
-  UpdateClock();
-  RETURN_IF_ERROR(targets_.Begin());
+  RETURN_IF_ERROR(parts_.capture->Start());
+  MonotonicTime now = parts_.clock.Now();
+  parts_.started = turn_.started = last_slow_turn_ = last_sweep_ = now;
+  session_->Begin();
+  parts_.UpdateClock();
+  RETURN_IF_ERROR(parts_.targets.Begin());
+  RETURN_IF_ERROR(parts_.stop->GuardThisThread());
 
-  TurnPace pace(started_);
-  MonotonicTime next_progress = started_;
-  MonotonicTime now = started_;
+  TurnPace pace(now);
+  MonotonicTime next_progress = now;
   while (!Finished(now)) {
     int wait_ms = pace.WaitMs(now, PaceInputs(now));
-    if (options_.duration_ns.has_value()) {
-      const uint64_t left_ns = started_.ns + *options_.duration_ns - now.ns;
+    if (parts_.options.duration_ns.has_value()) {
+      const uint64_t left_ns = parts_.started.ns + *parts_.options.duration_ns - now.ns;
       wait_ms = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(wait_ms), left_ns / 1'000'000 + 1));
     }
-    stop_->Wait(wait_ms);
-    now = clock_.Now();
+    parts_.stop->Wait(wait_ms);
+    now = parts_.clock.Now();
     Turn(now);
     if (now >= next_progress && progress) {
-      uint64_t lost = 0;
-      for (const auto& [reason, count] : account_.lost) lost += count;
-      progress({static_cast<double>(now.ns - started_.ns) / 1e9, account_.samples_taken, handler_->handled(),
-                handler_->named(), lost});
+      progress(Progress(now));
       next_progress.ns = now.ns + 1'000'000'000;
     }
   }
-  targets_.EndCommand();
-
-  stop_signal_ = stop_->signal_number();
-  targets_.expected().Update();
-  UpdateClock();
-  sampler_->StopSampling();
-  account_.duration_seconds = static_cast<double>(clock_.Now().ns - started_.ns) / 1e9;
-  targets_.CountCommand();
-  intake_->Drain();
-  turn_.last_chance = true;
-  turn_.started = clock_.Now();
-  HandleUntil(MonotonicTime::Max());
-  Retire(MonotonicTime::Max());
-  if (hooks_) hooks_->Finish();
-  perf_maps_.Finish();
-  if (in_windows()) {
-    CutWindow(std::max(clock_.Now(), windows_.begin()));
-  } else {
-    CloseAccount();
-  }
-  stop_.reset();  // a second Ctrl-C may now end a writer that waits for a reader which does not read
+  End();
   return absl::OkStatus();
+}
+
+void RecorderImpl::End() {
+  parts_.targets.EndCommand();
+  stop_signal_ = parts_.stop->signal_number();
+  parts_.targets.expected().Update();
+  parts_.UpdateClock();
+  parts_.capture->StopSampling();
+  parts_.account.duration_seconds = static_cast<double>(parts_.clock.Now().ns - parts_.started.ns) / 1e9;
+  parts_.targets.CountCommand();
+  parts_.intake->Drain();
+  turn_.last_chance = true;
+  turn_.started = parts_.clock.Now();
+  HandleUntil(MonotonicTime::Max());
+  parts_.table.ForEach([this](Process& process) { session_->Describe(process); });
+  if (parts_.hooks) parts_.hooks->Finish();
+  if (parts_.tape == nullptr) parts_.perf_maps.Finish();
+  session_->Finish();
+  parts_.stop.reset();  // a second Ctrl-C may now end a writer that waits for a reader which does not read
+}
+
+RecordProgress RecorderImpl::Progress(MonotonicTime now) const {
+  uint64_t lost = 0;
+  for (const auto& [reason, count] : parts_.account.lost) lost += count;
+  return {static_cast<double>(now.ns - parts_.started.ns) / 1e9, parts_.account.samples_taken, handler_->handled(),
+          handler_->named(), lost};
 }
 
 TurnPace::Inputs RecorderImpl::PaceInputs(MonotonicTime now) {
   TurnPace::Inputs inputs;
-  inputs.short_turns = resolver_.WantsShortTurns(now);
-  // Processes of a whole host may live for less than a turn; and who shows events as they come is to see them.
-  inputs.may_rest =
-      !targets_.whole_host() && !in_windows() && !options_.on_pause && !options_.on_compilation && resolver_.MayRest();
-  inputs.news = intake_->news();
+  inputs.short_turns = parts_.resolver.WantsShortTurns(now);
+  inputs.may_rest = session_->may_rest() && parts_.resolver.MayRest();
+  inputs.news = parts_.intake->news();
   if (!inputs.may_rest) return inputs;
   bool told_of_methods = true;
-  table_.ForEach([&](const Process& process) {
-    told_of_methods &= !sources_.memory->IsDotNet(process.key) || (hooks_ && hooks_->TellsOfMethods(process.key));
+  parts_.table.ForEach([&](const Process& process) {
+    told_of_methods &=
+        !parts_.sources.memory->IsDotNet(process.key) || (parts_.hooks && parts_.hooks->TellsOfMethods(process.key));
   });
   // Most of the methods that a sample is the first to show were compiled long ago.
-  if (!told_of_methods) inputs.news += unwinder_.code_met();
+  if (!told_of_methods) inputs.news += parts_.unwinder.code_met();
   return inputs;
 }
 
-bool RecorderImpl::Finished(MonotonicTime now) {
-  if (stop_->signalled() || stop_->targets_gone() || wants_fresh_start()) return true;
-  return options_.duration_ns.has_value() && now.ns - started_.ns >= *options_.duration_ns;
+bool RecorderImpl::Finished(MonotonicTime now) const {
+  if (parts_.stop->signalled() || parts_.stop->targets_gone() || parts_.capture->ended()) return true;
+  if (session_->WantsEnd(now)) return true;
+  return parts_.options.duration_ns.has_value() && now.ns - parts_.started.ns >= *parts_.options.duration_ns;
 }
 
 void RecorderImpl::Turn(MonotonicTime now) {
@@ -369,82 +302,80 @@ void RecorderImpl::Turn(MonotonicTime now) {
   // an event can be read only a moment after its time.
   const MonotonicTime horizon{std::min(turn_.started.ns, now.ns - SideBand::kSettleNs)};
   turn_.started = now;
-  if (symbol_server_ != nullptr) symbol_server_->Poll(notices_);
-  intake_->Drain();
-  perf_maps_.Poll(table_, now);
-  if (hooks_) {
-    table_.ForEach([this](Process& process) { hooks_->Look(process); });
-    hooks_->Tick(now);
-    hooks_->DropBefore(intake_->OldestOr(turn_.horizon));
+  if (parts_.symbol_server != nullptr) parts_.symbol_server->Poll(parts_.notices);
+  parts_.intake->Drain();
+  if (parts_.tape == nullptr) parts_.perf_maps.Poll(parts_.table, now);
+  if (parts_.hooks) {
+    parts_.table.ForEach([this](Process& process) { parts_.hooks->Look(process); });
+    parts_.hooks->Tick(now);
+    parts_.hooks->DropBefore(parts_.intake->OldestOr(turn_.horizon));
   }
   HandleUntil(horizon);
   // Nothing of before the horizon waits any more, but for what waits for its names.
-  if (in_windows()) CutWindows(intake_->OldestOr(horizon));
+  session_->Reach(parts_.intake->OldestOr(horizon));
   if (now.ns - last_slow_turn_.ns >= kSlowTurnNs) SlowTurn(now);
 }
 
 void RecorderImpl::HandleUntil(MonotonicTime horizon) {
-  turn_.horizon = horizon;
+  turn_.horizon = parts_.horizon = horizon;
   bool paused = false;
-  MonotonicTime drained = clock_.Now();
+  MonotonicTime drained = parts_.clock.Now();
   uint64_t handling_ns = kMaxUnseenNs;
   do {
     if (paused && !turn_.last_chance) {
-      const MonotonicTime begin = clock_.Now();
-      intake_->Drain();
-      drained = clock_.Now();
+      const MonotonicTime begin = parts_.clock.Now();
+      parts_.intake->Drain();
+      drained = parts_.clock.Now();
       // Where more comes than can be looked at, half of the time is for what has waited: the rest is lost, and counted.
       handling_ns = std::max(kMaxUnseenNs, drained.ns - begin.ns);
     }
     paused = false;
     bool first = true;
-    intake_->PopUntil(horizon, [&](MonotonicTime time, const HeldItem& item) {
+    parts_.intake->PopUntil(horizon, [&](MonotonicTime time, const HeldItem& item) {
       // Always one, so that this ends.
       if (paused) return false;
-      if (std::exchange(first, false)) drained = clock_.Now();  // the queue has been put in order meanwhile
-      paused = clock_.Now().ns - drained.ns >= handling_ns;
-      if (in_windows()) CutWindows(time);
-      if (const auto* sample = std::get_if<std::unique_ptr<HeldSample>>(&item)) {
-        if (handler_->Handle(time, *(*sample)->raw, (*sample)->early, turn_)) return true;
-        paused = false;  // it waits for something that is not read here
-        return false;
-      }
-      if (const auto* event = std::get_if<RuntimeItem>(&item)) {
-        HandleRuntimeItem(*event);
-        return true;
-      }
-      HandleEvent(std::get<SideBandEvent>(item));
-      return true;
+      if (std::exchange(first, false)) drained = parts_.clock.Now();  // the queue has been put in order meanwhile
+      paused = parts_.clock.Now().ns - drained.ns >= handling_ns;
+      session_->Reach(time);
+      if (Handle(time, item)) return true;
+      paused = false;
+      return false;
     });
   } while (paused);
 }
 
+bool RecorderImpl::Handle(MonotonicTime time, const HeldItem& item) {
+  if (const auto* sample = std::get_if<std::unique_ptr<HeldSample>>(&item)) {
+    return handler_->Handle(time, *(*sample)->raw, (*sample)->early, turn_);
+  }
+  if (const auto* event = std::get_if<RuntimeItem>(&item)) {
+    HandleRuntimeItem(*event);
+  } else {
+    HandleEvent(std::get<SideBandEvent>(item));
+  }
+  return true;
+}
+
 void RecorderImpl::SlowTurn(MonotonicTime now) {
   last_slow_turn_ = now;
-  targets_.expected().Update();
-  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  absl::Status attached = online.status();
-  const auto busy_ns = [] { return ReadHostCpuTime(kProcRoot).value_or(HostCpuTime()).cpu_busy_ns; };
-  if (attached.ok()) attached.Update(sampler_->AttachNewCpus(*online, busy_ns));
-  if (online.ok()) attached.Update(side_band_.AttachNewCpus(*online, sampler_->silent_cpus()));
-  for (const int cpu : sampler_->silent_cpus()) {
-    notices_.Add("stopped_cpu", absl::StrCat(cpu),
-                 absl::StrCat("sampling of CPU ", cpu,
-                              " had stopped, and was started again: the CPU was switched off and "
-                              "on, or the machine slept"));
+  parts_.targets.expected().Update();
+  const FollowedCpus cpus =
+      parts_.capture->FollowCpus([] { return ReadHostCpuTime(kProcRoot).value_or(HostCpuTime()).cpu_busy_ns; });
+  for (const int cpu : cpus.restarted) {
+    parts_.notices.Add("stopped_cpu", absl::StrCat(cpu),
+                       absl::StrCat("sampling of CPU ", cpu,
+                                    " had stopped, and was started again: the CPU was switched off and "
+                                    "on, or the machine slept"));
   }
-  if (!attached.ok()) {
-    notices_.Add("new_cpu", "", absl::StrCat("a CPU came online and can't be sampled: ", attached.message()));
+  if (!cpus.status.ok()) {
+    parts_.notices.Add("new_cpu", "", absl::StrCat("a CPU came online and can't be sampled: ", cpus.status.message()));
   }
   if (now.ns - last_sweep_.ns >= kSweepNs) {
     last_sweep_ = now;
-    table_.Sweep();
+    parts_.table.Sweep();
   }
   if (now.ns > kRetireNs) Retire({now.ns - kRetireNs});
-  if (in_windows()) {
-    file_pages_.Look(now);
-    ControlRate(now);
-  }
+  session_->SlowTurn(now);
 }
 
 void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
@@ -452,175 +383,71 @@ void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
   const auto* event = std::get_if<wire_runtime_event>(&item);
   const uint32_t tgid = compiled != nullptr ? compiled->event.tgid : event->tgid;
   const uint64_t start = compiled != nullptr ? compiled->event.process_start_ns : event->process_start_ns;
-  Process& process = table_.FindOrScan(tgid, start);
-  if (compiled != nullptr) resolver_.CatchUp(process, compiled->arrived, turn_.started);
-  hooks_->Handle(process, item);
-}
-
-void RecorderImpl::TellTransientCode(uint32_t tgid, const wire_transient_code& code,
-                                     std::span<const wire_transient_heap> heaps) {
-  if (const absl::Status told = sampler_->SetTransientCode(static_cast<pid_t>(tgid), code, heaps); !told.ok()) {
-    notices_.Add("no_witnesses", "", absl::StrCat("not all short-lived methods have names: ", told.message()));
-  }
+  Process& process = parts_.table.FindOrScan(tgid, start);
+  if (compiled != nullptr) parts_.resolver.CatchUp(process, compiled->arrived, turn_.started);
+  parts_.hooks->Handle(process, item);
 }
 
 void RecorderImpl::HandleEvent(const SideBandEvent& event) {
   const MonotonicTime time = event.time;
   switch (event.kind) {
     case SideBandKind::kFork:
-      table_.OnFork(event.pid, event.parent_pid, time);
+      parts_.table.OnFork(event.pid, event.parent_pid, time);
       break;
     case SideBandKind::kComm:
       if (event.exec) {
-        if (table_.OnExec(event.pid, event.comm, time)) Forget(table_.Find(event.pid)->key);
+        if (parts_.table.OnExec(event.pid, event.comm, time)) Forget(parts_.table.Find(event.pid)->key);
       } else if (event.pid == event.tid) {
-        table_.OnComm(event.pid, event.comm, time);
+        parts_.table.OnComm(event.pid, event.comm, time);
       }
       break;
     case SideBandKind::kMmap:
-      table_.OnMapping(event.pid, MappingOf(event), time);
+      parts_.table.OnMapping(event.pid, MappingOf(event), time);
       break;
     case SideBandKind::kExit:
-      if (event.pid == event.tid) table_.OnExit(event.pid, time);
+      if (event.pid == event.tid) parts_.table.OnExit(event.pid, time);
       break;
     case SideBandKind::kLost:
-      table_.OnEventsLost(clock_.Now());
+      parts_.table.OnEventsLost(parts_.clock.Now());
       break;
   }
 }
 
 void RecorderImpl::TakePause(const ObservedPause& observed) {
-  if (!SelectedKey(observed.process)) return;
-  const uint64_t written = sink_.AddPause(observed);
-  account_.samples_written += written;
-  account_.samples_set_aside -= written;
-  if (options_.on_pause) options_.on_pause(observed);
+  if (!session_->SelectsKey(observed.process)) return;
+  const uint64_t written = session_->sink().AddPause(observed);
+  parts_.account.samples_written += written;
+  parts_.account.samples_set_aside -= written;
+  if (parts_.options.on_pause) parts_.options.on_pause(observed);
 }
 
 void RecorderImpl::TakeCompilation(ProcessKey process, const NamedCompilation& compilation) {
-  if (!SelectedKey(process)) return;
-  sink_.AddCompilation(process, compilation);
-  if (options_.on_compilation) options_.on_compilation(compilation);
-}
-
-void RecorderImpl::ControlRate(MonotonicTime now) {
-  if (now.ns - last_rate_control_.ns < 1'000'000'000) return;
-  last_rate_control_ = now;
-  RateInputs inputs;
-  inputs.now = now;
-  inputs.ring_fill = intake_->TakeRingFill();
-  const wire_counters counters = sampler_->counters();
-  // Events of hooks that are lost, or wait, come no less often at a lower rate.
-  inputs.lost = counters.drops[WIRE_DROP_RING_FULL];
-  inputs.queued = intake_->waiting_samples();
-  inputs.self_cpu_ns = OwnThreadCpuNs();
-  inputs.memory_bytes = ReadOwnMemory().own_bytes;
-  const std::optional<uint32_t> hz = rate_.Wanted(inputs);
-  if (!hz) return;
-  UpdateClock();
-  notices_.Add(*hz < rate_.hz() ? "rate_lowered" : "rate_raised", "", rate_.Reason(*hz));
-  if (const absl::Status changed = sampler_->SetFrequency(static_cast<int>(*hz)); !changed.ok()) {
-    notices_.Add("rate_not_changed", "", changed.message());
-  }
-  targets_.expected().SetFrequency(*hz);
-  rate_.Changed(clock_.Now(), *hz);
-  rate_.DropBefore(intake_->OldestOr(turn_.horizon));
-}
-
-void RecorderImpl::CutWindows(MonotonicTime until) {
-  while (windows_.End() <= until) CutWindow(windows_.End());
-}
-
-void RecorderImpl::CutWindow(MonotonicTime end) {
-  UpdateClock();
-  table_.ForEach([this](Process& process) { NoteRuntime(process); });
-  CountAccount();
-  options_.windows->on_window(windows_.Close(end, std::exchange(account_, {}), rate_.TakeWindow()));
+  if (!session_->SelectsKey(process)) return;
+  session_->sink().AddCompilation(process, compilation);
+  if (parts_.options.on_compilation) parts_.options.on_compilation(compilation);
 }
 
 void RecorderImpl::Retire(MonotonicTime before) {
-  if (before == MonotonicTime::Max()) {
-    table_.ForEach([this](Process& process) { NoteRuntime(process); });
-    return;
-  }
-  table_.ForEach([&](Process& process) {
-    if (process.exited < before) {
-      NoteRuntime(process);
-    }
+  parts_.table.ForEach([&](Process& process) {
+    if (process.exited < before) session_->Describe(process);
   });
-  for (const ProcessKey key : table_.Retire(before)) {
+  for (const ProcessKey key : parts_.table.Retire(before)) {
     // What was still under way belongs to the process before it has ended.
     Forget(key);
-    windows_.builder().SetExited(key);
-    if (table_.Find(key.tgid) != nullptr) continue;
-    sampler_->ForgetTransientCode(static_cast<pid_t>(key.tgid));
-    targets_.Gone(key.tgid);
+    session_->Ended(key);
+    if (parts_.table.Find(key.tgid) != nullptr) continue;
+    parts_.capture->ForgetTransientCode(static_cast<pid_t>(key.tgid));
+    parts_.targets.Gone(key.tgid);
   }
 }
 
 // What is known of its code: it has ended, or runs another program now.
 void RecorderImpl::Forget(ProcessKey key) {
-  resolver_.Forget(key);
-  unwinder_.Forget(key);
-  namer_.Forget(key);
-  images_.Forget(key);
-  if (hooks_) hooks_->Forget(key);
-}
-
-void RecorderImpl::NoteRuntime(const Process& process) {
-  if (in_windows() ? !windows_.builder().Has(process.key) : run_.ledger().has_runtime(process.key)) return;
-  const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
-  const std::string version = runtime.has_value() ? runtime->version.Text() : "";
-  if (in_windows()) {
-    windows_.builder().Describe(process);
-    windows_.builder().SetRuntime(process.key, version, hooks_ && hooks_->SeesSuspensions(process.key).ok());
-  } else {
-    run_.ledger().SetRuntime(process.key, version);
-  }
-}
-
-// Functions that were written by their start because their symbols were still on the way.
-void RecorderImpl::GiveLateNames() {
-  if (symbol_server_ == nullptr) return;
-  symbol_server_->Finish(notices_);
-  absl::flat_hash_map<FrameId, FrameId> names;
-  for (const std::unique_ptr<FrameSource>& source : sources_.in_order) source->AddLateNames(names);
-  run_.ReplaceFrames(names);
-  account_.symbol_server = symbol_server_->counters().ByName();
-  account_.symbol_server["late_names"] = names.size();
-}
-
-void RecorderImpl::CloseAccount() {
-  GiveLateNames();
-  for (StackId id = 0; id < stacks().size(); ++id) {
-    for (const FrameId frame : stacks().stack(id).frames) account_.CountFrame(frames_.at(frame), stacks().count(id));
-  }
-  if (account_.samples_taken == 0) {
-    notices_.Add("no_samples", "", "nothing was sampled: the targets used too little CPU time for a single sample",
-                 "sample while the program is under load, for longer, or with a higher --frequency");
-  }
-  if (samples().untimed() > 0) {
-    notices_.Add(
-        "samples_without_time", "",
-        absl::StrCat(samples().untimed(), " samples are counted but have no time: the recording is longer than ",
-                     SampleLog::kMaxTimed, " samples"),
-        "record for a shorter time, or at a lower --frequency");
-  }
-  CountAccount();
-  account_.processes = run_.ledger().Accounts();
-}
-
-void RecorderImpl::UpdateClock() {
-  if (!sampler_->sampling()) return;
-  const absl::StatusOr<HostCpuTime> host = ReadHostCpuTime(kProcRoot);
-  if (!host.ok()) return;
-  clock_account_.Update(*host, BusyHits(*sampler_), SamplingPeriodNs(rate_.hz()));
-  targets_.expected().SetHostBusyNs(host->busy_ns);
-}
-
-void RecorderImpl::CountAccount() {
-  counts_.AddTo(account_, {*sampler_, hooks_ ? &*hooks_ : nullptr, *intake_, kernel_, targets_.expected(),
-                           clock_account_, unwinder_, *sources_.memory, notices_});
+  parts_.resolver.Forget(key);
+  parts_.unwinder.Forget(key);
+  parts_.namer.Forget(key);
+  parts_.images.Forget(key);
+  if (parts_.hooks) parts_.hooks->Forget(key);
 }
 
 }  // namespace
@@ -632,7 +459,13 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Create(const RecordOptions& 
     if (!started.ok()) return started.status();
     symbol_server = *std::move(started);
   }
-  auto recorder = std::make_unique<RecorderImpl>(options, std::move(symbol_server));
+  std::shared_ptr<FileBroker> broker = options.files;
+  if (broker == nullptr && (options.tape == nullptr || !options.tape->plays())) {
+    absl::StatusOr<std::unique_ptr<FileBroker>> started = StartFileBroker();
+    if (!started.ok()) return started.status();
+    broker = *std::move(started);
+  }
+  auto recorder = std::make_unique<RecorderImpl>(options, std::move(symbol_server), std::move(broker));
   RETURN_IF_ERROR(recorder->Init());
   return std::unique_ptr<Recorder>(std::move(recorder));
 }

@@ -174,7 +174,9 @@ void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
   CutAt(process.key, {event.header.time_ns});
   NoteMissedAtHandling(process, event.missed);
   if (event.hook == WIRE_HOOK_COMPILE) return jit_.HandleBegin(process, event);
-  if (const std::optional<RuntimeEvent> said = EventOf(event)) pauses_.Handle(process, *said);
+  if (const std::optional<RuntimeEvent> said = EventOf(event)) {
+    pauses_.Handle(process, *said, planter_.SeesReturns(process.key));
+  }
 }
 
 FrameId RuntimeWatch::RoleFrame(const char* text) {

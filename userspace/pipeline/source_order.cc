@@ -5,6 +5,7 @@
 #include "clr/jit_methods.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/r2r_methods.h"
+#include "clr/runtime_facts.h"
 #include "symbols/elf_symbols_source.h"
 
 namespace clrsampler {
@@ -29,16 +30,22 @@ class PrecompiledFromJitdump : public FrameSource {
 
 Sources MakeSources(const SourceContext& context) {
   Sources sources;
+  sources.read_memory = ReadMemoryThrough(context.tape, context.broker);
   JitMethodsOptions jit_options;
   jit_options.names = context.names;
+  jit_options.read_memory = sources.read_memory;
   jit_options.perf_map_promised = context.perf_map_promised;
+  jit_options.perf_map_in_blocks = [&runtimes = context.runtimes](const Process& process) {
+    const std::optional<DotNetRuntime> runtime = runtimes.Find(process);
+    return runtime.has_value() && WritesPerfMapInBlocks(runtime->version);
+  };
   auto jit = std::make_unique<JitMethods>(jit_options, context.frames, context.notices, context.clock);
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
   FrameSource* const files = context.without_files ? nullptr : jit.get();
   if (files != nullptr) sources.in_order.push_back(std::move(jit));
   if (!context.without_images) {
     R2rMemoryOptions memory;
-    memory.read_memory = ReadTargetMemory;
+    memory.read_memory = sources.read_memory;
     auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names, std::move(memory),
                                             context.symbol_files);
     r2r->ReportTo(&context.notices);
@@ -54,7 +61,7 @@ Sources MakeSources(const SourceContext& context) {
     MemoryMethodsOptions options;
     options.names = context.names;
     options.transient_code = context.transient_code;
-    options.refused = context.memory_refused;
+    options.try_unknown_runtime = context.try_unknown_runtime;
     options.earlier = files;
     if (R2rMethods* r2r = sources.precompiled) {
       options.tables_at = [r2r](const Process& process, const Mapping& mapping, uint64_t address) {

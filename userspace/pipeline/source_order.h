@@ -10,7 +10,9 @@
 #include "clr/runtime_discovery.h"
 #include "formats/names/frame_text.h"
 #include "os/clock.h"
+#include "os/tape.h"
 #include "process/image_files.h"
+#include "process/target_memory.h"
 #include "status/notices.h"
 #include "symbol_server/symbol_files.h"
 #include "symbols/frame_source.h"
@@ -32,20 +34,22 @@ struct SourceContext {
   // Told where a process keeps code that may be freed; may be empty.
   std::function<void(const Process&, const wire_transient_code&, std::span<const wire_transient_heap>)> transient_code =
       nullptr;
-  // Told of a process whose runtime's memory can't be read; may be empty.
-  std::function<void(const Process&)> memory_refused = nullptr;
   // Whether a process was told to write a perf map; may be empty.
   std::function<bool(ProcessKey)> perf_map_promised = nullptr;
+  bool try_unknown_runtime = false;  // MemoryMethodsOptions
   // Left out, as by `names --without`: to compare one source with another.
   bool without_files = false;   // jitdump, perf map
   bool without_images = false;  // precompiled images
   bool without_memory = false;
+  FileBroker* broker = nullptr;
+  Tape* tape = nullptr;  // has the answers where there is one; so has that of `images`
 };
 
 struct Sources {
   std::vector<std::unique_ptr<FrameSource>> in_order;
   MemoryMethods* memory = nullptr;    // one of them; nullptr: left out
   R2rMethods* precompiled = nullptr;  // likewise
+  ReadMemory read_memory;
 
   std::vector<FrameSource*> borrowed() const {
     std::vector<FrameSource*> sources;

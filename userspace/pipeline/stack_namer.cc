@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "formats/names/async_body.h"
+
 namespace clrsampler {
 namespace {
 
@@ -77,6 +79,10 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
       continue;
     }
     const Resolution resolution = ResolveAddress(process, *frame, time, generation, of_process);
+    if (!out.frames.empty() && frame->doubt == FrameDoubt::kNone &&
+        IsFoldedInto(frames_.at(out.frames.back()).identity, frames_.at(resolution.frame).identity)) {
+      out.frames.pop_back();
+    }
     out.frames.push_back(resolution.frame);
     out.from = std::max(out.from, resolution.from);
     out.until = std::min(out.until, resolution.until);

@@ -14,9 +14,9 @@ StackUnwinder::StackUnwinder(StackUnwinderOptions options, const Sources& source
       resolver_(resolver),
       jit_([memory = sources.memory](ProcessKey key) { return memory == nullptr ? nullptr : memory->RuntimeOf(key); },
            clock),
-      r2r_(sources.precompiled, ReadTargetMemory),
+      r2r_(sources.precompiled, sources.read_memory),
       elf_(images),
-      arm64_(ReadTargetMemory,
+      arm64_(sources.read_memory,
              [memory = sources.memory](ProcessKey key) { return memory != nullptr && memory->IsDotNet(key); }),
       code_(jit_, r2r_, elf_, kHostMachine == ElfMachine::kArm64 ? &arm64_ : nullptr,
             [memory = sources.memory](ProcessKey key) {

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "os/tape_answer.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -34,8 +35,9 @@ absl::Status AddReadable(int epoll, int fd) {
 
 }  // namespace
 
-absl::StatusOr<StopEvents> StopEvents::Create() {
+absl::StatusOr<StopEvents> StopEvents::Create(Tape* tape) {
   StopEvents events;
+  events.tape_ = tape;
   const sigset_t set = StopSignals();
   if (sigprocmask(SIG_BLOCK, &set, &events.before_) != 0) return ErrnoError(errno, "sigprocmask");
   events.signals_ = UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -46,23 +48,63 @@ absl::StatusOr<StopEvents> StopEvents::Create() {
   return events;
 }
 
+absl::Status StopEvents::GuardThisThread() {
+  if (tape_ != nullptr && tape_->plays()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<StopGuard>> guard = StopGuard::Start(signals_.get());
+  RETURN_IF_ERROR(guard.status());
+  guard_ = *std::move(guard);
+  return absl::OkStatus();
+}
+
 StopEvents::~StopEvents() {
   if (!signals_.valid()) return;
+  guard_.reset();  // it lends the descriptor
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
 absl::Status StopEvents::WatchProcess(uint32_t pid) {
-  UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!fd.valid()) return ErrnoError(errno, absl::StrCat("process ", pid));
-  RETURN_IF_ERROR(AddReadable(epoll_.get(), fd.get()));
-  living_.push_back(std::move(fd));
+  const absl::Status watched = Taped(
+      tape_,
+      [&]() -> absl::Status {
+        UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+        if (!fd.valid()) return ErrnoError(errno, absl::StrCat("process ", pid));
+        RETURN_IF_ERROR(AddReadable(epoll_.get(), fd.get()));
+        living_.push_back(std::move(fd));
+        return absl::OkStatus();
+      },
+      "watch ", pid);
+  RETURN_IF_ERROR(watched);
   ++watched_;
+  ++living_count_;
   return absl::OkStatus();
 }
 
 absl::Status StopEvents::WatchReadable(int fd) { return AddReadable(epoll_.get(), fd); }
 
 void StopEvents::Wait(int timeout_ms) {
+  if (tape_ == nullptr) {
+    WaitNow(timeout_ms);
+    living_count_ = living_.size();
+    return;
+  }
+  const std::vector<uint32_t> now = Taped(
+      tape_,
+      [&] {
+        WaitNow(timeout_ms);
+        return std::vector<uint32_t>{static_cast<uint32_t>(living_.size()), static_cast<uint32_t>(signal_),
+                                     uint32_t{signal_of_terminal_}};
+      },
+      "wait");
+  if (now.size() != 3) return;
+  living_count_ = now[0];
+  if (!tape_->plays()) return;
+  WaitNow(0);  // who plays a tape may stop it
+  if (signal_ != 0) return;
+  signal_ = static_cast<int>(now[1]);
+  signal_of_terminal_ = now[2] == 1;
+}
+
+void StopEvents::WaitNow(int timeout_ms) {
   epoll_event ready[16];
   const int count = epoll_wait(epoll_.get(), ready, 16, timeout_ms);
   for (int i = 0; i < count; ++i) {

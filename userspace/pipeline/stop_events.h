@@ -5,10 +5,13 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "os/tape.h"
 #include "os/unique_fd.h"
+#include "pipeline/stop_guard.h"
 
 namespace clrsampler {
 
@@ -16,9 +19,13 @@ namespace clrsampler {
 // that was sent before, while they were blocked already, counts.
 class StopEvents {
  public:
-  static absl::StatusOr<StopEvents> Create();
+  // `tape`, where there is one, has the answers and outlives this.
+  static absl::StatusOr<StopEvents> Create(Tape* tape = nullptr);
   StopEvents(StopEvents&&) = default;
   ~StopEvents();
+
+  // From now on the program ends on a signal even where the calling thread hangs (stop_guard.h). A second thread.
+  absl::Status GuardThisThread();
 
   // Watches a process; an error says that it is gone.
   absl::Status WatchProcess(uint32_t pid);
@@ -33,16 +40,20 @@ class StopEvents {
   // Sent by the kernel, as for Ctrl-C: then the whole foreground process group has received it.
   bool signal_of_terminal() const { return signal_of_terminal_; }
   // All watched processes have exited, and there was at least one.
-  bool targets_gone() const { return watched_ > 0 && living_.empty(); }
+  bool targets_gone() const { return watched_ > 0 && living_count_ == 0; }
 
  private:
   StopEvents() = default;
+  void WaitNow(int timeout_ms);
 
+  Tape* tape_ = nullptr;
   sigset_t before_{};  // signals blocked before this object
   UniqueFd epoll_;
   UniqueFd signals_;
-  std::vector<UniqueFd> living_;  // pidfds
+  std::unique_ptr<StopGuard> guard_;  // nullptr until GuardThisThread
+  std::vector<UniqueFd> living_;      // pidfds
   size_t watched_ = 0;
+  size_t living_count_ = 0;
   int signal_ = 0;
   bool signal_of_terminal_ = false;
 };

@@ -6,11 +6,27 @@
 #include "absl/strings/str_cat.h"
 #include "formats/proc/status_text.h"
 #include "os/file_io.h"
+#include "os/tape_answer.h"
 #include "status/status.h"
 
 namespace clrsampler {
 
-absl::Status Targets::Check() const {
+Targets::Targets(std::vector<uint32_t> pids, std::vector<std::string> command, uint32_t frequency_hz,
+                 std::string proc_root, Tape* tape, Notices& notices)
+    : pids_(std::move(pids)),
+      command_line_(std::move(command)),
+      proc_root_(std::move(proc_root)),
+      tape_(tape),
+      expected_(frequency_hz,
+                [tape](uint32_t pid) {
+                  return Taped(
+                      tape, [pid] { return ProcessCpuNs(pid); }, "cpu of ", pid);
+                }),
+      notices_(notices) {}
+
+absl::Status Targets::Check() const { return tape_ != nullptr && tape_->plays() ? absl::OkStatus() : CheckNow(); }
+
+absl::Status Targets::CheckNow() const {
   for (const uint32_t pid : pids_) {
     const std::string folder = absl::StrCat(proc_root_, "/", pid);
     if (access(folder.c_str(), F_OK) != 0) {
@@ -27,44 +43,53 @@ absl::Status Targets::Check() const {
   return absl::OkStatus();
 }
 
-absl::Status Targets::Follow(Sampler& sampler, StopEvents& stop) {
-  sampler_ = &sampler;
+absl::Status Targets::Follow(CaptureControl& capture, StopEvents& stop) {
+  capture_ = &capture;
   stop_ = &stop;
   for (const uint32_t pid : pids_) {
     if (const absl::Status watched = stop.WatchProcess(pid); !watched.ok()) {
       return WithHint(absl::NotFoundError(absl::StrCat("process ", pid, " exited before sampling began")),
                       "start it by way of clrsampler: clrsampler -- COMMAND");
     }
-    RETURN_IF_ERROR(sampler.Track(static_cast<pid_t>(pid)));
+    RETURN_IF_ERROR(capture.Track(static_cast<pid_t>(pid)));
     followed_.insert(pid);
   }
   if (command_line_.empty()) return absl::OkStatus();
-  absl::StatusOr<TargetCommand> command = TargetCommand::Start(command_line_, limits_);
-  if (!command.ok()) return command.status();
-  command_.emplace(*std::move(command));
-  RETURN_IF_ERROR(sampler.Track(static_cast<pid_t>(command_->pid())));
-  followed_.insert(command_->pid());
-  return stop.WatchProcess(command_->pid());
+  const absl::StatusOr<uint32_t> started = Taped(
+      tape_,
+      [this]() -> absl::StatusOr<uint32_t> {
+        absl::StatusOr<TargetCommand> command = TargetCommand::Start(command_line_, limits_);
+        if (!command.ok()) return command.status();
+        command_.emplace(*std::move(command));
+        return command_->pid();
+      },
+      "command");
+  RETURN_IF_ERROR(started.status());
+  command_pid_ = *started;
+  RETURN_IF_ERROR(capture.Track(static_cast<pid_t>(command_pid_)));
+  followed_.insert(command_pid_);
+  return stop.WatchProcess(command_pid_);
 }
 
 absl::Status Targets::Begin() {
   if (whole_host()) expected_.StartHost();
   for (const uint32_t pid : pids_) expected_.StartProcess(pid, false);
-  if (!command_) return absl::OkStatus();
-  expected_.StartProcess(command_->pid(), true);
-  return command_->Release();
+  if (command_pid_ == 0) return absl::OkStatus();
+  expected_.StartProcess(command_pid_, true);
+  return Taped(
+      tape_, [this] { return command_->Release(); }, "release");
 }
 
 bool Targets::Concerns(const SideBandEvent& event) {
   if (whole_host()) return true;
   // Events come from all processes of the host; those of strangers end here.
-  if (command_ && event.kind == SideBandKind::kFork && followed_.contains(event.parent_pid) &&
+  if (command_pid_ != 0 && event.kind == SideBandKind::kFork && followed_.contains(event.parent_pid) &&
       followed_.insert(event.pid).second) {
     Track(event.pid);
     expected_.StartProcess(event.pid, /*from_birth=*/true);
   }
   if (!followed_.contains(event.pid)) return false;
-  if (command_ && event.kind == SideBandKind::kExit && event.pid == event.tid) expected_.EndProcess(event.pid);
+  if (command_pid_ != 0 && event.kind == SideBandKind::kExit && event.pid == event.tid) expected_.EndProcess(event.pid);
   return true;
 }
 
@@ -73,7 +98,7 @@ void Targets::Sampled(uint32_t pid) {
 }
 
 void Targets::Gone(uint32_t pid) {
-  if (followed_.erase(pid) > 0) sampler_->Untrack(static_cast<pid_t>(pid));
+  if (followed_.erase(pid) > 0) capture_->Untrack(static_cast<pid_t>(pid));
 }
 
 void Targets::EndCommand() {
@@ -83,11 +108,19 @@ void Targets::EndCommand() {
 }
 
 void Targets::CountCommand() {
-  if (command_ && command_->PollExited()) expected_.SetChildCpuNs(command_->cpu_ns());
+  if (command_pid_ == 0) return;
+  const std::optional<uint64_t> cpu_ns = Taped(
+      tape_,
+      [this]() -> std::optional<uint64_t> {
+        if (!command_->PollExited()) return std::nullopt;
+        return command_->cpu_ns();
+      },
+      "cpu of command");
+  if (cpu_ns) expected_.SetChildCpuNs(*cpu_ns);
 }
 
 void Targets::Track(uint32_t pid) {
-  if (const absl::Status tracked = sampler_->Track(static_cast<pid_t>(pid)); !tracked.ok()) {
+  if (const absl::Status tracked = capture_->Track(static_cast<pid_t>(pid)); !tracked.ok()) {
     notices_.Add("not_followed", "",
                  absl::StrCat("not all children of the command could be followed: ", tracked.message()));
   }

@@ -9,8 +9,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "capture/sampler.h"
-#include "capture/side_band.h"
+#include "capture/capture_control.h"
+#include "capture/side_band_parser.h"
+#include "os/tape.h"
 #include "pipeline/expected_samples.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/target_command.h"
@@ -22,22 +23,17 @@ namespace clrsampler {
 // Main loop only. To be made before anything raises this process's limits: the command gets them as they were.
 class Targets {
  public:
-  // Borrows `notices`. No pids and no command: the whole host.
+  // Borrows `notices`, and `tape`, which has the answers where there is one. No pids and no command: the whole host.
   Targets(std::vector<uint32_t> pids, std::vector<std::string> command, uint32_t frequency_hz, std::string proc_root,
-          Notices& notices)
-      : pids_(std::move(pids)),
-        command_line_(std::move(command)),
-        proc_root_(std::move(proc_root)),
-        expected_(frequency_hz, ProcessCpuNs),
-        notices_(notices) {}
+          Tape* tape, Notices& notices);
 
   bool whole_host() const { return pids_.empty() && command_line_.empty(); }
 
   // Whether the pids are processes at all. Errors carry a hint.
   absl::Status Check() const;
   // Has them sampled and their ends waited for; the command is started and held back. Borrows both from here on.
-  absl::Status Follow(Sampler& sampler, StopEvents& stop);
-  uint32_t command_pid() const { return command_ ? command_->pid() : 0; }  // 0: there is none
+  absl::Status Follow(CaptureControl& capture, StopEvents& stop);
+  uint32_t command_pid() const { return command_pid_; }  // 0: there is none
   // Sampling has begun: their CPU time counts from now on, and the command runs.
   absl::Status Begin();
 
@@ -56,17 +52,20 @@ class Targets {
   ExpectedSamples& expected() { return expected_; }
 
  private:
+  absl::Status CheckNow() const;
   void Track(uint32_t pid);
 
   const std::vector<uint32_t> pids_;
   const std::vector<std::string> command_line_;
   const std::string proc_root_;
+  Tape* const tape_;
   const ResourceLimits limits_ = ResourceLimits::Current();
   ExpectedSamples expected_;
   Notices& notices_;
-  Sampler* sampler_ = nullptr;
+  CaptureControl* capture_ = nullptr;
   StopEvents* stop_ = nullptr;
-  std::optional<TargetCommand> command_;
+  std::optional<TargetCommand> command_;  // nullopt also where a tape plays
+  uint32_t command_pid_ = 0;
   absl::flat_hash_set<uint32_t> followed_;  // the pids, the command and its children; empty for the whole host
 };
 

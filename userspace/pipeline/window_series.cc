@@ -1,7 +1,5 @@
 #include "pipeline/window_series.h"
 
-#include <time.h>
-
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -13,21 +11,15 @@ namespace {
 
 constexpr uint64_t kNoticesRepeatNs = 3'600'000'000'000;  // what lasts is said once an hour
 
-uint64_t UnixNow() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 }  // namespace
 
 void WindowSeries::Begin() {
-  times_.Begin(clock_.Now(), UnixNow());
+  times_.Begin(clock_.Now(), unix_now_());
   builder_.Begin(times_.begin(), times_.begin_unix_ns());
 }
 
 Window WindowSeries::Close(MonotonicTime end, Account account, std::vector<uint32_t> rates) {
-  const WindowTimes times = times_.Close(end, UnixNow() - (clock_.Now().ns - end.ns));
+  const WindowTimes times = times_.Close(end, unix_now_() - (clock_.Now().ns - end.ns));
   absl::StatusOr<Window> built = builder_.Take(times.length_ns);
   if (!built.ok()) {
     notices_.Add("window_lost", absl::StrCat(times.number),

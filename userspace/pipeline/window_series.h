@@ -3,6 +3,9 @@
 #ifndef CLRSAMPLER_PIPELINE_WINDOW_SERIES_H_
 #define CLRSAMPLER_PIPELINE_WINDOW_SERIES_H_
 
+#include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "os/clock.h"
@@ -18,8 +21,10 @@ namespace clrsampler {
 // Main loop only. Borrows what it is given.
 class WindowSeries {
  public:
-  WindowSeries(const WindowLengths& lengths, const FrameTable& frames, Notices& notices, const Clock& clock)
-      : clock_(clock), notices_(notices), times_(lengths), builder_(frames) {}
+  // `unix_now`: the wall clock, ns, which may be set.
+  WindowSeries(const WindowLengths& lengths, const FrameTable& frames, Notices& notices, const Clock& clock,
+               std::function<uint64_t()> unix_now)
+      : clock_(clock), unix_now_(std::move(unix_now)), notices_(notices), times_(lengths), builder_(frames) {}
 
   WindowBuilder& builder() { return builder_; }
 
@@ -35,6 +40,7 @@ class WindowSeries {
 
  private:
   const Clock& clock_;
+  const std::function<uint64_t()> unix_now_;
   Notices& notices_;
   WindowClock times_;
   WindowBuilder builder_;

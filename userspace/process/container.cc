@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "formats/proc/cgroup_text.h"
 #include "formats/proc/environ_text.h"
-#include "os/file_io.h"
 
 namespace clrsampler {
 namespace {
@@ -55,12 +54,11 @@ Container ContainerOf(absl::string_view cgroup_text, absl::string_view environme
   return container;
 }
 
-Container ReadContainer(const std::string& proc_root, uint32_t pid) {
-  const std::string directory = absl::StrCat(proc_root, "/", pid);
-  const auto cgroup = ReadWholeFile(directory + "/cgroup", kMaxCgroupBytes);
+Container ReadContainer(const TargetFiles& files) {
+  const auto cgroup = files.ReadProc("cgroup", kMaxCgroupBytes);
   if (!cgroup.ok()) return {};
   if (!IdentifyCgroup(CgroupPath(ParseCgroup(*cgroup))).in_container()) return ContainerOf(*cgroup, "");
-  const auto environment = ReadWholeFile(directory + "/environ", kMaxEnvironmentBytes);
+  const auto environment = files.ReadProc("environ", kMaxEnvironmentBytes);
   return ContainerOf(*cgroup, environment.ok() ? absl::string_view(*environment) : absl::string_view());
 }
 

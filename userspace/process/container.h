@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "formats/proc/cgroup_identity.h"
+#include "process/target_files.h"
 
 namespace clrsampler {
 
@@ -14,8 +15,8 @@ struct Container {
   CgroupIdentity cgroup;
   std::string path;  // of its control group, as /proc/PID/cgroup has it
   // Of the pod or container, from the environment that the process was started with: the daemon that knows for sure is
-  // not asked. The process can write what it likes there, so it is a label, by which people may choose what they see, and nothing else. Letters,
-  // digits and "._-" only; empty: none.
+  // not asked. The process can write what it likes there, so it is a label, by which people may choose what they see,
+  // and nothing else. Letters, digits and "._-" only; empty: none.
   std::string name;
 
   // One word for tables and labels: the name, else "docker:0123456789ab", else the service; empty: none of these.
@@ -27,7 +28,7 @@ Container ContainerOf(absl::string_view cgroup_text, absl::string_view environme
 
 // Reads /proc/PID/cgroup, and /proc/PID/environ of a process in a container. A process that is gone, or may not be
 // read, gives what is left.
-Container ReadContainer(const std::string& proc_root, uint32_t pid);
+Container ReadContainer(const TargetFiles& files);
 
 }  // namespace clrsampler
 

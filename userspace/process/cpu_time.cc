@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/proc/proc_stat_text.h"
 #include "os/file_io.h"
+#include "os/tape_answer.h"
 
 namespace clrsampler {
 namespace {
@@ -29,8 +30,9 @@ std::optional<uint64_t> ProcessCpuNs(uint32_t pid) {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-absl::StatusOr<HostCpuTime> ReadHostCpuTime(const std::string& proc_root) {
-  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes);
+absl::StatusOr<HostCpuTime> ReadHostCpuTime(const std::string& proc_root, Tape* tape) {
+  const absl::StatusOr<std::string> text = Taped(
+      tape, [&] { return ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes); }, "host stat");
   if (!text.ok()) return text.status();
   const absl::StatusOr<ProcStat> stat = ParseProcStat(*text);
   if (!stat.ok()) return stat.status();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "os/tape.h"
 
 namespace clrsampler {
 
@@ -23,7 +24,8 @@ struct HostCpuTime {
   std::vector<uint64_t> cpu_busy_ns;  // of each CPU by its number; 0: it is not online
 };
 
-absl::StatusOr<HostCpuTime> ReadHostCpuTime(const std::string& proc_root);
+// `tape`: as TargetFiles'.
+absl::StatusOr<HostCpuTime> ReadHostCpuTime(const std::string& proc_root, Tape* tape = nullptr);
 
 }  // namespace clrsampler
 

@@ -1,23 +1,14 @@
 #include "process/image_files.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "os/tape_answer.h"
+#include "process/own_vdso.h"
 #include "status/status.h"
 
 namespace clrsampler {
-namespace {
-
-bool IsOnOverlay(int fd) {
-  struct statfs file_system {};
-  return fstatfs(fd, &file_system) == 0 && file_system.f_type == OVERLAYFS_SUPER_MAGIC;
-}
-
-}  // namespace
 
 bool IsSameFile(const ImageFile& a, const ImageFile& b) {
   constexpr size_t kPage = 4096;
@@ -41,7 +32,7 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusO
   }
   std::weak_ptr<const ImageFile>& slot = by_identity_[identity];
   if (std::shared_ptr<const ImageFile> shared = slot.lock()) return shared;
-  absl::StatusOr<MappedFile> content = MappedFile::Map(opened->fd.get(), 0, 0, kMaxImageBytes);
+  absl::StatusOr<MappedFile> content = opened->Map(kMaxImageBytes);
   if (!content.ok()) return Annotate(content.status(), path);
   auto file = std::make_shared<ImageFile>();
   file->path = std::string(path);
@@ -49,7 +40,7 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusO
   file->inode = identity.inode;
   file->size = identity.size;
   file->modified_ns = identity.modified_ns;
-  file->overlay = IsOnOverlay(opened->fd.get());
+  file->overlay = opened->on_overlay();
   file->content = *std::move(content);
   slot = file;
   return std::shared_ptr<const ImageFile>(std::move(file));
@@ -63,7 +54,7 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Get(const Process& 
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
   Result result = Share(process.files.OpenMapping(mapping), mapping.path);
-  if (known.size() < kMaxFilesPerProcess) known.emplace(key, result);
+  if (known.size() < kMaxFilesPerProcess && !absl::IsUnavailable(result.status())) known.emplace(key, result);
   return result;
 }
 
@@ -72,8 +63,13 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetByPath(const Pro
   const auto found = known.find(path);
   if (found != known.end()) return found->second;
   Result result = Share(process.files.OpenImage(path), path);
-  if (known.size() < kMaxFilesPerProcess) known.emplace(path, result);
+  if (known.size() < kMaxFilesPerProcess && !absl::IsUnavailable(result.status())) known.emplace(path, result);
   return result;
+}
+
+std::span<const std::byte> ImageFiles::Vdso() {
+  if (!vdso_) vdso_ = Taped(tape_, OwnVdso, "vdso");
+  return *vdso_;
 }
 
 void ImageFiles::Forget(ProcessKey key) { by_process_.erase(key); }

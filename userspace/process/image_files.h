@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "os/mapped_file.h"
+#include "os/tape.h"
 #include "process/process.h"
 
 namespace clrsampler {
@@ -28,21 +31,28 @@ struct ImageFile {
   std::span<const std::byte> bytes() const { return content.bytes(); }
 };
 
-// Whether two images are one file: the kernel plants probes there, in the file of the lower layer. Two that share inode,
-// size, time and their first page, where headers and build id are, count as one.
+// Whether two images are one file: the kernel plants probes there, in the file of the lower layer. Two that share
+// inode, size, time and their first page, where headers and build id are, count as one.
 bool IsSameFile(const ImageFile& a, const ImageFile& b);
 
-// Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping.
+// Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping; but
+// not that a file system did not answer, which is remembered by FileBroker.
 class ImageFiles {
  public:
   // The largest file taken: bounds address space, not memory, since pages come in as they are read.
   static constexpr uint64_t kMaxImageBytes = uint64_t{4} << 30;
+
+  // `tape`: as TargetFiles'.
+  explicit ImageFiles(Tape* tape = nullptr) : tape_(tape) {}
 
   absl::StatusOr<std::shared_ptr<const ImageFile>> Get(const Process& process, const Mapping& mapping);
 
   // A file beside an image (component of a composite, r2rmap, debug file), by its path in the target. Cached by path
   // and process root.
   absl::StatusOr<std::shared_ptr<const ImageFile>> GetByPath(const Process& process, absl::string_view path);
+
+  // The vDSO, the same in every 64-bit process; empty: there is none.
+  std::span<const std::byte> Vdso();
 
   void Forget(ProcessKey key);
 
@@ -61,6 +71,8 @@ class ImageFiles {
   };
   absl::StatusOr<std::shared_ptr<const ImageFile>> Share(absl::StatusOr<OpenedFile> opened, absl::string_view path);
 
+  Tape* tape_;
+  std::optional<std::vector<std::byte>> vdso_;
   absl::flat_hash_map<Identity, std::weak_ptr<const ImageFile>> by_identity_;
   size_t purge_at_ = 64;  // entries at which those of files that nobody uses any more are removed
   using Result = absl::StatusOr<std::shared_ptr<const ImageFile>>;

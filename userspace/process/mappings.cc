@@ -41,17 +41,34 @@ void MappingTable::Insert(Mapping mapping) {
       tail->file_offset += mapping.end - at->start;
       tail->start = mapping.end;
     }
-    at = mappings_.erase(at);
+    at = Remove(at);
   }
-  if (head.has_value()) mappings_.insert(*std::move(head));
-  if (tail.has_value()) mappings_.insert(*std::move(tail));
+  if (head.has_value()) Add(*std::move(head));
+  if (tail.has_value()) Add(*std::move(tail));
+  Add(std::move(mapping));
+}
+
+void MappingTable::Add(Mapping mapping) {
+  jit_memory_ += mapping.kind == MappingKind::kJitMemory;
+  arrived_.push_back({generation_, mapping.start});
   mappings_.insert(std::move(mapping));
+  while (arrived_.size() > std::max(kMinArrivals, mappings_.size())) {
+    known_since_ = arrived_.front().generation;
+    arrived_.pop_front();
+  }
+}
+
+MappingTable::Mappings::iterator MappingTable::Remove(Mappings::iterator at) {
+  jit_memory_ -= at->kind == MappingKind::kJitMemory;
+  return mappings_.erase(at);
 }
 
 void MappingTable::Clear() {
   mappings_.clear();
   replaced_.clear();
-  ++generation_;
+  arrived_.clear();
+  jit_memory_ = 0;
+  known_since_ = ++generation_;
 }
 
 const Mapping* MappingTable::Find(uint64_t address) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,23 @@ class MappingTable {
   const Mapping* Find(uint64_t address) const;  // nullptr: no executable mapping that we know of
   const Mappings& all() const { return mappings_; }
   uint64_t generation() const { return generation_; }  // grows with every change
+  bool has_jit_memory() const { return jit_memory_ > 0; }
+
+  // Whether the mappings that have come since that generation are known one by one: it is not too long ago, and the
+  // table was not cleared.
+  bool KnowsSince(uint64_t generation) const { return generation >= known_since_; }
+  // Visits each that has come since then, once or more; all of them where they are not known. What was replaced
+  // meanwhile is not visited. Costs no more than the new ones do.
+  template <typename Visitor>
+  void ForEachSince(uint64_t generation, Visitor&& visit) const {
+    if (!KnowsSince(generation)) {
+      for (const Mapping& mapping : mappings_) visit(mapping);
+      return;
+    }
+    for (auto at = arrived_.rbegin(); at != arrived_.rend() && at->generation > generation; ++at) {
+      if (const auto found = mappings_.find(at->start); found != mappings_.end()) visit(*found);
+    }
+  }
 
   // What was in [start, end) before `until` is not known: it was replaced then, before anybody looked. False, and
   // nothing is noted, when there are too many such ranges.
@@ -74,6 +92,13 @@ class MappingTable {
   // They come from the time between a process's first sample and its first look at /proc, 100 ms: a start-up maps some
   // dozens. KnownSince walks them.
   static constexpr size_t kMaxReplaced = 1024;
+
+  struct Arrival {
+    uint64_t generation;
+    uint64_t start;
+  };
+  void Add(Mapping mapping);
+  Mappings::iterator Remove(Mappings::iterator at);
 
   // Where addresses of a page were found last: a stack's addresses lie in few pages, and several ask for each. A copy
   // of the table begins without: these point into it.
@@ -102,6 +127,11 @@ class MappingTable {
 
   Mappings mappings_;
   std::vector<ReplacedRange> replaced_;
+  // The newest, at most as many as there are mappings: to visit them is no more work than to visit all.
+  static constexpr size_t kMinArrivals = 1024;
+  std::deque<Arrival> arrived_;
+  uint64_t known_since_ = 1;
+  size_t jit_memory_ = 0;  // mappings of that kind
   uint64_t generation_ = 1;
   mutable LastFound last_found_;
 };

@@ -3,14 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "formats/proc/maps_text.h"
 #include "formats/proc/stat_text.h"
 #include "formats/proc/status_text.h"
-#include "os/file_io.h"
 #include "process/maps_mapping.h"
 
 namespace clrsampler {
@@ -40,11 +38,6 @@ uint64_t TickNs() {
 // As /proc gives it: samples know better, but who reads /proc must find the same process.
 uint64_t WholeTicks(uint64_t start_ns) { return start_ns / TickNs() * TickNs(); }
 
-bool HasCompiledCode(const MappingTable& mappings) {
-  return std::any_of(mappings.all().begin(), mappings.all().end(),
-                     [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
-}
-
 }  // namespace
 
 ProcessTable::Entry* ProcessTable::FindEntry(uint32_t tgid) {
@@ -72,7 +65,7 @@ Process& ProcessTable::FindOrScan(uint32_t tgid, uint64_t start_ns) {
     return entry->process;
   }
   const MonotonicTime now = clock_.Now();
-  Entry& entry = Add(tgid, TargetFiles(proc_root_, tgid), now);
+  Entry& entry = Add(tgid, TargetFiles(proc_root_, tgid, tape_, broker_), now);
   entry.process.started_boot_ns = WholeTicks(start_ns);
   if (const auto announced = announced_execs_.find(tgid); announced != announced_execs_.end()) {
     entry.process.code_known_since = announced->second;
@@ -95,8 +88,7 @@ void ProcessTable::ScanAgain(Entry& entry) {
 
 void ProcessTable::Scan(Entry& entry) {
   Process& process = entry.process;
-  const std::string directory = absl::StrCat(proc_root_, "/", process.key.tgid);
-  if (const auto text = ReadWholeFile(directory + "/stat", kMaxProcFileBytes); text.ok()) {
+  if (const auto text = process.files.ReadProc("stat", kMaxProcFileBytes); text.ok()) {
     if (const auto stat = ParseStat(*text); stat.ok()) {
       // A new owner of the pid must not lend its files to the one that was sampled.
       if (!SameStart(process.started_boot_ns, stat->start_ticks * TickNs())) return;
@@ -105,12 +97,12 @@ void ProcessTable::Scan(Entry& entry) {
     }
   }
   ReadIdentity(process);
-  if (const auto text = ReadWholeFile(directory + "/maps", kMaxProcFileBytes); text.ok()) {
+  if (const auto text = process.files.ReadProc("maps", kMaxProcFileBytes); text.ok()) {
     for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/true).lines) {
       process.mappings.Insert(MappingOf(line));
     }
   }
-  if (process.compiles_since == MonotonicTime::Max() && HasCompiledCode(process.mappings)) {
+  if (process.compiles_since == MonotonicTime::Max() && process.mappings.has_jit_memory()) {
     // Start times are of the clock that runs on while the machine sleeps; after a sleep it is ahead of ours.
     const MonotonicTime started{std::min(process.started_boot_ns, process.scanned.ns)};
     process.compiles_since = std::max(started, process.code_known_since);
@@ -135,17 +127,16 @@ void ProcessTable::AnnounceMapping(uint32_t tgid, const Mapping& mapping, Monoto
 }
 
 void ProcessTable::ReadIdentity(Process& process) {
-  const std::string directory = absl::StrCat(proc_root_, "/", process.key.tgid);
-  if (const auto text = ReadWholeFile(directory + "/status", kMaxProcFileBytes); text.ok()) {
+  if (const auto text = process.files.ReadProc("status", kMaxProcFileBytes); text.ok()) {
     if (const auto status = ParseStatus(*text); status.ok()) {
       process.namespace_pid = status->innermost_tgid();
       process.uid = status->real_uid;
     }
   }
-  process.container = ReadContainer(proc_root_, process.key.tgid);
-  char path[PATH_MAX];
-  const ssize_t length = readlink((directory + "/exe").c_str(), path, sizeof path);
-  if (length > 0) process.executable.assign(path, static_cast<size_t>(length));
+  process.container = ReadContainer(process.files);
+  if (absl::StatusOr<std::string> path = process.files.ReadProcLink("exe"); path.ok() && !path->empty()) {
+    process.executable = *std::move(path);
+  }
 }
 
 void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
@@ -250,7 +241,7 @@ void ProcessTable::Sweep() {
 }
 
 bool ProcessTable::StillLives(Entry& entry) {
-  const auto text = ReadWholeFile(absl::StrCat(proc_root_, "/", entry.process.key.tgid, "/stat"), kMaxProcFileBytes);
+  const auto text = entry.process.files.ReadProc("stat", kMaxProcFileBytes);
   if (!text.ok()) return false;
   const auto stat = ParseStat(*text);
   if (!stat.ok()) return false;
@@ -267,11 +258,9 @@ bool ProcessTable::StillLives(Entry& entry) {
 std::vector<ProcessKey> ProcessTable::Retire(MonotonicTime before) {
   std::vector<ProcessKey> gone = std::exchange(replaced_, {});
   for (auto entry = current_.begin(); entry != current_.end();) {
-    if (entry->second->process.exited < before && StillLives(*entry->second)) {
-      ++entry;
-    } else if (entry->second->process.exited < before) {
+    if (entry->second->process.exited < before && !StillLives(*entry->second)) {
       gone.push_back(entry->second->process.key);
-      current_.erase(entry++);
+      entry = current_.erase(entry);
     } else {
       ++entry;
     }

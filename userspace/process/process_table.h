@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "os/clock.h"
@@ -22,8 +23,9 @@ namespace clrsampler {
 // Main loop only.
 class ProcessTable {
  public:
-  // `proc_root` is "/proc" outside tests.
-  ProcessTable(std::string proc_root, const Clock& clock) : proc_root_(std::move(proc_root)), clock_(clock) {}
+  // `proc_root` is "/proc" outside tests. `tape`, `broker`: as TargetFiles'.
+  ProcessTable(std::string proc_root, const Clock& clock, Tape* tape = nullptr, FileBroker* broker = nullptr)
+      : proc_root_(std::move(proc_root)), clock_(clock), tape_(tape), broker_(broker) {}
 
   // nullptr: never heard of. A process that has exited is still found until Retire.
   Process* Find(uint32_t tgid);
@@ -96,8 +98,10 @@ class ProcessTable {
 
   std::string proc_root_;
   const Clock& clock_;
+  Tape* tape_;
+  FileBroker* broker_;
   uint32_t next_incarnation_ = 1;
-  absl::flat_hash_map<uint32_t, std::unique_ptr<Entry>> current_;
+  absl::btree_map<uint32_t, std::unique_ptr<Entry>> current_;  // in an order that is the same in every run
   absl::flat_hash_map<uint32_t, MonotonicTime> announced_execs_;
   std::deque<AnnouncedMapping> announced_mappings_;  // in the order of their arrival
   MonotonicTime events_lost_ = MonotonicTime::Min();

@@ -1,142 +1,298 @@
 #include "process/target_files.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstring>
+#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
+#include "os/file_io.h"
+#include "os/tape_answer.h"
+#include "process/file_broker.h"
+#include "process/hung_places.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kDeleted = " (deleted)";
+// Texts for which the kernel takes the lock of the process's address space, or reads it: the process can hold that up.
+bool NeedsMemoryOf(absl::string_view name) { return name == "maps" || name == "environ"; }
 
-// Opening a file can be an act: a watchdog device starts to count, a FIFO lets its writer go on. A container may make
-// such a node and not open it, but the agent may. So a file is first only located, and opened when it is a regular one.
-constexpr uint64_t kLocateFlags = O_PATH | O_CLOEXEC;
-// O_NONBLOCK: opening must not wait for the holder of a lease (fcntl F_SETLEASE).
-constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-
-// `located` was opened with kLocateFlags; a regular file behind it may be opened by OpenLocated.
-absl::StatusOr<OpenedFile> Checked(UniqueFd located, absl::string_view path) {
-  OpenedFile file{std::move(located), {}};
-  if (fstat(file.fd.get(), &file.status) != 0) return ErrnoError(errno, path);
-  if (!S_ISREG(file.status.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
-  }
-  return file;
+uint64_t ModifiedNs(const struct stat& status) {
+  return static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(status.st_mtim.tv_nsec);
 }
 
-absl::StatusOr<OpenedFile> OpenLocated(absl::StatusOr<OpenedFile> located, absl::string_view path) {
-  if (!located.ok()) return located;
-  // The same inode, whatever stands at its path by now.
-  located->fd = UniqueFd(open(absl::StrCat("/proc/self/fd/", located->fd.get()).c_str(), kReadFlags));
-  if (!located->fd.valid()) return ErrnoError(errno, path);
-  return located;
-}
+// A datagram from the broker holds so much.
+constexpr size_t kReadBytes = 64 * 1024;
 
 }  // namespace
 
-TargetFiles::TargetFiles(absl::string_view proc_root, uint32_t pid) : proc_root_(proc_root), pid_(pid) { Reopen(); }
+FileAnswer OpenedFile::Ask(const FileQuestion& question) const {
+  if (broker == nullptr || !may_wait) return AnswerFileQuestion(question, fd.get());
+  return broker->Ask(question, fd.get(), absl::StrCat("device ", major(status.st_dev), ":", minor(status.st_dev)));
+}
+
+absl::StatusOr<struct stat> OpenedFile::StatusNow() const {
+  return Taped(
+      tape,
+      [this]() -> absl::StatusOr<struct stat> {
+        const FileAnswer answer = Ask({.kind = FileQuestionKind::kStatus});
+        RETURN_IF_ERROR(answer.status);
+        return answer.file;
+      },
+      "status of ", status.st_dev, " ", status.st_ino);
+}
+
+absl::Status OpenedFile::Refresh() {
+  const absl::StatusOr<struct stat> now = StatusNow();
+  RETURN_IF_ERROR(now.status());
+  status = *now;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> OpenedFile::ReadAt(uint64_t offset, std::span<std::byte> buffer) const {
+  const auto read = [&](std::span<std::byte> into) -> absl::StatusOr<size_t> {
+    if (!may_wait) return clrsampler::ReadAt(fd.get(), offset, into);
+    size_t done = 0;
+    while (done < into.size()) {
+      const size_t bytes = std::min(kReadBytes, into.size() - done);
+      const FileAnswer answer = Ask({.kind = FileQuestionKind::kRead, .offset = offset + done, .bytes = bytes});
+      RETURN_IF_ERROR(answer.status);
+      if (answer.text.empty()) break;
+      std::memcpy(into.data() + done, answer.text.data(), std::min(answer.text.size(), bytes));
+      done += std::min(answer.text.size(), bytes);
+    }
+    return done;
+  };
+  if (tape == nullptr) return read(buffer);
+  const absl::StatusOr<std::string> bytes = Taped(
+      tape,
+      [&]() -> absl::StatusOr<std::string> {
+        std::string text(buffer.size(), '\0');
+        const absl::StatusOr<size_t> size = read(std::as_writable_bytes(std::span(text)));
+        RETURN_IF_ERROR(size.status());
+        text.resize(*size);
+        return text;
+      },
+      "read ", status.st_dev, " ", status.st_ino, " ", offset, " ", buffer.size());
+  RETURN_IF_ERROR(bytes.status());
+  if (bytes->size() > buffer.size()) return absl::DataLossError("more than was asked for");
+  std::memcpy(buffer.data(), bytes->data(), bytes->size());
+  return bytes->size();
+}
+
+absl::StatusOr<MappedFile> OpenedFile::Map(uint64_t max_bytes) const {
+  if (may_wait && broker != nullptr) {
+    if (tape == nullptr) return broker->MapCopy(fd.get(), status, max_bytes);
+    return absl::UnavailableError("a file on a network or user-space file system is not saved in a stream");
+  }
+  if (tape == nullptr) return MappedFile::Map(fd.get(), 0, 0, max_bytes);
+  return tape->Map({status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size), ModifiedNs(status)}, fd.get(),
+                   max_bytes);
+}
+
+bool OpenedFile::on_overlay() const {
+  return Taped(
+      tape, [this] { return overlay; }, "overlay ", status.st_dev, " ", status.st_ino);
+}
+
+TargetFiles::TargetFiles(absl::string_view proc_root, uint32_t pid, Tape* tape, FileBroker* broker)
+    : proc_root_(proc_root), pid_(pid), tape_(tape), broker_(broker) {
+  Reopen();
+}
 
 TargetFiles::TargetFiles(const TargetFiles& parent, uint32_t child_pid)
-    : proc_root_(parent.proc_root_), pid_(child_pid), root_(parent.root_), owner_(parent.owner_) {}
+    : proc_root_(parent.proc_root_),
+      pid_(child_pid),
+      tape_(parent.tape_),
+      broker_(parent.broker_),
+      mount_namespace_(parent.mount_namespace_),
+      root_identity_(parent.root_identity_),
+      reachable_(parent.reachable_),
+      root_(parent.root_),
+      owner_(parent.owner_) {}
 
 void TargetFiles::Reopen() {
-  const std::string directory = absl::StrCat(proc_root_, "/", pid_);
-  UniqueFd root(open(absl::StrCat(directory, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root.valid()) return;  // what was open before is still the best there is
-  root_ = std::make_shared<const UniqueFd>(std::move(root));
-  struct stat status {};
-  if (stat(directory.c_str(), &status) == 0) owner_ = status.st_uid;
+  const auto answer = Taped(
+      tape_,
+      [this]() -> std::optional<std::vector<uint32_t>> {
+        ReopenNow();
+        if (root_ == nullptr) return std::nullopt;
+        return RootAnswer();
+      },
+      "root of ", pid_);
+  if (!answer) return;
+  reachable_ = true;
+  TakeRootAnswer(*answer);
 }
 
-absl::StatusOr<UniqueFd> TargetFiles::OpenInRoot(absl::string_view path, uint64_t flags) const {
-  if (root_ == nullptr) {
-    return absl::NotFoundError(absl::StrCat(path, ": the root directory of process ", pid_, " can't be reached"));
+// Whose it is, and then where it is: numbers of 64 bits, the upper half first. A stream may have neither, or the owner
+// only.
+std::vector<uint32_t> TargetFiles::RootAnswer() const {
+  std::vector<uint32_t> answer;
+  if (!owner_) return answer;
+  answer.push_back(*owner_);
+  if (!root_identity_) return answer;
+  for (const uint64_t number : {mount_namespace_, root_identity_->first, root_identity_->second}) {
+    answer.push_back(static_cast<uint32_t>(number >> 32));
+    answer.push_back(static_cast<uint32_t>(number));
   }
-  open_how how{};
-  how.flags = flags;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  UniqueFd fd(static_cast<int>(syscall(SYS_openat2, root_->get(), std::string(path).c_str(), &how, sizeof how)));
-  if (!fd.valid()) return ErrnoError(errno, path);
-  return fd;
+  return answer;
 }
 
-absl::StatusOr<OpenedFile> TargetFiles::Locate(absl::string_view path, uint64_t extra_flags) const {
-  absl::StatusOr<UniqueFd> fd = OpenInRoot(path, kLocateFlags | extra_flags);
-  if (!fd.ok()) return fd.status();
-  return Checked(*std::move(fd), path);
+void TargetFiles::TakeRootAnswer(const std::vector<uint32_t>& answer) {
+  if (answer.empty()) return;
+  owner_ = answer.front();
+  if (answer.size() != 7) return;
+  const auto number = [&](size_t at) { return uint64_t{answer[at]} << 32 | answer[at + 1]; };
+  mount_namespace_ = number(1);
+  root_identity_ = std::make_pair(number(3), number(5));
+}
+
+template <typename Open>
+absl::StatusOr<OpenedFile> TargetFiles::ThroughTape(Open&& open, absl::string_view question) const {
+  if (tape_ == nullptr) return open();
+  absl::StatusOr<OpenedFile> file;
+  const absl::StatusOr<struct stat> status = Taped(
+      tape_,
+      [&]() -> absl::StatusOr<struct stat> {
+        file = open();
+        if (!file.ok()) return file.status();
+        return file->status;
+      },
+      "open ", pid_, " ", question);
+  RETURN_IF_ERROR(status.status());
+  if (tape_->plays()) file = OpenedFile{.fd = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC))};
+  file->status = *status;
+  file->tape = tape_;
+  return file;
+}
+
+absl::StatusOr<std::string> TargetFiles::ReadProc(absl::string_view name, size_t max_bytes) const {
+  return Taped(
+      tape_,
+      [&]() -> absl::StatusOr<std::string> {
+        if (!NeedsMemoryOf(name)) return ReadWholeFile(absl::StrCat(proc_root_, "/", pid_, "/", name), max_bytes);
+        FileQuestion question = Question(FileQuestionKind::kProcText, name);
+        question.bytes = max_bytes;
+        FileAnswer answer = Ask(question, absl::StrCat("process ", pid_));
+        RETURN_IF_ERROR(answer.status);
+        return std::move(answer.text);
+      },
+      "proc ", pid_, " ", name);
+}
+
+absl::StatusOr<std::string> TargetFiles::ReadProcLink(absl::string_view name) const {
+  return Taped(
+      tape_,
+      [&]() -> absl::StatusOr<std::string> {
+        char path[PATH_MAX];
+        const std::string link = absl::StrCat(proc_root_, "/", pid_, "/", name);
+        const ssize_t length = readlink(link.c_str(), path, sizeof path);
+        if (length < 0) return ErrnoError(errno, link);
+        return std::string(path, static_cast<size_t>(length));
+      },
+      "link ", pid_, " ", name);
+}
+
+OpenFileState TargetFiles::StateOfFile(uint64_t device, uint64_t inode, int& descriptor) const {
+  const auto answer = Taped(
+      tape_,
+      [&] {
+        FileQuestion question = Question(FileQuestionKind::kHolds, "");
+        question.device = device;
+        question.inode = inode;
+        question.descriptor = descriptor;
+        const FileAnswer now = Ask(question, absl::StrCat("descriptors of ", pid_));
+        if (now.status.ok()) return std::vector<int32_t>{now.state, now.descriptor};
+        return std::vector<int32_t>{static_cast<int32_t>(OpenFileState::kUnknown), -1};
+      },
+      "holds ", pid_, " ", device, " ", inode);
+  if (answer.size() != 2 || answer[0] < 0 || answer[0] > static_cast<int32_t>(OpenFileState::kUnknown)) {
+    return OpenFileState::kUnknown;
+  }
+  descriptor = answer[1];
+  return static_cast<OpenFileState>(answer[0]);
+}
+
+FileQuestion TargetFiles::Question(FileQuestionKind kind, absl::string_view path) const {
+  return {.kind = kind, .proc_root = proc_root_, .pid = pid_, .owner = owner_, .path = std::string(path)};
+}
+
+FileAnswer TargetFiles::Ask(const FileQuestion& question, absl::string_view place) const {
+  const int root = root_ == nullptr ? -1 : root_->get();
+  return broker_ == nullptr ? AnswerFileQuestion(question, root) : broker_->Ask(question, root, place);
+}
+
+FileAnswer TargetFiles::Ask(FileQuestionKind kind, absl::string_view path) const {
+  return Ask(Question(kind, path), PlaceOf(owner_, mount_namespace_, path));
+}
+
+absl::StatusOr<OpenedFile> TargetFiles::Opened(FileAnswer answer) const {
+  RETURN_IF_ERROR(answer.status);
+  return OpenedFile{.fd = std::move(answer.fd),
+                    .status = answer.file,
+                    .broker = broker_,
+                    .may_wait = answer.may_wait && broker_ != nullptr,
+                    .overlay = answer.on_overlay};
+}
+
+void TargetFiles::ReopenNow() {
+  FileAnswer answer = Ask(Question(FileQuestionKind::kRoot, ""), absl::StrCat("root of ", pid_));
+  if (!answer.status.ok()) return;  // what was open before is still the best there is
+  root_ = std::make_shared<const UniqueFd>(std::move(answer.fd));
+  root_identity_ = std::make_pair(uint64_t{answer.file.st_dev}, uint64_t{answer.file.st_ino});
+  mount_namespace_ = answer.mount_namespace;
+  if (answer.owner) owner_ = *answer.owner;
+}
+
+absl::StatusOr<OpenedFile> TargetFiles::OpenOnHost(const std::string& path) const {
+  return ThroughTape([&] { return Opened(Ask(Question(FileQuestionKind::kHost, path), absl::StrCat("host:", path))); },
+                     absl::StrCat("host ", path));
 }
 
 absl::StatusOr<OpenedFile> TargetFiles::OpenDirectory(absl::string_view path) const {
-  absl::StatusOr<UniqueFd> fd = OpenInRoot(path, kLocateFlags | O_DIRECTORY);
-  if (!fd.ok()) return fd.status();
-  OpenedFile directory{*std::move(fd), {}};
-  if (fstat(directory.fd.get(), &directory.status) != 0) return ErrnoError(errno, path);
-  return directory;
+  return Opened(Ask(FileQuestionKind::kDirectory, path));
 }
 
 absl::StatusOr<OpenedFile> TargetFiles::OpenImage(absl::string_view path) const {
-  return OpenLocated(Locate(path, 0), path);
+  return ThroughTape([&] { return Opened(Ask(FileQuestionKind::kImage, path)); }, absl::StrCat("image ", path));
 }
 
 absl::StatusOr<OpenedFile> TargetFiles::OpenMapping(const Mapping& mapping) const {
-  const absl::string_view path = absl::StripSuffix(mapping.path, kDeleted);
-  absl::StatusOr<OpenedFile> by_path = Locate(path, 0);
-  // Device numbers are not compared here: stacked file systems (overlayfs, btrfs) report other ones in maps than in
-  // stat.
-  if (by_path.ok() && by_path->status.st_ino == mapping.inode) return OpenLocated(std::move(by_path), path);
-
-  // The file was deleted, replaced, or lies in a mount that the path does not reach: the kernel still has it.
-  const std::string map_file = absl::StrFormat("%s/%u/map_files/%x-%x", proc_root_, pid_, mapping.start, mapping.end);
-  UniqueFd fd(open(map_file.c_str(), static_cast<int>(kLocateFlags)));
-  if (fd.valid()) return OpenLocated(Checked(std::move(fd), mapping.path), mapping.path);
-
-  // The process is gone before we could look. On the host the same path may be the same file; both numbers must agree.
-  UniqueFd host(open(std::string(path).c_str(), static_cast<int>(kLocateFlags)));
-  if (host.valid()) {
-    absl::StatusOr<OpenedFile> file = Checked(std::move(host), path);
-    if (file.ok() && file->status.st_ino == mapping.inode && major(file->status.st_dev) == mapping.device_major &&
-        minor(file->status.st_dev) == mapping.device_minor) {
-      return OpenLocated(std::move(file), path);
-    }
-  }
-  if (!by_path.ok()) return by_path.status();
-  return absl::NotFoundError(absl::StrCat(path, " was replaced after process ", pid_, " mapped it"));
+  return ThroughTape(
+      [&] {
+        FileQuestion question = Question(FileQuestionKind::kMapping, mapping.path);
+        question.start = mapping.start;
+        question.end = mapping.end;
+        question.inode = mapping.inode;
+        question.device = makedev(mapping.device_major, mapping.device_minor);
+        return Opened(Ask(question, PlaceOf(owner_, mount_namespace_, mapping.path)));
+      },
+      absl::StrCat("mapping ", mapping.path, " ", mapping.inode, " ", mapping.start));
 }
 
 absl::StatusOr<OpenedFile> TargetFiles::OpenRuntimeFile(absl::string_view path) const {
-  absl::StatusOr<OpenedFile> file = Locate(path, O_NOFOLLOW);
-  if (!file.ok()) return file.status();
-  if (file->status.st_uid != 0 && owner_.has_value() && file->status.st_uid != *owner_) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path, " belongs to user ", file->status.st_uid, ", process ", pid_, " runs as ", *owner_));
-  }
-  return OpenLocated(std::move(file), path);
+  return ThroughTape([&] { return Opened(Ask(FileQuestionKind::kRuntimeFile, path)); }, absl::StrCat("runtime ", path));
 }
 
 absl::StatusOr<UniqueFd> TargetFiles::LocateSocket(absl::string_view path) const {
-  absl::StatusOr<UniqueFd> fd = OpenInRoot(path, kLocateFlags | O_NOFOLLOW);
-  if (!fd.ok()) return fd.status();
-  struct stat status {};
-  if (fstat(fd->get(), &status) != 0) return ErrnoError(errno, path);
-  if (!S_ISSOCK(status.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is not a socket"));
-  return fd;
+  FileAnswer answer = Ask(FileQuestionKind::kSocket, path);
+  RETURN_IF_ERROR(answer.status);
+  return std::move(answer.fd);
 }
 
 absl::Status TargetFiles::RemoveRuntimeFile(absl::string_view directory, absl::string_view name,
                                             absl::FunctionRef<bool(const struct stat&)> is_it) const {
-  const absl::StatusOr<UniqueFd> parent = OpenInRoot(directory, kLocateFlags | O_DIRECTORY);
-  if (!parent.ok()) return parent.status();
+  const absl::StatusOr<OpenedFile> opened = OpenDirectory(directory);
+  RETURN_IF_ERROR(opened.status());
+  if (opened->may_wait) return absl::UnavailableError(absl::StrCat(directory, " may not answer"));
+  const UniqueFd* const parent = &opened->fd;
   const std::string file(name);
   struct stat status {};
   if (fstatat(parent->get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -147,12 +303,6 @@ absl::Status TargetFiles::RemoveRuntimeFile(absl::string_view directory, absl::s
   }
   if (unlinkat(parent->get(), file.c_str(), 0) != 0) return ErrnoError(errno, absl::StrCat(directory, "/", name));
   return absl::OkStatus();
-}
-
-std::optional<std::pair<uint64_t, uint64_t>> TargetFiles::RootIdentity() const {
-  struct stat status {};
-  if (root_ == nullptr || fstat(root_->get(), &status) != 0) return std::nullopt;
-  return std::make_pair(uint64_t{status.st_dev}, uint64_t{status.st_ino});
 }
 
 }  // namespace clrsampler

@@ -8,16 +8,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "os/tape.h"
 #include "os/unique_fd.h"
 
 namespace clrsampler {
+
+class FileBroker;
 
 struct MemoryCounters {
   uint64_t reads = 0;
@@ -32,6 +37,7 @@ class MemoryReader {
 
   // All of it or false; what is in `into` after false is of no meaning.
   virtual bool Read(uint64_t address, std::span<std::byte> into) = 0;
+  virtual MemoryCounters counters() const { return {}; }
 
   template <typename T>
   std::optional<T> Value(uint64_t address) {
@@ -42,18 +48,34 @@ class MemoryReader {
   }
 };
 
+// Copies memory of a process (of our own pid namespace) as it is now, whatever program it runs; false when not all of
+// it could be read. process_vm_readv.
+bool ReadTargetMemory(uint32_t tgid, uint64_t address, std::span<std::byte> into);
+using ReadMemory = std::function<bool(uint32_t tgid, uint64_t address, std::span<std::byte> into)>;
+// The same through a tape and a broker, nullptr or not.
+ReadMemory ReadMemoryThrough(Tape* tape, FileBroker* broker);
+
 class TargetMemory : public MemoryReader {
  public:
-  // `proc_root` is "/proc" outside tests. PermissionDenied, NotFound (the process is gone), with hints.
-  static absl::StatusOr<std::unique_ptr<TargetMemory>> Open(absl::string_view proc_root, uint32_t pid);
+  // `proc_root` is "/proc" outside tests; `tape`, where there is one, outlives it. PermissionDenied, NotFound (the
+  // process is gone), with hints.
+  static absl::StatusOr<std::unique_ptr<TargetMemory>> Open(absl::string_view proc_root, uint32_t pid,
+                                                            Tape* tape = nullptr, FileBroker* broker = nullptr);
 
   bool Read(uint64_t address, std::span<std::byte> into) override;
-  const MemoryCounters& counters() const { return counters_; }
+  MemoryCounters counters() const override { return counters_; }
 
  private:
-  explicit TargetMemory(UniqueFd memory) : memory_(std::move(memory)) {}
+  TargetMemory(absl::string_view proc_root, uint32_t pid, Tape* tape, FileBroker* broker)
+      : proc_root_(proc_root), pid_(pid), tape_(tape), broker_(broker) {}
+  static absl::Status OpenNow(absl::string_view proc_root, uint32_t pid, UniqueFd& memory);
+  bool ReadNow(uint64_t address, std::span<std::byte> into);
 
-  UniqueFd memory_;  // /proc/PID/mem
+  std::string proc_root_;
+  uint32_t pid_;
+  Tape* tape_;
+  FileBroker* broker_;  // reads for us what may wait
+  UniqueFd memory_;     // /proc/PID/mem
   MemoryCounters counters_;
 };
 

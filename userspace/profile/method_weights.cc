@@ -1,26 +1,59 @@
 #include "profile/method_weights.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 
 namespace clrsampler {
 namespace {
 
 bool IsCode(ModelFrameKind kind) { return kind != ModelFrameKind::kRole && kind != ModelFrameKind::kMark; }
 
+bool IsManaged(ModelFrameKind kind) {
+  return kind == ModelFrameKind::kJit || kind == ModelFrameKind::kR2r || kind == ModelFrameKind::kAot;
+}
+
+// By the names that Microsoft's and the distributions' builds give them.
+bool IsRuntimeLibrary(absl::string_view module) {
+  return module == "libcoreclr.so" || module == "libclrjit.so" || module == "libclrgc.so" || module == "libclrgcexp.so";
+}
+
+// What is added up of a role: compilations are a role each in a stack.
+absl::string_view RoleText(absl::string_view name) { return absl::StartsWith(name, "[jit ") ? "[jit]" : name; }
+
 }  // namespace
+
+bool IsNamelessNative(const ModelFrame& frame, absl::string_view name) {
+  if (frame.kind != ModelFrameKind::kNative) return false;
+  if (absl::StartsWith(name, "[native: ")) return true;
+  const size_t mark = name.rfind("!0x");
+  if (mark == absl::string_view::npos || name.size() == mark + 3) return false;
+  return absl::c_all_of(name.substr(mark + 3),
+                        [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); });
+}
 
 void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> wanted) {
   // Frames that differ in source or tier only are one method.
   std::vector<uint32_t> method_of(model.frames.size());
+  std::vector<uint8_t> is_nameless;  // by method
   std::vector<Key> keys;
   absl::flat_hash_map<Key, uint32_t> ids;
   for (size_t i = 0; i < model.frames.size(); ++i) {
     const ModelFrame& frame = model.frames[i];
-    Key key{std::string(model.text(frame.name)), std::string(model.text(frame.module)), frame.kind};
+    absl::string_view name = model.text(frame.name);
+    const bool nameless = IsNamelessNative(frame, name);
+    if (nameless_ == NamelessLeaves::kByRole && frame.kind == ModelFrameKind::kRole) name = RoleText(name);
+    Key key{std::string(name), std::string(model.text(frame.module)), frame.kind};
     const auto [entry, added] = ids.try_emplace(key, static_cast<uint32_t>(keys.size()));
-    if (added) keys.push_back(std::move(key));
+    if (added) {
+      keys.push_back(std::move(key));
+      is_nameless.push_back(nameless ? 1 : 0);
+    }
     method_of[i] = entry->second;
   }
   std::vector<uint64_t> weights(model.nodes.size());
@@ -35,15 +68,25 @@ void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> want
   for (NodeIndex node = 0; node < model.nodes.size(); ++node) {
     if (weights[node] == 0) continue;
     ++stack;
-    bool leaf = true;
+    std::optional<uint32_t> leaf, role;  // the role that a nameless leaf is below
+    bool settled = false;                // above is nothing that says more of the leaf
     for (NodeIndex at = node; at != kRootNode; at = model.nodes[at].parent) {
       const uint32_t method = method_of[model.nodes[at].frame];
-      if (leaf && IsCode(keys[method].kind)) {
-        sums[method].self += weights[node];
-        leaf = false;
+      const ModelFrameKind kind = keys[method].kind;
+      if (!leaf && IsCode(kind)) {
+        leaf = method;
+        settled = is_nameless[method] == 0;
+      } else if (leaf && !settled) {
+        if (kind == ModelFrameKind::kRole) role = method;
+        settled = role.has_value() || IsManaged(kind);
       }
       if (std::exchange(seen[method], stack) != stack) sums[method].total += weights[node];
     }
+    if (!leaf) continue;
+    if (role || (is_nameless[*leaf] != 0 && IsRuntimeLibrary(keys[*leaf].module))) {
+      nameless_runtime_ += weights[node];
+    }
+    sums[role && nameless_ == NamelessLeaves::kByRole ? *role : *leaf].self += weights[node];
   }
   for (size_t i = 0; i < keys.size(); ++i) {
     if (sums[i].total == 0) continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "formats/profile/profile_model.h"
 
 namespace clrsampler {
@@ -16,18 +17,33 @@ struct MethodWeight {
   std::string name;
   std::string module;  // may be empty
   ModelFrameKind kind = ModelFrameKind::kUnknown;
-  uint64_t self = 0;   // of samples whose leaf it is; frames without code (roles, marks) are no leaves
+  // Of samples whose leaf it is. Marks are no leaves; a role has what NamelessLeaves gives it.
+  uint64_t self = 0;
   uint64_t total = 0;  // of samples in whose stack it is; a recursion counts once
 };
+
+// Where the self weight of native functions goes that are known by an address only, "libcoreclr.so!0x3d0b60", and that
+// the runtime called for something: below a role, without managed code between.
+enum class NamelessLeaves : uint8_t {
+  kByRole,     // to the role: a reader can use "[gc gen1 blocking]". All compilations are one, "[jit]"
+  kByAddress,  // to the function
+};
+
+// "MODULE!0x3d0b60", and the texts of native code where not even that is known, "[native: no symbols MODULE]".
+bool IsNamelessNative(const ModelFrame& frame, absl::string_view name);
 
 // Adds profiles up. Methods are told apart by name, module and kind.
 class MethodWeights {
  public:
+  explicit MethodWeights(NamelessLeaves nameless = NamelessLeaves::kByRole) : nameless_(nameless) {}
+
   // Of the samples for whose row `wanted` has a 1; empty: of all.
   void Add(const ProfileModel& model, std::span<const uint8_t> wanted = {});
   // Most self weight first, then most total weight, then by name. Marks are left out.
   std::vector<MethodWeight> Sorted() const;
   uint64_t total() const { return total_; }
+  // Of samples whose leaf is a nameless function of a .NET runtime: in one of its libraries, or below a role.
+  uint64_t nameless_runtime() const { return nameless_runtime_; }
 
  private:
   struct Key {
@@ -42,8 +58,9 @@ class MethodWeights {
   struct Weights {
     uint64_t self = 0, total = 0;
   };
+  const NamelessLeaves nameless_;
   absl::flat_hash_map<Key, Weights> methods_;
-  uint64_t total_ = 0;
+  uint64_t total_ = 0, nameless_runtime_ = 0;
 };
 
 }  // namespace clrsampler

@@ -70,8 +70,29 @@ const Pause* SuspensionTracker::Suspending() const {
           })->second;
 }
 
+// All stand still for the thread that asked.
+void SuspensionTracker::Stop(std::map<uint32_t, Pause>::iterator asked, MonotonicTime time) {
+  joined_ = true;
+  if (current_) ++counters_.unexpected;  // two that both stopped the world: the end of the first was lost
+  current_ = std::move(asked->second);
+  current_->stopped = time;
+  current_->free_since = last_resume_;
+  asked_.erase(asked);
+  gc_started_ = gc_ended_ = false;
+}
+
 void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on_gc) {
   const auto unexpected = [this] { ++(joined_ ? counters_.unexpected : counters_.cut); };
+  const bool first_in_pause = event.kind == RuntimeEventKind::kGcStart || event.kind == RuntimeEventKind::kRestart;
+  if (!sees_suspended_ && !current_ && first_in_pause) {
+    // With a server collector, the threads that collect are others than the one that asked.
+    const auto first = event.kind == RuntimeEventKind::kRestart
+                           ? asked_.find(event.tid)
+                           : std::min_element(asked_.begin(), asked_.end(), [](const auto& a, const auto& b) {
+                               return a.second.requested < b.second.requested;
+                             });
+    if (first != asked_.end()) Stop(first, event.time);
+  }
   switch (event.kind) {
     case RuntimeEventKind::kSuspend: {
       if (std::max({asked_.size(), resuming_.size(), aborting_.size()}) >= kMaxWaiting) {
@@ -92,13 +113,7 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
     case RuntimeEventKind::kSuspended: {
       const auto asked = asked_.find(event.tid);
       if (asked == asked_.end()) return unexpected();
-      joined_ = true;
-      if (current_) ++counters_.unexpected;  // two that both stopped the world: the end of the first was lost
-      current_ = std::move(asked->second);
-      current_->stopped = event.time;
-      current_->free_since = last_resume_;
-      asked_.erase(asked);
-      gc_started_ = gc_ended_ = false;
+      Stop(asked, event.time);
       return;
     }
     case RuntimeEventKind::kGcStart:

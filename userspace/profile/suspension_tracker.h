@@ -120,6 +120,13 @@ class SuspensionTracker {
   // `sees_resumed`: kRestarted events will come. Without them a pause is complete when its threads are let go.
   explicit SuspensionTracker(bool sees_resumed) : sees_resumed_(sees_resumed) {}
 
+  // Neither kSuspended nor kRestarted will come: a pause then begins with the first that its thread does in it, a
+  // collection or the end, and is complete when its threads are let go. So a request's length is an upper bound.
+  void WithoutReturns() {
+    sees_suspended_ = false;
+    sees_resumed_ = false;
+  }
+
   // Calls one of the two for what is complete with this event.
   void Add(const RuntimeEvent& event, OnPause on_pause, OnGc on_gc);
   // The process has ended, or events are missing here: gives out a pause that lacks nothing but its last event, and
@@ -138,7 +145,10 @@ class SuspensionTracker {
 
   void Close(Pause pause, OnPause on_pause);
 
-  const bool sees_resumed_;
+  void Stop(std::map<uint32_t, Pause>::iterator asked, MonotonicTime time);
+
+  bool sees_resumed_;
+  bool sees_suspended_ = true;
   std::map<uint32_t, Pause> asked_;  // by thread: SuspendEE is called and has not returned
   std::optional<Pause> current_;     // all stand still
   MonotonicTime last_resume_;        // when the last pause began to end

@@ -129,8 +129,8 @@ std::vector<TopProcess> TopTable::Processes(TopSort sort) const {
   return rows;
 }
 
-TopMethods TopTable::Methods(std::optional<uint32_t> pid) const {
-  MethodWeights weights;
+TopMethods TopTable::Methods(std::optional<uint32_t> pid, NamelessLeaves nameless) const {
+  MethodWeights weights(nameless);
   for (const auto& window : windows_) {
     const ProfileModel& model = window->cpu;
     if (!pid) {

@@ -50,7 +50,7 @@ class TopTable {
 
   // Largest first, pid and name smallest first.
   std::vector<TopProcess> Processes(TopSort sort) const;
-  TopMethods Methods(std::optional<uint32_t> pid) const;
+  TopMethods Methods(std::optional<uint32_t> pid, NamelessLeaves nameless = NamelessLeaves::kByRole) const;
 
   double seconds() const;  // that the rows are of
   uint64_t samples() const;

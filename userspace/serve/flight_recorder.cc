@@ -140,11 +140,6 @@ Json PauseJson(const Window& window, const WindowPause& pause) {
 
 std::vector<std::string> FilesOf(absl::string_view id) { return {absl::StrCat(id, kProfile), absl::StrCat(id, kInfo)}; }
 
-uint64_t SizeOf(const std::string& path) {
-  struct stat status {};
-  return lstat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
-}
-
 }  // namespace
 
 FlightRecorder::FlightRecorder(FlightRecorderOptions options) : options_(std::move(options)) {
@@ -181,7 +176,7 @@ absl::Status FlightRecorder::FindFiles() {
     const absl::StatusOr<std::string> text = ReadWholeFile(PathOf(id, kInfo), kMaxInfoBytes);
     std::optional<FlightRecording> recording = text.ok() ? ParseInfo(*text) : std::nullopt;
     if (!recording || recording->id != id) continue;
-    recording->bytes = SizeOf(PathOf(id, kProfile)) + text->size();
+    recording->bytes = SizeOfFile(PathOf(id, kProfile)) + text->size();
     recording->files = FilesOf(id);
     recordings_.push_back(*std::move(recording));
   }

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <thread>
@@ -30,12 +32,8 @@ namespace {
 // In memory, for whoever is late: so much time, but not less than so many windows.
 constexpr uint64_t kRecentNs = 60'000'000'000;
 constexpr uint64_t kLeastRecentWindows = 8;
-
-uint64_t UnixNow() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
+// A process that was killed holds its history until the kernel has taken it apart.
+constexpr uint64_t kHistoryPatienceNs = 5'000'000'000;
 
 std::string HostName() {
   char name[256] = "";
@@ -52,9 +50,24 @@ absl::Status MakeFolderOf(const std::string& path) {
                   "make it, give another file with --history, or none with --no-history");
 }
 
+// Signals wait until the recorder's loop reads them.
+bool MustEnd() {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+}
+
 absl::StatusOr<std::unique_ptr<History>> OpenHistory(const ServeOptions& options) {
   RETURN_IF_ERROR(MakeFolderOf(options.history_path));
-  return History::Open(options.history_path, options.history, options.log);
+  const uint64_t give_up_ns = NowNs(CLOCK_MONOTONIC) + kHistoryPatienceNs;
+  for (bool said = false;;) {
+    absl::StatusOr<std::unique_ptr<History>> history =
+        History::Open(options.history_path, options.history, options.log);
+    if (!absl::IsAborted(history.status()) || NowNs(CLOCK_MONOTONIC) >= give_up_ns || MustEnd()) return history;
+    if (!std::exchange(said, true)) {
+      options.log(absl::StrCat("note: ", history.status().message(), "; waiting for it, 5 s at most"));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 }
 
 class Service {
@@ -68,18 +81,21 @@ class Service {
   absl::StatusOr<ServeEnd> Run();
 
  private:
-  absl::Status StartServer();
+  absl::Status StartServers();
+  absl::Status StartServer(const ListenAddress& address);
+  void TellAddress(const ListenAddress& address) const;
   absl::Status StartPushing();
   absl::StatusOr<std::unique_ptr<Recorder>> MakeRecorder();
   void TakeWindow(Window window);
   void Tell(absl::string_view state) const;
 
   const ServeOptions& options_;
-  const uint64_t started_unix_ns_ = UnixNow();
+  const uint64_t started_unix_ns_ = NowNs(CLOCK_REALTIME);
   RecentWindows windows_;
   WindowCuts cuts_;
   uint64_t next_number_ = 1;
   uint32_t frequency_hz_ = 0;
+  std::atomic<bool> sampling_ = false;
   mutable bool telling_failed_ = false;  // said once
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<History> history_;
@@ -87,7 +103,7 @@ class Service {
   std::unique_ptr<WindowWriter> writer_;  // from here on, in the order of what uses what
   std::unique_ptr<Pusher> pusher_;
   std::unique_ptr<Endpoints> endpoints_;
-  std::unique_ptr<HttpServer> server_;
+  std::vector<std::unique_ptr<HttpServer>> servers_;
 };
 
 absl::Status Service::Start() {
@@ -111,7 +127,7 @@ absl::Status Service::Start() {
                                                              options_.history_path, options_.textfile_directory,
                                                              options_.log});
   if (!options_.push.url.empty()) RETURN_IF_ERROR(StartPushing());
-  return options_.listen ? StartServer() : absl::OkStatus();
+  return options_.listen.empty() ? absl::OkStatus() : StartServers();
 }
 
 absl::Status Service::StartPushing() {
@@ -127,7 +143,7 @@ absl::Status Service::StartPushing() {
   return absl::OkStatus();
 }
 
-absl::Status Service::StartServer() {
+absl::Status Service::StartServers() {
   EndpointParts parts;
   parts.version = options_.version;
   parts.host = HostName();
@@ -136,8 +152,12 @@ absl::Status Service::StartServer() {
   parts.window_ns = options_.window_ns;
   parts.frequency_hz = options_.record.frequency_hz;
   parts.hosts.names = options_.host_names;
-  parts.hosts.any_address = options_.listen->is_any_address();
-  if (!options_.listen->is_unix()) parts.hosts.names.push_back(options_.listen->host());
+  for (const ListenAddress& address : options_.listen) {
+    if (address.is_any_address()) parts.hosts.any_address = true;
+    if (!address.is_unix()) parts.hosts.names.push_back(address.host());
+  }
+  parts.access = options_.access;
+  parts.access.host = parts.host;
   parts.history = history_.get();
   parts.store_max_bytes = options_.history.max_bytes;
   parts.windows = &windows_;
@@ -148,10 +168,18 @@ absl::Status Service::StartServer() {
     if (file == nullptr) return std::nullopt;
     return PageAsset{file->content_type, file->bytes};
   };
+  parts.ready = [this] { return sampling_.load(); };
   parts.want_cut = [this](uint64_t unix_ns) { cuts_.Ask(unix_ns); };
   endpoints_ = std::make_unique<Endpoints>(std::move(parts));
+  for (const ListenAddress& address : options_.listen) RETURN_IF_ERROR(StartServer(address));
+  return absl::OkStatus();
+}
+
+absl::Status Service::StartServer(const ListenAddress& address) {
   HttpServerOptions server_options;
-  server_options.listen = *options_.listen;
+  server_options.listen = address;
+  if (!address.is_unix()) server_options.tls = options_.tls;
+  server_options.cpu.share /= static_cast<double>(options_.listen.size());
   HttpServerObserver observer;
   observer.answered = [this](const std::string& endpoint, unsigned status, double) {
     metrics_->CountRequest(endpoint, status);
@@ -162,14 +190,29 @@ absl::Status Service::StartServer() {
       [this](const HttpRequest& request, HttpReply reply) { endpoints_->Handle(request, std::move(reply)); },
       std::move(observer));
   if (!server.ok()) return server.status();
-  server_ = *std::move(server);
-  const ListenAddress& address = server_->address();
-  options_.log(address.is_unix() ? absl::StrCat("listening on unix:", address.path)
-                                 : absl::StrCat("listening on http://", address.host(), ":", address.port, "/"));
-  if (!address.is_loopback()) {
-    options_.log("note: everybody who reaches this address sees the profiles of this host");
-  }
+  servers_.push_back(*std::move(server));
+  TellAddress(servers_.back()->address());
   return absl::OkStatus();
+}
+
+void Service::TellAddress(const ListenAddress& address) const {
+  if (address.is_unix()) return options_.log(absl::StrCat("listening on unix:", address.path));
+  const std::string scheme = options_.tls ? "https://" : "http://";
+  options_.log(absl::StrCat("listening on ", scheme, address.host(), ":", address.port, "/"));
+  const AccessPolicy& access = options_.access;
+  if (options_.show_link && !access.tokens.empty()) {
+    const std::string host = address.is_any_address() ? "localhost" : address.host();
+    options_.log(absl::StrCat("open ", scheme, host, ":", address.port, "/?token=", access.tokens.front()));
+  } else if (access.anonymous) {
+    options_.log("note: everybody who reaches this address sees the profiles of this host");
+  } else if (access.tokens.empty()) {
+    options_.log("note: this address gives /metrics and /-/ready only: profiles over TCP take a token");
+    options_.log(
+        "  hint: --token-file FILE, or --listen unix:/run/clrsampler/http.sock, or --allow-anonymous-profiles");
+  }
+  if (!options_.tls && !address.is_loopback() && !access.anonymous && !access.tokens.empty()) {
+    options_.log("note: without --tls-cert and --tls-key whoever is on the way to this address reads the token");
+  }
 }
 
 absl::StatusOr<std::unique_ptr<Recorder>> Service::MakeRecorder() {
@@ -217,6 +260,7 @@ absl::StatusOr<ServeEnd> Service::Run() {
     if (watchdog) Tell("WATCHDOG=1");
     if (!std::exchange(ready, true)) {
       options_.log(absl::StrCat("sampling this host at ", options_.record.frequency_hz, " Hz; Ctrl-C ends"));
+      sampling_ = true;
       Tell("READY=1");
       if (options_.on_ready) options_.on_ready();
     }

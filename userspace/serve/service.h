@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "export/access.h"
+#include "export/http_server.h"
 #include "export/listen_address.h"
 #include "export/pusher.h"
 #include "pipeline/recorder.h"
@@ -35,7 +37,10 @@ struct ServeOptions {
   std::string history_path;  // its folder is made; empty: windows are kept in memory only, some minutes
   HistoryLimits history;
   FlightRecorderOptions flights;
-  std::optional<ListenAddress> listen;          // nullopt: no server
+  std::vector<ListenAddress> listen;            // none: no server
+  AccessPolicy access;                          // over TCP
+  bool show_link = false;                       // say the address with the first token in it
+  std::optional<TlsIdentity> tls;               // of TCP
   std::vector<std::string> host_names;          // besides the usual ones that a client may call us by
   size_t max_processes = 50;                    // with series of their own
   std::string textfile_directory;               // for node_exporter; empty: none

@@ -1,7 +1,5 @@
 #include "serve/window_writer.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -11,6 +9,7 @@
 #include "export/signals_blocked.h"
 #include "export/textfile.h"
 #include "os/clock.h"
+#include "os/file_io.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -24,11 +23,6 @@ std::string KindOf(const std::string& trigger) {
   std::string kind = trigger.substr(0, trigger.find('>'));
   kind.erase(kind.find_last_not_of(' ') + 1);
   return kind;
-}
-
-uint64_t SizeOf(const std::string& path) {
-  struct stat status {};
-  return lstat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
 }
 
 }  // namespace
@@ -63,7 +57,7 @@ void WindowWriter::Run() {
     const absl::StatusOr<bool> maintained = parts_.history->Maintain(now_unix_ns);
     more_to_do = maintained.ok() && *maintained;
     if (!maintained.ok()) Say("maintain", maintained.status());
-    parts_.metrics->SetStoreBytes(SizeOf(parts_.history_path) + SizeOf(parts_.history_path + "-wal"));
+    parts_.metrics->SetStoreBytes(SizeOfFile(parts_.history_path) + SizeOfFile(parts_.history_path + "-wal"));
   }
   if (parts_.flights != nullptr) {
     if (const absl::Status written = parts_.flights->Finish(); !written.ok()) Say("flights", written);

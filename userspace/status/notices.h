@@ -1,11 +1,12 @@
 // Things that went wrong without ending the run: counted by kind, and the first few kept in words for the summary.
 //
-// A notice is said once per (kind, subject); repetitions only count. Bounded: a hostile target can't fill memory or the
-// terminal by producing notices.
+// A notice is said once per (kind, subject); repetitions only count. Bounded by kind, so that no kind silences another:
+// a hostile target can't fill memory or the terminal by producing notices. A kind that reaches its bound says so.
 #ifndef CLRSAMPLER_STATUS_NOTICES_H_
 #define CLRSAMPLER_STATUS_NOTICES_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -35,9 +36,10 @@ class Notices {
   const std::map<std::string, uint64_t>& counts() const { return counts_; }
 
  private:
-  static constexpr size_t kMaxKept = 100;
+  // Subjects of one kind that are said between two calls of Repeat. Kinds are words of this program: some sixty.
+  static constexpr size_t kMaxSubjects = 100;
   std::vector<Notice> kept_;
-  std::set<std::string> said_;  // "kind\0subject", at most kMaxKept between two calls of Repeat
+  std::map<std::string, std::set<std::string>, std::less<>> said_;  // subjects by kind
   std::map<std::string, uint64_t> counts_;
 };
 

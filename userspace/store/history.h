@@ -137,8 +137,9 @@ class History {
  public:
   // Opens or makes the file (mode 0600) in a folder that is there. One of an older schema is brought up to date. One
   // that is damaged, now or later, is set aside as PATH.damaged-TIME, where it replaces the one before, and a new one
-  // begun; `said` is told so, by Open, Append or Maintain. FAILED_PRECONDITION: of a newer schema, another process
-  // writes it, it is another user's, a link, or no history. RESOURCE_EXHAUSTED: the disk is full; try again later.
+  // begun; `said` is told so, by Open, Append or Maintain. ABORTED: another process writes
+  // it, perhaps one that ends. FAILED_PRECONDITION: it is of a newer schema, another user's, a link, or no history.
+  // RESOURCE_EXHAUSTED: the disk is full; try again later.
   static absl::StatusOr<std::unique_ptr<History>> Open(const std::string& path, const HistoryLimits& limits,
                                                        const std::function<void(const std::string&)>& said);
   virtual ~History() = default;

@@ -35,11 +35,6 @@ absl::Status NotOurs(const std::string& path, absl::string_view why) {
   return WithHint(absl::FailedPreconditionError(absl::StrCat(path, why)), "name another file for the history");
 }
 
-uint64_t SizeOf(const std::string& path) {
-  struct stat info;
-  return lstat(path.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
-}
-
 // Whether a file is ours, going by its first bytes. One of somebody else must not be renamed, even if the command line
 // names it; one that a crash of the machine has filled with zeros was ours.
 absl::StatusOr<bool> LooksLikeOurs(int fd) {
@@ -72,7 +67,7 @@ absl::StatusOr<HistoryFile> HistoryFile::Claim(const std::string& path) {
   }
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return ErrnoError(errno, lock_path);
-    return WithHint(absl::FailedPreconditionError(absl::StrCat("another process writes ", file)),
+    return WithHint(absl::AbortedError(absl::StrCat("another process writes ", file)),
                     "stop it, or name another file for the history");
   }
   return HistoryFile(std::move(file), std::move(lock));
@@ -165,7 +160,7 @@ absl::StatusOr<std::string> HistoryFile::SetAside() const {
   return aside;
 }
 
-uint64_t HistoryFile::file_bytes() const { return SizeOf(path_); }
-uint64_t HistoryFile::log_bytes() const { return SizeOf(absl::StrCat(path_, "-wal")); }
+uint64_t HistoryFile::file_bytes() const { return SizeOfFile(path_); }
+uint64_t HistoryFile::log_bytes() const { return SizeOfFile(absl::StrCat(path_, "-wal")); }
 
 }  // namespace clrsampler

@@ -17,7 +17,7 @@ namespace clrsampler {
 
 class HistoryFile {
  public:
-  // FAILED_PRECONDITION: another process has it. The file itself may be missing; its folder may not.
+  // ABORTED: another process has it. The file itself may be missing; its folder may not.
   static absl::StatusOr<HistoryFile> Claim(const std::string& path);
 
   // A connection to write: of a whole file of ours, made where there is none, its schema up to date.

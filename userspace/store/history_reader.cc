@@ -31,10 +31,6 @@ constexpr size_t kFewProcesses = 32;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kYear = 366 * 24 * 3600 * kSecond;
 
-int64_t ToSigned(uint64_t value) {
-  return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
-}
-
 bool Matches(const HistorySelection& selection, const ChapterDictionary& names, const ChapterProcess& process) {
   if (selection.pid && *selection.pid != process.pid) return false;
   if (selection.comm && names.text(process.comm) != *selection.comm) return false;

@@ -24,10 +24,6 @@ constexpr uint64_t kJumpNs = 3600 * kSecond;
 constexpr uint64_t kBelieveNs = 3600 * kSecond;
 constexpr int kSealLevel = 7;  // of zstd, once a chapter
 
-int64_t ToSigned(uint64_t value) {
-  return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
-}
-
 uint64_t UnitOf(RecordLevel level) { return (level == RecordLevel::kMinute ? 60 : 3600) * kSecond; }
 
 absl::Status NoRoomHint(absl::Status status) {

@@ -79,7 +79,7 @@ class HistoryWriter {
   std::unique_ptr<Chapter> chapter_;
   int64_t next_record_ = 1, next_chapter_ = 1;
   std::optional<uint64_t> newest_end_unix_ns_;  // of the window that came last
-  uint64_t since_jump_ns_;  // so much time in windows has come since the clock jumped
+  uint64_t since_jump_ns_;                      // so much time in windows has come since the clock jumped
   uint64_t damaged_parts_ = 0;
 };
 

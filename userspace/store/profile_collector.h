@@ -19,9 +19,10 @@ namespace clrsampler {
 class ProfileCollector {
  public:
   struct Limits {
-    // Beyond, the threads of a process are put together to one (tid 0, no name); beyond again, the profile fails.
-    size_t rows = 1 << 20;
-    size_t nodes = 4 << 20;
+    // Beyond, the threads of a process are put together to one (tid 0, no name); beyond again, the profile fails. With
+    // the dictionary of a chapter and the answer these are some 64 MB.
+    size_t rows = 1 << 18;
+    size_t nodes = 1 << 19;
   };
   ProfileCollector() : ProfileCollector(Limits()) {}
   explicit ProfileCollector(const Limits& limits) : limits_(limits) {}

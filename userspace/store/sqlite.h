@@ -10,17 +10,25 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace clrsampler {
+
+// As an argument of a statement: numbers in SQLite are signed. What is too large becomes the largest one.
+inline int64_t ToSigned(uint64_t value) {
+  return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
+}
 
 // The rows of a statement that runs. Its end lets go of what the statement holds.
 class SqliteRows {

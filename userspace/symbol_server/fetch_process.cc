@@ -1,7 +1,6 @@
 #include "symbol_server/fetch_process.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -11,38 +10,43 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
+#include "os/life_line.h"
+#include "sandbox/sandbox.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr int kSocket = 3;  // of the new process, behind the standard descriptors
+// Of the new process, behind the standard descriptors.
+constexpr int kSocket = 3;
+constexpr int kLife = 4;
 
-void DropCapabilities() {
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  syscall(SYS_capset, &header, none);
+// Low numbers, and nothing else is open.
+bool TakeDescriptors(int socket, int life) {
+  const int high_socket = fcntl(socket, F_DUPFD, 10);
+  const int high_life = fcntl(life, F_DUPFD, 10);
+  // Standard output is for stacks; only standard error is shared.
+  const int null = open("/dev/null", O_RDWR);
+  if (high_socket < 0 || high_life < 0 || null < 0) return false;
+  if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0) return false;
+  if (dup2(high_socket, kSocket) != kSocket || dup2(high_life, kLife) != kLife) return false;
+  return syscall(SYS_close_range, kLife + 1, ~0u, 0) == 0;  // Linux 5.9
 }
 
-[[noreturn]] void RunChild(int socket, pid_t parent, uint64_t max_file_bytes, const FetchProcess::Main& main) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);
+[[noreturn]] void RunChild(int socket, int life, uint64_t max_file_bytes, const FetchProcess::Main& main) {
   prctl(PR_SET_NAME, "clrsampler-get");
   // Ctrl-C goes to all processes of the terminal: what it means is the main loop's business.
   for (const int number : {SIGINT, SIGHUP, SIGTERM, SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
-  // Standard output is for stacks; only standard error is shared.
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0) _exit(1);
-  if (dup2(socket, kSocket) != kSocket) _exit(1);
-  syscall(SYS_close_range, kSocket + 1, ~0u, 0);  // Linux 5.9; all descriptors of ours close on exec besides
+  if (!TakeDescriptors(socket, life)) _exit(1);
   const rlimit file_size{max_file_bytes, max_file_bytes};
   setrlimit(RLIMIT_FSIZE, &file_size);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  DropCapabilities();
+  // What the kernel lacks of it is told by the agent, which has the same kernel.
+  if (!EnterSandbox(FetcherProfile()).ok() || !EndWithPipe(kLife)) _exit(1);
   main(kSocket);
   _exit(0);
 }
@@ -53,24 +57,65 @@ absl::StatusOr<FetchProcess> FetchProcess::Start(uint64_t max_file_bytes, const 
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return ErrnoError(errno, "socketpair");
   UniqueFd ours(ends[0]), theirs(ends[1]);
-  const pid_t parent = getpid();
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError(errno, "pipe");
+  UniqueFd life_read(ends[0]), life_write(ends[1]);
   const pid_t pid = fork();
   if (pid < 0) return ErrnoError(errno, "fork");
   if (pid == 0) {
     ours.reset();
-    RunChild(theirs.release(), parent, max_file_bytes, main);
+    life_write.reset();
+    RunChild(theirs.release(), life_read.release(), max_file_bytes, main);
   }
-  return FetchProcess(pid, std::move(ours));
+  return FetchProcess(pid, std::move(ours), std::move(life_write));
 }
 
 FetchProcess::FetchProcess(FetchProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), socket_(std::move(other.socket_)), ended_(other.ended_) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      socket_(std::move(other.socket_)),
+      life_(std::move(other.life_)),
+      ended_(other.ended_) {}
 
-bool FetchProcess::Send(absl::string_view datagram) {
+bool FetchProcess::Send(absl::string_view datagram, int file) {
   if (ended_ || datagram.size() > kMaxDatagramBytes) return false;
-  if (send(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return true;
+  iovec part{const_cast<char*>(datagram.data()), datagram.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
+  if (file >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof file);
+    std::memcpy(CMSG_DATA(header), &file, sizeof file);
+  }
+  if (sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return true;
   if (errno != EAGAIN && errno != EINTR) ended_ = true;
   return false;
+}
+
+std::optional<FetchProcess::Message> FetchProcess::Wait(int socket) {
+  char buffer[kMaxDatagramBytes];
+  iovec part{buffer, sizeof buffer};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  int file = -1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)];
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t got;
+  do {
+    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got <= 0) return std::nullopt;
+  if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    std::memcpy(&file, CMSG_DATA(header), sizeof file);
+  }
+  return Message{std::string(buffer, static_cast<size_t>(got)), UniqueFd(file)};
 }
 
 std::optional<std::string> FetchProcess::Receive() {
@@ -85,7 +130,7 @@ std::optional<std::string> FetchProcess::Receive() {
 void FetchProcess::End() {
   if (pid_ < 0) return;
   const pid_t pid = std::exchange(pid_, -1);
-  kill(pid, SIGKILL);
+  life_.reset();
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "os/file_io.h"
 #include "os/mapped_file.h"
 #include "process/image_files.h"
+#include "status/status.h"
 #include "symbol_server/symbol_check.h"
 
 namespace clrsampler {
@@ -34,13 +35,20 @@ std::string Line(absl::string_view text) {
   return line;
 }
 
-absl::StatusOr<uint64_t> CheckFile(const SymbolFileKey& key, const std::string& path) {
-  const absl::StatusOr<UniqueFd> fd = OpenForReading(path);
-  if (!fd.ok()) return fd.status();
-  const absl::StatusOr<MappedFile> file = MappedFile::Map(fd->get(), 0, 0, ImageFiles::kMaxImageBytes);
+absl::StatusOr<uint64_t> CheckFile(const SymbolFileKey& key, int fd) {
+  const absl::StatusOr<MappedFile> file = MappedFile::Map(fd, 0, 0, ImageFiles::kMaxImageBytes);
   if (!file.ok()) return file.status();
   if (const absl::Status checked = CheckSymbolFile(key, file->bytes()); !checked.ok()) return checked;
   return file->bytes().size();
+}
+
+std::vector<std::string> Paths(const SymbolServerUrl& server, const SymbolFileKey& key) {
+  std::vector<std::string> paths;
+  if (server.debuginfod) paths = DebuginfodPaths(key);
+  if (server.ssqp) {
+    for (std::string& path : SsqpPaths(key)) paths.push_back(std::move(path));
+  }
+  return paths;
 }
 
 }  // namespace
@@ -84,67 +92,49 @@ std::optional<OrderReply> ParseReply(absl::string_view text) {
   return reply;
 }
 
-FetchWorker::FetchWorker(std::vector<SymbolServerUrl> servers, std::vector<std::unique_ptr<SymbolFetcher>> fetchers,
-                         SymbolCache cache, std::string work_folder)
-    : fetchers_(std::move(fetchers)),
-      cache_(std::move(cache)),
-      work_folder_(std::move(work_folder)),
-      servers_number_(SymbolCache::NumberOf(servers)) {
+FetchWorker::FetchWorker(std::vector<SymbolServerUrl> servers, std::unique_ptr<SymbolFetcher> fetcher)
+    : fetcher_(std::move(fetcher)) {
   for (SymbolServerUrl& url : servers) servers_.push_back({std::move(url), 0});
 }
 
-OrderReply FetchWorker::Do(uint64_t number, const SymbolFileKey& key) {
+OrderReply FetchWorker::Do(uint64_t number, const SymbolFileKey& key, int file) {
   OrderReply reply;
   reply.number = number;
   for (Server& server : servers_) {
-    for (const std::unique_ptr<SymbolFetcher>& fetcher : fetchers_) {
-      if (Ask(server, *fetcher, key, reply)) return reply;
+    for (const std::string& path : Paths(server.url, key)) {
+      if (Ask(server, path, key, file, reply)) return reply;
     }
   }
   reply.result = reply.failures > 0   ? OrderResult::kFailed
                  : reply.rejected > 0 ? OrderResult::kRejected
                                       : OrderResult::kMissing;
-  // What a server sends in place of the file it will send tomorrow too.
-  if (reply.failures == 0) cache_.NoteMissing(key, servers_number_);
   return reply;
 }
 
-bool FetchWorker::Ask(Server& server, SymbolFetcher& fetcher, const SymbolFileKey& key, OrderReply& reply) {
-  const std::string path = absl::StrCat(work_folder_, "/received");
-  for (size_t place = 0; place < fetcher.Places(server.url, key); ++place) {
-    if (server.unreachable >= kMaxUnreachable) {
-      ++reply.failures;
-      if (reply.detail.empty()) reply.detail = absl::StrCat(server.url.base, ": it gave no answer before");
-      return false;
-    }
-    unlink(path.c_str());
-    const FetchOutcome outcome = fetcher.Fetch(server.url, key, place, path);
-    server.unreachable = outcome.result == FetchResult::kUnreachable ? server.unreachable + 1 : 0;
-    if (outcome.result == FetchResult::kMissing) continue;
-    if (outcome.result != FetchResult::kFound) {
-      ++reply.failures;
-      reply.detail = absl::StrCat(server.url.base, ": ", outcome.detail);
-      continue;
-    }
-    const absl::StatusOr<uint64_t> bytes = CheckFile(key, path);
-    if (absl::IsNotFound(bytes.status())) continue;
-    if (!bytes.ok()) {
-      ++reply.rejected;
-      reply.detail = absl::StrCat(server.url.base, ": ", bytes.status().message());
-      continue;
-    }
-    if (const absl::Status stored = cache_.Adopt(path, key); !stored.ok()) {
-      ++reply.failures;
-      reply.detail = std::string(stored.message());
-      continue;
-    }
-    reply.result = OrderResult::kStored;
-    reply.bytes = *bytes;
-    unlink(path.c_str());
-    return true;
+bool FetchWorker::Ask(Server& server, const std::string& path, const SymbolFileKey& key, int file, OrderReply& reply) {
+  if (server.unreachable >= kMaxUnreachable) {
+    ++reply.failures;
+    if (reply.detail.empty()) reply.detail = absl::StrCat(server.url.base, ": it gave no answer before");
+    return false;
   }
-  unlink(path.c_str());
-  return false;
+  const auto failed = [&](uint64_t& count, absl::string_view why) {
+    ++count;
+    reply.detail = absl::StrCat(server.url.base, ": ", why);
+    return false;
+  };
+  if (ftruncate(file, 0) != 0 || lseek(file, 0, SEEK_SET) != 0) {
+    return failed(reply.failures, ErrnoError(errno, "the file to write into").message());
+  }
+  const FetchOutcome outcome = fetcher_->Fetch(absl::StrCat(server.url.base, "/", path), file);
+  server.unreachable = outcome.result == FetchResult::kUnreachable ? server.unreachable + 1 : 0;
+  if (outcome.result == FetchResult::kMissing) return false;
+  if (outcome.result != FetchResult::kFound) return failed(reply.failures, outcome.detail);
+  const absl::StatusOr<uint64_t> bytes = CheckFile(key, file);
+  if (absl::IsNotFound(bytes.status())) return false;
+  if (!bytes.ok()) return failed(reply.rejected, bytes.status().message());
+  reply.result = OrderResult::kReceived;
+  reply.bytes = *bytes;
+  return true;
 }
 
 }  // namespace clrsampler

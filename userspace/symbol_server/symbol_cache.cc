@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "sandbox/file_user.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -59,7 +60,8 @@ absl::StatusOr<SymbolCache> SymbolCache::Open(const std::string& folder, Options
   struct stat status {};
   if (!cache.fd_.valid() || fstat(cache.fd_.get(), &status) != 0) return ErrnoError(errno, folder);
   // Who may write here may give functions false names.
-  if (status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
+  const bool ours = status.st_uid == geteuid() || (geteuid() == 0 && status.st_uid == AgentFileUser().uid);
+  if (!ours || (status.st_mode & 022) != 0) {
     return WithHint(absl::PermissionDeniedError(absl::StrCat(folder, " can be written to by other users")),
                     absl::StrCat("chmod 700 and chown it to the user that runs clrsampler, or choose another folder"));
   }
@@ -81,14 +83,38 @@ std::optional<UniqueFd> SymbolCache::Find(const SymbolFileKey& key) const {
   return fd;
 }
 
-absl::Status SymbolCache::Adopt(const std::string& path, const SymbolFileKey& key) {
-  const std::string name = CacheFileName(key);
+absl::StatusOr<UniqueFd> SymbolCache::BeginFile(pid_t pid) const {
+  DropFile(pid);
+  const std::string name = WorkName(pid);
+  UniqueFd file(openat(fd_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) return ErrnoError(errno, PathOf(name));
+  return file;
+}
+
+absl::StatusOr<UniqueFd> SymbolCache::OpenReceived(pid_t pid) const {
+  const std::string name = WorkName(pid);
+  UniqueFd file(openat(fd_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.valid()) return ErrnoError(errno, PathOf(name));
+  // The kernel gives a read lease only where nobody has the file open, or mapped, for writing. File systems without
+  // leases leave that open; what is read there is bounded and checked like every file of others.
+  if (fcntl(file.get(), F_SETLEASE, F_RDLCK) == 0) {
+    fcntl(file.get(), F_SETLEASE, F_UNLCK);
+  } else if (errno == EAGAIN) {
+    return absl::FailedPreconditionError("the process that received it keeps it open");
+  }
+  return file;
+}
+
+absl::Status SymbolCache::Adopt(pid_t pid, const SymbolFileKey& key) {
+  const std::string work = WorkName(pid), name = CacheFileName(key);
   const timespec times[2] = {{0, UTIME_OMIT}, {static_cast<time_t>(options_.now()), 0}};
-  utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
-  if (renameat(AT_FDCWD, path.c_str(), fd_.get(), name.c_str()) != 0) return ErrnoError(errno, PathOf(name));
+  utimensat(fd_.get(), work.c_str(), times, AT_SYMLINK_NOFOLLOW);
+  if (renameat(fd_.get(), work.c_str(), fd_.get(), name.c_str()) != 0) return ErrnoError(errno, PathOf(name));
   Evict();
   return absl::OkStatus();
 }
+
+void SymbolCache::DropFile(pid_t pid) const { unlinkat(fd_.get(), WorkName(pid).c_str(), 0); }
 
 void SymbolCache::Discard(const SymbolFileKey& key) { unlinkat(fd_.get(), CacheFileName(key).c_str(), 0); }
 
@@ -118,18 +144,6 @@ void SymbolCache::NoteMissing(const SymbolFileKey& key, uint64_t servers) {
   futimens(fd.get(), times);
 }
 
-absl::StatusOr<std::string> SymbolCache::MakeWorkFolder(pid_t pid) const {
-  RemoveWorkFolder(pid);  // of a former process with this number
-  std::string path = PathOf(WorkName(pid));
-  if (mkdir(path.c_str(), 0700) != 0) return ErrnoError(errno, path);
-  return path;
-}
-
-void SymbolCache::RemoveWorkFolder(pid_t pid) const {
-  std::error_code ignored;  // what stays is deleted as abandoned, a day later
-  std::filesystem::remove_all(PathOf(WorkName(pid)), ignored);
-}
-
 void SymbolCache::Evict() {
   const int own = fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(own < 0 ? nullptr : fdopendir(own), closedir);
@@ -148,8 +162,8 @@ void SymbolCache::Evict() {
     const int64_t age = now - status.st_mtim.tv_sec;
     if (absl::EndsWith(name, kMissingSuffix)) {
       if (age >= options_.missing_seconds) unlinkat(fd_.get(), name.c_str(), 0);
-    } else if (absl::StartsWith(name, kWorkPrefix) && S_ISDIR(status.st_mode)) {
-      std::error_code ignored;
+    } else if (absl::StartsWith(name, kWorkPrefix)) {
+      std::error_code ignored;  // a folder, of versions before 0.10
       if (age >= options_.abandoned_seconds) std::filesystem::remove_all(PathOf(name), ignored);
     } else if (IsSymbolFile(name) && S_ISREG(status.st_mode)) {  // what is not ours is left alone
       const auto bytes = static_cast<uint64_t>(status.st_size);

@@ -1,9 +1,9 @@
 // Symbol files from servers, kept on disk for the next run.
 //
 // One folder that only its owner may write to: CacheFileName of a key is the file, the same with the servers' number
-// and
-// ".missing" says that they did not have it. Files come by rename, so a reader never sees half of one, and several runs
-// may share the folder. What is deleted while it is mapped stays readable.
+// and ".missing" says that they did not have it. The fetching process writes into a file that the agent has made and
+// opened; the agent names it when it has seen that nobody can write to it any more. A reader never sees half of a file,
+// and several runs may share the folder. What is deleted while it is mapped stays readable.
 #ifndef CLRSAMPLER_SYMBOL_SERVER_SYMBOL_CACHE_H_
 #define CLRSAMPLER_SYMBOL_SERVER_SYMBOL_CACHE_H_
 
@@ -28,7 +28,7 @@ class SymbolCache {
   struct Options {
     uint64_t max_bytes = uint64_t{4} << 30;
     int64_t missing_seconds = 24 * 60 * 60;    // how long a server's "not here" is believed
-    int64_t abandoned_seconds = 24 * 60 * 60;  // after which the work folder of a run that died is deleted
+    int64_t abandoned_seconds = 24 * 60 * 60;  // after which the unfinished file of a run that died is deleted
     std::function<int64_t()> now = nullptr;    // seconds since 1970, the clock of file times; nullptr: the system's
   };
 
@@ -39,8 +39,13 @@ class SymbolCache {
 
   // Opens the file and marks it as used now.
   std::optional<UniqueFd> Find(const SymbolFileKey& key) const;
-  // Moves a file, which must lie in the same file system, into the cache; then deletes what was not used for longest.
-  absl::Status Adopt(const std::string& path, const SymbolFileKey& key);
+  // An empty file for what process `pid` receives, open for reading and writing. The one before it is deleted.
+  absl::StatusOr<UniqueFd> BeginFile(pid_t pid) const;
+  // Opens it to look into it. FailedPrecondition: somebody has it open for writing.
+  absl::StatusOr<UniqueFd> OpenReceived(pid_t pid) const;
+  // Gives it its name in the cache; then deletes what was not used for longest.
+  absl::Status Adopt(pid_t pid, const SymbolFileKey& key);
+  void DropFile(pid_t pid) const;
   void Discard(const SymbolFileKey& key);
 
   // "Not here" holds for the servers that were asked: others may have the file.
@@ -48,11 +53,7 @@ class SymbolCache {
   void NoteMissing(const SymbolFileKey& key, uint64_t servers);
   static uint64_t NumberOf(std::span<const SymbolServerUrl> servers);
 
-  // A folder for the files that a process is receiving; whoever started the process removes it when that has ended.
-  absl::StatusOr<std::string> MakeWorkFolder(pid_t pid) const;
-  void RemoveWorkFolder(pid_t pid) const;
-
-  // Deletes expired entries, abandoned work folders, and files from the one that was not used for longest until the
+  // Deletes expired entries, abandoned files, and files from the one that was not used for longest until the
   // rest fits. Open does it too.
   void Evict();
 

@@ -1,14 +1,13 @@
-// One way to get a symbol file from a server.
+// How a symbol file comes from a server.
 #ifndef CLRSAMPLER_SYMBOL_SERVER_SYMBOL_FETCHER_H_
 #define CLRSAMPLER_SYMBOL_SERVER_SYMBOL_FETCHER_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "symbol_server/symbol_keys.h"
+#include "absl/strings/string_view.h"
 
 namespace clrsampler {
 
@@ -38,21 +37,14 @@ class SymbolFetcher {
  public:
   virtual ~SymbolFetcher() = default;
 
-  // In how many places of such a server the file may be: 0 where the server or the file is not for this protocol.
-  virtual size_t Places(const SymbolServerUrl& server, const SymbolFileKey& key) const = 0;
-
-  // Receives the file at place `place` into `path`, which lies in an empty folder of ours and does not exist.
-  virtual FetchOutcome Fetch(const SymbolServerUrl& server, const SymbolFileKey& key, size_t place,
-                             const std::string& path) = 0;
+  // Writes what the address has into `file`, which is empty.
+  virtual FetchOutcome Fetch(const std::string& url, int file) = 0;
 };
 
-// elfutils' client library. Unavailable: it is not installed here, or this program was built without it.
-// `work_folder`: where it keeps files while they arrive.
-absl::StatusOr<std::unique_ptr<SymbolFetcher>> MakeDebuginfodFetcher(const FetchLimits& limits,
-                                                                     const std::string& work_folder);
-
-// The Simple Symbol Query Protocol over libcurl. Unavailable likewise.
-absl::StatusOr<std::unique_ptr<SymbolFetcher>> MakeSsqpFetcher(const FetchLimits& limits);
+// Over libcurl: debuginfod and SSQP are both one GET. Unavailable: it is not installed here, or this program was built
+// without it. libdebuginfod would be another way, but it keeps files in folders of its own, and its process writes
+// none.
+absl::StatusOr<std::unique_ptr<SymbolFetcher>> MakeCurlFetcher(const FetchLimits& limits);
 
 }  // namespace clrsampler
 

@@ -84,9 +84,14 @@ std::vector<std::string> SsqpPaths(const SymbolFileKey& key) {
   return paths;
 }
 
+std::vector<std::string> DebuginfodPaths(const SymbolFileKey& key) {
+  if (key.kind != SymbolFileKind::kElfDebug) return {};
+  return {absl::StrCat("buildid/", key.id, "/debuginfo")};
+}
+
 absl::StatusOr<SymbolServerUrl> ParseSymbolServerUrl(absl::string_view text) {
+  if (text == "microsoft") return SymbolServerUrl{"https://msdl.microsoft.com/download/symbols", false, true};
   if (text.empty() || text.size() > kMaxUrlBytes) return BadUrl(text, "not an address");
-  // A space would make two addresses of it for libdebuginfod.
   for (const char c : text) {
     if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) return BadUrl(text, "a character that no address has");
   }

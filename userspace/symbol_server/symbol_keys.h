@@ -2,7 +2,7 @@
 //
 // Sources: dotnet/symstore docs/specs/SSQP_Key_Conventions.md (ELF-buildid, ELF-buildid-sym), the key that
 // dotnet/diagnostics' PerfMapFileKeyGenerator makes for an r2rmap, and debuginfod(8) of elfutils
-// (/buildid/ID/debuginfo, which its client library asks for).
+// (/buildid/ID/debuginfo).
 #ifndef CLRSAMPLER_SYMBOL_SERVER_SYMBOL_KEYS_H_
 #define CLRSAMPLER_SYMBOL_SERVER_SYMBOL_KEYS_H_
 
@@ -46,6 +46,8 @@ std::string CacheFileName(const SymbolFileKey& key);
 
 // What an SSQP server is asked for below its address, best first; empty: it can't have the file.
 std::vector<std::string> SsqpPaths(const SymbolFileKey& key);
+// The same of a debuginfod server.
+std::vector<std::string> DebuginfodPaths(const SymbolFileKey& key);
 
 struct SymbolServerUrl {
   std::string base;  // "https://host/path", no slash at the end
@@ -55,8 +57,9 @@ struct SymbolServerUrl {
   friend bool operator==(const SymbolServerUrl&, const SymbolServerUrl&) = default;
 };
 
-// "[debuginfod+|ssqp+][https://]HOST[:PORT][/PATH]". Without the first both protocols are tried. Plain http only where
-// it is written out; no user names or passwords, which would stand in the process list.
+// "[debuginfod+|ssqp+][https://]HOST[:PORT][/PATH]", or "microsoft": the server with the symbols of what Microsoft
+// built, by the one protocol that it speaks. Without the first both protocols are tried. Plain http only where it is
+// written out; no user names or passwords, which would stand in the process list.
 absl::StatusOr<SymbolServerUrl> ParseSymbolServerUrl(absl::string_view text);
 
 }  // namespace clrsampler

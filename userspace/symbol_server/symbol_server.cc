@@ -12,47 +12,31 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "os/mapped_file.h"
+#include "process/image_files.h"
 #include "status/status.h"
 #include "symbol_server/symbol_check.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kReady = "ready";
 constexpr absl::string_view kCannot = "cannot ";
 
 // In the fetching process: orders in, replies out, until the other end is gone.
-void ServeOrders(int socket, const SymbolServerOptions& options, const std::string& cache_folder) {
+void ServeOrders(int socket, const SymbolServerOptions& options) {
   const auto say = [socket](absl::string_view text) {
     (void)!send(socket, text.data(), std::min(text.size(), FetchProcess::kMaxDatagramBytes), MSG_NOSIGNAL);
   };
-  absl::StatusOr<SymbolCache> cache = SymbolCache::Open(cache_folder, options.cache);
-  if (!cache.ok()) return say(absl::StrCat(kCannot, cache.status().message()));
-  const absl::StatusOr<std::string> work_folder = cache->MakeWorkFolder(getpid());
-  if (!work_folder.ok()) return say(absl::StrCat(kCannot, work_folder.status().message()));
-  const bool wants_debuginfod =
-      std::any_of(options.servers.begin(), options.servers.end(), [](const auto& server) { return server.debuginfod; });
-  const bool wants_ssqp =
-      std::any_of(options.servers.begin(), options.servers.end(), [](const auto& server) { return server.ssqp; });
-  std::vector<std::unique_ptr<SymbolFetcher>> fetchers;
-  std::string lacking;
-  const auto add = [&](absl::StatusOr<std::unique_ptr<SymbolFetcher>> fetcher) {
-    if (fetcher.ok()) return fetchers.push_back(*std::move(fetcher));
-    if (lacking.empty()) lacking = absl::StrCat(fetcher.status().message(), "\n", HintOf(fetcher.status()));
-  };
-  if (wants_debuginfod) add(MakeDebuginfodFetcher(options.limits, *work_folder));
-  if (wants_ssqp) add(MakeSsqpFetcher(options.limits));
-  if (fetchers.empty()) return say(absl::StrCat(kCannot, lacking));
-  say(absl::StrCat(kReady, lacking.empty() ? "" : "\n", lacking));
-
-  FetchWorker worker(options.servers, std::move(fetchers), *std::move(cache), *work_folder);
-  char buffer[FetchProcess::kMaxDatagramBytes];
-  for (;;) {
-    const ssize_t got = recv(socket, buffer, sizeof buffer, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    const auto order = ParseOrder(absl::string_view(buffer, static_cast<size_t>(got)));
-    if (order) say(ReplyText(worker.Do(order->first, order->second)));
+  absl::StatusOr<std::unique_ptr<SymbolFetcher>> fetcher = MakeCurlFetcher(options.limits);
+  if (!fetcher.ok()) {
+    return say(absl::StrCat(kCannot, fetcher.status().message(), "\n", HintOf(fetcher.status())));
+  }
+  FetchWorker worker(options.servers, *std::move(fetcher));
+  while (std::optional<FetchProcess::Message> message = FetchProcess::Wait(socket)) {
+    const auto order = ParseOrder(message->text);
+    if (!order || !message->file.valid()) continue;
+    const OrderReply reply = worker.Do(order->first, order->second, message->file.get());
+    message->file.reset();  // the agent takes no file that somebody may still write to
+    say(ReplyText(reply));
   }
 }
 
@@ -73,7 +57,7 @@ absl::StatusOr<std::unique_ptr<SymbolServer>> SymbolServer::Start(SymbolServerOp
                     "--symbol-cache DIR chooses a folder; without --symbol-server none is needed");
   }
   absl::StatusOr<FetchProcess> process =
-      FetchProcess::Start(options.limits.file_bytes, [&](int socket) { ServeOrders(socket, options, folder); });
+      FetchProcess::Start(options.limits.file_bytes, [&](int socket) { ServeOrders(socket, options); });
   if (!process.ok()) return process.status();
   return std::unique_ptr<SymbolServer>(new SymbolServer(std::move(options), *std::move(cache), *std::move(process)));
 }
@@ -87,7 +71,7 @@ SymbolServer::SymbolServer(SymbolServerOptions options, SymbolCache cache, Fetch
 
 SymbolServer::~SymbolServer() {
   process_.End();
-  cache_.RemoveWorkFolder(process_pid_);
+  cache_.DropFile(process_pid_);
 }
 
 std::shared_ptr<const ImageFile> SymbolServer::OpenCached(const SymbolFileKey& key) {
@@ -163,20 +147,18 @@ void SymbolServer::Poll(Notices& notices) {
       continue;
     }
     const std::vector<std::string> lines = absl::StrSplit(*datagram, '\n');
-    const std::string hint = lines.size() > 2 ? lines[2] : lines.size() > 1 ? lines[1] : "";
     if (absl::StartsWith(lines[0], kCannot)) {
       notices.Add("symbol_server_off", "",
-                  absl::StrCat("symbol servers are not used: ", absl::StripPrefix(lines[0], kCannot)), hint);
+                  absl::StrCat("symbol servers are not used: ", absl::StripPrefix(lines[0], kCannot)),
+                  lines.size() > 1 ? lines[1] : "");
       return GiveUp();
-    } else if (lines[0] == kReady && lines.size() > 1) {
-      notices.Add("symbol_server_protocol", lines[1], lines[1], hint);
     }
   }
   if (process_.ended()) {
     notices.Add("symbol_server_ended", "", "the process that fetches symbol files has ended; no more files will come");
     return GiveUp();
   }
-  SendOrder();
+  SendOrder(notices);
 }
 
 void SymbolServer::GiveUp() {
@@ -191,12 +173,28 @@ void SymbolServer::GiveUp() {
 
 size_t SymbolServer::OpenOrders() const { return queue_.size() + (at_work_ ? 1 : 0); }
 
-void SymbolServer::SendOrder() {
+void SymbolServer::SendOrder(Notices& notices) {
   if (at_work_ || queue_.empty()) return;
   const size_t number = queue_.front();
-  if (!process_.Send(OrderText(number, wanted_[number]->key))) return;
+  const absl::StatusOr<UniqueFd> file = cache_.BeginFile(process_pid_);
+  if (!file.ok()) {
+    notices.Add("symbol_server_off", "",
+                absl::StrCat("symbol servers are not used: no file can be made: ", file.status().message()));
+    return GiveUp();
+  }
+  if (!process_.Send(OrderText(number, wanted_[number]->key), file->get())) return;
   queue_.pop_front();
   at_work_ = number;
+}
+
+// The process that received it is not believed: neither that it has let go of the file, nor what is in it.
+absl::Status SymbolServer::Adopt(const SymbolFileKey& key) {
+  const absl::StatusOr<UniqueFd> received = cache_.OpenReceived(process_pid_);
+  RETURN_IF_ERROR(received.status());
+  const absl::StatusOr<MappedFile> content = MappedFile::Map(received->get(), 0, 0, ImageFiles::kMaxImageBytes);
+  RETURN_IF_ERROR(content.status());
+  RETURN_IF_ERROR(CheckSymbolFile(key, content->bytes()));
+  return cache_.Adopt(process_pid_, key);
 }
 
 void SymbolServer::Take(const OrderReply& reply, Notices& notices) {
@@ -212,7 +210,12 @@ void SymbolServer::Take(const OrderReply& reply, Notices& notices) {
   }
   wanted.state = State::kNone;
   switch (reply.result) {
-    case OrderResult::kStored:
+    case OrderResult::kReceived:
+      if (const absl::Status adopted = Adopt(wanted.key); !adopted.ok()) {
+        ++counters_.failed;
+        notices.Add("symbol_server_failed", "", absl::StrCat("no symbols for ", what, ": ", adopted.message()));
+        break;
+      }
       ++counters_.fetched;
       counters_.fetched_bytes += reply.bytes;
       wanted.state = State::kHere;
@@ -226,8 +229,11 @@ void SymbolServer::Take(const OrderReply& reply, Notices& notices) {
     case OrderResult::kMissing:
     case OrderResult::kRejected:
       ++counters_.missing;
+      // What a server sends in place of the file it will send tomorrow too.
+      cache_.NoteMissing(wanted.key, servers_number_);
       break;
   }
+  cache_.DropFile(process_pid_);
 }
 
 void SymbolServer::Finish(Notices& notices) {
@@ -241,7 +247,7 @@ void SymbolServer::Finish(Notices& notices) {
                 "sample for longer, or again: what came is in the cache");
   }
   process_.End();
-  cache_.RemoveWorkFolder(process_pid_);
+  cache_.DropFile(process_pid_);
 }
 
 }  // namespace clrsampler

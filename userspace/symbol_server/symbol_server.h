@@ -74,7 +74,8 @@ class SymbolServer : public SymbolFiles {
   SymbolServer(SymbolServerOptions options, SymbolCache cache, FetchProcess process);
   std::shared_ptr<const ImageFile> OpenCached(const SymbolFileKey& key);
   void Take(const OrderReply& reply, Notices& notices);
-  void SendOrder();
+  void SendOrder(Notices& notices);
+  absl::Status Adopt(const SymbolFileKey& key);
   void GiveUp();
   size_t OpenOrders() const;
 

@@ -1,18 +1,19 @@
 #include "symbols/debug_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 #include <zlib.h>
 
-#include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "formats/proc/maps_text.h"
-#include "os/unique_fd.h"
-#include "status/status.h"
+#include "os/tape_answer.h"
+#include "process/mounts_identity.h"
 
 namespace clrsampler {
 namespace {
@@ -31,21 +32,27 @@ bool HasDotComponents(absl::string_view path) {
          absl::EndsWith(path, "/.");
 }
 
-absl::StatusOr<std::shared_ptr<const ImageFile>> OpenOnHost(const std::string& path) {
-  // Without O_NONBLOCK a FIFO of that name would stop the agent.
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid()) return ErrnoError(errno, path);
-  struct stat status {};
-  if (fstat(fd.get(), &status) != 0) return ErrnoError(errno, path);
-  absl::StatusOr<MappedFile> content = MappedFile::Map(fd.get(), 0, 0, ImageFiles::kMaxImageBytes);
-  if (!content.ok()) return Annotate(content.status(), path);
-  auto file = std::make_shared<ImageFile>();
-  file->path = path;
-  file->device = status.st_dev;
-  file->inode = status.st_ino;
-  file->size = static_cast<uint64_t>(status.st_size);
-  file->content = *std::move(content);
-  return std::shared_ptr<const ImageFile>(std::move(file));
+// A mount of a user's own may show any owner.
+bool IsOnFuse(const OpenedFile& file) {
+  return Taped(
+      file.tape,
+      [&file] {
+        struct statfs file_system {};
+        return fstatfs(file.fd.get(), &file_system) != 0 || file_system.f_type == FUSE_SUPER_MAGIC;
+      },
+      "fuse ", file.status.st_dev, " ", file.status.st_ino);
+}
+
+// Without symbolic links, behind which somebody else's file may stand.
+bool IsReallyAt(const OpenedFile& file, const std::string& path) {
+  return Taped(
+      file.tape,
+      [&] {
+        char real[PATH_MAX];
+        const ssize_t size = readlink(absl::StrCat("/proc/self/fd/", file.fd.get()).c_str(), real, sizeof real);
+        return size > 0 && absl::string_view(real, static_cast<size_t>(size)) == path;
+      },
+      "really at ", path);
 }
 
 bool SameBytes(std::span<const std::byte> a, std::span<const std::byte> b) {
@@ -81,23 +88,16 @@ std::optional<DebugFile> DebugFileFinder::Accept(std::shared_ptr<const ImageFile
   return DebugFile{std::move(file), *std::move(debug)};
 }
 
-std::optional<DebugFile> DebugFileFinder::Find(const Process& process, absl::string_view image_path,
-                                               const ElfImage& image) {
+std::optional<DebugFileFinder::Places> DebugFileFinder::PlacesFor(absl::string_view image_path, const ElfImage& image) {
   image_path = WithoutDeletedMark(image_path);
   const size_t slash = image_path.rfind('/');
   if (slash == absl::string_view::npos || image_path.front() != '/' || HasDotComponents(image_path))
     return std::nullopt;
   const absl::string_view folder = image_path.substr(0, slash);
   const absl::string_view file_name = image_path.substr(slash + 1);
-  const std::optional<std::string> by_id = BuildIdPath(image);
   const std::optional<DebugLink> link = image.debug_link();
-
-  std::vector<std::string> in_target;
-  std::vector<std::string> on_host;
-  if (by_id) {
-    in_target.push_back(absl::StrCat(kDebugRoot, *by_id));
-    on_host.push_back(absl::StrCat(host_debug_root_, *by_id));
-  }
+  Places places;
+  if (const std::optional<std::string> by_id = BuildIdPath(image)) places.in_debug_root.push_back(*by_id);
   std::vector<std::string> names;
   if (link && IsPlainFileName(link->file_name)) names.emplace_back(link->file_name);
   for (const absl::string_view suffix : {".dbg", ".debug"}) {
@@ -105,22 +105,95 @@ std::optional<DebugFile> DebugFileFinder::Find(const Process& process, absl::str
     if (names.empty() || names.front() != name) names.push_back(std::move(name));
   }
   for (const std::string& name : names) {
-    in_target.push_back(absl::StrCat(folder, "/", name));
-    in_target.push_back(absl::StrCat(folder, "/.debug/", name));
-    in_target.push_back(absl::StrCat(kDebugRoot, folder, "/", name));
-    on_host.push_back(absl::StrCat(host_debug_root_, folder, "/", name));
+    places.beside.push_back(absl::StrCat(folder, "/", name));
+    places.beside.push_back(absl::StrCat(folder, "/.debug/", name));
+    places.in_debug_root.push_back(absl::StrCat(folder, "/", name));
   }
-  for (const std::string& path : in_target) {
+  return places;
+}
+
+std::shared_ptr<const ImageFile> DebugFileFinder::OpenOnHost(const Process& process, const std::string& path,
+                                                             std::optional<uid_t> image_owner, bool beside) {
+  const absl::StatusOr<OpenedFile> opened = process.files.OpenOnHost(path);
+  if (!opened.ok()) return nullptr;
+  const struct stat& status = opened->status;
+  if (status.st_uid != 0 && status.st_uid != image_owner) return nullptr;
+  if (IsOnFuse(*opened) || (beside && !IsReallyAt(*opened, path))) return nullptr;
+  if (on_host_.size() >= kMaxKnown) on_host_.clear();
+  std::weak_ptr<const ImageFile>& known = on_host_[absl::StrCat(
+      status.st_dev, " ", status.st_ino, " ", status.st_size, " ", status.st_mtim.tv_sec, " ", status.st_mtim.tv_nsec)];
+  if (std::shared_ptr<const ImageFile> shared = known.lock()) return shared;
+  absl::StatusOr<MappedFile> content = opened->Map(ImageFiles::kMaxImageBytes);
+  if (!content.ok()) return nullptr;
+  auto file = std::make_shared<ImageFile>();
+  file->path = path;
+  file->device = status.st_dev;
+  file->inode = status.st_ino;
+  file->size = static_cast<uint64_t>(status.st_size);
+  file->content = *std::move(content);
+  known = file;
+  return file;
+}
+
+std::optional<DebugFile> DebugFileFinder::FindOnHost(const Process& process, absl::string_view image_path,
+                                                     const ImageFile& image_file, const ElfImage& image) {
+  const std::optional<Places> places = PlacesFor(image_path, image);
+  if (!places) return std::nullopt;
+  std::optional<uid_t> owner;
+  const absl::StatusOr<OpenedFile> here = process.files.OpenOnHost(std::string(WithoutDeletedMark(image_path)));
+  if (here.ok() && here->status.st_dev == image_file.device && here->status.st_ino == image_file.inode) {
+    owner = here->status.st_uid;
+  }
+  for (const std::string& path : places->in_debug_root) {
+    std::shared_ptr<const ImageFile> file = OpenOnHost(process, absl::StrCat(host_debug_root_, path), owner, false);
+    if (file == nullptr) continue;
+    if (std::optional<DebugFile> debug = Accept(std::move(file), image)) return debug;
+  }
+  if (!owner) return std::nullopt;  // the path means another file here
+  for (const std::string& path : places->beside) {
+    std::shared_ptr<const ImageFile> file = OpenOnHost(process, path, owner, true);
+    if (file == nullptr) continue;
+    if (std::optional<DebugFile> debug = Accept(std::move(file), image)) return debug;
+  }
+  return std::nullopt;
+}
+
+std::optional<DebugFile> DebugFileFinder::FindInTarget(const Process& process, const Places& places,
+                                                       const ElfImage& image) {
+  std::vector<std::string> paths;
+  for (const std::string& path : places.in_debug_root) paths.push_back(absl::StrCat(kDebugRoot, path));
+  paths.insert(paths.end(), places.beside.begin(), places.beside.end());
+  for (const std::string& path : paths) {
     const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.GetByPath(process, path);
     if (!file.ok()) continue;
     if (std::optional<DebugFile> debug = Accept(*file, image)) return debug;
   }
-  for (const std::string& path : on_host) {
-    const absl::StatusOr<std::shared_ptr<const ImageFile>> file = OpenOnHost(path);
-    if (!file.ok()) continue;
-    if (std::optional<DebugFile> debug = Accept(*file, image)) return debug;
-  }
   return std::nullopt;
+}
+
+std::optional<DebugFile> DebugFileFinder::Find(const Process& process, absl::string_view image_path,
+                                               const std::shared_ptr<const ImageFile>& image_file,
+                                               const ElfImage& image) {
+  const std::optional<Places> places = PlacesFor(image_path, image);
+  if (!places) return std::nullopt;
+  if (known_.size() >= kMaxKnown) known_.clear();
+  Known& known = known_[absl::StrCat(absl::Hex(reinterpret_cast<uintptr_t>(image_file.get())), " ",
+                                     MountsIdentity(process), " ", image_path)];
+  if (known.image.lock() == image_file) {
+    if (!known.found) return std::nullopt;
+    if (std::shared_ptr<const ImageFile> file = known.debug.lock()) {
+      absl::StatusOr<ElfImage> debug = ElfImage::Parse(file->bytes());
+      if (debug.ok() && !file->content.damaged()) return DebugFile{std::move(file), *std::move(debug)};
+    }
+  }
+  const uint64_t mismatches = mismatches_;
+  std::optional<DebugFile> debug = FindOnHost(process, image_path, *image_file, image);
+  if (!debug) {
+    mismatches_ = mismatches;  // the same files, where the target sees those of the host
+    debug = FindInTarget(process, *places, image);
+  }
+  known = {image_file, debug.has_value(), debug ? debug->file : nullptr};
+  return debug;
 }
 
 }  // namespace clrsampler

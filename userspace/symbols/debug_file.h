@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "formats/elf/elf_image.h"
 #include "process/image_files.h"
@@ -21,29 +22,58 @@ struct DebugFile {
   ElfImage image;  // borrows from `file`
 };
 
-// Looks in the target's root first, then on the host, each time under
+// Looks on the host first, then in the target's root, each time under
 //   /usr/lib/debug/.build-id/xx/yyyy.debug, DIR/NAME, DIR/.debug/NAME, /usr/lib/debug/DIR/NAME
 // where NAME is the image's .gnu_debuglink, then the file's own name with ".dbg" (.NET's symbol packages) and with
-// ".debug" (distributions); on the host only below the debug root, since other paths mean other files there. A file
-// counts when its build-id is the image's, or, where one of them has none, when its CRC is the one in the link. Main
-// loop only: it opens files.
+// ".debug" (distributions). Beside the image the host has it only where the host's own path leads to the same image. A
+// file counts when its build-id is the image's, or, where one of them has none, when its CRC is the one in the link.
+// Main loop only: it opens files.
+//
+// A build-id proves nothing about symbols: whoever has the image can write a debug file with it. So a file on the host
+// counts only if it belongs to root or to the image's owner, as the agent sees them, and a user's own mounts (FUSE)
+// don't count. A file of the target counts for processes with that target's mounts and root only.
 class DebugFileFinder {
  public:
   explicit DebugFileFinder(ImageFiles& images, std::string host_debug_root = "/usr/lib/debug")
       : images_(images), host_debug_root_(std::move(host_debug_root)) {}
 
-  // `image_path` in the mount namespace of `process`.
-  std::optional<DebugFile> Find(const Process& process, absl::string_view image_path, const ElfImage& image);
+  // `image_path` in the mount namespace of `process`; `image` is what `image_file` holds. May be a file of the target:
+  // what is made of it belongs to the pair of files, not to the image alone.
+  std::optional<DebugFile> Find(const Process& process, absl::string_view image_path,
+                                const std::shared_ptr<const ImageFile>& image_file, const ElfImage& image);
+  // Of the host only: good enough to say where probes go.
+  std::optional<DebugFile> FindOnHost(const Process& process, absl::string_view image_path, const ImageFile& image_file,
+                                      const ElfImage& image);
 
   // Files that were there under the right name but belong to another build of the image.
   uint64_t mismatches() const { return mismatches_; }
 
  private:
+  // Where one is looked for, in this order.
+  struct Places {
+    std::vector<std::string> in_debug_root;  // relative to it
+    std::vector<std::string> beside;
+  };
+  static std::optional<Places> PlacesFor(absl::string_view image_path, const ElfImage& image);
+  std::optional<DebugFile> FindInTarget(const Process& process, const Places& places, const ElfImage& image);
   std::optional<DebugFile> Accept(std::shared_ptr<const ImageFile> file, const ElfImage& image);
+  std::shared_ptr<const ImageFile> OpenOnHost(const Process& process, const std::string& path,
+                                              std::optional<uid_t> image_owner, bool beside);
+
+  // Processes with the same mounts and root share one search. Bounds a target that makes namespaces without end.
+  static constexpr size_t kMaxKnown = 4096;
+  struct Known {
+    std::weak_ptr<const ImageFile> image;  // expired: the entry is of another file
+    bool found = false;
+    std::weak_ptr<const ImageFile> debug;
+  };
 
   ImageFiles& images_;
   std::string host_debug_root_;
   uint64_t mismatches_ = 0;
+  absl::flat_hash_map<std::string, Known> known_;  // by image, mounts and path
+  // Those of the host, shared by their identity.
+  absl::flat_hash_map<std::string, std::weak_ptr<const ImageFile>> on_host_;
 };
 
 }  // namespace clrsampler

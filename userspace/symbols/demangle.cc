@@ -190,13 +190,15 @@ std::string WithoutTemplateArguments(absl::string_view name) {
       at += bytes;
       continue;
     }
-    const size_t end = name[at] == '<' ? SkipBracket(name, at) : absl::string_view::npos;
-    if (end == absl::string_view::npos) {
+    if (name[at] != '<') {
       result += name[at++];
-    } else {
-      absl::StrAppend(&result, "<...>");
-      at = end;
+      continue;
     }
+    const size_t end = SkipBracket(name, at);
+    // Names of a hostile file may hold any bytes: to look for the end of each of 31,000 such brackets took 1.3 s.
+    if (end == absl::string_view::npos) return std::string(name);
+    absl::StrAppend(&result, "<...>");
+    at = end;
   }
   return result;
 }

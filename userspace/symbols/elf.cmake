@@ -13,5 +13,5 @@ set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/cp-demangle.o PROPERTIES
 
 clrsampler_library(symbols_elf
   SOURCES debug_file.cc demangle.cc elf_symbols_source.cc kernel_symbols.cc ${CMAKE_CURRENT_BINARY_DIR}/cp-demangle.o
-  DEPS clrsampler_symbols_frames clrsampler_process clrsampler_symbol_server clrsampler_formats_elf clrsampler_formats_names clrsampler_formats_proc clrsampler_os
+  DEPS clrsampler_symbols_frames clrsampler_process clrsampler_symbol_server clrsampler_formats_elf clrsampler_formats_names clrsampler_formats_proc clrsampler_formats_runtime_functions clrsampler_os
        absl::flat_hash_map absl::strings PkgConfig::ZLIB)

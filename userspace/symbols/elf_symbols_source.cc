@@ -4,26 +4,34 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/elf/cfi_table.h"
+#include "formats/elf/code_rows.h"
 #include "formats/elf/plt.h"
 #include "formats/names/ilc_names.h"
 #include "formats/proc/maps_text.h"
-#include "process/own_vdso.h"
+#include "os/path_text.h"
 #include "symbols/demangle.h"
 
 namespace clrsampler {
 namespace {
 
-absl::string_view FileName(absl::string_view path) {
-  path = WithoutDeletedMark(path);
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
-
 // Of a function of this image.
-void SetPlace(VirtualAddress start, VirtualAddress end, const ImageFile* file, Frame& frame) {
-  if (file != nullptr) frame.module_path = std::string(WithoutDeletedMark(file->path));  // the vDSO is no file
+void SetPlace(VirtualAddress start, VirtualAddress end, const std::string& path, Frame& frame) {
+  frame.module_path = path;  // the vDSO has none
   frame.address = start.value;
   frame.size = static_cast<uint32_t>(std::min<uint64_t>(end.value - start.value, UINT32_MAX));
+}
+
+// musl's libc has hidden functions without symbols or unwind data: what calls them tells where they begin. Empty for
+// other images.
+std::vector<CodeFunction> FunctionsByCode(const ElfImage& image) {
+  const absl::StatusOr<CfiTable> table = CfiTable::Open(image);
+  if (table.ok() ? !table->may_cover_little() || !table->Extent().is_next_to_none()
+                 : !absl::IsNotFound(table.status())) {
+    return {};
+  }
+  absl::StatusOr<CodeRows> code = RowsOfCode(image);
+  return code.ok() ? std::move(code->bounds) : std::vector<CodeFunction>();
 }
 
 }  // namespace
@@ -31,12 +39,17 @@ void SetPlace(VirtualAddress start, VirtualAddress end, const ImageFile* file, F
 // One image and what was made from it. Everything but frames, `last_used` and what a server's file brings is set once.
 struct ElfSymbolsSource::Image {
   std::string name;  // file name
+  std::string path;  // in the mount namespaces of its processes
   std::shared_ptr<const ImageFile> file;
   std::shared_ptr<const ImageFile> debug_file;
   std::vector<std::byte> vdso_bytes;
   std::optional<ElfImage> elf;  // nullopt: could not be read, every address has the frame `nameless`
   ElfSymbols symbols;
   std::optional<EhFrameTable> functions;
+  std::optional<RuntimeFunctions> runtime;  // of a .NET runtime, read when a function without a symbol is met
+  bool runtime_asked = false;
+  // Of images with next to no unwind data; nullopt: nobody has asked yet.
+  std::optional<std::vector<CodeFunction>> functions_by_code;
   bool managed_unnamed = false;  // said so
   // Code of a NativeAOT program that was C#: its methods, and what unboxes their owners. Empty: another program.
   std::vector<ElfSection> managed;
@@ -52,8 +65,22 @@ struct ElfSymbolsSource::Image {
 
   size_t bytes() const {
     constexpr size_t kFrameBytes = sizeof(uint64_t) + sizeof(FrameId) + 5;  // and room in the table
-    return sizeof(Image) + symbols.memory_bytes() + (symbol_frames.size() + function_frames.size()) * kFrameBytes;
+    const size_t by_code = functions_by_code ? functions_by_code->capacity() * sizeof(CodeFunction) : 0;
+    return sizeof(Image) + index_bytes() + by_code + (symbol_frames.size() + function_frames.size()) * kFrameBytes;
   }
+
+  std::optional<FunctionBounds> FunctionAt(VirtualAddress address) {
+    if (functions) {
+      if (const auto function = functions->Find(address)) return function;
+    }
+    if (!functions_by_code) functions_by_code = FunctionsByCode(*elf);
+    const auto above = std::upper_bound(functions_by_code->begin(), functions_by_code->end(), address,
+                                        [](VirtualAddress at, const CodeFunction& f) { return at < f.start; });
+    if (above == functions_by_code->begin() || address >= (above - 1)->end) return std::nullopt;
+    return FunctionBounds{(above - 1)->start, (above - 1)->end, true};
+  }
+
+  size_t index_bytes() const { return symbols.memory_bytes() + (runtime ? runtime->memory_bytes() : 0); }
 
   bool IsManaged(VirtualAddress address) const {
     return std::any_of(managed.begin(), managed.end(), [&](const ElfSection& s) { return s.contains(address); });
@@ -111,7 +138,7 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
     frame.source = NameSource::kElfSymbols;
     // A version is the library's, not the function's: "memcpy@@GLIBC_2.14".
     frame.symbol = std::string(symbol->name.substr(0, symbol->name.find('@')));
-    SetPlace(symbol->start, symbol->end, image.file.get(), frame);
+    SetPlace(symbol->start, symbol->end, image.path, frame);
     return it->second = frames_.Intern(std::move(frame));
   }
   if (const std::optional<PltStub> stub = FindPltStub(*image.elf, address)) {
@@ -125,7 +152,7 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
     absl::StrAppend(&text, "@plt");
     return it->second = Intern(NameSource::kElfSymbols, std::move(text), image);
   }
-  const std::optional<FunctionBounds> function = image.functions ? image.functions->Find(address) : std::nullopt;
+  const std::optional<FunctionBounds> function = image.FunctionAt(address);
   if (!function) return image.nameless;
   const auto [it, fresh] = image.function_frames.try_emplace(function->start.value, 0);
   if (!fresh) return it->second;
@@ -135,23 +162,42 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
 FrameId ElfSymbolsSource::InternStart(const FunctionBounds& function, Image& image) {
   const bool managed = image.IsManaged(function.start);
   if (managed && !std::exchange(image.managed_unnamed, true)) {
-    notices_.Add("aot_no_symbols", image.file->path,
-                 absl::StrCat("no names for the managed code of ", image.file->path,
+    notices_.Add("aot_no_symbols", image.path,
+                 absl::StrCat("no names for the managed code of ", image.path,
                               ": it is a NativeAOT program without symbols; keep ", image.name,
                               ".dbg, which its publish writes, beside it"));
   }
+  const RuntimeFunction* const named = function.end_known ? RuntimeFunctionAt(function.start, image) : nullptr;
   Frame frame;
   frame.kind = managed ? FrameKind::kAot : FrameKind::kNative;
-  frame.source = NameSource::kFunctionStart;
-  frame.text = absl::StrCat(image.name, "!0x", absl::Hex(function.start.value));
+  frame.source = named != nullptr ? NameSource::kRuntimeTable : NameSource::kFunctionStart;
+  if (named == nullptr) {
+    frame.text = absl::StrCat(image.name, "!0x", absl::Hex(function.start.value));
+  } else {
+    frame.text = style_ == NameStyle::kFull ? absl::StrCat(image.name, "!", named->name) : named->name;
+  }
   frame.module = image.name;
-  SetPlace(function.start, function.end, image.file.get(), frame);
+  SetPlace(function.start, function.end, image.path, frame);
   const FrameId id = frames_.Intern(std::move(frame));
   if (symbol_files_ == nullptr) return id;
   // Two versions of a library can have the same text for two functions.
   const auto [owner, fresh] = start_owners_.try_emplace(id, image.identity);
   if (!fresh && owner->second != image.identity) owner->second.clear();
   return id;
+}
+
+// nullptr: the image is no runtime, or its tables do not name this function.
+const RuntimeFunction* ElfSymbolsSource::RuntimeFunctionAt(VirtualAddress start, Image& image) {
+  if (!std::exchange(image.runtime_asked, true)) {
+    absl::StatusOr<RuntimeFunctions> functions = RuntimeFunctions::Read(*image.elf);
+    const bool damaged = image.file != nullptr && image.file->content.damaged();
+    if (functions.ok() && !functions->all().empty() && !damaged) {
+      image.runtime = *std::move(functions);
+      ++counters_.runtimes_read;
+      counters_.index_bytes += image.runtime->memory_bytes();
+    }
+  }
+  return image.runtime ? image.runtime->StartingAt(start) : nullptr;
 }
 
 void ElfSymbolsSource::TakeFetched(Image& image) {
@@ -171,9 +217,10 @@ void ElfSymbolsSource::TakeFetched(Image& image) {
   image.debug_file = answer.file;
   image.symbol_frames.clear();
   for (const auto& [start, frame] : std::exchange(image.function_frames, {})) {
-    if (frames_.at(frame).source != NameSource::kFunctionStart) continue;
+    const NameSource source = frames_.at(frame).source;
+    if (source != NameSource::kFunctionStart && source != NameSource::kRuntimeTable) continue;
     // The frame stands for every address of the function, so one symbol must cover them all.
-    const std::optional<FunctionBounds> function = image.functions->Find({start});
+    const std::optional<FunctionBounds> function = image.FunctionAt({start});
     if (!function || function->end <= function->start) continue;
     const std::optional<FunctionSymbol> first = image.symbols.Find(function->start);
     const std::optional<FunctionSymbol> last = image.symbols.Find({function->end.value - 1});
@@ -183,7 +230,7 @@ void ElfSymbolsSource::TakeFetched(Image& image) {
 }
 
 void ElfSymbolsSource::AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names) {
-  for (const auto& [file, image] : by_file_) {
+  for (const auto& [sources, image] : by_sources_) {
     if (image->elf) TakeFetched(*image);
   }
   for (const auto& [frame, name] : late_names_) {
@@ -222,7 +269,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::str
   ++counters_.images_failed;
   notices_.Add("image_unreadable", path, absl::StrCat("no native names from ", path, ": ", status.message()));
   auto image = std::make_shared<Image>();
-  image->name = std::string(FileName(path));
+  image->name = std::string(FileNameOf(WithoutDeletedMark(path)));
   image->nameless = Intern(NameSource::kNone, absl::StrCat("[native: cannot read ", image->name, "]"), *image);
   return image;
 }
@@ -231,42 +278,46 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& p
   const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process, mapping);
   if (!file.ok()) return Failed(mapping.path, file.status());
   if (!ElfImage::HasMagic((*file)->bytes())) return nullptr;
-  std::shared_ptr<Image>& known = by_file_[file->get()];
-  if (known == nullptr) known = Index(process, *file);
-  counters_.images_held = by_file_.size();
+  absl::StatusOr<ElfImage> elf = ElfImage::Parse((*file)->bytes());
+  std::optional<DebugFile> debug;
+  if (elf.ok() && !elf->symtab()) debug = debug_files_.Find(process, mapping.path, *file, *elf);
+  counters_.debug_files_wrong = debug_files_.mismatches();
+  std::shared_ptr<Image>& known = by_sources_[{file->get(), debug ? debug->file.get() : nullptr, mapping.path}];
+  if (known == nullptr) known = Index(*file, mapping.path, std::move(elf), std::move(debug));
+  counters_.images_held = by_sources_.size();
   return known;
 }
 
-std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(const Process& process,
-                                                                 std::shared_ptr<const ImageFile> file) {
+std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(std::shared_ptr<const ImageFile> file,
+                                                                 std::string path, absl::StatusOr<ElfImage> elf,
+                                                                 std::optional<DebugFile> debug) {
   ++counters_.images_read;
-  absl::StatusOr<ElfImage> elf = ElfImage::Parse(file->bytes());
-  if (!elf.ok()) {
-    std::shared_ptr<Image> failed = Failed(file->path, elf.status());
-    failed->file = std::move(file);  // keeps the key of by_file_ alive
-    return failed;
-  }
+  const auto failed = [&](const absl::Status& status) {
+    std::shared_ptr<Image> image = Failed(path, status);
+    image->file = std::move(file);  // these keep the key of by_sources_ alive
+    if (debug) image->debug_file = std::move(debug->file);
+    return image;
+  };
+  if (!elf.ok()) return failed(elf.status());
   auto image = std::make_shared<Image>();
-  image->name = std::string(FileName(file->path));
+  image->path = std::string(WithoutDeletedMark(path));
+  image->name = std::string(FileNameOf(image->path));
   image->nameless = Intern(NameSource::kNone, absl::StrCat("[native: no symbols ", image->name, "]"), *image);
   if (!elf->symtab()) {
-    if (std::optional<DebugFile> debug = debug_files_.Find(process, file->path, *elf)) {
+    if (debug) {
       image->symbols = ElfSymbols::Build(debug->image, *elf);
-      image->debug_file = std::move(debug->file);
+      image->debug_file = debug->file;
       ++counters_.debug_files_used;
     } else if (symbol_files_ != nullptr) {
-      image->wanted = ElfDebugKey(elf->build_id(), file->path);
+      image->wanted = ElfDebugKey(elf->build_id(), path);
     }
-    counters_.debug_files_wrong = debug_files_.mismatches();
   }
   if (image->symbols.empty()) image->symbols = ElfSymbols::Build(*elf, *elf);
   if (absl::StatusOr<EhFrameTable> functions = EhFrameTable::Parse(*elf); functions.ok()) {
     image->functions = *std::move(functions);
   }
   if (file->content.damaged() || (image->debug_file != nullptr && image->debug_file->content.damaged())) {
-    std::shared_ptr<Image> failed = Failed(file->path, absl::DataLossError("it was truncated while it was read"));
-    failed->file = std::move(file);
-    return failed;
+    return failed(absl::DataLossError("it was truncated while it was read"));
   }
   image->identity =
       elf->build_id().empty() ? absl::StrCat("image ", counters_.images_read) : BuildIdText(elf->build_id());
@@ -284,7 +335,8 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Vdso() {
   vdso_ = std::make_shared<Image>();
   vdso_->name = "[vdso]";
   vdso_->nameless = Intern(NameSource::kNone, "[native: no symbols [vdso]]", *vdso_);
-  vdso_->vdso_bytes = OwnVdso();
+  const std::span<const std::byte> bytes = images_.Vdso();
+  vdso_->vdso_bytes.assign(bytes.begin(), bytes.end());
   absl::StatusOr<ElfImage> elf = ElfImage::Parse(vdso_->vdso_bytes);
   if (!elf.ok()) return vdso_;
   vdso_->symbols = ElfSymbols::Build(*elf, *elf);
@@ -301,24 +353,24 @@ void ElfSymbolsSource::Forget(ProcessKey key) {
 }
 
 void ElfSymbolsSource::DropIdleImages() {
-  std::vector<std::pair<uint64_t, const ImageFile*>> idle;  // last use, key
+  std::vector<std::pair<uint64_t, Sources>> idle;  // last use, key
   size_t bytes = 0;
-  for (const auto& [file, image] : by_file_) {
+  for (const auto& [sources, image] : by_sources_) {
     if (image.use_count() > 1) continue;
-    idle.emplace_back(image->last_used, file);
+    idle.emplace_back(image->last_used, sources);
     bytes += image->bytes();
   }
   if (idle.size() <= idle_images_ && bytes <= idle_bytes_) return;
   std::sort(idle.begin(), idle.end());
   size_t left = idle.size();
-  for (const auto& [last_used, file] : idle) {
+  for (const auto& [last_used, sources] : idle) {
     if (left-- <= idle_images_ && bytes <= idle_bytes_) break;
-    const auto found = by_file_.find(file);
+    const auto found = by_sources_.find(sources);
     bytes -= found->second->bytes();
-    counters_.index_bytes -= found->second->symbols.memory_bytes();
-    by_file_.erase(found);
+    counters_.index_bytes -= found->second->index_bytes();
+    by_sources_.erase(found);
   }
-  counters_.images_held = by_file_.size();
+  counters_.images_held = by_sources_.size();
 }
 
 }  // namespace clrsampler

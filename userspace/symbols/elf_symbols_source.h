@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,6 +16,7 @@
 #include "formats/elf/elf_image.h"
 #include "formats/elf/elf_symbols.h"
 #include "formats/names/frame_text.h"
+#include "formats/runtime/runtime_functions.h"
 #include "process/by_mapping.h"
 #include "process/image_files.h"
 #include "status/notices.h"
@@ -32,9 +34,12 @@ namespace clrsampler {
 //                     kElfSymbols. Tables: .symtab and .dynsym of the image, those of its separate debug file when the
 //                     image has no .symtab.
 //   a PLT stub        "malloc@plt"; kElfSymbols. "[plt libfoo.so]" and kNone when its target is unknown.
-//   no symbol         "libfoo.so!0x3d0b60", the virtual address of the function's start by .eh_frame_hdr: one frame for
-//   a
-//                     function, whatever its addresses; kFunctionStart.
+//   a function of a   kShort and kRaw "ThreadNative_SpinWait", kFull "libcoreclr.so!ThreadNative_SpinWait";
+//   .NET runtime      kRuntimeTable. Where the runtime has no symbols and its own tables name the function
+//                     (formats/runtime/runtime_functions.h).
+//   no symbol         "libfoo.so!0x3d0b60", the virtual address of the function's start by .eh_frame_hdr, or by its
+//                     code in images with next to no unwind data (formats/elf/code_rows.h): one frame for a function,
+//                     whatever its addresses; kFunctionStart.
 //   a method of a     the method as of other managed code (docs/frame-names.md), kRaw the symbol; FrameKind::kAot,
 //   NativeAOT program kElfSymbols. Without a symbol its function start, as above, and a notice.
 //   not even that     "[native: no symbols libfoo.so]", "[native: cannot read libfoo.so]"; kNone.
@@ -43,11 +48,12 @@ namespace clrsampler {
 //
 // An answer holds as long as the process's mappings do, so the caller's key must contain MappingTable::generation();
 // and until a symbol file has come from a server, which makes Generation grow. Functions that were written by their
-// start before that get their names at the end of the run (AddLateNames), unless another image has the same text.
+// start or by a runtime's table before that get their names at the end of the run (AddLateNames), unless another image
+// has the same text.
 //
 // Memory: 12 bytes per symbol (libc 37 KB, libLLVM-14 0.6 MB), and address space for the mapped file. Images are shared
-// by all processes; those that no process uses are kept up to a number of bytes, as programs that run again and again
-// need them soon: Options::idle_bytes.
+// by all processes that see the same image, debug file and path; those that no process uses are kept up to a number of
+// bytes, as programs that run again and again need them soon: Options::idle_bytes.
 class ElfSymbolsSource : public FrameSource {
  public:
   struct Options {
@@ -62,7 +68,8 @@ class ElfSymbolsSource : public FrameSource {
     uint64_t debug_files_used = 0;
     uint64_t debug_files_wrong = 0;  // right name, other build
     uint64_t debug_files_fetched = 0;
-    uint64_t index_bytes = 0;  // of images now held
+    uint64_t runtimes_read = 0;  // images whose own tables name functions
+    uint64_t index_bytes = 0;    // of images now held
     uint64_t images_held = 0;
   };
 
@@ -87,7 +94,8 @@ class ElfSymbolsSource : public FrameSource {
   // nullptr: not an ELF image.
   const std::shared_ptr<Image>& ImageOf(const Process& process, const Mapping& mapping);
   std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping);
-  std::shared_ptr<Image> Index(const Process& process, std::shared_ptr<const ImageFile> file);
+  std::shared_ptr<Image> Index(std::shared_ptr<const ImageFile> file, std::string path, absl::StatusOr<ElfImage> elf,
+                               std::optional<DebugFile> debug);
   std::shared_ptr<Image> Failed(const std::string& path, const absl::Status& status);
   std::shared_ptr<Image> Vdso();
   FrameId NameAt(Image& image, VirtualAddress address);
@@ -95,6 +103,7 @@ class ElfSymbolsSource : public FrameSource {
   Frame ManagedFrame(const FunctionSymbol& symbol, const Image& image) const;
   FrameId Intern(NameSource source, std::string text, const Image& image);
   FrameId InternStart(const FunctionBounds& function, Image& image);
+  const RuntimeFunction* RuntimeFunctionAt(VirtualAddress start, Image& image);
   void TakeFetched(Image& image);
   void DropIdleImages();
 
@@ -111,7 +120,10 @@ class ElfSymbolsSource : public FrameSource {
   // Of the frames by a function's start: the image that they are of ("": several), and the names that came later.
   absl::flat_hash_map<FrameId, std::string> start_owners_;
   absl::flat_hash_map<FrameId, FrameId> late_names_;
-  absl::flat_hash_map<const ImageFile*, std::shared_ptr<Image>> by_file_;
+  // What names are made of: the image, the debug file that was found for this process (nullptr: none), and the path by
+  // which the process knows the image. Each Image holds its files.
+  using Sources = std::tuple<const ImageFile*, const ImageFile*, std::string>;
+  absl::flat_hash_map<Sources, std::shared_ptr<Image>> by_sources_;
   ByMapping<std::optional<std::shared_ptr<Image>>> known_;
 };
 

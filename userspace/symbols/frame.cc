@@ -24,6 +24,8 @@ absl::string_view NameSourceText(NameSource source) {
       return "r2r-image";
     case NameSource::kRuntimeMemory:
       return "memory";
+    case NameSource::kRuntimeTable:
+      return "runtime-table";
   }
   return "none";
 }

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "formats/names/async_body.h"
 #include "os/clock.h"
 
 namespace clrsampler {
@@ -35,8 +36,9 @@ enum class NameSource : uint8_t {
   kR2rMap,
   kR2rImage,  // the image's own tables and metadata
   kRuntimeMemory,
+  kRuntimeTable,  // of a stripped .NET runtime: a table in its image names the function
 };
-constexpr int kNameSourceCount = 9;
+constexpr int kNameSourceCount = 10;
 absl::string_view NameSourceText(NameSource source);  // "jitdump", as --stats writes it
 
 struct Frame {
@@ -50,13 +52,14 @@ struct Frame {
   std::string module_path = {};  // of the image, as the process sees it
   uint64_t address = 0;          // of its first byte in the image: as linked (ELF), from the image's start (PE)
   uint32_t size = 0;             // bytes of code from there
+  MethodIdentity identity = {};  // of managed methods, in the short style alone: there bodies of one method are one
 
   bool named() const { return source != NameSource::kNone; }
   friend bool operator==(const Frame&, const Frame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Frame& f) {
     return H::combine(std::move(h), f.kind, f.source, f.text, f.module, f.tier, f.symbol, f.module_path, f.address,
-                      f.size);
+                      f.size, f.identity.key, f.identity.body);
   }
 };
 

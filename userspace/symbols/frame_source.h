@@ -21,6 +21,10 @@ struct FrameQuery {
   uint64_t address;         // as sampled
   uint64_t lookup_address;  // address of an instruction inside the function: a return address less one
   MonotonicTime time;
+  // A compiler said that it has put a method here, so only what begins here is an answer. Until the runtime has
+  // published the method, its tables still lead to what lies before it.
+  bool at_entry = false;
+  uint64_t method_desc = 0;  // the compiler's word for the method; 0: not known
 };
 
 // A sample that has just arrived, for sources that must look while its code is still there.
@@ -28,6 +32,7 @@ struct ObservedSample {
   std::span<const uint64_t> addresses;  // lookup addresses, leaf first
   std::span<const wire_code_witness> witnesses;
   MonotonicTime time;
+  bool at_entry = false;  // as in FrameQuery, for each address
 };
 
 // Main loop only.

@@ -5,14 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "os/path_text.h"
 
 namespace clrsampler {
 namespace {
-
-absl::string_view Basename(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
 
 // No source knew the address. Only the mapping is left to say what it may have been.
 Frame Unresolved(const Mapping* mapping) {
@@ -20,8 +16,8 @@ Frame Unresolved(const Mapping* mapping) {
   switch (mapping->kind) {
     case MappingKind::kFile:
       return Frame{FrameKind::kNative, NameSource::kNone,
-                   absl::StrCat("[native: no symbols ", Basename(mapping->path), "]"),
-                   std::string(Basename(mapping->path)), ""};
+                   absl::StrCat("[native: no symbols ", FileNameOf(mapping->path), "]"),
+                   std::string(FileNameOf(mapping->path)), ""};
     case MappingKind::kJitMemory:
       return Frame{FrameKind::kJit, NameSource::kNone, "[jit: no source of names]", "", ""};
     case MappingKind::kVdso:

@@ -33,12 +33,11 @@ class SortedBlocks {
   uint64_t KeyAt(Position at) const { return blocks_[at.block].keys[at.index]; }
   const Value& ValueAt(Position at) const { return blocks_[at.block].values[at.index]; }
 
-  // Not of Begin() and End() respectively.
+  // Not of Begin().
   Position Before(Position at) const {
     if (at.index > 0) return {at.block, at.index - 1};
     return {at.block - 1, blocks_[at.block - 1].keys.size() - 1};
   }
-  Position Behind(Position at) const { return Normal({at.block, at.index + 1}); }
 
   // The first entry whose key is above `key`.
   Position UpperBound(uint64_t key) const {

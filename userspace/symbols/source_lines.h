@@ -1,8 +1,8 @@
 // Source lines of an ELF image's code, from its DWARF.
 //
 // elfutils' libdw does the reading, with separate debug files (by build-id or debug link) as it finds them on this
-// host. It is opened at run time: only `clrsampler mip --debug` needs it, and its own libraries would be looked up at
-// each start.
+// host. It is opened at run time: only `clrsampler mip show --debug` and `clrsampler mip covered --debug` need it, and
+// its own libraries would be looked up at each start.
 #ifndef CLRSAMPLER_SYMBOLS_SOURCE_LINES_H_
 #define CLRSAMPLER_SYMBOLS_SOURCE_LINES_H_
 

@@ -21,7 +21,8 @@ struct ManagedFunction {
   uint64_t method_begin = 0;
   UnwindInfo unwind;  // with that of the functions it is chained to behind it
   bool funclet = false;
-  bool osr = false;  // on-stack replacement: the frame of the method's first version lies above its own
+  bool resumption_stub = false;  // calls its method, of which it is a part to those who read stacks
+  bool osr = false;              // on-stack replacement: the frame of the method's first version lies above its own
   // Of that frame, from the copy of the caller's rbp, where rbp points, to where rbp was saved first, less 8. Also in
   // the funclets of such a method.
   uint32_t osr_frame_bytes = 0;

@@ -93,7 +93,7 @@ class Step {
           break;
         case UnwindOp::kAlloc:
           sp += code.value;
-          if (code.prologue_offset > 0) own_bytes += code.value;
+          if (code.prologue_offset > 0 && !(function_.osr && IsReturnSlotOfPatchpoint(code))) own_bytes += code.value;
           break;
         case UnwindOp::kSetFrame:
           if (code.reg != kUnwindRbp) return result_;

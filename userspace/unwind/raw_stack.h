@@ -75,9 +75,10 @@ class RawStack {
   std::span<const wire_replaced_return> returns_;
 };
 
-// Puts the true return addresses of a sample into the words that were copied from its stack. `in_trampoline`: the leaf is
-// the trampoline itself, to which the call has returned; then the leaf becomes what it is about to go on with, and what it
-// has pushed is taken off the stack (from Linux 6.11 on: three registers). Does nothing to a record that is damaged.
+// Puts the true return addresses of a sample into the words that were copied from its stack. `in_trampoline`: the leaf
+// is the trampoline itself, to which the call has returned; then the leaf becomes what it is about to go on with, and
+// what it has pushed is taken off the stack (from Linux 6.11 on: three registers). Does nothing to a record that is
+// damaged.
 void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline);
 
 }  // namespace clrsampler

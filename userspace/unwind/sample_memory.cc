@@ -6,14 +6,12 @@ namespace clrsampler {
 
 void SampleMemory::Assign(const RawStack& stack) {
   runs_.clear();
-  frames_.clear();
   last_ = 0;
   uint64_t next = stack.sample().sp;
   const std::span<const uint64_t> tail = stack.ForEachFrame([&](const RawStack::Frame& frame) {
     Append(frame.gap_address, frame.gap);
     // The pair lies behind the gap in the record, too.
     Append(frame.frame_address, {frame.gap.data() + frame.gap.size(), 2});
-    if (!frame.resumed && !frame.words_only) frames_.push_back(frame.frame_address);
     next = frame.frame_address + 2 * sizeof(uint64_t);
   });
   Append(next, tail);
@@ -50,10 +48,6 @@ std::optional<uint64_t> SampleMemory::Word(uint64_t address) const {
   const Run* run = RunAt(address);
   if (run == nullptr || (address - run->begin) % sizeof(uint64_t) != 0) return std::nullopt;
   return run->words[(address - run->begin) / sizeof(uint64_t)];
-}
-
-bool SampleMemory::IsChainFrame(uint64_t address) const {
-  return std::binary_search(frames_.begin(), frames_.end(), address);
 }
 
 }  // namespace clrsampler

@@ -21,9 +21,6 @@ class SampleMemory : public StackMemory {
 
   std::optional<uint64_t> Word(uint64_t address) const override;
 
-  // Whether a {saved frame pointer, return address} pair of the frame-pointer chain lies at `address`.
-  bool IsChainFrame(uint64_t address) const;
-
  private:
   struct Run {
     uint64_t begin;  // address of the first word
@@ -33,9 +30,8 @@ class SampleMemory : public StackMemory {
   void Append(uint64_t begin, std::span<const uint64_t> words);
   const Run* RunAt(uint64_t address) const;
 
-  std::vector<Run> runs_;         // by address, without overlaps
-  std::vector<uint64_t> frames_;  // addresses of the chain's frames, rising
-  mutable size_t last_ = 0;       // the run of the last answer
+  std::vector<Run> runs_;    // by address, without overlaps
+  mutable size_t last_ = 0;  // the run of the last answer
 };
 
 }  // namespace clrsampler

@@ -91,7 +91,7 @@ void Put(Writer& out, const ManagedFunction& function) {
   out.Put(function.begin);
   out.Put(function.end);
   out.Put(function.method_begin);
-  out.Put(static_cast<uint8_t>(function.funclet));
+  out.Put(static_cast<uint8_t>(function.resumption_stub ? 2 : function.funclet));  // which part of its method
   out.Put(static_cast<uint8_t>(function.osr));
   out.Put(function.osr_frame_bytes);
   out.Put(function.unwind.prologue_bytes);
@@ -112,7 +112,9 @@ std::shared_ptr<const ManagedFunction> GetFunction(Reader& in) {
   function->begin = in.Get<uint64_t>();
   function->end = in.Get<uint64_t>();
   function->method_begin = in.Get<uint64_t>();
-  function->funclet = in.Get<bool>();
+  const auto part = in.Get<uint8_t>();
+  function->funclet = part == 1;
+  function->resumption_stub = part == 2;
   function->osr = in.Get<bool>();
   function->osr_frame_bytes = in.Get<uint32_t>();
   function->unwind.prologue_bytes = in.Get<uint8_t>();

@@ -257,9 +257,10 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
       registers = step.caller;
       continue;
     }
-    // A funclet and the method that it is a part of are one frame.
+    // A funclet and the method that it is a part of are one frame; so are a method and the stub that resumed it.
     const uint64_t method = code.managed != nullptr ? code.managed->method_begin : 0;
-    if (!(below_is_funclet && method == method_below))
+    const bool is_part = below_is_funclet || (code.managed != nullptr && code.managed->resumption_stub);
+    if (!(is_part && method != 0 && method == method_below))
       out.frames.push_back({registers.ip, lookup, origin, FrameDoubt::kNone});
     below_is_funclet = code.managed != nullptr && code.managed->funclet;
     method_below = method;

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/elf/code_rows.h"
 #include "formats/unwind/x64_code.h"
-#include "process/own_vdso.h"
 #include "unwind_data/managed_functions.h"
 
 namespace clrsampler {
@@ -19,6 +19,9 @@ struct ElfUnwindData::Image {
   std::optional<ElfImage> elf;
   std::optional<CfiTable> table;  // nullopt: unusable
   ElfSection managed;             // code of NativeAOT's compiler; empty in other images
+  // Its own tables are of next to none of its code: other processes may have a debug file for it.
+  bool needs_debug_file = false;
+  bool by_code = false;  // has rows made from its instructions
   size_t bytes = 0;
   uint64_t last_used = 0;
 
@@ -60,6 +63,11 @@ bool IsInReturnTrap(const ElfImage& image, const CfiTable& table, const CfiRow& 
     return true;
   }
   return false;
+}
+
+bool NeedsDebugFile(const absl::StatusOr<CfiTable>& table) {
+  if (!table.ok()) return absl::IsNotFound(table.status());
+  return table->may_cover_little() && table->Extent().is_next_to_none();
 }
 
 // An entry of the PLT, or another jump by memory, leads to other images.
@@ -224,21 +232,37 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process
     known.state = MappedImage::State::kForeign;
     return nullptr;
   }
-  std::shared_ptr<Image>& shared = by_file_[file->get()];
-  if (shared == nullptr) shared = Make(process, *std::move(file));
+  if (const auto own = by_sources_.find({file->get(), nullptr});
+      own != by_sources_.end() && own->second->table && !own->second->needs_debug_file) {
+    known.image = own->second;  // it has tables of its own, and needs no debug file
+    return own->second;
+  }
+  absl::StatusOr<ElfImage> elf = ElfImage::Parse((*file)->bytes());
+  std::optional<DebugFile> debug;
+  absl::StatusOr<CfiTable> table = absl::NotFoundError("no unwind data");
+  if (elf.ok() && 4 * BytesOf(*elf) <= max_bytes_) {
+    table = CfiTable::Open(*elf);
+    if (NeedsDebugFile(table)) debug = debug_files_.Find(process, mapping.path, *file, *elf);
+  }
+  std::shared_ptr<Image>& shared = by_sources_[{file->get(), debug ? debug->file.get() : nullptr}];
+  if (shared == nullptr) {
+    shared = Make(*std::move(file), mapping.path, std::move(elf), std::move(table), std::move(debug));
+  }
   known.image = shared;
   const std::shared_ptr<Image> image = shared;  // eviction moves what is in the map
   Evict(image.get());
   return image;
 }
 
-std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Make(const Process& process,
-                                                          std::shared_ptr<const ImageFile> file) {
+std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Make(std::shared_ptr<const ImageFile> file, std::string path,
+                                                          absl::StatusOr<ElfImage> elf, absl::StatusOr<CfiTable> table,
+                                                          std::optional<DebugFile> debug) {
   ++counters_.images_opened;
   auto image = std::make_shared<Image>();
-  image->path = file->path;
+  image->path = std::move(path);
   image->file = std::move(file);
-  const absl::Status status = Fill(process, *image);
+  if (debug) image->debug_file = debug->file;
+  const absl::Status status = Fill(*image, std::move(elf), std::move(table), std::move(debug));
   if (!status.ok()) {
     image->table.reset();
     NoteUnusable(image->path, status.message());
@@ -251,20 +275,35 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Make(const Process& process
   return image;
 }
 
-absl::Status ElfUnwindData::Fill(const Process& process, Image& image) {
-  absl::StatusOr<ElfImage> elf = ElfImage::Parse(image.file->bytes());
+absl::Status ElfUnwindData::Fill(Image& image, absl::StatusOr<ElfImage> elf, absl::StatusOr<CfiTable> table,
+                                 std::optional<DebugFile> debug) {
   if (!elf.ok()) return elf.status();
   if (4 * BytesOf(*elf) > max_bytes_)
     return absl::ResourceExhaustedError("more section headers than there is room for");
   image.elf = *std::move(elf);
   if (const ElfSection* managed = image.elf->FindSection("__managedcode")) image.managed = *managed;
-  absl::StatusOr<CfiTable> table = CfiTable::Open(*image.elf);
-  if (absl::IsNotFound(table.status())) {
-    if (std::optional<DebugFile> debug = debug_files_.Find(process, image.path, *image.elf)) {
-      absl::StatusOr<CfiTable> other = CfiTable::OpenCompiled(debug->image);
-      if (other.ok() || !absl::IsNotFound(other.status())) table = std::move(other);
-      image.debug_file = std::move(debug->file);
-      if (table.ok()) ++counters_.debug_files_used;
+  image.needs_debug_file = NeedsDebugFile(table);
+  if (debug) {
+    absl::StatusOr<CfiTable> other = CfiTable::OpenCompiled(debug->image);
+    if (other.ok()) ++counters_.debug_files_used;
+    if (other.ok() && table.ok() && other->compiled()) {
+      table->Supplement(*other->compiled());
+    } else if (other.ok() || !absl::IsNotFound(other.status())) {
+      table = std::move(other);
+    }
+  }
+  // In the end its instructions are all that is left. musl's libc is such an image.
+  if (NeedsDebugFile(table)) {
+    const absl::StatusOr<CodeRows> code = RowsOfCode(*image.elf);
+    absl::StatusOr<CompiledCfi> rows = code.ok() ? CompiledCfi::FromCode(*code) : code.status();
+    if (rows.ok()) {
+      ++counters_.images_by_code;
+      image.by_code = true;
+      if (table.ok()) {
+        table->Supplement(*std::move(rows));
+      } else {
+        table = CfiTable::OfRows(*image.elf, *std::move(rows));
+      }
     }
   }
   if (!table.ok()) return table.status();
@@ -280,7 +319,8 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Vdso() {
   if (vdso_ != nullptr) return vdso_;
   vdso_ = std::make_shared<Image>();
   vdso_->path = "[vdso]";
-  vdso_->vdso_bytes = OwnVdso();
+  const std::span<const std::byte> bytes = images_.Vdso();
+  vdso_->vdso_bytes.assign(bytes.begin(), bytes.end());
   absl::StatusOr<ElfImage> elf = ElfImage::Parse(vdso_->vdso_bytes);
   if (!elf.ok()) {
     NoteUnusable(vdso_->path, elf.status().message());
@@ -297,20 +337,29 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Vdso() {
 }
 
 void ElfUnwindData::Evict(const Image* keep) {
-  const auto fits = [&] { return counters_.bytes <= max_bytes_ && by_file_.size() <= kMaxImages; };
+  const auto fits = [&] { return counters_.bytes <= max_bytes_ && by_sources_.size() <= kMaxImages; };
   if (fits()) return;
-  std::vector<std::pair<uint64_t, const ImageFile*>> by_use;
-  for (const auto& [file, image] : by_file_) {
-    if (image.get() != keep) by_use.emplace_back(image->last_used, file);
+  std::vector<std::pair<uint64_t, Sources>> by_use;
+  for (const auto& [sources, image] : by_sources_) {
+    if (image.get() != keep) by_use.emplace_back(image->last_used, sources);
   }
   std::sort(by_use.begin(), by_use.end());
-  for (const auto& [last_used, file] : by_use) {
+  for (const auto& [last_used, sources] : by_use) {
     if (fits()) return;
-    const auto found = by_file_.find(file);
+    const auto found = by_sources_.find(sources);
     counters_.bytes -= found->second->bytes;
     ++counters_.images_evicted;
-    by_file_.erase(found);  // the file goes with it, unless somebody else has it
+    by_sources_.erase(found);  // the file goes with it, unless somebody else has it
   }
+}
+
+std::vector<ElfUnwindData::ImageExtent> ElfUnwindData::extents() const {
+  std::vector<ImageExtent> extents;
+  for (const auto& [sources, image] : by_sources_) {
+    if (image->table) extents.push_back({image->path, image->table->Extent(), image->by_code});
+  }
+  std::sort(extents.begin(), extents.end(), [](const ImageExtent& a, const ImageExtent& b) { return a.path < b.path; });
+  return extents;
 }
 
 size_t ElfUnwindData::heap_bytes() const { return counters_.bytes + known_.heap_bytes(); }

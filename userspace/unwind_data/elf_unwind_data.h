@@ -47,13 +47,20 @@ class ElfUnwindData {
     uint64_t images_opened = 0;
     uint64_t images_unusable = 0;
     uint64_t images_evicted = 0;
-    uint64_t debug_files_used = 0;  // for images that have no unwind data themselves
+    uint64_t debug_files_used = 0;  // for images that have no unwind data themselves, or next to none
+    uint64_t images_by_code = 0;    // the same, whose rows are made from their instructions
     uint64_t unreadable_rows = 0;   // look-ups that ended at damaged or unknown instructions
     uint64_t bytes = 0;             // of what is held now
   };
   struct UnusableImage {
     std::string path;
     std::string reason;
+  };
+
+  struct ImageExtent {
+    std::string path;
+    CfiExtent extent;
+    bool by_code = false;  // rows are made from its instructions
   };
 
   ElfUnwindData(ImageFiles& images, Options options);
@@ -73,6 +80,9 @@ class ElfUnwindData {
   // kMaxUnusableListed; counters().images_unusable says how many there were.
   const std::vector<UnusableImage>& unusable() const { return unusable_; }
 
+  // Of the images that can be used now, by path: how much of their code has rows. Takes 2 ms for a runtime.
+  std::vector<ImageExtent> extents() const;
+
   static constexpr size_t kMaxUnusableListed = 256;
   // Each holds its file mapped; a .NET process has some 30. os/mapped_file watches over 4096 views.
   static constexpr size_t kMaxImages = 1024;
@@ -85,8 +95,10 @@ class ElfUnwindData {
   };
 
   std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping, MappedImage& known);
-  std::shared_ptr<Image> Make(const Process& process, std::shared_ptr<const ImageFile> file);
-  absl::Status Fill(const Process& process, Image& image);
+  std::shared_ptr<Image> Make(std::shared_ptr<const ImageFile> file, std::string path, absl::StatusOr<ElfImage> elf,
+                              absl::StatusOr<CfiTable> table, std::optional<DebugFile> debug);
+  absl::Status Fill(Image& image, absl::StatusOr<ElfImage> elf, absl::StatusOr<CfiTable> table,
+                    std::optional<DebugFile> debug);
   std::shared_ptr<Image> Vdso();
   void NoteUnusable(absl::string_view path, absl::string_view reason);
   void Evict(const Image* keep);
@@ -98,7 +110,9 @@ class ElfUnwindData {
   std::vector<UnusableImage> unusable_;
   uint64_t clock_ = 0;  // counts uses
   std::shared_ptr<Image> vdso_;
-  absl::flat_hash_map<const ImageFile*, std::shared_ptr<Image>> by_file_;
+  // By the image and the debug file that was found for this process (nullptr: none). Each Image holds its files.
+  using Sources = std::pair<const ImageFile*, const ImageFile*>;
+  absl::flat_hash_map<Sources, std::shared_ptr<Image>> by_sources_;
   ByMapping<MappedImage> known_;
 };
 

@@ -33,6 +33,7 @@ std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind) {
   bool begins_with_frame = false;
   uint64_t bytes = 0;
   for (const UnwindCode& code : unwind.codes) {
+    if (IsReturnSlotOfPatchpoint(code)) bytes += code.value;
     if (code.prologue_offset != 0) continue;
     begins_with_frame = true;
     if (code.op == UnwindOp::kAlloc) bytes += code.value;

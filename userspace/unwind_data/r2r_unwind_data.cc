@@ -23,6 +23,7 @@ std::shared_ptr<ManagedFunction> Begin(const R2rMethods::Code& code) {
   function->begin = code.address + code.function->begin;
   function->end = code.address + code.function->end;
   function->funclet = code.function->part == R2rPart::kFunclet;
+  function->resumption_stub = code.function->part == R2rPart::kResumptionStub;
   const std::optional<R2rFunction> method = code.image->Function(code.function->method);
   function->method_begin = method ? code.address + method->begin : function->begin;
   return function;

@@ -106,6 +106,7 @@ int main(int argc, char** argv) {
   parts.cpus = 2;
   parts.started_unix_ns = Now();
   parts.window_ns = window_ns;
+  parts.access.anonymous = true;
   parts.windows = &windows;
   parts.metrics = [&] { return metrics->Text(true); };
   parts.asset = [](absl::string_view path) -> std::optional<clrsampler::PageAsset> {

@@ -1,6 +1,7 @@
-// Functions whose stacks are full of what looks like frames, for tests/e2e/hostile_stacks_live_test.py: return addresses of functions that call nobody
-// here (decoys), pairs of frame pointer and return address, pairs that lead to themselves and to each other. Built twice: with unwind data, with which
-// nothing of it may be shown, and without, where what is shown must be in doubt.
+// Functions whose stacks are full of what looks like frames, for tests/e2e/hostile_stacks_live_test.py: return
+// addresses of functions that call nobody here (decoys), pairs of frame pointer and return address, pairs that lead to
+// themselves and to each other. Built twice: with unwind data, with which nothing of it may be shown, and without,
+// where what is shown must be in doubt.
 #include <stdint.h>
 
 #ifndef NAME
@@ -8,32 +9,33 @@
 #endif
 #define EXPORT __attribute__((visibility("default"), noinline, noclone))
 #define LOCAL static __attribute__((noinline, noclone))
-// More than the sampler ships behind the last frame would be a gap that nobody can look into: marked, but of no use here.
+// More than the sampler ships behind the last frame would be a gap that nobody can look into: marked, but of no use
+// here.
 enum { kWords = 256 };
 
-#define DECOY(number)                                                       \
-  EXPORT uint64_t decoy_##number(volatile uint64_t *words) {                \
-    sink(words);                                                            \
+#define DECOY(number)                                                        \
+  EXPORT uint64_t decoy_##number(volatile uint64_t* words) {                 \
+    sink(words);                                                             \
     return words[number] + (uint64_t)(uintptr_t)__builtin_return_address(0); \
   }
 
 #ifdef WITH_DECOYS
-LOCAL void sink(volatile uint64_t *words) { words[0]++; }
+LOCAL void sink(volatile uint64_t* words) { words[0]++; }
 DECOY(1)
 DECOY(2)
 DECOY(3)
 #else
-extern uint64_t decoy_1(volatile uint64_t *), decoy_2(volatile uint64_t *), decoy_3(volatile uint64_t *);
+extern uint64_t decoy_1(volatile uint64_t*), decoy_2(volatile uint64_t*), decoy_3(volatile uint64_t*);
 #endif
 
 // Behind the call that each begins with.
 LOCAL uint64_t NAME(inside)(int i) {
-  uint64_t (*const decoys[])(volatile uint64_t *) = {decoy_1, decoy_2, decoy_3};
+  uint64_t (*const decoys[])(volatile uint64_t*) = {decoy_1, decoy_2, decoy_3};
   return (uint64_t)(uintptr_t)decoys[i % 3] + 5;
 }
 
 // Burns CPU time with any value in the frame pointer; GCC saves and restores it.
-LOCAL void NAME(burn)(uint64_t frame_pointer, volatile uint64_t *words) {
+LOCAL void NAME(burn)(uint64_t frame_pointer, volatile uint64_t* words) {
   uint64_t rounds = 2000000;
   __asm__ volatile("mov %[value], %%rbp\n1: dec %[rounds]\njnz 1b"
                    : [rounds] "+r"(rounds)

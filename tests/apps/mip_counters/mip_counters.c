@@ -32,13 +32,15 @@ asm(".pushsection __llvm_mipraw,\"aw\",@progbits\n"
     ".quad __start___llvm_mipraw - 1b\n .long 0, 32\n"
     ".popsection");
 
-/* After the function: its record and its entry. blocks: one ".long" with the offsets of blocks, and a ".byte" for each. */
-#define MAP(name, length, block_count, offsets, bytes)                                                     \
-  asm(".text\nend_" #name ":\n"                                                                            \
-      ".pushsection __llvm_mipraw,\"aw\",@progbits\n" RECORD(name) bytes                                   \
-      "\n.popsection\n"                                                                                    \
-      ".pushsection __llvm_mipmap,\"\",@progbits\n"                                                        \
-      ".balign 8\n"                                                                                        \
+/* After the function: its record and its entry. blocks: one ".long" with the offsets of blocks, and a ".byte" for each.
+ */
+#define MAP(name, length, block_count, offsets, bytes)                                                       \
+  asm(".text\nend_" #name                                                                                    \
+      ":\n"                                                                                                  \
+      ".pushsection __llvm_mipraw,\"aw\",@progbits\n" RECORD(name) bytes                                     \
+      "\n.popsection\n"                                                                                      \
+      ".pushsection __llvm_mipmap,\"\",@progbits\n"                                                          \
+      ".balign 8\n"                                                                                          \
       "1: .quad raw_" #name " - 1b, " #name " - 1b\n .long end_" #name " - " #name ", 0x1234, " #block_count \
       "\n" offsets "\n .long " #length "\n .ascii \"" #name "\"\n.popsection")
 
@@ -54,8 +56,7 @@ struct record {
   uint8_t blocks[2];
 } __attribute__((packed));
 static uint32_t functions_called;
-static void enter(struct record *record)
-{
+static void enter(struct record* record) {
   if (record->calls == UINT32_MAX) {
     record->calls = 0;
     record->time = ++functions_called;
@@ -64,17 +65,16 @@ static void enter(struct record *record)
 }
 #define ENTER(name) enter(&raw_##name)
 #endif
-#define BLOCK(name, index)                             \
-  do {                                                 \
-    asm volatile("block_" #name "_" #index ":");       \
-    raw_##name.blocks[index] = 0;                      \
+#define BLOCK(name, index)                       \
+  do {                                           \
+    asm volatile("block_" #name "_" #index ":"); \
+    raw_##name.blocks[index] = 0;                \
   } while (0)
 
 extern struct record raw_alpha, raw_beta, raw_gamma_of_x, raw_never, raw_main;
 extern char __start___llvm_mipraw[], __stop___llvm_mipraw[];
 
-int alpha(int x)
-{
+int alpha(int x) {
   ENTER(alpha);
   if (x > 1) {
     BLOCK(alpha, 0);
@@ -85,33 +85,29 @@ int alpha(int x)
 }
 MAP(alpha, 5, 2, ".long block_alpha_0 - alpha, block_alpha_1 - alpha", ".byte -1, -1");
 
-int beta(int x)
-{
+int beta(int x) {
   ENTER(beta);
   return x + 1;
 }
 MAP(beta, 4, 0, "", "");
 
-int gamma_of_x(int x)
-{
+int gamma_of_x(int x) {
   ENTER(gamma_of_x);
   if (x == 0) BLOCK(gamma_of_x, 0);
   return beta(x);
 }
 MAP(gamma_of_x, 10, 1, ".long block_gamma_of_x_0 - gamma_of_x", ".byte -1");
 
-int never(int x)
-{
+int never(int x) {
   ENTER(never);
   BLOCK(never, 0);
   return x;
 }
 MAP(never, 5, 1, ".long block_never_0 - never", ".byte -1");
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
   int sum = 0;
-  FILE *file;
+  FILE* file;
   ENTER(main);
   for (int i = 2; i < argc; i++) {
     if (strcmp(argv[i], "a") == 0) sum += alpha(i);

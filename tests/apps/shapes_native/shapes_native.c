@@ -1,5 +1,5 @@
-// What tests/apps/shapes and tests/apps/workload call: functions without frame pointers that burn CPU time or call back. Each has its own symbol in the table, and
-// does something behind each call, so that none becomes a jump.
+// What tests/apps/shapes and tests/apps/workload call: functions without frame pointers that burn CPU time or call
+// back. Each has its own symbol in the table, and does something behind each call, so that none becomes a jump.
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>
@@ -13,7 +13,8 @@ EXPORT int64_t shapes_inner(callback function, int64_t n) { return function(n + 
 EXPORT int64_t shapes_call_pointer(callback function, int64_t n) { return shapes_inner(function, n + 1) + 1; }
 EXPORT int64_t shapes_call_delegate(callback function, int64_t n) { return shapes_inner(function, n + 2) + 2; }
 
-// More values live across the call than there are registers that survive it, so the frame pointer's register holds one of them.
+// More values live across the call than there are registers that survive it, so the frame pointer's register holds one
+// of them.
 EXPORT int64_t shapes_call_pressed(callback function, int64_t n) {
   int64_t a = n * 3, b = n ^ 5, c = n + 7, d = n << 2, e = n - 9, f = n * n, g = n | 11;
   for (int i = 0; i < 2; i++) {

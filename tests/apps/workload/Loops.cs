@@ -69,6 +69,21 @@ static class Loops
         return s_line.Matches(lines).Sum(m => m.Groups["path"].Length) + s_words.Replace(lines, "$2 $1").Length;
     }
 
+    static int s_taken;
+    static long s_guarded;
+
+    // Threads that spin for one lock: with two or more, most of the time goes into Thread.SpinWait.
+    public static long Contend(int seed)
+    {
+        for (int round = 0; round < 200; round++)
+        {
+            while (Interlocked.CompareExchange(ref s_taken, 1, 0) != 0) Thread.SpinWait(200);
+            for (int i = 0; i < 2000; i++) s_guarded = s_guarded * 31 + i;
+            Volatile.Write(ref s_taken, 0);
+        }
+        return s_guarded;
+    }
+
     public static long Linq(int seed) => Linq(seed, 100);
 
     public static long Linq(int seed, int orders) => Orders(seed, orders)

@@ -33,6 +33,7 @@ static class Program
             "jit" => o => Loops.Run(o, Loops.JitMethods),
             "storm" => o => Loops.Run(o, Loops.Storm),
             "mix" => o => Loops.Run(o, Loops.Mix),
+            "contend" => o => Loops.Run(o, Loops.Contend),
             "expr" => o => Loops.Run(o, Expressions.Churn),
             "zoo" => ZooMode.Run,
             "methods" => MethodsMode.Run,

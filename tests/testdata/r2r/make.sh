@@ -1,6 +1,8 @@
 #!/bin/sh
 # Makes the images of this folder again. Needs the .NET 10 SDK and, in the local package folder, the packs
 # microsoft.netcore.app.{runtime,crossgen2}.linux-x64 of the three versions below.
+# Options are lists of words here, and no path has blanks.
+# shellcheck disable=SC2086,SC2012
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 packs=${NUGET_PACKAGES:-$HOME/.nuget/packages}

@@ -17,7 +17,7 @@ struct host_bpf {
   bool (*read)(void* memory, __u64 address, void* into, size_t bytes);
   struct wire_transient_code code;
   struct wire_transient_heap heap; /* the only one of the map transient_heaps */
-  bool has_code;			   /* an entry in the map transient_code */
+  bool has_code;                   /* an entry in the map transient_code */
   __u64 reads;
 };
 extern struct host_bpf host_bpf;

@@ -26,8 +26,7 @@ class CodeWitnessTest : public testing::TestWithParam<NibbleMapVersion> {
       return static_cast<FakeMemory*>(memory)->Read(address, {static_cast<std::byte*>(into), bytes});
     };
     host_bpf.has_code = true;
-    host_bpf.code.nibble_version = static_cast<uint16_t>(GetParam());
-    host_bpf.code.method_desc = 24;
+    host_bpf.code.nibble_version = static_cast<uint32_t>(GetParam());
     host_bpf.code.method_flags = 6;
     host_bpf.code.dynamic_name = 32;
     memory_.Map(kMethodDesc, 64);

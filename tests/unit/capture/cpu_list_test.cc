@@ -34,7 +34,9 @@ TEST(CpuListTest, RefusesWhatIsNoListOfPossibleCpus) {
 TEST(CpuListTest, AcceptsTheLargestKernel) { EXPECT_EQ(ParseCpuList("0-8191")->size(), 8192u); }
 
 TEST(CpuListTest, ReadsFilesBelowTheGivenRoot) {
-  const std::filesystem::path root = std::filesystem::path(::testing::TempDir()) / "cpu_list_test";
+  std::string folder = ::testing::TempDir() + "/cpu_list_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::filesystem::path root = folder;
   std::filesystem::create_directories(root / "sys/devices/system/cpu");
   std::ofstream(root / "sys/devices/system/cpu/online") << "0,2\n";
   std::ofstream(root / "sys/devices/system/cpu/possible") << "0-7\n";

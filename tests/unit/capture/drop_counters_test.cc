@@ -9,16 +9,14 @@
 namespace clrsampler {
 namespace {
 
-TEST(DropCountersTest, EveryReasonHasAWordAndASentenceOfItsOwn) {
+TEST(DropCountersTest, EveryReasonHasAWordOfItsOwn) {
   std::set<std::string> names = {"unknown"};
   for (int reason = 0; reason < WIRE_DROP_COUNT; ++reason) {
     EXPECT_TRUE(names.insert(std::string(DropName(static_cast<wire_drop>(reason)))).second) << reason;
-    EXPECT_NE(DropSentence(static_cast<wire_drop>(reason)), "unknown reason");
   }
   names = {"unknown"};
   for (int reason = 0; reason < WIRE_STOP_COUNT; ++reason) {
     EXPECT_TRUE(names.insert(std::string(StopName(static_cast<wire_stop>(reason)))).second) << reason;
-    EXPECT_NE(StopSentence(static_cast<wire_stop>(reason)), "unknown reason");
   }
 }
 
@@ -41,7 +39,7 @@ TEST(DropCountersTest, SumsOverCpus) {
   EXPECT_EQ(sum.idle, 9u);
   EXPECT_EQ(sum.filtered, 6u);
   EXPECT_EQ(sum.sent, 3u);
-  EXPECT_EQ(TotalDrops(sum), 6u * WIRE_DROP_COUNT);
+  for (const auto drop : sum.drops) EXPECT_EQ(drop, 6u);
 }
 
 }  // namespace

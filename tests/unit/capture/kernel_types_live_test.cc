@@ -21,7 +21,7 @@ using Programs = std::map<std::string, std::vector<std::pair<uint32_t, int32_t>>
 
 // Loads the samplers; empty where the kernel refuses.
 Programs Relocated(const Skeleton& skeleton) {
-  bpf_map__set_max_entries(skeleton->maps.records, 1 << 16);
+  bpf_map__set_max_entries(skeleton->maps.samples, 1 << 16);
   bpf_map__set_max_entries(skeleton->maps.scratch_by_cpu, 1);
   bpf_program__set_autoload(skeleton->progs.cpu_sample_general, true);
   Programs programs;

@@ -10,6 +10,9 @@
 
 namespace clrsampler::testing {
 
+// What a hypervisor has taken from this machine so far, in seconds of one CPU.
+double StolenSeconds();
+
 struct ScenarioSetting {
   // Samples per frequency x CPU time. Real machines keep the rate; emulated ones lose ticks (0.23 seen on a host with
   // load 16).
@@ -17,7 +20,8 @@ struct ScenarioSetting {
   double most_share = 1.15;
   double seconds = 1.5;
   int frequency = 499;
-  std::string notes;  // figures, filled in by the scenario
+  double stolen_before = StolenSeconds();  // no sample is taken in such time, though it may count as the program's
+  std::string notes;                       // figures, filled in by the scenario
 };
 
 absl::Status SamplesABurningProcess(ScenarioSetting& setting);

@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "process/cpu_time.h"
+
 namespace clrsampler::testing {
 namespace {
 
@@ -137,6 +139,7 @@ int Run(void* argument) {
   const Start start = *static_cast<Start*>(argument);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "burn");
+  start.facts->waiting = 1;
   char byte;
   if (read(start.go_fd, &byte, 1) != 1) _exit(1);
   if (start.behaviour == Behaviour::kForkThenBurn) {
@@ -163,6 +166,8 @@ Target::Target(Behaviour behaviour, int clone_flags) : stack_(1 << 20) {
   Start start{behaviour, facts_, go_[0], getpid()};
   const auto top = reinterpret_cast<uintptr_t>(stack_.data() + stack_.size()) & ~uintptr_t{63};
   pid_ = clone(Run, reinterpret_cast<void*>(top), SIGCHLD | clone_flags, &start);
+  // What it does before that is nobody's behaviour.
+  for (int i = 0; i < 60'000 && pid_ > 0 && facts_->waiting == 0; ++i) usleep(1000);
 }
 
 Target::~Target() {
@@ -174,7 +179,15 @@ Target::~Target() {
 
 void Target::Go() {
   if (pid_ < 0 || write(go_[1], "g", 1) != 1) return;
-  for (int i = 0; i < 5000 && facts_->ready == 0; ++i) usleep(1000);
+  for (int i = 0; i < 60'000 && facts_->ready == 0; ++i) usleep(1000);
+}
+
+double Target::UsedSeconds() const {
+  uint64_t used_ns = 0;
+  for (const pid_t pid : {pid_, static_cast<pid_t>(facts_->grandchild)}) {
+    if (pid > 0) used_ns += ProcessCpuNs(static_cast<uint32_t>(pid)).value_or(0);
+  }
+  return static_cast<double>(used_ns) / 1e9;
 }
 
 double Target::Stop() {

@@ -17,6 +17,7 @@ namespace clrsampler::testing {
 
 // What a target says about itself, in memory shared with the test.
 struct TargetFacts {
+  std::atomic<uint32_t> waiting;  // for Go, under its name
   std::atomic<uint32_t> ready;
   // Return addresses of Leaf (into Middle) and Middle (into Outer), as the compiler made them.
   std::atomic<uint64_t> leaf_returns_to;
@@ -46,6 +47,8 @@ class Target {
   ~Target();
 
   pid_t pid() const { return pid_; }
+  // What it has used by now, in seconds; with the child that burns for it.
+  double UsedSeconds() const;
   const TargetFacts& facts() const { return *facts_; }
   // It runs only from now on, and is known to when this returns.
   void Go();
@@ -70,7 +73,7 @@ struct DecodedSample {
   std::vector<DecodedFrame> frames;
   std::vector<uint64_t> tail;
   std::vector<uint64_t> user_words;  // all of the above that is no kernel's
-  bool well_formed = false;  // all words were accounted for
+  bool well_formed = false;          // all words were accounted for
 };
 DecodedSample Decode(std::span<const std::byte> record);
 bool HasReturnAddress(const DecodedSample& sample, uint64_t address);

@@ -30,11 +30,14 @@ class FakeRing {
       ++producer;
     }
   }
-  std::vector<std::string> Read(size_t max_bytes = SIZE_MAX) {
+  std::vector<std::string> Read() {
     std::vector<std::string> records;
-    consumer = ReadRing(data, kSize, consumer, producer, max_bytes, [&](std::span<const std::byte> record) {
-      records.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
-    });
+    RingCursor cursor(data, kSize, consumer, producer);
+    while (const std::span<const std::byte>* record = cursor.Next()) {
+      records.emplace_back(reinterpret_cast<const char*>(record->data()), record->size());
+      cursor.Pop();
+    }
+    consumer = cursor.position();
     return records;
   }
   alignas(8) std::byte data[2 * kSize] = {};
@@ -42,7 +45,7 @@ class FakeRing {
   uint64_t consumer = 0;
 };
 
-TEST(ReadRingTest, ReadsRecordsOfAnyLengthInOrder) {
+TEST(RingCursorTest, ReadsRecordsOfAnyLengthInOrder) {
   FakeRing ring;
   ring.Put("a");
   ring.Put("12345678");
@@ -51,7 +54,7 @@ TEST(ReadRingTest, ReadsRecordsOfAnyLengthInOrder) {
   EXPECT_EQ(ring.consumer, ring.producer);
 }
 
-TEST(ReadRingTest, RecordsThatWrapAreWhole) {
+TEST(RingCursorTest, RecordsThatWrapAreWhole) {
   FakeRing ring;
   for (int i = 0; i < 100; ++i) {
     const std::string text(static_cast<size_t>(i % 40), static_cast<char>('a' + i % 26));
@@ -60,7 +63,7 @@ TEST(ReadRingTest, RecordsThatWrapAreWhole) {
   }
 }
 
-TEST(ReadRingTest, StopsAtARecordThatIsBeingWritten) {
+TEST(RingCursorTest, StopsAtARecordThatIsBeingWritten) {
   FakeRing ring;
   ring.Put("done");
   const uint64_t busy = ring.producer;
@@ -74,21 +77,25 @@ TEST(ReadRingTest, StopsAtARecordThatIsBeingWritten) {
   EXPECT_THAT(ring.Read(), ElementsAre("busy", "later"));
 }
 
-TEST(ReadRingTest, SkipsDiscardedRecords) {
+TEST(RingCursorTest, SkipsDiscardedRecords) {
   FakeRing ring;
   ring.Put("gone", BPF_RINGBUF_DISCARD_BIT);
   ring.Put("kept");
   EXPECT_THAT(ring.Read(), ElementsAre("kept"));
 }
 
-TEST(ReadRingTest, KeepsToTheBudget) {
+TEST(RingCursorTest, ARecordStaysUntilItIsTakenAway) {
   FakeRing ring;
-  for (const char* text : {"1", "2", "3"}) ring.Put(text);
-  EXPECT_THAT(ring.Read(17), ElementsAre("1", "2"));
-  EXPECT_THAT(ring.Read(), ElementsAre("3"));
+  ring.Put("1");
+  ring.Put("2");
+  RingCursor cursor(ring.data, kSize, ring.consumer, ring.producer);
+  EXPECT_EQ(cursor.Next()->data(), cursor.Next()->data());
+  EXPECT_EQ(cursor.position(), 0u);
+  cursor.Pop();
+  EXPECT_EQ(cursor.position(), 16u);
 }
 
-TEST(ReadRingTest, ALengthBeyondTheProducerIsNotRead) {
+TEST(RingCursorTest, ALengthBeyondTheProducerIsNotRead) {
   FakeRing ring;
   ring.Put("abcd");
   const uint32_t wrong = 48;

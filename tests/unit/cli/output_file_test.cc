@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 namespace clrsampler {
 namespace {
 
 TEST(OutputFileTest, OneFileIsTheSameUnderAllItsNames) {
-  const std::string folder = ::testing::TempDir();
+  // Links are followed in a folder of our own.
+  std::string folder = ::testing::TempDir() + "/output_file_test_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const std::string first = folder + "/output_file_test_a", second = folder + "/output_file_test_b";
   const std::string link = folder + "/output_file_test_link";
   unlink(link.c_str());
@@ -24,6 +27,7 @@ TEST(OutputFileTest, OneFileIsTheSameUnderAllItsNames) {
   // Devices swallow as many results as they are given.
   EXPECT_FALSE(OutputFile::Open("/dev/null")->SameAs(*OutputFile::Open("/dev/null")));
   for (const std::string& path : {first, second, link}) unlink(path.c_str());
+  rmdir(folder.c_str());
 }
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include "clr/diagnostics_client.h"
 #include "formats/byte_reader.h"
 #include "formats/runtime/diagnostics_message.h"
+#include "os/clock.h"
 #include "os/unique_fd.h"
 
 namespace clrsampler {
@@ -34,7 +35,8 @@ namespace clrsampler {
 inline uint64_t TicksOfBoot() {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  const auto hertz = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<uint64_t>(now.tv_sec) * hertz + static_cast<uint64_t>(now.tv_nsec) * hertz / 1'000'000'000;
 }
 
 class FakeRuntime {
@@ -108,6 +110,13 @@ class FakeRuntime {
     stop_ = false;
   }
 
+  // False while the server has something to do. What it has answered is in the sockets.
+  bool AllAnswered() {
+    const std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
+    pollfd waiting{listener_.get(), POLLIN, 0};
+    return turn.owns_lock() && poll(&waiting, 1, 0) == 0;
+  }
+
   std::vector<DiagnosticsCommand> commands() {
     const std::lock_guard<std::mutex> lock(mutex_);  // the server's thread and the test's
     return commands_;
@@ -149,6 +158,7 @@ class FakeRuntime {
     while (!stop_) {
       pollfd wait{listener_.get(), POLLIN, 0};
       if (poll(&wait, 1, 5) != 1) continue;
+      const std::lock_guard<std::mutex> turn(turn_);
       UniqueFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       std::array<std::byte, 1024> bytes;
       const ssize_t got = recv(connection.get(), bytes.data(), bytes.size(), 0);
@@ -174,8 +184,25 @@ class FakeRuntime {
   UniqueFd listener_;
   std::thread server_;
   std::atomic<bool> stop_{false};
+  std::mutex turn_;  // held from a connection to its answer
   std::mutex mutex_;
   std::vector<DiagnosticsCommand> commands_;
+};
+
+// Stands still while the runtime has something to do, so that no patience ends because its thread gets no CPU. Else
+// each look takes a moment.
+class PatientClock : public Clock {
+ public:
+  explicit PatientClock(FakeRuntime& runtime) : runtime_(runtime) {}
+  MonotonicTime Now() const override {
+    if (runtime_.AllAnswered()) now_.ns += 10'000'000;
+    return now_;
+  }
+  void Advance(uint64_t ns) { now_.ns += ns; }
+
+ private:
+  FakeRuntime& runtime_;
+  mutable MonotonicTime now_{1'000'000'000'000};
 };
 
 }  // namespace clrsampler

@@ -29,28 +29,28 @@ TEST(JitFilesTest, ReadsTheDirectoryFromTheEnvironment) {
   JitTargetTree tree;
   const auto with = [&](absl::string_view environment) {
     tree.Write(tree.process() + "/environ", environment);
-    return PerfMapDirectoryOfEnvironment(tree.proc_root(), JitTargetTree::kPid);
+    return PerfMapDirectoryOfEnvironment(TargetFiles(tree.proc_root(), JitTargetTree::kPid));
   };
   static constexpr char kVariables[] = "A=b\0DOTNET_PerfMapJitDumpPath=/maps/\0C=d";
   EXPECT_EQ(with(absl::string_view(kVariables, sizeof kVariables)), "/maps");
   EXPECT_EQ(with("COMPlus_PerfMapJitDumpPath=/maps"), "/maps");
   EXPECT_EQ(with("DOTNET_PerfMapJitDumpPath=relative"), std::nullopt);
   EXPECT_EQ(with("XDOTNET_PerfMapJitDumpPath=/maps"), std::nullopt);
-  EXPECT_EQ(PerfMapDirectoryOfEnvironment(tree.proc_root(), 1), std::nullopt);
+  EXPECT_EQ(PerfMapDirectoryOfEnvironment(TargetFiles(tree.proc_root(), 1)), std::nullopt);
 }
 
 TEST(JitFilesTest, ReadsTheOffsetOfATimeNamespace) {
   JitTargetTree tree;
   tree.Write(tree.process() + "/timens_offsets",
              "monotonic           -3         5\nboottime            10         0\n");
-  EXPECT_EQ(MonotonicOffsetOf(tree.proc_root(), JitTargetTree::kPid), -2'999'999'995);
-  EXPECT_EQ(MonotonicOffsetOf(tree.proc_root(), 1), 0);
+  EXPECT_EQ(MonotonicOffsetOf(TargetFiles(tree.proc_root(), JitTargetTree::kPid)), -2'999'999'995);
+  EXPECT_EQ(MonotonicOffsetOf(TargetFiles(tree.proc_root(), 1)), 0);
 }
 
 TEST(JitFilesTest, OwnStartLiesInThePast) {
   const Process self({static_cast<uint32_t>(getpid()), 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
   const MonotonicTime now = SystemClock().Now();
-  const ProcessStart start = StartOf("/proc", self, now);
+  const ProcessStart start = StartOf(self, now);
   EXPECT_LE(start.monotonic, now);
   EXPECT_GT(start.monotonic.ns + 600'000'000'000, now.ns) << "this test has not been running for ten minutes";
   struct stat status {};
@@ -63,18 +63,19 @@ TEST(JitFilesTest, SeesWhoHasAFileOpen) {
   tree.Write(tree.perf_map(), "x");
   struct stat status {};
   ASSERT_EQ(stat(tree.perf_map().c_str(), &status), 0);
-  EXPECT_FALSE(HasOpenFile(tree.proc_root(), JitTargetTree::kPid, status.st_dev, status.st_ino));
+  EXPECT_FALSE(TargetFiles(tree.proc_root(), JitTargetTree::kPid).HasOpenFile(status.st_dev, status.st_ino));
   tree.HoldOpen(tree.perf_map());
-  EXPECT_TRUE(HasOpenFile(tree.proc_root(), JitTargetTree::kPid, status.st_dev, status.st_ino));
+  EXPECT_TRUE(TargetFiles(tree.proc_root(), JitTargetTree::kPid).HasOpenFile(status.st_dev, status.st_ino));
   int descriptor = 7;
-  EXPECT_EQ(StateOfFile(tree.proc_root(), JitTargetTree::kPid, status.st_dev, status.st_ino, descriptor),
+  EXPECT_EQ(TargetFiles(tree.proc_root(), JitTargetTree::kPid).StateOfFile(status.st_dev, status.st_ino, descriptor),
             OpenFileState::kOpen);
   EXPECT_EQ(descriptor, 3);
-  EXPECT_EQ(StateOfFile(tree.proc_root(), JitTargetTree::kPid, status.st_dev, status.st_ino + 1, descriptor),
-            OpenFileState::kNotOpen);
+  EXPECT_EQ(
+      TargetFiles(tree.proc_root(), JitTargetTree::kPid).StateOfFile(status.st_dev, status.st_ino + 1, descriptor),
+      OpenFileState::kNotOpen);
   EXPECT_EQ(descriptor, -1);
   tree.LetGo();
-  EXPECT_EQ(StateOfFile(tree.proc_root(), JitTargetTree::kPid, status.st_dev, status.st_ino, descriptor),
+  EXPECT_EQ(TargetFiles(tree.proc_root(), JitTargetTree::kPid).StateOfFile(status.st_dev, status.st_ino, descriptor),
             OpenFileState::kUnknown)
       << "without a descriptor the process is about to exit";
 }

@@ -8,6 +8,7 @@
 #include "clr/perf_map_tailer.h"
 #include "os/file_io.h"
 #include "status/status.h"
+#include "test_paths.h"
 #include "unit/clr/jit_target_tree.h"
 
 namespace clrsampler {
@@ -151,7 +152,7 @@ TEST_F(JitdumpTailerTest, HalfARecordEndsWhatIsKnownAtTheLastWholeRead) {
 }
 
 TEST_F(JitdumpTailerTest, KnowsTheFileThatTheDefectOfNet10Leaves) {
-  const absl::StatusOr<std::string> dump = ReadWholeFile(CLRSAMPLER_TESTDATA "/jitdump/net10.0.12-dead.dump", 1 << 20);
+  const absl::StatusOr<std::string> dump = ReadWholeFile(TestData("jitdump/net10.0.12-dead.dump"), 1 << 20);
   ASSERT_TRUE(dump.ok());
   tree.Write(tree.jitdump(), *dump);
   expectation.namespace_pid = 0;

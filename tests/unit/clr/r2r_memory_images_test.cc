@@ -72,13 +72,10 @@ class R2rMemoryImagesTest : public testing::Test {
   }
   R2rMemoryOptions Options() {
     R2rMemoryOptions options;
-    options.proc_root = proc_;
     options.read_memory = [this](uint32_t, uint64_t address, std::span<std::byte> into) { return Read(address, into); };
     return options;
   }
-  static Process MakeProcess(uint32_t tgid = kTgid) {
-    return Process(ProcessKey{tgid, 1}, TargetFiles("/nonexistent", tgid));
-  }
+  Process MakeProcess(uint32_t tgid = kTgid) const { return Process(ProcessKey{tgid, 1}, TargetFiles(proc_, tgid)); }
 
   std::string proc_;
   std::string image_;

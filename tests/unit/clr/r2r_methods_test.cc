@@ -15,6 +15,7 @@
 #include "formats/names/runtime_names.h"
 #include "os/file_io.h"
 #include "status/notices.h"
+#include "test_paths.h"
 #include "unit/formats/pe/fixture.h"
 
 namespace clrsampler {
@@ -41,8 +42,7 @@ class R2rMethodsTest : public testing::Test {
   }
 
   void Copy(const std::string& fixture_folder) {
-    for (const auto& file :
-         std::filesystem::directory_iterator(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/", fixture_folder))) {
+    for (const auto& file : std::filesystem::directory_iterator(absl::StrCat(TestData("r2r/"), fixture_folder))) {
       std::filesystem::copy(file.path(), folder_ + "/" + file.path().filename().string());
     }
   }
@@ -332,7 +332,7 @@ TEST_F(R2rMethodsTest, AMapFromASymbolServerStandsInForAMissingComponent) {
   ASSERT_EQ(files.asked.size(), 1u);
   EXPECT_EQ(files.asked[0].file_name, "both.r2r.ni.r2rmap");
   // Another image's map is not believed, and not asked for again.
-  files.Arrives(std::string(CLRSAMPLER_TESTDATA) + "/r2r/10.0.14-x64/shapes.ni.r2rmap");
+  files.Arrives(TestData("r2r/10.0.14-x64/shapes.ni.r2rmap"));
   EXPECT_FALSE(at(place).named());
   EXPECT_EQ(methods.counters().maps_rejected, 1u);
   ++files.generations;

@@ -15,5 +15,4 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT CLRSAMPLER_ONLY_FUZZ)
   clrsampler_test(clr_runtime_test SOURCES runtime_facts_test.cc runtime_image_test.cc runtime_discovery_test.cc
     DEPS clrsampler_clr_runtime)
   add_dependencies(clr_runtime_test runtime_fixtures)
-  target_compile_definitions(clr_runtime_test PRIVATE RUNTIME_FIXTURES="${runtime_fixtures}")
 endif()

@@ -10,6 +10,8 @@
 
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
+#include "test_paths.h"
+#include "unit/formats/elf/find_symbol.h"
 
 namespace clrsampler {
 namespace {
@@ -29,7 +31,7 @@ class RuntimeDiscoveryTest : public testing::TestWithParam<RuntimeDiscovery::Cac
   }
   void TearDown() override { fs::remove_all(proc_); }
 
-  static std::string Fixture(const std::string& kind) { return std::string(RUNTIME_FIXTURES) + "/" + kind + "/image"; }
+  static std::string Fixture(const std::string& kind) { return RuntimeFixture(kind + "/image"); }
 
   // Maps the image's executable segment at `start`; gives the bias that follows.
   uint64_t Map(const std::string& path, uint64_t start) {
@@ -124,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Caches, RuntimeDiscoveryTest,
 TEST_P(RuntimeDiscoveryTest, CompositeImagesAreSeen) {
   Map(Fixture("CORECLR"), 0x7f0000000000);
   const auto map_pe = [&](const std::string& name, uint64_t start) {
-    const std::string path = std::string(CLRSAMPLER_TESTDATA) + "/r2r/" + name;
+    const std::string path = TestData("r2r/") + name;
     struct stat status {};
     ASSERT_EQ(stat(path.c_str(), &status), 0) << path;
     Mapping mapping;

@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace clrsampler {
 namespace {
+
+bool HasDefect(RuntimeVersion version, DefectKind kind) {
+  return std::ranges::count(DefectsOf(version), kind, &RuntimeDefect::kind) == 1;
+}
 
 TEST(RuntimeFactsTest, ThirdFieldOfAFileVersionIsPatchTimesHundred) {
   EXPECT_EQ(VersionFromMark("@(#)Version 10.0.1426.52326 @Commit: abc"), (RuntimeVersion{10, 0, 14}));
@@ -28,28 +34,18 @@ TEST(RuntimeFactsTest, JitdumpDefectEndsWithTheReleaseThatFixedIt) {
   EXPECT_FALSE(HasDefect({11, 0, 0}, DefectKind::kJitdumpDies));
 }
 
-TEST(RuntimeFactsTest, AnUnknownVersionHasNoDefectsAndNoLayout) {
-  EXPECT_TRUE(DefectsOf({}).empty());
-  EXPECT_EQ(MemoryLayoutOf({}), MemoryLayout::kNone);
-  EXPECT_FALSE(CanEnablePerfMap({}));
+TEST(RuntimeFactsTest, AnUnknownVersionHasNoDefects) { EXPECT_TRUE(DefectsOf({}).empty()); }
+
+TEST(RuntimeFactsTest, TheNextMajorVersionIsNotKnown) {
+  EXPECT_FALSE(IsNewerThanKnown({kNewestKnownMajor, 9, 99}));
+  EXPECT_TRUE(IsNewerThanKnown({kNewestKnownMajor + 1, 0, 0}));
+  EXPECT_FALSE(IsNewerThanKnown({}));
 }
 
 TEST(RuntimeFactsTest, ServicingReleasesOfAllSupportedVersionsAreCovered) {
   EXPECT_TRUE(HasDefect({8, 0, 30}, DefectKind::kEarlyPerfMapCrash));
   EXPECT_TRUE(HasDefect({9, 0, 99}, DefectKind::kEarlyPerfMapCrash));
   EXPECT_FALSE(HasDefect({10, 0, 14}, DefectKind::kEarlyPerfMapCrash));
-  EXPECT_EQ(MemoryLayoutOf({7, 0, 20}), MemoryLayout::kNone);
-  EXPECT_EQ(MemoryLayoutOf({8, 0, 0}), MemoryLayout::kOffsetTable);
-  EXPECT_EQ(MemoryLayoutOf({9, 0, 19}), MemoryLayout::kOffsetTable);
-  EXPECT_EQ(MemoryLayoutOf({11, 0, 0}), MemoryLayout::kContracts);
-}
-
-TEST(RuntimeFactsTest, EveryRowIsARangeWithWords) {
-  for (const RuntimeDefect& defect : KnownDefects()) {
-    EXPECT_LE(defect.first, defect.last) << defect.summary;
-    EXPECT_FALSE(defect.summary.empty());
-    EXPECT_FALSE(defect.way_out.empty());
-  }
 }
 
 }  // namespace

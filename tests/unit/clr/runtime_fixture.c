@@ -19,7 +19,8 @@ SHOWN char DotNetRuntimeDebugHeader[64] = "DNDH\4";
 // A program's own version first, then the core library's, as the metadata of 9.0.20 has them.
 const char metadata[] =
     "1.2.3.0;1.2.3+ffffffffffffffffffffffffffffffffffffffff"
-    "\x1c" "9.0.2026.41315i;\x99;^9.0.20+3879076d9a06ce098d37c38aaaaaaaaaaaaaaaaaaa";
+    "\x1c"
+    "9.0.2026.41315i;\x99;^9.0.20+3879076d9a06ce098d37c38aaaaaaaaaaaaaaaaaaa";
 SHOWN const char* keep(void) { return metadata; }
 #endif
 #if defined(IMPOSTOR)

@@ -6,12 +6,13 @@
 
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 
 namespace clrsampler {
 namespace {
 
 RuntimeImage Read(const std::string& kind) {
-  const auto bytes = ReadWholeFile(std::string(RUNTIME_FIXTURES) + "/" + kind + "/image", 16 << 20);
+  const auto bytes = ReadWholeFile(RuntimeFixture(kind + "/image"), 16 << 20);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   if (!bytes.ok()) return {};
   const auto image = ElfImage::Parse(AsBytes(*bytes));

@@ -40,9 +40,33 @@ TEST(NamingOutlookTest, ACompressedBundleHidesPrecompiledCodeFromAPerfMap) {
   EXPECT_EQ(OutlookOf(facts).word, NamingWord::kGood);
 }
 
-TEST(NamingOutlookTest, AnUnknownVersionIsNotReadFromMemory) {
-  EXPECT_EQ(OutlookOf(HealthyProcess({})).word, NamingWord::kPartial);
-  EXPECT_EQ(OutlookOf(HealthyProcess({7, 0, 5})).word, NamingWord::kPartial);
+TEST(NamingOutlookTest, WhatTheReaderRefusesIsNotPromised) {
+  ProcessFacts facts = HealthyProcess({7, 0, 5});
+  facts.memory = absl::UnimplementedError(".NET 7 can't be read: 8 is the oldest");
+  EXPECT_EQ(OutlookOf(facts).word, NamingWord::kPartial);
+  EXPECT_THAT(OutlookOf(facts).reason,
+              testing::HasSubstr("its memory is not read: .NET 7 can't be read: 8 is the oldest"));
+  facts = HealthyProcess({11, 0, 0});
+  facts.memory = absl::FailedPreconditionError("its contract Loader has version c2, known is c1");
+  EXPECT_EQ(OutlookOf(facts).word, NamingWord::kPartial) << "a private build";
+}
+
+TEST(NamingOutlookTest, WhatHasOnlyBegunIsTriedAgain) {
+  ProcessFacts facts = HealthyProcess();
+  facts.memory = absl::UnavailableError("it has compiled nothing yet");
+  EXPECT_EQ(OutlookOf(facts).word, NamingWord::kFull);
+}
+
+TEST(NamingOutlookTest, OfARuntimeThatIsNewerThanAllKnownOnesNothingIsPromised) {
+  ProcessFacts facts = HealthyProcess({kNewestKnownMajor + 1, 0, 0});
+  facts.memory = absl::UnimplementedError(".NET 12 is not known: 11 is the newest that is");
+  EXPECT_EQ(OutlookOf(facts).word, NamingWord::kPoor);
+  EXPECT_THAT(OutlookOf(facts).sources, IsEmpty());
+  EXPECT_EQ(OutlookOf(facts).reason, "its memory is not read: .NET 12 is not known: 11 is the newest that is");
+  facts.perf_map.live = true;
+  facts.perf_map_is_ours = true;
+  EXPECT_EQ(OutlookOf(facts).word, NamingWord::kPartial);
+  EXPECT_THAT(OutlookOf(facts).sources, ElementsAre("perf-map(clrsampler)"));
 }
 
 TEST(NamingOutlookTest, NativeAotStandsAndFallsWithSymbols) {

@@ -75,6 +75,18 @@ TEST(ProcessChecksTest, NamelessCodeFails) {
   EXPECT_EQ(Worst(facts, "runtime_defect").what, "(none)") << "defects of CoreCLR are none of NativeAOT";
 }
 
+TEST(ProcessChecksTest, MemoryIsJudgedByWhatARecordingWouldFind) {
+  ProcessFacts facts = HealthyProcess();
+  facts.memory = absl::UnavailableError("it has compiled nothing yet");
+  EXPECT_EQ(Worst(facts, "memory").level, FindingLevel::kPass);
+  EXPECT_EQ(Worst(facts, "memory").what, "memory reading: not yet: it has compiled nothing yet");
+  facts.memory = absl::PermissionDeniedError("the memory of process 4711 may not be read");
+  EXPECT_NE(Worst(facts, "memory").fix.find("cap_sys_ptrace"), std::string::npos);
+  facts.memory = absl::FailedPreconditionError("its contract Loader has version c2, known is c1");
+  EXPECT_EQ(Worst(facts, "memory").what, "memory reading: its contract Loader has version c2, known is c1");
+  EXPECT_NE(Worst(facts, "memory").fix.find("--enable-perf-map"), std::string::npos);
+}
+
 TEST(ProcessChecksTest, SocketSwitchedOffIsToldFromSocketMissing) {
   ProcessFacts facts = HealthyProcess();
   facts.socket_exists = false;
@@ -125,6 +137,25 @@ TEST(ProcessChecksTest, ImagesWithoutUnwindDataAreListed) {
   EXPECT_TRUE(rest);
   facts.runtime.reset();
   EXPECT_EQ(Worst(facts, "unwind_data").level, FindingLevel::kWarn) << "native programs are unwound, too";
+}
+
+TEST(ProcessChecksTest, UnwindDataIsComparedWithTheCode) {
+  ProcessFacts facts = HealthyProcess();
+  facts.unwind.emplace();
+  facts.unwind->images = 2;
+  facts.unwind->extents = {{"/lib/libgood.so", 1000, 990, false}, {"/lib/ld-musl-x86_64.so.1", 1000, 870, true}};
+  Finding finding = Worst(facts, "unwind_data");
+  EXPECT_EQ(finding.level, FindingLevel::kPass);
+  EXPECT_EQ(finding.what,
+            "unwind data: all of 2 native images have it, for 93.0 % of their code; 1 has it by their instructions");
+  facts.unwind->extents.push_back({"/lib/libdl.so.2", 289, 29, false});
+  EXPECT_EQ(Worst(facts, "unwind_data").level, FindingLevel::kPass) << "a stub of a library";
+  // A table that says next to nothing is none.
+  facts.unwind->extents[1] = {"/lib/ld-musl-x86_64.so.1", 403348, 2265, false};
+  finding = Worst(facts, "unwind_data");
+  EXPECT_EQ(finding.level, FindingLevel::kWarn);
+  EXPECT_EQ(finding.what, "unwind data: for 0.6 % of the code of /lib/ld-musl-x86_64.so.1");
+  EXPECT_NE(finding.fix.find("debug symbols"), std::string::npos);
 }
 
 TEST(ProcessChecksTest, PausesThatCanNotBeSeenAreAWarningWithTheEvidenceThatFailed) {

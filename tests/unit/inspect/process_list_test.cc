@@ -18,6 +18,7 @@
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_image.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 
 namespace clrsampler {
 namespace {
@@ -53,7 +54,7 @@ class ProcessListTest : public testing::Test {
     const fs::path directory = MakeProcess(pid, "app");
     const fs::path image = directory / "root" / "app" / "any.name";
     fs::create_directories(image.parent_path());
-    fs::copy_file(std::string(RUNTIME_FIXTURES) + "/" + fixture + "/image", image);
+    fs::copy_file(RuntimeFixture(fixture + "/image"), image);
     fs::create_symlink("/app/app", directory / "exe");
     struct stat status {};
     stat(image.c_str(), &status);
@@ -69,9 +70,7 @@ class ProcessListTest : public testing::Test {
     return directory;
   }
 
-  ProcessInspector Inspector(absl::Status memory = absl::OkStatus()) {
-    return ProcessInspector(proc_.string(), [memory](uint32_t, uint64_t) { return memory; });
-  }
+  ProcessInspector Inspector() const { return ProcessInspector(proc_.string()); }
 
   fs::path proc_;
 };

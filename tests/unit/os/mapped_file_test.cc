@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include "os/file_io.h"
@@ -66,10 +67,16 @@ TEST(MappedFileTest, PagesThatWereDroppedAreReadAgain) {
     return usage.ru_minflt;
   };
   EXPECT_EQ(sum(), kBytes * 'x');
-  const auto before = faults();
-  EXPECT_EQ(sum(), kBytes * 'x');
-  EXPECT_LT(faults() - before, 2);
+  // The kernel may take some of its own accord, to balance memory, but not each time.
+  long least = 1000;
+  for (int i = 0; i < 20 && least >= 2; ++i) {
+    const auto earlier = faults();
+    EXPECT_EQ(sum(), kBytes * 'x');
+    least = std::min(least, faults() - earlier);
+  }
+  EXPECT_LT(least, 2);
   MappedFile::DropResidentPages();
+  const auto before = faults();
   EXPECT_EQ(sum(), kBytes * 'x');
   EXPECT_GE(faults() - before, static_cast<long>(kBytes / 4096 / 16));  // the kernel maps 16 pages at a fault
   EXPECT_FALSE(file->damaged());

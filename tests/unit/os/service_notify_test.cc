@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "os/unique_fd.h"
@@ -32,10 +31,11 @@ TEST_F(ServiceNotifyTest, SendsToASocketInTheAbstractNamespace) {
   const UniqueFd manager(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string name = "clrsampler-test-" + std::to_string(getpid());
-  memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  ASSERT_EQ(bind(manager.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  // The kernel chooses a name that nobody has.
+  ASSERT_EQ(bind(manager.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address.sun_family), 0);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(getsockname(manager.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string name(address.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1);
   setenv("NOTIFY_SOCKET", ("@" + name).c_str(), 1);
   ASSERT_TRUE(NotifyServiceManager("READY=1\nSTATUS=well").ok());
   char text[100];

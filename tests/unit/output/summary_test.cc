@@ -66,5 +66,18 @@ TEST(SummaryTest, ARunWithoutLossSaysNothingOfLoss) {
   EXPECT_THAT(SummaryText(account), Not(HasSubstr("lost:")));
 }
 
+TEST(SummaryTest, SaysWhoWouldNameTheRuntimesFunctionsWhereManyHaveNoName) {
+  Account account;
+  HottestMethods hottest;
+  hottest.total = 1000;
+  hottest.nameless_runtime = 50;
+  EXPECT_THAT(SummaryText(account, hottest), Not(HasSubstr("--symbol-server"))) << "5 % and no more";
+  hottest.nameless_runtime = 62;
+  EXPECT_THAT(SummaryText(account, hottest), HasSubstr("  6.2 %  in functions of the .NET runtime without a name: "
+                                                       "--symbol-server microsoft "));
+  account.symbol_server["wanted"] = 1;
+  EXPECT_THAT(SummaryText(account, hottest), Not(HasSubstr("--symbol-server"))) << "servers were asked";
+}
+
 }  // namespace
 }  // namespace clrsampler

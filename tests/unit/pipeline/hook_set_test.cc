@@ -33,9 +33,9 @@ class HookSetTest : public testing::Test {
     unlink(name);
     EXPECT_EQ(fstat(file.fd.get(), &file.status), 0);
     file_ = std::make_shared<const OpenedFile>(std::move(file));
-    set_ = std::make_unique<HookSet>(
-        [this](wire_hook hook, bool, const std::string& path, uint64_t offset) { return Attach(hook, path, offset); },
-        file_, clock_);
+    set_ = std::make_unique<HookSet>([this](wire_hook hook, HookForm, const std::string& path,
+                                            uint64_t offset) { return Attach(hook, path, offset); },
+                                     file_, clock_);
   }
 
   absl::StatusOr<UniqueFd> Attach(wire_hook hook, const std::string& path, uint64_t offset) {
@@ -48,7 +48,7 @@ class HookSetTest : public testing::Test {
     planted_.push_back({hook, UniqueFd(ends[0])});
     return UniqueFd(ends[1]);
   }
-  static HookPlace Place(wire_hook hook) { return {hook, false, 100u + hook}; }
+  static HookPlace Place(wire_hook hook) { return {hook, HookForm::kPlain, 100u + hook}; }
   absl::Status Plant() { return set_->Plant({Place(WIRE_HOOK_COMPILED), Place(WIRE_HOOK_COMPILE)}); }
 
   // Those that are there, in the order in which they were planted.

@@ -16,10 +16,10 @@ TEST(EventsForTest, RolesNeedBothKindsOfHooksAndNoStacks) {
 TEST(EventsForTest, WhenThreadsRunAgainIsForThoseWhoShowSinglePauses) {
   RecordOptions options;
   EXPECT_FALSE(EventsFor(options).resumed);
-  EXPECT_FALSE(SamplerOptionsFor(options, 2).resumed_hook);
+  EXPECT_FALSE(SamplerOptionsFor(options).resumed_hook);
   options.on_pause = [](const ObservedPause&) {};
   EXPECT_TRUE(EventsFor(options).resumed);
-  EXPECT_TRUE(SamplerOptionsFor(options, 2).resumed_hook);
+  EXPECT_TRUE(SamplerOptionsFor(options).resumed_hook);
 }
 
 TEST(EventsForTest, WithoutRolesNothingIsHooked) {
@@ -48,14 +48,21 @@ TEST(EventsForTest, WindowsHaveAllViewsAtOnce) {
   EXPECT_TRUE(events.roles && events.pauses && events.compilations && events.compilation_stacks);
 }
 
-TEST(SamplerOptionsForTest, TheRingIsTheAskedOneOrLargeEnoughForCompilationsWithStacks) {
+TEST(SamplerOptionsForTest, TheRingOfHooksIsLargeEnoughForCompilationsWithStacksAndTakesNothingFromSamples) {
   RecordOptions options;
-  EXPECT_EQ(SamplerOptionsFor(options, 2).ring_bytes, 0) << "the sampler chooses";
+  EXPECT_EQ(SamplerOptionsFor(options).ring_bytes, 0) << "the sampler chooses";
+  EXPECT_EQ(SamplerOptionsFor(options).hook_ring_bytes, 4 << 20);
   options.view = RecordView::kJit;
-  EXPECT_EQ(SamplerOptionsFor(options, 2).ring_bytes, 16 << 20);
-  EXPECT_EQ(SamplerOptionsFor(options, 512).ring_bytes, DefaultRingBytes(512, 99));
+  EXPECT_EQ(SamplerOptionsFor(options).ring_bytes, 0);
+  EXPECT_EQ(SamplerOptionsFor(options).hook_ring_bytes, 16 << 20);
+}
+
+TEST(SamplerOptionsForTest, TheAskedSizeIsThatOfBothRings) {
+  RecordOptions options;
+  options.view = RecordView::kJit;
   options.ring_bytes = 1 << 20;
-  EXPECT_EQ(SamplerOptionsFor(options, 512).ring_bytes, 1 << 20);
+  EXPECT_EQ(SamplerOptionsFor(options).ring_bytes, 1 << 20);
+  EXPECT_EQ(SamplerOptionsFor(options).hook_ring_bytes, 1 << 20);
 }
 
 TEST(HookShareForTest, WhoAsksForPausesOrCompilationsGetsAllOfThem) {
@@ -82,24 +89,24 @@ TEST(HookShareForTest, WhoAsksForPausesOrCompilationsGetsAllOfThem) {
 
 TEST(SamplerOptionsForTest, OnlyContinuousRunsLimitWhatHooksReport) {
   RecordOptions options;
-  EXPECT_EQ(SamplerOptionsFor(options, 2).hook_hits_a_second, 0);
+  EXPECT_EQ(SamplerOptionsFor(options).hook_hits_a_second, 0);
   options.windows.emplace();
-  EXPECT_GT(SamplerOptionsFor(options, 2).hook_hits_a_second, 0);
-  EXPECT_EQ(SamplerOptionsFor(options, 2).ring_bytes, 4 << 20);
+  EXPECT_GT(SamplerOptionsFor(options).hook_hits_a_second, 0);
+  EXPECT_EQ(SamplerOptionsFor(options).hook_ring_bytes, 4 << 20);
 }
 
 TEST(SamplerOptionsForTest, TheHostIsNotFilteredAndOnlyACommandHasFollowedChildren) {
   RecordOptions options;
   EXPECT_TRUE(IsWholeHost(options));
-  EXPECT_FALSE(SamplerOptionsFor(options, 2).filter_processes);
+  EXPECT_FALSE(SamplerOptionsFor(options).filter_processes);
   options.pids = {7};
   EXPECT_FALSE(IsWholeHost(options));
-  EXPECT_TRUE(SamplerOptionsFor(options, 2).filter_processes);
-  EXPECT_FALSE(SamplerOptionsFor(options, 2).follow_children);
+  EXPECT_TRUE(SamplerOptionsFor(options).filter_processes);
+  EXPECT_FALSE(SamplerOptionsFor(options).follow_children);
   options = {};
   options.command = {"true"};
-  EXPECT_TRUE(SamplerOptionsFor(options, 2).filter_processes);
-  EXPECT_TRUE(SamplerOptionsFor(options, 2).follow_children);
+  EXPECT_TRUE(SamplerOptionsFor(options).filter_processes);
+  EXPECT_TRUE(SamplerOptionsFor(options).follow_children);
 }
 
 }  // namespace

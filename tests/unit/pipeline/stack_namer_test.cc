@@ -16,8 +16,8 @@ using testing::ElementsAre;
 class ScriptedSource : public FrameSource {
  public:
   explicit ScriptedSource(FrameTable& frames) : frames_(frames) {}
-  void Load(uint64_t address, uint64_t from, std::string name) {
-    methods_[address][from] = std::move(name);
+  void Load(uint64_t address, uint64_t from, std::string name, MethodIdentity identity = {}) {
+    methods_[address][from] = {std::move(name), identity};
     ++generation_;
   }
   std::optional<Resolution> Resolve(const FrameQuery& query) override {
@@ -28,8 +28,9 @@ class ScriptedSource : public FrameSource {
     const MonotonicTime until = next == found->second.end() ? MonotonicTime::Max() : MonotonicTime{next->first};
     if (next == found->second.begin()) return std::nullopt;
     --next;
-    return Resolution{
-        frames_.Intern(Frame{FrameKind::kJit, NameSource::kJitdump, next->second, "", ""}), {next->first}, until};
+    Frame frame{FrameKind::kJit, NameSource::kJitdump, next->second.name, "", ""};
+    frame.identity = next->second.identity;
+    return Resolution{frames_.Intern(std::move(frame)), {next->first}, until};
   }
   uint64_t Generation(ProcessKey) const override { return generation_; }
   void Poll(const Process&, MonotonicTime now) override { seen_ = now; }
@@ -40,7 +41,11 @@ class ScriptedSource : public FrameSource {
 
  private:
   FrameTable& frames_;
-  std::map<uint64_t, std::map<uint64_t, std::string>> methods_;
+  struct Method {
+    std::string name;
+    MethodIdentity identity;
+  };
+  std::map<uint64_t, std::map<uint64_t, Method>> methods_;
   uint64_t generation_ = 1;
   MonotonicTime seen_;
 };
@@ -78,6 +83,16 @@ TEST_F(StackNamerTest, OutermostFirstThenTheKernel) {
   source_.Load(0x2000, 1, "Main");
   kernel_ = {0xffffffff81001004, 0xffffffff81001000};  // the caller returns to the first byte behind `entry`
   EXPECT_THAT(NameAt(10), ElementsAre("Main", "Leaf", "entry", "leaf"));
+}
+
+TEST_F(StackNamerTest, BodiesOfOneAsyncMethodAreOneFrame) {
+  source_.Load(0x2000, 1, "CheckoutAsync", {.key = 5, .body = AsyncBody::kThunk});
+  source_.Load(0x1000, 1, "CheckoutAsync", {.key = 5, .body = AsyncBody::kResult});
+  source_.Load(0x1000, 100, "Other", {.key = 6, .body = AsyncBody::kResult});
+  EXPECT_THAT(NameAt(50), ElementsAre("CheckoutAsync"));
+  EXPECT_THAT(NameAt(100), ElementsAre("CheckoutAsync", "Other"));
+  kernel_ = {0xffffffff81001000};
+  EXPECT_THAT(NameAt(50), ElementsAre("CheckoutAsync", "leaf"));
 }
 
 TEST_F(StackNamerTest, ACachedStackIsNotUsedForAnotherTime) {

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include "status/status.h"
@@ -14,13 +16,14 @@ namespace clrsampler {
 namespace {
 
 bool WaitExited(TargetCommand& command) {
-  for (int i = 0; i < 500 && !command.PollExited(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 6000 && !command.PollExited(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return command.PollExited();
 }
 
 TEST(TargetCommandTest, NothingRunsBeforeRelease) {
-  const std::filesystem::path mark =
-      std::filesystem::temp_directory_path() / ("target_command_" + std::to_string(getpid()));
+  std::string folder = std::filesystem::temp_directory_path() / "target_command_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::filesystem::path mark = folder + "/mark";
   auto command = TargetCommand::Start({"touch", mark.string()});
   ASSERT_TRUE(command.ok()) << command.status();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -28,7 +31,8 @@ TEST(TargetCommandTest, NothingRunsBeforeRelease) {
   ASSERT_TRUE(command->Release().ok());
   ASSERT_TRUE(WaitExited(*command));
   EXPECT_EQ(command->exit_status(), 0);
-  EXPECT_TRUE(std::filesystem::remove(mark));
+  EXPECT_TRUE(std::filesystem::exists(mark));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(TargetCommandTest, AMissingProgramIsAnErrorWithAHint) {

@@ -21,10 +21,11 @@ class TargetsTest : public testing::Test {
   void TearDown() override { fs::remove_all(proc_); }
   void SetTask(int pid, int tgid) {
     fs::create_directories(proc_ / std::to_string(pid));
-    std::ofstream(proc_ / std::to_string(pid) / "status") << "Name:\tx\nTgid:\t" << tgid << "\nPid:\t" << pid << "\nPPid:\t1\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n";
+    std::ofstream(proc_ / std::to_string(pid) / "status")
+        << "Name:\tx\nTgid:\t" << tgid << "\nPid:\t" << pid << "\nPPid:\t1\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n";
   }
   Targets Of(std::vector<uint32_t> pids, std::vector<std::string> command = {}) {
-    return Targets(std::move(pids), std::move(command), 99, proc_.string(), notices_);
+    return Targets(std::move(pids), std::move(command), 99, proc_.string(), nullptr, notices_);
   }
   fs::path proc_;
   Notices notices_;

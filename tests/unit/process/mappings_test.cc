@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace clrsampler {
 namespace {
@@ -109,6 +112,75 @@ TEST(ClassifyMappingTest, KnowsJitMemoryByItsNames) {
   EXPECT_EQ(ClassifyMapping("[vdso]", 0), MappingKind::kVdso);
   EXPECT_EQ(ClassifyMapping("[vsyscall]", 0), MappingKind::kOther);
   EXPECT_EQ(ClassifyMapping("[uprobes]", 0), MappingKind::kOther);
+}
+
+std::vector<uint64_t> StartsSince(const MappingTable& table, uint64_t generation) {
+  std::vector<uint64_t> starts;
+  table.ForEachSince(generation, [&](const Mapping& mapping) { starts.push_back(mapping.start); });
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  return starts;
+}
+
+Mapping PageAt(uint64_t number, MappingKind kind = MappingKind::kFile) {
+  Mapping mapping;
+  mapping.start = number * 0x1000;
+  mapping.end = mapping.start + 0x1000;
+  mapping.kind = kind;
+  return mapping;
+}
+
+TEST(MappingTableTest, OnlyNewMappingsAreVisited) {
+  MappingTable table;
+  table.Insert(PageAt(1));
+  table.Insert(PageAt(2));
+  const uint64_t seen = table.generation();
+  EXPECT_EQ(StartsSince(table, 0).size(), 2u);
+  EXPECT_TRUE(StartsSince(table, seen).empty());
+  table.Insert(PageAt(1));
+  table.Insert(PageAt(3));
+  EXPECT_EQ(StartsSince(table, seen), (std::vector<uint64_t>{0x1000, 0x3000}));
+}
+
+TEST(MappingTableTest, WhatIsLeftOfACutMappingCountsAsNew) {
+  MappingTable table;
+  Mapping wide = PageAt(1);
+  wide.end = 0x9000;
+  table.Insert(wide);
+  const uint64_t seen = table.generation();
+  table.Insert(PageAt(4));
+  EXPECT_EQ(StartsSince(table, seen), (std::vector<uint64_t>{0x1000, 0x4000, 0x5000}));
+}
+
+TEST(MappingTableTest, AfterTooManyChangesOrWhenAllIsNewAllAreVisited) {
+  MappingTable table;
+  for (uint64_t page = 1; page <= 2000; ++page) table.Insert(PageAt(page));
+  const uint64_t seen = table.generation();
+  for (int i = 0; i < 1000; ++i) table.Insert(PageAt(7));
+  EXPECT_TRUE(table.KnowsSince(seen));
+  EXPECT_EQ(StartsSince(table, seen).size(), 1u);
+  for (int i = 0; i < 2000; ++i) table.Insert(PageAt(7));
+  EXPECT_FALSE(table.KnowsSince(seen));
+  EXPECT_EQ(StartsSince(table, seen).size(), 2000u);
+  const uint64_t before = table.generation();
+  table.Clear();
+  EXPECT_FALSE(table.KnowsSince(before));
+  table.Insert(PageAt(1));
+  EXPECT_EQ(StartsSince(table, before).size(), 1u);
+}
+
+TEST(MappingTableTest, KnowsWhetherThereIsMemoryForCompiledCode) {
+  MappingTable table;
+  EXPECT_FALSE(table.has_jit_memory());
+  table.Insert(PageAt(1, MappingKind::kJitMemory));
+  table.Insert(PageAt(2, MappingKind::kJitMemory));
+  table.Insert(PageAt(1));
+  EXPECT_TRUE(table.has_jit_memory());
+  table.Insert(PageAt(2));
+  EXPECT_FALSE(table.has_jit_memory());
+  table.Insert(PageAt(2, MappingKind::kJitMemory));
+  table.Clear();
+  EXPECT_FALSE(table.has_jit_memory());
 }
 
 }  // namespace

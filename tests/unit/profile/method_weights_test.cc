@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 namespace clrsampler {
 namespace {
 
@@ -65,6 +67,91 @@ TEST_F(MethodWeightsTest, AddsProfilesAndTakesOnlyWhatIsWanted) {
   EXPECT_EQ(sorted[0].name, "B");
   EXPECT_EQ(sorted[0].self, 4u);
   EXPECT_EQ(sorted[1].self, 1u);
+}
+
+// What the runtime does without a name: below a role, without managed code between.
+class NamelessLeavesTest : public MethodWeightsTest {
+ protected:
+  NamelessLeavesTest() {
+    builder_.Thread({});
+    main_ = Frame("Main");
+    gc_ = Frame("[gc gen1 blocking]", ModelFrameKind::kRole);
+    mark_ = Native("libcoreclr.so", "0x3d0b60");
+    plan_ = Native("libcoreclr.so", "0x3d1000");
+  }
+  FrameIndex Native(const std::string& module, const std::string& address) {
+    return builder_.Frame({.kind = ModelFrameKind::kNative,
+                           .name = builder_.String(module + "!" + address),
+                           .module = builder_.String(module)});
+  }
+  static uint64_t SelfOf(const MethodWeights& weights, const std::string& name) {
+    for (const MethodWeight& one : weights.Sorted()) {
+      if (one.name == name) return one.self;
+    }
+    return 0;
+  }
+  MethodWeights Weigh(NamelessLeaves nameless = NamelessLeaves::kByRole) {
+    MethodWeights weights(nameless);
+    if (!model_) model_ = *std::move(builder_).Build();
+    weights.Add(*model_);
+    return weights;
+  }
+
+  FrameIndex main_, gc_, mark_, plan_;
+  std::optional<ProfileModel> model_;
+};
+
+TEST_F(NamelessLeavesTest, AreSummedUpUnderTheirRole) {
+  Add({main_, gc_, plan_, mark_}, 3);
+  Add({main_, gc_, plan_}, 4);
+  const MethodWeights by_role = Weigh();
+  EXPECT_EQ(SelfOf(by_role, "[gc gen1 blocking]"), 7u);
+  EXPECT_EQ(SelfOf(by_role, "libcoreclr.so!0x3d0b60"), 0u);
+  const MethodWeights by_address = Weigh(NamelessLeaves::kByAddress);
+  EXPECT_EQ(SelfOf(by_address, "[gc gen1 blocking]"), 0u);
+  EXPECT_EQ(SelfOf(by_address, "libcoreclr.so!0x3d0b60"), 3u);
+  EXPECT_EQ(SelfOf(by_address, "libcoreclr.so!0x3d1000"), 4u);
+  EXPECT_EQ(by_role.nameless_runtime(), 7u);
+  EXPECT_EQ(by_address.nameless_runtime(), 7u);
+}
+
+TEST_F(NamelessLeavesTest, AllCompilationsAreOne) {
+  const FrameIndex one = Frame("[jit Shop.Order.Add Tier0]", ModelFrameKind::kRole),
+                   two = Frame("[jit Shop.Cart.Add OptimizedTier1]", ModelFrameKind::kRole),
+                   jit = Native("libclrjit.so", "0x1000"), emit = Native("libclrjit.so", "0x2000");
+  Add({main_, one, jit}, 2);
+  Add({main_, two, jit, emit}, 3);
+  EXPECT_EQ(SelfOf(Weigh(), "[jit]"), 5u);
+  EXPECT_EQ(SelfOf(Weigh(NamelessLeaves::kByAddress), "[jit]"), 0u);
+}
+
+TEST_F(NamelessLeavesTest, ANameOrManagedCodeBetweenKeepsTheLeafAlone) {
+  const FrameIndex named = Frame("WKS::gc_heap::mark_phase", ModelFrameKind::kNative), callback = Frame("Callback");
+  Add({main_, gc_, mark_, named}, 1);
+  Add({main_, gc_, callback, mark_}, 2);
+  Add({main_, mark_}, 4);
+  const MethodWeights weights = Weigh();
+  EXPECT_EQ(SelfOf(weights, "[gc gen1 blocking]"), 0u);
+  EXPECT_EQ(SelfOf(weights, "WKS::gc_heap::mark_phase"), 1u);
+  EXPECT_EQ(SelfOf(weights, "libcoreclr.so!0x3d0b60"), 6u);
+  EXPECT_EQ(weights.nameless_runtime(), 6u) << "a library of the runtime, by its name";
+}
+
+TEST_F(NamelessLeavesTest, OtherLibrariesWithoutSymbolsAreNoRuntime) {
+  Add({main_, Native("libsqlite.so", "0x10")}, 5);
+  EXPECT_EQ(Weigh().nameless_runtime(), 0u);
+}
+
+TEST_F(NamelessLeavesTest, ATextThatOnlyBeginsLikeAnAddressIsAName) {
+  ModelFrame native;
+  native.kind = ModelFrameKind::kNative;
+  EXPECT_TRUE(IsNamelessNative(native, "libcoreclr.so!0x3d0b60"));
+  EXPECT_TRUE(IsNamelessNative(native, "[native: no symbols libcoreclr.so]"));
+  EXPECT_FALSE(IsNamelessNative(native, "libcoreclr.so!0x"));
+  EXPECT_FALSE(IsNamelessNative(native, "libcoreclr.so!0x3d0b60_cold"));
+  EXPECT_FALSE(IsNamelessNative(native, "ThreadNative_SpinWait"));
+  native.kind = ModelFrameKind::kJit;
+  EXPECT_FALSE(IsNamelessNative(native, "libcoreclr.so!0x3d0b60"));
 }
 
 }  // namespace

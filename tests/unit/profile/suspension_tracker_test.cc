@@ -63,6 +63,43 @@ TEST_F(SuspensionTrackerTest, ABlockingCollection) {
   ExpectNothingOdd();
 }
 
+TEST_F(SuspensionTrackerTest, WithoutReturnsAPauseBeginsWithTheFirstThatIsSeenInIt) {
+  tracker_.WithoutReturns();
+  Add(Kind::kSuspend, 7, {kGc});
+  Add(Kind::kGcStart, 7, {0, 1});
+  Add(Kind::kGcEnd, 7, {41, 1, kInduced, 0});
+  Add(Kind::kRestart, 7, {1, 1});
+  ASSERT_EQ(pauses_.size(), 1u);
+  EXPECT_EQ(pauses_[0].kind, PauseKind::kBlockingGc);
+  EXPECT_EQ(pauses_[0].gc_index, 41u);
+  EXPECT_EQ(pauses_[0].suspend_ns(), 10'000u);
+  EXPECT_EQ(pauses_[0].pause_ns(), 30'000u);
+  EXPECT_FALSE(pauses_[0].resumed.has_value());
+  // One without a collection.
+  Add(Kind::kSuspend, 7, {kRejit});
+  Add(Kind::kRestart, 7, {0, 1});
+  ASSERT_EQ(pauses_.size(), 2u);
+  EXPECT_EQ(pauses_[1].pause_ns(), 10'000u);
+  ExpectNothingOdd();
+}
+
+TEST_F(SuspensionTrackerTest, WithoutReturnsTheThreadThatAskedFirstIsTheOneThatStopsOthers) {
+  tracker_.WithoutReturns();
+  Add(Kind::kSuspend, 7, {kGc});
+  Add(Kind::kSuspend, 8, {kGc});   // waits for the first
+  Add(Kind::kGcStart, 9, {0, 1});  // a thread of the server collector
+  Add(Kind::kGcEnd, 9, {41, 0, kInduced, 0});
+  Add(Kind::kRestart, 7, {1, 1});
+  ASSERT_EQ(pauses_.size(), 1u);
+  EXPECT_EQ(pauses_[0].tid, 7u);
+  Add(Kind::kGcStart, 9, {0, 1});
+  Add(Kind::kGcEnd, 9, {42, 0, kInduced, 0});
+  Add(Kind::kRestart, 8, {1, 1});
+  ASSERT_EQ(pauses_.size(), 2u);
+  EXPECT_EQ(pauses_[1].tid, 8u);
+  ExpectNothingOdd();
+}
+
 TEST_F(SuspensionTrackerTest, ABackgroundCollectionHasTwoPausesAndEndsOutsideOfThem) {
   Stop(7, kGc);
   Add(Kind::kGcStart, 7, {2, 0});
@@ -314,7 +351,7 @@ TEST_F(SuspensionTrackerTest, AtTheEndAPauseWithoutItsLastEventIsGivenOut) {
   tracker_.Finish([this](const Pause& pause) { pauses_.push_back(pause); });
   ASSERT_EQ(pauses_.size(), 1u);
   EXPECT_EQ(pauses_[0].kind, PauseKind::kBlockingGc);
-  EXPECT_EQ(pauses_[0].resumed, std::nullopt);
+  EXPECT_FALSE(pauses_[0].resumed.has_value());
   EXPECT_EQ(tracker_.counters().cut, 1u);
 }
 

@@ -35,8 +35,19 @@ TEST(NoticesTest, AFloodIsBoundedHoweverOftenItIsTaken) {
     notices.Add("flood", std::to_string(i), "water");
     kept += notices.TakeKept().size();
   }
-  EXPECT_EQ(kept, 100u);
+  EXPECT_EQ(kept, 101u) << "the last one says that no more are shown";
   EXPECT_EQ(notices.counts().at("flood"), 1000u);
+}
+
+TEST(NoticesTest, AFloodOfOneKindSaysSoAndSilencesNoOther) {
+  Notices notices;
+  for (int i = 0; i < 1000; ++i) notices.Add("flood", std::to_string(i), "water");
+  EXPECT_EQ(notices.kept().back().message,
+            "more than 100 notices of the kind flood came; further ones are counted and not shown");
+  EXPECT_TRUE(notices.Add("fire", "7", "it burns"));
+  EXPECT_EQ(notices.kept().back().message, "it burns");
+  notices.Repeat();
+  EXPECT_TRUE(notices.Add("flood", "again", "water"));
 }
 
 }  // namespace

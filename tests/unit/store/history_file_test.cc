@@ -112,7 +112,7 @@ TEST(HistoryFileTest, OneProcessAtATime) {
   StoreFolder folder;
   const auto history = folder.Open();
   const absl::Status second = folder.TryOpen().status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(second));
+  EXPECT_TRUE(absl::IsAborted(second));
   EXPECT_THAT(second.message(), HasSubstr("another process writes"));
 }
 

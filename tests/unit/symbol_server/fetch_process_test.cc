@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,6 +23,8 @@ std::optional<std::string> Await(FetchProcess& process) {
     usleep(1000);
   }
 }
+
+int OpenSocket(int family, int type) { return socket(family, type, 1); }
 
 void Say(int socket, const std::string& text) { (void)!send(socket, text.data(), text.size(), 0); }
 
@@ -78,6 +80,24 @@ TEST(FetchProcessTest, ManyOrdersDoNotBlock) {
   EXPECT_FALSE(process->Send(std::string(FetchProcess::kMaxDatagramBytes + 1, 'x')));
 }
 
+TEST(FetchProcessTest, AFileGoesAlongWithADatagram) {
+  auto process = FetchProcess::Start(kLimit, [](int socket) {
+    while (const auto message = FetchProcess::Wait(socket)) {
+      const bool written = message->file.valid() && write(message->file.get(), "here", 4) == 4;
+      Say(socket, message->text + (written ? " written" : " nothing"));
+    }
+  });
+  ASSERT_TRUE(process.ok());
+  const UniqueFd file(memfd_create("file", MFD_CLOEXEC));
+  EXPECT_TRUE(process->Send("one", file.get()));
+  EXPECT_TRUE(process->Send("two"));
+  EXPECT_EQ(Await(*process), "one written");
+  EXPECT_EQ(Await(*process), "two nothing");
+  char text[5] = "";
+  EXPECT_EQ(pread(file.get(), text, 4, 0), 4);
+  EXPECT_STREQ(text, "here");
+}
+
 // What an attacker who took over the process would have.
 TEST(FetchProcessTest, HasNoCapabilitiesNoOpenFilesAndASmallDisk) {
   const UniqueFd opened(open("/etc/hostname", O_RDONLY | O_CLOEXEC));
@@ -87,21 +107,46 @@ TEST(FetchProcessTest, HasNoCapabilitiesNoOpenFilesAndASmallDisk) {
     std::string said = fcntl(secret, F_GETFD) < 0 ? "closed" : "open";
     FILE* status = fopen("/proc/self/status", "re");
     char line[256];
-    while (fgets(line, sizeof line, status) != nullptr) {
+    while (status != nullptr && fgets(line, sizeof line, status) != nullptr) {
       const std::string text(line);
       if (text.rfind("CapEff:", 0) == 0 || text.rfind("CapPrm:", 0) == 0) said += " " + text.substr(8, 16);
       if (text.rfind("NoNewPrivs:", 0) == 0) said += " " + text.substr(12, 1);
     }
-    char path[] = "/tmp/clrsampler_limit_XXXXXX";
-    const int file = mkstemp(path);
-    unlink(path);
-    said += ftruncate(file, kLimit + 1) == 0 ? " large" : " limited";
-    said += ftruncate(file, kLimit) == 0 ? " enough" : " nothing";
+    const auto message = FetchProcess::Wait(socket);
+    said += ftruncate(message->file.get(), kLimit + 1) == 0 ? " large" : " limited";
+    said += ftruncate(message->file.get(), kLimit) == 0 ? " enough" : " nothing";
     Say(socket, said);
   });
   close(secret);
   ASSERT_TRUE(process.ok());
+  char path[] = "/tmp/clrsampler_limit_XXXXXX";
+  const UniqueFd file(mkstemp(path));
+  unlink(path);
+  EXPECT_TRUE(process->Send("a file", file.get()));
   EXPECT_EQ(Await(*process), "closed 0000000000000000 0000000000000000 1 limited enough");
+}
+
+// The same of what it may do. Each of these works where nothing is given up.
+TEST(FetchProcessTest, ReachesNothingOfThisHost) {
+  char path[] = "/tmp/clrsampler_reach_XXXXXX";
+  const UniqueFd file(mkstemp(path));
+  auto process = FetchProcess::Start(kLimit, [&path](int socket) {
+    std::string said;
+    const auto tried = [&](const char* what, bool worked) { said += worked ? std::string(what) + " " : ""; };
+    tried("read", UniqueFd(open(path, O_RDONLY)).valid());
+    tried("write", UniqueFd(open(path, O_WRONLY)).valid());
+    tried("make", UniqueFd(open("/tmp/clrsampler_made", O_WRONLY | O_CREAT, 0600)).valid());
+    tried("unlink", unlink(path) == 0);
+    tried("signal", kill(getppid(), 0) == 0);
+    tried("fork", fork() >= 0);
+    tried("raw", UniqueFd(OpenSocket(AF_INET, SOCK_RAW)).valid());
+    tried("packet", UniqueFd(OpenSocket(AF_PACKET, SOCK_RAW)).valid());
+    execl("/bin/true", "true", nullptr);
+    Say(socket, said + "and it is still here");
+  });
+  ASSERT_TRUE(process.ok());
+  EXPECT_EQ(Await(*process), "and it is still here");
+  unlink(path);
 }
 
 }  // namespace

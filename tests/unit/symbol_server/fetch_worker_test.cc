@@ -2,16 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "test_paths.h"
 #include "unit/symbol_server/temporary_folder.h"
 
 namespace clrsampler {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Answers by "server place"; what is not listed is missing.
+// Answers by address; what is not listed is missing.
 class FakeFetcher : public SymbolFetcher {
  public:
   struct Answer {
@@ -21,14 +23,11 @@ class FakeFetcher : public SymbolFetcher {
   FakeFetcher(std::map<std::string, Answer>& answers, std::vector<std::string>& asked)
       : answers_(answers), asked_(asked) {}
 
-  size_t Places(const SymbolServerUrl&, const SymbolFileKey&) const override { return 2; }
-  FetchOutcome Fetch(const SymbolServerUrl& server, const SymbolFileKey&, size_t place,
-                     const std::string& path) override {
-    const std::string question = server.base + " " + std::to_string(place);
-    asked_.push_back(question);
-    EXPECT_FALSE(std::filesystem::exists(path)) << "what came before is gone";
-    const Answer answer = answers_[question];
-    if (!answer.content.empty()) std::ofstream(path, std::ios::binary) << answer.content;
+  FetchOutcome Fetch(const std::string& url, int file) override {
+    asked_.push_back(url);
+    EXPECT_EQ(lseek(file, 0, SEEK_END), 0) << "what came before is gone";
+    const Answer answer = answers_[url];
+    EXPECT_TRUE(WriteAll(file, answer.content).ok());
     return answer.outcome;
   }
 
@@ -37,15 +36,29 @@ class FakeFetcher : public SymbolFetcher {
   std::vector<std::string>& asked_;
 };
 
+// What a server is asked for, in this order.
+std::vector<std::string> Urls(const std::string& server, const SymbolFileKey& key) {
+  std::vector<std::string> urls;
+  for (const std::string& path : DebuginfodPaths(key)) urls.push_back(server + "/" + path);
+  for (const std::string& path : SsqpPaths(key)) urls.push_back(server + "/" + path);
+  return urls;
+}
+
 class FetchWorkerTest : public testing::Test {
  protected:
   FetchWorker Worker() {
-    std::vector<std::unique_ptr<SymbolFetcher>> fetchers;
-    fetchers.push_back(std::make_unique<FakeFetcher>(answers_, asked_));
-    auto cache = SymbolCache::Open(cache_folder_.path(), {});
-    return FetchWorker({{"a", true, true}, {"b", true, true}}, std::move(fetchers), *std::move(cache),
-                       work_folder_.path());
+    return FetchWorker({{"a", true, true}, {"b", true, true}}, std::make_unique<FakeFetcher>(answers_, asked_));
   }
+  OrderReply Do(const SymbolFileKey& key) {
+    FetchWorker worker = Worker();
+    return worker.Do(7, key, file_.get());
+  }
+  std::string Received() {
+    lseek(file_.get(), 0, SEEK_SET);
+    return *ReadWholeFile(file_.get(), 1 << 20);
+  }
+  const std::string a0_ = Urls("a", FixtureKey())[0], a1_ = Urls("a", FixtureKey())[1],
+                    b0_ = Urls("b", FixtureKey())[0], b1_ = Urls("b", FixtureKey())[1];
   void Found(const std::string& question, const std::string& content) {
     answers_[question] = {{FetchResult::kFound, ""}, content};
   }
@@ -53,80 +66,83 @@ class FetchWorkerTest : public testing::Test {
     answers_[question] = {{result, "it is a pity"}, "half"};
   }
 
-  TemporaryFolder cache_folder_, work_folder_;
+  const UniqueFd file_{memfd_create("received", MFD_CLOEXEC)};
   std::map<std::string, FakeFetcher::Answer> answers_;
   std::vector<std::string> asked_;
 };
 
-TEST_F(FetchWorkerTest, StoresTheFirstFileThatIsTheRightOne) {
-  Found("b 0", FixtureBytes("libstripped.so.dbg"));
-  const OrderReply reply = Worker().Do(7, FixtureKey());
+TEST_F(FetchWorkerTest, TakesTheFirstFileThatIsTheRightOne) {
+  Found(b0_, FixtureBytes("libstripped.so.dbg"));
+  const OrderReply reply = Do(FixtureKey());
   EXPECT_EQ(reply.number, 7u);
-  EXPECT_EQ(reply.result, OrderResult::kStored);
+  EXPECT_EQ(reply.result, OrderResult::kReceived);
   EXPECT_EQ(reply.bytes, FixtureBytes("libstripped.so.dbg").size());
-  EXPECT_THAT(asked_, ElementsAre("a 0", "a 1", "b 0"));
-  EXPECT_THAT(cache_folder_.Names(), ElementsAre(CacheFileName(FixtureKey())));
-  EXPECT_THAT(work_folder_.Names(), testing::IsEmpty());
+  std::vector<std::string> expected = Urls("a", FixtureKey());
+  expected.push_back(b0_);
+  EXPECT_EQ(asked_, expected);
+  EXPECT_EQ(Received(), FixtureBytes("libstripped.so.dbg"));
+}
+
+TEST_F(FetchWorkerTest, AServerIsAskedInItsProtocolsOnly) {
+  FetchWorker worker({{"a", true, false}, {"b", false, true}}, std::make_unique<FakeFetcher>(answers_, asked_));
+  EXPECT_EQ(worker.Do(1, FixtureKey(), file_.get()).result, OrderResult::kMissing);
+  std::vector<std::string> expected = Urls("b", FixtureKey());
+  expected.front() = a0_;
+  EXPECT_EQ(asked_, expected);
 }
 
 TEST_F(FetchWorkerTest, AWrongFileIsRejectedAndTheSearchGoesOn) {
   std::string other = FixtureBytes("libstripped.so.dbg");
   const auto image = ElfImage::Parse(AsBytes(other));
   other[static_cast<size_t>(image->build_id().data() - AsBytes(other).data())] ^= 1;
-  Found("a 0", other);
-  Found("a 1", "<html>not found</html>");
-  FetchWorker worker = Worker();
-  OrderReply reply = worker.Do(1, FixtureKey());
+  Found(a0_, other);
+  Found(a1_, "<html>not found</html>");
+  OrderReply reply = Do(FixtureKey());
   EXPECT_EQ(reply.result, OrderResult::kRejected);
   EXPECT_EQ(reply.rejected, 2u);
   EXPECT_THAT(reply.detail, HasSubstr("a: "));
-  EXPECT_THAT(cache_folder_.Names(), testing::Not(testing::Contains(CacheFileName(FixtureKey()))));
-  Found("b 1", FixtureBytes("libwhole.so"));  // the image before it was stripped serves as well
-  reply = worker.Do(2, FixtureKey());
-  EXPECT_EQ(reply.result, OrderResult::kStored);
+  Found(b1_, FixtureBytes("libwhole.so"));  // the image before it was stripped serves as well
+  reply = Do(FixtureKey());
+  EXPECT_EQ(reply.result, OrderResult::kReceived);
   EXPECT_EQ(reply.rejected, 2u);
+  EXPECT_EQ(Received(), FixtureBytes("libwhole.so"));
 }
 
 TEST_F(FetchWorkerTest, TheStrippedImageItselfIsNoAnswerAndNoFault) {
-  Found("a 1", FixtureBytes("libstripped.so"));
-  const OrderReply reply = Worker().Do(1, FixtureKey());
+  Found(a1_, FixtureBytes("libstripped.so"));
+  const OrderReply reply = Do(FixtureKey());
   EXPECT_EQ(reply.result, OrderResult::kMissing);
   EXPECT_EQ(reply.rejected, 0u);
 }
 
-TEST_F(FetchWorkerTest, OnlyCertainAbsenceIsRemembered) {
-  const std::vector<SymbolServerUrl> servers = {{"a", true, true}, {"b", true, true}};
-  const uint64_t number = SymbolCache::NumberOf(servers);
-  Fails("b 0", FetchResult::kFailed);
-  EXPECT_EQ(Worker().Do(1, FixtureKey()).result, OrderResult::kFailed);
-  EXPECT_FALSE(SymbolCache::Open(cache_folder_.path(), {})->IsMissing(FixtureKey(), number));
+TEST_F(FetchWorkerTest, AFailureIsNoProofOfAbsence) {
+  Fails(b0_, FetchResult::kFailed);
+  EXPECT_EQ(Do(FixtureKey()).result, OrderResult::kFailed);
   answers_.clear();
-  EXPECT_EQ(Worker().Do(1, FixtureKey()).result, OrderResult::kMissing);
-  EXPECT_TRUE(SymbolCache::Open(cache_folder_.path(), {})->IsMissing(FixtureKey(), number));
+  EXPECT_EQ(Do(FixtureKey()).result, OrderResult::kMissing);
 }
 
 TEST_F(FetchWorkerTest, AServerThatGivesNoAnswerIsLeftAlone) {
-  Fails("a 0", FetchResult::kUnreachable);
-  Fails("a 1", FetchResult::kUnreachable);
+  for (const std::string& url : Urls("a", FixtureKey())) Fails(url, FetchResult::kUnreachable);
   FetchWorker worker = Worker();
   for (uint64_t order = 0; order < 5; ++order) {
-    EXPECT_EQ(worker.Do(order, FixtureKey()).result, OrderResult::kFailed);
+    EXPECT_EQ(worker.Do(order, FixtureKey(), file_.get()).result, OrderResult::kFailed);
   }
   EXPECT_EQ(std::count_if(asked_.begin(), asked_.end(), [](const std::string& question) { return question[0] == 'a'; }),
             FetchWorker::kMaxUnreachable);
 }
 
 TEST_F(FetchWorkerTest, AnR2rMapIsKnownByItsSignature) {
-  const std::string map = *ReadWholeFile(CLRSAMPLER_TESTDATA "/r2r/10.0.14-x64/shapes.ni.r2rmap", 1 << 20);
-  const std::string other = *ReadWholeFile(CLRSAMPLER_TESTDATA "/r2r/8.0.30-x64/shapes.ni.r2rmap", 1 << 20);
+  const std::string map = *ReadWholeFile(TestData("r2r/10.0.14-x64/shapes.ni.r2rmap"), 1 << 20);
+  const std::string other = *ReadWholeFile(TestData("r2r/8.0.30-x64/shapes.ni.r2rmap"), 1 << 20);
   const std::string signature = map.substr(map.find("FFFFFFFF 00 ") + 12, 32);
   std::array<uint8_t, 16> bytes;
   for (size_t i = 0; i < 16; ++i) bytes[i] = static_cast<uint8_t>(std::stoi(signature.substr(2 * i, 2), nullptr, 16));
   const SymbolFileKey key = *R2rMapKey(bytes, 1, "shapes.ni.r2rmap");
-  Found("a 0", other);
-  Found("b 0", map);
-  const OrderReply reply = Worker().Do(1, key);
-  EXPECT_EQ(reply.result, OrderResult::kStored);
+  Found(Urls("a", key)[0], other);
+  Found(Urls("b", key)[0], map);
+  const OrderReply reply = Do(key);
+  EXPECT_EQ(reply.result, OrderResult::kReceived);
   EXPECT_EQ(reply.rejected, 1u);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,8 +27,10 @@ class SymbolCacheTest : public testing::Test {
     return *std::move(cache);
   }
   void Store(SymbolCache& cache, char digit, size_t bytes) {
-    folder_.Write("received", std::string(bytes, digit));
-    EXPECT_TRUE(cache.Adopt(folder_.path() + "/received", Key(digit)).ok());
+    const auto file = cache.BeginFile(getpid());
+    ASSERT_TRUE(file.ok());
+    EXPECT_TRUE(WriteAll(file->get(), std::string(bytes, digit)).ok());
+    EXPECT_TRUE(cache.Adopt(getpid(), Key(digit)).ok());
   }
 
   TemporaryFolder folder_;
@@ -97,21 +100,33 @@ TEST_F(SymbolCacheTest, MissingFilesAreAskedForAgainAfterADayOrOfOtherServers) {
   EXPECT_FALSE(cache.IsMissing(Key('a'), at_one));
 }
 
-TEST_F(SymbolCacheTest, WorkFoldersOfRunsThatDiedAreDeletedWhenTheyAreOld) {
+TEST_F(SymbolCacheTest, FilesOfRunsThatDiedAreDeletedWhenTheyAreOld) {
   SymbolCache cache = Open();
-  const auto mine = cache.MakeWorkFolder(11);
-  const auto dead = cache.MakeWorkFolder(12);
+  const auto mine = cache.BeginFile(11);
+  const auto dead = cache.BeginFile(12);
   ASSERT_TRUE(mine.ok() && dead.ok());
-  { std::ofstream(*dead + "/received") << "half a file"; }
   struct timespec old[2] = {{0, UTIME_OMIT}, {static_cast<time_t>(now_ - 90'000), 0}};
   struct timespec young[2] = {{0, UTIME_OMIT}, {static_cast<time_t>(now_ - 10), 0}};
-  utimensat(AT_FDCWD, dead->c_str(), old, 0);
-  utimensat(AT_FDCWD, mine->c_str(), young, 0);
+  futimens(dead->get(), old);
+  futimens(mine->get(), young);
   cache.Evict();
-  EXPECT_FALSE(std::filesystem::exists(*dead));
-  EXPECT_TRUE(std::filesystem::exists(*mine));
-  cache.RemoveWorkFolder(11);
-  EXPECT_FALSE(std::filesystem::exists(*mine));
+  EXPECT_FALSE(cache.OpenReceived(12).ok());
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/below/symbols/work-11"));
+  cache.DropFile(11);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/below/symbols/work-11"));
+}
+
+TEST_F(SymbolCacheTest, WhatSomebodyMayStillWriteToIsNotOpened) {
+  SymbolCache cache = Open();
+  auto file = cache.BeginFile(11);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(WriteAll(file->get(), "content").ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(cache.OpenReceived(11).status()));
+  void* map = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file->get(), 0);
+  file->reset();
+  EXPECT_TRUE(absl::IsFailedPrecondition(cache.OpenReceived(11).status())) << "a mapping is enough";
+  munmap(map, 4096);
+  EXPECT_TRUE(cache.OpenReceived(11).ok());
 }
 
 TEST_F(SymbolCacheTest, AFolderThatOthersMayWriteToIsRefused) {

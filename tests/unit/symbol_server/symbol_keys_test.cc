@@ -75,6 +75,10 @@ TEST(SymbolKeysTest, AddressesOfServers) {
             (SymbolServerUrl{"https://msdl.microsoft.com/download/symbols", false, true}));
   EXPECT_EQ(*ParseSymbolServerUrl("debuginfod+http://localhost:8002"),
             (SymbolServerUrl{"http://localhost:8002", true, false}));
+  EXPECT_EQ(*ParseSymbolServerUrl("microsoft"),
+            *ParseSymbolServerUrl("ssqp+https://msdl.microsoft.com/download/symbols"));
+  EXPECT_EQ(ParseSymbolServerUrl("https://microsoft")->base, "https://microsoft")
+      << "a host of that name can be asked too";
   for (const char* bad : {"", "ftp://host", "file:///etc", "https://", "https:///path", "https://user:secret@host/",
                           "https://host?x", "https://host#x", "https://a b", "https://a\nb", "https://:80/"}) {
     const auto server = ParseSymbolServerUrl(bad);

@@ -27,17 +27,20 @@ class SymbolServerTest : public testing::Test {
     EXPECT_TRUE(server.ok()) << server.status();
     return *std::move(server);
   }
-  static SymbolServerUrl ClosedPort() {
-    const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // It is bound as long as the test runs, so that nobody else gets it, but nobody listens.
+  SymbolServerUrl ClosedPort() {
+    UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     socklen_t bytes = sizeof address;
     getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &bytes);
+    bound_ = std::move(socket);
     return *ParseSymbolServerUrl(absl::StrCat("ssqp+http://127.0.0.1:", ntohs(address.sin_port)));
   }
 
+  UniqueFd bound_;
   TemporaryFolder folder_;
   Notices notices_;
 };

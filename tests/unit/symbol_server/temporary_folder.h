@@ -13,6 +13,7 @@
 #include "formats/elf/elf_image.h"
 #include "os/file_io.h"
 #include "symbol_server/symbol_keys.h"
+#include "test_paths.h"
 
 namespace clrsampler {
 
@@ -38,9 +39,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-inline std::string FixtureBytes(const std::string& name) {
-  return *ReadWholeFile(std::string(ELF_FIXTURES "/") + name, 64 << 20);
-}
+inline std::string FixtureBytes(const std::string& name) { return *ReadWholeFile(ElfFixture(name), 64 << 20); }
 
 // Of the stripped fixture, whose debug file is libstripped.so.dbg.
 inline SymbolFileKey FixtureKey() {

@@ -74,6 +74,15 @@ TEST(DemangleTest, WhatCannotBeDemangledStaysAsItIs) {
   EXPECT_EQ(DemangleFull(huge), huge);
 }
 
+// A name of a hostile file may hold any bytes, and a search for the end of each bracket would be quadratic.
+TEST(DemangleTest, BracketsThatDoNotCloseStayAsTheyAre) {
+  const std::string brackets(900, '<');
+  std::string mangled = "_ZN900" + brackets + "1aI";
+  for (int i = 0; i < 34; ++i) mangled += "S_";
+  EXPECT_GT(DemangleShort(mangled + "EE").size(), 30'000u);
+  EXPECT_EQ(DemangleShort("_Z900" + brackets), brackets);
+}
+
 // Each substitution doubles the text: 35 levels would be 10^12 characters.
 TEST(DemangleTest, ANameThatUnfoldsIntoTooMuchTextIsLeftMangled) {
   // S_ is std::pair, S0_ is pair<int, int>, and each further one is a pair of two of the one before.

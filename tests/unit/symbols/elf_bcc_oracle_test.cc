@@ -13,6 +13,7 @@
 #include "formats/elf/elf_symbols.h"
 #include "os/file_io.h"
 #include "os/mapped_file.h"
+#include "unit/formats/elf/find_symbol.h"
 
 namespace clrsampler {
 namespace {

@@ -17,6 +17,9 @@
 #include "formats/byte_reader.h"
 #include "formats/proc/maps_text.h"
 #include "os/file_io.h"
+#include "test_paths.h"
+#include "unit/formats/elf/find_symbol.h"
+#include "unit/formats/runtime/runtime_image_builder.h"
 
 namespace clrsampler {
 namespace {
@@ -79,7 +82,7 @@ class ElfSymbolsSourceTest : public testing::Test {
 };
 
 TEST_F(ElfSymbolsSourceTest, StylesOfASymbol) {
-  const std::string file = ELF_FIXTURES "/libwhole.so";
+  const std::string file = ElfFixture("libwhole.so");
   const Mapping mapping = MappingOf(file);
   const uint64_t address = AddressOf(file, "_ZNK4shop5Order5TotalEi") + 1;
   EXPECT_EQ(At(mapping, address)->text, "shop::Order::Total");
@@ -90,7 +93,7 @@ TEST_F(ElfSymbolsSourceTest, StylesOfASymbol) {
 }
 
 TEST_F(ElfSymbolsSourceTest, AFrameSaysWhatALinkerMustKnow) {
-  const std::string file = ELF_FIXTURES "/libwhole.so";
+  const std::string file = ElfFixture("libwhole.so");
   const std::string whole = *ReadWholeFile(file, 64 << 20);
   const auto symbol = FindSymbol(*ElfImage::Parse(AsBytes(whole)), "_ZNK4shop5Order5TotalEi");
   for (const NameStyle style : {NameStyle::kShort, NameStyle::kFull, NameStyle::kRaw}) {
@@ -103,8 +106,8 @@ TEST_F(ElfSymbolsSourceTest, AFrameSaysWhatALinkerMustKnow) {
 }
 
 TEST_F(ElfSymbolsSourceTest, AStrippedLibraryIsNamedByTheDebugFileBesideIt) {
-  const Mapping mapping = MappingOf(ELF_FIXTURES "/libstripped.so");
-  EXPECT_EQ(At(mapping, AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"))->text, "HiddenHelper");
+  const Mapping mapping = MappingOf(ElfFixture("libstripped.so"));
+  EXPECT_EQ(At(mapping, AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi"))->text, "HiddenHelper");
   EXPECT_EQ(source_->counters().debug_files_used, 1u);
 }
 
@@ -133,68 +136,68 @@ class CopiedFixture {
 
 TEST_F(ElfSymbolsSourceTest, WithoutSymbolsEveryFunctionIsOneFrameByItsStart) {
   CopiedFixture copy;
-  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  const std::string lone = copy.Copy(ElfFixture("libstripped.so"), "libstripped.so");
   const Mapping mapping = MappingOf(lone);
-  const uint64_t start = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
-  const std::string whole = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  const uint64_t start = AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi");
+  const std::string whole = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   const auto symbol = FindSymbol(*ElfImage::Parse(AsBytes(whole)), "_ZL12HiddenHelperi");
   const std::string expected = absl::StrCat("libstripped.so!0x", absl::Hex(symbol->address.value));
   const auto first = At(mapping, start), last = At(mapping, start + symbol->size - 1);
   EXPECT_EQ(first->text, expected);
   EXPECT_EQ(first->source, NameSource::kFunctionStart);
   EXPECT_EQ(last->text, expected);
-  EXPECT_EQ(At(mapping, AddressOf(ELF_FIXTURES "/libwhole.so", "exported_entry"))->text, "exported_alias");
+  EXPECT_EQ(At(mapping, AddressOf(ElfFixture("libwhole.so"), "exported_entry"))->text, "exported_alias");
   // The padding in assembly that no table knows.
-  const auto unknown = At(mapping, AddressOf(ELF_FIXTURES "/libwhole.so", "after_sizeless") + 20);
+  const auto unknown = At(mapping, AddressOf(ElfFixture("libwhole.so"), "after_sizeless") + 20);
   EXPECT_EQ(unknown->text, "[native: no symbols libstripped.so]");
   EXPECT_FALSE(unknown->named());
 }
 
 TEST_F(ElfSymbolsSourceTest, ADebugFileOfAnotherBuildIsNotBelieved) {
   CopiedFixture copy;
-  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
-  std::string debug = *ReadWholeFile(ELF_FIXTURES "/libstripped.so.dbg", 64 << 20);
+  const std::string lone = copy.Copy(ElfFixture("libstripped.so"), "libstripped.so");
+  std::string debug = *ReadWholeFile(ElfFixture("libstripped.so.dbg"), 64 << 20);
   const auto image = ElfImage::Parse(AsBytes(debug));
   debug[static_cast<size_t>(image->build_id().data() - AsBytes(debug).data())] ^= 1;
   copy.Write("libstripped.so.dbg", debug);
-  EXPECT_THAT(At(MappingOf(lone), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"))->text,
+  EXPECT_THAT(At(MappingOf(lone), AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi"))->text,
               StartsWith("libstripped.so!0x"));
   EXPECT_EQ(source_->counters().debug_files_wrong, 1u);
 }
 
 TEST_F(ElfSymbolsSourceTest, FindsDebugFilesInTheSubfolderAndOnTheHostByBuildId) {
-  const uint64_t hidden = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  const uint64_t hidden = AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi");
   CopiedFixture beside;
-  const std::string library = beside.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
-  beside.Copy(ELF_FIXTURES "/libstripped.so.dbg", ".debug/libstripped.so.dbg");
+  const std::string library = beside.Copy(ElfFixture("libstripped.so"), "libstripped.so");
+  beside.Copy(ElfFixture("libstripped.so.dbg"), ".debug/libstripped.so.dbg");
   EXPECT_EQ(At(MappingOf(library), hidden)->text, "HiddenHelper");
 
   CopiedFixture lone, host;
-  const std::string other = lone.Copy(ELF_FIXTURES "/libstripped.so", "libother.so");
+  const std::string other = lone.Copy(ElfFixture("libstripped.so"), "libother.so");
   const std::string bytes = *ReadWholeFile(other, 64 << 20);
   const std::string id = BuildIdText(ElfImage::Parse(AsBytes(bytes))->build_id());
-  host.Copy(ELF_FIXTURES "/libstripped.so.dbg", ".build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
+  host.Copy(ElfFixture("libstripped.so.dbg"), ".build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
   EXPECT_EQ(At(MappingOf(other), hidden, NameStyle::kShort, host.folder())->text, "HiddenHelper");
 }
 
 // As .NET's symbol packages and distributions ship them, for an image that says nothing about its debug file.
 TEST_F(ElfSymbolsSourceTest, FindsDebugFilesByTheImagesOwnName) {
-  const uint64_t hidden = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  const uint64_t hidden = AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi");
   for (const std::string name : {"libunlinked.so.dbg", "libunlinked.so.debug", ".debug/libunlinked.so.debug"}) {
     CopiedFixture copy;
-    const std::string library = copy.Copy(ELF_FIXTURES "/libunlinked.so", "libunlinked.so");
-    copy.Copy(ELF_FIXTURES "/libstripped.so.dbg", name);
+    const std::string library = copy.Copy(ElfFixture("libunlinked.so"), "libunlinked.so");
+    copy.Copy(ElfFixture("libstripped.so.dbg"), name);
     source_.reset();
     EXPECT_EQ(At(MappingOf(library), hidden)->text, "HiddenHelper") << name;
   }
   CopiedFixture lone, host;
-  const std::string library = lone.Copy(ELF_FIXTURES "/libunlinked.so", "libunlinked.so");
-  host.Copy(ELF_FIXTURES "/libstripped.so.dbg", library.substr(1) + ".debug");
+  const std::string library = lone.Copy(ElfFixture("libunlinked.so"), "libunlinked.so");
+  host.Copy(ElfFixture("libstripped.so.dbg"), library.substr(1) + ".debug");
   EXPECT_EQ(At(MappingOf(library), hidden, NameStyle::kShort, host.folder())->text, "HiddenHelper");
 
   CopiedFixture other;
-  const std::string wrong = other.Copy(ELF_FIXTURES "/libunlinked.so", "libunlinked.so");
-  other.Copy(ELF_FIXTURES "/static", "libunlinked.so.dbg");
+  const std::string wrong = other.Copy(ElfFixture("libunlinked.so"), "libunlinked.so");
+  other.Copy(ElfFixture("static"), "libunlinked.so.dbg");
   EXPECT_THAT(At(MappingOf(wrong), hidden)->text, StartsWith("libunlinked.so!0x"));
   EXPECT_EQ(source_->counters().debug_files_wrong, 1u);
 }
@@ -232,16 +235,16 @@ TEST_F(ElfSymbolsSourceTest, ASymbolFileThatComesLaterNamesWhatFollowsAndWhatWas
   FakeSymbolFiles files;
   symbol_files_ = &files;
   CopiedFixture copy;
-  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  const std::string lone = copy.Copy(ElfFixture("libstripped.so"), "libstripped.so");
   const Mapping mapping = MappingOf(lone);
-  const uint64_t hidden = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  const uint64_t hidden = AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi");
   const auto before = At(mapping, hidden);
   EXPECT_THAT(before->text, StartsWith("libstripped.so!0x"));
   const uint64_t generation = source_->Generation(process_.key);
   EXPECT_EQ(At(mapping, hidden), before);
   EXPECT_THAT(files.asked(), testing::ElementsAre(BuildIdOf(lone))) << "not asked again before something came";
 
-  files.Arrives(BuildIdOf(lone), ELF_FIXTURES "/libstripped.so.dbg");
+  files.Arrives(BuildIdOf(lone), ElfFixture("libstripped.so.dbg"));
   EXPECT_GT(source_->Generation(process_.key), generation);
   EXPECT_EQ(At(mapping, hidden)->text, "HiddenHelper");
   EXPECT_EQ(At(mapping, hidden)->source, NameSource::kElfSymbols);
@@ -260,10 +263,10 @@ TEST_F(ElfSymbolsSourceTest, ASymbolFileThatComesAfterTheLastSampleStillNamesIt)
   FakeSymbolFiles files;
   symbol_files_ = &files;
   CopiedFixture copy;
-  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
-  At(MappingOf(lone), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"));
+  const std::string lone = copy.Copy(ElfFixture("libstripped.so"), "libstripped.so");
+  At(MappingOf(lone), AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi"));
   source_->Forget(process_.key);
-  files.Arrives(BuildIdOf(lone), ELF_FIXTURES "/libstripped.so.dbg");
+  files.Arrives(BuildIdOf(lone), ElfFixture("libstripped.so.dbg"));
   absl::flat_hash_map<FrameId, FrameId> names;
   source_->AddLateNames(names);
   EXPECT_EQ(names.size(), 1u);
@@ -273,10 +276,10 @@ TEST_F(ElfSymbolsSourceTest, TwoBuildsWithTheSameTextGetNoNameLater) {
   FakeSymbolFiles files;
   symbol_files_ = &files;
   CopiedFixture copy;
-  const Mapping first = MappingOf(copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so"));
-  const uint64_t hidden = AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi");
+  const Mapping first = MappingOf(copy.Copy(ElfFixture("libstripped.so"), "libstripped.so"));
+  const uint64_t hidden = AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi");
   const auto before = At(first, hidden);
-  std::string bytes = *ReadWholeFile(ELF_FIXTURES "/libstripped.so", 64 << 20);
+  std::string bytes = *ReadWholeFile(ElfFixture("libstripped.so"), 64 << 20);
   const auto image = ElfImage::Parse(AsBytes(bytes));
   bytes[static_cast<size_t>(image->build_id().data() - AsBytes(bytes).data())] ^= 1;
   // An update, at the same path: all that is said of the two functions is the same.
@@ -286,7 +289,7 @@ TEST_F(ElfSymbolsSourceTest, TwoBuildsWithTheSameTextGetNoNameLater) {
   second.start += 0x10000000;
   second.end += 0x10000000;
   EXPECT_EQ(before, At(second, hidden + 0x10000000));
-  files.Arrives(BuildIdOf(ELF_FIXTURES "/libstripped.so"), ELF_FIXTURES "/libstripped.so.dbg");
+  files.Arrives(BuildIdOf(ElfFixture("libstripped.so")), ElfFixture("libstripped.so.dbg"));
   EXPECT_EQ(At(first, hidden)->text, "HiddenHelper");
   absl::flat_hash_map<FrameId, FrameId> names;
   source_->AddLateNames(names);
@@ -296,22 +299,22 @@ TEST_F(ElfSymbolsSourceTest, TwoBuildsWithTheSameTextGetNoNameLater) {
 TEST_F(ElfSymbolsSourceTest, NobodyIsAskedForAnImageWithSymbolsOrADebugFile) {
   FakeSymbolFiles files;
   symbol_files_ = &files;
-  At(MappingOf(ELF_FIXTURES "/libwhole.so"), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"));
-  At(MappingOf(ELF_FIXTURES "/libstripped.so"), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"));
+  At(MappingOf(ElfFixture("libwhole.so")), AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi"));
+  At(MappingOf(ElfFixture("libstripped.so")), AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi"));
   EXPECT_THAT(files.asked(), testing::IsEmpty());
 }
 
 TEST_F(ElfSymbolsSourceTest, AFifoInPlaceOfTheDebugFileDoesNotStopUs) {
   CopiedFixture copy;
-  const std::string lone = copy.Copy(ELF_FIXTURES "/libstripped.so", "libstripped.so");
+  const std::string lone = copy.Copy(ElfFixture("libstripped.so"), "libstripped.so");
   ASSERT_EQ(mkfifo((lone + ".dbg").c_str(), 0644), 0);
   CopiedFixture host;
   std::filesystem::create_directories(host.folder() + copy.folder());
   ASSERT_EQ(mkfifo((host.folder() + lone + ".dbg").c_str(), 0644), 0);
-  EXPECT_THAT(At(MappingOf(lone), AddressOf(ELF_FIXTURES "/libwhole.so", "_ZL12HiddenHelperi"), NameStyle::kShort,
-                 host.folder())
-                  ->text,
-              StartsWith("libstripped.so!0x"));
+  EXPECT_THAT(
+      At(MappingOf(lone), AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi"), NameStyle::kShort, host.folder())
+          ->text,
+      StartsWith("libstripped.so!0x"));
 }
 
 TEST_F(ElfSymbolsSourceTest, DamagedAndUnreadableImagesCostOneAttemptAndOneNotice) {
@@ -335,14 +338,14 @@ TEST_F(ElfSymbolsSourceTest, OtherFilesAndPlacesAreLeftToOtherSources) {
   CopiedFixture copy;
   copy.Write("App.dll", "MZ and so on");
   EXPECT_FALSE(At(MappingOf(copy.folder() + "/App.dll"), kBase).has_value());
-  Mapping jit = MappingOf(ELF_FIXTURES "/libwhole.so");
+  Mapping jit = MappingOf(ElfFixture("libwhole.so"));
   EXPECT_FALSE(At(jit, jit.end - 1).has_value()) << "section headers are in no segment";
   jit.kind = MappingKind::kJitMemory;
   EXPECT_FALSE(At(jit, kBase + 0x1000).has_value());
 }
 
 TEST_F(ElfSymbolsSourceTest, PltStubsCarryTheNameOfTheirTarget) {
-  const std::string file = ELF_FIXTURES "/libwhole.so";
+  const std::string file = ElfFixture("libwhole.so");
   const std::string bytes = *ReadWholeFile(file, 64 << 20);
   const auto image = ElfImage::Parse(AsBytes(bytes));
   const Mapping mapping = MappingOf(file);
@@ -407,7 +410,7 @@ TEST_F(ElfSymbolsSourceTest, ForgottenProcessesFreeAllButAFewImages) {
   few.idle_images = kIdle;
   source_ = std::make_unique<ElfSymbolsSource>(images_, frames_, notices_, NameStyle::kShort, few);
   for (size_t i = 0; i < kImages; ++i) {
-    Mapping mapping = MappingOf(copy.Copy(ELF_FIXTURES "/libwhole.so", absl::StrCat("lib", i, ".so")));
+    Mapping mapping = MappingOf(copy.Copy(ElfFixture("libwhole.so"), absl::StrCat("lib", i, ".so")));
     mapping.start += i << 24;
     mapping.end += i << 24;
     ASSERT_TRUE(source_->Resolve({process_, &mapping, mapping.start + 0x1100, mapping.start + 0x1100, MonotonicTime{1}})
@@ -426,7 +429,7 @@ TEST_F(ElfSymbolsSourceTest, WhatNoProcessUsesIsBoundedByItsBytes) {
   small.idle_bytes = 16'000;
   source_ = std::make_unique<ElfSymbolsSource>(images_, frames_, notices_, NameStyle::kShort, small);
   for (size_t i = 0; i < kImages; ++i) {
-    Mapping mapping = MappingOf(copy.Copy(ELF_FIXTURES "/libwhole.so", absl::StrCat("lib", i, ".so")));
+    Mapping mapping = MappingOf(copy.Copy(ElfFixture("libwhole.so"), absl::StrCat("lib", i, ".so")));
     mapping.start += i << 24;
     mapping.end += i << 24;
     ASSERT_TRUE(source_->Resolve({process_, &mapping, mapping.start + 0x1100, mapping.start + 0x1100, MonotonicTime{1}})
@@ -437,6 +440,80 @@ TEST_F(ElfSymbolsSourceTest, WhatNoProcessUsesIsBoundedByItsBytes) {
   EXPECT_LT(source_->counters().images_held, kImages);
   EXPECT_GT(source_->counters().images_held, 0u);
   EXPECT_LT(source_->counters().index_bytes, small.idle_bytes);
+}
+
+// A stripped runtime that says which of its functions managed code may call: Function(i) is "Thread_Do<i>".
+class RuntimeSymbolsTest : public ElfSymbolsSourceTest {
+ protected:
+  RuntimeSymbolsTest() {
+    std::vector<std::string> names;
+    for (int i = 0; i < 40; ++i) names.push_back(absl::StrCat("Thread_Do", i));
+    builder_.AddPairs(names);
+    builder_.build_id = std::string(20, 'r');
+  }
+  // Where function `index` and so many bytes more are in the mapping of what the builder makes.
+  uint64_t AddressIn(const std::string& path, size_t index, uint64_t more = 0) {
+    const std::string bytes = *ReadWholeFile(path, 64 << 20);
+    const auto image = ElfImage::Parse(AsBytes(bytes));
+    return kBase + image->ToOffset({RuntimeImageBuilder::Function(index) + more})->value;
+  }
+  std::string Written(const std::string& name) {
+    copy_.Write(name, builder_.Build());
+    return copy_.folder() + "/" + name;
+  }
+
+  CopiedFixture copy_;
+  RuntimeImageBuilder builder_;
+};
+
+TEST_F(RuntimeSymbolsTest, AFunctionIsNamedByTheRuntimesOwnTable) {
+  const std::string path = Written("libcoreclr.so");
+  const Mapping mapping = MappingOf(path);
+  const auto frame = At(mapping, AddressIn(path, 3, 15));
+  EXPECT_EQ(frame->text, "Thread_Do3");
+  EXPECT_EQ(frame->source, NameSource::kRuntimeTable);
+  EXPECT_EQ(frame->kind, FrameKind::kNative);
+  EXPECT_EQ(frame->module, "libcoreclr.so");
+  EXPECT_EQ(frame->address, RuntimeImageBuilder::Function(3));
+  EXPECT_EQ(frame->size, RuntimeImageBuilder::kFunctionBytes);
+  EXPECT_EQ(source_->counters().runtimes_read, 1u);
+  // The unwind table says where it ends, and the next one has no name.
+  const auto next = At(mapping, AddressIn(path, 40));
+  EXPECT_EQ(next->text, absl::StrCat("libcoreclr.so!0x", absl::Hex(RuntimeImageBuilder::Function(40))));
+  EXPECT_EQ(next->source, NameSource::kFunctionStart);
+  EXPECT_EQ(At(mapping, AddressIn(path, 3), NameStyle::kFull)->text, "libcoreclr.so!Thread_Do3");
+  EXPECT_EQ(At(mapping, AddressIn(path, 3), NameStyle::kRaw)->text, "Thread_Do3");
+}
+
+TEST_F(RuntimeSymbolsTest, ASymbolOfTheImageWins) {
+  builder_.symbols = {{"_ZN12ThreadNative2DoEv", RuntimeImageBuilder::Function(3), 16, STT_FUNC}};
+  const std::string path = Written("libcoreclr.so");
+  EXPECT_EQ(At(MappingOf(path), AddressIn(path, 3))->text, "ThreadNative::Do");
+  EXPECT_EQ(At(MappingOf(path), AddressIn(path, 3))->source, NameSource::kElfSymbols);
+  EXPECT_EQ(At(MappingOf(path), AddressIn(path, 4))->text, "Thread_Do4") << "the symbols leave it out";
+}
+
+TEST_F(RuntimeSymbolsTest, ASymbolThatComesLaterWins) {
+  FakeSymbolFiles files;
+  symbol_files_ = &files;
+  const std::string path = Written("libcoreclr.so");
+  const auto before = At(MappingOf(path), AddressIn(path, 3));
+  EXPECT_EQ(before->text, "Thread_Do3");
+  builder_.symbols = {{"_ZN12ThreadNative2DoEv", RuntimeImageBuilder::Function(3), 16, STT_FUNC}};
+  files.Arrives(BuildIdOf(path), Written("libcoreclr.so.dbg.elsewhere"));
+  EXPECT_EQ(At(MappingOf(path), AddressIn(path, 3))->text, "ThreadNative::Do");
+  absl::flat_hash_map<FrameId, FrameId> names;
+  source_->AddLateNames(names);
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(frames_.at(names.begin()->first), *before);
+  EXPECT_EQ(frames_.at(names.begin()->second).text, "ThreadNative::Do");
+}
+
+TEST_F(RuntimeSymbolsTest, OtherImagesKeepTheirAddresses) {
+  builder_.runtime_export = "PyInit_lists";
+  const std::string path = Written("liblists.so");
+  EXPECT_THAT(At(MappingOf(path), AddressIn(path, 3))->text, StartsWith("liblists.so!0x"));
+  EXPECT_EQ(source_->counters().runtimes_read, 0u);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void ExpectSame(const Blocks& blocks, const std::map<uint64_t, uint32_t>& map, i
     ASSERT_NE(at, blocks.End()) << seed;
     ASSERT_EQ(blocks.KeyAt(at), key) << seed;
     ASSERT_EQ(blocks.ValueAt(at), value) << seed;
-    at = blocks.Behind(at);
+    at = blocks.UpperBound(key);
   }
   ASSERT_EQ(at, blocks.End()) << seed;
 }

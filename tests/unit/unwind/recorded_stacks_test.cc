@@ -11,6 +11,7 @@
 #include "apps/stack_selection.h"
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 #include "unwind/stack_recording.h"
 #include "unwind/stack_replay.h"
 
@@ -23,7 +24,7 @@ constexpr size_t kMaxBytes = 4 << 20;
 
 std::vector<std::string> Files(const std::string& folder) {
   std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(std::string(CLRSAMPLER_TESTDATA "/stacks/") + folder)) {
+  for (const auto& entry : fs::directory_iterator(TestData("stacks/") + folder)) {
     if (entry.path().extension() == ".stacks") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

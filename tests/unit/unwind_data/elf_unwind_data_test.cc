@@ -17,7 +17,9 @@
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
 #include "process/maps_mapping.h"
+#include "unit/formats/elf/find_symbol.h"
 #include "unit/formats/elf/frame_builder.h"
+#include "unit/formats/elf/linked_image.h"
 #include "unwind/cfi_step.h"
 
 #if defined(__has_feature)
@@ -417,6 +419,55 @@ TEST_F(ElfUnwindDataTest, FailuresAreRememberedAndListedOnce) {
   EXPECT_EQ(data_->unusable()[0].path, path);
   EXPECT_EQ(data_->unusable()[1].path, "/nowhere/gone.so");
   EXPECT_FALSE(data_->unusable()[1].reason.empty());
+}
+
+// musl's libc: 16 KB of code, and a table of what the compiler's own start-up files bring.
+TEST_F(ElfUnwindDataTest, WithNextToNoUnwindDataTheDebugFileIsAskedAndThenTheCode) {
+  constexpr uint64_t kText = 0x1000, kFunction = 0x1020;
+  std::string code(0x4000, '\xcc');
+  code.replace(0, 3, "\x53\x5b\xc3");
+  code.replace(kFunction - kText, 11, "\x53\x48\x83\xec\x10\x48\x83\xc4\x10\x5b\xc3");  // push; sub; add; pop; ret
+  LinkedImage library(EM_X86_64);
+  library.Add({.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .address = kText, .bytes = code});
+  library.AddUnwindTables(0x8000, {{kText, 3}}).AddSymbols(".dynsym", ".dynstr", {{"f", kFunction, 0}}).BuildId("0123");
+  const std::string image = library.Build();
+  Folder folder;
+  const Mapping mapping = MappingOf(folder.Write("libc.so", image));
+  const uint64_t function = kBase + ElfImage::Parse(AsBytes(image))->ToOffset({kFunction})->value;
+
+  const CodeAt by_code = data_->Find(process_, mapping, function + 5);
+  ASSERT_TRUE(by_code.has_row);
+  EXPECT_EQ(by_code.row.cfa_offset, 32);
+  EXPECT_FALSE(data_->Find(process_, mapping, function + 0x1000).has_row);
+  EXPECT_EQ(data_->counters().images_by_code, 1u);
+  EXPECT_EQ(data_->counters().debug_files_used, 0u);
+  ASSERT_EQ(data_->extents().size(), 1u);
+  EXPECT_TRUE(data_->extents()[0].by_code);
+  EXPECT_EQ(data_->extents()[0].extent.code_bytes, code.size());
+  EXPECT_EQ(data_->extents()[0].extent.covered_bytes, 14u);
+
+  FrameBuilder frames(FrameBuilder::Section::kDebugFrame);
+  FrameBuilder::Common common;
+  common.augmentation = "";
+  frames.AddFunction(frames.AddCommon(common), kFunction, 0x3000, cfa::Advance(1) + cfa::DefCfaOffset(48));
+  LinkedImage debug(EM_X86_64);
+  debug.Add({.name = ".text",
+             .type = SHT_NOBITS,
+             .flags = SHF_ALLOC | SHF_EXECINSTR,
+             .address = kText,
+             .memory_bytes = code.size()});
+  debug.Add({.name = ".debug_frame", .flags = 0, .bytes = frames.bytes()}).BuildId("0123");
+  debug.AddSymbols(".symtab", ".strtab", {{"f", kFunction, 11}});
+  const std::string path = folder.Write("x", "");
+  const std::string root = std::filesystem::path(path).parent_path() / "debug";
+  std::filesystem::create_directories(root + "/.build-id/30");
+  folder.Write("debug/.build-id/30/313233.debug", debug.Build());
+  ElfUnwindData with_debug_file(images_, {.max_bytes = 32 << 20, .host_debug_root = root});
+  const CodeAt by_debug_file = with_debug_file.Find(process_, mapping, function + 5);
+  ASSERT_TRUE(by_debug_file.has_row);
+  EXPECT_EQ(by_debug_file.row.cfa_offset, 48);
+  EXPECT_EQ(with_debug_file.counters().debug_files_used, 1u);
+  EXPECT_EQ(with_debug_file.counters().images_by_code, 0u);
 }
 
 TEST_F(ElfUnwindDataTest, OtherFilesAndOtherPartsOfAFileAreNotNativeCode) {

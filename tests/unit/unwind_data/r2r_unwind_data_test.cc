@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "formats/unwind/x64_code.h"
+#include "test_paths.h"
 #include "unit/formats/pe/fixture.h"
 #include "unit/formats/pe/loaded_fixture.h"
 #include "unwind/managed_step.h"
@@ -65,7 +66,7 @@ TEST_F(R2rUnwindDataTest, EachFunctionOfAnImageAgreesWithItsPrologue) {
                            "10.0.14-x64-composite/both.r2r.dll"}) {
     const std::string bytes = ReadFixture(name);
     const auto image = Open(bytes);
-    const Mapping mapping = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/", name));
+    const Mapping mapping = FileMapping(absl::StrCat(TestData("r2r/"), name));
     uint32_t funclets = 0;
     for (uint32_t i = 0; i < image->function_count(); ++i) {
       const R2rFunction function = *image->Function(i);
@@ -92,7 +93,7 @@ TEST_F(R2rUnwindDataTest, OnArm64EachLeafIsToldFromItsFunctionsBeginningToo) {
   for (const char* name : {"8.0.30-arm64/shapes.dll", "9.0.19-arm64/shapes.dll", "10.0.14-arm64/shapes.dll"}) {
     const std::string bytes = ReadFixture(name);
     const auto image = Open(bytes);
-    const Mapping mapping = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/", name));
+    const Mapping mapping = FileMapping(absl::StrCat(TestData("r2r/"), name));
     int prologues = 0, returns = 0;
     for (uint32_t i = 0; i < image->function_count(); ++i) {
       const R2rFunction function = *image->Function(i);
@@ -135,7 +136,7 @@ TEST_F(R2rUnwindDataTest, SplitMethodsHaveUnwindDataOfBothPartsAndNoEpilogues) {
   const std::string bytes = ReadFixture(name);
   const auto image = Open(bytes);
   ASSERT_TRUE(image->has_cold_parts());
-  const Mapping mapping = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/", name));
+  const Mapping mapping = FileMapping(absl::StrCat(TestData("r2r/"), name));
   uint32_t cold = 0, with_frame = 0;
   for (uint32_t i = 0; i < image->function_count(); ++i) {
     const R2rFunction function = *image->Function(i);
@@ -159,14 +160,14 @@ TEST_F(R2rUnwindDataTest, SplitMethodsHaveUnwindDataOfBothPartsAndNoEpilogues) {
 TEST_F(R2rUnwindDataTest, OtherCodeOfAnImageIsAStub) {
   const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
   const auto image = Open(bytes);
-  const Mapping mapping = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/10.0.14-x64/shapes.dll"));
+  const Mapping mapping = FileMapping(TestData("r2r/10.0.14-x64/shapes.dll"));
   const R2rFunction last = *image->Function(image->function_count() - 1);
   EXPECT_EQ(At(mapping, *image->pe().OffsetOfRva(last.end - 1) + 1).kind, CodeKind::kStub);
   EXPECT_EQ(At(mapping, 0).kind, CodeKind::kUnknown);  // headers are no code
 }
 
 TEST_F(R2rUnwindDataTest, OtherFilesHaveNone) {
-  const Mapping il = FileMapping(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/10.0.14-x64-composite/library.dll"));
+  const Mapping il = FileMapping(TestData("r2r/10.0.14-x64-composite/library.dll"));
   const Mapping own = FileMapping("/proc/self/exe");
   for (uint64_t offset = 0; offset < 0x2000; offset += 16) {
     EXPECT_EQ(At(il, offset).kind, CodeKind::kUnknown);
@@ -199,7 +200,7 @@ class R2rUnwindDataInMemoryTest : public testing::Test {
     std::ofstream(absl::StrCat(proc_, "/", kTgid, "/maps"))
         << absl::StrFormat("%x-%x r--p 00000000 00:00 0 \n%x-%x rw-p 00000000 00:00 0 \n%x-%x r-xp 00000000 00:00 0 \n",
                            kBase, kBase + 0x1000, kBase + 0x1000, mapping_.start, mapping_.start, mapping_.end);
-    options_.proc_root = proc_;
+    process_.files = TargetFiles(proc_, kTgid);
     options_.read_memory = [this](uint32_t, uint64_t address, std::span<std::byte> into) {
       return Read(address, into);
     };

@@ -2,13 +2,13 @@
 _clrsampler() {
   local current=$2 previous=$3 command= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$command $word" in ' record'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' jit'|' convert'|' merge'|' diff'|' mip') command=$word ;; *' --') compopt -o default; return ;;
+    case "$command $word" in ' record'|' replay'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' jit'|' convert'|' merge'|' diff'|' mip') command=$word ;; *' --') compopt -o default; return ;;
       'mip create'|'mip merge'|'mip show'|'mip order'|'mip covered'|'mip info'|'mip to-yaml'|'mip from-yaml') command+=" $word" ;; esac
   done
   local words= values=
   case $command in
     '')
-      words='record top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --hook-budget --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -22,10 +22,10 @@ _clrsampler() {
         --to) values=:any ;;
         --module) values=:any ;;
         --order) values='hot first' ;;
+        --stats) values=:files ;;
         --names) values='short full raw' ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --hook-budget) values=:any ;;
-        --stats) values=:files ;;
         --ring-bytes) values=:any ;;
         --unwind) values='replay chain' ;;
         --max-frames) values=:any ;;
@@ -35,9 +35,11 @@ _clrsampler() {
         --symbol-cache) values=:folders ;;
         --symbol-cache-size) values=:any ;;
         --perf-map-cap) values=:any ;;
+        --perf-map-time) values=:any ;;
+        --save-stream) values=:files ;;
       esac ;;
     record)
-      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --names --annotate-source --view --mark-suspension --no-hooks --hook-budget --stats --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap -v --verbose -q --quiet'
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -51,10 +53,10 @@ _clrsampler() {
         --to) values=:any ;;
         --module) values=:any ;;
         --order) values='hot first' ;;
+        --stats) values=:files ;;
         --names) values='short full raw' ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --hook-budget) values=:any ;;
-        --stats) values=:files ;;
         --ring-bytes) values=:any ;;
         --unwind) values='replay chain' ;;
         --max-frames) values=:any ;;
@@ -64,9 +66,25 @@ _clrsampler() {
         --symbol-cache) values=:folders ;;
         --symbol-cache-size) values=:any ;;
         --perf-map-cap) values=:any ;;
+        --perf-map-time) values=:any ;;
+        --save-stream) values=:files ;;
+      esac ;;
+    replay)
+      words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet'
+      case $previous in
+        -o|--output) values=:files ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
+        --focus) values=:any ;;
+        --ignore) values=:any ;;
+        --thread) values=:any ;;
+        --from) values=:any ;;
+        --to) values=:any ;;
+        --module) values=:any ;;
+        --order) values='hot first' ;;
+        --stats) values=:files ;;
       esac ;;
     top)
-      words='-h --help -p --pid -F --frequency --interval --sort --filter -m --methods --once --lines --hook-budget'
+      words='-h --help -p --pid -F --frequency --interval --sort --filter -m --methods --addresses --once --lines --hook-budget'
       case $previous in
         -p|--pid) values=:pids ;;
         -F|--frequency) values=:any ;;
@@ -77,7 +95,7 @@ _clrsampler() {
         --hook-budget) values=:any ;;
       esac ;;
     serve)
-      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --no-hooks --hook-budget --ring-bytes --history --no-history --history-size --history-age --listen --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
+      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --no-hooks --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
       case $previous in
         --config) values=:files ;;
         -F|--frequency) values=:any ;;
@@ -88,11 +106,16 @@ _clrsampler() {
         --uid) values=:any ;;
         --names) values='short full raw' ;;
         --hook-budget) values=:any ;;
+        --perf-map-cap) values=:any ;;
+        --perf-map-time) values=:any ;;
         --ring-bytes) values=:any ;;
         --history) values=:files ;;
         --history-size) values=:any ;;
         --history-age) values=:any ;;
         --listen) values=:any ;;
+        --token-file) values=:files ;;
+        --tls-cert) values=:files ;;
+        --tls-key) values=:files ;;
         --allow-host) values=:any ;;
         --metrics-max-processes) values=:any ;;
         --textfile) values=:folders ;;
@@ -139,12 +162,12 @@ _clrsampler() {
         --names) values='short full raw' ;;
       esac ;;
     pauses)
-      words='-h --help -p --pid -d --duration -F --frequency --names --json'
+      words='-h --help -p --pid -d --duration --names --json -F --frequency'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
-        -F|--frequency) values=:any ;;
         --names) values='short full raw' ;;
+        -F|--frequency) values=:any ;;
       esac ;;
     jit)
       words='-h --help -p --pid -d --duration --names --json'

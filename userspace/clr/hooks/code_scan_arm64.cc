@@ -100,7 +100,6 @@ constexpr Masked kCompileMethod[] = {
     {0xa9474ff4, kAll},       {0xa94657f6, kAll},         {0xa9457bfd, kAll}, {0x910203ff, kAll},
     {kReturn, kAll},          {0x94000000, kAnyDistance}};
 constexpr uint64_t kCompileMethodJump = 0xa8;
-constexpr int64_t kCompileMethodFlags = -0x20;
 
 }  // namespace
 
@@ -180,7 +179,7 @@ std::optional<JitReturnSite> ReturnOfCompileMethod(std::span<const std::byte> co
   for (size_t i = 0; i < std::size(kCompileMethod); ++i) {
     if ((At(code, i) & kCompileMethod[i].mask) != kCompileMethod[i].bits) return std::nullopt;
   }
-  return JitReturnSite{kCompileMethodJump, kCompileMethodFlags};
+  return JitReturnSite{kCompileMethodJump, CompileForm::kEntryInRegister};
 }
 
 std::optional<GcSettings> SettingsOfPostGc(std::span<const std::byte> code, VirtualAddress start,

@@ -111,23 +111,43 @@ std::optional<size_t> ConstantBytes(uint8_t opcode, uint8_t operand) {
 
 // compileMethod(this, comp, info, flags, entry, bytes) of src/coreclr/jit/ee_il_dll.cpp as it is compiled. '?' stands
 // for any digit.
-constexpr absl::string_view kCompileMethod =
-    "55 4889e5 4157 4156 4154 53 4883ec50"            // the frame
-    "4d89ce 4c89c3 4989d7 4989f4"                     // r14 = bytes, rbx = entry, r15 = info, r12 = comp
-    "64488b042528000000 488945d8"                     // [rbp-40] = the stack's guard
-    "0f57c0 0f2945a0 48c745b000000000"                // 24 bytes at rbp-96 are cleared
-    "488b06 488d75a0 4c89e7 ba18000000 ff90????0000"  // comp->getJitFlags(rbp-96, 24)
-    "488b45b0 0f2845a0 0f2945c0 488945d0"             // the flags are copied to rbp-64
-    "48c7459800000000 498b3f 498b7708 488d45c0"       //
-    "4c8d4598 4c89e2 4c89f9 4d89f1 6a00 50"           //
-    "e8???????? 4883c410"                             // eax = jitNativeCode(...)
-    "85c0 7507 488b4d98 48890b"                       // when it is 0: *entry = [rbp-104]
-    "64488b0c2528000000 483b4dd8"                     // is the guard as it was?
-    "750d"                                            // if not, go and die: the jump in question
-    "4883c450 5b 415c 415e 415f 5d c3"                //
-    "e8????????";
-constexpr uint64_t kCompileMethodJump = 0xa0;
-constexpr int64_t kCompileMethodFlags = -0x40;
+struct KnownCompileMethod {
+  absl::string_view code;
+  JitReturnSite done;  // the last jump: if the stack's guard is not as it was, go and die
+};
+constexpr KnownCompileMethod kCompileMethods[] = {
+    // .NET 8.0.0 to 10.0.14
+    {"55 4889e5 4157 4156 4154 53 4883ec50"            // the frame
+     "4d89ce 4c89c3 4989d7 4989f4"                     // r14 = bytes, rbx = entry, r15 = info, r12 = comp
+     "64488b042528000000 488945d8"                     // [rbp-40] = the stack's guard
+     "0f57c0 0f2945a0 48c745b000000000"                // 24 bytes at rbp-96 are cleared
+     "488b06 488d75a0 4c89e7 ba18000000 ff90????0000"  // comp->getJitFlags(rbp-96, 24)
+     "488b45b0 0f2845a0 0f2945c0 488945d0"             // the flags are copied to rbp-64
+     "48c7459800000000 498b3f 498b7708 488d45c0"       //
+     "4c8d4598 4c89e2 4c89f9 4d89f1 6a00 50"           //
+     "e8???????? 4883c410"                             // eax = jitNativeCode(...)
+     "85c0 7507 488b4d98 48890b"                       // when it is 0: *entry = [rbp-104]
+     "64488b0c2528000000 483b4dd8"                     // is the guard as it was?
+     "750d"                                            // if not, go and die: the jump in question
+     "4883c450 5b 415c 415e 415f 5d c3"                //
+     "e8????????",
+     {0xa0, CompileForm::kEntryInRegister}},
+    // .NET 11.0.0
+    {"55 4889e5 4157 4156 4155 4154 53 4883ec58"       // the frame
+     "4d89ce 4c894580 4989d7 4989f4"                   // r14 = bytes, [rbp-128] = entry, r15 = info, r12 = comp
+     "64488b042528000000 488945d0"                     // [rbp-48] = the stack's guard
+     "31db 4c8d6d90 49895d10 0f57c0 410f294500"        // rbx = 0; 24 bytes at rbp-112 are cleared
+     "488b06 4889f7 4c89ee ba18000000 ff90????0000"    // comp->getJitFlags(rbp-112, 24)
+     "498b4510 410f284500 4c8d55b0 410f2902 49894210"  // the flags are copied to rbp-80
+     "4c8d4588 498918 498b3f 498b7708"                 //
+     "4c89e2 4c89f9 4d89f1 53 4152"                    //
+     "e8???????? 4883c410"                             // eax = jitNativeCode(...)
+     "85c0 750b 488b4d88 488b5580 48890a"              // when it is 0: *entry = [rbp-120]
+     "64488b0c2528000000 483b4dd0"                     // is the guard as it was?
+     "750f"                                            // if not, go and die: the jump in question
+     "4883c458 5b 415c 415d 415e 415f 5d c3"           //
+     "e8????????",
+     {0xa5, CompileForm::kEntryOnFrame}}};
 
 // Whether `code` is the whole of `pattern`, and nothing more.
 bool Matches(std::span<const std::byte> code, absl::string_view pattern) {
@@ -189,6 +209,13 @@ std::optional<JumpThunk> DecodeJumpThunk(std::span<const std::byte> code, Virtua
                                 {{0x89, 0xca}, {0x48, 0x89, 0xca}},
                                 {{0x44, 0x89, 0xc1}, {0x4c, 0x89, 0xc1}},
                                 {{0x45, 0x89, 0xc8}, {0x4d, 0x89, 0xc8}}};
+  VirtualAddress constant;
+  if (next.TryBytes({0xbf})) {  // mov edi, n
+    next.Relative(constant);
+    thunk.arguments.push_back('c');
+    if (!next.Bytes({0x5d, kJump}).Relative(thunk.target).done()) return std::nullopt;
+    return thunk;
+  }
   for (const Move& move : kMoves) {
     if (next.TryBytes(move.low)) {
       thunk.arguments.push_back('4');
@@ -213,8 +240,10 @@ std::optional<VirtualAddress> CopiedGuid(std::span<const std::byte> code, Virtua
 }
 
 std::optional<JitReturnSite> ReturnOfCompileMethod(std::span<const std::byte> code) {
-  if (!Matches(code, kCompileMethod)) return std::nullopt;
-  return JitReturnSite{kCompileMethodJump, kCompileMethodFlags};
+  for (const KnownCompileMethod& known : kCompileMethods) {
+    if (Matches(code, known.code)) return known.done;
+  }
+  return std::nullopt;
 }
 
 std::optional<GcSettings> SettingsOfPostGc(std::span<const std::byte> code, VirtualAddress start,

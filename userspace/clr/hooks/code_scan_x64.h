@@ -31,8 +31,9 @@ std::optional<JumpThunk> DecodeJumpThunk(std::span<const std::byte> code, Virtua
 std::optional<VirtualAddress> CopiedGuid(std::span<const std::byte> code, VirtualAddress start);
 
 // The last conditional jump of compileMethod before it takes down its frame, if the function is instruction for
-// instruction the one that is known: alike in all of .NET 8.0.0 to 10.0.14, but for a slot's number and distances. So
-// the place is the first byte of an instruction, and what the registers hold there is known (hook_locator.h).
+// instruction one that is known: alike in all of .NET 8.0.0 to 10.0.14, but for a slot's number and distances, and
+// another one in 11.0.0. So the place is the first byte of an instruction, and what the registers and the frame hold
+// there is known (hook_locator.h).
 std::optional<JitReturnSite> ReturnOfCompileMethod(std::span<const std::byte> code);
 
 // do_post_gc calls GcDone(settings.condemned_generation), then DiagGCEnd(settings.gc_index,

@@ -3,7 +3,7 @@
 //
 // What the runtime does for the collector stands in one table of virtual functions (IGCToCLR: src/coreclr/gc/
 // gcinterface.ee.h): slot 0 SuspendEE, 1 RestartEE, 3 GcStartWork, 6 GcDone, 20 DiagGCStart, 22 DiagGCEnd; 50 slots in
-// .NET 8 and 9, 52 in 10. The way:
+// .NET 8 and 9, 52 in 10, 53 in 11. The way:
 //  1. The table: 45 functions or more, the first leads to ThreadSuspend::SuspendEE, the second to RestartEE, directly
 //     or by a jump thunk. Exactly one in every image.
 //  2. .NET 9 and newer: the slots are jump thunks to static functions that the built-in collector calls too, so one
@@ -15,7 +15,7 @@
 //     and that share three quarters of what the body refers to.
 //  3. GcStartWork and DiagGCStart have the same two callers: garbage_collect of the workstation and of the server
 //     collector. So have GcDone and DiagGCEnd: do_post_gc. The two pairs have none in common.
-// Measured on 8.0.0 to 10.0.14 on x64, and on 10.0.9 on arm64 (.NET 9's way).
+// Measured on 8.0.0 to 11.0.0 on x64, and on 10.0.9 on arm64 (.NET 9's way).
 #ifndef CLRSAMPLER_CLR_HOOKS_GC_SEARCH_H_
 #define CLRSAMPLER_CLR_HOOKS_GC_SEARCH_H_
 

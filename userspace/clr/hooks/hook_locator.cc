@@ -28,6 +28,7 @@ struct Candidate {
   FunctionIndex function = 0;
   uint8_t argument_shift = 0;
   std::string evidence;
+  bool proven_by_code = false;
 };
 using Candidates = absl::StatusOr<std::vector<Candidate>>;
 
@@ -115,7 +116,9 @@ Candidates Agreed(const ImageCode& code, Candidates by_symbols, const Candidates
       return one.function == named.function && one.argument_shift == named.argument_shift;
     });
     same = same && found != by_structure->end();
-    if (same) absl::StrAppend(&named.evidence, "; and ", found->evidence);
+    if (!same) break;
+    absl::StrAppend(&named.evidence, "; and ", found->evidence);
+    named.proven_by_code = true;
   }
   if (same) return by_symbols;
   return absl::FailedPreconditionError(
@@ -124,7 +127,7 @@ Candidates Agreed(const ImageCode& code, Candidates by_symbols, const Candidates
 
 Candidates OneCandidate(const absl::StatusOr<FoundFunction>& found) {
   if (!found.ok()) return found.status();
-  return std::vector<Candidate>{{found->function, 0, found->evidence}};
+  return std::vector<Candidate>{{found->function, 0, found->evidence, /*proven_by_code=*/true}};
 }
 
 // The last check, through which every address goes.
@@ -137,6 +140,7 @@ absl::StatusOr<HookPoint> CheckedPoint(const ImageCode& code, HookKind kind, Hoo
                   .address = code.Start(candidate.function),
                   .offset = code.functions().Offset(candidate.function),
                   .argument_shift = candidate.argument_shift,
+                  .proven_by_code = candidate.proven_by_code,
                   .evidence = candidate.evidence};
   if (!code.BeginsWithFrame(candidate.function)) {
     return absl::FailedPreconditionError(
@@ -274,7 +278,8 @@ class Locator {
       if (!callbacks.ok()) return callbacks.status();
       std::vector<Candidate> result;
       for (const GcCallback& one : (*callbacks).*which) {
-        result.push_back({one.function, static_cast<uint8_t>(one.takes_this ? 1 : 0), one.evidence});
+        result.push_back(
+            {one.function, static_cast<uint8_t>(one.takes_this ? 1 : 0), one.evidence, /*proven_by_code=*/true});
       }
       return result;
     };
@@ -314,7 +319,7 @@ class Locator {
     if (compiler.ok()) hooks_.jit_interface = compiler->guid;
     const auto by_structure = [&]() -> Candidates {
       if (!compiler.ok()) return compiler.status();
-      return std::vector<Candidate>{{compiler->compile_method, 0, compiler->evidence}};
+      return std::vector<Candidate>{{compiler->compile_method, 0, compiler->evidence, /*proven_by_code=*/true}};
     };
     Put(code, HookKind::kCompileMethod, names.Find({kCompileMethodName}), by_structure(), image);
     if (!At(HookKind::kCompileMethod).ok()) return;
@@ -328,7 +333,7 @@ class Locator {
     return JitReturn{.image = image,
                      .address = {code.Start(compile_method).value + site->offset},
                      .offset = {code.functions().Offset(compile_method).value + site->offset},
-                     .flags_from_frame = site->flags_from_frame};
+                     .form = site->form};
   }
 
   void Put(const ImageCode& code, HookKind kind, const Candidates& by_symbols, const Candidates& by_structure,

@@ -11,7 +11,7 @@
 //  - in doubt nothing is given, and the error names the evidence that failed.
 // docs/hooks.md has the evidence and the addresses for each version.
 //
-// Known: .NET 8.0.0 to 10.0.14, libcoreclr.so with libclrjit.so and single-file hosts, on x64; single-file hosts on
+// Known: .NET 8.0.0 to 11.0.0, libcoreclr.so with libclrjit.so and single-file hosts, on x64; single-file hosts on
 // arm64; NativeAOT with its debug file.
 #ifndef CLRSAMPLER_CLR_HOOKS_HOOK_LOCATOR_H_
 #define CLRSAMPLER_CLR_HOOKS_HOOK_LOCATOR_H_
@@ -59,7 +59,10 @@ struct HookPoint {
   VirtualAddress address;      // before relocation
   FileOffset offset;           // what a uprobe takes
   uint8_t argument_shift = 0;  // 1: `this` comes before the arguments listed at HookKind (compileMethod lists its own)
-  std::string evidence;        // half a sentence, for doctor and reports
+  // By the image's own bytes. Else symbols alone name it: a return probe there could end the process, if they are
+  // wrong.
+  bool proven_by_code = false;
+  std::string evidence;  // half a sentence, for doctor and reports
 };
 
 // At least one point: a hook has several where one event can go through either of several functions, of which each
@@ -76,15 +79,13 @@ using HookPoints = absl::StatusOr<std::vector<HookPoint>>;
 // It is the only address that is not a function's first: it is given only if all instructions of the function, from
 // first to last, are the known ones. The kernel emulates this jump. Compilations that end in an exception do not come
 // by. There the results are stored, the frame still stands, and registers hold:
-//   x64: eax CorJitResult, r12 ICorJitInfo*, r15 CORINFO_METHOD_INFO*, rbx u8** entry, r14 u32* bytes
-//   arm64: w0, x22, x21, x19, x20
+//   x64: eax CorJitResult, r12 ICorJitInfo*, r15 CORINFO_METHOD_INFO*, r14 u32* bytes; CompileForm: u8** entry, flags
+//   arm64: w0, x22, x21, x20
 struct JitReturn {
   HookImage image = HookImage::kJit;
   VirtualAddress address;
   FileOffset offset;
-  // Of a u64 with the flags of the compilation, from rbp or x29. The meaning of its bits is the same in .NET 8, 9 and
-  // 10 (src/coreclr/inc/corjitflags.h).
-  int64_t flags_from_frame = 0;
+  CompileForm form = CompileForm::kEntryInRegister;
 };
 
 struct RuntimeHooks {

@@ -16,7 +16,7 @@ constexpr uint64_t kSlotBytes = sizeof(uint64_t);
 constexpr uint64_t kVersionSlot = 2;  // getVersionIdentifier
 constexpr size_t kMinSlots = 4;
 constexpr size_t kGuidBytes = 16;
-// compileMethod has 0xb4 bytes on x64 and 0xc4 on arm64; destructors and getters are far smaller.
+// compileMethod has 0xb4 bytes on x64 (0xbb in 11.0.0) and 0xc4 on arm64; destructors and getters are far smaller.
 constexpr size_t kMinCompileMethodBytes = 65;
 constexpr size_t kMaxGetJitBytes = 0x100;  // it has 0x1a
 
@@ -24,10 +24,11 @@ struct KnownInterface {
   absl::string_view guid;
   int major;
 };
-// src/coreclr/inc/jiteeversionguid.h of each release branch; read in the runtimes 8.0.0 to 10.0.14.
+// src/coreclr/inc/jiteeversionguid.h of each release branch; read in the runtimes 8.0.0 to 11.0.0.
 constexpr KnownInterface kKnownInterfaces[] = {{"4bceb905-d550-4a5d-b1eb-276fff68d183", 8},
                                                {"d6218a78-9a34-4c6f-8db5-077a06022fae", 9},
-                                               {"7a8cbc56-9e19-4321-80b9-a0d2c578c945", 10}};
+                                               {"7a8cbc56-9e19-4321-80b9-a0d2c578c945", 10},
+                                               {"0d18a7df-af1f-4481-a72f-aa6cf8aa0a65", 11}};
 
 std::string GuidText(std::span<const std::byte> bytes) {
   std::string text = absl::StrFormat("%08x-%04x-%04x-", *LoadAt<uint32_t>(bytes, 0), *LoadAt<uint16_t>(bytes, 4),
@@ -131,7 +132,7 @@ absl::StatusOr<JitCompiler> FindJitCompiler(const ImageCode& code, bool exported
   } else {
     if (MajorVersionOfJitInterface(table->guid) == 0) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the JIT interface's GUID ", table->guid, " is not of .NET 8, 9 or 10"));
+          absl::StrCat("the JIT interface's GUID ", table->guid, " is not of .NET 8 to 11"));
     }
     compiler.evidence = about_table;
   }
@@ -142,7 +143,7 @@ absl::StatusOr<JitReturnSite> FindJitReturn(const ImageCode& code, FunctionIndex
                                             absl::string_view guid) {
   if (guid.empty()) return absl::NotFoundError("the JIT interface's GUID was not found");
   if (MajorVersionOfJitInterface(guid) == 0) {
-    return absl::FailedPreconditionError(absl::StrCat("the JIT interface's GUID ", guid, " is not of .NET 8, 9 or 10"));
+    return absl::FailedPreconditionError(absl::StrCat("the JIT interface's GUID ", guid, " is not of .NET 8 to 11"));
   }
   const auto site = code.ReturnOfCompileMethod(compile_method);
   if (!site)

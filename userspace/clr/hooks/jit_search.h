@@ -2,7 +2,7 @@
 //
 // The JIT has one object, of class CILJit, whose virtual functions are compileMethod, ProcessShutdownWork,
 // getVersionIdentifier and setTargetOS (src/coreclr/inc/corjit.h; src/coreclr/jit/ee_il_dll.cpp; .NET 8.0.0
-// to 10.0.14). Two ways lead to its table, and where both exist they must lead to the same one:
+// to 11.0.0). Two ways lead to its table, and where both exist they must lead to the same one:
 //  - the export getJit (libclrjit.so): code -> the object -> its table;
 //  - the third function copies 16 constant bytes, the GUID of the interface between runtime and JIT, to its argument
 //  and

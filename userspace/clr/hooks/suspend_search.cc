@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "formats/byte_reader.h"
@@ -11,8 +12,21 @@ namespace {
 
 constexpr absl::string_view kNames[] = {"DotNETRuntime:GCSuspendEEBegin_V1", "DotNETRuntime:GCSuspendEEEnd_V1",
                                         "DotNETRuntime:GCRestartEEBegin_V1", "DotNETRuntime:GCRestartEEEnd_V1"};
-constexpr uint64_t kStateOffset = 8;
+constexpr absl::string_view kProvider = "DotNETRuntime";
 constexpr size_t kMaxStateUsers = 2;
+
+// How a version of lttng-ust lays tracepoints out. Distances are from the slot that holds the event's name.
+struct Layout {
+  absl::string_view points, strings;  // sections
+  bool provider_apart;                // in the slot before, and not a part of the name
+  uint64_t state;                     // ahead of the slot
+  uint64_t begin;                     // of the tracepoint, behind the slot
+};
+constexpr Layout kLayouts[] = {
+    {"__tracepoints", "__tracepoints_strings", false, 8, 0},
+    {"lttng_ust_tracepoints", "lttng_ust_tracepoints_strings", true, 8, 16},
+};
+constexpr uint64_t kSlotBytes = 8;
 
 // The address of the NUL-terminated `name`, which must stand in the section once.
 absl::StatusOr<VirtualAddress> FindName(const ElfSection& section, absl::string_view strings, absl::string_view name) {
@@ -27,22 +41,44 @@ absl::StatusOr<VirtualAddress> FindName(const ElfSection& section, absl::string_
   return VirtualAddress{section.address.value + *found};
 }
 
-absl::StatusOr<VirtualAddress> FindTracepoint(const ImageCode& code, absl::string_view name) {
+bool IsProvider(const ElfSection& section, absl::string_view strings, VirtualAddress at) {
+  if (!section.contains(at)) return false;
+  const uint64_t inside = at.value - section.address.value;
+  if (inside >= strings.size()) return false;
+  const absl::string_view rest = strings.substr(inside);
+  return rest.size() > kProvider.size() && absl::StartsWith(rest, kProvider) && rest[kProvider.size()] == '\0';
+}
+
+absl::StatusOr<Tracepoint> FindTracepoint(const ImageCode& code, absl::string_view name) {
   const ElfImage& image = code.image();
-  const ElfSection* const points = image.FindSection("__tracepoints");
-  const ElfSection* const strings = image.FindSection("__tracepoints_strings");
-  const auto text = strings == nullptr ? std::nullopt : image.SectionBytes(*strings);
-  if (points == nullptr || !text) return absl::NotFoundError("the image has no tracepoint sections");
-  const absl::StatusOr<VirtualAddress> named = FindName(*strings, AsText(*text), name);
-  if (!named.ok()) return named.status();
-  std::optional<VirtualAddress> found;
-  for (const RelativeRelocation& row : code.relocations().Within(points->address, points->size)) {
-    if (row.target != *named) continue;
-    if (found) return absl::FailedPreconditionError(absl::StrCat("two tracepoints have the name ", name));
-    found = row.slot;
+  for (const Layout& layout : kLayouts) {
+    const ElfSection* const points = image.FindSection(layout.points);
+    const ElfSection* const strings = image.FindSection(layout.strings);
+    const auto bytes = strings == nullptr ? std::nullopt : image.SectionBytes(*strings);
+    if (points == nullptr || !bytes) continue;
+    const absl::string_view text = AsText(*bytes);
+    const absl::StatusOr<VirtualAddress> named =
+        FindName(*strings, text, layout.provider_apart ? name.substr(kProvider.size() + 1) : name);
+    if (!named.ok()) return named.status();
+    std::optional<VirtualAddress> found;
+    for (const RelativeRelocation& row : code.relocations().Within(points->address, points->size)) {
+      if (row.target != *named) continue;
+      if (found) return absl::FailedPreconditionError(absl::StrCat("two tracepoints have the name ", name));
+      found = row.slot;
+    }
+    if (!found) return absl::NotFoundError(absl::StrCat("no tracepoint has the name ", name));
+    if (layout.provider_apart) {
+      const auto provider = code.relocations().At({found->value - kSlotBytes});
+      if (!provider || !IsProvider(*strings, text, *provider)) {
+        return absl::FailedPreconditionError(absl::StrCat("the tracepoint ", name, " is of another provider"));
+      }
+    }
+    return Tracepoint{.name_slot = *found,
+                      .state = {found->value + layout.state},
+                      .begin = {found->value - layout.begin},
+                      .known_by_begin = layout.begin != 0};
   }
-  if (!found) return absl::NotFoundError(absl::StrCat("no tracepoint has the name ", name));
-  return *found;
+  return absl::NotFoundError("the image has no tracepoint sections");
 }
 
 }  // namespace
@@ -56,7 +92,8 @@ std::vector<VirtualAddress> SuspendSearch::Watched() const {
   std::vector<VirtualAddress> watched;
   for (const auto& tracepoint : tracepoints_) {
     // Address 0 is referred to by nothing.
-    watched.push_back({tracepoint.ok() ? tracepoint->value + kStateOffset : 0});
+    watched.push_back(tracepoint.ok() ? tracepoint->state : VirtualAddress{0});
+    watched.push_back(tracepoint.ok() && tracepoint->known_by_begin ? tracepoint->begin : VirtualAddress{0});
   }
   return watched;
 }
@@ -64,7 +101,13 @@ std::vector<VirtualAddress> SuspendSearch::Watched() const {
 absl::StatusOr<FunctionIndex> SuspendSearch::OnlyCaller(size_t tracepoint) const {
   if (!tracepoints_[tracepoint].ok()) return tracepoints_[tracepoint].status();
   const absl::string_view name = kNames[tracepoint];
-  const std::span<const FunctionIndex> users = code_.UsersOf(tracepoint);
+  std::vector<FunctionIndex> users;
+  for (const size_t watched : {2 * tracepoint, 2 * tracepoint + 1}) {
+    const std::span<const FunctionIndex> some = code_.UsersOf(watched);
+    users.insert(users.end(), some.begin(), some.end());
+  }
+  std::sort(users.begin(), users.end());
+  users.erase(std::unique(users.begin(), users.end()), users.end());
   if (users.empty() || users.size() > kMaxStateUsers) {
     return absl::FailedPreconditionError(absl::StrCat("the state of the tracepoint ", name, " is read by ",
                                                       users.size(), " functions instead of one or two"));
@@ -95,8 +138,8 @@ absl::StatusOr<FoundFunction> SuspendSearch::Find(size_t first) const {
                                                       " and ", AddressText(code_.Start(*end))));
   }
   return FoundFunction{*begin, absl::StrCat("the only function that fires ", kNames[first], " and ", kNames[first + 1],
-                                            " (tracepoints at ", AddressText(*tracepoints_[first]), " and ",
-                                            AddressText(*tracepoints_[first + 1]), ")")};
+                                            " (tracepoints at ", AddressText(tracepoints_[first]->name_slot), " and ",
+                                            AddressText(tracepoints_[first + 1]->name_slot), ")")};
 }
 
 }  // namespace clrsampler

@@ -1,6 +1,7 @@
 #include "clr/memory/code_ranges.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace clrsampler {
@@ -17,6 +18,31 @@ constexpr uint32_t kFlagCollectible = 1, kFlagCodeHeap = 2, kFlagRangeList = 4;
 
 // A header pointer this small is a stub kind: src/coreclr/vm/codeman.h, STUB_CODE_BLOCK_LAST.
 constexpr uint64_t kLastStubKind = 0xF;
+
+// By kind. 8 to 10: StubCodeBlockKind of src/coreclr/vm/codeman.h. No contract describes them.
+constexpr const char* kStubKinds[] = {nullptr,
+                                      "JumpStub",
+                                      "Precode",
+                                      "DynamicHelper",
+                                      "StubPrecode",
+                                      "FixupPrecode",
+                                      "VSD_DispatchStub",
+                                      "VSD_ResolveStub",
+                                      "VSD_LookupStub",
+                                      "VSD_VTableStub",
+                                      nullptr,
+                                      nullptr,
+                                      nullptr,
+                                      nullptr,
+                                      "MethodCallThunk",
+                                      "Stub"};
+// Measured on 11.0.0 against its perf map: 102 of 102 stubs of json and zoo. The others were not met, or have no line
+// there.
+constexpr const char* kStubKindsOf11[] = {
+    nullptr,           nullptr,          "DynamicHelper",  nullptr, nullptr, "VSD_DispatchStub",
+    "VSD_ResolveStub", "VSD_LookupStub", "VSD_VTableStub", nullptr, nullptr, "DelegateShuffleThunk",
+    nullptr,           nullptr,          nullptr,          "Stub"};
+
 constexpr uint32_t kMaxUnwindInfos = 4096;
 constexpr uint64_t kUnwindBytes = 12;  // RUNTIME_FUNCTION: begin, end, unwind data
 constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 32;
@@ -266,34 +292,9 @@ std::vector<uint64_t> CodeRanges::Starts(MemoryProbe& probe, const CodeSection& 
   return starts;
 }
 
-const char* StubKindName(uint32_t kind) {
-  // src/coreclr/vm/codeman.h, StubCodeBlockKind.
-  switch (kind) {
-    case 1:
-      return "JumpStub";
-    case 2:
-      return "Precode";
-    case 3:
-      return "DynamicHelper";
-    case 4:
-      return "StubPrecode";
-    case 5:
-      return "FixupPrecode";
-    case 6:
-      return "VSD_DispatchStub";
-    case 7:
-      return "VSD_ResolveStub";
-    case 8:
-      return "VSD_LookupStub";
-    case 9:
-      return "VSD_VTableStub";
-    case 0xE:
-      return "MethodCallThunk";
-    case 0xF:
-      return "Stub";
-    default:
-      return "Unknown";
-  }
+const char* StubKindName(uint32_t major, uint32_t kind) {
+  const auto& names = major >= 11 ? kStubKindsOf11 : kStubKinds;
+  return kind < std::size(names) && names[kind] != nullptr ? names[kind] : "Unknown";
 }
 
 }  // namespace clrsampler

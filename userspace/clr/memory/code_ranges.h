@@ -130,7 +130,7 @@ class CodeRanges {
 
 // "VSD_DispatchStub": the runtime's word for the code in a range list or behind a stub header, as its perf map writes
 // it.
-const char* StubKindName(uint32_t kind);
+const char* StubKindName(uint32_t major, uint32_t kind);
 
 }  // namespace clrsampler
 

@@ -8,6 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
+#include "clr/memory/write_barriers.h"
+#include "formats/names/async_body.h"
+#include "process/mappings_pace.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -15,15 +18,15 @@ namespace {
 
 constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
+constexpr size_t kMaxBuilds = 64;        // of runtimes whose write barriers are remembered: 4 KB each
 
 // A runtime that has not begun yet is asked again this often, and this long.
 constexpr uint64_t kRetryNs = 20'000'000;
 constexpr int kMaxAttempts = 1000;
+constexpr int kMaxContradictions = 10;
 
 // What a process runs first is compiled, run and left within milliseconds, and some processes live no longer.
 constexpr uint64_t kYoungNs = 2'000'000'000;
-
-constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
 
 // The name that the sampler copied; empty: none, or no text. The copy ends after 63 bytes, perhaps inside a character.
 std::string NameOf(const wire_code_witness& witness) {
@@ -33,8 +36,11 @@ std::string NameOf(const wire_code_witness& witness) {
   return IsMethodName(name) ? name : "";
 }
 
+constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
+
 constexpr char kGone[] = "[jit: the method was gone before it could be read]";
 constexpr char kChanged[] = "[jit: changed while read]";
+constexpr char kNotPublished[] = "[jit: the runtime has not published the method yet]";
 constexpr char kUnreadable[] = "[jit: the process ended before its memory could be read]";
 constexpr char kContradiction[] = "[jit: the runtime's memory could not be followed]";
 constexpr char kOutside[] = "[jit: in none of the runtime's code ranges]";
@@ -46,6 +52,7 @@ struct MemoryMethods::Known {
   uint64_t end = 0;
   FrameId frame = 0;
   bool transient = false;
+  bool stub = false;
   MethodCode code;   // of transient ones: what must still be there
   std::string name;  // of dynamic methods
   // When it was seen there; a permanent method was and will be there always.
@@ -62,10 +69,16 @@ struct MemoryMethods::Target {
   std::unique_ptr<MemoryReader> memory;  // nullptr: may not be read
   std::unique_ptr<TargetImages> images;
   std::unique_ptr<RuntimeMemory> runtime;  // nullptr: not attached (yet)
-  std::string refusal;                     // why never
-  uint64_t tried_mappings = 0;             // generation for which no runtime was found
+  Mapping image;                           // of the attached one's code
+  std::string build;                       // which one that is
+  bool unverified = false;
+  std::shared_ptr<const WriteBarriers> barriers;                                // nullptr: not looked for yet
+  absl::Status status = absl::UnavailableError("it has compiled nothing yet");  // OK: attached
+  std::string refusal;                                                          // why never; else that may change
+  MappingsPace tried;                                                           // when a runtime was looked for
   MonotonicTime next_attempt;
   int attempts = 0;
+  int contradictions = 0;  // of these
   uint64_t generation = 1;
 
   MethodsByStart<Known> known;
@@ -89,8 +102,10 @@ MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& run
       notices_(notices),
       clock_(clock) {
   if (!options_.open_memory) {
-    options_.open_memory = [root = options_.proc_root](uint32_t tgid) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
-      absl::StatusOr<std::unique_ptr<TargetMemory>> memory = TargetMemory::Open(root, tgid);
+    options_.open_memory = [](const Process& process) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
+      const TargetFiles& files = process.files;
+      absl::StatusOr<std::unique_ptr<TargetMemory>> memory =
+          TargetMemory::Open(files.proc_root(), process.key.tgid, files.tape(), files.broker());
       RETURN_IF_ERROR(memory.status());
       return *std::move(memory);
     };
@@ -108,8 +123,7 @@ MemoryMethods::Target* MemoryMethods::TargetOf(const Process& process, Monotonic
   if (!target->has_code) {
     if (target->seen_mappings == process.mappings.generation()) return nullptr;
     target->seen_mappings = process.mappings.generation();
-    target->has_code = std::any_of(process.mappings.all().begin(), process.mappings.all().end(),
-                                   [](const Mapping& mapping) { return mapping.kind == MappingKind::kJitMemory; });
+    target->has_code = process.mappings.has_jit_memory();
     if (!target->has_code) return nullptr;
   }
   if (target->runtime == nullptr && target->refusal.empty()) Attach(process, *target, now);
@@ -118,8 +132,7 @@ MemoryMethods::Target* MemoryMethods::TargetOf(const Process& process, Monotonic
 
 void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime now) {
   if (now < target.next_attempt || target.attempts >= kMaxAttempts) return;
-  if (target.tried_mappings == process.mappings.generation() && target.memory == nullptr) return;
-  target.tried_mappings = process.mappings.generation();
+  if (target.memory == nullptr && !target.tried.Due(process.mappings, clock_)) return;
   const std::optional<DotNetRuntime> found = runtimes_.Find(process);
   if (!found || (found->kind != RuntimeImageKind::kCoreClr && found->kind != RuntimeImageKind::kSingleFileHost)) return;
   target.is_dotnet = true;
@@ -128,15 +141,16 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   const std::string who =
       absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", found->version.Text(), ")");
   const auto refuse = [&](const absl::Status& status) {
+    target.status = status;
     target.refusal = std::string(status.message());
     ++target.generation;
     ++counters_.refused;
-    if (options_.refused && !absl::IsPermissionDenied(status)) options_.refused(process);
     notices_.Add("memory_refused", absl::StrCat(process.key.tgid),
                  absl::StrCat("the runtime's memory of ", who, " is not used for names: ", status.message()),
-                 HintOf(status).empty()
-                     ? "a runtime of .NET 8 and newer is asked to write a perf map for the time of the run"
-                     : HintOf(status));
+                 !HintOf(status).empty() ? HintOf(status)
+                 : IsNewerThanKnown(found->version) && !target.unverified
+                     ? "--enable-perf-map has it write names; --try-unknown-runtime reads it as the newest known one"
+                     : "--enable-perf-map has a runtime of .NET 8 and newer write names while the agent runs");
   };
   if (found->machine != ElfMachine::kX64) {
     return refuse(absl::UnimplementedError("its structures were never measured on this architecture"));
@@ -146,20 +160,23 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
     return refuse(absl::UnimplementedError("it does not export what debuggers need"));
   }
   if (target.memory == nullptr) {
-    absl::StatusOr<std::unique_ptr<MemoryReader>> memory = options_.open_memory(process.key.tgid);
+    absl::StatusOr<std::unique_ptr<MemoryReader>> memory = options_.open_memory(process);
     if (!memory.ok()) {
+      target.status = memory.status();
       if (absl::IsPermissionDenied(memory.status())) refuse(memory.status());
       return;
     }
     target.memory = *std::move(memory);
     target.opened = clock_.Now();
-    target.images = std::make_unique<TargetImages>(options_.proc_root, process, images_, clock_);
+    target.images = std::make_unique<TargetImages>(process, images_, clock_);
   }
   RuntimePlace place;
   place.major = found->version.major;
   place.image = target.images->ImageAround(found->mapping);
   place.dac_table = *dac_table;
   place.descriptor = found->AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
+  target.unverified = options_.try_unknown_runtime && IsNewerThanKnown(found->version);
+  place.try_newer = target.unverified;
   if (options_.tables_at) {
     place.tables_at = [this, &process, images = target.images.get()](uint64_t base) -> R2rTables {
       const Mapping* mapping = images->FileMappingAt(base);
@@ -171,14 +188,30 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> runtime = RuntimeMemory::Attach(
       place, *target.memory, [images = target.images.get()](uint64_t address) { return images->ContentAt(address); },
       copies_, proven_.contains(build));
+  if (runtime.ok() && target.unverified && (*runtime)->self_test().compared == 0) {
+    runtime =
+        absl::FailedPreconditionError("it is not known, and there is no image of CoreLib to test the reader with");
+  }
+  target.status = runtime.status();
   if (!runtime.ok()) {
-    if (!absl::IsUnavailable(runtime.status()) || target.attempts >= kMaxAttempts) refuse(runtime.status());
+    const bool may_change = absl::IsAborted(runtime.status()) && ++target.contradictions < kMaxContradictions;
+    if ((!may_change && !absl::IsUnavailable(runtime.status())) || target.attempts >= kMaxAttempts) {
+      refuse(runtime.status());
+    }
     return;
   }
   target.runtime = *std::move(runtime);
+  target.image = found->mapping;
+  target.build = build;
   ++target.generation;
   ++counters_.attached;
   if (target.runtime->self_test().proves_method_arguments()) proven_.insert(build);
+  if (target.unverified) {
+    notices_.Add(
+        "memory_unverified", absl::StrCat(process.key.tgid),
+        absl::StrCat("the runtime of ", who, " is newer than all known ones; its memory is read as that of .NET ",
+                     kNewestKnownMajor, ", and names carry", kUnverified));
+  }
   // Without CoreLib's image there is nothing to compare with; every name is checked by itself all the same.
   if (target.runtime->self_test().compared == 0) ++counters_.not_self_tested;
   for (const std::string& difference : target.runtime->layout_differences()) {
@@ -200,7 +233,8 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
     if (std::exchange(target->earlier_generation, generation) != generation) target->named_earlier.clear();
   }
   for (const uint64_t address : sample.addresses) {
-    if (target->settled.contains(address) || target->named_earlier.contains(address)) continue;
+    if (target->settled.contains(address) && !sample.at_entry) continue;
+    if (target->named_earlier.contains(address)) continue;
     const Mapping* mapping = process.mappings.Find(address);
     // A mapping that is not known yet may be a code heap that was made a moment ago.
     if (mapping != nullptr && mapping->kind != MappingKind::kJitMemory) continue;
@@ -209,7 +243,7 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
       target->named_earlier.insert(address);
       continue;
     }
-    Look(*target, address, now);
+    Look(*target, address, now, sample.at_entry);
   }
 }
 
@@ -256,7 +290,7 @@ void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, Monot
   method.name.method = name;
   method.name.tier = "Optimized";
   known.name = name;
-  known.frame = FrameOf(method);
+  known.frame = FrameOf(target, method);
   ++counters_.transient;
   if (there.size() >= kMaxHistory) there.erase(there.begin());
   there.push_back(std::move(known));
@@ -279,7 +313,7 @@ void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry) {
   }
 }
 
-void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) {
+void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry) {
   if (target.settled.size() >= kMaxSettled) target.settled.clear();
   if (target.failed.size() >= kMaxSettled) target.failed.clear();
   if (target.methods >= kMaxKnown) {
@@ -288,6 +322,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
   }
   Known* last = nullptr;
   ForEachAround(target.known, address, [&](Known& known) {
+    if (at_entry && known.stub) return false;
     if (last == nullptr || known.until > last->until) last = &known;
     return false;
   });
@@ -317,7 +352,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
     case ManagedCode::Kind::kNone:
       return;
     case ManagedCode::Kind::kNoMethod:
-      target.failed[address] = Unnamed(kGone);
+      target.failed[address] = Unnamed(at_entry && !found->transient ? kNotPublished : kGone);
       return;
     case ManagedCode::Kind::kMethod:
     case ManagedCode::Kind::kPrecompiled:
@@ -325,8 +360,13 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
       break;
   }
   const bool is_stub = found->kind == ManagedCode::Kind::kStub;
+  if (at_entry && (is_stub || found->range.begin != address)) {
+    target.failed[address] = Unnamed(found->transient ? kGone : kNotPublished);
+    return;
+  }
   Known known;
-  known.frame = FrameOf(*found);
+  known.stub = is_stub;
+  known.frame = FrameOf(target, *found);
   known.end = is_stub ? address + 1 : found->range.end;
   known.transient = found->transient;
   // Methods of one shape that follow each other get the same places for all that their headers name, so the header
@@ -357,14 +397,31 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since) 
   ++target.methods;
 }
 
-const MemoryMethods::Known* MemoryMethods::FindKnown(Target& target, uint64_t address, MonotonicTime time) const {
+// The name of a method that is compiled and not yet published. Permanent code only: its MethodDesc is never another's.
+std::optional<FrameId> MemoryMethods::Unpublished(Target& target, uint64_t address, uint64_t method_desc) {
+  const auto failed = target.failed.find(address);
+  if (method_desc == 0 || failed == target.failed.end() || frames_.at(failed->second).text != kNotPublished) {
+    return std::nullopt;
+  }
+  const std::optional<ManagedCode> found = target.runtime->Unpublished(method_desc);
+  if (!found) return std::nullopt;
+  return FrameOf(target, *found);
+}
+
+const MemoryMethods::Known* MemoryMethods::FindKnown(Target& target, uint64_t address, MonotonicTime time,
+                                                     bool at_entry) const {
   const Known* found = nullptr;
   ForEachAround(target.known, address, [&](const Known& known) {
-    if (known.from > time || time > known.until) return false;
+    if (known.from > time || time > known.until || (at_entry && known.stub)) return false;
     found = &known;
     return true;
   });
   return found;
+}
+
+absl::Status MemoryMethods::Try(const Process& process) {
+  TargetOf(process, clock_.Now());
+  return targets_.at(process.key)->status;
 }
 
 std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
@@ -387,16 +444,22 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
     // `until` is a time at which it was seen; intervals of answers end before theirs.
     return Resolution{known.frame, known.from, MonotonicTime{known.until.ns + (known.transient ? 1 : 0)}};
   };
-  if (const Known* known = FindKnown(*target, address, query.time)) return answer(*known);
+  if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return answer(*known);
   if (is_file && target->foreign.contains(mapping->start)) return std::nullopt;
   const bool readable =
       query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max();
   if (readable) {
-    Look(*target, address, clock_.Now());
-    if (const Known* known = FindKnown(*target, address, query.time)) return answer(*known);
+    Look(*target, address, clock_.Now(), query.at_entry);
+    if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return answer(*known);
+  }
+  if (query.at_entry && readable) {
+    if (const std::optional<FrameId> frame = Unpublished(*target, address, query.method_desc)) {
+      return Resolution{*frame, query.time, {query.time.ns + 1}};
+    }
   }
   bool other_times = false;
-  ForEachAround(target->known, address, [&](const Known&) { return other_times = true; });
+  ForEachAround(target->known, address,
+                [&](const Known& known) { return other_times = !(query.at_entry && known.stub); });
   if (other_times) {
     ++counters_.not_witnessed;
     return Resolution{Unnamed(kNotWitnessed), query.time, query.time};
@@ -411,24 +474,69 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
     target->foreign.insert(mapping->start);
     return std::nullopt;
   }
-  // The runtime's own heap, and nothing that it has a range for: copies of write barriers and the like.
-  if (mapping != nullptr && absl::StrContains(mapping->path, kDoubleMapped)) {
-    return Resolution{frames_.Intern(Frame{FrameKind::kJit, NameSource::kRuntimeMemory, "[stub]", "", ""})};
+  // No range claims it: a copied write barrier (0.2 % of the frames of a JSON workload), which is never freed, or the
+  // code of another JIT compiler. What lies in the runtime's own heaps no other source knows.
+  if (mapping == nullptr) return std::nullopt;
+  if (!readable) {
+    if (!absl::StrContains(mapping->path, kDoubleMapped)) return std::nullopt;
+    return Resolution{Unnamed(kUnreadable), query.time, {query.time.ns + 1}};
   }
-  // Without W^X its heaps look like anybody's: code there that no range claims may be a copied write barrier (0.2 % of
-  // the frames of a JSON workload), or the code of another JIT compiler.
-  if (mapping != nullptr && readable) return Resolution{Unnamed(kOutside), query.time, {query.time.ns + 1}};
-  return std::nullopt;
+  if (LookForBarrier(query.process, *target, *mapping, address)) {
+    if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return answer(*known);
+  }
+  return Resolution{Unnamed(kOutside), query.time, {query.time.ns + 1}};
 }
 
-FrameId MemoryMethods::FrameOf(const ManagedCode& found) {
+const WriteBarriers& MemoryMethods::BarriersOf(const Process& process, Target& target) {
+  if (target.barriers != nullptr) return *target.barriers;
+  if (const auto known = barriers_.find(target.build); known != barriers_.end()) {
+    return *(target.barriers = known->second);
+  }
+  target.barriers = std::make_shared<const WriteBarriers>();
+  const auto file = images_.Get(process, target.image);
+  if (!file.ok()) return *target.barriers;  // not remembered: another process may be allowed to open it
+  if (const auto image = ElfImage::Parse((*file)->bytes()); image.ok()) {
+    target.barriers = std::make_shared<const WriteBarriers>(*image);
+  }
+  if (barriers_.size() >= kMaxBuilds) barriers_.clear();
+  barriers_[target.build] = target.barriers;
+  return *target.barriers;
+}
+
+bool MemoryMethods::LookForBarrier(const Process& process, Target& target, const Mapping& mapping, uint64_t address) {
+  const WriteBarriers& barriers = BarriersOf(process, target);
+  if (barriers.size() == 0 || target.methods >= kMaxKnown) return false;
+  const uint64_t begin = std::max(mapping.start, address - std::min<uint64_t>(address, WriteBarriers::kMaxBytes));
+  const uint64_t end = std::min(mapping.end, begin + 2 * WriteBarriers::kMaxBytes);
+  std::array<std::byte, 2 * WriteBarriers::kMaxBytes> buffer;
+  if (end <= begin) return false;
+  const std::span<std::byte> memory = std::span(buffer).first(end - begin);
+  if (!target.runtime->memory().Read(begin, memory)) return false;
+  const std::optional<AddressRange> copy = barriers.CopyAround(address, memory, begin);
+  if (!copy.has_value()) return false;
+  ManagedCode code;
+  code.kind = ManagedCode::Kind::kStub;
+  code.name.kind = MethodKind::kStub;
+  code.name.method = "WriteBarrier";
+  Known known;
+  known.stub = true;
+  known.frame = FrameOf(target, code);
+  known.end = copy->end;
+  target.known[copy->begin] = {std::move(known)};
+  ++target.methods;
+  return true;
+}
+
+FrameId MemoryMethods::FrameOf(const Target& target, const ManagedCode& found) {
   Frame frame;
   frame.kind = found.kind == ManagedCode::Kind::kPrecompiled ? FrameKind::kR2r : FrameKind::kJit;
   frame.source = NameSource::kRuntimeMemory;
   frame.text = FrameText(found.name, options_.names);
+  if (target.unverified) absl::StrAppend(&frame.text, kUnverified);
   frame.module = found.name.module;
   frame.tier = found.name.tier;
   frame.symbol = MethodSymbol(found.name);
+  if (options_.names == NameStyle::kShort) frame.identity = IdentityOf(found.name);
   return frames_.Intern(std::move(frame));
 }
 
@@ -483,10 +591,11 @@ bool MemoryMethods::IsDotNet(ProcessKey key) const {
 }
 
 void MemoryMethods::AddCounters(const Target& target, MemoryMethodsCounters& sum) const {
-  if (const auto* memory = dynamic_cast<const TargetMemory*>(target.memory.get())) {
-    sum.memory.reads += memory->counters().reads;
-    sum.memory.bytes += memory->counters().bytes;
-    sum.memory.failures += memory->counters().failures;
+  if (target.memory != nullptr) {
+    const MemoryCounters memory = target.memory->counters();
+    sum.memory.reads += memory.reads;
+    sum.memory.bytes += memory.bytes;
+    sum.memory.failures += memory.failures;
   }
   if (target.runtime == nullptr) return;
   const RuntimeMemoryCounters& counters = target.runtime->counters();

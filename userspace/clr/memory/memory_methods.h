@@ -25,6 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "clr/memory/runtime_memory.h"
 #include "clr/memory/transient_heaps.h"
 #include "clr/runtime_discovery.h"
@@ -37,18 +38,22 @@
 
 namespace clrsampler {
 
+class WriteBarriers;
+
+// Behind names that rest on structures which nobody has measured.
+inline constexpr absl::string_view kUnverified = " [unverified runtime]";
+
 struct MemoryMethodsOptions {
   NameStyle names = NameStyle::kShort;
-  std::string proc_root = "/proc";
   // Opens the memory of a process.
-  std::function<absl::StatusOr<std::unique_ptr<MemoryReader>>(uint32_t tgid)> open_memory;  // empty: TargetMemory
+  std::function<absl::StatusOr<std::unique_ptr<MemoryReader>>(const Process&)> open_memory;  // empty: TargetMemory
   // Told where a process keeps transient code, whenever that changes; may be empty. The heaps are in order.
   std::function<void(const Process&, const wire_transient_code&, std::span<const wire_transient_heap>)> transient_code;
   // The tables of the precompiled image in whose file an address lies, from whoever has read them already; empty:
   // nobody, and the comparison with CoreLib reads them for itself.
   std::function<R2rTables(const Process&, const Mapping&, uint64_t address)> tables_at;
-  // Told of a process whose runtime can't be read and never will be; may be empty.
-  std::function<void(const Process&)> refused;
+  // Runtimes that are newer than all known ones are read as the newest of them. Names carry kUnverified.
+  bool try_unknown_runtime = false;
   // A source that is asked before this one: what it names is not looked for in memory. Borrowed; may be nullptr.
   FrameSource* earlier = nullptr;
 };
@@ -97,6 +102,10 @@ class MemoryMethods : public FrameSource {
   // The reader of this process's runtime; nullptr: not attached, and `refusal` may say why.
   RuntimeMemory* RuntimeOf(ProcessKey key) const;
   std::string RefusalOf(ProcessKey key) const;
+  // Whether names can be read from the process's memory, by trying now what a recording would; for those who list
+  // processes. Unavailable: not yet, as its runtime has only begun. PermissionDenied: its memory is closed to us.
+  // Others: its runtime is not known, or contradicts what is known.
+  absl::Status Try(const Process& process);
   // Whether a .NET runtime that compiles code was found in it, readable or not.
   bool IsDotNet(ProcessKey key) const;
   MemoryMethodsCounters counters() const;
@@ -108,11 +117,16 @@ class MemoryMethods : public FrameSource {
 
   Target* TargetOf(const Process& process, MonotonicTime now);
   void Attach(const Process& process, Target& target, MonotonicTime now);
-  void Look(Target& target, uint64_t address, MonotonicTime since);  // not again if seen since
+  // Not again if seen since.
+  void Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry);
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   TransientHeaps::Tell TellOf(const Process& process) const;
-  const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time) const;
-  FrameId FrameOf(const ManagedCode& found);
+  const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time, bool at_entry) const;
+  std::optional<FrameId> Unpublished(Target& target, uint64_t address, uint64_t method_desc);
+  const WriteBarriers& BarriersOf(const Process& process, Target& target);
+  // Whether a write barrier's copy is there, which is then known.
+  bool LookForBarrier(const Process& process, Target& target, const Mapping& mapping, uint64_t address);
+  FrameId FrameOf(const Target& target, const ManagedCode& found);
   FrameId Unnamed(absl::string_view text);
   void AddCounters(const Target& target, MemoryMethodsCounters& sum) const;
 
@@ -126,6 +140,7 @@ class MemoryMethods : public FrameSource {
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   // Builds that passed the self test, by device, inode and time of change of their image.
   absl::flat_hash_set<std::string> proven_;
+  absl::flat_hash_map<std::string, std::shared_ptr<const WriteBarriers>> barriers_;  // likewise
   MonotonicTime last_young_ = MonotonicTime::Min();
   MonotonicTime last_transient_ = MonotonicTime::Min();  // a new method of a collectible assembly was seen
   MemoryMethodsCounters counters_;                       // without those of the targets that are alive

@@ -8,31 +8,48 @@
 namespace clrsampler {
 namespace {
 
-// Contracts whose structures are read here, with the versions whose algorithms are written here.
+// Contracts whose structures are read here, with the versions whose algorithms are written here: the newest of those
+// that are numbers (9 and 10) and of those that are texts (since 11).
 struct KnownContract {
   absl::string_view name;
-  uint32_t oldest, newest;
+  uint32_t newest_number, newest_text;
 };
 constexpr KnownContract kContracts[] = {
     {"CodeVersions", 1, 1},
-    {"ExecutionManager", 1, 2},
+    {"ExecutionManager", 2, 1},
     {"Loader", 1, 1},
     {"RuntimeTypeSystem", 1, 1},
 };
+// The map of method starts is a contract's algorithm: 2 and "c1" have the newer one.
+NibbleMapVersion NibbleMapOf(const ContractVersion& version) {
+  return version.is_text || version.number >= 2 ? NibbleMapVersion::k2 : NibbleMapVersion::k1;
+}
+
+// From here on a runtime describes every field that `Overlay` asks for; one that does not is another one.
+constexpr uint32_t kFirstToDescribeAll = 11;
 
 }  // namespace
 
-absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major) {
+absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, bool try_newer) {
+  if (try_newer && major > kNewestMajor) major = kNewestMajor;
   RuntimeLayout layout;
   layout.major = major;
   if (major < 8) {
-    return absl::UnimplementedError(absl::StrCat("memory of .NET ", major, " can't be read: 8 is the oldest"));
+    return absl::UnimplementedError(absl::StrCat(".NET ", major, " can't be read: 8 is the oldest"));
+  }
+  if (major > kNewestMajor) {
+    return absl::UnimplementedError(
+        absl::StrCat(".NET ", major, " is not known: ", kNewestMajor, " is the newest that is"));
   }
   if (major >= 10) {
     layout.nibble_map = NibbleMapVersion::k2;
     layout.method_desc.code_data = 8;
     layout.module.base = 224;
     layout.module.dynamic_metadata = 840;
+    if (major >= 11) {
+      layout.pe_layout = {.base = 16, .size = 24, .flags = 28};
+      layout.r2r_info.entry_points = 376;
+    }
     return layout;
   }
   layout.nibble_map = NibbleMapVersion::k1;
@@ -57,24 +74,28 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major) {
 
 absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::vector<std::string>& differences) {
   for (const KnownContract& known : kContracts) {
-    const std::optional<uint32_t> version = descriptor.ContractVersion(known.name);
+    const std::optional<ContractVersion> version = descriptor.VersionOf(known.name);
     if (!version) {
-      if (major > kNewestMajor) {
+      if (major >= kFirstToDescribeAll) {
         return absl::FailedPreconditionError(absl::StrCat("it does not describe its contract ", known.name));
       }
       continue;
     }
-    if (*version < known.oldest || *version > known.newest) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("its contract ", known.name, " has version ", *version, ", known is ", known.newest));
+    const uint32_t newest = version->is_text ? known.newest_text : known.newest_number;
+    if (version->number < 1 || version->number > newest) {
+      return absl::FailedPreconditionError(absl::StrCat("its contract ", known.name, " has version ", version->Text(),
+                                                        ", known is ",
+                                                        ContractVersion{version->is_text, newest}.Text()));
     }
   }
-  if (const auto version = descriptor.ContractVersion("ExecutionManager")) {
-    nibble_map = *version >= 2 ? NibbleMapVersion::k2 : NibbleMapVersion::k1;
-  }
+  if (const auto version = descriptor.VersionOf("ExecutionManager")) nibble_map = NibbleMapOf(*version);
+  std::string absent;
   auto set = [&](absl::string_view type, absl::string_view field, auto& value) {
     const std::optional<uint32_t> offset = descriptor.Offset(type, field);
-    if (!offset) return;
+    if (!offset) {
+      if (absent.empty()) absent = absl::StrCat(type, ".", field);
+      return;
+    }
     if (value != *offset) {
       differences.push_back(absl::StrCat(type, ".", field, " is at ", *offset));
       value = *offset;
@@ -142,6 +163,23 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
   if (const auto bits = descriptor.Global("MethodDescTokenRemainderBitCount"); bits && *bits > 0 && *bits < 16) {
     token_remainder_bits = static_cast<uint32_t>(*bits);
   }
+  if (major >= kFirstToDescribeAll && !absent.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("its contract descriptor does not say where ", absent, " is"));
+  }
+  const auto method_bytes = descriptor.Offset("MethodDesc", "!"),
+             instantiated_bytes = descriptor.Offset("InstantiatedMethodDesc", "!"),
+             own_slot = descriptor.Offset("NonVtableSlot", "!"), implementation = descriptor.Offset("MethodImpl", "!"),
+             code_slot = descriptor.Offset("NativeCodeSlot", "!"),
+             flags = descriptor.Offset("AsyncMethodData", "Flags");
+  if (method_bytes && instantiated_bytes && own_slot && implementation && code_slot && flags) {
+    async_method = {*method_bytes, *instantiated_bytes, *own_slot, *implementation, *code_slot, *flags};
+  }
+  if (major >= kFirstToDescribeAll) {
+    set("PEImage", "FlatImageLayout", pe_image.flat);
+    set("RangeSection", "RangeList", range_section.range_list);
+    set("CodeRangeMapRangeList", "RangeListType", range_list_kind);
+    set("NativeCodeVersionNode", "OptimizationTier", version_node.tier);
+  }
   // Everything is read in blocks of fixed size; a field outside its block would be read as its neighbour's bytes.
   auto fits = [](uint32_t block, std::initializer_list<uint32_t> offsets) {
     return std::all_of(offsets.begin(), offsets.end(), [&](uint32_t at) { return at <= block - 8; });
@@ -160,6 +198,7 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
       fits(TypeDesc::kBytes,
            {type_desc.argument, type_desc.variable_module, type_desc.variable_token, type_desc.function_count}) &&
       fits(PeLayout::kBytes, {pe_layout.base, pe_layout.size}) && pe_layout.flags <= PeLayout::kBytes - 4 &&
+      pe_layout.base + 8 <= pe_layout.flags && pe_layout.size + 4 <= pe_layout.flags &&
       fits(R2rInfo::kBytes, {r2r_info.header, r2r_info.composite, r2r_info.functions, r2r_info.function_count}) &&
       fits(VersionNode::kBytes, {version_node.code, version_node.method_desc, version_node.next}) &&
       method_desc_chunk.bytes == 24 && method_desc_chunk.size < 23 && method_desc_chunk.token_range < 23 &&

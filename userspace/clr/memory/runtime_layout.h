@@ -1,10 +1,10 @@
 // Where the fields are in CoreCLR's own structures, for the runtime of one process.
 //
-// Offsets are bytes, for 64-bit runtimes. Base tables: measured on 8.0.30, 9.0.19, 10.0.12 and 10.0.14 (x64), each by
-// naming thousands of addresses and comparing with the debugger's data access library. .NET 9 and newer also publish a
-// part of them as a contract descriptor (formats/runtime/contract_descriptor.h), whose word is taken where it speaks,
-// so that a newer runtime with the same contract versions works. What nobody vouches for is checked before it is
-// trusted (runtime_self_test.h).
+// Offsets are bytes, for 64-bit runtimes. Base tables: measured on 8.0.30, 9.0.19, 10.0.12, 10.0.14 and 11.0.0 (x64),
+// each by naming thousands of addresses and comparing with the debugger's data access library. .NET 9 and newer also
+// publish a part of them as a contract descriptor (formats/runtime/contract_descriptor.h), whose word is taken where it
+// speaks, so that a newer runtime with the same contract versions works. What nobody vouches for is checked before it
+// is trusted (runtime_self_test.h).
 #ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_
 #define CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clr/runtime_facts.h"
 #include "formats/runtime/contract_descriptor.h"
 #include "formats/runtime/nibble_map.h"
 
@@ -22,7 +23,7 @@ namespace clrsampler {
 struct RuntimeLayout {
   // The newest major version that the tables were measured on. A newer one needs its descriptor to speak the same
   // contract versions.
-  static constexpr uint32_t kNewestMajor = 10;
+  static constexpr uint32_t kNewestMajor = kNewestKnownMajor;
 
   uint32_t major = 0;
   NibbleMapVersion nibble_map = NibbleMapVersion::k1;
@@ -56,6 +57,13 @@ struct RuntimeLayout {
     uint32_t arguments = 24, count = 34;
   } instantiated_method;
   uint32_t dynamic_method_name = 32;
+  // Since 11: what follows the MethodDesc of an async method, behind optional slots.
+  struct AsyncMethod {
+    uint32_t method_bytes = 0, instantiated_bytes = 0;         // of the two kinds of MethodDesc that have it
+    uint32_t own_slot = 0, implementation = 0, code_slot = 0;  // bytes of what may stand before it
+    uint32_t flags = 0;
+  };
+  std::optional<AsyncMethod> async_method;
   struct MethodTable {
     uint32_t flags = 0, base_size = 4, flags2 = 8, virtuals = 12, module = 24, arguments = 48;
     bool rid_in_flags2 = true;  // bits 8 to 31; before 9: the u16 at byte 10
@@ -77,7 +85,7 @@ struct RuntimeLayout {
   } pe_image;
   struct PeLayout {
     uint32_t base = 8, size = 16, flags = 20;
-    static constexpr uint32_t kBytes = 24;
+    static constexpr uint32_t kBytes = 32;
   } pe_layout;
   struct R2rInfo {
     uint32_t module = 0, header = 16, composite = 40, functions = 80, function_count = 88, entry_points = 360;
@@ -96,8 +104,9 @@ struct RuntimeLayout {
     uint32_t app_domain_entry = 21, table = 2520;
   } version_table;
 
-  // Unimplemented: a major version that nothing is known about.
-  static absl::StatusOr<RuntimeLayout> ForMajor(uint32_t major);
+  // Unimplemented: a major version that nothing is known about. `try_newer`: that of the newest known one for those
+  // that are newer.
+  static absl::StatusOr<RuntimeLayout> ForMajor(uint32_t major, bool try_newer = false);
 
   // Takes the descriptor's word for what it names and appends a line to `differences` for each field that the table had
   // elsewhere. FailedPrecondition: a contract in a version that this reader does not speak.

@@ -55,15 +55,15 @@ RuntimeMemory::RuntimeMemory(const RuntimePlace& place, MemoryReader& memory) : 
 RuntimeMemory::~RuntimeMemory() = default;
 
 absl::StatusOr<std::unique_ptr<RuntimeMemory>> RuntimeMemory::Attach(const RuntimePlace& place, MemoryReader& memory,
-                                                                     MappedContentFinder files, MetadataCopies& copies,
-                                                                     bool proven) {
+                                                                     const MappedContentFinder& files,
+                                                                     MetadataCopies& copies, bool proven) {
   std::unique_ptr<RuntimeMemory> runtime(new RuntimeMemory(place, memory));
-  RETURN_IF_ERROR(runtime->Start(std::move(files), copies, proven));
+  RETURN_IF_ERROR(runtime->Start(files, copies, proven));
   return runtime;
 }
 
-absl::Status RuntimeMemory::Start(MappedContentFinder files, MetadataCopies& copies, bool proven) {
-  absl::StatusOr<RuntimeLayout> layout = RuntimeLayout::ForMajor(place_.major);
+absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopies& copies, bool proven) {
+  absl::StatusOr<RuntimeLayout> layout = RuntimeLayout::ForMajor(place_.major, place_.try_newer);
   RETURN_IF_ERROR(layout.status());
   layout_ = *layout;
   MemoryProbe probe(memory_);
@@ -121,7 +121,7 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
       case CodeSectionKind::kStubs:
         found.kind = ManagedCode::Kind::kStub;
         found.name.kind = MethodKind::kStub;
-        found.name.method = StubKindName(section->stub_kind);
+        found.name.method = StubKindName(layout_.major, section->stub_kind);
         break;
       case CodeSectionKind::kPrecompiled:
         NamePrecompiled(probe, *section, address, found);
@@ -130,7 +130,6 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
         const std::optional<MethodCode> code = ranges_->FindMethod(probe, *section, address);
         if (!code) {
           found.kind = ManagedCode::Kind::kNoMethod;
-          found.transient = true;  // the next method that is compiled may be placed here
           break;
         }
         found.code = *code;
@@ -139,7 +138,7 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
           found.kind = ManagedCode::Kind::kStub;
           found.range = {address, address + 1};
           found.name.kind = MethodKind::kStub;
-          found.name.method = StubKindName(code->stub_kind);
+          found.name.method = StubKindName(layout_.major, code->stub_kind);
           break;
         }
         if (section->collectible) types_->ForgetTransient();
@@ -164,6 +163,22 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
   if (!probe.ok()) return std::nullopt;
   if (found.kind == ManagedCode::Kind::kMethod || found.kind == ManagedCode::Kind::kPrecompiled) ++counters_.methods;
   if (found.kind == ManagedCode::Kind::kStub) ++counters_.stubs;
+  return found;
+}
+
+std::optional<ManagedCode> RuntimeMemory::Unpublished(uint64_t method_desc) {
+  ++counters_.lookups;
+  MemoryProbe probe(memory_);
+  RuntimeMethod method = types_->Method(probe, method_desc, false);
+  last_failure_ = probe.failure();
+  last_detail_ = probe.detail();
+  ++counters_.failures[static_cast<size_t>(probe.failure())];
+  if (!probe.ok()) return std::nullopt;
+  ++counters_.methods;
+  ManagedCode found;
+  found.kind = ManagedCode::Kind::kMethod;
+  found.name = std::move(method.name);
+  found.token = method.token;
   return found;
 }
 
@@ -395,7 +410,8 @@ absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool prov
   MemoryProbe probe(memory_, kListBudget, size_t{64} << 20);
   const std::vector<CodeSection> sections = ranges_->Sections(probe);
   if (!probe.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat("its map of code can't be followed: ", probe.detail()));
+    // Sections may be freed while they are read; another time they are not.
+    return absl::AbortedError(absl::StrCat("its map of code can't be followed: ", probe.detail()));
   }
   if (sections.empty()) return absl::UnavailableError("the runtime has no code yet");
   types_->TrustMethodArguments(true);

@@ -28,12 +28,15 @@
 
 namespace clrsampler {
 
-// Where a runtime is in a process: from its image (runtime_finder.h).
+// Where a runtime is in a process, by what its image exports (clr/runtime_discovery.h).
 struct RuntimePlace {
   uint32_t major = 0;
   AddressRange image;       // as mapped, first to last byte
   uint64_t dac_table = 0;   // address of g_dacTable
   uint64_t descriptor = 0;  // address of DotNetRuntimeContractDescriptor; 0: not exported
+  // A runtime that is newer than all known ones is read as the newest of them, if its descriptor fits and the self test
+  // finds CoreLib's methods as they are.
+  bool try_newer = false;
   // Changes the layout before it is used; for tests that show that wrong offsets give no wrong names.
   std::function<void(RuntimeLayout&)> alter_layout;
   // The tables of the precompiled image that begins at an address, from whoever has read them already; used before
@@ -78,14 +81,18 @@ class RuntimeMemory {
   // Reads what the runtime says of itself, and tests on known methods whether this reader understands it; `proven`:
   // this very build has passed the test in another process, so that a few methods will do. Errors: Unimplemented or
   // FailedPrecondition (a runtime that can't be read: the message says why), Unavailable (it has not begun yet, or is
-  // gone: try again later). `copies` outlives it.
+  // gone: try again later), Aborted (it contradicts itself, as it may while it changes: try again a few times).
+  // `copies` outlives it.
   static absl::StatusOr<std::unique_ptr<RuntimeMemory>> Attach(const RuntimePlace& place, MemoryReader& memory,
-                                                               MappedContentFinder files, MetadataCopies& copies,
+                                                               const MappedContentFinder& files, MetadataCopies& copies,
                                                                bool proven);
   ~RuntimeMemory();
 
   // nullopt: it could not be read this time; `last_failure` says why.
   std::optional<ManagedCode> Find(uint64_t address);
+  // A method that the compiler is through with and that the runtime has not published yet: what Find will say of its
+  // first address, without a tier. Only for code that is never freed. nullopt as above.
+  std::optional<ManagedCode> Unpublished(uint64_t method_desc);
   // Cheaper, most of all for an address that Find found a moment ago, and without a say in the counters of names.
   // nullopt as above.
   std::optional<RuntimeCode> FindCode(uint64_t address);
@@ -123,7 +130,7 @@ class RuntimeMemory {
  private:
   RuntimeMemory(const RuntimePlace& place, MemoryReader& memory);
 
-  absl::Status Start(MappedContentFinder files, MetadataCopies& copies, bool proven);
+  absl::Status Start(const MappedContentFinder& files, MetadataCopies& copies, bool proven);
   absl::Status ReadDescriptor();
   absl::Status SelfTest(const MappedContentFinder& files, bool proven);
   void LookForArguments(const std::vector<CodeSection>& sections);

@@ -169,7 +169,8 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
     for (const uint32_t slot : {layout_.pe_image.loaded, layout_.pe_image.flat}) {
       const uint64_t layout = probe.Pointer(image + slot);
       if (layout == 0) continue;
-      const auto fields = probe.Block<RuntimeLayout::PeLayout::kBytes>(layout);
+      std::array<std::byte, RuntimeLayout::PeLayout::kBytes> fields{};
+      probe.Read(layout, std::span(fields).first(layout_.pe_layout.flags + sizeof(uint32_t)));
       base = FieldOf<uint64_t>(fields, layout_.pe_layout.base);
       flat = (FieldOf<uint32_t>(fields, layout_.pe_layout.flags) & kLayoutIsMapped) == 0;
       break;

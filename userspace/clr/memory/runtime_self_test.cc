@@ -28,6 +28,7 @@ absl::Status CompareWithImage(R2rImage& image, AssemblyOpener& assemblies, std::
   for (size_t i = 0; i < entry_points.size() && looked_at < kMostLookedAt; ++i) {
     if (plain >= most && report.generic_methods >= kMostGeneric) break;
     const std::optional<R2rFunction> function = image.Find(entry_points[i]);
+    if (function && function->begin == entry_points[i] && function->part == R2rPart::kResumptionStub) continue;
     if (!function || function->begin != entry_points[i] || function->index != function->method) {
       return absl::FailedPreconditionError("a prepared method begins where its image has none");
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "formats/names/async_body.h"
 
 namespace clrsampler {
 namespace {
@@ -19,8 +20,11 @@ constexpr uint32_t kGenericsMask = 0x00000030;
 
 // MethodDesc classification, src/coreclr/vm/method.hpp.
 constexpr uint16_t kClassMask = 7;
-constexpr uint16_t kClassArray = 4, kClassInstantiated = 5, kClassComInterop = 6, kClassDynamic = 7;
+constexpr uint16_t kClassIl = 0, kClassArray = 4, kClassInstantiated = 5, kClassComInterop = 6, kClassDynamic = 7;
+constexpr uint16_t kHasOwnSlot = 0x08, kHasImplementation = 0x10, kHasCodeSlot = 0x20, kHasAsyncData = 0x40;
 constexpr uint16_t kTieringEligible = 0x8000;  // in flags3
+// AsyncMethodData: 5 of the body that awaits, 0x12 of the thunk that returns a task.
+constexpr uint32_t kAsyncVariant = 0x04, kAsyncThunk = 0x10;
 
 // TypeDesc kinds: element types of ECMA-335 II.23.1.16.
 constexpr uint8_t kPointer = 0x0F, kByRef = 0x10, kTypeVariable = 0x13, kFunctionPointer = 0x1B, kMethodVariable = 0x1E;
@@ -264,8 +268,24 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
       if (arguments != 0) method.name.method_args = TextsAt(probe, arguments, count, transient, 0);
     }
   }
-  NameFromMetadata(probe, *module, type, rid, method);
+  if (NameFromMetadata(probe, *module, type, rid, method)) SetAsyncBody(probe, address, desc, method.name);
   return method;
+}
+
+void RuntimeTypes::SetAsyncBody(MemoryProbe& probe, uint64_t address, const MethodDescBlock& desc, MethodName& name) {
+  const uint16_t flags = FieldOf<uint16_t>(desc, layout_.method_desc.flags), kind = flags & kClassMask;
+  if (!layout_.async_method || (flags & kHasAsyncData) == 0 || (kind != kClassIl && kind != kClassInstantiated)) return;
+  const RuntimeLayout::AsyncMethod& at = *layout_.async_method;
+  uint64_t data = address + (kind == kClassIl ? at.method_bytes : at.instantiated_bytes);
+  if ((flags & kHasOwnSlot) != 0) data += at.own_slot;
+  if ((flags & kHasImplementation) != 0) data += at.implementation;
+  if ((flags & kHasCodeSlot) != 0) data += at.code_slot;
+  const uint32_t async = probe.Value<uint32_t>(data + at.flags);
+  std::optional<std::string> awaited = AwaitedResult(name.return_type);
+  if (!probe.ok() || !awaited.has_value()) return;
+  if ((async & (kAsyncThunk | kAsyncVariant)) == 0) return;
+  name.async_body = (async & kAsyncThunk) != 0 ? AsyncBody::kThunk : AsyncBody::kResult;
+  if ((async & kAsyncVariant) != 0) name.return_type = *std::move(awaited);
 }
 
 void RuntimeTypes::NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method) {

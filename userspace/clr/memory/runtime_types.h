@@ -49,6 +49,7 @@ class RuntimeTypes {
 
  private:
   using MethodTableBlock = std::array<std::byte, RuntimeLayout::MethodTable::kBytes>;
+  using MethodDescBlock = std::array<std::byte, RuntimeLayout::MethodDesc::kBytes>;
   static constexpr int kMaxDepth = 12;
   static constexpr uint32_t kMaxArguments = 64;
   static constexpr size_t kMaxTypes = 1 << 18;
@@ -66,6 +67,8 @@ class RuntimeTypes {
   uint64_t DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const;
 
   void NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method);
+  // Which of an async method's bodies it is.
+  void SetAsyncBody(MemoryProbe& probe, uint64_t address, const MethodDescBlock& desc, MethodName& name);
   bool NameFromMetadata(MemoryProbe& probe, const RuntimeModule& module, uint32_t type, uint32_t method_rid,
                         RuntimeMethod& method);
 

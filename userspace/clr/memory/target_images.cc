@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "formats/proc/maps_text.h"
-#include "os/file_io.h"
 #include "process/maps_mapping.h"
 
 namespace clrsampler {
@@ -17,7 +15,7 @@ constexpr size_t kMaxMapsBytes = 64 << 20;
 
 void TargetImages::Read() {
   read_at_ = clock_.Now();
-  const auto text = ReadWholeFile(absl::StrCat(proc_root_, "/", process_.key.tgid, "/maps"), kMaxMapsBytes);
+  const auto text = process_.files.ReadProc("maps", kMaxMapsBytes);
   if (!text.ok()) return;
   mappings_.clear();
   for (const MapsLine& line : ParseMaps(*text).lines) mappings_.push_back(MappingOf(line));

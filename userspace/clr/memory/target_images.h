@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "clr/memory/code_ranges.h"
@@ -19,8 +18,8 @@ namespace clrsampler {
 // One process, which must outlive it. Main loop only.
 class TargetImages {
  public:
-  TargetImages(std::string proc_root, const Process& process, ImageFiles& images, const Clock& clock)
-      : proc_root_(std::move(proc_root)), process_(process), images_(images), clock_(clock) {}
+  TargetImages(const Process& process, ImageFiles& images, const Clock& clock)
+      : process_(process), images_(images), clock_(clock) {}
 
   // The file that was mapped at `address` at the last look, from that byte on; another one may be there by now, so the
   // caller compares. nullopt: anonymous memory, or the file can't be opened.
@@ -42,7 +41,6 @@ class TargetImages {
   void Read();
   const Mapping* Find(uint64_t address);
 
-  std::string proc_root_;
   const Process& process_;
   ImageFiles& images_;
   const Clock& clock_;

@@ -23,8 +23,8 @@ wire_transient_heap WireOf(const RuntimeMemory::TransientHeap& heap) {
 
 void TransientHeaps::Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now, const Tell& tell) {
   bool at_once = missed_;
-  if (std::exchange(seen_mappings_, mappings.generation()) != mappings.generation()) {
-    at_once |= NoteBeginnings(mappings);
+  if (const uint64_t seen = std::exchange(seen_mappings_, mappings.generation()); seen != mappings.generation()) {
+    at_once |= NoteBeginnings(mappings, seen);
     mappings_changed_ = true;
   }
   if (!at_once && (!mappings_changed_ || now < next_look_)) return;
@@ -57,19 +57,18 @@ const wire_transient_heap* TransientHeaps::HeapAt(uint64_t address) const {
 }
 
 // Whether memory for code begins where none began before: not one of the many changes inside a heap.
-bool TransientHeaps::NoteBeginnings(const MappingTable& mappings) {
+bool TransientHeaps::NoteBeginnings(const MappingTable& mappings, uint64_t seen) {
   bool fresh = false;
   if (beginnings_.size() > kMaxBeginnings) beginnings_.clear();
-  for (const Mapping& mapping : mappings.all()) {
+  mappings.ForEachSince(seen, [&](const Mapping& mapping) {
     if (mapping.kind == MappingKind::kJitMemory) fresh |= beginnings_.insert(mapping.start).second;
-  }
+  });
   return fresh;
 }
 
 bool TransientHeaps::TellOf(const RuntimeLayout& layout, std::vector<wire_transient_heap> heaps, const Tell& tell) {
   wire_transient_code code{};
-  code.nibble_version = static_cast<uint16_t>(layout.nibble_map);
-  code.method_desc = static_cast<uint16_t>(layout.code_header.method_desc);
+  code.nibble_version = static_cast<uint32_t>(layout.nibble_map);
   code.method_flags = static_cast<uint16_t>(layout.method_desc.flags);
   code.dynamic_name = static_cast<uint16_t>(layout.dynamic_method_name);
   if (!heaps.empty()) code.begin = heaps.front().begin;

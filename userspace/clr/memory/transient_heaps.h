@@ -33,7 +33,7 @@ class TransientHeaps {
  private:
   // Of those that the sampler was told of; nullptr: none holds the address.
   const wire_transient_heap* HeapAt(uint64_t address) const;
-  bool NoteBeginnings(const MappingTable& mappings);
+  bool NoteBeginnings(const MappingTable& mappings, uint64_t seen);
   // True: they are others than the last time.
   bool TellOf(const RuntimeLayout& layout, std::vector<wire_transient_heap> heaps, const Tell& tell);
 

@@ -208,6 +208,56 @@ size_t CompiledCfi::memory_bytes() const {
   return starts_.capacity() * sizeof(uint32_t) + ids_.capacity() * sizeof(uint16_t) + rows_.capacity() * sizeof(CfiRow);
 }
 
+absl::StatusOr<CompiledCfi> CompiledCfi::FromCode(const CodeRows& code) {
+  CompiledCfi out;
+  if (code.rows.empty()) return absl::NotFoundError("none of its code has a row");
+  if (2 * code.rows.size() > kMaxRows) return absl::ResourceExhaustedError("more rows than there is room for");
+  out.base_ = code.rows.front().start;
+  absl::flat_hash_map<CfiRow, uint16_t> ids;
+  const auto append = [&](VirtualAddress at, uint16_t id) {
+    const auto start = static_cast<uint32_t>(at.value - out.base_.value);
+    if (!out.starts_.empty() && out.starts_.back() == start) {
+      out.ids_.back() = id;
+      return;
+    }
+    out.starts_.push_back(start);
+    out.ids_.push_back(id);
+  };
+  for (const CodeRow& row : code.rows) {
+    if (row.end.value - out.base_.value > UINT32_MAX) return absl::ResourceExhaustedError("code 4 GiB apart");
+    const auto [found, fresh] = ids.try_emplace(row.row, static_cast<uint16_t>(out.rows_.size()));
+    if (fresh) {
+      if (out.rows_.size() >= kMaxDistinctRows) return absl::ResourceExhaustedError("too many rows that differ");
+      out.rows_.push_back(row.row);
+    }
+    append(row.start, found->second);
+    append(row.end, kNone);
+  }
+  out.functions_ = code.functions;
+  out.starts_.shrink_to_fit();
+  out.ids_.shrink_to_fit();
+  out.rows_.shrink_to_fit();
+  return out;
+}
+
+uint64_t CompiledCfi::CoveredBytes(VirtualAddress start, uint64_t bytes) const {
+  const uint64_t end = start.value + std::min(bytes, UINT64_MAX - start.value);
+  uint64_t covered = 0;
+  auto next = start < base_
+                  ? starts_.begin()
+                  : std::upper_bound(starts_.begin(), starts_.end(),
+                                     static_cast<uint32_t>(std::min<uint64_t>(start.value - base_.value, UINT32_MAX)));
+  if (next != starts_.begin()) --next;
+  for (; next != starts_.end(); ++next) {
+    const uint64_t from = base_.value + *next;
+    if (from >= end) break;
+    const uint64_t to = next + 1 == starts_.end() ? from : base_.value + *(next + 1);
+    const uint64_t low = std::max(from, start.value), high = std::min(to, end);
+    if (ids_[static_cast<size_t>(next - starts_.begin())] < kBad && high > low) covered += high - low;
+  }
+  return covered;
+}
+
 absl::StatusOr<CfiTable> CfiTable::OpenCompiled(const ElfImage& image) {
   CfiTable table(image);
   absl::Status why = absl::NotFoundError("no .eh_frame and no .debug_frame");
@@ -240,6 +290,57 @@ absl::StatusOr<CfiTable> CfiTable::Open(const ElfImage& image) {
   return table;
 }
 
+CfiTable CfiTable::OfRows(const ElfImage& image, CompiledCfi rows) {
+  CfiTable table(image);
+  table.supplement_ = std::move(rows);
+  return table;
+}
+
+CfiExtent CfiTable::Extent() const {
+  std::vector<std::pair<uint64_t, uint64_t>> functions;  // start, end; in order
+  if (index_) {
+    functions.reserve(index_->size());
+    for (size_t i = 0; i < index_->size(); ++i) {
+      const absl::StatusOr<FrameDescription> function = index_->Description(i);
+      if (function.ok()) functions.emplace_back(function->start.value, function->end.value);
+    }
+    std::sort(functions.begin(), functions.end());
+  }
+  CfiExtent extent;
+  for (const ElfSection& section : image_.sections()) {
+    if ((section.flags & SHF_EXECINSTR) == 0 || section.size > UINT64_MAX - section.address.value) continue;
+    const uint64_t begin = section.address.value, end = begin + section.size;
+    extent.code_bytes += section.size;
+    uint64_t indexed = 0, compiled = 0, supplied = 0, reached = begin;
+    const auto supply_up_to = [&](uint64_t address) {
+      if (supplement_ && address > reached) supplied += supplement_->CoveredBytes({reached}, address - reached);
+    };
+    auto next = std::lower_bound(functions.begin(), functions.end(), std::pair<uint64_t, uint64_t>(begin, 0));
+    for (; next != functions.end() && next->first < end; ++next) {
+      const uint64_t low = std::max(next->first, reached), high = std::min(next->second, end);
+      if (high <= low) continue;
+      supply_up_to(low);
+      indexed += high - low;
+      reached = high;
+    }
+    supply_up_to(end);
+    if (compiled_) compiled = compiled_->CoveredBytes(section.address, section.size);
+    // Tables of one image hardly overlap: each is of what the others leave out.
+    extent.covered_bytes += std::min(section.size, indexed + compiled + supplied);
+  }
+  return extent;
+}
+
+bool CfiTable::may_cover_little() const {
+  constexpr uint64_t kManyBytes = 2048;
+  uint64_t code_bytes = 0;
+  for (const ElfSection& section : image_.sections()) {
+    if ((section.flags & SHF_EXECINSTR) != 0) code_bytes += std::min(section.size, UINT64_MAX - code_bytes);
+  }
+  const size_t functions = (index_ ? index_->size() : 0) + (compiled_ ? compiled_->functions() : 0);
+  return code_bytes / kManyBytes > functions;
+}
+
 CfiAnswer CfiTable::OnDemand(VirtualAddress address) const {
   const std::optional<size_t> at = index_->IndexBelow(address);
   if (!at || index_->FunctionStart(*at) > address) return {};
@@ -260,6 +361,7 @@ CfiAnswer CfiTable::At(VirtualAddress address) const {
   if (answer.coverage == CfiCoverage::kBetween && IsSignalReturn(image_, address)) {
     return {CfiCoverage::kRow, SignalRow()};
   }
+  if (answer.coverage == CfiCoverage::kBetween && supplement_) return supplement_->At(address);
   return answer;
 }
 

@@ -302,17 +302,6 @@ std::optional<ElfSymbolTable> ElfImage::DynamicTable() const {
   return ElfSymbolTable{*all, strings->first(strings_bytes)};
 }
 
-std::optional<ElfSymbol> FindSymbol(const ElfImage& image, absl::string_view name) {
-  for (const std::optional<ElfSymbolTable>& table : {image.symtab(), image.dynsym()}) {
-    if (!table) continue;
-    for (size_t i = 0; i < table->size(); ++i) {
-      const ElfSymbol symbol = table->At(i);
-      if (symbol.section != SHN_UNDEF && table->NamePrefix(symbol.name, name.size() + 1) == name) return symbol;
-    }
-  }
-  return std::nullopt;
-}
-
 std::string BuildIdText(std::span<const std::byte> build_id) { return absl::BytesToHexString(AsText(build_id)); }
 
 }  // namespace clrsampler

@@ -119,9 +119,6 @@ class ElfImage {
   absl::string_view interpreter_;
 };
 
-// The defined symbol of that name, any type; .symtab first. Linear: for the few names that hooks need.
-std::optional<ElfSymbol> FindSymbol(const ElfImage& image, absl::string_view name);
-
 // Lower-case hex, as in /usr/lib/debug/.build-id/.
 std::string BuildIdText(std::span<const std::byte> build_id);
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "formats/elf/eh_frame.h"
+#include "formats/x64/instruction.h"
 
 namespace clrsampler {
 namespace {
@@ -167,10 +168,22 @@ class ElfSymbolsBuilder {
       uint64_t end = EndOfCode(candidate.start);
       if (next_sized < sized.size()) end = std::min<uint64_t>(end, sized[next_sized].start);
       if (i + 1 < unsized_.size()) end = std::min<uint64_t>(end, unsized_[i + 1].start);
+      bool has_bounds = next_sized < sized.size() && end == sized[next_sized].start;
+      bool has_function = false;
       if (functions.ok()) {
-        const auto next = functions->NextStart({index_.base_.value + candidate.start});
-        if (next) end = std::min<uint64_t>(end, next->value - index_.base_.value);
+        const VirtualAddress start{index_.base_.value + candidate.start};
+        const auto next = functions->NextStart(start);
+        if (next && next->value - index_.base_.value <= end) {
+          end = next->value - index_.base_.value;
+          has_bounds = true;
+        }
+        if (const auto function = functions->Find(start); function && function->end_known) {
+          end = std::min<uint64_t>(end, function->end.value - index_.base_.value);
+          has_function = true;
+        }
       }
+      // Without .symtab, functions that are not exported may lie in between.
+      if (!has_function && !names_.symtab()) end = EndWithoutTable(candidate.start, end, has_bounds);
       if (end > candidate.start) {
         gaps.push_back({candidate.start, static_cast<uint32_t>(end - candidate.start), candidate.name});
       }
@@ -196,6 +209,59 @@ class ElfSymbolsBuilder {
     }
     return std::min<uint64_t>(end, UINT32_MAX);
   }
+
+  // How far the instructions at `start` lead without a call, and without a gap but for padding.
+  uint64_t EndWithoutTable(uint32_t start, uint64_t end, bool has_bounds) const {
+    if (code_.machine() != ElfMachine::kX64) return has_bounds ? end : start;
+    const auto bytes = code_.BytesFrom({index_.base_.value + start});
+    if (!bytes || end <= start) return start;
+    const std::span<const std::byte> code =
+        bytes->first(std::min<uint64_t>({bytes->size(), end - start, kMaxFollowedBytes}));
+    std::vector<uint8_t> lengths(code.size());  // of instructions that were reached
+    std::vector<size_t> left{0};
+    const auto lead_to = [&](uint64_t at) {
+      if (at < code.size() && lengths[at] == 0) left.push_back(at);
+    };
+    while (!left.empty()) {
+      const size_t at = left.back();
+      left.pop_back();
+      if (lengths[at] != 0) continue;
+      const auto instruction = DecodeX64(code.subspan(at));
+      if (!instruction) continue;
+      lengths[at] = instruction->bytes;
+      const uint64_t next = at + instruction->bytes;
+      const uint64_t target = next + static_cast<uint64_t>(int64_t{instruction->distance});
+      switch (instruction->flow) {
+        case X64Instruction::Flow::kJump:
+          lead_to(target);
+          break;
+        case X64Instruction::Flow::kBranch:
+          lead_to(target);
+          lead_to(next);
+          break;
+        case X64Instruction::Flow::kIndirectJump:
+        case X64Instruction::Flow::kReturn:
+        case X64Instruction::Flow::kStop:
+          break;
+        default:
+          lead_to(next);
+      }
+    }
+    size_t known = 0;
+    for (size_t at = 0; at < code.size();) {
+      if (lengths[at] != 0) {
+        known = at += lengths[at];
+      } else if (const size_t padding = X64PaddingBytes(code.subspan(at)); padding != 0) {
+        at += padding;
+      } else {
+        break;
+      }
+    }
+    return start + known;
+  }
+
+  // No function of hand-written assembly is longer: musl's have 333 bytes at most.
+  static constexpr uint64_t kMaxFollowedBytes = 64 << 10;
 
   const ElfImage& names_;
   const ElfImage& code_;

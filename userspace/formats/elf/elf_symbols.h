@@ -8,9 +8,10 @@
 //    fewer leading underscores ("malloc", not "__libc_malloc"); global before weak; the shorter name; the lower bytes
 //    (of the first 256).
 //  - A symbol without size (hand-written assembly) counts only where no sized symbol does. It ends at the next symbol,
-//  the
-//    next function start of .eh_frame_hdr or the end of its section, whichever comes first: in a stripped library it
-//    would otherwise lend its name to all the functions behind it that are not exported.
+//    with its function in .eh_frame_hdr, at the next function start there, or at the end of its section, whichever
+//    comes first. Without .symtab other functions may lie behind it that are not exported, and it goes only as far as
+//    its instructions lead without a call (x86-64), or has no name if nothing but the end of the section ends it
+//    (arm64). So musl's memset does not lend its name to __syscall_cp_asm, where threads wait.
 // An address that no symbol covers has no name, never a neighbour's.
 //
 // Counted are defined STT_FUNC and STT_GNU_IFUNC symbols, and untyped labels in executable sections unless they are

@@ -279,6 +279,7 @@ std::string CSharpText(const MethodName& name, bool full) {
     case MethodKind::kStub:
       return absl::StrCat("[stub ", full ? name.method : StubKind(name.method), "]");
     case MethodKind::kIlStub:
+      if (!full && name.method == kAsyncResumeStub) return "[stub AsyncResume]";
       return absl::StrCat("[stub ", name.method, full ? Parameters(name, context) : "", "]");
     case MethodKind::kDynamicMethod:
       return absl::StrCat("[dynamic] ", name.method, full ? Parameters(name, context) : "");
@@ -298,6 +299,14 @@ std::string CSharpText(const MethodName& name, bool full) {
 
 std::string MethodSymbol(const MethodName& name) {
   return name.kind != MethodKind::kMethod || name.type.empty() ? "" : OwnerAndName(name);
+}
+
+std::string SignatureText(const MethodName& name, absl::string_view result) {
+  TypeContext context{.type_args = {}, .with_file = true};
+  const std::vector<std::string> type_args = RenderAll(name.type_args, context);
+  const std::string path = PathBuilder(/*full=*/true).Build(name, type_args);
+  context.type_args = type_args;
+  return absl::StrCat(TypeText(result, context), " ", path, Parameters(name, context));
 }
 
 std::string FrameText(const MethodName& name, NameStyle style) {

@@ -10,6 +10,8 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 #include "formats/names/method_name.h"
 
 namespace clrsampler {
@@ -27,6 +29,13 @@ std::string FrameText(const MethodName& name, NameStyle style);
 // "System.Collections.Generic.List`1[System.__Canon]::Add", "Shop.Order+<RunAsync>d__5::MoveNext". Overloads and
 // instances of a generic method share it. Empty: not a method of an assembly, or one whose owner is not known.
 std::string MethodSymbol(const MethodName& name);
+
+// The method in C#, with its parameters and a result of this type, without module and tier: what tells its overloads
+// apart. "int Shop.Order.Add(int)".
+std::string SignatureText(const MethodName& name, absl::string_view result);
+
+// The runtime's name for the stub that resumes an async method (.NET 11).
+inline constexpr absl::string_view kAsyncResumeStub = "IL_STUB_AsyncResume";
 
 }  // namespace clrsampler
 

@@ -229,14 +229,15 @@ std::optional<MetadataMember> MetadataTables::Method(uint32_t rid) const {
   const std::optional<absl::string_view> name = String(Cell(MetadataTable::kMethodDef, rid, 3));
   const std::optional<std::span<const std::byte>> signature = Blob(Cell(MetadataTable::kMethodDef, rid, 4));
   if (!name || !signature) return std::nullopt;
-  return MetadataMember{*name, *signature};
+  const uint32_t implementation = Cell(MetadataTable::kMethodDef, rid, 1).value_or(0);
+  return MetadataMember{*name, *signature, static_cast<uint16_t>(implementation)};
 }
 
 std::optional<MetadataMember> MetadataTables::MemberRef(uint32_t rid) const {
   const std::optional<absl::string_view> name = String(Cell(MetadataTable::kMemberRef, rid, 1));
   const std::optional<std::span<const std::byte>> signature = Blob(Cell(MetadataTable::kMemberRef, rid, 2));
   if (!name || !signature) return std::nullopt;
-  return MetadataMember{*name, *signature};
+  return MetadataMember{.name = *name, .signature = *signature};
 }
 
 std::optional<MetadataToken> MetadataTables::MemberRefParent(uint32_t rid) const {

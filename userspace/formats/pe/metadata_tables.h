@@ -45,7 +45,9 @@ struct MetadataToken {
 struct MetadataMember {
   absl::string_view name;
   std::span<const std::byte> signature;
+  uint16_t implementation = 0;  // of a MethodDef: MethodImplAttributes
 };
+constexpr uint16_t kMethodImplAsync = 0x2000;  // the runtime compiles it as async (runtime async)
 
 class MetadataTables {
  public:

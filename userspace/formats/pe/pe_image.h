@@ -59,6 +59,7 @@ struct PerfMapDebugEntry {
 enum class R2rSectionType : uint32_t {
   kRuntimeFunctions = 102,
   kMethodDefEntryPoints = 103,
+  kDebugInfo = 105,
   kInstanceEntryPoints = 109,
   kManifestMetadata = 112,
   kComponentAssemblies = 115,

@@ -31,7 +31,8 @@ absl::StatusOr<std::unique_ptr<R2rImage>> R2rImage::Open(PeImage pe, absl::strin
   if (core.Find(R2rSectionType::kOwnerCompositeExecutable) != nullptr) {
     return absl::FailedPreconditionError("the image is a component: its code is in a composite image");
   }
-  if (pe.r2r()->major > kNewestR2rMajor) {
+  if (const uint16_t major = pe.r2r()->major;
+      major > kNewestR2rMajor || (major > kNewestR2rMajorOf10 && major < kRuntimeAsyncR2rMajor)) {
     return absl::UnimplementedError(
         absl::StrCat("R2R version ", pe.r2r()->major, ".", pe.r2r()->minor, " is not known"));
   }
@@ -47,6 +48,7 @@ absl::StatusOr<std::unique_ptr<R2rImage>> R2rImage::Open(PeImage pe, absl::strin
   if (status.ok()) status = image->ReadComponents();
   if (status.ok()) status = image->ReadInstances();
   if (status.ok()) status = image->ReadHotColdMap();
+  if (status.ok()) status = image->FindResumptionStubs();
   if (status.ok()) status = image->LinkFunclets();
   if (!status.ok()) return Annotate(status, absl::StrCat("R2R ", header.major, ".", header.minor));
   return image;
@@ -193,6 +195,17 @@ absl::Status R2rImage::ReadHotColdMap() {
   return absl::OkStatus();
 }
 
+absl::Status R2rImage::FindResumptionStubs() {
+  if (!has_runtime_async()) return absl::OkStatus();
+  const std::optional<std::span<const std::byte>> section = SectionBytes(R2rSectionType::kDebugInfo);
+  if (!section) return Damaged("section 105 lies outside the file");
+  if (section->empty()) return absl::OkStatus();
+  return ForEachInNativeArray(*section, [&](uint32_t index, uint64_t) {
+    if (index < function_count_ && owners_[index] == kOwnerNobody) resumption_stubs_.push_back(index);
+    return absl::OkStatus();
+  });
+}
+
 absl::Status R2rImage::LinkFunclets() {
   uint32_t start = UINT32_MAX;
   for (uint32_t i = 0; i < std::min(first_cold_, function_count_); ++i) {
@@ -241,7 +254,10 @@ std::optional<R2rFunction> R2rImage::Function(uint32_t index) const {
     return function;
   }
   function.method = index - (owner & kOwnerValue);
-  function.part = index >= first_cold_ ? R2rPart::kCold : R2rPart::kFunclet;
+  function.part = index >= first_cold_ ? R2rPart::kCold
+                  : std::binary_search(resumption_stubs_.begin(), resumption_stubs_.end(), index)
+                      ? R2rPart::kResumptionStub
+                      : R2rPart::kFunclet;
   return function;
 }
 
@@ -274,7 +290,7 @@ bool R2rImage::BeginsAt(uint32_t rva) const {
 
 size_t R2rImage::heap_bytes() const {
   return sizeof *this + owners_.capacity() * sizeof owners_[0] + components_.capacity() * sizeof components_[0] +
-         modules_.size() * sizeof(LoadedModule);
+         resumption_stubs_.capacity() * sizeof resumption_stubs_[0] + modules_.size() * sizeof(LoadedModule);
 }
 
 }  // namespace clrsampler

@@ -2,7 +2,7 @@
 // single, composite and cross-module images, x64 and arm64.
 //
 // Written after dotnet/runtime docs/design/coreclr/botr/readytorun-format.md and src/coreclr/vm/readytoruninfo.cpp (8.0
-// to 10.0: R2R 9.1, 10.1, 16.0; the encodings used here are the same in all three). A newer major version is refused:
+// to 11.0: R2R 9.1, 10.1, 16.0, 26.1; the encodings used here are the same in all). A newer major version is refused:
 // tables that hold together may still mean something else. No IO: other assemblies come through an AssemblyOpener.
 //
 // Cost, CoreLib of 10.0.14 (50,483 runtime functions): 0.21 MB on the heap and 5 ms for the index
@@ -28,8 +28,12 @@
 
 namespace clrsampler {
 
-// The newest version that was compared with running runtimes: that of .NET 10.
-constexpr uint16_t kNewestR2rMajor = 16;
+// The newest version that was compared with running runtimes: that of .NET 11.
+constexpr uint16_t kNewestR2rMajor = 26;
+// Those of previews between 10 and 11 were never compared.
+constexpr uint16_t kNewestR2rMajorOf10 = 16;
+// The oldest whose async methods may be precompiled without a state machine (runtime async), that of .NET 11.
+constexpr uint16_t kRuntimeAsyncR2rMajor = 26;
 
 struct OpenedAssembly {
   std::span<const std::byte> bytes;        // a PE file
@@ -47,6 +51,9 @@ enum class R2rPart : uint8_t {
   kBody,     // begins at the method's entry
   kFunclet,  // exception handler or filter of the method
   kCold,     // split off; named by no r2rmap
+  // Of an async method that was suspended: restores it and calls it. No row of the tables names it; it lies behind its
+  // method and has debug information of its own, which funclets have not (947 of 947 in the framework of 11.0.0).
+  kResumptionStub,
 };
 
 // How a method's own type variables stand in its parameters and return type.
@@ -89,6 +96,8 @@ class R2rImage {
   // Simple name of the assembly; empty: a composite, or unknown.
   absl::string_view name() const { return self_ ? absl::string_view(self_->name) : absl::string_view(); }
   uint32_t function_count() const { return function_count_; }
+  // Its runtime compiles async methods without state machines.
+  bool has_runtime_async() const { return pe_.r2r()->major >= kRuntimeAsyncR2rMajor; }
   std::optional<R2rFunction> Function(uint32_t index) const;
   // nullopt: no runtime function contains the address (stubs, padding, data between functions).
   std::optional<R2rFunction> Find(uint32_t rva) const;
@@ -130,6 +139,7 @@ class R2rImage {
   absl::Status ReadInstances();
   absl::Status ReadHotColdMap();
   absl::Status Claim(uint32_t function, uint32_t owner);
+  absl::Status FindResumptionStubs();
   absl::Status LinkFunclets();
   uint32_t Begin(uint32_t index) const;
   uint32_t End(uint32_t index, uint32_t begin) const;
@@ -158,6 +168,7 @@ class R2rImage {
   std::span<const std::byte> instances_;     // section 109
   std::span<const std::byte> mvids_;         // section 118
   std::vector<uint32_t> owners_;             // per function; r2r_image.cc says how
+  std::vector<uint32_t> resumption_stubs_;   // functions, ascending
   std::vector<Component> components_;        // sorted by first_number
   std::optional<SignatureModule> self_;      // metadata of the image; a composite has none
   std::optional<SignatureModule> manifest_;  // section 112

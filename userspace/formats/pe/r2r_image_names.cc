@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "formats/byte_reader.h"
+#include "formats/names/async_body.h"
 #include "formats/pe/r2r_image.h"
 #include "status/status.h"
 
@@ -32,10 +33,17 @@ std::optional<uint32_t> HeadOverride(SignatureCursor cursor) {
   return cursor.Number();
 }
 
+// What a row of an image is whose runtime compiles async methods.
+enum class AsyncRow : uint8_t {
+  kNone,     // of an older image
+  kPlain,    // returns what the metadata says
+  kVariant,  // returns what awaiting that gives
+};
+
 // Fills `name` with what the row of a method says: module, method, parameters, return type, and the owner where no
 // instantiation gave it.
 absl::StatusOr<R2rMethodName> Finish(const SignatureModule& module, MetadataToken token, SignatureNames& names,
-                                     MethodName name, MethodVariables variables) {
+                                     MethodName name, MethodVariables variables, AsyncRow async) {
   name.module = module.name;
   if (!module.tables) {
     name.method = absl::StrFormat("%s!0x%08x", module.name, token.value());
@@ -62,6 +70,16 @@ absl::StatusOr<R2rMethodName> Finish(const SignatureModule& module, MetadataToke
   RETURN_IF_ERROR(types.status());
   name.parameters = std::move(types->parameters);
   if (name.method != ".ctor" && name.method != ".cctor") name.return_type = std::move(types->return_type);
+  if (async != AsyncRow::kNone) {
+    if (std::optional<std::string> awaited = AwaitedResult(name.return_type); awaited.has_value()) {
+      const bool is_variant = async == AsyncRow::kVariant;
+      const bool is_async = (row->implementation & kMethodImplAsync) != 0;
+      if (!member_ref && (is_async || is_variant)) {
+        name.async_body = is_async == is_variant ? AsyncBody::kResult : AsyncBody::kThunk;
+      }
+      if (is_variant) name.return_type = *std::move(awaited);
+    }
+  }
   return R2rMethodName{std::move(name), false, names.has_tokens()};
 }
 
@@ -95,7 +113,7 @@ absl::StatusOr<R2rMethodName> R2rImage::NameMethodDef(uint32_t number, Modules& 
   if (module == nullptr) return Damaged(absl::StrCat("there is no module ", component.module));
   SignatureNames names(&modules);
   return Finish(*module, {MetadataTable::kMethodDef, number - component.first_number + 1}, names, MethodName(),
-                variables);
+                variables, has_runtime_async() ? AsyncRow::kPlain : AsyncRow::kNone);
 }
 
 // Which module a token belongs to, in the order of src/coreclr/vm/zapsig.cpp (DecodeMethod, GetTypeHandle...): the
@@ -154,7 +172,10 @@ absl::StatusOr<R2rMethodName> R2rImage::NameInstance(uint32_t offset, Modules& m
   if (cursor.failed()) return Damaged("a method signature is cut off");
   const MetadataTable table =
       (flags & kR2rMethodIsMemberRef) != 0 ? MetadataTable::kMemberRef : MetadataTable::kMethodDef;
-  return Finish(*member, {table, rid}, names, std::move(name), variables);
+  const AsyncRow async = !has_runtime_async()                    ? AsyncRow::kNone
+                         : (flags & kR2rMethodAsyncVariant) != 0 ? AsyncRow::kVariant
+                                                                 : AsyncRow::kPlain;
+  return Finish(*member, {table, rid}, names, std::move(name), variables, async);
 }
 
 // Module indexes: 0 = the image's own metadata (none in a composite), then its AssemblyRef rows, then (since R2R 6.3)

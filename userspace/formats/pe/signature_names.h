@@ -75,6 +75,7 @@ constexpr uint32_t kR2rMethodIsMemberRef = 0x10;
 constexpr uint32_t kR2rMethodConstrained = 0x20;
 constexpr uint32_t kR2rMethodOwnerType = 0x40;
 constexpr uint32_t kR2rMethodUpdateContext = 0x80;
+constexpr uint32_t kR2rMethodAsyncVariant = 0x100;  // since R2R 26.1
 
 // Moves behind a method signature of R2R: flags, [module], [owner type], rid, [type arguments], [constrained type].
 bool SkipR2rMethod(SignatureCursor& cursor, uint64_t& budget);

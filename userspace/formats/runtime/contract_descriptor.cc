@@ -41,6 +41,18 @@ std::optional<uint32_t> FieldOffset(const Json& value) {
   return static_cast<uint32_t>(*number);
 }
 
+std::optional<ContractVersion> VersionIn(const Json& value) {
+  if (value.is_string()) {
+    absl::string_view text = value.get_ref<const std::string&>();
+    ContractVersion version{.is_text = true};
+    if (absl::ConsumePrefix(&text, "c")) {
+      return absl::SimpleAtoi(text, &version.number) ? std::optional(version) : std::nullopt;
+    }
+  }
+  const std::optional<uint32_t> number = FieldOffset(value);
+  return number ? std::optional(ContractVersion{.is_text = false, .number = *number}) : std::nullopt;
+}
+
 // A value, [value, "type"], [index] or [[index], "type"]: an index is one into the table of pointers.
 std::optional<uint64_t> GlobalValue(const Json& value, std::span<const uint64_t> pointers) {
   if (!value.is_array()) return Number(value);
@@ -98,6 +110,14 @@ absl::StatusOr<ContractDescriptor> ContractDescriptor::Parse(absl::string_view j
   const Json root =
       Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
   if (!root.is_object()) return absl::DataLossError("the contract descriptor is not JSON");
+  if (const auto form = root.find("version"); form != root.end()) {
+    const std::optional<uint64_t> number = Number(*form);
+    if (!number || *number > kNewestVersion) {
+      return absl::UnimplementedError(absl::StrCat("its contract descriptor has version ",
+                                                   number ? absl::StrCat(*number) : "that is no number",
+                                                   ", the newest that is known is ", kNewestVersion));
+    }
+  }
   const Json* types = ObjectAt(root, "types");
   if (types == nullptr) return absl::DataLossError("the contract descriptor has no types");
   ContractDescriptor descriptor;
@@ -115,7 +135,7 @@ absl::StatusOr<ContractDescriptor> ContractDescriptor::Parse(absl::string_view j
   }
   if (const Json* contracts = ObjectAt(root, "contracts")) {
     for (const auto& [name, value] : contracts->items()) {
-      if (const std::optional<uint32_t> version = FieldOffset(value)) descriptor.contracts_[name] = *version;
+      if (const std::optional<ContractVersion> version = VersionIn(value)) descriptor.contracts_[name] = *version;
     }
   }
   return descriptor;
@@ -127,12 +147,12 @@ std::optional<uint32_t> ContractDescriptor::Offset(absl::string_view type, absl:
   return Find(found->second, field);
 }
 
-std::optional<uint32_t> ContractDescriptor::SizeOf(absl::string_view type) const { return Offset(type, "!"); }
-
 std::optional<uint64_t> ContractDescriptor::Global(absl::string_view name) const { return Find(globals_, name); }
 
-std::optional<uint32_t> ContractDescriptor::ContractVersion(absl::string_view name) const {
-  return Find(contracts_, name);
+std::string ContractVersion::Text() const { return absl::StrCat(is_text ? "c" : "", number); }
+
+std::optional<ContractVersion> ContractDescriptor::VersionOf(absl::string_view contract) const {
+  return Find(contracts_, contract);
 }
 
 }  // namespace clrsampler

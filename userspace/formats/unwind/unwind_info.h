@@ -31,6 +31,12 @@ struct UnwindCode {
 
 constexpr uint8_t kUnwindRbp = 5;
 
+// Of methods for on-stack replacement since .NET 11, which are jumped to: they push what the call of the patchpoint
+// pushed before (`push rax`, one byte), so this word belongs to the frame of the method's first version.
+inline bool IsReturnSlotOfPatchpoint(const UnwindCode& code) {
+  return code.op == UnwindOp::kAlloc && code.value == 8 && code.prologue_offset == 1;
+}
+
 struct UnwindInfo {
   uint8_t prologue_bytes = 0;
   uint8_t frame_register = 0;                // 0: none; 5: rbp, which marks functions that move sp in their body

@@ -130,7 +130,7 @@ TEST(CodeScanArm64Test, CompileMethodAsAWhole) {
   const auto site = arm64::ReturnOfCompileMethod(AsBytes(code));
   ASSERT_TRUE(site.has_value());
   EXPECT_EQ(LoadAt<uint32_t>(AsBytes(code), site->offset), 0x540000c1u);  // b.ne to the last call
-  EXPECT_EQ(site->flags_from_frame, -32);
+  EXPECT_EQ(site->form, CompileForm::kEntryInRegister);
   EXPECT_FALSE(arm64::ReturnOfCompileMethod(AsBytes(code.substr(0, 0xc0))));
   EXPECT_FALSE(arm64::ReturnOfCompileMethod(AsBytes(code + Words({0xd503201f}))));
   EXPECT_FALSE(arm64::ReturnOfCompileMethod({}));

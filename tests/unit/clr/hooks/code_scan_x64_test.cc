@@ -9,6 +9,7 @@
 namespace clrsampler {
 namespace {
 
+using std::string_view_literals::operator""sv;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -84,6 +85,13 @@ TEST(CodeScanX64Test, JumpThunks) {
   }
   EXPECT_FALSE(x64::DecodeJumpThunk(AsBytes(At().Frame().Call(0x500000).Raw({0x5d}).Jump(0x500000).bytes()), kStart));
   EXPECT_FALSE(x64::DecodeJumpThunk(AsBytes(At().Jump(0x500000).bytes()), kStart));
+  // A constant, alone.
+  const std::string constant = At().Frame().Hex("bf010000005d").Jump(0x500000).bytes();
+  ASSERT_TRUE(x64::DecodeJumpThunk(AsBytes(constant), kStart).has_value());
+  EXPECT_EQ(x64::DecodeJumpThunk(AsBytes(constant), kStart)->arguments, "c");
+  EXPECT_EQ(x64::DecodeJumpThunk(AsBytes(constant), kStart)->target.value, 0x500000u);
+  EXPECT_FALSE(x64::DecodeJumpThunk(AsBytes(constant.substr(0, constant.size() - 1)), kStart));
+  EXPECT_FALSE(x64::DecodeJumpThunk(AsBytes(At().Frame().Hex("bf0100000089d65d").Jump(0x500000).bytes()), kStart));
   // The second argument before the first.
   EXPECT_FALSE(x64::DecodeJumpThunk(AsBytes(At().Frame().Hex("89d689f75d").Jump(0x500000).bytes()), kStart));
 }
@@ -124,13 +132,40 @@ TEST(CodeScanX64Test, SettingsOfPostGc) {
   EXPECT_FALSE(find(twice));
 }
 
+// libclrjit.so 11.0.0 at 0xa2380.
+constexpr std::string_view kCompileMethodOf11 =
+    "\x55\x48\x89\xe5\x41\x57\x41\x56\x41\x55\x41\x54\x53\x48\x83\xec\x58\x4d\x89\xce\x4c\x89\x45\x80\x49\x89"
+    "\xd7\x49\x89\xf4\x64\x48\x8b\x04\x25\x28\x00\x00\x00\x48\x89\x45\xd0\x31\xdb\x4c\x8d\x6d\x90\x49\x89\x5d"
+    "\x10\x0f\x57\xc0\x41\x0f\x29\x45\x00\x48\x8b\x06\x48\x89\xf7\x4c\x89\xee\xba\x18\x00\x00\x00\xff\x90\xb8"
+    "\x05\x00\x00\x49\x8b\x45\x10\x41\x0f\x28\x45\x00\x4c\x8d\x55\xb0\x41\x0f\x29\x02\x49\x89\x42\x10\x4c\x8d"
+    "\x45\x88\x49\x89\x18\x49\x8b\x3f\x49\x8b\x77\x08\x4c\x89\xe2\x4c\x89\xf9\x4d\x89\xf1\x53\x41\x52\xe8\x3b"
+    "\x00\x00\x00\x48\x83\xc4\x10\x85\xc0\x75\x0b\x48\x8b\x4d\x88\x48\x8b\x55\x80\x48\x89\x0a\x64\x48\x8b\x0c"
+    "\x25\x28\x00\x00\x00\x48\x3b\x4d\xd0\x75\x0f\x48\x83\xc4\x58\x5b\x41\x5c\x41\x5d\x41\x5e\x41\x5f\x5d\xc3"
+    "\xe8\x75\xb4\x31\x00"sv;
+
+TEST(CodeScanX64Test, CompileMethodOf11) {
+  const std::string code(kCompileMethodOf11);
+  ASSERT_EQ(code.size(), 0xbbu);
+  const auto site = x64::ReturnOfCompileMethod(AsBytes(code));
+  ASSERT_TRUE(site.has_value());
+  EXPECT_EQ(code.substr(site->offset, 2), "\x75\x0f");  // jne to the last call
+  EXPECT_EQ(site->form, CompileForm::kEntryOnFrame);
+  // Any other byte of it, and it is another function, but for a slot's number and two distances.
+  for (size_t i = 0; i < code.size(); ++i) {
+    std::string other = code;
+    other[i] ^= 0x20;
+    const bool any = i == 0x4d || i == 0x4e || (i >= 0x81 && i < 0x85) || i >= 0xb7;
+    EXPECT_EQ(x64::ReturnOfCompileMethod(AsBytes(other)).has_value(), any) << i;
+  }
+}
+
 TEST(CodeScanX64Test, CompileMethodAsAWhole) {
   const std::string code = At().CompileMethod(0x500000).bytes();
   ASSERT_EQ(code.size(), 0xb4u);
   const auto site = x64::ReturnOfCompileMethod(AsBytes(code));
   ASSERT_TRUE(site.has_value());
   EXPECT_EQ(code.substr(site->offset, 2), "\x75\x0d");  // jne to the last call
-  EXPECT_EQ(site->flags_from_frame, -64);
+  EXPECT_EQ(site->form, CompileForm::kEntryInRegister);
   EXPECT_FALSE(x64::ReturnOfCompileMethod(AsBytes(code.substr(0, 0xb3))));
   EXPECT_FALSE(x64::ReturnOfCompileMethod(AsBytes(code + '\xcc')));
   EXPECT_FALSE(x64::ReturnOfCompileMethod({}));

@@ -259,8 +259,17 @@ class FakeRuntime {
     std::vector<std::pair<uint64_t, uint64_t>> relocations;
     std::string strings(1, '\0');
     for (size_t i = 0; i < tracepoints.size(); ++i) {
-      relocations.emplace_back(kPoints + i * kPointBytes, kStrings + strings.size());
-      strings += tracepoints[i] + '\0';
+      const uint64_t point = kPoints + i * kPointBytes;
+      if (!providers_apart) {
+        relocations.emplace_back(point, kStrings + strings.size());
+        strings += tracepoints[i] + '\0';
+        continue;
+      }
+      const size_t colon = tracepoints[i].find(':');
+      relocations.emplace_back(point + 8, kStrings + strings.size());
+      strings += tracepoints[i].substr(0, colon) + '\0';
+      relocations.emplace_back(point + 16, kStrings + strings.size());
+      strings += tracepoints[i].substr(colon + 1) + '\0';
     }
     for (const auto& [slot, name] : pointers) relocations.emplace_back(slot, At(name));
     for (const auto& [slot, target] : data_pointers) relocations.emplace_back(slot, target);
@@ -271,8 +280,9 @@ class FakeRuntime {
     image.AddUnwindTables(kTables, bounds);
     image.AddRelocations(kRelocations, relocations);
     if (!tracepoints.empty()) {
-      image.Add({.name = "__tracepoints_strings", .address = kStrings, .bytes = strings});
-      image.Add({.name = "__tracepoints",
+      const std::string points = providers_apart ? "lttng_ust_tracepoints" : "__tracepoints";
+      image.Add({.name = points + "_strings", .address = kStrings, .bytes = strings});
+      image.Add({.name = points,
                  .flags = SHF_ALLOC | SHF_WRITE,
                  .address = kPoints,
                  .bytes = std::string(tracepoints.size() * kPointBytes, '\0')});
@@ -311,6 +321,7 @@ class FakeRuntime {
   // All that may be changed before Build.
   std::vector<std::pair<std::string, Body>> functions;  // in the order of their addresses
   std::vector<std::string> tracepoints;                 // by name
+  bool providers_apart = false;                         // as lttng-ust 2.13 makes them
   std::map<uint64_t, std::string> pointers;             // slots that hold functions
   std::map<uint64_t, uint64_t> data_pointers;           // slots that hold other addresses
   std::map<std::string, std::string> exports;           // name -> function
@@ -343,9 +354,14 @@ class FakeRuntime {
     Define("initialize", leaf);
     tracepoints = {kRestartEnd, kRestartBegin, "DotNETRuntime:GCStart_V2", kSuspendEnd, kSuspendBegin};
     for (size_t i = 0; i < tracepoints.size(); ++i) {
-      const uint64_t state = kPoints + i * kPointBytes + 8;
-      Define("enabled:" + tracepoints[i], [=](Assembly& a, const FakeRuntime&) { a.Frame().Read(state).Return(); });
-      Define("fire:" + tracepoints[i], [=](Assembly& a, const FakeRuntime&) { a.Read(state).Frame().Return(); });
+      const uint64_t point = kPoints + i * kPointBytes;
+      Define("enabled:" + tracepoints[i], [=](Assembly& a, const FakeRuntime& r) {
+        a.Frame();
+        (r.providers_apart ? a.AddressOf(point) : a.Read(point + 8)).Return();
+      });
+      Define("fire:" + tracepoints[i], [=](Assembly& a, const FakeRuntime& r) {
+        (r.providers_apart ? a.Read(point + 24) : a.Read(point + 8)).Frame().Return();
+      });
     }
     DefineFiring("SuspendEE", {kSuspendBegin, kSuspendEnd});
     DefineFiring("RestartEE", {kRestartBegin, kRestartEnd});

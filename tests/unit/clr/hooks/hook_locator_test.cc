@@ -107,7 +107,7 @@ TEST_P(HookLocatorTest, FindsAllInARuntimeOfTwoFiles) {
   const uint64_t jump = machine() == ElfMachine::kX64 ? 0xa0 : 0xa8;
   EXPECT_EQ(hooks.jit_return->address.value, jit.At("compileMethod") + jump);
   EXPECT_EQ(hooks.jit_return->offset.value, jit.Offset("compileMethod") + jump);
-  EXPECT_EQ(hooks.jit_return->flags_from_frame, machine() == ElfMachine::kX64 ? -0x40 : -0x20);
+  EXPECT_EQ(hooks.jit_return->form, CompileForm::kEntryInRegister);
 
   ExpectFound(hooks, HookKind::kSuspendEE, runtime_, {{"SuspendEE"}});
   EXPECT_EQ(hooks[HookKind::kSuspendEE]->front().image, HookImage::kRuntime);
@@ -121,8 +121,8 @@ TEST_P(HookLocatorTest, FindsAllInARuntimeOfTwoFiles) {
   ExpectFound(hooks, HookKind::kDiagGcEnd, runtime_, end);
   ASSERT_TRUE(hooks.gc_settings.ok()) << hooks.gc_settings.status();
   ASSERT_EQ(hooks.gc_settings->size(), 2u);
-  EXPECT_EQ((*hooks.gc_settings)[0].gc_index().value, FakeRuntime::kSettings[0]);
-  EXPECT_EQ((*hooks.gc_settings)[1].compaction().value, FakeRuntime::kSettings[1] + 16);
+  EXPECT_EQ((*hooks.gc_settings)[0].at.value, FakeRuntime::kSettings[0]);
+  EXPECT_EQ((*hooks.gc_settings)[1].at.value, FakeRuntime::kSettings[1]);
 }
 
 TEST_P(HookLocatorTest, FindsAllInASingleFileHost) {
@@ -146,6 +146,32 @@ TEST_P(HookLocatorTest, WithoutTracepointsNothingSuspends) {
   ExpectRefused(hooks, HookKind::kRestartEE, "no tracepoint sections");
   ExpectRefused(hooks, HookKind::kDiagGcStart, "told by SuspendEE, which is not found");
   EXPECT_FALSE(hooks.gc_settings.ok());
+}
+
+TEST_P(HookLocatorTest, TracepointsOfNewerLttng) {
+  const RuntimeHooks before = Locate(runtime_);
+  runtime_.providers_apart = true;
+  const RuntimeHooks hooks = Locate(runtime_);
+  ExpectFound(hooks, HookKind::kSuspendEE, runtime_, {{"SuspendEE"}});
+  ExpectFound(hooks, HookKind::kRestartEE, runtime_, {{"RestartEE"}});
+  for (const HookKind kind : {HookKind::kDiagGcStart, HookKind::kDiagGcEnd}) {
+    ASSERT_TRUE(hooks[kind].ok() && before[kind].ok()) << hooks[kind].status();
+    EXPECT_EQ(hooks[kind]->front().address, before[kind]->front().address);
+  }
+}
+
+TEST_P(HookLocatorTest, ATracepointOfAnotherProvider) {
+  runtime_.providers_apart = true;
+  for (std::string& name : runtime_.tracepoints) {
+    if (name == FakeRuntime::kSuspendEnd) name = "DotNETRuntimeStress:GCSuspendEEEnd_V1";
+  }
+  ExpectSuspendRefused("of another provider");
+}
+
+TEST_P(HookLocatorTest, ATracepointThatNamesNoProvider) {
+  runtime_.providers_apart = true;
+  runtime_.change_relocations = [](auto& rows) { rows.erase(rows.begin() + 8); };  // of GCSuspendEEBegin_V1
+  ExpectSuspendRefused("of another provider");
 }
 
 TEST_P(HookLocatorTest, BlankedTracepointNames) {
@@ -444,8 +470,8 @@ TEST_P(JitTest, AnUnknownInterfaceHasNoFlagsAndIsNotBelievedInAHost) {
   const RuntimeHooks hooks = LocateJit(jit_);
   ExpectFound(hooks, HookKind::kCompileMethod, jit_, {{"compileMethod"}});
   EXPECT_EQ(hooks.jit_interface, "33323130-3534-3736-3839-616263646566");
-  EXPECT_THAT(std::string(hooks.jit_return.status().message()), HasSubstr("is not of .NET 8, 9 or 10"));
-  ExpectRefused(Locate(host_), HookKind::kCompileMethod, "is not of .NET 8, 9 or 10");
+  EXPECT_THAT(std::string(hooks.jit_return.status().message()), HasSubstr("is not of .NET 8 to 11"));
+  ExpectRefused(Locate(host_), HookKind::kCompileMethod, "is not of .NET 8 to 11");
 }
 
 TEST_P(JitTest, AFirstFunctionThatIsTooSmall) {
@@ -600,6 +626,7 @@ TEST_P(HookLocatorTest, SymbolsThatAgree) {
   if (std::get<1>(GetParam()) == Callbacks::kBodies) start.push_back({"slot:20", 1});
   ExpectFound(hooks, HookKind::kDiagGcStart, runtime_, start);
   EXPECT_TRUE(hooks[HookKind::kDiagGcEnd].ok());  // which has no symbol
+  EXPECT_TRUE(hooks[HookKind::kSuspendEE]->front().proven_by_code);
 }
 
 TEST_P(HookLocatorTest, SymbolsThatDisagree) {
@@ -616,6 +643,7 @@ TEST_P(HookLocatorTest, SymbolsWhereTheCodeSaysNothing) {
   runtime_.symbols = {{kSuspendSymbol, "SuspendEE"}};
   const RuntimeHooks hooks = Locate(runtime_);
   ExpectFound(hooks, HookKind::kSuspendEE, runtime_, {{"SuspendEE"}});
+  EXPECT_FALSE(hooks[HookKind::kSuspendEE]->front().proven_by_code);
   ExpectRefused(hooks, HookKind::kRestartEE, "no tracepoint sections");
 }
 

@@ -239,7 +239,7 @@ TEST_P(CodeRangesTest, StubsInACodeHeapAreTold) {
   runtime_.SetHeader(heap, 0x40, 6);
   const auto stub = FindMethod(kCode + 0x48);
   ASSERT_TRUE(stub.has_value());
-  EXPECT_STREQ(StubKindName(stub->stub_kind), "VSD_DispatchStub");
+  EXPECT_STREQ(StubKindName(10, stub->stub_kind), "VSD_DispatchStub");
   runtime_.SetHeader(heap, 0x40, 0);
   FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
 }

@@ -1,7 +1,37 @@
 /* What is known of a libcoreclr.so before its memory is read: its exports and its version mark. */
 extern const char clr_version[];
 const char clr_version[] = "@(#)Version 8.0.3026.36801 @Commit: none";
-void *g_dacTable[32] = {(void *)1};
+void* g_dacTable[32] = {(void*)1};
 
 int coreclr_initialize(void);
 int coreclr_initialize(void) { return clr_version[0]; }
+
+#ifdef __x86_64__
+/* A write barrier as images hold it, with its values left out, and a function that holds such a number and is none. */
+__asm__(
+    ".text\n"
+    ".p2align 4\n"
+    ".globl FakeWriteBarrier\n"
+    ".type FakeWriteBarrier, @function\n"
+    "FakeWriteBarrier:\n"
+    ".cfi_startproc\n"
+    "mov %rsi, (%rdi)\n"
+    "movabs $0xf0f0f0f0f0f0f0f0, %rax\n"
+    "shr $0x16, %rdi\n"
+    "cmpb $0, (%rdi, %rax, 1)\n"
+    "jne 1f\n"
+    "ret\n"
+    "1: movb $0xff, (%rdi, %rax, 1)\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size FakeWriteBarrier, . - FakeWriteBarrier\n"
+    ".globl NoWriteBarrier\n"
+    ".type NoWriteBarrier, @function\n"
+    "NoWriteBarrier:\n"
+    ".cfi_startproc\n"
+    "mov %rsi, %rdi\n"
+    "movabs $0xf0f0f0f0f0f0f0f0, %rax\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size NoWriteBarrier, . - NoWriteBarrier\n");
+#endif

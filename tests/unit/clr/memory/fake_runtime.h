@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/runtime_memory.h"
 #include "formats/byte_reader.h"
+#include "unit/clr/memory/descriptor_11.h"
 #include "unit/clr/memory/fake_memory.h"
 #include "unit/formats/pe/metadata_builder.h"
 #include "unit/formats/runtime/nibble_heap.h"
@@ -31,10 +32,13 @@ class FakeRuntime {
       : memory(std::move(empty)), layout(*RuntimeLayout::ForMajor(major)) {
     memory.Map(kImage, kImageBytes);
     memory.Set<uint64_t>(kDacTable, kRangeMap);
-    if (major >= 9)
+    if (major >= 11) {
+      SetDescriptor(Descriptor11());
+    } else if (major >= 9) {
       SetDescriptor(R"({"types":{},"globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]},)"
                     R"("contracts":{"CodeVersions":1,"ExecutionManager":)" +
                     std::string(major >= 10 ? "2" : "1") + R"(,"Loader":1,"RuntimeTypeSystem":1}})");
+    }
   }
 
   FakeMemory memory;
@@ -265,7 +269,7 @@ class FakeRuntime {
   // A MethodDesc, the third in its chunk.
   uint64_t AddMethod(uint64_t table, uint32_t rid, uint16_t kind = kOrdinary) {
     constexpr uint64_t kIndex = 4;  // in units of 8 bytes
-    const uint64_t chunk = memory.Allocate(24 + 8 * kIndex + 64);
+    const uint64_t chunk = memory.Allocate(24 + 8 * kIndex + 96);
     const uint64_t desc = chunk + 24 + 8 * kIndex;
     memory.Set<uint64_t>(chunk + layout.method_desc_chunk.method_table, table);
     memory.Set<uint8_t>(chunk + layout.method_desc_chunk.size, 8);
@@ -279,6 +283,17 @@ class FakeRuntime {
     const uint64_t desc = AddMethod(table, rid, kInstantiated);
     memory.Set<uint64_t>(desc + layout.instantiated_method.arguments, Handles(arguments));
     memory.Set<uint16_t>(desc + layout.instantiated_method.count, static_cast<uint16_t>(arguments.size()));
+    return desc;
+  }
+  // Of .NET 11. `async` is what its AsyncMethodData says.
+  uint64_t AddAsyncMethod(uint64_t table, uint32_t rid, uint32_t async, uint16_t kind = kOrdinary) {
+    constexpr uint16_t kHasAsyncData = 0x40;
+    constexpr uint64_t kOrdinaryBytes = 16, kInstantiatedBytes = 40, kSlotBytes = 8, kImplementationBytes = 16;
+    const uint64_t desc = AddMethod(table, rid, kind);
+    const uint64_t flags = desc + layout.method_desc.flags;
+    memory.Set<uint16_t>(flags, static_cast<uint16_t>(*memory.Value<uint16_t>(flags) | kHasAsyncData));
+    memory.Set<uint32_t>(
+        desc + (kind == kOrdinary ? kOrdinaryBytes : kInstantiatedBytes) + kSlotBytes + kImplementationBytes, async);
     return desc;
   }
   uint64_t AddDynamicMethod(uint64_t table, const std::string& name) {

@@ -82,7 +82,7 @@ class HostileMemoryLiveTest : public testing::Test {
     process_ = &table_.FindOrScan(static_cast<uint32_t>(std::atoi(pid)), 0);
     const auto found = discovery_.Find(*process_);
     ASSERT_TRUE(found.has_value()) << "no runtime";
-    target_images_ = std::make_unique<TargetImages>("/proc", *process_, images_, clock_);
+    target_images_ = std::make_unique<TargetImages>(*process_, images_, clock_);
     place_.major = found->version.major;
     place_.image = target_images_->ImageAround(found->mapping);
     place_.dac_table = found->AddressOf("g_dacTable").value_or(0);

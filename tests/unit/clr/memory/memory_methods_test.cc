@@ -6,8 +6,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <string>
+#include <vector>
 
+#include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
 
 namespace clrsampler {
@@ -32,8 +37,9 @@ class Borrowed : public MemoryReader {
 class MemoryMethodsTest : public testing::Test {
  protected:
   void SetUp() override {
+    const std::string fake_coreclr = RuntimeFixture("libfake_coreclr.so");
     struct stat status {};
-    ASSERT_EQ(stat(FAKE_CORECLR, &status), 0) << FAKE_CORECLR;
+    ASSERT_EQ(stat(fake_coreclr.c_str(), &status), 0) << fake_coreclr;
     Mapping image;
     image.start = FakeRuntime::kImage;
     image.end = FakeRuntime::kImage + FakeRuntime::kImageBytes;
@@ -41,7 +47,7 @@ class MemoryMethodsTest : public testing::Test {
     image.device_minor = minor(status.st_dev);
     image.inode = status.st_ino;
     image.kind = MappingKind::kFile;
-    image.path = FAKE_CORECLR;
+    image.path = fake_coreclr;
     process_.mappings.Insert(image);
     for (const uint64_t start : {kPermanent, kTransient}) {
       Mapping heap;
@@ -70,8 +76,7 @@ class MemoryMethodsTest : public testing::Test {
   MemoryMethodsOptions Options() {
     MemoryMethodsOptions options;
     options.names = NameStyle::kRaw;
-    options.proc_root = "/nonexistent";
-    options.open_memory = [this](uint32_t) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
+    options.open_memory = [this](const Process&) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
       ++opened_;
       if (!open_.ok()) return open_;
       return std::make_unique<Borrowed>(fake_.memory);
@@ -151,6 +156,60 @@ TEST_F(MemoryMethodsTest, APermanentMethodWasAlwaysThere) {
   fake_.memory = FakeMemory();
   EXPECT_THAT(NameAt(kPermanent + 0x110, 3500), HasSubstr("Ns.App::Run"));
   EXPECT_EQ(methods_.counters().attached, 1u);
+}
+
+// Nothing of the runtime tells of it, so its instructions must. What is not known by them has no name.
+TEST_F(MemoryMethodsTest, ACopiedWriteBarrierIsNamedAndNothingElseThatNoRangeClaims) {
+  constexpr uint64_t kCopies = 0x7F12'3470'0000, kCopy = kCopies + 0x7f0;
+  Mapping mapping;
+  mapping.start = kCopies;
+  mapping.end = kCopies + 0x1000;
+  mapping.kind = MappingKind::kJitMemory;
+  mapping.path = "/memfd:doublemapper";
+  process_.mappings.Insert(mapping);
+  std::vector<uint8_t> page(0x1000, 0xcc);
+  // That of fake_coreclr.c, with values.
+  const std::array<uint8_t, 29> code = {0x48, 0x89, 0x37, 0x48, 0xb8, 1,    2,    3,    4,    5,
+                                        6,    7,    8,    0x48, 0xc1, 0xef, 0x19, 0x80, 0x3c, 0x07,
+                                        0x00, 0x75, 0x01, 0xc3, 0xc6, 0x04, 0x07, 0xff, 0xc3};
+  std::copy(code.begin(), code.end(), page.begin() + (kCopy - kCopies));
+  fake_.memory.SetBytes(kCopies, std::as_bytes(std::span(page)));
+  Observe(2000, {kCopy + 3});
+  EXPECT_EQ(NameAt(kCopy + 3, 2000), "stub WriteBarrier");
+  EXPECT_EQ(NameAt(kCopy + code.size() - 1, 1500), "stub WriteBarrier");
+  EXPECT_EQ(NameAt(kCopy - 1, 2000), "[jit: in none of the runtime's code ranges]");
+  EXPECT_EQ(NameAt(kCopy + code.size(), 2000), "[jit: in none of the runtime's code ranges]");
+  process_.exited = {4000};
+  EXPECT_EQ(NameAt(kCopies, 3500), "[jit: the process ended before its memory could be read]");
+}
+
+// The compiler's hook is hit before the runtime publishes the method. Until then a stub seems to go on there.
+TEST_F(MemoryMethodsTest, WhatWasCompiledIsNamedByWhatBeginsThere) {
+  constexpr uint64_t kDynamicHelper = 3;
+  fake_.SetHeader(*permanent_, 0x100, kDynamicHelper);
+  permanent_->nibbles.Add(0x100, 0x20);
+  fake_.WriteNibbles(*permanent_);
+  const uint64_t entry = kPermanent + 0x200;
+  const auto observe = [&](uint64_t at_ns) {
+    clock_.Set({at_ns});
+    const uint64_t addresses[] = {entry};
+    methods_.Observe(process_, {addresses, {}, {at_ns}, true});
+  };
+  const auto name_at = [&](uint64_t time_ns, uint64_t method_desc = 0) {
+    const FrameQuery query{process_, process_.mappings.Find(entry), entry, entry, {time_ns}, true, method_desc};
+    const auto found = methods_.Resolve(query);
+    return found ? frames_.at(found->frame).text : "(nobody's)";
+  };
+  observe(2000);
+  EXPECT_EQ(name_at(2000), "[jit: the runtime has not published the method yet]");
+  const uint64_t method_desc = fake_.AddMethod(type_, 1);
+  EXPECT_THAT(name_at(2000, method_desc), HasSubstr("Ns.App::Run"));  // the compiler's word
+  EXPECT_EQ(name_at(2000, method_desc + 8), "[jit: the runtime has not published the method yet]");
+  EXPECT_THAT(NameAt(entry, 2000), HasSubstr("DynamicHelper"));  // the runtime's word for an address of a sample
+  fake_.AddCode(*permanent_, 0x200, 0x80, method_desc);
+  observe(3000);
+  EXPECT_THAT(name_at(2000), HasSubstr("Ns.App::Run"));
+  EXPECT_THAT(NameAt(entry, 2500), HasSubstr("Ns.App::Run"));
 }
 
 TEST_F(MemoryMethodsTest, ATransientMethodThatNobodySawHasNoName) {

@@ -8,13 +8,17 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
 
 namespace clrsampler {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 constexpr MetadataTable kTypeDef = MetadataTable::kTypeDef, kMethodDef = MetadataTable::kMethodDef;
 constexpr uint64_t kCode = 0x7F12'3456'0000;
@@ -87,14 +91,19 @@ class RuntimeMemoryTest : public testing::TestWithParam<uint32_t> {
   std::unique_ptr<RuntimeMemory> runtime_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Majors, RuntimeMemoryTest, testing::Values(8, 9, 10),
+INSTANTIATE_TEST_SUITE_P(Majors, RuntimeMemoryTest, testing::Values(8, 9, 10, 11),
                          [](const auto& one) { return "Net" + std::to_string(one.param); });
 
 // What only some versions have.
 class RuntimeMemory8Test : public RuntimeMemoryTest {};
 INSTANTIATE_TEST_SUITE_P(Net8, RuntimeMemory8Test, testing::Values(8));
 class RuntimeMemory9Test : public RuntimeMemoryTest {};
-INSTANTIATE_TEST_SUITE_P(Net9AndNewer, RuntimeMemory9Test, testing::Values(9, 10));
+INSTANTIATE_TEST_SUITE_P(Net9And10, RuntimeMemory9Test, testing::Values(9, 10));
+// Their descriptors, if any, need not say where the arguments of methods are.
+class RuntimeMemoryBefore11Test : public RuntimeMemoryTest {};
+INSTANTIATE_TEST_SUITE_P(Before11, RuntimeMemoryBefore11Test, testing::Values(8, 9, 10));
+class RuntimeMemory11Test : public RuntimeMemoryTest {};
+INSTANTIATE_TEST_SUITE_P(Net11, RuntimeMemory11Test, testing::Values(11));
 
 TEST_P(RuntimeMemoryTest, NamesAMethodFromItsMetadata) {
   const uint64_t at = Place(fake_.AddMethod(plain_, 1));
@@ -473,7 +482,7 @@ TEST_P(RuntimeMemoryTest, AttachSaysWhyItCannot) {
   const auto circle = [](FakeRuntime& r) {
     for (uint64_t i = 0; i < 256; ++i) r.memory.Set<uint64_t>(FakeRuntime::kRangeMap + 8 * i, FakeRuntime::kRangeMap);
   };
-  EXPECT_TRUE(absl::IsFailedPrecondition(status(circle)));
+  EXPECT_TRUE(absl::IsAborted(status(circle)));
   if (GetParam() == 8) {
     EXPECT_TRUE(absl::IsUnavailable(status([](FakeRuntime& r) { r.memory.Set<uint64_t>(FakeRuntime::kDacTable, 0); })));
     return;
@@ -483,6 +492,7 @@ TEST_P(RuntimeMemoryTest, AttachSaysWhyItCannot) {
   };
   const std::string globals = R"("globals":{"ExecutionManagerCodeRangeMapAddress":[[0],"pointer"]})";
   EXPECT_FALSE(with("{").ok());
+  if (GetParam() >= 11) return;  // says more, and must: see below
   EXPECT_TRUE(with("{\"types\":{}," + globals + "}").ok());
   EXPECT_TRUE(absl::IsUnavailable(with("{\"types\":{}," + globals + "}", {0}))) << "not set up yet";
   EXPECT_TRUE(absl::IsFailedPrecondition(with("{\"types\":{}," + globals + R"(,"contracts":{"Loader":2}})")));
@@ -492,6 +502,54 @@ TEST_P(RuntimeMemoryTest, AttachSaysWhyItCannot) {
   if (GetParam() >= 10) {
     EXPECT_TRUE(absl::IsFailedPrecondition(with(R"({"types":{}})")));
   }
+}
+
+TEST_P(RuntimeMemory11Test, RefusesADescriptorFromTheFutureWithASentence) {
+  const auto refusal = [&](const std::string& from, const std::string& to) {
+    FakeRuntime other(GetParam());
+    other.AddHeap(kCode, 0x1000);
+    const std::string json = Descriptor11(), changed = absl::StrReplaceAll(json, {{from, to}});
+    EXPECT_NE(json, changed) << from;
+    other.SetDescriptor(changed);
+    return other.Attach().status();
+  };
+  EXPECT_EQ(refusal(R"("version":2)", R"("version":3)").code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(refusal(R"("version":2)", R"("version":3)").message(),
+              HasSubstr("its contract descriptor has version 3, the newest that is known is 2"));
+  EXPECT_THAT(refusal(R"("Loader":"c1")", R"("Loader":"c2")").message(),
+              HasSubstr("its contract Loader has version c2, known is c1"));
+  EXPECT_THAT(refusal(R"("CodeVersions":"c1",)", "").message(),
+              HasSubstr("it does not describe its contract CodeVersions"));
+  EXPECT_THAT(refusal(R"("MapBase":32,)", "").message(),
+              HasSubstr("its contract descriptor does not say where CodeHeapListNode.MapBase is"));
+  EXPECT_THAT(refusal(R"("ExecutionManagerCodeRangeMapAddress":[[0],"pointer"],)", "").message(),
+              HasSubstr("does not tell where the map of code is"));
+}
+
+TEST_P(RuntimeMemory11Test, TellsTheBodiesOfAnAsyncMethodApart) {
+  MetadataBuilder builder("shop");
+  builder.Type("", "<Module>");
+  const uint32_t task = builder.Type("System.Threading.Tasks", "Task`1");
+  builder.GenericParam({kTypeDef, task}, 0, "TResult");
+  const uint32_t cart = builder.Type("Shop", "Cart");
+  builder.Method("CheckoutAsync", {0x00, 0x00, 0x15, 0x12, static_cast<uint8_t>(task << 2), 0x01, 0x08});  // Task<int>
+  const uint64_t type = fake_.AddType(fake_.AddModule(builder.Build()), cart);
+  const auto body = [&](uint64_t method_desc) {
+    const auto found = runtime_->Find(Place(method_desc));
+    EXPECT_TRUE(found.has_value()) << runtime_->last_detail();
+    return found.has_value() ? found->name : MethodName();
+  };
+  constexpr char kTask[] = "System.Threading.Tasks.Task`1[System.Int32]";
+  EXPECT_EQ(body(fake_.AddMethod(type, 1)).async_body, AsyncBody::kUnknown);
+  EXPECT_EQ(body(fake_.AddMethod(type, 1)).return_type, kTask);
+  EXPECT_EQ(body(fake_.AddAsyncMethod(type, 1, 0)).async_body, AsyncBody::kUnknown);
+  EXPECT_EQ(body(fake_.AddAsyncMethod(type, 1, 0x12)).async_body, AsyncBody::kThunk);
+  EXPECT_EQ(body(fake_.AddAsyncMethod(type, 1, 0x12)).return_type, kTask);
+  EXPECT_EQ(body(fake_.AddAsyncMethod(type, 1, 0x05)).async_body, AsyncBody::kResult);
+  EXPECT_EQ(body(fake_.AddAsyncMethod(type, 1, 0x05)).return_type, "System.Int32");
+  EXPECT_EQ(body(fake_.AddAsyncMethod(type, 1, 0x05, FakeRuntime::kInstantiated)).return_type, "System.Int32");
+  EXPECT_EQ(body(fake_.AddAsyncMethod(type, 1, 0x15)).async_body, AsyncBody::kThunk);
+  EXPECT_EQ(body(fake_.AddAsyncMethod(type, 1, 0x15)).return_type, "System.Int32");
 }
 
 TEST_P(RuntimeMemory9Test, TakesTheDescriptorsWordAndSaysWhereItDiffers) {
@@ -504,7 +562,7 @@ TEST_P(RuntimeMemory9Test, TakesTheDescriptorsWordAndSaysWhereItDiffers) {
 }
 
 // Nobody vouches for where their arguments are: they are left out, and the name is kept.
-TEST_P(RuntimeMemoryTest, ArgumentsOfMethodsNeedAWitness) {
+TEST_P(RuntimeMemoryBefore11Test, ArgumentsOfMethodsNeedAWitness) {
   auto unproven = fake_.Attach(/*proven=*/false);
   ASSERT_TRUE(unproven.ok());
   runtime_ = *std::move(unproven);
@@ -512,7 +570,7 @@ TEST_P(RuntimeMemoryTest, ArgumentsOfMethodsNeedAWitness) {
   EXPECT_EQ(name, "Ns.Plain::Of");
 }
 
-TEST_P(RuntimeMemoryTest, EnoughMethodsWithAsManyTypesAsTheyDeclareAreAWitness) {
+TEST_P(RuntimeMemoryBefore11Test, EnoughMethodsWithAsManyTypesAsTheyDeclareAreAWitness) {
   const uint64_t inner = fake_.AddType(module_, 5);
   uint64_t at = 0;
   const auto name_after = [&](size_t methods) {
@@ -528,7 +586,7 @@ TEST_P(RuntimeMemoryTest, EnoughMethodsWithAsManyTypesAsTheyDeclareAreAWitness) 
 }
 
 // One that holds something else there: it may be the place that is wrong.
-TEST_P(RuntimeMemoryTest, AMethodWithoutTypesWhereTheyBelongIsAWitnessAgainstIt) {
+TEST_P(RuntimeMemoryBefore11Test, AMethodWithoutTypesWhereTheyBelongIsAWitnessAgainstIt) {
   const uint64_t inner = fake_.AddType(module_, 5);
   const uint64_t damaged = fake_.AddGenericMethod(plain_, 2, {inner});
   const auto arguments = fake_.memory.Value<uint64_t>(damaged + fake_.layout.instantiated_method.arguments);
@@ -624,10 +682,11 @@ TEST_P(RuntimeMemoryTest, LookupsInRandomMemoryEnd) {
 
 // The tables that were measured say the same as the runtimes of those versions.
 TEST(RuntimeLayoutTest, KnownRuntimesDescribeThemselvesAsMeasured) {
-  for (const auto& [major, file] : {std::pair<uint32_t, std::string>{9, "net9.0.19.json"}, {10, "net10.0.14.json"}}) {
-    std::ifstream stream(absl::StrCat(CLRSAMPLER_TESTDATA, "/../fuzz/corpus/contract_descriptor_fuzz/", file));
+  for (const auto& [major, file] :
+       {std::pair<uint32_t, std::string>{9, "net9.0.19.json"}, {10, "net10.0.14.json"}, {11, "net11.0.0.json"}}) {
+    std::ifstream stream(absl::StrCat(TestData("../fuzz/corpus/contract_descriptor_fuzz/"), file));
     const std::string json{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-    const auto descriptor = ContractDescriptor::Parse(json, std::vector<uint64_t>(24, 1));
+    const auto descriptor = ContractDescriptor::Parse(json, std::vector<uint64_t>(46, 1));
     ASSERT_TRUE(descriptor.ok()) << descriptor.status();
     auto layout = RuntimeLayout::ForMajor(major);
     std::vector<std::string> differences;
@@ -637,19 +696,27 @@ TEST(RuntimeLayoutTest, KnownRuntimesDescribeThemselvesAsMeasured) {
   }
 }
 
-TEST(RuntimeLayoutTest, OtherMajorsNeedToSpeakKnownContracts) {
+TEST(RuntimeLayoutTest, SinceElevenARuntimeDescribesEverythingOrIsRefused) {
   EXPECT_TRUE(absl::IsUnimplemented(RuntimeLayout::ForMajor(7).status()));
-  auto eleven = RuntimeLayout::ForMajor(11);
-  ASSERT_TRUE(eleven.ok());
-  std::vector<std::string> differences;
-  const auto speak = [&](const std::string& contracts) {
-    RuntimeLayout layout = *eleven;
-    return layout.Overlay(*ContractDescriptor::Parse(R"({"types":{},"contracts":)" + contracts + "}", {}), differences)
-        .ok();
+  EXPECT_THAT(RuntimeLayout::ForMajor(RuntimeLayout::kNewestMajor + 1).status().message(),
+              HasSubstr(" is not known: 11 is the newest that is"));
+  std::ifstream stream(TestData("../fuzz/corpus/contract_descriptor_fuzz/net11.0.0.json"));
+  const std::string json{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const auto overlay = [&](uint32_t major, absl::string_view from, absl::string_view to) {
+    const std::string text = absl::StrReplaceAll(json, {{from, to}});
+    EXPECT_NE(text, json);
+    auto layout = RuntimeLayout::ForMajor(major);
+    std::vector<std::string> differences;
+    return layout->Overlay(*ContractDescriptor::Parse(text, std::vector<uint64_t>(46, 1)), differences);
   };
-  EXPECT_TRUE(speak(R"({"CodeVersions":1,"ExecutionManager":2,"Loader":1,"RuntimeTypeSystem":1})"));
-  EXPECT_FALSE(speak(R"({"CodeVersions":1,"ExecutionManager":3,"Loader":1,"RuntimeTypeSystem":1})"));
-  EXPECT_FALSE(speak(R"({"CodeVersions":1,"ExecutionManager":2,"Loader":1})"));
+  EXPECT_THAT(overlay(11, R"("Loader":"c1")", R"("Loader":"c2")").message(),
+              HasSubstr("Loader has version c2, known is c1"));
+  EXPECT_THAT(overlay(11, R"("Loader":"c1")", R"("Loader":2)").message(),
+              HasSubstr("Loader has version 2, known is 1"));
+  EXPECT_THAT(overlay(11, R"("Loader":"c1")", R"("Elsewhere":"c1")").message(),
+              HasSubstr("does not describe its contract Loader"));
+  EXPECT_THAT(overlay(11, R"("MapBase")", R"("Base")").message(),
+              HasSubstr("does not say where CodeHeapListNode.MapBase is"));
 }
 
 }  // namespace

@@ -6,13 +6,15 @@
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_symbols.h"
 #include "os/file_io.h"
+#include "test_paths.h"
+#include "unit/formats/elf/find_symbol.h"
 
 namespace clrsampler {
 namespace {
 
 // The compiler wrote both tables for the same functions: sizes in .symtab, ranges in .eh_frame.
 TEST(EhFrameTest, BoundsOfCompiledFunctionsAreThoseOfTheirSymbols) {
-  const std::string bytes = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  const std::string bytes = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   const auto image = ElfImage::Parse(AsBytes(bytes));
   const auto functions = EhFrameTable::Parse(*image);
   ASSERT_TRUE(functions.ok());
@@ -31,7 +33,7 @@ TEST(EhFrameTest, BoundsOfCompiledFunctionsAreThoseOfTheirSymbols) {
 }
 
 TEST(EhFrameTest, CodeWithoutUnwindDataBelongsToNoFunction) {
-  const std::string bytes = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  const std::string bytes = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   const auto image = ElfImage::Parse(AsBytes(bytes));
   const auto functions = EhFrameTable::Parse(*image);
   const auto assembly = FindSymbol(*image, "after_sizeless");
@@ -60,7 +62,7 @@ TEST(EhFrameTest, EveryDescriptionOfThisProgramReadsAndIsTheOneOfItsRow) {
 }
 
 TEST(EhFrameTest, AnUnreadableDescriptionLeavesTheFunctionStart) {
-  std::string bytes = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  std::string bytes = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   const auto intact = ElfImage::Parse(AsBytes(bytes));
   const auto symbol = FindSymbol(*intact, "exported_entry");
   const ElfSection* frames = intact->FindSection(".eh_frame");
@@ -76,7 +78,7 @@ TEST(EhFrameTest, AnUnreadableDescriptionLeavesTheFunctionStart) {
 }
 
 TEST(EhFrameTest, RefusesOtherEncodingsAndLyingCounts) {
-  std::string bytes = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  std::string bytes = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   const uint64_t header = ElfImage::Parse(AsBytes(bytes))->FindSection(".eh_frame_hdr")->offset;
   const auto status_with = [&](size_t at, const std::string& patch) {
     std::string damaged = bytes;

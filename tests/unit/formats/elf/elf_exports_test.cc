@@ -8,12 +8,13 @@
 
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 
 namespace clrsampler {
 namespace {
 
 std::string Fixture(const std::string& name) {
-  const auto bytes = ReadWholeFile(std::string(ELF_FIXTURES) + "/" + name, 64 << 20);
+  const auto bytes = ReadWholeFile(ElfFixture(name), 64 << 20);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   return bytes.ok() ? *bytes : std::string();
 }

@@ -8,7 +8,9 @@
 #include "formats/elf/elf_symbols.h"
 #include "formats/elf/plt.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 #include "unit/formats/elf/elf_builder.h"
+#include "unit/formats/elf/find_symbol.h"
 
 namespace clrsampler {
 namespace {
@@ -47,14 +49,14 @@ bool UseAll(const std::string& bytes) {
 }
 
 TEST(ElfHostileTest, EveryTruncationIsRefusedOrReadWithoutHarm) {
-  const std::string whole = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  const std::string whole = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   ASSERT_TRUE(UseAll(whole));
   for (size_t length = 0; length < 512; ++length) UseAll(whole.substr(0, length));
   for (size_t length = 512; length < whole.size(); length += 97) UseAll(whole.substr(0, length));
 }
 
 TEST(ElfHostileTest, RandomDamageDoesNoHarm) {
-  const std::string whole = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  const std::string whole = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   std::mt19937 random(3);
   size_t read = 0;
   for (int round = 0; round < 1500; ++round) {
@@ -128,7 +130,7 @@ TEST(ElfHostileTest, SegmentsThatOverflowAreLeftOut) {
 }
 
 TEST(ElfHostileTest, NotesThatLieEndTheSearch) {
-  std::string bytes = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  std::string bytes = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   const auto image = ElfImage::Parse(AsBytes(bytes));
   const ElfSection* note = image->FindSection(".note.gnu.build-id");
   ASSERT_NE(note, nullptr);

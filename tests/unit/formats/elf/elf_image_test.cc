@@ -6,14 +6,16 @@
 #include "formats/byte_reader.h"
 #include "formats/elf/plt.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 #include "unit/formats/elf/elf_builder.h"
+#include "unit/formats/elf/find_symbol.h"
 
 namespace clrsampler {
 namespace {
 
 using testing::HasSubstr;
 
-std::string Fixture(const std::string& name) { return *ReadWholeFile(ELF_FIXTURES "/" + name, 64 << 20); }
+std::string Fixture(const std::string& name) { return *ReadWholeFile(ElfFixture(name), 64 << 20); }
 
 std::string ErrorOf(const std::string& bytes) {
   return std::string(ElfImage::Parse(AsBytes(bytes)).status().message());

@@ -7,7 +7,10 @@
 
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 #include "unit/formats/elf/elf_builder.h"
+#include "unit/formats/elf/find_symbol.h"
+#include "unit/formats/elf/linked_image.h"
 
 namespace clrsampler {
 namespace {
@@ -162,8 +165,8 @@ TEST(ElfSymbolsTest, AgreesWithANaiveSearchOnRandomOverlaps) {
 }
 
 TEST(ElfSymbolsTest, ASizelessExportDoesNotNameTheUnexportedFunctionsBehindIt) {
-  const std::string stripped = *ReadWholeFile(ELF_FIXTURES "/libstripped.so", 64 << 20);
-  const std::string whole = *ReadWholeFile(ELF_FIXTURES "/libwhole.so", 64 << 20);
+  const std::string stripped = *ReadWholeFile(ElfFixture("libstripped.so"), 64 << 20);
+  const std::string whole = *ReadWholeFile(ElfFixture("libwhole.so"), 64 << 20);
   const auto whole_image = ElfImage::Parse(AsBytes(whole));
   const auto hidden = FindSymbol(*whole_image, "_ZL12HiddenHelperi");
   const auto sizeless = FindSymbol(*whole_image, "sizeless");
@@ -174,9 +177,26 @@ TEST(ElfSymbolsTest, ASizelessExportDoesNotNameTheUnexportedFunctionsBehindIt) {
   EXPECT_EQ(Names(whole).At(hidden->address.value), "_ZL12HiddenHelperi");
 }
 
+// musl's libc is stripped and has no unwind data: what follows the last exported function of assembly are others.
+TEST(ElfSymbolsTest, WithoutATableOfAllFunctionsASizelessOneEndsWithItsInstructions) {
+  // test edi, edi; jne 1f; ret; nop; 1: call elsewhere; jmp back; then hidden: syscall; ret
+  const std::string code("\x85\xff\x75\x02\xc3\x90\xe8\x55\x00\x00\x00\xeb\xf7\x0f\x05\xc3", 16);
+  const auto build = [&](uint16_t machine, const std::string& table) {
+    LinkedImage image(machine);
+    image.Add({.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .bytes = code});
+    image.AddSymbols(table, table == ".dynsym" ? ".dynstr" : ".strtab", {{"memset", 0x1000, 0}});
+    return Names(image.Build());
+  };
+  const Names stripped = build(EM_X86_64, ".dynsym");
+  for (uint64_t at = 0x1000; at < 0x100d; ++at) EXPECT_EQ(stripped.At(at), "memset") << at;
+  for (uint64_t at = 0x100d; at < 0x1010; ++at) EXPECT_EQ(stripped.At(at), "") << at;
+  EXPECT_EQ(build(EM_X86_64, ".symtab").At(0x100f), "memset") << "nothing is left out of that table";
+  EXPECT_EQ(build(EM_AARCH64, ".dynsym").At(0x1000), "") << "nothing but the section ends it";
+}
+
 TEST(ElfSymbolsTest, EveryKindOfProgramNamesItsFunctions) {
   for (const char* file : {"libwhole.so", "pie", "static"}) {
-    const std::string bytes = *ReadWholeFile(std::string(ELF_FIXTURES "/") + file, 64 << 20);
+    const std::string bytes = *ReadWholeFile(ElfFixture(file), 64 << 20);
     const auto image = ElfImage::Parse(AsBytes(bytes));
     ASSERT_TRUE(image.ok()) << file;
     const Names names(bytes);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "formats/jit/jitdump_writer.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 #include "unit/formats/jit/collected_jitdump.h"
 
 namespace clrsampler {
@@ -202,7 +203,7 @@ TEST(JitdumpParserTest, JudgesTheHeader) {
 class RealJitdumpTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(RealJitdumpTest, ReadsAsPythonReadsIt) {
-  const std::string base = absl::StrCat(CLRSAMPLER_TESTDATA, "/jitdump/net", GetParam());
+  const std::string base = absl::StrCat(TestData("jitdump/net"), GetParam());
   const absl::StatusOr<std::string> dump = ReadWholeFile(base + ".dump", 1 << 20);
   const absl::StatusOr<std::string> expected = ReadWholeFile(base + ".expected", 1 << 20);
   ASSERT_TRUE(dump.ok() && expected.ok());
@@ -215,7 +216,7 @@ TEST_P(RealJitdumpTest, ReadsAsPythonReadsIt) {
 INSTANTIATE_TEST_SUITE_P(Runtimes, RealJitdumpTest, testing::Values("8.0.30", "9.0.19", "10.0.14"));
 
 TEST(JitdumpParserTest, ReadsTheFileThatTheDefectOfNet10Leaves) {
-  const absl::StatusOr<std::string> dump = ReadWholeFile(CLRSAMPLER_TESTDATA "/jitdump/net10.0.12-dead.dump", 1 << 20);
+  const absl::StatusOr<std::string> dump = ReadWholeFile(TestData("jitdump/net10.0.12-dead.dump"), 1 << 20);
   ASSERT_TRUE(dump.ok());
   CollectedJitdump seen;
   JitdumpParser parser;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
+#include "test_paths.h"
 
 namespace clrsampler {
 namespace {
@@ -211,7 +212,7 @@ class RealPerfMapTest : public testing::TestWithParam<const char*> {};
 // A second, slow reading of the same text: split at spaces, numbers by strtoull.
 TEST_P(RealPerfMapTest, ReadsEveryLine) {
   const absl::StatusOr<std::string> map =
-      ReadWholeFile(absl::StrCat(CLRSAMPLER_TESTDATA, "/perfmap/net", GetParam(), ".map"), 1 << 20);
+      ReadWholeFile(absl::StrCat(TestData("perfmap/net"), GetParam(), ".map"), 1 << 20);
   ASSERT_TRUE(map.ok());
   std::vector<std::string> expected;
   size_t offset = 0;

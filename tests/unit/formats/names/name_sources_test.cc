@@ -15,6 +15,7 @@
 #include "formats/names/runtime_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "test_paths.h"
 #include "unit/formats/names/folded_rules.h"
 
 namespace clrsampler {
@@ -24,7 +25,7 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 std::vector<std::string> Lines(const char* file) {
-  std::ifstream stream(absl::StrCat(CLRSAMPLER_TESTDATA, "/names/", file));
+  std::ifstream stream(absl::StrCat(TestData("names/"), file));
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;

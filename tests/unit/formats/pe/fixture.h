@@ -15,11 +15,12 @@
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
 #include "formats/pe/r2r_image.h"
+#include "test_paths.h"
 
 namespace clrsampler {
 
 inline std::string ReadFixture(const std::string& path) {
-  std::ifstream file(absl::StrCat(CLRSAMPLER_TESTDATA, "/r2r/", path), std::ios::binary);
+  std::ifstream file(absl::StrCat(TestData("r2r/"), path), std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 

@@ -210,10 +210,13 @@ TEST(R2rImageTest, ANewerMajorVersionIsRefused) {
   std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
   const size_t header = bytes.find(std::string("RTR\0\x10\0", 6));
   ASSERT_NE(header, std::string::npos);
-  bytes[header + 4] = kNewestR2rMajor + 1;
-  const auto image = OpenR2r(bytes);
-  EXPECT_EQ(image.status().code(), absl::StatusCode::kUnimplemented) << image.status();
-  EXPECT_EQ(image.status().message(), "R2R version 17.0 is not known");
+  // A preview between 10 and 11, and a runtime after it.
+  for (const int major : {kNewestR2rMajorOf10 + 1, kNewestR2rMajor + 1}) {
+    bytes[header + 4] = static_cast<char>(major);
+    const auto image = OpenR2r(bytes);
+    EXPECT_EQ(image.status().code(), absl::StatusCode::kUnimplemented) << image.status();
+    EXPECT_EQ(image.status().message(), absl::StrCat("R2R version ", major, ".0 is not known"));
+  }
 }
 
 // Nothing of such an image is believed.

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
+#include "test_paths.h"
 
 namespace clrsampler {
 namespace {
@@ -67,10 +68,10 @@ TEST_F(ContractDescriptorTest, EveryFormOfAFieldsValue) {
   EXPECT_EQ(descriptor.Offset("T", "Text"), 24u);
   EXPECT_EQ(descriptor.Offset("T", "Hex"), 32u);
   EXPECT_EQ(descriptor.Offset("T", "TypedText"), 40u);
-  EXPECT_EQ(descriptor.SizeOf("T"), 64u);
+  EXPECT_EQ(descriptor.Offset("T", "!"), 64u);
   EXPECT_EQ(descriptor.Offset("T", "Other"), std::nullopt);
   EXPECT_EQ(descriptor.Offset("Other", "Plain"), std::nullopt);
-  EXPECT_EQ(descriptor.SizeOf("Other"), std::nullopt);
+  EXPECT_EQ(descriptor.Offset("Other", "!"), std::nullopt);
 }
 
 TEST_F(ContractDescriptorTest, EveryFormOfAGlobalsValue) {
@@ -99,14 +100,14 @@ TEST_F(ContractDescriptorTest, WhatIsNotUnderstoodIsLeftOutAndTheRestKept) {
   }
   EXPECT_EQ(descriptor.Offset("A", "Good"), 8u);
   EXPECT_EQ(descriptor.Offset("E", "Good"), 16u);
-  for (const char* type : {"B", "C", "D"}) EXPECT_EQ(descriptor.SizeOf(type), std::nullopt) << type;
+  for (const char* type : {"B", "C", "D"}) EXPECT_EQ(descriptor.Offset(type, "!"), std::nullopt) << type;
   for (const char* global : {"Outside", "Negative", "Two", "None", "Empty", "Huge", "Text", "Deep"}) {
     EXPECT_EQ(descriptor.Global(global), std::nullopt) << global;
   }
   EXPECT_EQ(descriptor.Global("Good"), 0x1000u);
-  EXPECT_EQ(descriptor.ContractVersion("Bad"), std::nullopt);
-  EXPECT_EQ(descriptor.ContractVersion("Object"), std::nullopt);
-  EXPECT_EQ(descriptor.ContractVersion("Loader"), 1u);
+  EXPECT_EQ(descriptor.VersionOf("Bad"), std::nullopt);
+  EXPECT_EQ(descriptor.VersionOf("Object"), std::nullopt);
+  EXPECT_EQ(descriptor.VersionOf("Loader"), (ContractVersion{false, 1}));
 }
 
 TEST_F(ContractDescriptorTest, WrongKindsOfSectionsAreNoGlobalsAndNoContracts) {
@@ -156,16 +157,16 @@ void ExpectNet10(const ContractDescriptor& descriptor) {
   EXPECT_EQ(descriptor.Offset("MethodTable", "Module"), 24u);
   EXPECT_EQ(descriptor.Offset("MethodTable", "PerInstInfo"), 48u);
   EXPECT_EQ(descriptor.Offset("MethodDesc", "ChunkIndex"), 2u);
-  EXPECT_EQ(descriptor.SizeOf("MethodDescChunk"), 24u);
+  EXPECT_EQ(descriptor.Offset("MethodDescChunk", "!"), 24u);
   EXPECT_EQ(descriptor.Offset("InstantiatedMethodDesc", "PerInstInfo"), 24u);
   EXPECT_EQ(descriptor.Offset("RealCodeHeader", "MethodDesc"), 24u);
   EXPECT_EQ(descriptor.Offset("Module", "ReadyToRunInfo"), 704u);
-  EXPECT_EQ(descriptor.ContractVersion("ExecutionManager"), 2u);
-  EXPECT_EQ(descriptor.ContractVersion("Loader"), 1u);
+  EXPECT_EQ(descriptor.VersionOf("ExecutionManager"), (ContractVersion{false, 2}));
+  EXPECT_EQ(descriptor.VersionOf("Loader"), (ContractVersion{false, 1}));
 }
 
 TEST_F(ContractDescriptorTest, ReadsWhatRealRuntimesSay) {
-  const std::string folder = absl::StrCat(CLRSAMPLER_TESTDATA, "/../fuzz/corpus/contract_descriptor_fuzz/");
+  const std::string folder = TestData("../fuzz/corpus/contract_descriptor_fuzz/");
   pointers_.assign(24, 0);
   for (size_t i = 0; i < pointers_.size(); ++i) pointers_[i] = 0x1000 + i;
   const auto ten = Parse(ReadAll(folder + "net10.0.14.json"));
@@ -174,8 +175,8 @@ TEST_F(ContractDescriptorTest, ReadsWhatRealRuntimesSay) {
   const auto nine = Parse(ReadAll(folder + "net9.0.19.json"));
   EXPECT_EQ(nine.Offset("Module", "Base"), 288u);
   EXPECT_EQ(nine.Offset("Module", "DynamicMetadata"), 1120u);
-  EXPECT_EQ(nine.ContractVersion("RuntimeTypeSystem"), 1u);
-  EXPECT_EQ(nine.ContractVersion("ExecutionManager"), std::nullopt);
+  EXPECT_EQ(nine.VersionOf("RuntimeTypeSystem"), (ContractVersion{false, 1}));
+  EXPECT_EQ(nine.VersionOf("ExecutionManager"), std::nullopt);
   EXPECT_EQ(nine.Global("ObjectHeaderSize"), 8u);
 }
 
@@ -204,6 +205,20 @@ TEST_F(ContractDescriptorTest, ReadsTheInstalledRuntimesOwn) {
     }
   }
   if (read == 0) GTEST_SKIP() << "NOT TESTED: no runtime of version 9 or newer is installed";
+}
+
+TEST(ContractVersionTest, VersionsOfElevenAreTexts) {
+  const ContractDescriptor descriptor =
+      *ContractDescriptor::Parse(R"({"version":2,"types":{},"contracts":{"Loader":"c1","Log":"c2","Bad":"cx"}})", {});
+  EXPECT_EQ(descriptor.VersionOf("Loader"), (ContractVersion{true, 1}));
+  EXPECT_EQ(descriptor.VersionOf("Log")->Text(), "c2");
+  EXPECT_EQ(descriptor.VersionOf("Bad"), std::nullopt);
+}
+
+TEST(ContractVersionTest, AFormFromTheFutureIsRefused) {
+  const auto parsed = ContractDescriptor::Parse(R"({"version":3,"types":{}})", {});
+  EXPECT_TRUE(absl::IsUnimplemented(parsed.status())) << parsed.status();
+  EXPECT_FALSE(ContractDescriptor::Parse(R"({"version":"new","types":{}})", {}).ok());
 }
 
 }  // namespace

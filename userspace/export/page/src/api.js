@@ -11,6 +11,9 @@ export class ApiError extends Error {
   }
 }
 
+const MOST_TRIES = 4;
+const LONGEST_WAIT_S = 60;
+
 /** "api/profile?from=-5m&to=now": parameters that are null or undefined are left out. Relative, so that any prefix of a proxy stays. */
 export function urlOf(path, parameters = {}) {
   const wanted = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined);
@@ -29,15 +32,41 @@ export async function getRawJson(url, signal) {
 
 export async function getText(url, signal) {
   let response;
-  try {
-    response = await fetch(url, {signal, headers: {Accept: 'application/json, text/plain'}, credentials: 'same-origin'});
-  } catch (error) {
-    if (error.name === 'AbortError') throw error;
-    throw new ApiError(0, 'The server does not answer.', 'Is clrsampler serve still running, and can this machine reach it?');
+  for (let tries = 1; ; ++tries) {
+    try {
+      response = await fetch(url, {signal, headers: {Accept: 'application/json, text/plain'}, credentials: 'same-origin'});
+    } catch (error) {
+      if (error.name === 'AbortError') throw error;
+      throw new ApiError(0, 'The server does not answer.', 'Is clrsampler serve still running, and can this machine reach it?');
+    }
+    const wait = waitOf(response.status, response.headers.get('Retry-After'));
+    if (wait === 0 || tries === MOST_TRIES) break;
+    await pause(1000 * wait, signal);
   }
   const text = await response.text();
   if (response.ok) return text;
   throw errorOf(response.status, text);
+}
+
+/** Seconds until the same question may be answered: questions have a budget. 0: do not ask again. */
+export function waitOf(status, retryAfter) {
+  const seconds = Number(retryAfter ?? '');
+  return (status === 429 || status === 503) && seconds > 0 && seconds <= LONGEST_WAIT_S ? seconds : 0;
+}
+
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(new DOMException('', 'AbortError'));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, milliseconds);
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, {once: true});
+  });
 }
 
 export function errorOf(status, text) {

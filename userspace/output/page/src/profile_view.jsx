@@ -8,7 +8,7 @@ import {FrameMenu} from './frame_menu.jsx';
 import {layOut, ORDERS} from './frame_tree.js';
 import {DiffLegend, KindLegend} from './legend.jsx';
 import {MethodTable} from './method_table.jsx';
-import {methodCosts} from './methods.js';
+import {methodCosts, roleCosts, withRoles} from './methods.js';
 import {describeNode, NodeDetails} from './node_details.jsx';
 import {diffRamp, kindFills, THEMES} from './palette.js';
 import {KINDS} from './profile_data.js';
@@ -56,7 +56,8 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   }, [base, tree, steps]);
   const costs = useMemo(() => {
     const shape = upright === tree ? layout : layOut(upright, ORDERS.weight);
-    return methodCosts(shape, profile.frameCount).filter(({frame}) => profile.kinds[frame] !== PROCESS);
+    const all = methodCosts(shape, profile.frameCount).filter(({frame}) => profile.kinds[frame] !== PROCESS);
+    return profile.diff ? all : withRoles(all, roleCosts(shape, profile), profile);
   }, [upright, layout]);
   const matcher = useMemo(() => matcherOf(search.query, search.isPattern), [search]);
   const found = useMemo(() => (matcher.test ? matchingFrames(profile.names, matcher.test) : null), [matcher]);

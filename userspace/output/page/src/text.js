@@ -2,7 +2,7 @@
 
 // Control characters, and those that change the order or the presence of what stands around them: they could make a name
 // read as another. Markup needs no care: texts only ever become text nodes, attributes of elements, and pixels.
-// eslint-disable-next-line no-control-regex
+// biome-ignore lint/suspicious/noMisleadingCharacterClass: variation selectors stand for themselves here
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/g;
 
 export function inert(text) {

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Names that the real runtimes' images hold of their own functions: as another reader finds them, and as the managed side declares them.
+
+Each check is one run of tools/runtime_names_check, the program that asks the profiler's own code. It is found through RUNTIME_NAMES_CHECK
+or CLRSAMPLER_BUILD_DIR. Nothing is run or sampled here.
+"""
+import collections
+import glob
+import os
+import re
+import struct
+import subprocess
+
+import check_program
+import runtimes
+from metadata import Metadata
+
+BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE, "build", "release"))
+PROGRAM = os.environ.get("RUNTIME_NAMES_CHECK", os.path.join(BUILD_DIR, "tools", "runtime_names_check", "runtime_names_check"))
+
+# Names by table: entry points, FCalls, JIT helpers. Counted by the reader below.
+COUNTS = {"8.0.30": (246, 369, 56), "9.0.19": (331, 275, 53), "10.0.14": (405, 202, 40), "11.0.0": (372, 195, 52)}
+HELPER = "CORINFO_HELP_"
+
+
+class Image:
+    """Relative relocations and data of an ELF image; shares no code with the profiler's readers."""
+
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            self.data = data = f.read()
+        at, size, count, names = struct.unpack_from("<Q", data, 40) + struct.unpack_from("<HHH", data, 58)
+        rows = [struct.unpack_from("<IIQQQQ", data, at + i * size) for i in range(count)]
+        self.code = [(row[3], row[3] + row[5]) for row in rows if row[2] & 4]
+        self.places = [(row[3], row[3] + row[5], row[4]) for row in rows if row[2] & 2 and row[1] != 8]
+        self.pointers = {}
+        for row in rows:
+            if row[1] == 4 and row[2] & 2:  # SHT_RELA
+                for entry in range(row[4], row[4] + row[5], 24):
+                    slot, kind, target = struct.unpack_from("<QQq", data, entry)
+                    if kind & 0xffffffff in (8, 1027):
+                        self.pointers[slot] = target
+        self.led_to = collections.Counter(self.pointers.values())
+
+    def is_code(self, address):
+        return any(begin <= address < end for begin, end in self.code)
+
+    def offset(self, address):
+        return next((address - begin + offset for begin, end, offset in self.places if begin <= address < end), None)
+
+    def word(self, address):
+        return struct.unpack_from("<Q", self.data, self.offset(address))[0]
+
+    def text(self, address, pattern):
+        at = self.offset(address)
+        if at is None or self.is_code(address):
+            return None
+        found = re.compile(pattern + rb"\0").match(self.data, at)
+        return found.group(0)[:-1].decode() if found else None
+
+    def entry_points(self):
+        """[(name, function)] in runs of 24 and more."""
+        found, seen = [], set()
+        for at in sorted(self.pointers):
+            run = []
+            while at not in seen and self.is_code(self.pointers.get(at + 8, 0)):
+                name = self.text(self.pointers.get(at, 0), rb"[A-Za-z_]\w{2,126}")
+                if not name:
+                    break
+                seen.add(at)
+                run.append((name, self.pointers[at + 8]))
+                at += 16
+            found += run if len(run) >= 24 else []
+        return found
+
+    def methods_of(self, at):
+        """[(method, function)] of one class, or None where the words are something else."""
+        found = []
+        for _ in range(600):
+            if at in self.pointers or self.offset(at) is None:
+                return None
+            flags = self.word(at)
+            if flags & 1:
+                return found if flags == 0xffffffffff000001 else None
+            name = self.text(self.pointers.get(at + 16, 0), rb"[\w.`<>]+")
+            if not name:
+                return None
+            if at + 8 in self.pointers:
+                found.append((name, self.pointers[at + 8]))
+            at += 32 if flags & 2 else 24
+        return None
+
+    def fcalls(self):
+        """[(name, function)] of the longest array of classes."""
+        best, seen = [], set()
+        for start in sorted(self.pointers):
+            run, at = [], start
+            while at not in seen and all(slot in self.pointers for slot in (at, at + 8, at + 16)):
+                name, space = self.text(self.pointers[at], rb"[A-Za-z]\w*"), self.text(self.pointers[at + 8], rb"[A-Za-z][\w.]*")
+                methods = self.methods_of(self.pointers[at + 16]) if name and space else None
+                if methods is None:
+                    break
+                seen.add(at)
+                run += [(f"{space}.{name}.{method}", function) for method, function in methods]
+                at += 24
+            best = max(best, run, key=len)
+        return best
+
+    def helper_names(self):
+        """Of the JIT: the names of helpers, in the order of its own table."""
+        names = {slot: self.text(target, rb"CORINFO_HELP_\w+") for slot, target in self.pointers.items()}
+        slots = sorted(slot for slot, name in names.items() if name)
+        assert slots == list(range(slots[0], slots[0] + 8 * len(slots), 8)), "they stand in one table"
+        return [names[slot][len(HELPER):] for slot in slots]
+
+
+class RuntimeNamesTest(check_program.CheckProgramTest):
+    def folder(self, version):
+        return os.path.join(self.need(runtimes.pack, "microsoft.netcore.app.runtime.linux-x64", version), "runtimes", "linux-x64", "native")
+
+    def check(self, *arguments):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def names_in(self, path):
+        """({kind: {address: name}}, addresses of the tables of helpers: the fixed and the dynamic one)"""
+        output = self.check(path)
+        names = collections.defaultdict(dict)
+        for kind, address, name in re.findall(r"^(entry-points|fcalls|jit-helpers) 0x([0-9a-f]+) (\S+)$", output, re.M):
+            names[kind][int(address, 16)] = name
+        return names, [int(address, 16) for address in re.findall(r"^table jit-helpers 0x([0-9a-f]+) ", output, re.M)]
+
+    def test_another_reader_finds_the_same(self):
+        for version in runtimes.PACKED_VERSIONS:
+            with self.subTest(version):
+                path = os.path.join(self.folder(version), "libcoreclr.so")
+                names, (helpers_at, dynamic_at) = self.names_in(path)
+                image = Image(path)
+                helpers = [line.split() for line in self.check("--helpers", version.split(".")[0], "x64").splitlines()]
+                dynamic = [row for row in helpers if row[1].startswith("dynamic")]
+                places = [(row, helpers_at + 8 * i) for i, row in enumerate(helpers) if row[1] == "function"]
+                places += [(row, dynamic_at + 8 * i) for i, row in enumerate(dynamic) if row[1] == "dynamic-function"]
+                claims, leads = collections.defaultdict(set), collections.Counter()
+                for kind, pairs in (("entry-points", image.entry_points()), ("fcalls", image.fcalls()),
+                                    ("jit-helpers", [(row[2] if len(row) > 2 else "", image.pointers[at]) for row, at in places])):
+                    for name, function in pairs:
+                        claims[function].add((kind, name))
+                        leads[function] += 1
+                expected = collections.defaultdict(dict)
+                for function, said in claims.items():
+                    (kind, name), *others = sorted(said, reverse=True)
+                    if name and not others and image.led_to[function] == leads[function]:
+                        expected[kind][function] = name
+                self.assertEqual(dict(names), dict(expected))
+                counts = tuple(len(names[kind]) for kind in ("entry-points", "fcalls", "jit-helpers"))
+                print(f"  {version}: {counts}", flush=True)
+                self.assertEqual(counts, COUNTS[version])
+
+    def test_helpers_stand_in_the_order_of_the_jit(self):
+        for version in runtimes.PACKED_VERSIONS:
+            for machine in ("x64", "arm64"):
+                with self.subTest(version, machine=machine):
+                    rows = [line.split()[0] for line in self.check("--helpers", version.split(".")[0], machine).splitlines()]
+                    self.assertEqual(rows, Image(os.path.join(self.folder(version), "libclrjit.so")).helper_names())
+
+    def test_the_managed_side_declares_them(self):
+        for version in runtimes.PACKED_VERSIONS:
+            with self.subTest(version):
+                names, _ = self.names_in(os.path.join(self.folder(version), "libcoreclr.so"))
+                root = self.need(runtimes.root, version)
+                (path,) = glob.glob(os.path.join(root, "shared", "Microsoft.NETCore.App", "*", "System.Private.CoreLib.dll"))
+                declared = Metadata(path)
+                imports = {entry for methods in declared.imports.values() for entries in methods.values() for library, entry in entries
+                           if library in ("QCall", "libSystem.Globalization.Native")}
+                ours, calls = set(names["entry-points"].values()), set(names["fcalls"].values())
+                # In doubt, or cut away from the runtime or from the assembly.
+                self.assertLessEqual(len(imports - ours), 3, imports - ours)
+                self.assertLessEqual(len(ours - imports), 20, ours - imports)
+                self.assertLessEqual(len(calls - declared.calls), 10, calls - declared.calls)
+                print(f"  {version}: {len(ours & imports)} entry points and {len(calls & declared.calls)} calls are declared", flush=True)
+
+    def test_single_file_hosts_have_those_and_more(self):
+        for version in runtimes.PACKED_VERSIONS:
+            with self.subTest(version):
+                pack = self.need(runtimes.pack, "microsoft.netcore.app.host.linux-x64", version)
+                host, _ = self.names_in(os.path.join(pack, "runtimes", "linux-x64", "native", "singlefilehost"))
+                runtime, _ = self.names_in(os.path.join(self.folder(version), "libcoreclr.so"))
+                for kind, names in runtime.items():
+                    missing = set(names.values()) - set(host[kind].values())
+                    self.assertLessEqual(len(missing), 6, missing)
+
+
+if __name__ == "__main__":
+    check_program.main(PROGRAM)

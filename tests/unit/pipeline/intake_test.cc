@@ -1,0 +1,185 @@
+#include "pipeline/intake.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/capture.h"
+#include "pipeline/run_parts.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::Contains;
+using testing::Field;
+
+// A kernel that sends what a test gives it.
+class FakeCapture : public Capture {
+ public:
+  std::vector<SideBandEvent> events;
+  std::vector<std::string> records;
+  double fill_now = 0;
+
+  void Drain(absl::FunctionRef<void(const SideBandEvent&)> on_event, RecordFunction on_record) override {
+    for (const SideBandEvent& event : std::exchange(events, {})) on_event(event);
+    for (const std::string& record : std::exchange(records, {})) on_record(std::as_bytes(std::span(record)));
+  }
+  double fill() const override { return fill_now; }
+  wire_counters counters() const override { return {}; }
+  bool ended() const override { return false; }
+  absl::Status Start() override { return absl::OkStatus(); }
+  void StopSampling() override {}
+  bool sampling() const override { return true; }
+  FollowedCpus FollowCpus(CpuPulse::BusyNs) override { return {}; }
+  absl::Status SetFrequency(int) override { return absl::OkStatus(); }
+  absl::Status Track(pid_t tgid) override {
+    tracked.push_back(tgid);
+    return absl::OkStatus();
+  }
+  void Untrack(pid_t) override {}
+  absl::Status SetTransientCode(pid_t, const wire_transient_code&, std::span<const wire_transient_heap>) override {
+    return absl::OkStatus();
+  }
+  void ForgetTransientCode(pid_t) override {}
+  absl::StatusOr<UniqueFd> AttachHook(wire_hook, HookForm, const std::string&, uint64_t) override {
+    return absl::UnimplementedError("no probes");
+  }
+  std::vector<HitsOfOthers> HookHitsOfOthers() const override { return {}; }
+  uint64_t map_bytes() const override { return 0; }
+  std::vector<int> wake_fds() const override { return {}; }
+
+  std::vector<pid_t> tracked;
+};
+
+class IntakeTest : public testing::Test {
+ protected:
+  explicit IntakeTest(SamplesKept kept = SamplesKept::kAll) : parts_(Options(), nullptr, nullptr) {
+    auto capture = std::make_unique<FakeCapture>();
+    capture_ = capture.get();
+    parts_.capture = std::move(capture);
+    parts_.intake.emplace(Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder,
+                                        *parts_.sources.memory, nullptr, parts_.account, parts_.notices},
+                          kept);
+  }
+  static RecordOptions Options() { return {}; }  // the whole host
+  Intake& intake() { return *parts_.intake; }
+
+  static std::string Sample(uint64_t time_ns) {
+    wire_cpu_sample sample{};
+    sample.header = {sizeof sample, WIRE_CPU_SAMPLE, 0, time_ns};
+    sample.tgid = static_cast<uint32_t>(getpid());
+    sample.tid = sample.tgid;
+    sample.flags = WIRE_SAMPLE_KTHREAD;  // nothing of user memory to look at
+    return std::string(reinterpret_cast<const char*>(&sample), sizeof sample);
+  }
+  std::vector<uint64_t> TimesUntil(uint64_t horizon) {
+    std::vector<uint64_t> times;
+    intake().PopUntil({horizon}, [&](MonotonicTime time, const HeldItem&) {
+      times.push_back(time.ns);
+      return true;
+    });
+    return times;
+  }
+
+  RunParts parts_;
+  FakeCapture* capture_ = nullptr;
+};
+
+TEST_F(IntakeTest, HoldsWhatComesAndGivesItInTheOrderOfTheTimes) {
+  for (const uint64_t time : {30, 10, 20, 40}) capture_->records.push_back(Sample(time));
+  SideBandEvent fork{.kind = SideBandKind::kFork, .time = {15}, .pid = 7, .tid = 7, .parent_pid = 1};
+  capture_->events.push_back(fork);
+  intake().Drain();
+  EXPECT_EQ(parts_.account.samples_taken, 4u);
+  EXPECT_EQ(intake().waiting_samples(), 4u);
+  EXPECT_THAT(TimesUntil(30), testing::ElementsAre(10, 15, 20, 30));
+  EXPECT_EQ(intake().OldestOr({99}).ns, 40u);
+  EXPECT_EQ(intake().waiting_samples(), 1u);
+}
+
+TEST_F(IntakeTest, StacksOfCompilationsAreNoBacklogOfSamples) {
+  std::string stack = Sample(10);
+  stack[offsetof(wire_header, kind)] = WIRE_COMPILED_STACK;
+  capture_->records = {stack, Sample(20)};
+  intake().Drain();
+  EXPECT_EQ(intake().waiting_samples(), 1u);
+  EXPECT_THAT(TimesUntil(10), testing::ElementsAre(10));
+  EXPECT_EQ(intake().waiting_samples(), 1u);
+  EXPECT_THAT(TimesUntil(20), testing::ElementsAre(20));
+  EXPECT_EQ(intake().waiting_samples(), 0u);
+}
+
+TEST_F(IntakeTest, AnItemThatMustWaitComesAgain) {
+  capture_->records.push_back(Sample(10));
+  intake().Drain();
+  intake().PopUntil({50}, [](MonotonicTime, const HeldItem&) { return false; });
+  EXPECT_EQ(intake().waiting_samples(), 1u);
+  EXPECT_THAT(TimesUntil(50), testing::ElementsAre(10));
+}
+
+TEST_F(IntakeTest, DamagedRecordsAreCountedAndNothingElse) {
+  const std::string whole = Sample(10);
+  for (const size_t length : {size_t{0}, size_t{8}, whole.size() - 1}) {
+    capture_->records.push_back(whole.substr(0, length));
+  }
+  std::string unknown = whole;
+  unknown[4] = 77;  // a kind of another version
+  capture_->records.push_back(unknown);
+  intake().Drain();
+  EXPECT_EQ(parts_.account.lost["damaged_record"], 3u);
+  EXPECT_EQ(intake().waiting_samples(), 0u);
+}
+
+TEST_F(IntakeTest, LostProcessEventsAreSaidAndKeepTheirTurn) {
+  capture_->events.push_back({.kind = SideBandKind::kLost, .time = {5}, .lost = 3});
+  intake().Drain();
+  EXPECT_THAT(parts_.notices.kept(), Contains(Field(&Notice::kind, "side_band_lost")));
+  EXPECT_THAT(TimesUntil(9), testing::ElementsAre(5));
+}
+
+TEST_F(IntakeTest, TasksOutsideOfOurNamespaceAreNoProcess) {
+  capture_->events.push_back({.kind = SideBandKind::kExit, .time = {5}, .pid = 0});
+  intake().Drain();
+  EXPECT_EQ(intake().news(), 0u);
+  EXPECT_THAT(TimesUntil(9), testing::ElementsAre());
+}
+
+TEST_F(IntakeTest, EventsOfHooksThatNobodyWatchesEndHere) {
+  wire_runtime_event event{};
+  event.header = {sizeof event, WIRE_RUNTIME_EVENT, 0, 5};
+  capture_->records.emplace_back(reinterpret_cast<const char*>(&event), sizeof event);
+  intake().Drain();
+  EXPECT_THAT(TimesUntil(9), testing::ElementsAre());
+  EXPECT_EQ(intake().runtime_events_dropped(), 0u);
+}
+
+TEST_F(IntakeTest, TheFullestRingSinceTheLastQuestionCounts) {
+  for (const double fill : {0.25, 0.75, 0.5}) {
+    capture_->fill_now = fill;
+    intake().Drain();
+  }
+  EXPECT_EQ(intake().TakeRingFill(), 0.75);
+  EXPECT_EQ(intake().TakeRingFill(), 0);
+}
+
+class IntakeKeepsNoneTest : public IntakeTest {
+ protected:
+  IntakeKeepsNoneTest() : IntakeTest(SamplesKept::kNone) {}
+};
+
+TEST_F(IntakeKeepsNoneTest, SamplesAreSetAsideAndCounted) {
+  capture_->records.push_back(Sample(10));
+  intake().Drain();
+  EXPECT_EQ(parts_.account.samples_taken, 1u);
+  EXPECT_EQ(parts_.account.samples_set_aside, 1u);
+  EXPECT_EQ(intake().waiting_samples(), 0u);
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,35 @@
+#include "pipeline/recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/pipeline/played_run.h"
+
+namespace clrsampler {
+namespace {
+
+// Names, stacks and counts of a run are those that it had when it was saved, byte for byte.
+class StreamTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(StreamTest, PlaysToTheTextThatTheRecordingWrote) {
+  PlayedRun run(GetParam());
+  ASSERT_TRUE(run.recorded().whole());
+  ASSERT_TRUE(run.Play().ok());
+  EXPECT_EQ(run.Folded(), FoldedOf(GetParam()));
+  EXPECT_EQ(run.recorded().missing(), 0u) << "the program asks for what the stream does not have";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StreamTest,
+                         testing::Values("steady-8", "steady-9", "steady-10", "collections", "pauses", "compilations",
+                                         "storm", "ring-losses", "hook-losses", "dynamic-methods", "dies",
+                                         "threads-end", "exec-and-fork", "hundred-short", "hostile"),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,72 @@
+// What a run asks of the kernel: sampling on and off, whose samples are taken, probes.
+#ifndef CLRSAMPLER_CAPTURE_CAPTURE_CONTROL_H_
+#define CLRSAMPLER_CAPTURE_CAPTURE_CONTROL_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "capture/cpu_pulse.h"
+#include "capture/hook_form.h"
+#include "clrsampler/wire.h"
+#include "os/unique_fd.h"
+
+namespace clrsampler {
+
+// Of processes that are not followed, or that our pid namespace does not show, and run into the same probes: hits so
+// far.
+struct HitsOfOthers {
+  wire_hook_other who;
+  uint64_t hits;
+};
+
+struct FollowedCpus {
+  absl::Status status;         // not OK: one that came can't be sampled
+  std::vector<int> restarted;  // had stopped though they are online
+};
+
+// Main loop only.
+class CaptureControl {
+ public:
+  virtual ~CaptureControl() = default;
+
+  // Starts the clock on each online CPU. Track first: what runs meanwhile is not sampled.
+  virtual absl::Status Start() = 0;
+  // No sample is taken after this returns; what was sent can still be drained. Idempotent.
+  virtual void StopSampling() = 0;
+  virtual bool sampling() const = 0;
+  // To be called some times a second: follows CPUs that come, go or had stopped.
+  virtual FollowedCpus FollowCpus(CpuPulse::BusyNs busy_ns) = 0;
+  // From now on; CPUs that come online later too. Takes effect within one period of the old rate.
+  virtual absl::Status SetFrequency(int frequency_hz) = 0;
+
+  // Thread group ids in our pid namespace. Tracking twice is fine, as is untracking what is not there.
+  virtual absl::Status Track(pid_t tgid) = 0;  // RESOURCE_EXHAUSTED: the filter is full
+  virtual void Untrack(pid_t tgid) = 0;
+
+  // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h), and JIT
+  // hooks name dynamic methods. RESOURCE_EXHAUSTED: not all of it can be watched.
+  virtual absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
+                                        std::span<const wire_transient_heap> heaps) = 0;
+  virtual void ForgetTransientCode(pid_t tgid) = 0;
+
+  // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the
+  // image and are followed. `hook` decides whether at its entry or at its return. Until the descriptor is
+  // closed; see OpenUprobe for the rest.
+  virtual absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, HookForm form, const std::string& path,
+                                              uint64_t file_offset) = 0;
+  virtual std::vector<HitsOfOthers> HookHitsOfOthers() const = 0;
+
+  // Kernel memory of all maps, as the kernel accounts for it.
+  virtual uint64_t map_bytes() const = 0;
+  // Descriptors that become readable when a ring is a quarter full; for epoll with EPOLLET.
+  virtual std::vector<int> wake_fds() const = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CAPTURE_CAPTURE_CONTROL_H_

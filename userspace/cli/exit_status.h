@@ -1,0 +1,18 @@
+// How the program ends: its exit statuses, and how an error is said.
+#ifndef CLRSAMPLER_CLI_EXIT_STATUS_H_
+#define CLRSAMPLER_CLI_EXIT_STATUS_H_
+
+#include "absl/status/status.h"
+
+namespace clrsampler {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+
+// Says an error and its hint on standard error. Returns the exit status: wrong usage is kInvalidArgument.
+int ReportStatus(const absl::Status& status);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_EXIT_STATUS_H_

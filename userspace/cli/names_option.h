@@ -1,0 +1,26 @@
+// --names, of all commands that print names of code, and what else decides about names.
+#ifndef CLRSAMPLER_CLI_NAMES_OPTION_H_
+#define CLRSAMPLER_CLI_NAMES_OPTION_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "formats/names/frame_text.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace clrsampler {
+
+void DeclareNames(CLI::App& app, std::string& names, const std::string& help = "short, full or raw");
+
+// --try-unknown-runtime.
+void DeclareTryUnknownRuntime(CLI::App& app, bool& try_unknown_runtime);
+
+// Of a word that the option takes.
+NameStyle ParseNames(absl::string_view names);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_NAMES_OPTION_H_

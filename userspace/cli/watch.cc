@@ -1,0 +1,57 @@
+#include "cli/watch.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "cli/duration_option.h"
+#include "cli/names_option.h"
+#include "output/summary.h"
+#include "pipeline/agent_sandbox.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+void DeclareWatchOptions(CLI::App& app, WatchConfig& config, const std::string& json_help) {
+  app.add_option("--pid,-p", config.pid, "the process")->required()->type_name("PID");
+  DeclareDuration(app, config.duration);
+  DeclareNames(app, config.names);
+  app.add_flag("--json", config.json, json_help);
+}
+
+absl::StatusOr<RecordOptions> WatchOptions(const WatchConfig& config) {
+  RecordOptions options;
+  options.pids = {config.pid};
+  if (config.duration.has_value()) {
+    const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);
+    if (!duration.ok()) return duration.status();
+    options.duration_ns = *duration;
+  }
+  options.names = ParseNames(config.names);
+  return options;
+}
+
+absl::Status RunWatch(const WatchConfig& config, const Watch& watch, LineOutput& output) {
+  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(watch.options);
+  if (!recorder.ok()) return recorder.status();
+  RETURN_IF_ERROR(watch.can_watch(**recorder));
+  RETURN_IF_ERROR(EnterAgentSandbox(watch.options, {}).status());
+  std::fprintf(stderr, "watching process %u; %s\n", config.pid,
+               config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
+  RETURN_IF_ERROR((*recorder)->Run(nullptr));
+  const Account account = (*recorder)->account();
+  recorder->reset();  // probes are gone and signals work again while a slow reader takes the rest
+  if (!config.json) output.Print(absl::StripSuffix(watch.summary(account.duration_seconds), "\n"));
+  RETURN_IF_ERROR(output.Finish());
+  SayLeftOut(output);
+  for (const Notice& notice : account.notices) {
+    if (notice.kind == "no_samples" && !watch.needs_samples) continue;
+    std::fprintf(stderr, "note: %s\n", PrintableText(notice.message).c_str());
+    if (!notice.hint.empty()) std::fprintf(stderr, "  hint: %s\n", PrintableText(notice.hint).c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler

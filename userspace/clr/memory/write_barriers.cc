@@ -1,0 +1,84 @@
+#include "clr/memory/write_barriers.h"
+
+#include <algorithm>
+#include <array>
+
+#include "formats/elf/eh_frame.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr std::byte operator""_b(unsigned long long value) { return static_cast<std::byte>(value); }
+
+constexpr std::array kStore = {0x48_b, 0x89_b, 0x37_b};  // mov [rdi], rsi
+constexpr std::array kPlaceholder = {0xf0_b, 0xf0_b, 0xf0_b, 0xf0_b, 0xf0_b, 0xf0_b, 0xf0_b, 0xf0_b};
+constexpr std::byte kRegionShift = 0x16_b;
+constexpr size_t kMaxBarriers = 64;
+constexpr size_t kMaxPlaceholders = 1024;  // libcoreclr.so has 58
+
+// shr r64, imm8: REX.W, C1, a ModRM byte that names a register and /5.
+bool IsShift(std::span<const std::byte> code) {
+  return (code[0] & 0xfe_b) == 0x48_b && code[1] == 0xc1_b && (code[2] & 0xf8_b) == 0xe8_b && code[3] == kRegionShift;
+}
+
+std::vector<std::byte> MaskOf(std::span<const std::byte> code) {
+  std::vector<std::byte> mask(code.size(), 0xff_b);
+  for (size_t i = 0; i < code.size(); ++i) {
+    const auto rest = code.subspan(i);
+    if (rest.size() >= kPlaceholder.size() && std::ranges::equal(rest.first<kPlaceholder.size()>(), kPlaceholder)) {
+      std::fill_n(mask.begin() + static_cast<ptrdiff_t>(i), kPlaceholder.size(), 0_b);
+    }
+    if (rest.size() >= 4 && IsShift(rest)) mask[i + 3] = 0_b;
+  }
+  return mask;
+}
+
+}  // namespace
+
+WriteBarriers::WriteBarriers(const ElfImage& image) {
+  if (image.machine() != ElfMachine::kX64) return;
+  const auto functions = EhFrameTable::Parse(image);
+  if (!functions.ok()) return;
+  size_t seen = 0;
+  VirtualAddress searched;  // up to here
+  for (const LoadSegment& segment : image.segments()) {
+    if (!image.IsExecutable(segment.address)) continue;
+    const auto bytes = image.BytesFrom(segment.address);
+    if (!bytes.has_value()) continue;
+    auto at = bytes->begin();
+    while ((at = std::search(at, bytes->end(), kPlaceholder.begin(), kPlaceholder.end())) != bytes->end()) {
+      if (++seen > kMaxPlaceholders || barriers_.size() >= kMaxBarriers) return;
+      const VirtualAddress address{segment.address.value + static_cast<uint64_t>(at - bytes->begin())};
+      at += kPlaceholder.size();
+      if (address < searched) continue;
+      const auto bounds = functions->Find(address);
+      if (!bounds.has_value() || !bounds->end_known) continue;
+      searched = bounds->end;
+      const uint64_t size = bounds->end.value - bounds->start.value;
+      const auto code = image.BytesFrom(bounds->start);
+      if (size > kMaxBytes || !code.has_value() || code->size() < size || size < kStore.size()) continue;
+      if (!std::ranges::equal(code->first<kStore.size()>(), kStore)) continue;
+      const auto whole = code->first(size);
+      barriers_.push_back({.code = {whole.begin(), whole.end()}, .mask = MaskOf(whole)});
+    }
+  }
+}
+
+std::optional<AddressRange> WriteBarriers::CopyAround(uint64_t address, std::span<const std::byte> memory,
+                                                      uint64_t begin) const {
+  if (address < begin || address - begin >= memory.size()) return std::nullopt;
+  const size_t inside = address - begin;
+  for (size_t start = inside - std::min(inside, kMaxBytes - 1); start <= inside; ++start) {
+    const auto there = memory.subspan(start);
+    for (const Barrier& barrier : barriers_) {
+      const size_t size = barrier.code.size();
+      if (inside - start >= size || there.size() < size) continue;
+      size_t same = 0;
+      while (same < size && (there[same] & barrier.mask[same]) == (barrier.code[same] & barrier.mask[same])) ++same;
+      if (same == size) return AddressRange{begin + start, begin + start + size};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,87 @@
+#include "os/created_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+bool IsTrusted(uid_t user, const std::optional<FileOwner>& caller) {
+  return user == 0 || user == geteuid() || (caller.has_value() && user == caller->user);
+}
+
+// Whether somebody else may put a name into this folder.
+bool OthersMayWrite(const struct stat& folder, const std::optional<FileOwner>& caller) {
+  return (folder.st_mode & (S_ISVTX | S_IWOTH)) != 0 || !IsTrusted(folder.st_uid, caller);
+}
+
+absl::Status CheckExisting(int fd, const std::optional<FileOwner>& caller) {
+  struct stat file {};
+  if (fstat(fd, &file) != 0) return ErrnoError(errno, "fstat");
+  if (!S_ISREG(file.st_mode)) return absl::FailedPreconditionError("it is no regular file");
+  if (!IsTrusted(file.st_uid, caller)) {
+    return absl::FailedPreconditionError(absl::StrCat("it belongs to another user (uid ", file.st_uid, ")"));
+  }
+  if (file.st_nlink > 1) return absl::FailedPreconditionError("it has another name elsewhere");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<FileOwner> CallerBySudo() {
+  const char* const user = geteuid() == 0 ? getenv("SUDO_UID") : nullptr;
+  const char* const group = getenv("SUDO_GID");
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  if (user == nullptr || group == nullptr || !absl::SimpleAtoi(user, &uid) || !absl::SimpleAtoi(group, &gid)) {
+    return std::nullopt;
+  }
+  return FileOwner{uid, gid};
+}
+
+absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret) {
+  const size_t slash = path.rfind('/');
+  const std::string folder_path = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const UniqueFd folder(open(folder_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat folder_state {};
+  if (!folder.valid() || fstat(folder.get(), &folder_state) != 0) return ErrnoError(errno, folder_path);
+  const bool guarded = OthersMayWrite(folder_state, caller);
+
+  const bool root = geteuid() == 0;
+  UniqueFd made(openat(folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                       root || secret ? 0600 : 0644));
+  if (made.valid()) {
+    // Without CAP_CHOWN the file stays root's.
+    if (root && caller.has_value()) (void)!fchown(made.get(), caller->user, caller->group);
+    return made;
+  }
+  if (errno != EEXIST) return ErrnoError(errno, path);
+  // O_NONBLOCK: a pipe that nobody reads must not hold us; a pipe is refused below where it is not ours to choose.
+  const int flags = O_WRONLY | O_CLOEXEC | (guarded ? O_NOFOLLOW | O_NONBLOCK : O_CREAT);
+  UniqueFd found(openat(folder.get(), name.c_str(), flags, 0600));
+  if (!found.valid()) {
+    if (guarded && errno == ELOOP) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, ": it is a link in a folder to which other users may write"));
+    }
+    return ErrnoError(errno, path);
+  }
+  if (guarded) {
+    if (const absl::Status ours = CheckExisting(found.get(), caller); !ours.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, ": ", ours.message(), ", in a folder to which other users may write"));
+    }
+  }
+  return found;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,35 @@
+// Opens a file that a person named for a result, so that no other user chooses where the result goes or reads it.
+#ifndef CLRSAMPLER_OS_CREATED_FILE_H_
+#define CLRSAMPLER_OS_CREATED_FILE_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "os/unique_fd.h"
+
+namespace clrsampler {
+
+// Who a result is for.
+struct FileOwner {
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
+// The person behind `sudo`: SUDO_UID and SUDO_GID, where we are root; nullopt: nobody. Only root can start us with
+// these variables and root's rights.
+std::optional<FileOwner> CallerBySudo();
+
+// For writing; nothing of an existing file is cut. A new file of root is closed to others (0600) and belongs to
+// `caller`; a new file of another user gets 0644 less the umask, or 0600 where `secret` says so.
+//
+// Where others may put a name (a folder that everybody may write to, or that another user owns), no link is followed,
+// and what is there must be a file with one name that belongs to root, to us or to `caller`. Elsewhere links are
+// followed, /dev/stdout among them: whoever made them there may also write the file.
+absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret = false);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_OS_CREATED_FILE_H_

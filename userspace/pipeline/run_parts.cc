@@ -1,0 +1,95 @@
+#include "pipeline/run_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "capture/sampling_period.h"
+#include "clr/memory/memory_methods.h"
+#include "os/tape_answer.h"
+#include "process/cpu_time.h"
+#include "symbols/kernel_symbols.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr char kProcRoot[] = "/proc";
+
+}  // namespace
+
+RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolServer> server,
+                   std::shared_ptr<FileBroker> file_broker)
+    : options(record_options),
+      tape(options.tape),
+      symbol_server(std::move(server)),
+      broker(std::move(file_broker)),
+      clock(tape),
+      targets(options.pids, options.command, options.frequency_hz, kProcRoot, tape, notices),
+      images(tape),
+      table(kProcRoot, clock, tape, broker.get()),
+      kernel(
+          frames, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },
+          KernelSymbols(options.names, [this] { return Taped(tape, KernelSymbols::ReadProcKallsyms, "kallsyms"); })),
+      runtimes(images, RuntimeDiscovery::CacheBy::kFile),
+      perf_maps(options.perf_maps, clock, notices),
+      sources(MakeSources(
+          {.frames = frames,
+           .images = images,
+           .runtimes = runtimes,
+           .notices = notices,
+           .clock = clock,
+           .names = options.names,
+           .symbol_files = symbol_server.get(),
+           .transient_code = [this](const Process& process, const auto& code,
+                                    auto heaps) { TellTransientCode(process.key.tgid, code, heaps); },
+           .perf_map_promised = [this](ProcessKey key) { return perf_maps.IsOn(key) || perf_maps.IsComing(key); },
+           .try_unknown_runtime = options.try_unknown_runtime,
+           .broker = broker.get(),
+           .tape = tape})),
+      resolver(sources.borrowed(), frames),
+      unwinder({options.replay, options.max_frames, options.keep_stacks}, sources, images, resolver, clock),
+      namer(resolver, kernel, frames),
+      rate(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {
+  if (broker != nullptr) broker->ReportTo(&notices);
+}
+
+RunParts::~RunParts() {
+  if (broker != nullptr) broker->ReportTo(nullptr);
+}
+
+absl::StatusOr<std::vector<std::string>> RunParts::LookUpInKernel(std::span<const uint64_t> addresses) {
+  const auto look_up = [&]() -> absl::StatusOr<std::vector<std::string>> {
+    if (kernel_lookup_ == nullptr) {
+      absl::StatusOr<std::unique_ptr<KernelNameLookup>> lookup = KernelNameLookup::Create();
+      if (!lookup.ok()) return lookup.status();
+      kernel_lookup_ = *std::move(lookup);
+    }
+    return kernel_lookup_->LookUp(addresses);
+  };
+  if (tape == nullptr) return look_up();
+  return Taped(tape, look_up, "kernel names ", absl::StrJoin(addresses, " "));
+}
+
+void RunParts::TellTransientCode(uint32_t tgid, const wire_transient_code& code,
+                                 std::span<const wire_transient_heap> heaps) {
+  if (const absl::Status told = capture->SetTransientCode(static_cast<pid_t>(tgid), code, heaps); !told.ok()) {
+    notices.Add("no_witnesses", "", absl::StrCat("not all short-lived methods have names: ", told.message()));
+  }
+}
+
+void RunParts::UpdateClock() {
+  if (!capture->sampling()) return;
+  const absl::StatusOr<HostCpuTime> host = ReadHostCpuTime(kProcRoot, tape);
+  if (!host.ok()) return;
+  const wire_counters counters = capture->counters();
+  clock_account.Update(*host, counters.hits - std::min(counters.hits, counters.idle), SamplingPeriodNs(rate.hz()));
+  targets.expected().SetHostBusyNs(host->busy_ns);
+}
+
+void RunParts::CountAccount() {
+  counts.AddTo(account, {*capture, hooks ? &*hooks : nullptr, *intake, kernel, targets.expected(), clock_account,
+                         unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr, notices});
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,90 @@
+// What a run is made of, whichever kind it is: built once, in the order of the dependencies, and used by the loop
+// (recorder.cc) and by its session.
+#ifndef CLRSAMPLER_PIPELINE_RUN_PARTS_H_
+#define CLRSAMPLER_PIPELINE_RUN_PARTS_H_
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "capture/capture.h"
+#include "capture/kernel_name_lookup.h"
+#include "clr/perf_map_lease.h"
+#include "clr/runtime_discovery.h"
+#include "os/taped_clock.h"
+#include "pipeline/account_counts.h"
+#include "pipeline/clock_account.h"
+#include "pipeline/intake.h"
+#include "pipeline/kernel_namer.h"
+#include "pipeline/record_options.h"
+#include "pipeline/runtime_watch.h"
+#include "pipeline/sampling_rate.h"
+#include "pipeline/source_order.h"
+#include "pipeline/stack_namer.h"
+#include "pipeline/stack_unwinder.h"
+#include "pipeline/stop_events.h"
+#include "pipeline/targets.h"
+#include "process/file_broker.h"
+#include "process/image_files.h"
+#include "process/process_table.h"
+#include "profile/account.h"
+#include "status/notices.h"
+#include "symbol_server/symbol_server.h"
+#include "symbols/frame.h"
+#include "symbols/resolver.h"
+
+namespace clrsampler {
+
+// Main loop only.
+struct RunParts {
+  RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolServer> server,
+           std::shared_ptr<FileBroker> file_broker);
+  ~RunParts();
+
+  // The account gets what was counted since the last call.
+  void CountAccount();
+  // To be called before the rate changes, and at the ends: what ran until now ran at the present rate.
+  void UpdateClock();
+
+  const RecordOptions options;
+  Tape* const tape;                                   // nullptr: there is none
+  const std::unique_ptr<SymbolServer> symbol_server;  // nullptr: no server is named
+  const std::shared_ptr<FileBroker> broker;           // nullptr: a tape plays, and no file is opened
+  TapedClock clock;
+  Notices notices;
+  Targets targets;
+  FrameTable frames;
+  ImageFiles images;
+  ProcessTable table;
+  KernelNamer kernel;
+  RuntimeDiscovery runtimes;
+  PerfMapLeases perf_maps;
+  Sources sources;
+  Resolver resolver;
+  StackUnwinder unwinder;
+  StackNamer namer;
+  SamplingRate rate;
+  Account account;  // of the run, or of the window at hand
+  AccountCounts counts;
+  ClockAccount clock_account;
+
+  // Once the programs are loaded:
+  std::unique_ptr<Capture> capture;
+  std::optional<RuntimeWatch> hooks;  // nullopt: there are none
+  std::optional<StopEvents> stop;
+  std::optional<Intake> intake;
+  MonotonicTime started;  // sampling
+  MonotonicTime horizon;  // all events up to here have been taken
+
+ private:
+  absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
+  void TellTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
+
+  std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_RUN_PARTS_H_

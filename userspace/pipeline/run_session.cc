@@ -1,0 +1,52 @@
+#include "pipeline/run_session.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+
+void RunSession::Describe(const Process& process) {
+  if (profile_.ledger().has_runtime(process.key)) return;
+  const std::optional<DotNetRuntime> runtime = parts_.runtimes.Find(process);
+  profile_.ledger().SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "");
+}
+
+// Functions that were written by their start because their symbols were still on the way.
+void RunSession::GiveLateNames() {
+  if (parts_.symbol_server == nullptr) return;
+  parts_.symbol_server->Finish(parts_.notices);
+  absl::flat_hash_map<FrameId, FrameId> names;
+  for (const std::unique_ptr<FrameSource>& source : parts_.sources.in_order) source->AddLateNames(names);
+  profile_.ReplaceFrames(names);
+  parts_.account.symbol_server = parts_.symbol_server->counters().ByName();
+  parts_.account.symbol_server["late_names"] = names.size();
+}
+
+void RunSession::Finish() {
+  GiveLateNames();
+  Account& account = parts_.account;
+  const StackTable& stacks = profile_.stacks();
+  for (StackId id = 0; id < stacks.size(); ++id) {
+    for (const FrameId frame : stacks.stack(id).frames) account.CountFrame(parts_.frames.at(frame), stacks.count(id));
+  }
+  if (account.samples_taken == 0) {
+    parts_.notices.Add("no_samples", "",
+                       "nothing was sampled: the targets used too little CPU time for a single sample",
+                       "sample while the program is under load, for longer, or with a higher --frequency");
+  }
+  if (profile_.samples().untimed() > 0) {
+    parts_.notices.Add("samples_without_time", "",
+                       absl::StrCat(profile_.samples().untimed(),
+                                    " samples are counted but have no time: the recording is longer than ",
+                                    SampleLog::kMaxTimed, " samples"),
+                       "record for a shorter time, or at a lower --frequency");
+  }
+  parts_.CountAccount();
+  account.processes = profile_.ledger().Accounts();
+}
+
+}  // namespace clrsampler

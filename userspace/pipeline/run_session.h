@@ -1,0 +1,41 @@
+// One recording: a profile of everything from start to end, and its account.
+#ifndef CLRSAMPLER_PIPELINE_RUN_SESSION_H_
+#define CLRSAMPLER_PIPELINE_RUN_SESSION_H_
+
+#include "pipeline/run_parts.h"
+#include "pipeline/run_profile.h"
+#include "pipeline/session.h"
+
+namespace clrsampler {
+
+// Main loop only. Borrows both.
+class RunSession : public Session {
+ public:
+  RunSession(RunParts& parts, RunProfile& profile) : parts_(parts), profile_(profile) {}
+
+  SampleSink& sink() override { return profile_; }
+  bool Selects(const Process&) const override { return true; }
+  bool SelectsKey(ProcessKey) override { return true; }
+  bool wants_compilations() const override { return false; }
+  // Processes of a whole host may live for less than a turn; and whoever is shown events as they come is to see them.
+  bool may_rest() const override {
+    return !parts_.targets.whole_host() && !parts_.options.on_pause && !parts_.options.on_compilation;
+  }
+  void Begin() override {}
+  void Reach(MonotonicTime) override {}
+  void SlowTurn(MonotonicTime) override {}
+  void Describe(const Process& process) override;
+  void Ended(ProcessKey) override {}
+  bool WantsEnd(MonotonicTime) const override { return false; }
+  void Finish() override;
+
+ private:
+  void GiveLateNames();
+
+  RunParts& parts_;
+  RunProfile& profile_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_RUN_SESSION_H_

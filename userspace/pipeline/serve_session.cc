@@ -1,0 +1,96 @@
+#include "pipeline/serve_session.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "os/clock.h"
+#include "os/own_usage.h"
+#include "os/tape_answer.h"
+
+namespace clrsampler {
+namespace {
+
+// A recorder that takes too much memory is replaced, but not again and again.
+constexpr uint64_t kFreshStartNs = 600'000'000'000;
+constexpr uint64_t kRateControlNs = 1'000'000'000;
+
+}  // namespace
+
+ServeSession::ServeSession(RunParts& parts, const WindowOptions& options)
+    : parts_(parts),
+      options_(options),
+      windows_(options.lengths, parts.frames, parts.notices, parts.clock, [tape = parts.tape] {
+        return Taped(
+            tape, [] { return NowNs(CLOCK_REALTIME); }, "wall clock");
+      }) {}
+
+bool ServeSession::SelectsKey(ProcessKey key) {
+  if (!options_.selects) return true;
+  const Process* process = parts_.table.Find(key.tgid);
+  return process != nullptr && process->key == key ? Selects(*process) : windows_.builder().Has(key);
+}
+
+void ServeSession::Begin() {
+  last_rate_control_ = parts_.started;
+  windows_.Begin();
+  parts_.counts.Begin();  // an earlier recorder of this process has counted what was used until now
+}
+
+void ServeSession::Reach(MonotonicTime time) {
+  while (windows_.End() <= time) Close(windows_.End());
+}
+
+void ServeSession::Close(MonotonicTime end) {
+  parts_.UpdateClock();
+  parts_.table.ForEach([this](Process& process) { Describe(process); });
+  parts_.CountAccount();
+  options_.on_window(windows_.Close(end, std::exchange(parts_.account, {}), parts_.rate.TakeWindow()));
+}
+
+void ServeSession::SlowTurn(MonotonicTime now) {
+  if (parts_.tape == nullptr) file_pages_.Look(now);
+  ControlRate(now);
+}
+
+void ServeSession::ControlRate(MonotonicTime now) {
+  if (now.ns - last_rate_control_.ns < kRateControlNs) return;
+  last_rate_control_ = now;
+  RateInputs inputs;
+  inputs.now = now;
+  inputs.ring_fill = parts_.intake->TakeRingFill();
+  // Events of hooks that are lost, or wait, come no less often at a lower rate.
+  inputs.lost = parts_.capture->counters().drops[WIRE_DROP_RING_FULL];
+  inputs.queued = parts_.intake->waiting_samples();
+  inputs.self_cpu_ns = Taped(parts_.tape, OwnThreadCpuNs, "own cpu");
+  inputs.memory_bytes = Taped(
+      parts_.tape, [] { return ReadOwnMemory().own_bytes; }, "own memory");
+  const std::optional<uint32_t> hz = parts_.rate.Wanted(inputs);
+  if (!hz) return;
+  parts_.UpdateClock();
+  parts_.notices.Add(*hz < parts_.rate.hz() ? "rate_lowered" : "rate_raised", "", parts_.rate.Reason(*hz));
+  if (const absl::Status changed = parts_.capture->SetFrequency(static_cast<int>(*hz)); !changed.ok()) {
+    parts_.notices.Add("rate_not_changed", "", changed.message());
+  }
+  parts_.targets.expected().SetFrequency(*hz);
+  parts_.rate.Changed(parts_.clock.Now(), *hz);
+  parts_.rate.DropBefore(parts_.intake->OldestOr(parts_.horizon));
+}
+
+void ServeSession::Describe(const Process& process) {
+  WindowBuilder& builder = windows_.builder();
+  if (!builder.Has(process.key)) return;
+  const std::optional<DotNetRuntime> runtime = parts_.runtimes.Find(process);
+  builder.Describe(process);
+  builder.SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "",
+                     parts_.hooks && parts_.hooks->SeesSuspensions(process.key).ok());
+}
+
+bool ServeSession::WantsEnd(MonotonicTime now) const {
+  return parts_.rate.helpless() && now.ns - parts_.started.ns >= kFreshStartNs;
+}
+
+void ServeSession::Finish() { Close(std::max(parts_.clock.Now(), windows_.begin())); }
+
+}  // namespace clrsampler

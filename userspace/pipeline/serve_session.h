@@ -1,0 +1,47 @@
+// Windows without an end: each is closed in its time and handed on, at a rate that the machine can bear.
+#ifndef CLRSAMPLER_PIPELINE_SERVE_SESSION_H_
+#define CLRSAMPLER_PIPELINE_SERVE_SESSION_H_
+
+#include "pipeline/file_pages.h"
+#include "pipeline/record_options.h"
+#include "pipeline/run_parts.h"
+#include "pipeline/session.h"
+#include "pipeline/window_series.h"
+
+namespace clrsampler {
+
+// Main loop only. Borrows both.
+class ServeSession : public Session {
+ public:
+  ServeSession(RunParts& parts, const WindowOptions& options);
+
+  SampleSink& sink() override { return windows_.builder(); }
+  bool Selects(const Process& process) const override { return !options_.selects || options_.selects(process); }
+  // One that has left the table counts where a window has seen it.
+  bool SelectsKey(ProcessKey key) override;
+  bool wants_compilations() const override { return true; }
+  bool may_rest() const override { return false; }
+  void Begin() override;
+  // Closes the windows that end before `time`.
+  void Reach(MonotonicTime time) override;
+  void SlowTurn(MonotonicTime now) override;
+  void Describe(const Process& process) override;
+  void Ended(ProcessKey key) override { windows_.builder().SetExited(key); }
+  // The agent took too much memory for long, whatever the rate; a new recorder begins with little.
+  bool WantsEnd(MonotonicTime now) const override;
+  void Finish() override;
+
+ private:
+  void Close(MonotonicTime end);
+  void ControlRate(MonotonicTime now);
+
+  RunParts& parts_;
+  const WindowOptions& options_;
+  WindowSeries windows_;
+  FilePages file_pages_;
+  MonotonicTime last_rate_control_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_SERVE_SESSION_H_

@@ -1,0 +1,410 @@
+#include "process/file_question.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/nsfs.h>
+#include <linux/openat2.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "formats/proc/maps_text.h"
+#include "os/file_io.h"
+#include "process/target_files.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int kMaxDescriptors = 16 * 1024;
+constexpr absl::string_view kDeleted = " (deleted)";
+
+// Opening a file can be an act: a watchdog device starts to count, a FIFO lets its writer go on. A container may make
+// such a node and not open it, but the agent may. So a file is first only located, and opened when it is a regular one.
+constexpr uint64_t kLocateFlags = O_PATH | O_CLOEXEC;
+// O_NONBLOCK: opening must not wait for the holder of a lease (fcntl F_SETLEASE).
+constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+// linux/magic.h lacks some.
+constexpr uint64_t kXfs = 0x58465342, kZfs = 0x2fc12fc1, kBcachefs = 0xca451a4e, kExfat = 0x2011bab0;
+
+// Whose reads end, as far as the host's own disks answer.
+bool IsLocal(uint64_t type) {
+  switch (type) {
+    case EXT4_SUPER_MAGIC:
+    case BTRFS_SUPER_MAGIC:
+    case F2FS_SUPER_MAGIC:
+    case TMPFS_MAGIC:
+    case RAMFS_MAGIC:
+    case HUGETLBFS_MAGIC:
+    case SQUASHFS_MAGIC:
+    case EROFS_SUPER_MAGIC_V1:
+    case ISOFS_SUPER_MAGIC:
+    case MSDOS_SUPER_MAGIC:
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case kXfs:
+    case kZfs:
+    case kBcachefs:
+    case kExfat:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// An overlay that a user mounted in a namespace of its own may have a FUSE file system below it.
+bool MountsAreOfHost(const FileQuestion& question) {
+  constexpr ino_t kInitialUserNamespace = 0xEFFFFFFD;  // PROC_USER_INIT_INO, include/linux/proc_ns.h
+  const UniqueFd mounts(
+      open(absl::StrCat(question.proc_root, "/", question.pid, "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!mounts.valid()) return false;
+  const UniqueFd user(ioctl(mounts.get(), NS_GET_USERNS));
+  struct stat status {};
+  return user.valid() && fstat(user.get(), &status) == 0 && status.st_ino == kInitialUserNamespace;
+}
+
+class Answerer {
+ public:
+  Answerer(const FileQuestion& question, int fd) : question_(question), fd_(fd) {}
+
+  FileAnswer Answer() {
+    answer_.status = Ask();
+    if (!answer_.status.ok()) answer_.fd.reset();
+    return std::move(answer_);
+  }
+
+ private:
+  absl::Status Ask() {
+    switch (question_.kind) {
+      case FileQuestionKind::kRoot:
+        return Root();
+      case FileQuestionKind::kImage:
+        RETURN_IF_ERROR(Locate(question_.path, 0));
+        return OpenLocated(question_.path);
+      case FileQuestionKind::kMapping:
+        return Mapping();
+      case FileQuestionKind::kRuntimeFile:
+        return RuntimeFile();
+      case FileQuestionKind::kHost:
+        RETURN_IF_ERROR(Check(UniqueFd(open(question_.path.c_str(), static_cast<int>(kLocateFlags))), question_.path));
+        return OpenLocated(question_.path);
+      case FileQuestionKind::kDirectory:
+        RETURN_IF_ERROR(OpenInRoot(question_.path, kLocateFlags | O_DIRECTORY));
+        if (fstat(answer_.fd.get(), &answer_.file) != 0) return ErrnoError(errno, question_.path);
+        JudgeFileSystem();
+        return absl::OkStatus();
+      case FileQuestionKind::kSocket:
+        RETURN_IF_ERROR(OpenInRoot(question_.path, kLocateFlags | O_NOFOLLOW));
+        if (fstat(answer_.fd.get(), &answer_.file) != 0) return ErrnoError(errno, question_.path);
+        if (S_ISSOCK(answer_.file.st_mode)) return absl::OkStatus();
+        return absl::FailedPreconditionError(absl::StrCat(question_.path, " is not a socket"));
+      case FileQuestionKind::kHolds:
+        Holds();
+        return absl::OkStatus();
+      case FileQuestionKind::kProcText:
+        return ProcText();
+      case FileQuestionKind::kStatus:
+        return fstat(fd_, &answer_.file) == 0 ? absl::OkStatus() : ErrnoError(errno, "fstat");
+      case FileQuestionKind::kRead:
+        return Read();
+      case FileQuestionKind::kCopy:
+        return Copy();
+      case FileQuestionKind::kMappedFiles:
+        return MappedFiles();
+      case FileQuestionKind::kMemory:
+        return Memory();
+    }
+    return absl::InvalidArgumentError("no such question");
+  }
+
+  absl::Status Root() {
+    const std::string directory = absl::StrCat(question_.proc_root, "/", question_.pid);
+    answer_.fd = UniqueFd(open(absl::StrCat(directory, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!answer_.fd.valid()) return ErrnoError(errno, directory);
+    if (fstat(answer_.fd.get(), &answer_.file) != 0) answer_.file = {};
+    struct stat status {};
+    if (stat(directory.c_str(), &status) == 0) answer_.owner = status.st_uid;
+    if (stat((directory + "/ns/mnt").c_str(), &status) == 0) answer_.mount_namespace = status.st_ino;
+    return absl::OkStatus();
+  }
+
+  absl::Status OpenInRoot(absl::string_view path, uint64_t flags) {
+    if (fd_ < 0) {
+      return absl::NotFoundError(
+          absl::StrCat(path, ": the root directory of process ", question_.pid, " can't be reached"));
+    }
+    open_how how{};
+    how.flags = flags;
+    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+    answer_.fd = UniqueFd(static_cast<int>(syscall(SYS_openat2, fd_, std::string(path).c_str(), &how, sizeof how)));
+    return answer_.fd.valid() ? absl::OkStatus() : ErrnoError(errno, path);
+  }
+
+  // `located` was opened with kLocateFlags; a regular file behind it may be opened by OpenLocated.
+  absl::Status Check(UniqueFd located, absl::string_view path) {
+    answer_.fd = std::move(located);
+    if (!answer_.fd.valid() || fstat(answer_.fd.get(), &answer_.file) != 0) return ErrnoError(errno, path);
+    if (S_ISREG(answer_.file.st_mode)) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
+  }
+
+  absl::Status Locate(absl::string_view path, uint64_t extra_flags) {
+    RETURN_IF_ERROR(OpenInRoot(path, kLocateFlags | extra_flags));
+    return Check(std::move(answer_.fd), path);
+  }
+
+  void JudgeFileSystem() {
+    struct statfs file_system {};
+    if (fstatfs(answer_.fd.get(), &file_system) != 0) {
+      answer_.may_wait = true;
+      return;
+    }
+    const auto type = static_cast<uint64_t>(static_cast<uint32_t>(file_system.f_type));
+    answer_.on_overlay = type == OVERLAYFS_SUPER_MAGIC;
+    answer_.may_wait = !(IsLocal(type) || (answer_.on_overlay &&
+                                           (question_.kind == FileQuestionKind::kHost || MountsAreOfHost(question_))));
+  }
+
+  absl::Status OpenLocated(absl::string_view path) {
+    JudgeFileSystem();
+    if (answer_.may_wait) return absl::OkStatus();
+    // The same inode, whatever stands at its path by now.
+    answer_.fd = UniqueFd(open(absl::StrCat("/proc/self/fd/", answer_.fd.get()).c_str(), kReadFlags));
+    return answer_.fd.valid() ? absl::OkStatus() : ErrnoError(errno, path);
+  }
+
+  absl::Status Mapping() {
+    const absl::string_view path = absl::StripSuffix(question_.path, kDeleted);
+    const absl::Status by_path = Locate(path, 0);
+    // Device numbers are not compared here: stacked file systems (overlayfs, btrfs) report other ones in maps than in
+    // stat.
+    if (by_path.ok() && answer_.file.st_ino == question_.inode) return OpenLocated(path);
+
+    // The file was deleted, replaced, or lies in a mount that the path does not reach: the kernel still has it.
+    const std::string map_file =
+        absl::StrFormat("%s/%u/map_files/%x-%x", question_.proc_root, question_.pid, question_.start, question_.end);
+    UniqueFd mapped(open(map_file.c_str(), static_cast<int>(kLocateFlags)));
+    if (mapped.valid()) {
+      RETURN_IF_ERROR(Check(std::move(mapped), question_.path));
+      return OpenLocated(question_.path);
+    }
+
+    // The process is gone before we could look. On the host the same path may be the same file; both numbers must
+    // agree.
+    UniqueFd host(open(std::string(path).c_str(), static_cast<int>(kLocateFlags)));
+    if (host.valid() && Check(std::move(host), path).ok() && answer_.file.st_ino == question_.inode &&
+        answer_.file.st_dev == question_.device) {
+      return OpenLocated(path);
+    }
+    RETURN_IF_ERROR(by_path);
+    return absl::NotFoundError(absl::StrCat(path, " was replaced after process ", question_.pid, " mapped it"));
+  }
+
+  absl::Status RuntimeFile() {
+    RETURN_IF_ERROR(Locate(question_.path, O_NOFOLLOW));
+    if (answer_.file.st_uid != 0 && question_.owner.has_value() && answer_.file.st_uid != *question_.owner) {
+      return absl::PermissionDeniedError(absl::StrCat(question_.path, " belongs to user ", answer_.file.st_uid,
+                                                      ", process ", question_.pid, " runs as ", *question_.owner));
+    }
+    return OpenLocated(question_.path);
+  }
+
+  void Holds() {
+    const auto say = [this](OpenFileState state) { answer_.state = static_cast<uint8_t>(state); };
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(
+        opendir(absl::StrCat(question_.proc_root, "/", question_.pid, "/fd").c_str()), closedir);
+    if (directory == nullptr) return say(OpenFileState::kUnknown);
+    const auto is_it = [&](const char* name) {
+      struct stat status {};
+      return fstatat(dirfd(directory.get()), name, &status, 0) == 0 && status.st_dev == question_.device &&
+             status.st_ino == question_.inode;
+    };
+    answer_.descriptor = question_.descriptor;
+    if (question_.descriptor >= 0 && is_it(absl::StrCat(question_.descriptor).c_str())) {
+      return say(OpenFileState::kOpen);
+    }
+    answer_.descriptor = -1;
+    bool any = false;
+    for (int seen = 0; seen < kMaxDescriptors; ++seen) {
+      const dirent* entry = readdir(directory.get());
+      if (entry == nullptr) return say(any ? OpenFileState::kNotOpen : OpenFileState::kUnknown);
+      if (entry->d_name[0] == '.') continue;
+      any = true;
+      if (!is_it(entry->d_name)) continue;
+      if (!absl::SimpleAtoi(entry->d_name, &answer_.descriptor)) answer_.descriptor = -1;
+      return say(OpenFileState::kOpen);
+    }
+    say(OpenFileState::kUnknown);
+  }
+
+  absl::Status ProcText() {
+    absl::StatusOr<std::string> text =
+        ReadWholeFile(absl::StrCat(question_.proc_root, "/", question_.pid, "/", question_.path), question_.bytes);
+    RETURN_IF_ERROR(text.status());
+    answer_.text = *std::move(text);
+    return absl::OkStatus();
+  }
+
+  absl::Status Read() {
+    const UniqueFd file(open(absl::StrCat("/proc/self/fd/", fd_).c_str(), kReadFlags));
+    if (!file.valid()) return ErrnoError(errno, "open");
+    answer_.text.resize(question_.bytes);
+    const absl::StatusOr<size_t> got =
+        ReadAt(file.get(), question_.offset, std::as_writable_bytes(std::span(answer_.text)));
+    RETURN_IF_ERROR(got.status());
+    answer_.text.resize(*got);
+    return absl::OkStatus();
+  }
+
+  absl::Status Copy() {
+    const UniqueFd file(open(absl::StrCat("/proc/self/fd/", fd_).c_str(), kReadFlags));
+    if (!file.valid()) return ErrnoError(errno, "open");
+    answer_.fd = UniqueFd(memfd_create("clrsampler-copy", MFD_CLOEXEC));
+    if (!answer_.fd.valid()) return ErrnoError(errno, "memfd_create");
+    std::vector<std::byte> buffer(1 << 20);
+    uint64_t done = 0;
+    while (done < question_.bytes) {
+      const absl::StatusOr<size_t> got =
+          ReadAt(file.get(), done, std::span(buffer).first(std::min<uint64_t>(buffer.size(), question_.bytes - done)));
+      RETURN_IF_ERROR(got.status());
+      if (*got == 0) break;
+      RETURN_IF_ERROR(
+          WriteAll(answer_.fd.get(), absl::string_view(reinterpret_cast<const char*>(buffer.data()), *got)));
+      done += *got;
+    }
+    // The size that the file claims: what it lacks reads as zeroes, as behind a file that shrinks while it is mapped.
+    if (ftruncate(answer_.fd.get(), static_cast<off_t>(question_.bytes)) != 0) return ErrnoError(errno, "ftruncate");
+    return absl::OkStatus();
+  }
+
+  absl::Status MappedFiles() {
+    const std::string process = absl::StrCat(question_.proc_root, "/", question_.pid);
+    const absl::StatusOr<std::string> text = ReadWholeFile(process + "/maps", question_.bytes);
+    RETURN_IF_ERROR(text.status());
+    std::set<uint32_t> judged;
+    for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/false).lines) {
+      // File systems that lie on no disk have devices 0:N.
+      if (line.inode == 0 || line.device_major != 0 || !judged.insert(line.device_minor).second) {
+        continue;
+      }
+      answer_.fd = UniqueFd(open(absl::StrFormat("%s/map_files/%x-%x", process, line.start, line.end).c_str(),
+                                 static_cast<int>(kLocateFlags)));
+      if (!answer_.fd.valid()) {  // it takes more rights than ours, or the mapping is gone
+        answer_.fd = UniqueFd(open(absl::StrCat(process, "/root", line.path).c_str(), static_cast<int>(kLocateFlags)));
+      }
+      if (!answer_.fd.valid()) continue;
+      JudgeFileSystem();
+      if (answer_.may_wait) break;
+    }
+    answer_.fd.reset();
+    return absl::OkStatus();
+  }
+
+  absl::Status Memory() {
+    answer_.text.resize(question_.bytes);
+    const std::span<char> into(answer_.text);
+    ssize_t got;
+    if (fd_ >= 0) {
+      got = pread(fd_, into.data(), into.size(), static_cast<off_t>(question_.start));
+    } else {
+      const iovec local{into.data(), into.size()};
+      const iovec remote{reinterpret_cast<void*>(question_.start), into.size()};  // NOLINT: of the other process
+      got = process_vm_readv(static_cast<pid_t>(question_.pid), &local, 1, &remote, 1, 0);
+    }
+    if (got == static_cast<ssize_t>(into.size())) return absl::OkStatus();
+    return got < 0 ? ErrnoError(errno, "memory") : absl::OutOfRangeError("not all of it is there");
+  }
+
+  const FileQuestion& question_;
+  const int fd_;
+  FileAnswer answer_;
+};
+
+}  // namespace
+
+FileAnswer AnswerFileQuestion(const FileQuestion& question, int fd) { return Answerer(question, fd).Answer(); }
+
+std::string FileQuestionBytes(const FileQuestion& question) {
+  TapeWriter out;
+  out.Put(static_cast<uint8_t>(question.kind));
+  out.PutText(question.proc_root);
+  out.Put(question.pid);
+  TapeCodec<std::optional<uint32_t>>::Write(question.owner, out);
+  out.PutText(question.path);
+  for (const uint64_t number :
+       {question.start, question.end, question.device, question.inode, question.offset, question.bytes}) {
+    out.Put(number);
+  }
+  out.Put(question.descriptor);
+  return out.Take();
+}
+
+std::optional<FileQuestion> ParseFileQuestion(absl::string_view bytes) {
+  TapeReader in(bytes);
+  FileQuestion question;
+  const auto kind = in.Get<uint8_t>();
+  if (kind > static_cast<uint8_t>(FileQuestionKind::kLast)) return std::nullopt;
+  question.kind = static_cast<FileQuestionKind>(kind);
+  question.proc_root = std::string(in.GetText());
+  question.pid = in.Get<uint32_t>();
+  question.owner = TapeCodec<std::optional<uint32_t>>::Read(in);
+  question.path = std::string(in.GetText());
+  for (uint64_t* const number :
+       {&question.start, &question.end, &question.device, &question.inode, &question.offset, &question.bytes}) {
+    *number = in.Get<uint64_t>();
+  }
+  question.descriptor = in.Get<int32_t>();
+  if (!in.ok() || !in.at_end()) return std::nullopt;
+  return question;
+}
+
+std::string FileAnswerBytes(const FileAnswer& answer) {
+  TapeWriter out;
+  TapeCodec<absl::Status>::Write(answer.status, out);
+  TapeCodec<struct stat>::Write(answer.file, out);
+  TapeCodec<bool>::Write(answer.may_wait, out);
+  TapeCodec<bool>::Write(answer.on_overlay, out);
+  TapeCodec<std::optional<uint32_t>>::Write(answer.owner, out);
+  out.Put(answer.mount_namespace);
+  out.Put(answer.state);
+  out.Put(answer.descriptor);
+  out.PutText(answer.text);
+  return out.Take();
+}
+
+std::optional<FileAnswer> ParseFileAnswer(absl::string_view bytes) {
+  TapeReader in(bytes);
+  FileAnswer answer;
+  answer.status = TapeCodec<absl::Status>::Read(in);
+  answer.file = TapeCodec<struct stat>::Read(in);
+  answer.may_wait = TapeCodec<bool>::Read(in);
+  answer.on_overlay = TapeCodec<bool>::Read(in);
+  answer.owner = TapeCodec<std::optional<uint32_t>>::Read(in);
+  answer.mount_namespace = in.Get<uint64_t>();
+  answer.state = in.Get<uint8_t>();
+  answer.descriptor = in.Get<int32_t>();
+  answer.text = std::string(in.GetText());
+  if (!in.ok() || !in.at_end()) return std::nullopt;
+  return answer;
+}
+
+}  // namespace clrsampler

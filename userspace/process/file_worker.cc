@@ -1,0 +1,154 @@
+#include "process/file_worker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "os/file_io.h"
+#include "os/life_line.h"
+#include "process/file_question.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int kSocket = 3;  // of the new process, behind the standard descriptors
+
+// What does not fit into a datagram goes as a memfd: maps of a process may have megabytes.
+constexpr size_t kMaxInlineBytes = 128 * 1024;
+
+// Keeps `socket` and nothing else of the program that it was forked from: neither locks nor listening sockets.
+void KeepOnly(int socket) {
+  if (socket != kSocket && dup2(socket, kSocket) != kSocket) _exit(1);
+  syscall(SYS_close_range, kSocket + 1, ~0u, 0);  // Linux 5.9
+}
+
+void Prepare(pid_t parent, const char* name) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  prctl(PR_SET_NAME, name);
+}
+
+[[noreturn]] void RunWorker() {
+  const std::optional<FileMessage> life = ReceiveFileMessage(kSocket);
+  if (!life || !EndWithPipe(life->fd.get())) _exit(1);
+  while (true) {
+    std::optional<FileMessage> message = ReceiveFileMessage(kSocket);
+    if (!message) _exit(0);
+    const std::optional<FileQuestion> question = ParseFileQuestion(message->bytes);
+    if (!question) _exit(1);
+    FileAnswer answer = AnswerFileQuestion(*question, message->fd.get());
+    message->fd.reset();
+    UniqueFd text;
+    if (answer.text.size() > kMaxInlineBytes) {
+      text = UniqueFd(memfd_create("clrsampler-text", MFD_CLOEXEC));
+      if (!text.valid() || !WriteAll(text.get(), answer.text).ok()) _exit(1);
+      answer.text.clear();
+    }
+    if (!SendFileMessage(kSocket, FileAnswerBytes(answer), text.valid() ? text.get() : answer.fd.get())) _exit(0);
+  }
+}
+
+[[noreturn]] void RunNursery() {
+  signal(SIGCHLD, SIG_IGN);  // workers that end leave nothing behind
+  while (true) {
+    std::optional<FileMessage> message = ReceiveFileMessage(kSocket);
+    NurseryReply reply;
+    if (!message || !message->fd.valid() || message->bytes.size() != sizeof reply.number) _exit(0);
+    std::memcpy(&reply.number, message->bytes.data(), sizeof reply.number);
+    const pid_t self = getpid();
+    reply.pid = fork();
+    if (reply.pid == 0) {
+      Prepare(self, "clrsampler-file");
+      KeepOnly(message->fd.release());
+      RunWorker();
+    }
+    const absl::string_view bytes(reinterpret_cast<const char*>(&reply), sizeof reply);
+    if (!SendFileMessage(kSocket, bytes, -1)) _exit(0);
+  }
+}
+
+}  // namespace
+
+bool SendFileMessage(int socket, absl::string_view bytes, int fd) {
+  iovec data{const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  ssize_t sent;
+  do {
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(bytes.size());
+}
+
+std::optional<FileMessage> ReceiveFileMessage(int socket) {
+  static char buffer[kMaxFileMessageBytes];
+  iovec data{buffer, sizeof buffer};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t got;
+  do {
+    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got <= 0) return std::nullopt;
+  FileMessage received{std::string(buffer, static_cast<size_t>(got)), UniqueFd()};
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    received.fd = UniqueFd(fd);
+  }
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return std::nullopt;
+  return received;
+}
+
+absl::StatusOr<std::pair<pid_t, UniqueFd>> StartFileNursery(EnterWorkerSandbox enter_sandbox) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return ErrnoError(errno, "socketpair");
+  UniqueFd ours(ends[0]), theirs(ends[1]);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return ErrnoError(errno, "fork");
+  if (pid == 0) {
+    // Ctrl-C goes to all processes of the terminal: what it means is the main loop's business.
+    for (const int number : {SIGINT, SIGHUP, SIGTERM, SIGPIPE}) signal(number, SIG_IGN);
+    // Standard output is for stacks, and a reader of it waits until all that have it open are gone.
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      if (null < 0 || dup2(null, standard) < 0) _exit(1);
+    }
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    KeepOnly(theirs.release());
+    // A change of the user takes the wish to end with the parent back, so that comes later.
+    if (!enter_sandbox().ok()) _exit(1);
+    Prepare(parent, "clrsampler-file");
+    RunNursery();
+  }
+  return std::make_pair(pid, std::move(ours));
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,55 @@
+// What a process gives up for good: a list for each kind of process, taken on in one call.
+#ifndef CLRSAMPLER_SANDBOX_SANDBOX_H_
+#define CLRSAMPLER_SANDBOX_SANDBOX_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sandbox/file_user.h"
+#include "sandbox/syscall_list.h"
+
+namespace clrsampler {
+
+struct SandboxProfile {
+  std::vector<int> capabilities;                     // of those that it has, these stay
+  std::vector<SyscallGroup> syscalls;                // all others fail
+  std::optional<FileUser> user;                      // it becomes this user
+  std::optional<FileUser> file_user;                 // or only its files are this user's
+  std::optional<std::vector<std::string>> readable;  // Landlock: it reads files below these, and changes none
+  pid_t command = 0;                                 // that it may send signals to, besides itself; 0: none
+};
+
+// What an agent does besides sampling.
+struct AgentNeeds {
+  bool perf_maps = false;                  // switches on perf maps of others, in their folders
+  bool late_outputs = false;               // makes results at its end, in any folder
+  bool stops_threads = false;              // reads the registers of threads
+  bool network = false;                    // the server, pushes
+  bool old_probes = false;                 // probes by perf events: before Linux 6.6 they take CAP_SYS_ADMIN
+  std::vector<std::string> write_folders;  // where it makes files while it runs
+  pid_t command = 0;                       // that it has started; 0: none
+};
+
+struct PreparedAgent {
+  SandboxProfile profile;
+  std::vector<std::string> notes;  // sentences: what of the sandbox can't be had, and why
+};
+
+// Gives the agent's folders to the user that it touches files as, where it is root.
+PreparedAgent PrepareAgent(const AgentNeeds& needs);
+
+// For the process that talks to symbol servers: nobody, who reads what TLS and name look-ups take.
+SandboxProfile FetcherProfile();
+
+// For the processes that open files of targets: they see what the agent sees, write into nothing, and have no network.
+SandboxProfile FileWorkerProfile();
+
+// For a process with one thread. What the kernel or the rights of the caller do not allow is left out, and is a
+// sentence of the answer. An error: the process has kept more than it should, and must not go on.
+absl::StatusOr<std::vector<std::string>> EnterSandbox(const SandboxProfile& profile);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SANDBOX_SANDBOX_H_

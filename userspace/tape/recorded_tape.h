@@ -1,0 +1,58 @@
+// Plays a saved run: answers are those of the machine on which it was saved, and nothing is asked of this one.
+#ifndef CLRSAMPLER_TAPE_RECORDED_TAPE_H_
+#define CLRSAMPLER_TAPE_RECORDED_TAPE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "os/tape.h"
+#include "tape/tape_format.h"
+
+namespace clrsampler {
+
+// One thread.
+class RecordedTape : public Tape {
+ public:
+  // `records`: of UnpackTape. A tape that ends early is played to its end.
+  explicit RecordedTape(std::string records);
+
+  // Files that are on another tape, as those of all streams of a runtime may be. `records`: as above.
+  void AddFiles(std::string records);
+
+  absl::string_view run() const { return content_.run; }
+  bool whole() const { return content_.whole; }
+  // Questions that are not on the tape: the program that plays it asks for more than the one that saved it.
+  uint64_t missing() const { return missing_; }
+
+  std::string Answer(absl::string_view question, absl::FunctionRef<std::string()> ask) override;
+  absl::StatusOr<MappedFile> Map(const FileOnTape& file, int fd, uint64_t max_bytes) override;
+  void NextTurn() override { ++turn_; }
+  bool plays() const override { return true; }
+  bool ended() const override { return turn_ > content_.turns; }
+
+ private:
+  struct Asked {
+    size_t number;
+    uint32_t turn = 0;
+    uint32_t before = 0;  // how often in that turn
+  };
+
+  void Index(const TapeContent& content);
+
+  const std::string records_;
+  const TapeContent content_;
+  std::deque<std::pair<std::string, TapeContent>> more_;
+  absl::flat_hash_map<absl::string_view, Asked> questions_;
+  std::map<FileOnTape, const TapeFile*> files_;
+  uint32_t turn_ = 0;
+  uint64_t missing_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_TAPE_RECORDED_TAPE_H_

@@ -1,0 +1,78 @@
+#include "tape/run_json.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace clrsampler {
+namespace {
+
+using Json = nlohmann::json;
+
+uint32_t Number(const Json& json, const char* key, uint32_t usual, uint32_t least, uint32_t most) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number_unsigned()) return usual;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(found->get<uint64_t>(), least, most));
+}
+
+bool Flag(const Json& json, const char* key, bool usual) {
+  const auto found = json.find(key);
+  return found == json.end() || !found->is_boolean() ? usual : found->get<bool>();
+}
+
+}  // namespace
+
+std::string RunJson(const RecordOptions& options) {
+  Json json = {{"frequency_hz", options.frequency_hz},
+               {"max_frames", options.max_frames},
+               {"gap_words", options.gap_words},
+               {"stack_words", options.stack_words},
+               {"replay", options.replay},
+               {"view", static_cast<uint32_t>(options.view)},
+               {"roles", options.roles},
+               {"try_unknown_runtime", options.try_unknown_runtime},
+               {"hook_share_ppm", static_cast<uint32_t>(options.hook_share * 1e6)},
+               {"mark_suspension", options.mark_suspension},
+               {"only_blame", options.only_blame},
+               {"names", static_cast<uint32_t>(options.names)},
+               {"pids", options.pids},
+               {"command", options.command}};
+  if (options.duration_ns) json["duration_ns"] = *options.duration_ns;
+  // A command line may hold bytes that are no text.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+absl::StatusOr<RecordOptions> ParseRunJson(absl::string_view text) {
+  const Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::DataLossError("the stream does not say what was recorded");
+  RecordOptions options;
+  options.frequency_hz = Number(json, "frequency_hz", options.frequency_hz, 1, 10'000);
+  options.max_frames = Number(json, "max_frames", options.max_frames, 1, WIRE_MAX_USER_FRAMES);
+  options.gap_words = Number(json, "gap_words", options.gap_words, 0, WIRE_MAX_GAP_WORDS);
+  options.stack_words = Number(json, "stack_words", options.stack_words, 64, 8192);
+  options.replay = Flag(json, "replay", true);
+  options.view = static_cast<RecordView>(Number(json, "view", 0, 0, static_cast<uint32_t>(RecordView::kJit)));
+  options.roles = Flag(json, "roles", true);
+  options.try_unknown_runtime = Flag(json, "try_unknown_runtime", false);
+  options.hook_share = Number(json, "hook_share_ppm", 3000, 0, 1'000'000) / 1e6;
+  options.mark_suspension = Flag(json, "mark_suspension", false);
+  options.only_blame = Flag(json, "only_blame", false);
+  options.names = static_cast<NameStyle>(Number(json, "names", 0, 0, static_cast<uint32_t>(NameStyle::kRaw)));
+  if (const auto pids = json.find("pids"); pids != json.end() && pids->is_array()) {
+    for (const Json& pid : *pids) {
+      if (pid.is_number_unsigned()) options.pids.push_back(static_cast<uint32_t>(pid.get<uint64_t>()));
+    }
+  }
+  if (const auto command = json.find("command"); command != json.end() && command->is_array()) {
+    for (const Json& word : *command) {
+      if (word.is_string()) options.command.push_back(word.get<std::string>());
+    }
+  }
+  if (const auto duration = json.find("duration_ns"); duration != json.end() && duration->is_number_unsigned()) {
+    options.duration_ns = duration->get<uint64_t>();
+  }
+  return options;
+}
+
+}  // namespace clrsampler

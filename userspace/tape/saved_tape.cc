@@ -1,0 +1,167 @@
+#include "tape/saved_tape.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "os/created_file.h"
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+
+// Packs on its way into the file. The first error stays.
+struct SavedTape::Packer {
+  explicit Packer(UniqueFd to) : file(std::move(to)), context(ZSTD_createCCtx(), ZSTD_freeCCtx) {
+    ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
+    block.resize(ZSTD_CStreamOutSize());
+  }
+  void Put(absl::string_view bytes, ZSTD_EndDirective mode) {
+    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+    size_t left = 1;
+    while (status.ok() && (in.pos < in.size || (mode == ZSTD_e_end && left != 0))) {
+      ZSTD_outBuffer out{block.data(), block.size(), 0};
+      left = ZSTD_compressStream2(context.get(), &out, &in, mode);
+      if (ZSTD_isError(left)) {
+        status = absl::InternalError(ZSTD_getErrorName(left));
+      } else {
+        status = WriteAll(file.get(), absl::string_view(block.data(), out.pos));
+      }
+    }
+  }
+  static constexpr int kLevel = 9;  // a stream is sent and kept; level 3 is a fifth larger
+
+  UniqueFd file;
+  std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context;
+  std::string block;
+  absl::Status status;
+};
+
+SavedTape::SavedTape(std::string path, UniqueFd file, uint64_t max_bytes)
+    : path_(std::move(path)), max_bytes_(max_bytes), packer_(std::make_unique<Packer>(std::move(file))) {}
+
+SavedTape::~SavedTape() {
+  if (finished_ || unlink(path_.c_str()) == 0) return;
+  // In a folder that this program may no longer write to (sandbox/sandbox.h).
+  [[maybe_unused]] const int emptied = ftruncate(packer_->file.get(), 0);
+}
+
+absl::StatusOr<std::unique_ptr<SavedTape>> SavedTape::Create(const std::string& path, absl::string_view run,
+                                                             uint64_t max_bytes) {
+  absl::StatusOr<UniqueFd> opened = OpenCreated(path, CallerBySudo(), /*secret=*/true);
+  if (!opened.ok()) return WithHint(opened.status(), "a file that can be written, in a folder that is there");
+  UniqueFd file = *std::move(opened);
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
+  }
+  if (fchmod(file.get(), 0600) != 0 || ftruncate(file.get(), 0) != 0) return ErrnoError(errno, path);
+  RETURN_IF_ERROR(WriteAll(file.get(), absl::StrCat(kTapeMagic, "z")));
+  std::unique_ptr<SavedTape> tape(new SavedTape(path, std::move(file), max_bytes));
+  TapeWriter record;
+  record.Put('R');
+  record.PutText(run);
+  tape->Write(record);
+  return tape;
+}
+
+bool SavedTape::Fits(uint64_t bytes) {
+  full_ |= written_ + bytes > max_bytes_;
+  return !full_;
+}
+
+void SavedTape::Write(TapeWriter& record) {
+  const std::string bytes = record.Take();
+  written_ += bytes.size();
+  packer_->Put(bytes, ZSTD_e_continue);
+}
+
+std::string SavedTape::Answer(absl::string_view question, absl::FunctionRef<std::string()> ask) {
+  std::string answer = ask();
+  if (full_) return answer;
+  TapeWriter record;
+  auto found = asked_.find(question);
+  const bool is_new = found == asked_.end();
+  if (is_new) {
+    if (!Fits(question.size() + answer.size() + 64)) return answer;
+    record.Put('Q');
+    record.PutText(question);
+    found = asked_.emplace(question, Asked{static_cast<uint32_t>(asked_.size()), turn_, 0}).first;
+  }
+  Asked& asked = found->second;
+  if (std::exchange(asked.turn, turn_) != turn_) asked.before = 0;
+  const uint32_t before = asked.before++;
+  const uint64_t hash = absl::HashOf(answer);
+  if (!is_new && asked.answer == hash) return answer;
+  if (!Fits(answer.size() + 64)) return answer;
+  asked.answer = hash;
+  record.Put('A');
+  record.Put(asked.number);
+  record.Put(before);
+  record.PutText(answer);
+  Write(record);
+  return answer;
+}
+
+absl::StatusOr<MappedFile> SavedTape::Map(const FileOnTape& file, int fd, uint64_t max_bytes) {
+  if (const auto known = file_numbers_.find(file); known != file_numbers_.end()) {
+    return MappedFile::MapLogged(fd, max_bytes, files_[known->second].log);
+  }
+  UniqueFd kept(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!kept.valid()) return ErrnoError(errno, "keeping a file for the stream");
+  auto log = std::make_shared<PageLog>(file.size);
+  file_numbers_.emplace(file, files_.size());
+  files_.push_back({file, std::move(kept), log});
+  return MappedFile::MapLogged(fd, max_bytes, std::move(log));
+}
+
+void SavedTape::NextTurn() {
+  ++turn_;
+  if (full_) return;
+  TapeWriter record;
+  record.Put('T');
+  Write(record);
+}
+
+absl::Status SavedTape::Finish() {
+  finished_ = true;
+  std::string run(PageLog::kRunBytes, '\0');
+  for (uint32_t number = 0; number < files_.size(); ++number) {
+    const Watched& watched = files_[number];
+    TapeWriter record;
+    record.Put('F');
+    for (const uint64_t value :
+         {watched.file.device, watched.file.inode, watched.file.size, watched.file.modified_ns}) {
+      record.Put(value);
+    }
+    Write(record);
+    for (uint64_t i = 0; i < watched.log->runs(); ++i) {
+      if (!watched.log->was_read(i)) continue;
+      const uint64_t offset = i * PageLog::kRunBytes;
+      const absl::StatusOr<size_t> read = ReadAt(watched.fd.get(), offset, std::as_writable_bytes(std::span(run)));
+      if (!read.ok() || !Fits(*read)) continue;
+      record.Put('P');
+      record.Put(number);
+      record.Put(offset);
+      record.PutText(absl::string_view(run).substr(0, *read));
+      Write(record);
+    }
+  }
+  TapeWriter end;
+  if (!full_) end.Put('E');
+  packer_->Put(end.Take(), ZSTD_e_end);
+  RETURN_IF_ERROR(packer_->status);
+  if (!full_) return absl::OkStatus();
+  return WithHint(absl::ResourceExhaustedError(
+                      absl::StrCat("the stream is full at ", max_bytes_, " bytes: what came later is not in it")),
+                  "a shorter --duration, or --pid");
+}
+
+}  // namespace clrsampler
