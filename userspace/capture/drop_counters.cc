@@ -14,7 +14,7 @@ absl::string_view DropName(wire_drop drop) {
   return "unknown";
 }
 
-absl::string_view StopName(wire_stop stop) {
+absl::string_view StopName(uint16_t stop) {
   switch (stop) {
     case WIRE_STOP_NONE:
       return "none";
@@ -32,10 +32,9 @@ absl::string_view StopName(wire_stop stop) {
       return "no_registers";
     case WIRE_STOP_32BIT:
       return "32_bit";
-    case WIRE_STOP_COUNT:
-      break;
+    default:
+      return "unknown";
   }
-  return "unknown";
 }
 
 wire_counters SumCounters(std::span<const wire_counters> per_cpu) {

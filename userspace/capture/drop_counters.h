@@ -2,6 +2,7 @@
 #ifndef CLRSAMPLER_CAPTURE_DROP_COUNTERS_H_
 #define CLRSAMPLER_CAPTURE_DROP_COUNTERS_H_
 
+#include <cstdint>
 #include <span>
 
 #include "absl/strings/string_view.h"
@@ -13,7 +14,7 @@ namespace clrsampler {
 absl::string_view DropName(wire_drop drop);
 
 // "end", "bad_frame_pointer"
-absl::string_view StopName(wire_stop stop);
+absl::string_view StopName(uint16_t stop);
 
 // The sum over CPUs.
 wire_counters SumCounters(std::span<const wire_counters> per_cpu);

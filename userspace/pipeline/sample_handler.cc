@@ -49,7 +49,7 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
   if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(parts_.frames.at(named.frames.front()))) {
     end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it
   }
-  CountEnd(end, static_cast<wire_stop>(sample.stop));
+  CountEnd(end, sample.stop);
   ++handled_;
   named_ += (named.sources & 1u << static_cast<unsigned>(NameSource::kNone)) == 0 ? 1 : 0;
   Write(
@@ -57,7 +57,7 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
   return true;
 }
 
-void SampleHandler::CountEnd(StackEnd end, wire_stop stop) {
+void SampleHandler::CountEnd(StackEnd end, uint16_t stop) {
   switch (end) {
     case StackEnd::kComplete:
       ++parts_.account.stacks_complete;

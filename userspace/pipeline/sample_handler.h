@@ -60,7 +60,7 @@ class SampleHandler {
   uint64_t named() const { return named_; }  // of these: every frame of the stack has a name
 
  private:
-  void CountEnd(StackEnd end, wire_stop stop);
+  void CountEnd(StackEnd end, uint16_t stop);  // wire_cpu_sample::stop, which may be anything in a recorded stream
   void Write(NamedSample named);
   std::span<const FrameId> Marked(const NamedSample& named, const std::optional<RuntimeWatch::Role>& role);
 
