@@ -171,6 +171,22 @@ test('functions without a name are summed up under the role that they are below'
   assert.deepEqual(self, {'Main': 0, 'Callback': 0, '[gc gen1 blocking]': 7, 'libcoreclr.so!0x10': 8, 'libcoreclr.so!0x20': 0, 'libcoreclr.so!0x30': 2, 'wks::mark': 1});
 });
 
+test('without a role they are what the nearest function of the runtime with a name does', () => {
+  const builder = new DataBuilder();
+  const kinds = {Main: 'jit', '[gc gen1]': 'role'};
+  const sources = {ThreadNative_SpinWait: 'runtime-table', JIT_New: 'runtime-table'};
+  for (const [frames, weight] of [
+    [['Main', 'JIT_New', 'ThreadNative_SpinWait', 'a!0x1'], 3], [['Main', 'ThreadNative_SpinWait'], 5], [['Main', 'JIT_New', 'a!0x2'], 6],
+    [['Main', '[gc gen1]', 'JIT_New', 'a!0x1'], 7], [['Main', 'JIT_New', 'Main', 'a!0x1'], 9]]) {
+    builder.stack(frames.map((name) => ({name, kind: kinds[name] ?? 'native', source: sources[name] ?? ''})), weight);
+  }
+  const profile = new Profile(builder.data());
+  const {roles, rows} = tableOf(profile);
+  assert.deepEqual(Object.fromEntries(roles.map(({name, self, total}) => [name, [self, total]])), {'[in ThreadNative_SpinWait]': [3, 8], '[in JIT_New]': [6, 25], '[gc gen1]': [7, 7]});
+  const self = Object.fromEntries(rows.map((row) => [row.name ?? profile.names[row.frame], row.self]));
+  assert.deepEqual(self, {Main: 0, ThreadNative_SpinWait: 5, JIT_New: 0, '[in ThreadNative_SpinWait]': 3, '[in JIT_New]': 6, '[gc gen1]': 7, 'a!0x1': 9, 'a!0x2': 0});
+});
+
 test('compilations are one role, and each of their methods stays in the table', () => {
   const profile = runtimeProfile(
     [['Main', '[jit A Tier0]', 'libclrjit.so!0x1'], 2], [['Main', '[jit B Tier1]', 'libclrjit.so!0x1'], 5], [['Main', '[jit B Tier1]', 'X', '[jit A Tier0]', 'libclrjit.so!0x1'], 1]);

@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace clrsampler {
 namespace {
@@ -22,6 +23,8 @@ bool IsManaged(ModelFrameKind kind) {
 bool IsRuntimeLibrary(absl::string_view module) {
   return module == "libcoreclr.so" || module == "libclrjit.so" || module == "libclrgc.so" || module == "libclrgcexp.so";
 }
+
+constexpr absl::string_view kRuntimeTable = "runtime-table";  // NameSourceText
 
 // What is added up of a role: compilations are a role each in a stack.
 absl::string_view RoleText(absl::string_view name) { return absl::StartsWith(name, "[jit ") ? "[jit]" : name; }
@@ -40,7 +43,7 @@ bool IsNamelessNative(const ModelFrame& frame, absl::string_view name) {
 void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> wanted) {
   // Frames that differ in source or tier only are one method.
   std::vector<uint32_t> method_of(model.frames.size());
-  std::vector<uint8_t> is_nameless;  // by method
+  std::vector<uint8_t> is_nameless, is_runtime;  // by method; the latter: a function of the runtime that has a name
   std::vector<Key> keys;
   absl::flat_hash_map<Key, uint32_t> ids;
   for (size_t i = 0; i < model.frames.size(); ++i) {
@@ -53,6 +56,8 @@ void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> want
     if (added) {
       keys.push_back(std::move(key));
       is_nameless.push_back(nameless ? 1 : 0);
+      const bool runtime = model.text(frame.source) == kRuntimeTable || IsRuntimeLibrary(model.text(frame.module));
+      is_runtime.push_back(frame.kind == ModelFrameKind::kNative && !nameless && runtime ? 1 : 0);
     }
     method_of[i] = entry->second;
   }
@@ -63,13 +68,15 @@ void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> want
     total_ += model.samples.weight_of(row);
   }
   std::vector<Weights> sums(keys.size());
-  std::vector<uint64_t> seen(keys.size(), 0);  // the last stack that had the method
+  std::vector<uint64_t> seen(keys.size(), 0);      // the last stack that had the method
+  absl::flat_hash_map<uint32_t, uint64_t> inside;  // by function of the runtime: the weight of its nameless leaves
   uint64_t stack = 0;
   for (NodeIndex node = 0; node < model.nodes.size(); ++node) {
     if (weights[node] == 0) continue;
     ++stack;
-    std::optional<uint32_t> leaf, role;  // the role that a nameless leaf is below
-    bool settled = false;                // above is nothing that says more of the leaf
+    std::optional<uint32_t> leaf, role,
+        caller;            // the role that a nameless leaf is below, the nearest caller with a name
+    bool settled = false;  // above is nothing that says more of the leaf
     for (NodeIndex at = node; at != kRootNode; at = model.nodes[at].parent) {
       const uint32_t method = method_of[model.nodes[at].frame];
       const ModelFrameKind kind = keys[method].kind;
@@ -78,15 +85,27 @@ void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> want
         settled = is_nameless[method] == 0;
       } else if (leaf && !settled) {
         if (kind == ModelFrameKind::kRole) role = method;
+        if (!caller && is_runtime[method] != 0) caller = method;
         settled = role.has_value() || IsManaged(kind);
       }
       if (std::exchange(seen[method], stack) != stack) sums[method].total += weights[node];
     }
     if (!leaf) continue;
-    if (role || (is_nameless[*leaf] != 0 && IsRuntimeLibrary(keys[*leaf].module))) {
+    if (role || caller || (is_nameless[*leaf] != 0 && IsRuntimeLibrary(keys[*leaf].module))) {
       nameless_runtime_ += weights[node];
     }
-    sums[role && nameless_ == NamelessLeaves::kByRole ? *role : *leaf].self += weights[node];
+    if (nameless_ == NamelessLeaves::kByAddress || (!role && !caller)) {
+      sums[*leaf].self += weights[node];
+    } else if (role) {
+      sums[*role].self += weights[node];
+    } else {
+      inside[*caller] += weights[node];
+    }
+  }
+  for (const auto& [caller, weight] : inside) {
+    Weights& sum = methods_[Key{absl::StrCat("[in ", keys[caller].name, "]"), "", ModelFrameKind::kRole}];
+    sum.self += weight;
+    sum.total += sums[caller].total;
   }
   for (size_t i = 0; i < keys.size(); ++i) {
     if (sums[i].total == 0) continue;

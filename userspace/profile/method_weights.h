@@ -23,9 +23,12 @@ struct MethodWeight {
 };
 
 // Where the self weight of native functions goes that are known by an address only, "libcoreclr.so!0x3d0b60", and that
-// the runtime called for something: below a role, without managed code between.
+// the runtime called for something: below a role or a function of the runtime with a name, without managed code
+// between.
 enum class NamelessLeaves : uint8_t {
-  kByRole,     // to the role: a reader can use "[gc gen1 blocking]". All compilations are one, "[jit]"
+  // To the role: a reader can use "[gc gen1 blocking]". All compilations are one, "[jit]". Without a role, to what the
+  // nearest named caller does: "[in ThreadNative_SpinWait]", which is a row of its own.
+  kByRole,
   kByAddress,  // to the function
 };
 

@@ -137,6 +137,43 @@ TEST_F(NamelessLeavesTest, ANameOrManagedCodeBetweenKeepsTheLeafAlone) {
   EXPECT_EQ(weights.nameless_runtime(), 6u) << "a library of the runtime, by its name";
 }
 
+TEST_F(NamelessLeavesTest, WithoutARoleTheyAreInTheNearestFunctionOfTheRuntimeThatHasAName) {
+  const auto named = [&](const char* name, const char* source, const char* module) {
+    return builder_.Frame({.kind = ModelFrameKind::kNative,
+                           .name = builder_.String(name),
+                           .source = builder_.String(source),
+                           .module = builder_.String(module)});
+  };
+  const FrameIndex spin = named("ThreadNative_SpinWait", "runtime-table", "libcoreclr.so"),
+                   host = named("JIT_New", "runtime-table", "single_file_app"),
+                   exported = named("coreclr_initialize", "elf-symbols", "libcoreclr.so"),
+                   other = named("sqlite3_step", "elf-symbols", "libsqlite.so");
+  Add({main_, exported, spin, plan_, mark_}, 3);
+  Add({main_, spin, mark_}, 4);
+  Add({main_, spin}, 5);
+  Add({main_, host, Native("single_file_app", "0x10")}, 6);
+  Add({main_, exported, plan_}, 7);
+  Add({main_, spin, gc_, mark_}, 8);
+  Add({main_, spin, main_, plan_}, 9);
+  Add({main_, other, mark_}, 10);
+  const MethodWeights by_role = Weigh();
+  EXPECT_EQ(SelfOf(by_role, "[in ThreadNative_SpinWait]"), 7u);
+  EXPECT_EQ(SelfOf(by_role, "ThreadNative_SpinWait"), 5u);
+  EXPECT_EQ(SelfOf(by_role, "[in JIT_New]"), 6u);
+  EXPECT_EQ(SelfOf(by_role, "[in coreclr_initialize]"), 7u);
+  EXPECT_EQ(SelfOf(by_role, "[gc gen1 blocking]"), 8u);
+  EXPECT_EQ(SelfOf(by_role, "libcoreclr.so!0x3d1000"), 9u) << "managed code called it";
+  EXPECT_EQ(SelfOf(by_role, "libcoreclr.so!0x3d0b60"), 10u) << "another library called it";
+  for (const MethodWeight& one : by_role.Sorted()) {
+    if (one.name == "[in ThreadNative_SpinWait]") {
+      EXPECT_EQ(one.total, 29u) << "as the function";
+    }
+  }
+  const MethodWeights by_address = Weigh(NamelessLeaves::kByAddress);
+  EXPECT_EQ(SelfOf(by_address, "[in ThreadNative_SpinWait]"), 0u);
+  EXPECT_EQ(SelfOf(by_address, "libcoreclr.so!0x3d0b60"), 3u + 4 + 8 + 10);
+}
+
 TEST_F(NamelessLeavesTest, OtherLibrariesWithoutSymbolsAreNoRuntime) {
   Add({main_, Native("libsqlite.so", "0x10")}, 5);
   EXPECT_EQ(Weigh().nameless_runtime(), 0u);

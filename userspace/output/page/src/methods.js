@@ -4,15 +4,22 @@ import {KINDS} from './profile_data.js';
 
 const ALL_COMPILATIONS = '[jit]';
 const MANAGED = new Set(['jit', 'r2r', 'aot']);
+const RUNTIME_LIBRARIES = new Set(['libcoreclr.so', 'libclrjit.so', 'libclrgc.so', 'libclrgcexp.so']);
 
 /** Whether a frame is native code that is known by an address only: "libcoreclr.so!0x3d0b60". */
 export function isNameless(profile, frame) {
   return KINDS[profile.kinds[frame]] === 'native' && /!0x[0-9a-f]+$|^\[native: /.test(profile.names[frame]);
 }
 
+/** Whether a frame is a function of the .NET runtime that has a name. */
+function isRuntimeFunction(profile, frame) {
+  return KINDS[profile.kinds[frame]] === 'native' && !isNameless(profile, frame) && (profile.sources[frame] === 'runtime-table' || RUNTIME_LIBRARIES.has(profile.modules[frame]));
+}
+
 /**
  * Where the self weight of such functions goes that the runtime called for something: to the role that they are below,
- * without managed code between. Compilations are one role then, "[jit]", whatever they compile.
+ * without managed code between. Compilations are one role then, "[jit]", whatever they compile. Without a role it is
+ * what the nearest function of the runtime with a name does: "[in ThreadNative_SpinWait]".
  *
  * @returns {{frame: number, name: string, self: number, total: number, below: {frame: number, self: number}[]}[]} of
  *     each role that has any; `frame` is one of the role's. The weights of `below` add up to `self`, most first.
@@ -26,13 +33,14 @@ export function roleCosts(layout, profile) {
   const nameless = Uint8Array.from({length: profile.frameCount}, (_, frame) => (isNameless(profile, frame) ? 1 : 0));
   const roles = Array.from({length: profile.frameCount}, (_, frame) => roleOf(frame));
   const managed = Uint8Array.from({length: profile.frameCount}, (_, frame) => (MANAGED.has(KINDS[profile.kinds[frame]]) ? 1 : 0));
+  const callers = Array.from({length: profile.frameCount}, (_, frame) => (isRuntimeFunction(profile, frame) ? `[in ${profile.names[frame]}]` : null));
   const rows = new Map();
-  // A walk in depth. `inside`: the role that a nameless leaf would be of; `outside`: the roles further out.
+  // A walk in depth. `inside`: what a nameless leaf would be of, the name of a row; `outside`: the rows further out.
   const walk = [{node: 0, inside: null, outside: new Set()}];
   while (walk.length > 0) {
     const {node, inside, outside} = walk.pop();
     for (let at = firstChild[node]; at < firstChild[node + 1]; ++at) {
-      const down = child[at], frame = tree.frame[down], role = roles[frame];
+      const down = child[at], frame = tree.frame[down], role = roles[frame] ?? callers[frame];
       let within = outside;
       if (role !== null) {
         if (!rows.has(role)) rows.set(role, {frame, name: role, self: 0, total: 0, below: new Map()});
@@ -41,7 +49,8 @@ export function roleCosts(layout, profile) {
           within = new Set([...outside, role]);
         }
       }
-      const now = role ?? (managed[frame] ? null : inside);
+      const keepsRole = callers[frame] !== null && inside !== null && !inside.startsWith('[in ');
+      const now = keepsRole ? inside : (role ?? (managed[frame] ? null : inside));
       if (now !== null && nameless[frame] && tree.self[down] > 0) {
         const row = rows.get(now);
         row.self += tree.self[down];
