@@ -7,5 +7,5 @@ clrsampler_library(clr_jit
 clrsampler_library(clr_perf_map_lease
   SOURCES diagnostics_client.cc lease_record.cc lease_repair.cc lease_store.cc perf_map_lease.cc perf_map_lease_steps.cc
     perf_map_target.cc target_environment.cc
-  DEPS clrsampler_clr_jit clrsampler_os clrsampler_process clrsampler_formats_proc clrsampler_formats_runtime
+  DEPS clrsampler_clr_jit clrsampler_clr_runtime clrsampler_os clrsampler_process clrsampler_formats_proc clrsampler_formats_runtime
        absl::flat_hash_map absl::strings)

@@ -6,11 +6,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "clr/jit_files.h"
 #include "clr/perf_map_lease.h"
 #include "clr/perf_map_lease_target.h"
 #include "clr/perf_map_target.h"
+#include "clr/runtime_facts.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -26,12 +26,9 @@ constexpr uint64_t kLongestWaitDotnetNs = 1'000 * kMillisecondNs;
 constexpr int kMaxAnswers = 4;  // bad ones, or none
 constexpr int kMaxLooks = 18;   // for what should be there: some 8 s
 
-// dotnet/runtime#128401: three locks, taken in the wrong order during a suspension for GC when a stub is announced;
-// since .NET 10 (#113943), fixed in release/10.0 by #129142 of June 2026. That 10.0.10 is the first with the fix
-// follows from its date only.
 bool PerfMapCanHang(absl::string_view version) {
-  int patch = 0;
-  return absl::ConsumePrefix(&version, "10.0.") && (!absl::SimpleAtoi(version, &patch) || patch < 10);
+  const std::optional<RuntimeVersion> known = VersionFromProductVersion(version);
+  return known.has_value() && HasDefect(*known, DefectKind::kPerfMapDeadlock);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ constexpr RuntimeDefect kDefects[] = {
      "switching the perf map on during start-up can crash the process",
      "let no tool enable perf maps in the first seconds of the process, or update the runtime",
      "dotnet/runtime#122472"},
-    // Came with #113943; #129142 was merged to release/10.0 after 10.0.9 was out.
+    // Three locks, taken in the wrong order during a suspension for GC when a stub is announced. Came with #113943;
+    // #129142 was merged to release/10.0 after 10.0.9 was out.
     {DefectKind::kPerfMapDeadlock,
      {10, 0, 0},
      {10, 0, 9},
@@ -90,6 +91,18 @@ std::optional<RuntimeVersion> VersionFromFileVersion(absl::string_view text) {
   return RuntimeVersion{static_cast<uint16_t>(major), static_cast<uint16_t>(minor), static_cast<uint16_t>(third / 100)};
 }
 
+std::optional<RuntimeVersion> VersionFromProductVersion(absl::string_view text) {
+  const std::vector<absl::string_view> fields = absl::StrSplit(text.substr(0, text.find_first_of("-+")), '.');
+  uint32_t numbers[3] = {};
+  if (fields.size() != std::size(numbers)) return std::nullopt;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (!absl::SimpleAtoi(fields[i], &numbers[i]) || numbers[i] > UINT16_MAX) return std::nullopt;
+  }
+  if (numbers[0] == 0) return std::nullopt;
+  return RuntimeVersion{static_cast<uint16_t>(numbers[0]), static_cast<uint16_t>(numbers[1]),
+                        static_cast<uint16_t>(numbers[2])};
+}
+
 std::optional<RuntimeVersion> VersionFromMark(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, kMark)) return std::nullopt;
   return VersionFromFileVersion(text.substr(0, text.find(' ')));
@@ -103,8 +116,15 @@ std::vector<const RuntimeDefect*> DefectsOf(RuntimeVersion version) {
   return defects;
 }
 
+bool HasDefect(RuntimeVersion version, DefectKind kind) {
+  return std::ranges::any_of(DefectsOf(version), [kind](const RuntimeDefect* one) { return one->kind == kind; });
+}
+
 bool IsNewerThanKnown(RuntimeVersion version) { return version.major > kNewestKnownMajor; }
 
-bool WritesPerfMapInBlocks(RuntimeVersion version) { return version.major >= 11; }
+bool WritesPerfMapInBlocks(RuntimeVersion version) {
+  const RuntimeGeneration* generation = RuntimeGenerationOf(std::min(version.major, kNewestKnownMajor));
+  return generation != nullptr && generation->perf_map_in_blocks;
+}
 
 }  // namespace clrsampler

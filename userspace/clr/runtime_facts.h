@@ -1,4 +1,4 @@
-// What is known of each .NET runtime version: the one place where versions are compared.
+// What is known of single releases of .NET. What differs between major versions: clr/runtime_generations.h.
 //
 // Facts are of two kinds: measured on the runtimes themselves (linux-x64; each row says on which), or read in the
 // upstream thread that the row names. Where the release that carries a fix was not verified, the row ends with the last
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "clr/runtime_generations.h"
 
 namespace clrsampler {
 
@@ -29,6 +30,8 @@ struct RuntimeVersion {
 // "10.0.1426.52326", a file version: the third field is patch * 100 + DD. 8.0.0 has a third field below 100
 // (8.0.23.53103). nullopt: not of this form.
 std::optional<RuntimeVersion> VersionFromFileVersion(absl::string_view text);
+// "10.0.9", "11.0.0-preview.1", a product version. nullopt: not of this form.
+std::optional<RuntimeVersion> VersionFromProductVersion(absl::string_view text);
 // The text that the runtimes hold: "@(#)Version 10.0.1426.52326 @Commit: ...".
 std::optional<RuntimeVersion> VersionFromMark(absl::string_view text);
 
@@ -53,15 +56,12 @@ struct RuntimeDefect {
 
 // The known ones of exactly this version; none for an unknown one.
 std::vector<const RuntimeDefect*> DefectsOf(RuntimeVersion version);
-
-// The newest major version whose structures and precompiled images are known.
-inline constexpr uint16_t kNewestKnownMajor = 11;
+bool HasDefect(RuntimeVersion version, DefectKind kind);
 
 // Nothing is known of it, neither its structures nor its precompiled images.
 bool IsNewerThanKnown(RuntimeVersion version);
 
-// Whether it collects the lines of a perf map and writes 4 KiB at a time. Before .NET 11 each line has a write of its
-// own, before the method runs. Measured with strace on 10.0.15 and 11.0.0.
+// RuntimeGeneration::perf_map_in_blocks; a version that is newer than all known ones is taken for the newest.
 bool WritesPerfMapInBlocks(RuntimeVersion version);
 
 }  // namespace clrsampler

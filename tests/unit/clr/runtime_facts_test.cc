@@ -2,14 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <set>
 
 namespace clrsampler {
 namespace {
-
-bool HasDefect(RuntimeVersion version, DefectKind kind) {
-  return std::ranges::count(DefectsOf(version), kind, &RuntimeDefect::kind) == 1;
-}
 
 TEST(RuntimeFactsTest, ThirdFieldOfAFileVersionIsPatchTimesHundred) {
   EXPECT_EQ(VersionFromMark("@(#)Version 10.0.1426.52326 @Commit: abc"), (RuntimeVersion{10, 0, 14}));
@@ -24,6 +20,33 @@ TEST(RuntimeFactsTest, OtherTextsGiveNothing) {
     EXPECT_EQ(VersionFromMark(text), std::nullopt) << text;
   }
   EXPECT_EQ(RuntimeVersion{}.Text(), "unknown");
+}
+
+TEST(RuntimeFactsTest, AProductVersionHasThreeFields) {
+  EXPECT_EQ(VersionFromProductVersion("10.0.9"), (RuntimeVersion{10, 0, 9}));
+  EXPECT_EQ(VersionFromProductVersion("11.0.0-preview.1+abc"), (RuntimeVersion{11, 0, 0}));
+  for (const char* text : {"", "10", "10.0", "10.0.x", "10.0.1.2", "0.1.2", "10.0.65536", "-10.0.1"}) {
+    EXPECT_EQ(VersionFromProductVersion(text), std::nullopt) << text;
+  }
+}
+
+TEST(RuntimeFactsTest, EachGenerationHasAJitOfItsOwnAndNamesItsStubs) {
+  std::set<absl::string_view> interfaces;
+  for (const RuntimeGeneration& one : kRuntimeGenerations) {
+    EXPECT_TRUE(interfaces.insert(one.jit_interface).second) << one.major;
+    EXPECT_EQ(one.jit_interface.size(), 36u) << one.major;
+    EXPECT_EQ(one.stub_kinds.size(), 16u) << one.major;
+    EXPECT_EQ(RuntimeGenerationOf(one.major), &one);
+  }
+  EXPECT_EQ(RuntimeGenerationOf(kOldestKnownMajor - 1), nullptr);
+  EXPECT_EQ(RuntimeGenerationOf(kNewestKnownMajor + 1), nullptr);
+}
+
+TEST(RuntimeFactsTest, APerfMapIsWrittenInBlocksFromItsVersionOn) {
+  EXPECT_FALSE(WritesPerfMapInBlocks({10, 0, 15}));
+  EXPECT_TRUE(WritesPerfMapInBlocks({11, 0, 0}));
+  EXPECT_TRUE(WritesPerfMapInBlocks({kNewestKnownMajor + 1, 0, 0}));
+  EXPECT_FALSE(WritesPerfMapInBlocks({}));
 }
 
 TEST(RuntimeFactsTest, JitdumpDefectEndsWithTheReleaseThatFixedIt) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "clr/runtime_generations.h"
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_exports.h"
 
@@ -19,16 +20,6 @@ constexpr size_t kGuidBytes = 16;
 // compileMethod has 0xb4 bytes on x64 (0xbb in 11.0.0) and 0xc4 on arm64; destructors and getters are far smaller.
 constexpr size_t kMinCompileMethodBytes = 65;
 constexpr size_t kMaxGetJitBytes = 0x100;  // it has 0x1a
-
-struct KnownInterface {
-  absl::string_view guid;
-  int major;
-};
-// src/coreclr/inc/jiteeversionguid.h of each release branch; read in the runtimes 8.0.0 to 11.0.0.
-constexpr KnownInterface kKnownInterfaces[] = {{"4bceb905-d550-4a5d-b1eb-276fff68d183", 8},
-                                               {"d6218a78-9a34-4c6f-8db5-077a06022fae", 9},
-                                               {"7a8cbc56-9e19-4321-80b9-a0d2c578c945", 10},
-                                               {"0d18a7df-af1f-4481-a72f-aa6cf8aa0a65", 11}};
 
 std::string GuidText(std::span<const std::byte> bytes) {
   std::string text = absl::StrFormat("%08x-%04x-%04x-", *LoadAt<uint32_t>(bytes, 0), *LoadAt<uint16_t>(bytes, 4),
@@ -107,8 +98,8 @@ absl::StatusOr<Exported> TableByExport(const ImageCode& code) {
 }  // namespace
 
 int MajorVersionOfJitInterface(absl::string_view guid) {
-  for (const KnownInterface& known : kKnownInterfaces) {
-    if (known.guid == guid) return known.major;
+  for (const RuntimeGeneration& known : kRuntimeGenerations) {
+    if (known.jit_interface == guid) return known.major;
   }
   return 0;
 }

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "clr/runtime_generations.h"
+
 namespace clrsampler {
 namespace {
 
@@ -18,30 +20,6 @@ constexpr uint32_t kFlagCollectible = 1, kFlagCodeHeap = 2, kFlagRangeList = 4;
 
 // A header pointer this small is a stub kind: src/coreclr/vm/codeman.h, STUB_CODE_BLOCK_LAST.
 constexpr uint64_t kLastStubKind = 0xF;
-
-// By kind. 8 to 10: StubCodeBlockKind of src/coreclr/vm/codeman.h. No contract describes them.
-constexpr const char* kStubKinds[] = {nullptr,
-                                      "JumpStub",
-                                      "Precode",
-                                      "DynamicHelper",
-                                      "StubPrecode",
-                                      "FixupPrecode",
-                                      "VSD_DispatchStub",
-                                      "VSD_ResolveStub",
-                                      "VSD_LookupStub",
-                                      "VSD_VTableStub",
-                                      nullptr,
-                                      nullptr,
-                                      nullptr,
-                                      nullptr,
-                                      "MethodCallThunk",
-                                      "Stub"};
-// Measured on 11.0.0 against its perf map: 102 of 102 stubs of json and zoo. The others were not met, or have no line
-// there.
-constexpr const char* kStubKindsOf11[] = {
-    nullptr,           nullptr,          "DynamicHelper",  nullptr, nullptr, "VSD_DispatchStub",
-    "VSD_ResolveStub", "VSD_LookupStub", "VSD_VTableStub", nullptr, nullptr, "DelegateShuffleThunk",
-    nullptr,           nullptr,          nullptr,          "Stub"};
 
 constexpr uint32_t kMaxUnwindInfos = 4096;
 constexpr uint64_t kUnwindBytes = 12;  // RUNTIME_FUNCTION: begin, end, unwind data
@@ -293,8 +271,10 @@ std::vector<uint64_t> CodeRanges::Starts(MemoryProbe& probe, const CodeSection& 
 }
 
 const char* StubKindName(uint32_t major, uint32_t kind) {
-  const auto& names = major >= 11 ? kStubKindsOf11 : kStubKinds;
-  return kind < std::size(names) && names[kind] != nullptr ? names[kind] : "Unknown";
+  const RuntimeGeneration* generation = RuntimeGenerationOf(major);
+  const char* name =
+      generation != nullptr && kind < generation->stub_kinds.size() ? generation->stub_kinds[kind] : nullptr;
+  return name != nullptr ? name : "Unknown";
 }
 
 }  // namespace clrsampler

@@ -25,22 +25,22 @@ NibbleMapVersion NibbleMapOf(const ContractVersion& version) {
   return version.is_text || version.number >= 2 ? NibbleMapVersion::k2 : NibbleMapVersion::k1;
 }
 
-// From here on a runtime describes every field that `Overlay` asks for; one that does not is another one.
-constexpr uint32_t kFirstToDescribeAll = 11;
-
 }  // namespace
 
 absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, bool try_newer) {
-  if (try_newer && major > kNewestMajor) major = kNewestMajor;
+  if (try_newer && major > kNewestKnownMajor) major = kNewestKnownMajor;
+  if (major < kOldestKnownMajor) {
+    return absl::UnimplementedError(
+        absl::StrCat(".NET ", major, " can't be read: ", kOldestKnownMajor, " is the oldest"));
+  }
+  const RuntimeGeneration* generation = RuntimeGenerationOf(major);
+  if (generation == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(".NET ", major, " is not known: ", kNewestKnownMajor, " is the newest that is"));
+  }
   RuntimeLayout layout;
   layout.major = major;
-  if (major < 8) {
-    return absl::UnimplementedError(absl::StrCat(".NET ", major, " can't be read: 8 is the oldest"));
-  }
-  if (major > kNewestMajor) {
-    return absl::UnimplementedError(
-        absl::StrCat(".NET ", major, " is not known: ", kNewestMajor, " is the newest that is"));
-  }
+  layout.described = generation->described;
   if (major >= 10) {
     layout.nibble_map = NibbleMapVersion::k2;
     layout.method_desc.code_data = 8;
@@ -76,7 +76,7 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
   for (const KnownContract& known : kContracts) {
     const std::optional<ContractVersion> version = descriptor.VersionOf(known.name);
     if (!version) {
-      if (major >= kFirstToDescribeAll) {
+      if (described == DescribedLayout::kWhole) {
         return absl::FailedPreconditionError(absl::StrCat("it does not describe its contract ", known.name));
       }
       continue;
@@ -163,7 +163,7 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
   if (const auto bits = descriptor.Global("MethodDescTokenRemainderBitCount"); bits && *bits > 0 && *bits < 16) {
     token_remainder_bits = static_cast<uint32_t>(*bits);
   }
-  if (major >= kFirstToDescribeAll && !absent.empty()) {
+  if (described == DescribedLayout::kWhole && !absent.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("its contract descriptor does not say where ", absent, " is"));
   }
   const auto method_bytes = descriptor.Offset("MethodDesc", "!"),
@@ -174,7 +174,7 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
   if (method_bytes && instantiated_bytes && own_slot && implementation && code_slot && flags) {
     async_method = {*method_bytes, *instantiated_bytes, *own_slot, *implementation, *code_slot, *flags};
   }
-  if (major >= kFirstToDescribeAll) {
+  if (described == DescribedLayout::kWhole) {
     set("PEImage", "FlatImageLayout", pe_image.flat);
     set("RangeSection", "RangeList", range_section.range_list);
     set("CodeRangeMapRangeList", "RangeListType", range_list_kind);

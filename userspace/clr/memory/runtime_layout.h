@@ -14,18 +14,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "clr/runtime_facts.h"
+#include "clr/runtime_generations.h"
 #include "formats/runtime/contract_descriptor.h"
 #include "formats/runtime/nibble_map.h"
 
 namespace clrsampler {
 
 struct RuntimeLayout {
-  // The newest major version that the tables were measured on. A newer one needs its descriptor to speak the same
-  // contract versions.
-  static constexpr uint32_t kNewestMajor = kNewestKnownMajor;
-
   uint32_t major = 0;
+  DescribedLayout described = DescribedLayout::kNot;
   NibbleMapVersion nibble_map = NibbleMapVersion::k1;
 
   struct RangeFragment {

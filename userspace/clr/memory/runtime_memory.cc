@@ -70,7 +70,7 @@ absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopi
   // Entry 0 of the table for debuggers; it has stood there since .NET 8.
   range_map_ = probe.Pointer(place_.dac_table);
   if (!probe.ok()) return absl::UnavailableError("its table for debuggers is not readable");
-  if (place_.major >= 9) RETURN_IF_ERROR(ReadDescriptor());
+  if (layout_.described != DescribedLayout::kNot) RETURN_IF_ERROR(ReadDescriptor());
   if (place_.alter_layout) place_.alter_layout(layout_);
   if (!place_.image.contains(range_map_)) {
     return absl::UnavailableError("the runtime has not set up its map of code yet");
@@ -83,7 +83,8 @@ absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopi
 
 absl::Status RuntimeMemory::ReadDescriptor() {
   if (place_.descriptor == 0) {
-    if (place_.major > 9) return absl::FailedPreconditionError("it exports no contract descriptor");
+    if (layout_.described >= DescribedLayout::kInPart)
+      return absl::FailedPreconditionError("it exports no contract descriptor");
     return absl::OkStatus();
   }
   std::array<std::byte, ContractDescriptorHeader::kBytes> bytes;
@@ -103,7 +104,7 @@ absl::Status RuntimeMemory::ReadDescriptor() {
                descriptor->Offset("InstantiatedMethodDesc", "NumGenericArgs").has_value();
   if (const auto map = descriptor->Global("ExecutionManagerCodeRangeMapAddress")) {
     range_map_ = *map;
-  } else if (place_.major > 9) {
+  } else if (layout_.described >= DescribedLayout::kInPart) {
     return absl::FailedPreconditionError("its contract descriptor does not tell where the map of code is");
   }
   return absl::OkStatus();
