@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Names that the real runtimes' images hold of their own functions: as another reader finds them, and as the managed side declares them.
+"""Names that the real runtimes' images hold of their own functions: as another reader finds them, as the managed side declares them, and as
+running processes have them.
 
 Each check is one run of tools/runtime_names_check, the program that asks the profiler's own code. It is found through RUNTIME_NAMES_CHECK
-or CLRSAMPLER_BUILD_DIR. Nothing is run or sampled here.
+or CLRSAMPLER_BUILD_DIR. Nothing is sampled here.
 """
 import collections
 import glob
@@ -12,15 +13,23 @@ import struct
 import subprocess
 
 import check_program
+import harness
+import helper_cells
 import runtimes
 from metadata import Metadata
 
 BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE, "build", "release"))
 PROGRAM = os.environ.get("RUNTIME_NAMES_CHECK", os.path.join(BUILD_DIR, "tools", "runtime_names_check", "runtime_names_check"))
 
-# Names by table: entry points, FCalls, JIT helpers. Counted by the reader below.
-COUNTS = {"8.0.30": (246, 369, 56), "9.0.19": (331, 275, 53), "10.0.14": (405, 202, 40), "11.0.0": (372, 195, 52)}
+# Names by table: entry points, FCalls, JIT helpers, what is set at the start, assembly. The first three are counted by the reader below.
+KINDS = ("entry-points", "fcalls", "jit-helpers", "startup", "assembly")
+COUNTS = {"8.0.30": (246, 369, 134, 5, 15), "9.0.19": (331, 275, 99, 6, 15), "10.0.14": (405, 203, 55, 6, 19), "11.0.0": (372, 195, 51, 5, 19)}
 HELPER = "CORINFO_HELP_"
+# By its code: what the FCall BulkMoveWithWriteBarrierInternal jumps to.
+MOVES = "InlinedMemmoveGCRefsHelper"
+# What InitJITHelpers1 sets, by helper.
+ALLOCATORS = {"NEWSFAST": ("JIT_NewS_MP_FastPortable", "RhpNewFast"), "NEWARR_1_VC": ("JIT_NewArr1VC_MP_FastPortable", "RhpNewArrayFast"),
+              "NEWARR_1_OBJ": ("JIT_NewArr1OBJ_MP_FastPortable", None), "NEWARR_1_PTR": (None, "RhpNewPtrArrayFast")}
 
 
 class Image:
@@ -127,7 +136,7 @@ class RuntimeNamesTest(check_program.CheckProgramTest):
         """({kind: {address: name}}, addresses of the tables of helpers: the fixed and the dynamic one)"""
         output = self.check(path)
         names = collections.defaultdict(dict)
-        for kind, address, name in re.findall(r"^(entry-points|fcalls|jit-helpers) 0x([0-9a-f]+) (\S+)$", output, re.M):
+        for kind, address, name in re.findall(rf"^({'|'.join(KINDS)}) 0x([0-9a-f]+) (\S+)$", output, re.M):
             names[kind][int(address, 16)] = name
         return names, [int(address, 16) for address in re.findall(r"^table jit-helpers 0x([0-9a-f]+) ", output, re.M)]
 
@@ -141,21 +150,62 @@ class RuntimeNamesTest(check_program.CheckProgramTest):
                 dynamic = [row for row in helpers if row[1].startswith("dynamic")]
                 places = [(row, helpers_at + 8 * i) for i, row in enumerate(helpers) if row[1] == "function"]
                 places += [(row, dynamic_at + 8 * i) for i, row in enumerate(dynamic) if row[1] == "dynamic-function"]
-                claims, leads = collections.defaultdict(set), collections.Counter()
+                proven = {function: name for kind in ("startup", "assembly") for function, name in names.pop(kind).items()}
+                moves = {function for function, name in names["fcalls"].items() if name == MOVES}
+                claims, leads, by_helper = collections.defaultdict(set), collections.Counter(), collections.defaultdict(list)
                 for kind, pairs in (("entry-points", image.entry_points()), ("fcalls", image.fcalls()),
                                     ("jit-helpers", [(row[2] if len(row) > 2 else "", image.pointers[at]) for row, at in places])):
                     for name, function in pairs:
                         claims[function].add((kind, name))
                         leads[function] += 1
+                for row, at in places:
+                    by_helper[image.pointers[at]].append(row[0])
                 expected = collections.defaultdict(dict)
                 for function, said in claims.items():
                     (kind, name), *others = sorted(said, reverse=True)
+                    if function in proven:
+                        self.assertIn(name, ("", proven[function]))
+                        continue
+                    if not name and len(by_helper[function]) <= 3:
+                        name = HELPER + "|".join(by_helper[function])
                     if name and not others and image.led_to[function] == leads[function]:
                         expected[kind][function] = name
+                for function in moves:
+                    expected["fcalls"][function] = MOVES
                 self.assertEqual(dict(names), dict(expected))
-                counts = tuple(len(names[kind]) for kind in ("entry-points", "fcalls", "jit-helpers"))
+                proven_names, _ = self.names_in(path)
+                counts = tuple(len(proven_names[kind]) for kind in KINDS)
                 print(f"  {version}: {counts}", flush=True)
                 self.assertEqual(counts, COUNTS[version])
+
+    def test_processes_have_the_same(self):
+        """In memory: what the runtime wrote into precompiled code's cells and into its table of dynamic helpers."""
+        for version in runtimes.PACKED_VERSIONS:
+            with self.subTest(version):
+                root = self.need(runtimes.root, version)
+                (folder,) = glob.glob(os.path.join(root, "shared", "Microsoft.NETCore.App", "*"))
+                path = os.path.join(folder, "libcoreclr.so")
+                names, (_, dynamic_at) = self.names_in(path)
+                named = {function: name for of_kind in names.values() for function, name in of_kind.items()}
+                helpers = [line.split() for line in self.check("--helpers", version.split(".")[0], "x64").splitlines()]
+                dynamic = [row[0] for row in helpers if row[1].startswith("dynamic")]
+                self.need(runtimes.workload)
+                with harness.workload(version, "idle", "--seconds", 60) as target:
+                    cells = helper_cells.helpers_of(target.pid, os.path.join(folder, "System.Private.CoreLib.dll"), path)
+                    with open(f"/proc/{target.pid}/maps") as f:
+                        base = min(int(line.split("-")[0], 16) for line in f if line.rstrip().endswith(" " + path))
+                    with open(f"/proc/{target.pid}/mem", "rb", buffering=0) as memory:
+                        memory.seek(base + dynamic_at)
+                        words = struct.unpack(f"<{len(dynamic)}Q", memory.read(8 * len(dynamic)))
+                self.assertEqual({name: named.get(address) for name, address in cells.items()}, {name: name for name in cells})
+                self.assertGreaterEqual(len(cells), 6, cells)
+                number = int(version.split(".")[0])
+                set_now = {helper: named.get(word - base) for helper, word in zip(dynamic, words, strict=True)}
+                for helper, (before_10, since_10) in ALLOCATORS.items():
+                    expected = before_10 if number < 10 else since_10
+                    if expected:
+                        self.assertEqual(set_now[helper], expected, helper)
+                print(f"  {version}: {sorted(cells)}", flush=True)
 
     def test_helpers_stand_in_the_order_of_the_jit(self):
         for version in runtimes.PACKED_VERSIONS:

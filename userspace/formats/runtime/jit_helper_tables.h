@@ -10,6 +10,7 @@
 // compares with these rows; measured on 8.0.30, 9.0.19, 10.0.14 and 11.0.0. Kinds: measured on the same. Functions:
 // dotnet/runtime: src/coreclr/inc/jithelpers.h, at da194013 (5) and 003a92cd (11). For 8 to 10 a function has a name
 // here where both agree, or where only one of them has the helper. Others are known as functions, and have no name.
+// Functions after the start: src/coreclr/vm/jitinterfacegen.cpp, at 0a1ad13b (8 and 9) and in .NET 10 and 11.
 #ifndef CLRSAMPLER_FORMATS_RUNTIME_JIT_HELPER_TABLES_H_
 #define CLRSAMPLER_FORMATS_RUNTIME_JIT_HELPER_TABLES_H_
 
@@ -32,8 +33,9 @@ absl::string_view JitHelperKindText(JitHelperKind kind);  // "dynamic"
 struct JitHelper {
   absl::string_view helper;  // "COUNTPROFILE32", what the JIT calls CORINFO_HELP_COUNTPROFILE32
   JitHelperKind kind = JitHelperKind::kNone;
-  bool leads_to_function = false;  // in one of the tables
-  absl::string_view function;      // "JIT_CountProfile32"; empty where it is not known, or there is none
+  bool leads_to_function = false;      // in one of the tables
+  absl::string_view function;          // "JIT_CountProfile32"; empty where it is not known, or there is none
+  absl::string_view startup_function;  // "RhpNewFast", which a dynamic helper is after the start; empty: not known
 };
 
 struct JitHelperTable {

@@ -11,11 +11,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "formats/byte_reader.h"
 #include "formats/elf/eh_frame.h"
 #include "formats/elf/elf_exports.h"
 #include "formats/elf/relative_relocations.h"
+#include "formats/runtime/assembly_functions.h"
 #include "formats/runtime/jit_helper_tables.h"
+#include "formats/runtime/startup_helpers.h"
 
 namespace clrsampler {
 namespace {
@@ -32,6 +35,11 @@ constexpr size_t kMinClasses = 16;
 constexpr uint64_t kClassBytes = 3 * kWordBytes;
 constexpr uint64_t kFCallEndFlag = 1, kFCallSignatureFlag = 2;
 constexpr uint64_t kFCallEnd = 0xffffffffff000001;  // and no dynamic id
+constexpr absl::string_view kHelperPrefix = "CORINFO_HELP_";
+// A name of more would say little.
+constexpr size_t kMaxHelpersOfOne = 3;
+constexpr absl::string_view kBulkMove = "System.Buffer.BulkMoveWithWriteBarrierInternal";
+constexpr uint64_t kMaxBulkMoveBytes = 48;  // of one that only jumps; 29 in 10.0.14
 // Entries that are looked at, also those of what only looks like a class. 8.0.30 needs 2,000.
 constexpr size_t kMaxFCallSteps = 200'000;
 
@@ -44,6 +52,9 @@ class Reader {
     AddEntryPoints();
     AddFCalls();
     AddJitHelpers();
+    for (const AssemblyFunction& one : FindAssemblyFunctions(image_, unwind_)) {
+      Prove(one.start, one.name, RuntimeTableKind::kAssembly);
+    }
     absl::c_sort(tables_, [](const RuntimeTable& a, const RuntimeTable& b) {
       return std::pair(a.kind, a.at.value) < std::pair(b.kind, b.at.value);
     });
@@ -57,8 +68,21 @@ class Reader {
     }
     std::vector<RuntimeFunction> functions;
     for (auto& [start, claim] : claims_) {
+      const auto proven = proven_.find(start);
+      if (proven != proven_.end()) {
+        if (!claim.name.empty() && claim.name != proven->second.name) proven->second.several = true;
+        continue;
+      }
+      if (claim.name.empty()) claim.name = NameByHelpers(claim.helpers);
       if (claim.name.empty()) continue;  // a table leads to it, and names nothing
       if (claim.several || slots[start] != claim.slots) {
+        ++in_doubt_;
+        continue;
+      }
+      functions.push_back({{start}, std::move(claim.name), claim.table});
+    }
+    for (auto& [start, claim] : proven_) {
+      if (claim.several) {
         ++in_doubt_;
         continue;
       }
@@ -85,13 +109,15 @@ class Reader {
     bool address = false;    // of a function
     uint64_t value = 0;      // what it is where it is none
     absl::string_view name;  // of the function; empty: not known
+    absl::string_view helper;
   };
   // What tables say of a function.
   struct Claim {
     std::string name;
     RuntimeTableKind table = RuntimeTableKind::kEntryPoints;
     size_t slots = 0;
-    bool several = false;  // names, one of them perhaps unknown
+    bool several = false;                    // names, one of them perhaps unknown
+    std::vector<absl::string_view> helpers;  // that it is
   };
 
   bool IsFunction(VirtualAddress address) const {
@@ -123,10 +149,28 @@ class Reader {
     return name.size() < kMinIdentifierBytes ? absl::string_view() : name;
   }
 
-  void Claimed(VirtualAddress function, absl::string_view name, RuntimeTableKind table) {
+  // By its code, so that it does not matter who else leads to it.
+  void Prove(VirtualAddress function, absl::string_view name, RuntimeTableKind table) {
+    const auto [entry, fresh] = proven_.try_emplace(function.value);
+    Claim& claim = entry->second;
+    if (fresh) {
+      claim.name = std::string(name);
+      claim.table = table;
+    } else if (claim.name != name) {
+      claim.several = true;
+    }
+  }
+
+  static std::string NameByHelpers(const std::vector<absl::string_view>& helpers) {
+    if (helpers.empty() || helpers.size() > kMaxHelpersOfOne) return "";
+    return absl::StrCat(kHelperPrefix, absl::StrJoin(helpers, "|"));
+  }
+
+  void Claimed(VirtualAddress function, absl::string_view name, RuntimeTableKind table, absl::string_view helper = {}) {
     const auto [entry, fresh] = claims_.try_emplace(function.value);
     Claim& claim = entry->second;
     ++claim.slots;
+    if (!helper.empty()) claim.helpers.push_back(helper);
     if (fresh) {
       claim.name = std::string(name);
       claim.table = table;
@@ -186,10 +230,22 @@ class Reader {
       if (budget == 0) return;
       if (classes >= kMinClasses) {
         tables_.push_back({RuntimeTableKind::kFCalls, rows[i].slot, calls.size()});
-        for (const FCall& call : calls) Claimed(call.function, call.name, RuntimeTableKind::kFCalls);
+        for (const FCall& call : calls) {
+          Claimed(call.function, call.name, RuntimeTableKind::kFCalls);
+          if (call.name == kBulkMove) ProveMoveBehind(call.function);
+        }
       }
       i = classes >= kMinClasses ? at : i + 1;
     }
+  }
+
+  // In .NET 10 the FCall only looks whether there is anything to move, and jumps to what moves (dotnet/runtime:
+  // src/coreclr/classlibnative/bcltype/arraynative.inl). In others it moves by itself, or calls.
+  void ProveMoveBehind(VirtualAddress function) {
+    const std::optional<FunctionBounds> bounds = unwind_.Find(function);
+    if (!bounds || bounds->end.value - function.value > kMaxBulkMoveBytes) return;
+    const std::optional<VirtualAddress> moves = OnlyJumpFrom(image_, unwind_, function);
+    if (moves) Prove(*moves, "InlinedMemmoveGCRefsHelper", RuntimeTableKind::kFCalls);
   }
 
   // Three addresses in a row: a class's name, its namespace and the array of its functions, which must fit to its end.
@@ -246,7 +302,33 @@ class Reader {
     ClaimWords(StaticWords(*found->table), found->at, found->table->major);
     const std::vector<Word> words = DynamicWords(*found->table);
     const std::vector<VirtualAddress> places = PlacesOf(words);
-    if (places.size() == 1) ClaimWords(words, places.front(), found->table->major);
+    if (places.size() != 1) return;
+    ClaimWords(words, places.front(), found->table->major);
+    ProveStartup(*found->table, places.front());
+  }
+
+  void ProveStartup(const JitHelperTable& table, VirtualAddress at) {
+    std::vector<const JitHelper*> dynamic;
+    for (const JitHelper& helper : table.helpers) {
+      if (helper.kind == JitHelperKind::kDynamic) dynamic.push_back(&helper);
+    }
+    std::optional<VirtualAddress> last;  // that sets an allocator
+    for (const StartupHelper& one : FindStartupHelpers(image_, unwind_, at, dynamic.size())) {
+      const JitHelper& helper = *dynamic[one.place];
+      if (absl::StartsWith(helper.helper, "NEW")) last = one.call;
+      Prove(one.function,
+            helper.startup_function.empty() ? absl::StrCat(kHelperPrefix, helper.helper) : helper.startup_function,
+            RuntimeTableKind::kStartup);
+    }
+    const auto strings = last ? StringAllocatorBehind(image_, unwind_, *last) : std::nullopt;
+    if (!strings) return;
+    if (table.major >= 10) {
+      Prove(*strings, "RhNewString", RuntimeTableKind::kStartup);
+      return;
+    }
+    Prove(*strings, "AllocateString_MP_FastPortable", RuntimeTableKind::kStartup);
+    const std::optional<VirtualAddress> slow = OnlyJumpFrom(image_, unwind_, *strings);
+    if (slow) Prove(*slow, "FramedAllocateString", RuntimeTableKind::kStartup);
   }
 
   static std::vector<Word> StaticWords(const JitHelperTable& table) {
@@ -254,7 +336,7 @@ class Reader {
     uint64_t dynamic = 0;
     for (const JitHelper& helper : table.helpers) {
       words.push_back({helper.kind == JitHelperKind::kFunction, helper.kind == JitHelperKind::kDynamic ? ++dynamic : 0,
-                       helper.function});
+                       helper.function, helper.helper});
     }
     return words;
   }
@@ -262,7 +344,8 @@ class Reader {
   static std::vector<Word> DynamicWords(const JitHelperTable& table) {
     std::vector<Word> words;
     for (const JitHelper& helper : table.helpers) {
-      if (helper.kind == JitHelperKind::kDynamic) words.push_back({helper.leads_to_function, 0, helper.function});
+      if (helper.kind == JitHelperKind::kDynamic)
+        words.push_back({helper.leads_to_function, 0, helper.function, helper.helper});
     }
     return words;
   }
@@ -272,7 +355,8 @@ class Reader {
     for (size_t i = 0; i < words.size(); ++i) {
       if (!words[i].address) continue;
       ++functions;
-      Claimed(*relocations_.At({at.value + i * kWordBytes}), words[i].name, RuntimeTableKind::kJitHelpers);
+      Claimed(*relocations_.At({at.value + i * kWordBytes}), words[i].name, RuntimeTableKind::kJitHelpers,
+              words[i].helper);
     }
     tables_.push_back({RuntimeTableKind::kJitHelpers, at, functions, major});
   }
@@ -313,7 +397,7 @@ class Reader {
   const ElfImage& image_;
   const EhFrameTable& unwind_;
   const RelativeRelocations& relocations_;
-  absl::flat_hash_map<uint64_t, Claim> claims_;
+  absl::flat_hash_map<uint64_t, Claim> claims_, proven_;
   std::vector<RuntimeTable> tables_;
   size_t in_doubt_ = 0;
 };
@@ -328,6 +412,10 @@ absl::string_view RuntimeTableText(RuntimeTableKind kind) {
       return "fcalls";
     case RuntimeTableKind::kJitHelpers:
       return "jit-helpers";
+    case RuntimeTableKind::kStartup:
+      return "startup";
+    case RuntimeTableKind::kAssembly:
+      return "assembly";
   }
   return "";
 }

@@ -5,7 +5,11 @@
 // - FCalls: functions that managed code calls as if they were its own methods. They stand in arrays of {flags,
 //   function, name, signature where the flags say so}, one for each class. These stand in an array of {class,
 //   namespace, array} (dotnet/runtime: src/coreclr/vm/ecall.h, at 00ac37e4). A function is called by the method's name.
-// - JIT helpers: an array of functions in the order of formats/runtime/jit_helper_tables.h.
+// - JIT helpers: an array of functions in the order of formats/runtime/jit_helper_tables.h. Where only the helper is
+//   known and not its function, the function is called as the JIT calls it: "CORINFO_HELP_MON_ENTER", and with '|'
+//   between them where it does the work of two or three.
+// - What the runtime puts into that array when it starts (formats/runtime/startup_helpers.h).
+// - Functions in assembly (formats/runtime/assembly_functions.h).
 //
 // A table counts when all of it fits, and a function has a name when one name is given to it. Nothing is known of an
 // image that a reader could not prove: it has no names then.
@@ -24,7 +28,7 @@
 
 namespace clrsampler {
 
-enum class RuntimeTableKind : uint8_t { kEntryPoints, kFCalls, kJitHelpers };
+enum class RuntimeTableKind : uint8_t { kEntryPoints, kFCalls, kJitHelpers, kStartup, kAssembly };
 absl::string_view RuntimeTableText(RuntimeTableKind kind);  // "entry-points"
 
 struct RuntimeFunction {
@@ -33,7 +37,7 @@ struct RuntimeFunction {
   RuntimeTableKind table;
 };
 
-// A table that was found whole.
+// A table that was found whole; the latter two kinds have none.
 struct RuntimeTable {
   RuntimeTableKind kind;
   VirtualAddress at;

@@ -1,0 +1,34 @@
+// The runtime's functions that are written in assembly, told by their instructions.
+//
+// Managed code enters the runtime by them: to have a method compiled, to have a call of precompiled code resolved, to
+// allocate. No table of the image names them. An assembler leaves no choice, so they are the same instructions in every
+// build of a version, but for distances. A function has a name when its instructions are those of one pattern, no other
+// function's are, and each function of a known name that it leads to is the same wherever it is met. That names the
+// functions that they call, too.
+//
+// Source: dotnet/runtime, src/coreclr/vm/amd64 (externalmethodfixupthunk.S at 08f41522, theprestubamd64.S at 43942287,
+// virtualcallstubamd64.S at 0b7b7b5f, AllocSlow.S at 1faa9e82, unixasmmacrosamd64.inc at 0147c5c8) and
+// src/coreclr/runtime/amd64/AllocFast.S at 086bc8e3; each pattern measured on the images that
+// tests/e2e/runtime_names_test.py reads. Nothing is known on arm64.
+#ifndef CLRSAMPLER_FORMATS_RUNTIME_ASSEMBLY_FUNCTIONS_H_
+#define CLRSAMPLER_FORMATS_RUNTIME_ASSEMBLY_FUNCTIONS_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "formats/elf/eh_frame.h"
+#include "formats/elf/elf_image.h"
+
+namespace clrsampler {
+
+struct AssemblyFunction {
+  VirtualAddress start;    // where an entry of the unwind table begins
+  absl::string_view name;  // lives for ever
+};
+
+// By address, each address and each name once. Any thread; 2 ms for libcoreclr.so.
+std::vector<AssemblyFunction> FindAssemblyFunctions(const ElfImage& image, const EhFrameTable& unwind);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_RUNTIME_ASSEMBLY_FUNCTIONS_H_
