@@ -240,6 +240,8 @@ class FetcherTest(SandboxLiveTest):
             with open(f"/proc/{agent.pid}/task/{agent.pid}/children", encoding="ascii") as f:
                 children = [int(pid) for pid in f.read().split()]
             fetcher = next(pid for pid in children if status_of(pid)["Name"] == "clrsampler-get")
+            command = next(pid for pid in children if status_of(pid)["Name"] == "spinner")
+            self.addCleanup(os.kill, command, signal.SIGKILL)  # which goes on when the agent is killed, and holds its pipes
             status = self.wait_for_filter(fetcher)
             self.assertEqual(status["Uid"].split(), [str(NOBODY)] * 4)
             self.assertEqual(status["Gid"].split(), [str(NOBODY)] * 4)
