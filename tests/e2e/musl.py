@@ -13,7 +13,7 @@ SELECTED = VERSIONS if runtimes.MATRIX else ("10.0.15",)
 
 @functools.lru_cache(None)
 def root(version):
-    """The folder, with this runtime in it. It is made once: three minutes of a compiler's time."""
+    """The folder, with this runtime in it. It is made once: a minute of a compiler's time."""
     done = subprocess.run([os.path.join(runtimes.SOURCE, "tools", "musl_root"), version], capture_output=True, text=True)
     if done.returncode:
         raise runtimes.Missing(done.stderr.strip().removeprefix("error: ")[-800:])
