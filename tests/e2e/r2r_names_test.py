@@ -102,8 +102,7 @@ class R2rNames(check_program.CheckProgramTest):
                         self.assert_map_agrees(version, crossgen(version, arch, [source], name))
 
     def test_cross_module_inlining_agrees(self):
-        # Not yet 11.0.0: 350 of 7,389 instances over types of other modules have no name there.
-        for version in runtimes.selected(runtimes.PACKED_VERSIONS[:-1]):
+        for version in runtimes.selected(runtimes.PACKED_VERSIONS):
             self.need(runtimes.crossgen, version)
             with self.subTest(version):
                 source = os.path.join(self.need(framework, version), "System.Text.Json.dll")

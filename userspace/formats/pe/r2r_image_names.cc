@@ -119,8 +119,9 @@ absl::StatusOr<R2rMethodName> R2rImage::NameMethodDef(uint32_t number, Modules& 
 // Which module a token belongs to, in the order of src/coreclr/vm/zapsig.cpp (DecodeMethod, GetTypeHandle...): the
 // image's own metadata; a context that the signature names replaces it for the method, the owner and types that stand
 // alone; without one, an override at the head of the owner decides for the method as well. Arguments of a generic
-// instance start from the image's own metadata again. A composite has none of its own: there each argument carries its
-// override.
+// instance start from the image's own metadata again, and so do those of a generic method since R2R 26 (.NET 11; by
+// crossgen2's own maps, before 26 the context replaces it for these). A composite has none of its own: there each
+// argument carries its override.
 absl::StatusOr<R2rMethodName> R2rImage::NameInstance(uint32_t offset, Modules& modules, MethodVariables variables) {
   SignatureCursor cursor(instances_, offset);
   SignatureNames names(&modules);
@@ -161,8 +162,8 @@ absl::StatusOr<R2rMethodName> R2rImage::NameInstance(uint32_t offset, Modules& m
   if (member == nullptr) return Damaged("a method signature names no module");
   const uint32_t rid = cursor.Number();
   if ((flags & kR2rMethodInstantiation) != 0) {
-    const SignatureModule& tokens = context != nullptr ? *context : *member;
     const SignatureModule& arguments = own != nullptr ? *own : *member;
+    const SignatureModule& tokens = has_runtime_async() ? arguments : context != nullptr ? *context : *member;
     const uint32_t count = cursor.Number();
     if (count > cursor.remaining()) return Damaged("a method signature is cut off");
     for (uint32_t i = 0; i < count; ++i) {
