@@ -1,6 +1,6 @@
 // Any bytes as a runtime's image. Properties: every name is of letters and few signs, and is given once to a start;
 // every function with a name begins where an entry of the unwind table does, in executable memory; the tables lead to
-// at least as many functions as have names.
+// at least as many functions as have names by them.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -32,14 +32,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(unwind.ok());
   size_t led_to = 0;
   for (const RuntimeTable& table : functions->tables()) led_to += table.functions;
-  Require(functions->all().size() + functions->in_doubt() <= led_to);
+  size_t by_code = 0;
+  for (const RuntimeFunction& one : functions->all()) {
+    by_code += one.table == RuntimeTableKind::kStartup || one.table == RuntimeTableKind::kAssembly ? 1 : 0;
+  }
+  Require(functions->all().size() - by_code <= led_to);
   for (size_t i = 0; i < functions->all().size(); ++i) {
     const RuntimeFunction& one = functions->all()[i];
     if (i > 0) Require(functions->all()[i - 1].start < one.start);
     Require(functions->StartingAt(one.start) == &one);
-    const bool method = one.table == RuntimeTableKind::kFCalls;
-    Require(one.name.size() >= 3 && one.name.size() < (method ? 400 : 128));
-    const std::string_view signs = method ? "_.`<>" : "_";
+    const bool method = one.table == RuntimeTableKind::kFCalls, helpers = one.table == RuntimeTableKind::kJitHelpers;
+    Require(one.name.size() >= 3 && one.name.size() < (method || helpers ? 400 : 128));
+    const std::string_view signs = method ? "_.`<>" : helpers ? "_|" : "_";
     for (const char c : one.name) {
       Require(absl::ascii_isalnum(static_cast<unsigned char>(c)) || signs.find(c) != std::string_view::npos);
     }
