@@ -154,10 +154,10 @@ class ServeUnitTest(harness.LiveTest):
                 self.assertEqual(done.returncode, 1, done)
                 self.assertIn(missing, done.stderr)
         # Of CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE capabilities_live_test.py has the proof.
-        with self.serve(self.without("CAP_SYS_PTRACE")) as service, harness.workload(runtimes.INSTALLED, "pauses", "--seconds", 120) as target:
-            target.signal(signal.SIGHUP)
-            truth_of(target)
-            service.wait_for_windows(1)
+        with self.serve(self.without("CAP_SYS_PTRACE")) as service, harness.workload(runtimes.INSTALLED, "json", "--seconds", 300) as target:
+            service.wait_for_windows(2)  # it has been met
+            target.use_cpu(2)  # 400 samples, each with compiled methods in its stack
+            service.wait_for_windows(2)
             named, unnamed = self.named_and_unnamed(service, target)
             self.assertEqual(named["jit"], 0, named)
             self.assertGreater(unnamed["jit"], 0)
