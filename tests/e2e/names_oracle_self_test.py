@@ -59,6 +59,16 @@ class Altered(unittest.TestCase):
                 result = self.compare(rows=ROWS.replace(old, new))
                 self.assertEqual([columns for columns, _, _ in result.disagreements], [[column]], result.findings())
 
+    def test_a_precompiled_stub_that_resumes_is_named_after_its_method(self):
+        stub = "ILStubClass\tIL_STUB_AsyncResume"
+        resumed = CLRMD.replace("Zoo.Counter\tZoo.ICounter<System.Int32,System.String>.Count", stub)
+        result = self.compare(clrmd=resumed)
+        self.assertEqual((result.findings(), result.equal, result.resuming), ([], 3, 1))
+        self.assertEqual(len(self.compare(clrmd=resumed.replace("IL_STUB_AsyncResume", "IL_STUB_PInvoke")).disagreements), 1)
+        compiled = self.compare(clrmd=CLRMD.replace("Zoo.Generics\tSame[System.String]\tzoo.dll\t6000007\t7f0000009000", stub + "\tzoo.dll\t0\t7f0000002000", 1))
+        self.assertEqual(len(compiled.disagreements), 1, "what is compiled at run time has the stub's own name")
+        self.assertEqual(len(self.compare(rows=ROWS.replace("7f0000003000", "7f0000003004"), clrmd=resumed).disagreements), 1)
+
     def test_a_body_called_a_stub_is_found(self):
         result = self.compare(clrmd=CLRMD.replace("7f0000005000\tjit\tZoo.Generics\tSame[System.String]\tzoo.dll\t6000007\t7f0000009000",
                                                   "7f0000005000\tjit\tZoo.Generics\tSame[System.String]\tzoo.dll\t6000007\t7f0000005000"))
