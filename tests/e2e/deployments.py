@@ -64,6 +64,7 @@ FORMS = {
 _LINKER = "its linker needs the runtime that it links, and the SDK has an older one"
 _NO_PACKAGE = "the feed has no Microsoft.NETCore.App.Runtime.NativeAOT package"
 KNOWN_MISSING = {("native-aot", "10.0.14"): _NO_PACKAGE, ("native-aot-stripped", "10.0.14"): _NO_PACKAGE,
+                 ("native-aot", "11.0.0"): _NO_PACKAGE, ("native-aot-stripped", "11.0.0"): _NO_PACKAGE,
                  ("trimmed", "10.0.14"): _LINKER, ("trimmed-r2r", "10.0.14"): _LINKER}
 
 # Of every form. Analysis of trimmed code would stop a program that uses reflection on purpose.

@@ -15,7 +15,7 @@ class HostileMemoryTest(harness.LiveTest):
     NEEDS = ("dotnet",)
 
     def test_each_runtime(self):
-        for version in (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED):
+        for version in (*runtimes.PACKED_VERSIONS, *runtimes.LATER_VERSIONS, runtimes.INSTALLED):
             with self.subTest(version=version):
                 self.need_runtime(version)
                 with harness.workload(version, "mix", "--seconds", 300, "--threads", 2) as target:

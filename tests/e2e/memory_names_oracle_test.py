@@ -32,7 +32,7 @@ MAX_UNNAMED = 0.001
 # An oracle that says nothing proves nothing.
 MAX_SILENT = 0.01
 WARM_UP_SECONDS = 3.0
-VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
+VERSIONS = (*runtimes.PACKED_VERSIONS, *runtimes.LATER_VERSIONS, runtimes.INSTALLED)
 DEPENDENT = "framework-dependent"
 
 # Why a live method may have no name: (pattern of the text in brackets, sentence). A reason that is not here fails the test.

@@ -14,11 +14,10 @@ import subprocess
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("CLRSAMPLER_E2E_DIR", os.path.join(SOURCE, "build"))
 PACKED_VERSIONS = ("8.0.30", "9.0.19", "10.0.14", "11.0.0")
+LATER_VERSIONS = ("8.0.34", "9.0.23", "10.0.15")  # releases that the matrix has beside these
 INSTALLED = "installed"  # the runtime that `dotnet` on PATH picks
-ALL = (*PACKED_VERSIONS, INSTALLED)
-
-
 MATRIX = os.environ.get("CLRSAMPLER_MATRIX") == "full"  # as `ctest -L matrix` sets it
+ALL = (*PACKED_VERSIONS, *(LATER_VERSIONS if MATRIX else ()), INSTALLED)
 
 
 def selected(versions=ALL):

@@ -19,7 +19,7 @@ import stack_truth
 
 NATIVE = os.environ.get("SHAPES_NATIVE", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "libshapes_native.so"))
 PROJECT = os.path.join(runtimes.SOURCE, "tests", "apps", "shapes", "shapes.csproj")
-VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
+VERSIONS = runtimes.ALL
 SHARE = 0.999
 FREQUENCY = 997
 CPU_SECONDS = {"full": 2.0, "": 1.0}
