@@ -9,7 +9,7 @@ FREQUENCY = 999
 class MiniJitTest(harness.LiveTest):
     NEEDS = ("minijit",)
 
-    def check_flame_graph(self, result, truth):
+    def check_flame_graph(self, result, truth, frequency=FREQUENCY):
         profile = self.check_result(result, minimum_samples=300)
         counts = {"leaf_tier0": 0, "leaf_tier1": 0}
         whole = 0
@@ -30,7 +30,7 @@ class MiniJitTest(harness.LiveTest):
             return
         true_share = truth["leaf_tier1"] / (truth["leaf_tier0"] + truth["leaf_tier1"])
         # 5 sigma of independent samples. The run began a moment after the target did: 1 % more, and what that moment was.
-        missed = result.unsampled_ns / (total * harness.period_ns(FREQUENCY))
+        missed = result.unsampled_ns / (total * harness.period_ns(frequency))
         self.assert_within(abs(counts["leaf_tier1"] / total - true_share), 5 * harness.sigma(true_share, total) + 0.01 + missed, counts)
 
     def test_expected_flame_graph(self):
