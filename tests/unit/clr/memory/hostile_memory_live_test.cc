@@ -195,7 +195,8 @@ TEST_F(HostileMemoryLiveTest, FaultsWhileAttachingAreErrorsOrNone) {
       auto runtime = Attach();
       if (!runtime.ok()) {
         EXPECT_TRUE(absl::IsFailedPrecondition(runtime.status()) || absl::IsUnavailable(runtime.status()) ||
-                    absl::IsDataLoss(runtime.status()) || absl::IsUnimplemented(runtime.status()))
+                    absl::IsDataLoss(runtime.status()) || absl::IsUnimplemented(runtime.status()) ||
+                    absl::IsAborted(runtime.status()))
             << runtime.status();
         continue;
       }
