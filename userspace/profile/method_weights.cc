@@ -74,8 +74,9 @@ void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> want
   for (NodeIndex node = 0; node < model.nodes.size(); ++node) {
     if (weights[node] == 0) continue;
     ++stack;
-    std::optional<uint32_t> leaf, role,
-        caller;            // the role that a nameless leaf is below, the nearest caller with a name
+    std::optional<uint32_t> leaf;
+    std::optional<uint32_t> role,
+        caller;            // what a nameless leaf is below: a role, and the nearest function with a name
     bool settled = false;  // above is nothing that says more of the leaf
     for (NodeIndex at = node; at != kRootNode; at = model.nodes[at].parent) {
       const uint32_t method = method_of[model.nodes[at].frame];

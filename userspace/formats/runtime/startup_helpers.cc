@@ -23,6 +23,8 @@ constexpr std::byte kCall = 0xe8_b, kMoveToEdi = 0xbf_b;
 // push rbp; mov rbp, rsp; mov eax, edi; lea rcx, [table]; mov [rcx + rax * 8], rsi; pop rbp; ret
 constexpr std::array kSetterHead = {0x55_b, 0x48_b, 0x89_b, 0xe5_b, 0x89_b, 0xf8_b, 0x48_b, 0x8d_b, 0x0d_b};
 constexpr std::array kSetterTail = {0x48_b, 0x89_b, 0x34_b, 0xc1_b, 0x5d_b, 0xc3_b};
+// 8.0.30 to 11.0.0 have four or five calls with constants. An image with more than this is no runtime.
+constexpr size_t kMaxHelpers = 256;
 // A function that is longer is no small helper.
 constexpr uint64_t kMaxFunctionBytes = 4096;
 
@@ -122,9 +124,11 @@ std::vector<StartupHelper> FindStartupHelpers(const ElfImage& image, const EhFra
     const auto code = image.BytesFrom(segment.address);
     if (!code) continue;
     Calls(*code, segment.address, *setter).Each([&](size_t place, VirtualAddress function, VirtualAddress call) {
-      if (place < places && FunctionAt(unwind, function)) helpers.push_back({place, function, call});
+      if (helpers.size() > kMaxHelpers || place >= places || !FunctionAt(unwind, function)) return;
+      helpers.push_back({place, function, call});
     });
   }
+  if (helpers.size() > kMaxHelpers) helpers.clear();
   return helpers;
 }
 

@@ -23,7 +23,7 @@ struct StartupHelper {
 };
 
 // Of the table at `table`, which has so many places; by address of the call. Empty: not exactly one function changes
-// the table as is known. Any thread; 3 ms for libcoreclr.so.
+// the table as is known, or it is called more than 256 times. Any thread; 3 ms for libcoreclr.so.
 std::vector<StartupHelper> FindStartupHelpers(const ElfImage& image, const EhFrameTable& unwind, VirtualAddress table,
                                               size_t places);
 

@@ -94,6 +94,21 @@ TEST_F(StartupHelpersTest, WhatBeginsNoFunctionIsLeftOut) {
   EXPECT_THAT(Found(), IsEmpty());
 }
 
+TEST_F(StartupHelpersTest, MoreCallsThanARuntimeHasAreNone) {
+  const auto calls = [&](int count) {
+    CodeImage before = code_;
+    const uint64_t at = code_.next();
+    std::string text;
+    for (int i = 0; i < count; ++i) text += Set(at + text.size(), one_, 4, setter_);
+    code_.Add(text);
+    const size_t found = Found().size();
+    code_ = before;
+    return found;
+  };
+  EXPECT_EQ(calls(256), 256u);
+  EXPECT_EQ(calls(257), 0u);
+}
+
 TEST_F(StartupHelpersTest, TwoSettersAreNone) {
   code_.Add(Set(code_.next(), one_, 4, setter_));
   EXPECT_THAT(Found(), ElementsAre(Pair(4, one_)));
