@@ -27,6 +27,7 @@ import harness
 import names_oracle
 import runtimes
 
+FULL = os.environ.get("CLRSAMPLER_ORACLE") == "full"
 ADDRESSES = 10_000
 MAX_UNNAMED = 0.001
 # An oracle that says nothing proves nothing.
@@ -89,7 +90,7 @@ def selection():
 
 
 def cases():
-    chosen = full_matrix() if os.environ.get("CLRSAMPLER_ORACLE") == "full" else selection()
+    chosen = full_matrix() if FULL else selection()
     pattern = re.compile(os.environ.get("CLRSAMPLER_ORACLE_CASES", ""))
     return [case for case in chosen if pattern.search(str(case))]
 
@@ -239,6 +240,28 @@ class OracleTest(harness.LiveTest):
                 self.check(case, rows, comparison)
                 compared += comparison.equal
         print(f"  {compared} names equal", flush=True)
+
+    def test_stubs_without_a_range(self):
+        """What our reader tells by instructions, against the runtime's own perf map, which has such stubs since .NET 10."""
+        kinds = {"DelegateShuffleThunk", "InstantiatingStub", "UnboxingStub"}
+        for version in [v for v in VERSIONS if runtimes.number(v).startswith("10.")] if FULL else ("10.0.15",):
+            with self.subTest(version):
+                self.need_runtime(version)
+                argv, env = command(Case(version, "mix", DEPENDENT, "perf-map"))
+                with tempfile.TemporaryDirectory(prefix="clrsampler-oracle-") as folder, harness.Target(
+                        [*argv, "mix", "--seconds", "120"], env={**env, "DOTNET_PerfMapEnabled": "1", "DOTNET_PerfMapJitDumpPath": folder}) as target:
+                    target.use_cpu(3, timeout=60)
+                    stop(target.host_pid)
+                    with open(os.path.join(folder, f"perf-{target.host_pid}.map"), encoding="utf-8", errors="replace") as f:
+                        lines = re.findall(r"^(?:0x)?([0-9a-f]+) ([0-9a-f]+) stub(?:<\d+>)? Link<(\w+)>$", f.read(), re.MULTILINE)
+                    truths = {int(begin, 16): kind for begin, _, kind in lines if kind in kinds}
+                    path = os.path.join(folder, "addresses")
+                    with open(path, "w") as f:
+                        f.write(hexadecimal(truths))
+                    rows = names_oracle.parse_rows(names(target.host_pid, "--addresses", path))
+                self.assertEqual(set(truths.values()), kinds)
+                self.assertEqual({row.address: (row.kind, row.method) for row in rows}, {a: ("stub", f"stub {kind}") for a, kind in truths.items()})
+                print(f"  {version}: {dict(collections.Counter(truths.values()))}: 0 differ", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,3 +6,5 @@ clrsampler_fuzz(metadata_fuzz SOURCES ${CMAKE_CURRENT_LIST_DIR}/metadata_fuzz.cc
   CORPUS ${CMAKE_CURRENT_LIST_DIR}/corpus/metadata_fuzz)
 clrsampler_fuzz(memory_fuzz SOURCES ${CMAKE_CURRENT_LIST_DIR}/memory_fuzz.cc DEPS clrsampler_clr_memory
   CORPUS ${CMAKE_CURRENT_LIST_DIR}/corpus/memory_fuzz)
+clrsampler_fuzz(stub_code_fuzz SOURCES ${CMAKE_CURRENT_LIST_DIR}/stub_code_fuzz.cc DEPS clrsampler_clr_memory
+  CORPUS ${CMAKE_CURRENT_LIST_DIR}/corpus/stub_code_fuzz)

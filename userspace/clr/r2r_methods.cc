@@ -265,6 +265,13 @@ std::optional<R2rMethods::Place> R2rMethods::FindInMemory(const FrameQuery& quer
 
 Resolution R2rMethods::ResolveAt(File& file, const Process& process, Image& image, uint32_t rva) {
   const std::optional<R2rFunction> function = image.r2r->Find(rva);
+  if (!function && image.r2r->IsMethodCallThunk(rva)) {
+    MethodName thunk;
+    thunk.kind = MethodKind::kStub;
+    thunk.method = "MethodCallThunk";
+    return {frames_->Intern(Frame{FrameKind::kR2r, NameSource::kR2rImage, FrameText(thunk, style_), image.module, "",
+                                  MethodSymbol(thunk)})};
+  }
   if (!function || function->method == R2rFunction::kNoOwner) {
     ++counters_.outside_functions;
     return Unnamed(image, absl::StrCat("[r2r unknown ", image.file_name, "]"));

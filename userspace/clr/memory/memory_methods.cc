@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
-#include "clr/memory/write_barriers.h"
 #include "formats/names/async_body.h"
 #include "process/mappings_pace.h"
 #include "status/status.h"
@@ -18,7 +17,6 @@ namespace {
 
 constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
-constexpr size_t kMaxBuilds = 64;        // of runtimes whose write barriers are remembered: 4 KB each
 
 // A runtime that has not begun yet is asked again this often, and this long.
 constexpr uint64_t kRetryNs = 20'000'000;
@@ -72,7 +70,6 @@ struct MemoryMethods::Target {
   Mapping image;                           // of the attached one's code
   std::string build;                       // which one that is
   bool unverified = false;
-  std::shared_ptr<const WriteBarriers> barriers;                                // nullptr: not looked for yet
   absl::Status status = absl::UnavailableError("it has compiled nothing yet");  // OK: attached
   std::string refusal;                                                          // why never; else that may change
   MappingsPace tried;                                                           // when a runtime was looked for
@@ -81,7 +78,15 @@ struct MemoryMethods::Target {
   int contradictions = 0;  // of these
   uint64_t generation = 1;
 
+  // What was read at an address after a sample of it, and the times between which it was there.
+  struct Stub {
+    FrameId frame = 0;
+    MonotonicTime from = MonotonicTime::Min();
+    MonotonicTime until = MonotonicTime::Min();
+  };
+
   MethodsByStart<Known> known;
+  absl::flat_hash_map<uint64_t, Stub> stubs;    // in heaps without a range
   absl::flat_hash_set<uint64_t> settled;        // addresses inside a permanent method
   absl::flat_hash_set<uint64_t> named_earlier;  // addresses that an earlier source names, as of its generation
   uint64_t earlier_generation = 0;
@@ -98,6 +103,7 @@ MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& run
     : options_(std::move(options)),
       runtimes_(runtimes),
       images_(images),
+      unlisted_(images),
       frames_(frames),
       notices_(notices),
       clock_(clock) {
@@ -243,7 +249,9 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
       target->named_earlier.insert(address);
       continue;
     }
-    Look(*target, address, now, sample.at_entry);
+    if (!Look(*target, address, now, sample.at_entry) && mapping != nullptr && !sample.at_entry) {
+      LookForUnlisted(process, *target, *mapping, address, sample.time);
+    }
   }
 }
 
@@ -313,7 +321,7 @@ void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry) {
   }
 }
 
-void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry) {
+bool MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry) {
   if (target.settled.size() >= kMaxSettled) target.settled.clear();
   if (target.failed.size() >= kMaxSettled) target.failed.clear();
   if (target.methods >= kMaxKnown) {
@@ -329,9 +337,9 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
   if (last != nullptr) {
     if (!last->transient) {
       target.settled.insert(address);
-      return;
+      return true;
     }
-    if (last->until >= since) return;
+    if (last->until >= since) return true;
   }
   // What is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
@@ -346,14 +354,14 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
                 : failure == ProbeFailure::kUnreadable  ? std::string(kUnreadable)
                 : failure == ProbeFailure::kUnsupported ? absl::StrCat("[jit: ", target.runtime->last_detail(), "]")
                                                         : std::string(kContradiction));
-    return;
+    return true;
   }
   switch (found->kind) {
     case ManagedCode::Kind::kNone:
-      return;
+      return false;
     case ManagedCode::Kind::kNoMethod:
       target.failed[address] = Unnamed(at_entry && !found->transient ? kNotPublished : kGone);
-      return;
+      return true;
     case ManagedCode::Kind::kMethod:
     case ManagedCode::Kind::kPrecompiled:
     case ManagedCode::Kind::kStub:
@@ -362,7 +370,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
   const bool is_stub = found->kind == ManagedCode::Kind::kStub;
   if (at_entry && (is_stub || found->range.begin != address)) {
     target.failed[address] = Unnamed(found->transient ? kGone : kNotPublished);
-    return;
+    return true;
   }
   Known known;
   known.stub = is_stub;
@@ -374,7 +382,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
   if (last != nullptr && known.transient && last->frame == known.frame && last->code.header == found->code.header &&
       last->code.identity == found->code.identity) {
     last->until = before;
-    return;
+    return true;
   }
   const uint64_t start = is_stub ? address : found->range.begin;
   std::vector<Known>& there = target.known[start];
@@ -395,6 +403,7 @@ void MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
   }
   there.push_back(std::move(known));
   ++target.methods;
+  return true;
 }
 
 // The name of a method that is compiled and not yet published. Permanent code only: its MethodDesc is never another's.
@@ -474,57 +483,54 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
     target->foreign.insert(mapping->start);
     return std::nullopt;
   }
-  // No range claims it: a copied write barrier (0.2 % of the frames of a JSON workload), which is never freed, or the
-  // code of another JIT compiler. What lies in the runtime's own heaps no other source knows.
+  // No range claims it: what the runtime lists nowhere (a copied write barrier has 0.2 % of the frames of a JSON
+  // workload), or the code of another JIT compiler. What lies in the runtime's own heaps no other source knows.
   if (mapping == nullptr) return std::nullopt;
+  if (const auto stub = target->stubs.find(address); !query.at_entry && stub != target->stubs.end() &&
+                                                     stub->second.from <= query.time &&
+                                                     query.time <= stub->second.until) {
+    return Resolution{stub->second.frame, query.time, {query.time.ns + 1}};
+  }
   if (!readable) {
     if (!absl::StrContains(mapping->path, kDoubleMapped)) return std::nullopt;
     return Resolution{Unnamed(kUnreadable), query.time, {query.time.ns + 1}};
   }
-  if (LookForBarrier(query.process, *target, *mapping, address)) {
-    if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return answer(*known);
-  }
-  return Resolution{Unnamed(kOutside), query.time, {query.time.ns + 1}};
+  std::optional<FrameId> unlisted;
+  if (!query.at_entry) unlisted = LookForUnlisted(query.process, *target, *mapping, address, query.time);
+  return Resolution{unlisted.has_value() ? *unlisted : Unnamed(kOutside), query.time, {query.time.ns + 1}};
 }
 
-const WriteBarriers& MemoryMethods::BarriersOf(const Process& process, Target& target) {
-  if (target.barriers != nullptr) return *target.barriers;
-  if (const auto known = barriers_.find(target.build); known != barriers_.end()) {
-    return *(target.barriers = known->second);
+// Code that no range claims, known by its instructions. What is freed some time counts from the sample after which it
+// was read: to become a stub between the two, a code heap has to be unloaded and its place taken.
+std::optional<FrameId> MemoryMethods::LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
+                                                      uint64_t address, MonotonicTime sampled) {
+  const std::optional<UnlistedCode::Found> found =
+      unlisted_.Find(process, target.image, target.build, target.runtime->memory(), mapping, address);
+  if (!found.has_value()) {
+    target.stubs.erase(address);
+    return std::nullopt;
   }
-  target.barriers = std::make_shared<const WriteBarriers>();
-  const auto file = images_.Get(process, target.image);
-  if (!file.ok()) return *target.barriers;  // not remembered: another process may be allowed to open it
-  if (const auto image = ElfImage::Parse((*file)->bytes()); image.ok()) {
-    target.barriers = std::make_shared<const WriteBarriers>(*image);
-  }
-  if (barriers_.size() >= kMaxBuilds) barriers_.clear();
-  barriers_[target.build] = target.barriers;
-  return *target.barriers;
-}
-
-bool MemoryMethods::LookForBarrier(const Process& process, Target& target, const Mapping& mapping, uint64_t address) {
-  const WriteBarriers& barriers = BarriersOf(process, target);
-  if (barriers.size() == 0 || target.methods >= kMaxKnown) return false;
-  const uint64_t begin = std::max(mapping.start, address - std::min<uint64_t>(address, WriteBarriers::kMaxBytes));
-  const uint64_t end = std::min(mapping.end, begin + 2 * WriteBarriers::kMaxBytes);
-  std::array<std::byte, 2 * WriteBarriers::kMaxBytes> buffer;
-  if (end <= begin) return false;
-  const std::span<std::byte> memory = std::span(buffer).first(end - begin);
-  if (!target.runtime->memory().Read(begin, memory)) return false;
-  const std::optional<AddressRange> copy = barriers.CopyAround(address, memory, begin);
-  if (!copy.has_value()) return false;
   ManagedCode code;
   code.kind = ManagedCode::Kind::kStub;
   code.name.kind = MethodKind::kStub;
-  code.name.method = "WriteBarrier";
-  Known known;
-  known.stub = true;
-  known.frame = FrameOf(target, code);
-  known.end = copy->end;
-  target.known[copy->begin] = {std::move(known)};
-  ++target.methods;
-  return true;
+  code.name.method = std::string(found->kind);
+  const FrameId frame = FrameOf(target, code);
+  if (found->permanent) {
+    if (target.methods < kMaxKnown) {
+      Known known;
+      known.stub = true;
+      known.frame = frame;
+      known.end = found->range.end;
+      target.known[found->range.begin] = {std::move(known)};
+      ++target.methods;
+    }
+    return frame;
+  }
+  if (target.stubs.size() >= kMaxSettled) target.stubs.clear();
+  Target::Stub& stub = target.stubs[address];
+  if (stub.frame != frame || stub.until == MonotonicTime::Min()) stub = {frame, sampled, sampled};
+  stub.until = clock_.Now();
+  return frame;
 }
 
 FrameId MemoryMethods::FrameOf(const Target& target, const ManagedCode& found) {

@@ -28,6 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "clr/memory/runtime_memory.h"
 #include "clr/memory/transient_heaps.h"
+#include "clr/memory/unlisted_code.h"
 #include "clr/runtime_discovery.h"
 #include "formats/names/frame_text.h"
 #include "os/clock.h"
@@ -37,8 +38,6 @@
 #include "symbols/frame_source.h"
 
 namespace clrsampler {
-
-class WriteBarriers;
 
 // Behind names that rest on structures which nobody has measured.
 inline constexpr absl::string_view kUnverified = " [unverified runtime]";
@@ -117,15 +116,14 @@ class MemoryMethods : public FrameSource {
 
   Target* TargetOf(const Process& process, MonotonicTime now);
   void Attach(const Process& process, Target& target, MonotonicTime now);
-  // Not again if seen since.
-  void Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry);
+  // Not again if seen since. False: none of the runtime's ranges holds the address.
+  bool Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry);
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   TransientHeaps::Tell TellOf(const Process& process) const;
   const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time, bool at_entry) const;
   std::optional<FrameId> Unpublished(Target& target, uint64_t address, uint64_t method_desc);
-  const WriteBarriers& BarriersOf(const Process& process, Target& target);
-  // Whether a write barrier's copy is there, which is then known.
-  bool LookForBarrier(const Process& process, Target& target, const Mapping& mapping, uint64_t address);
+  std::optional<FrameId> LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
+                                         uint64_t address, MonotonicTime sampled);
   FrameId FrameOf(const Target& target, const ManagedCode& found);
   FrameId Unnamed(absl::string_view text);
   void AddCounters(const Target& target, MemoryMethodsCounters& sum) const;
@@ -133,6 +131,7 @@ class MemoryMethods : public FrameSource {
   MemoryMethodsOptions options_;
   RuntimeDiscovery& runtimes_;
   ImageFiles& images_;
+  UnlistedCode unlisted_;
   FrameTable& frames_;
   Notices& notices_;
   const Clock& clock_;
@@ -140,7 +139,6 @@ class MemoryMethods : public FrameSource {
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   // Builds that passed the self test, by device, inode and time of change of their image.
   absl::flat_hash_set<std::string> proven_;
-  absl::flat_hash_map<std::string, std::shared_ptr<const WriteBarriers>> barriers_;  // likewise
   MonotonicTime last_young_ = MonotonicTime::Min();
   MonotonicTime last_transient_ = MonotonicTime::Min();  // a new method of a collectible assembly was seen
   MemoryMethodsCounters counters_;                       // without those of the targets that are alive

@@ -60,6 +60,7 @@ enum class R2rSectionType : uint32_t {
   kRuntimeFunctions = 102,
   kMethodDefEntryPoints = 103,
   kDebugInfo = 105,
+  kDelayLoadMethodCallThunks = 106,
   kInstanceEntryPoints = 109,
   kManifestMetadata = 112,
   kComponentAssemblies = 115,

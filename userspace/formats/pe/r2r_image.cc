@@ -288,6 +288,11 @@ bool R2rImage::BeginsAt(uint32_t rva) const {
   return index && Begin(*index) == rva;
 }
 
+bool R2rImage::IsMethodCallThunk(uint32_t rva) const {
+  const R2rSection* section = pe_.r2r()->core.Find(R2rSectionType::kDelayLoadMethodCallThunks);
+  return section != nullptr && rva >= section->range.rva && rva - section->range.rva < section->range.bytes;
+}
+
 size_t R2rImage::heap_bytes() const {
   return sizeof *this + owners_.capacity() * sizeof owners_[0] + components_.capacity() * sizeof components_[0] +
          resumption_stubs_.capacity() * sizeof resumption_stubs_[0] + modules_.size() * sizeof(LoadedModule);

@@ -102,6 +102,9 @@ class R2rImage {
   // nullopt: no runtime function contains the address (stubs, padding, data between functions).
   std::optional<R2rFunction> Find(uint32_t rva) const;
   bool BeginsAt(uint32_t rva) const;
+  // Whether a thunk is there that has a method prepared when it is called first, and later jumps to it. The runtime
+  // itself knows them by this section, as STUB_CODE_BLOCK_METHOD_CALL_THUNK (src/coreclr/vm/codeman.h).
+  bool IsMethodCallThunk(uint32_t rva) const;
   // Whether methods are split, so that a jump out of a function may lead to its own cold part.
   bool has_cold_parts() const { return first_cold_ < function_count_; }
 

@@ -89,6 +89,28 @@ TEST_P(EveryImage, EveryAddressBelongsToTheFunctionAroundItOrToNobody) {
   EXPECT_GT(inside, 4000u);
 }
 
+TEST_P(EveryImage, ThunksLieOutsideAllFunctions) {
+  const std::string bytes = ReadFixture(Path(".dll"));
+  const auto image = OpenR2r(bytes);
+  ASSERT_TRUE(image.ok());
+  const R2rSection* section = (*image)->pe().r2r()->core.Find(R2rSectionType::kDelayLoadMethodCallThunks);
+  ASSERT_NE(section, nullptr);
+  const uint32_t begin = section->range.rva, end = begin + section->range.bytes;
+  ASSERT_LT(begin, end);
+  EXPECT_TRUE((*image)->pe().SectionOfRva(begin)->executable);
+  EXPECT_FALSE((*image)->IsMethodCallThunk(begin - 1));
+  EXPECT_FALSE((*image)->IsMethodCallThunk(end));
+  for (uint32_t rva = begin; rva < end; ++rva) {
+    ASSERT_TRUE((*image)->IsMethodCallThunk(rva));
+    ASSERT_FALSE((*image)->Find(rva).has_value());
+  }
+  // Each ends with a jump through a cell: on x64 `jmp [rip + distance]`, on arm64 `br x12`.
+  const absl::string_view code(bytes.data() + *(*image)->pe().OffsetOfRva(begin), section->range.bytes);
+  const absl::string_view jump =
+      GetParam().machine == PeMachine::kX64 ? absl::string_view("\xff\x25") : absl::string_view("\x80\x01\x1f\xd6");
+  EXPECT_NE(code.find(jump), absl::string_view::npos);
+}
+
 TEST(R2rImageTest, ColdPartsHaveTheNameOfTheirMethod) {
   const std::string bytes = ReadFixture("10.0.14-x64-hot-cold/shapes.dll");
   const auto image = OpenR2r(bytes);

@@ -1,0 +1,32 @@
+// Any bytes as memory around an address: is a stub there? Properties: a stub holds the address that was asked for, lies
+// in what was given, and is the same one from its first byte.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "clr/memory/stub_code.h"
+
+namespace {
+
+void Require(bool holds) {
+  if (!holds) __builtin_trap();
+}
+
+constexpr uint64_t kBegin = 0x7f00'0000'1000;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace clrsampler;
+  const auto memory = std::as_bytes(std::span(data, size));
+  for (size_t at = 0; at < size && at < 1024; at += 5) {
+    const auto found = StubCodeAround(kBegin + at, memory, kBegin);
+    if (!found.has_value()) continue;
+    Require(found->range.contains(kBegin + at));
+    Require(found->range.begin >= kBegin && found->range.end <= kBegin + size);
+    Require(found->range.end - found->range.begin <= kMaxStubBytes && !found->kind.empty());
+    const auto again = StubCodeAround(found->range.begin, memory, kBegin);
+    Require(again.has_value() && again->range.begin == found->range.begin && again->kind == found->kind);
+  }
+  return 0;
+}

@@ -1,0 +1,165 @@
+#include "clr/memory/stub_code.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kBegin = 0x7f00'0000'1000;
+constexpr size_t kBefore = 0x300;  // of other memory
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes Joined(std::initializer_list<Bytes> parts) {
+  Bytes all;
+  for (const Bytes& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+Bytes WithHeader(const Bytes& code, uint32_t flags, uint32_t references = 1) {
+  Bytes all(kStubHeaderBytes, 0);
+  const uint32_t size = (code.size() + 7) / 8 * 8 | flags;
+  std::memcpy(all.data(), &references, sizeof references);
+  std::memcpy(all.data() + 4, &size, sizeof size);
+  all.insert(all.end(), code.begin(), code.end());
+  return all;
+}
+
+Bytes Int32(int32_t value) {
+  Bytes bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+// As .NET writes it for pages of that size.
+Bytes CallCounting(int32_t page) {
+  return Joined({{0x48, 0x8b, 0x05},
+                 Int32(page - 7),
+                 {0x66, 0xff, 0x08, 0x74, 0x06, 0xff, 0x25},
+                 Int32(page + 8 - 18),
+                 {0xff, 0x25},
+                 Int32(page + 16 - 24)});
+}
+
+// Read in processes of .NET 8.0.30, 9.0.19 and 10.0.14.
+const Bytes kShuffle8 = {0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb, 0x48, 0x89, 0xf7, 0x4d,
+                         0x8b, 0x53, 0x20, 0x49, 0x83, 0xc3, 0x20, 0x49, 0xff, 0xe2};
+const Bytes kShuffle10 = {0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb, 0x48, 0x89, 0xf7, 0x48, 0x89,
+                          0xd6, 0x48, 0x89, 0xca, 0x4c, 0x89, 0xc1, 0x4d, 0x89, 0xc8, 0x4d,
+                          0x8b, 0x53, 0x20, 0x49, 0x83, 0xc3, 0x20, 0x41, 0xff, 0xe2};
+const Bytes kInstantiating = {0x48, 0xbe, 0x40, 0x20, 0x98, 0x69, 0xd1, 0x7f, 0x00, 0x00, 0x48,
+                              0xb8, 0xa0, 0x14, 0x96, 0x69, 0xd1, 0x7f, 0x00, 0x00, 0xff, 0xe0};
+const Bytes kInstantiatingMoves = {0x49, 0x89, 0xc8, 0x48, 0x89, 0xd1, 0x48, 0x89, 0xf2, 0x48, 0xbe,
+                                   0x40, 0xb7, 0x9a, 0x69, 0xd1, 0x7f, 0x00, 0x00, 0x48, 0xb8, 0xa0,
+                                   0x9d, 0x96, 0x69, 0xd1, 0x7f, 0x00, 0x00, 0xff, 0xe0};
+const Bytes kUnboxing = {0x48, 0x8b, 0x37, 0x48, 0x83, 0xc7, 0x08, 0x48, 0xb8, 0xc8,
+                         0x22, 0x70, 0x69, 0xd1, 0x7f, 0x00, 0x00, 0xff, 0xe0};
+const Bytes kPlainUnboxing = {0x48, 0x83, 0xc7, 0x08, 0x48, 0xb8, 0xc8, 0x22,
+                              0x70, 0x69, 0xd1, 0x7f, 0x00, 0x00, 0xff, 0xe0};
+
+struct Case {
+  const char* kind;
+  Bytes bytes;
+  size_t header;
+};
+
+std::vector<Case> Cases() {
+  return {{"CallCountingStub", CallCounting(0x1000), 0},
+          {"CallCountingStub", CallCounting(0x4000), 0},
+          {"DelegateShuffleThunk", WithHeader(kShuffle8, 0x24000000, 8), kStubHeaderBytes},
+          {"DelegateShuffleThunk", WithHeader(kShuffle10, 0x50000000, 2), kStubHeaderBytes},
+          {"InstantiatingStub", WithHeader(kInstantiating, 0x60000000), kStubHeaderBytes},
+          {"InstantiatingStub", WithHeader(kInstantiatingMoves, 0x30000000), kStubHeaderBytes},
+          {"UnboxingStub", WithHeader(kUnboxing, 0x60000000), kStubHeaderBytes},
+          {"UnboxingStub", WithHeader(kPlainUnboxing, 0x30000000), kStubHeaderBytes}};
+}
+
+std::vector<std::byte> Among(const Bytes& bytes, size_t before = kBefore, size_t after = 300) {
+  Bytes all(before, 0xcc);
+  all.insert(all.end(), bytes.begin(), bytes.end());
+  all.insert(all.end(), after, 0xcc);
+  const auto as_bytes = std::as_bytes(std::span(all));
+  return {as_bytes.begin(), as_bytes.end()};
+}
+
+std::string KindAt(const std::vector<std::byte>& memory, size_t at) {
+  const auto found = StubCodeAround(kBegin + at, memory, kBegin);
+  return found.has_value() ? std::string(found->kind) : "";
+}
+
+TEST(StubCode, IsKnownFromEachOfItsBytesAndFromNoOther) {
+  for (const Case& c : Cases()) {
+    const std::vector<std::byte> memory = Among(c.bytes);
+    for (size_t i = 0; i < memory.size(); ++i) {
+      const bool inside = i >= kBefore + c.header && i < kBefore + c.bytes.size();
+      ASSERT_EQ(KindAt(memory, i), inside ? c.kind : "") << c.kind << " at " << i;
+    }
+    const auto found = StubCodeAround(kBegin + kBefore + c.header, memory, kBegin);
+    EXPECT_EQ(found->range.begin, kBegin + kBefore + c.header);
+    EXPECT_EQ(found->range.end, kBegin + kBefore + c.bytes.size());
+  }
+}
+
+TEST(StubCode, NeighboursAreApart) {
+  Bytes page;
+  for (int i = 0; i < 40; ++i) page = Joined({page, CallCounting(0x4000)});
+  const std::vector<std::byte> memory = Among(page);
+  for (size_t i = 0; i < page.size(); ++i) {
+    const auto found = StubCodeAround(kBegin + kBefore + i, memory, kBegin);
+    ASSERT_TRUE(found.has_value()) << i;
+    EXPECT_EQ(found->range.begin, kBegin + kBefore + i / 24 * 24);
+  }
+}
+
+// Of a counting stub each byte is fixed by the others; of the rest, all but the constants and the choice of registers.
+TEST(StubCode, AnotherInstructionMakesItNone) {
+  for (const Case& c : Cases()) {
+    const size_t last = c.bytes.size() - 1, first = c.header;
+    for (const size_t at : {first + 1, last - 1, last}) {
+      Bytes changed = c.bytes;
+      changed[at] ^= 0x10;
+      EXPECT_EQ(KindAt(Among(changed), kBefore + first + 1), "") << c.kind << " without its byte " << at - first;
+    }
+  }
+  const Bytes counting = CallCounting(0x4000);
+  for (size_t at = 0; at < counting.size(); ++at) {
+    Bytes changed = counting;
+    changed[at] ^= 1;
+    EXPECT_EQ(KindAt(Among(changed), kBefore + 1), "") << at;
+  }
+}
+
+TEST(StubCode, ItsHeaderAndItsPlaceCountToo) {
+  const Bytes unboxing = WithHeader(kUnboxing, 0);
+  EXPECT_EQ(KindAt(Among(unboxing), kBefore + 20), "UnboxingStub");
+  EXPECT_EQ(KindAt(Among(unboxing, kBefore + 8), kBefore + 8 + 20), "") << "not on 16 bytes";
+  EXPECT_EQ(KindAt(Among(WithHeader(kUnboxing, 0, 0)), kBefore + 20), "") << "nobody refers to it";
+  Bytes short_one = unboxing;
+  short_one[4] = 0x10;
+  EXPECT_EQ(KindAt(Among(short_one), kBefore + 20), "") << "shorter than its code";
+  EXPECT_EQ(KindAt(Among(CallCounting(0x4000), kBefore + 4), kBefore + 4), "") << "not on 8 bytes";
+  EXPECT_EQ(KindAt(Among(CallCounting(0x3000)), kBefore), "") << "no page has that size";
+}
+
+TEST(StubCode, WhatIsCutIsNone) {
+  for (const Case& c : Cases()) {
+    const std::vector<std::byte> memory = Among(c.bytes);
+    const size_t first = kBefore + c.header, end = kBefore + c.bytes.size();
+    for (size_t size = first + 1; size < end; ++size) {
+      EXPECT_FALSE(StubCodeAround(kBegin + first, std::span(memory).first(size), kBegin).has_value());
+    }
+    EXPECT_FALSE(
+        StubCodeAround(kBegin + end - 1, std::span(memory).subspan(first + 1), kBegin + first + 1).has_value());
+    EXPECT_FALSE(StubCodeAround(kBegin - 1, memory, kBegin).has_value());
+    EXPECT_FALSE(StubCodeAround(kBegin + memory.size(), memory, kBegin).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace clrsampler
