@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "os/heap.h"
 #include "store/history.h"
 #include "store/sqlite.h"
 #include "unit/store/made_up_host.h"
@@ -111,6 +112,7 @@ class Store {
 };
 
 void BM_History(benchmark::State& state, const Host& host) {
+  ReturnLargeBlocks();  // as the program does
   for (auto _ : state) {
     const int64_t heap_before = HeapBytes();
     Store store;

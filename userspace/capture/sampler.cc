@@ -204,7 +204,8 @@ absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, HookForm form, cons
   if (program == nullptr) return absl::InvalidArgumentError("no program for this hook");
   const bool at_return = hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED;
   if (at_return) RETURN_IF_ERROR(CheckReturnProbes());
-  return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program));
+  return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program),
+                    options_.only_process);
 }
 
 std::vector<HitsOfOthers> Sampler::HookHitsOfOthers() const {

@@ -36,6 +36,7 @@ struct SamplerOptions {
   uint64_t hook_ring_bytes = 4 << 20;  // of what hooks report; the same; without hooks there is none
   bool filter_processes = false;       // only those given to Track
   bool follow_children = false;        // with the filter: a child of a tracked process counts at once
+  pid_t only_process = 0;              // the one that will be tracked; where the kernel can, no other runs into hooks
   uint32_t max_frames = 512;           // at most WIRE_MAX_USER_FRAMES
   uint32_t gap_words = 1024;           // at most WIRE_MAX_GAP_WORDS
   uint32_t tail_words = 32;
@@ -96,8 +97,8 @@ class Sampler {
   void ForgetTransientCode(pid_t tgid) { transient_code_->Remove(static_cast<uint32_t>(tgid)); }
 
   // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the
-  // image and are followed. `hook` decides whether at its entry or at its return. Until the descriptor is
-  // closed; see OpenUprobe for the rest.
+  // image and are followed; others run into the probe, too, unless it is bound to `only_process`. `hook` decides
+  // whether at its entry or at its return. Until the descriptor is closed; see OpenUprobe for the rest.
   absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, HookForm form, const std::string& path, uint64_t file_offset);
 
   // One system call.

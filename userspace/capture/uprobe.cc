@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "capture/cpu_list.h"
+#include "capture/probed_function.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
@@ -57,19 +59,21 @@ bool MayOpenPerfUprobes() {
 }
 
 // -1 and errno, as the system call says it.
-UniqueFd CreateLink(const char* path, uint64_t file_offset, UprobeAt at, int program_fd) {
+UniqueFd CreateLink(const char* path, uint64_t file_offset, UprobeAt at, int program_fd, pid_t process) {
   UprobeLink link{};
   link.program_fd = static_cast<uint32_t>(program_fd);
   link.attach_type = kUprobeMulti;
   link.path = reinterpret_cast<uint64_t>(path);
   link.offsets = reinterpret_cast<uint64_t>(&file_offset);
   link.count = 1;
+  link.pid = static_cast<uint32_t>(process);
   if (at == UprobeAt::kReturn) link.uprobe_flags = kUprobeMultiReturn;
   return UniqueFd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof link)));
 }
 
-absl::StatusOr<UniqueFd> OpenUprobeLink(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
-  UniqueFd opened = CreateLink(path.c_str(), file_offset, at, program_fd);
+absl::StatusOr<UniqueFd> OpenUprobeLink(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd,
+                                        pid_t process) {
+  UniqueFd opened = CreateLink(path.c_str(), file_offset, at, program_fd, process);
   if (opened.valid()) return opened;
   const bool unknown = errno == EINVAL;
   const absl::Status error = ErrnoError(errno, absl::StrCat("planting a probe in ", path));
@@ -84,7 +88,7 @@ bool TryLinks() {
   LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = static_cast<bpf_attach_type>(kUprobeMulti));
   const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_KPROBE, nullptr, "GPL", nothing.data(), nothing.size(), &options));
   if (!program.valid()) return false;
-  const UniqueFd link = CreateLink("/", 0, UprobeAt::kEntry, program.get());
+  const UniqueFd link = CreateLink("/", 0, UprobeAt::kEntry, program.get(), 0);
   return !link.valid() && errno == EBADF;
 }
 
@@ -92,6 +96,46 @@ bool UsesLinks() {
   // Who may not use perf's has no other way; then the link's own error is told.
   static const bool uses = TryLinks() || !MayOpenPerfUprobes();
   return uses;
+}
+
+// A program that counts its runs in the only element of `map`: r0 = lookup(map, key 0); if it is there, ++*r0.
+UniqueFd LoadCounter(int map) {
+  const auto insn = [](int code, uint8_t dst, uint8_t src, int16_t off, int32_t imm) {
+    return bpf_insn{.code = static_cast<uint8_t>(code), .dst_reg = dst, .src_reg = src, .off = off, .imm = imm};
+  };
+  const std::array<bpf_insn, 11> program = {
+      insn(BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, -8, 0),
+      insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_2, BPF_REG_10, 0, 0),
+      insn(BPF_ALU64 | BPF_ADD, BPF_REG_2, 0, 0, -8),
+      insn(BPF_LD | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),  // of 16 bytes, with the next
+      insn(0, 0, 0, 0, 0),
+      insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+      insn(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 2, 0),
+      insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 1),
+      insn(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_0, BPF_REG_1, 0, BPF_ADD),
+      insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
+      insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+  };
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = static_cast<bpf_attach_type>(kUprobeMulti));
+  return UniqueFd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, nullptr, "GPL", program.data(), program.size(), &options));
+}
+
+// A call by another thread than the first of the process to which the probe is bound has to be seen.
+bool TryBinding() {
+  const std::optional<uint64_t> offset = ProbedFunctionOffset();
+  const UniqueFd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, nullptr, sizeof(uint32_t), sizeof(uint64_t), 1, nullptr));
+  if (!offset.has_value() || !map.valid()) return false;
+  const UniqueFd program = LoadCounter(map.get());
+  if (!program.valid()) return false;
+  std::vector<UniqueFd> probe;
+  probe.push_back(CreateLink("/proc/self/exe", *offset, UprobeAt::kEntry, program.get(), getpid()));
+  if (!probe.front().valid()) return false;
+  std::thread(clrsampler_probed_function).join();
+  // The kernel takes 0.06 s to remove it, for which nobody has to wait.
+  std::thread(CloseUprobes, std::move(probe)).detach();
+  const uint32_t key = 0;
+  uint64_t hits = 0;
+  return bpf_map_lookup_elem(map.get(), &key, &hits) == 0 && hits == 1;
 }
 
 absl::StatusOr<UniqueFd> OpenPerfUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
@@ -125,9 +169,15 @@ absl::StatusOr<UniqueFd> OpenPerfUprobe(const std::string& path, uint64_t file_o
 
 uint32_t UprobeAttachType() { return UsesLinks() ? kUprobeMulti : 0; }
 
-absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
-  return UsesLinks() ? OpenUprobeLink(path, file_offset, at, program_fd)
-                     : OpenPerfUprobe(path, file_offset, at, program_fd);
+bool UprobesBindToProcess() {
+  static const bool bind = UsesLinks() && TryBinding();
+  return bind;
+}
+
+absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd,
+                                    pid_t process) {
+  if (!UsesLinks()) return OpenPerfUprobe(path, file_offset, at, program_fd);
+  return OpenUprobeLink(path, file_offset, at, program_fd, UprobesBindToProcess() ? process : 0);
 }
 
 void CloseUprobes(std::vector<UniqueFd> probes) {

@@ -7,6 +7,8 @@
 #ifndef CLRSAMPLER_CAPTURE_UPROBE_H_
 #define CLRSAMPLER_CAPTURE_UPROBE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,11 +23,16 @@ enum class UprobeAt : uint8_t { kEntry, kReturn };
 // The expected_attach_type with which a program for OpenUprobe must be loaded. Tried once in a process, 0.2 ms.
 uint32_t UprobeAttachType();
 
-// Has `program_fd`, a BPF program of type kprobe with the attach type above, run whenever any process executes the
-// instruction at `file_offset` of the file at `path` (or returns from the function that begins there). The probe lives
-// as long as the descriptor; the file is looked up once. Precondition: an instruction begins there; if none does, the
-// processes that come by crash.
-absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd);
+// Whether the kernel keeps a probe out of all processes but one. Links can; before Linux 6.10, 6.9.4 and 6.6.33 they
+// missed that process's other threads ("bpf: Fix uprobe multi pid filter check"), so it is tried once, in 0.3 ms.
+bool UprobesBindToProcess();
+
+// Has `program_fd`, a BPF program of type kprobe with the attach type above, run whenever a process executes the
+// instruction at `file_offset` of the file at `path` (or returns from the function that begins there): `process` (0:
+// any), where UprobesBindToProcess. The probe lives as long as the descriptor; the file is looked up once.
+// Precondition: an instruction begins there; if none does, the processes that come by crash.
+absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd,
+                                    pid_t process = 0);
 
 // Removes probes, and returns when they are gone. For each the kernel waits until no CPU can be in it any more, 0.06 s;
 // links wait together, in a thread each.

@@ -28,6 +28,7 @@
 #include "cli/stacks_command.h"
 #include "cli/top_command.h"
 #include "clr/lease_repair.h"
+#include "os/heap.h"
 #include "status/status.h"
 
 namespace {
@@ -47,8 +48,10 @@ void SayOutOfMemory() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 may throw; that ends the program, as it should.
 int main(int argc, char** argv) {
   std::set_new_handler(SayOutOfMemory);
+  clrsampler::ReturnLargeBlocks();
   // Not for people: a run starts it to look after the perf maps that it switches on.
   if (argc > 1 && std::strcmp(argv[1], clrsampler::kLeaseGuardVerb) == 0) return clrsampler::RunLeaseGuard(argc, argv);
 

@@ -65,6 +65,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.word_limit = options.stack_words;
   sampler.filter_processes = !IsWholeHost(options);
   sampler.follow_children = !options.command.empty();
+  if (options.command.empty() && options.pids.size() == 1) sampler.only_process = static_cast<pid_t>(options.pids[0]);
   sampler.suspension_hooks = events.pauses;
   sampler.resumed_hook = events.resumed;
   sampler.jit_hooks = events.compilations;

@@ -24,7 +24,7 @@ static class CompareMode
         Loops.Run(options, seed => (seed % 3) switch
         {
             0 => Loops.Json(seed, 5),
-            1 => Loops.Linq(seed, 10),
+            1 => Loops.LinqOf(seed, 10),
             _ => Loops.Garbage(seed, 1000),
         } + Price(seed, s_priceSteps) + Tax(seed, Steps / 3) + Ship(seed, Steps / 3));
     }

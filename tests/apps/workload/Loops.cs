@@ -84,9 +84,10 @@ static class Loops
         return s_guarded;
     }
 
-    public static long Linq(int seed) => Linq(seed, 100);
+    public static long Linq(int seed) => LinqOf(seed, 100);
 
-    public static long Linq(int seed, int orders) => Orders(seed, orders)
+    // Not an overload: the compiler of NativeAOT numbers those, and its names are compared.
+    public static long LinqOf(int seed, int orders) => Orders(seed, orders)
         .Where(o => o.Items.Count > 1)
         .SelectMany(o => o.Items, (o, i) => (o.Customer, i.Price, i.Quantity))
         .GroupBy(x => x.Customer)

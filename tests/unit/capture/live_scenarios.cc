@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -36,6 +39,7 @@
 #include "capture/sampling_period.h"
 #include "capture/side_band.h"
 #include "capture/trap_cost.h"
+#include "capture/uprobe.h"
 #include "os/clock.h"
 #include "process/cpu_time.h"
 #include "status/status.h"
@@ -691,6 +695,54 @@ absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
                 counters.hook_hits, " hits, ", counters.hook_filtered, " filtered, ", counters.hook_sent, " sent");
 }
 
+// All threads of the process that is asked for run into the probe, and no other process does.
+absl::Status HooksAreBoundToTheOnlyProcess(ScenarioSetting& setting) {
+  utsname kernel{};
+  int major = 0, minor = 0;
+  if (uname(&kernel) != 0 || std::sscanf(kernel.release, "%d.%d", &major, &minor) != 2) return Wrong("uname");
+  const bool bound = UprobesBindToProcess();
+  RETURN_IF_ERROR(Expect(bound || std::pair(major, minor) < std::pair(6, 10), "this kernel can bind probes"));
+  constexpr uint64_t kCalls = 50;
+  int start[2], done[2];
+  if (pipe(start) != 0 || pipe(done) != 0) return ErrnoError(errno, "pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte = 0;
+    while (read(start[0], &byte, 1) == 1 && byte == 'g') {
+      const auto call = [] {
+        for (uint64_t i = 0; i < kCalls; ++i) HookedCall(i, 1, 0);
+      };
+      call();
+      std::thread(call).join();
+      if (write(done[1], &byte, 1) != 1) break;
+    }
+    _exit(0);
+  }
+  SamplerOptions options = Filtered();
+  options.suspension_hooks = true;
+  options.only_process = child;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  const absl::StatusOr<UniqueFd> probe =
+      (*sampler)->AttachHook(WIRE_HOOK_SUSPEND, HookForm::kPlain, "/proc/self/exe", *offset);
+  if (!probe.ok()) return probe.status();
+  RETURN_IF_ERROR((*sampler)->Track(child));
+  for (uint64_t i = 0; i < kCalls; ++i) HookedCall(i, 1, 0);
+  char byte = 'g';
+  const bool went = write(start[1], &byte, 1) == 1 && read(done[0], &byte, 1) == 1;
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  for (const int fd : {start[0], start[1], done[0], done[1]}) close(fd);
+  RETURN_IF_ERROR(Expect(went, "the child has called"));
+  const wire_counters counters = (*sampler)->counters();
+  setting.notes += absl::StrCat(bound ? "" : " this kernel can't bind;", " ", counters.hook_sent, " hits, ",
+                                counters.hook_filtered, " of others");
+  return Expect(counters.hook_sent == 2 * kCalls && counters.hook_filtered == (bound ? 0 : kCalls), counters.hook_sent,
+                " hits, ", counters.hook_filtered, " of others");
+}
+
 absl::Status HooksOfOneProcessAreLimited(ScenarioSetting& setting) {
   SamplerOptions options = Filtered();
   options.suspension_hooks = true;
@@ -796,6 +848,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"SideBandTellsALifeInOrder", SideBandTellsALifeInOrder},
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
+      {"HooksAreBoundToTheOnlyProcess", HooksAreBoundToTheOnlyProcess},
       {"HooksTakeNoSamplesRoom", HooksTakeNoSamplesRoom},
       {"MeasuresATrap", MeasuresATrap},
   };

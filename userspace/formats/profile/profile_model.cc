@@ -60,6 +60,8 @@ size_t ProfileModelBuilder::NodeHash::operator()(const StackNode& node) const {
   return absl::HashOf(node.parent, node.frame);
 }
 
+size_t ProfileModelBuilder::FrameHash::operator()(const ModelFrame& frame) const { return absl::HashOf(frame); }
+
 ProfileModelBuilder::ProfileModelBuilder(const ModelLimits& limits) : limits_(limits) { string_ids_.insert(0); }
 
 bool ProfileModelBuilder::Takes(size_t size, size_t limit, absl::string_view what) {
@@ -89,11 +91,11 @@ StringIndex ProfileModelBuilder::String(absl::string_view text) {
 
 FrameIndex ProfileModelBuilder::Frame(ModelFrame frame) {
   if (frame.name == 0) frame.name = String("[unnamed]");
-  if (const auto found = frame_ids_.find(frame); found != frame_ids_.end()) return found->second;
+  if (const auto found = frame_ids_.find(frame); found != frame_ids_.end()) return *found;
   if (!Takes(model_.frames.size(), limits_.frames, "distinct frames")) return 0;
   const auto index = static_cast<FrameIndex>(model_.frames.size());
   model_.frames.push_back(frame);
-  frame_ids_.emplace(frame, index);
+  frame_ids_.insert(index);
   return index;
 }
 

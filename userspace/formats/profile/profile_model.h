@@ -261,6 +261,20 @@ class ProfileModelBuilder {
     bool operator()(NodeIndex a, const StackNode& b) const { return (*nodes)[a] == b; }
   };
 
+  struct FrameHash {
+    using is_transparent = void;
+    const std::vector<ModelFrame>* frames;
+    size_t operator()(FrameIndex index) const { return (*this)((*frames)[index]); }
+    size_t operator()(const ModelFrame& frame) const;
+  };
+  struct FrameEqual {
+    using is_transparent = void;
+    const std::vector<ModelFrame>* frames;
+    bool operator()(FrameIndex a, FrameIndex b) const { return a == b; }
+    bool operator()(const ModelFrame& a, FrameIndex b) const { return a == (*frames)[b]; }
+    bool operator()(FrameIndex a, const ModelFrame& b) const { return (*frames)[a] == b; }
+  };
+
   // False, and failed, where a table of `size` entries takes no more.
   bool Takes(size_t size, size_t limit, absl::string_view what);
 
@@ -269,7 +283,8 @@ class ProfileModelBuilder {
   absl::Status status_;
   absl::flat_hash_set<StringIndex, StringHash, StringEqual> string_ids_{0, StringHash{&model_.strings},
                                                                         StringEqual{&model_.strings}};
-  absl::flat_hash_map<ModelFrame, FrameIndex> frame_ids_;
+  absl::flat_hash_set<FrameIndex, FrameHash, FrameEqual> frame_ids_{0, FrameHash{&model_.frames},
+                                                                    FrameEqual{&model_.frames}};
   absl::flat_hash_map<ModelThread, ThreadIndex> thread_ids_;
   absl::flat_hash_set<NodeIndex, NodeHash, NodeEqual> node_ids_{0, NodeHash{&model_.nodes}, NodeEqual{&model_.nodes}};
   std::vector<uint16_t> depths_ = {0};  // of each node: frames of its stack
