@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
 
@@ -104,6 +105,31 @@ class HungFilesTest(harness.LiveTest):
     def check_said(self, result):
         self.assertIn("files_hung", [notice["kind"] for notice in result.stats["notices"]], result)
         self.assertIn("does not answer", result.err)
+
+    def test_commands_that_only_look_do_not_wait_either(self):
+        """ps, doctor, names and stacks, of the process whose files hang and of the host that it is on."""
+        with self.files() as files, harness.Target([files.path("hungprogram"), "--seconds", "120"]) as hung, \
+                harness.Target([harness.MINIJIT, "--seconds", "120"]) as healthy:
+            files.stall("ALL")
+            rescue = threading.Timer(RESCUE_SECONDS, files.abort)
+            rescue.start()
+            try:
+                for arguments in (["ps"], ["doctor"], ["doctor", "--pid", str(hung.host_pid)], ["doctor", "--pid", str(healthy.host_pid)],
+                                  ["names", "--pid", str(hung.host_pid), "1000"], ["stacks", "--pid", str(hung.host_pid)],
+                                  ["stacks", "--pid", str(healthy.host_pid)]):
+                    with self.subTest(" ".join(arguments)):
+                        begin = time.monotonic()
+                        done = subprocess.run([harness.AGENT, *arguments], capture_output=True, text=True, timeout=RESCUE_SECONDS + 30)
+                        seconds = time.monotonic() - begin
+                        print(f"    {' '.join(arguments[:1])}: {seconds:.2f} s, status {done.returncode}", flush=True)
+                        self.assertTrue(rescue.is_alive(), f"it waited until the file system was gone\n{done.stderr}")
+                        self.assertLess(seconds, RESCUE_SECONDS / 2)
+                        self.assertIn(done.returncode, (0, 1), done.stderr)
+                        if arguments == ["stacks", "--pid", str(healthy.host_pid)]:
+                            self.assertIn("middle", done.stdout)
+            finally:
+                rescue.cancel()
+                files.abort()
 
     def test_nothing_is_answered(self):
         with self.files() as files:

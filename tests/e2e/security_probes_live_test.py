@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Who writes a debug file that the host does not trust chooses no address for a probe, and no debug file chooses a return probe."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -7,6 +8,8 @@ import tempfile
 import time
 
 import harness
+import runtimes
+from watcher import Watcher
 
 # What the agent takes for a NativeAOT program. C++ exceptions pass through `pass`, which a return probe on it would turn into an abort.
 SOURCE = r"""
@@ -134,6 +137,46 @@ class ForgedProbesTest(harness.LiveTest):
         changed, result = self.watch([self.program])
         self.assertGreaterEqual(changed, 2, f"no probe is planted at all: the other tests prove nothing\n{result}")
         self.assertNotIn("has no debug file", result.err)
+
+
+class RuntimesOfContainersTest(harness.LiveTest):
+    """Probes go into the file that a container's runtime really is, and report of each process what is its own."""
+    NEEDS = ("dotnet",)
+    VERSION = "10.0.14"
+
+    def in_overlay(self, name, before=""):
+        """The runtime's folder, as the lower layer of a container's, at the same path."""
+        root, work = runtimes.root(self.VERSION), tempfile.mkdtemp(prefix=f"clrsampler-{name}-")
+        self.addCleanup(os.rmdir, work)
+        return ["unshare", "--mount", "sh", "-ec",
+                f"mount -t tmpfs none {work}; mkdir {work}/u {work}/w; "
+                f"mount -t overlay overlay -o lowerdir={root},upperdir={work}/u,workdir={work}/w {root}; {before} exec \"$@\"", "sh"]
+
+    def test_overlays_and_hard_links(self):
+        self.need_runtime(self.VERSION)
+        command, env = runtimes.command(self.VERSION, "gc", "--seconds", "60")
+        library = f"{runtimes.root(self.VERSION)}/shared/Microsoft.NETCore.App/{self.VERSION}/libcoreclr.so"
+        cases = {
+            "host": [],
+            "a container": self.in_overlay("first"),
+            "another container of the image": self.in_overlay("second"),
+            "one with a copy of its own": self.in_overlay("copy", f"touch {library};"),
+            "one whose copy has two names": self.in_overlay("link", f"touch {library}; ln {library} {library}.other;"),
+        }
+        with contextlib.ExitStack() as stack:
+            targets = {name: stack.enter_context(harness.Target([*prefix, *command], env=env)) for name, prefix in cases.items()}
+            files = {name: os.stat(f"/proc/{t.host_pid}/root{library}") for name, t in targets.items()}
+            self.assertGreaterEqual(len({(f.st_dev, f.st_ino) for f in files.values()}), 3, "they are different files")
+            watchers = {name: Watcher("pauses", t.host_pid) for name, t in targets.items()}
+            time.sleep(4)
+            seen = {name: watcher.finish() for name, watcher in watchers.items()}
+        for name, pauses in seen.items():
+            with self.subTest(name):
+                numbers = [p["gc_index"] for p in pauses if p.get("gc_index") is not None and p["kind"] == "blocking"]
+                print(f"    {name}: {len(numbers)} collections", flush=True)
+                self.assertGreater(len(numbers), 20)
+                # Each runtime counts its own: another's among them would break the order, a lost one leave a gap.
+                self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -11,12 +12,14 @@
 #include "inspect/process_checks.h"
 #include "inspect/process_list.h"
 #include "os/file_io.h"
+#include "pipeline/agent_sandbox.h"
 #include "status/status.h"
 
 namespace clrsampler {
 
 absl::StatusOr<bool> PrintDoctor(std::optional<uint32_t> pid, bool json) {
-  ProcessInspector inspector("/proc");
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  ProcessInspector inspector("/proc", files.get());
   std::vector<ProcessFacts> processes;
   if (pid.has_value()) {
     absl::StatusOr<ProcessFacts> process = inspector.One(*pid);

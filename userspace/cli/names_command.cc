@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "absl/strings/numbers.h"
@@ -70,6 +71,8 @@ absl::Status RunNames(const NamesConfig& config) {
   }
   RecordOptions nothing_planted;
   nothing_planted.roles = false;
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  options.files = files.get();
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {}).status());
   absl::StatusOr<std::unique_ptr<AddressNamer>> namer = AddressNamer::Create(config.pid, options);
   RETURN_IF_ERROR(namer.status());

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -64,8 +65,9 @@ void DeclareStacksOptions(CLI::App& app, StacksConfig& config) {
 absl::Status RunStacks(const StacksConfig& config) {
   RecordOptions nothing_planted;
   nothing_planted.roles = false;
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {.stops_threads = true}).status());
-  const absl::StatusOr<ThreadStacks> stacks = TakeThreadStacks(config.pid, ParseNames(config.names));
+  const absl::StatusOr<ThreadStacks> stacks = TakeThreadStacks(config.pid, ParseNames(config.names), files.get());
   if (!stacks.ok()) return stacks.status();
   for (const ThreadStack& thread : stacks->threads) {
     if (config.json) {

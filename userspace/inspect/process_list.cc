@@ -28,7 +28,7 @@ bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) 
     const auto stat = text.ok() ? ParseStat(*text) : text.status();
     if (stat.ok()) facts.comm = stat->comm;
     facts.threads = ReadThreads(proc_root_, pid);
-    if (facts.threads.runtime_threads) facts.container = ReadContainer(TargetFiles(proc_root_, pid));
+    if (facts.threads.runtime_threads) facts.container = ReadContainer(TargetFiles(proc_root_, pid, nullptr, broker_));
     return true;
   }
   Process& process = table_.FindOrScan(pid, 0);

@@ -27,9 +27,11 @@ struct ProcessList {
 // One look around: make one, ask, throw it away.
 class ProcessInspector {
  public:
-  explicit ProcessInspector(std::string proc_root)
+  // `broker`: as TargetFiles'; outlives it.
+  explicit ProcessInspector(std::string proc_root, FileBroker* broker = nullptr)
       : proc_root_(std::move(proc_root)),
-        table_(proc_root_, clock_),
+        broker_(broker),
+        table_(proc_root_, clock_, nullptr, broker),
         runtimes_(images_, RuntimeDiscovery::CacheBy::kMapping),
         memory_({}, runtimes_, images_, frames_, notices_, clock_) {}
 
@@ -43,6 +45,7 @@ class ProcessInspector {
   bool Read(uint32_t pid, bool thoroughly, ProcessFacts& facts);
 
   const std::string proc_root_;
+  FileBroker* const broker_;
   SystemClock clock_;
   ImageFiles images_;
   ProcessTable table_;

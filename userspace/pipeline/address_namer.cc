@@ -10,6 +10,7 @@
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
 #include "pipeline/source_order.h"
+#include "process/file_broker.h"
 #include "process/process_table.h"
 #include "status/status.h"
 #include "symbols/resolver.h"
@@ -22,7 +23,7 @@ constexpr char kProcRoot[] = "/proc";
 class AddressNamerImpl : public AddressNamer {
  public:
   AddressNamerImpl(uint32_t pid, const AddressNamerOptions& options)
-      : table_(kProcRoot, clock_),
+      : table_(kProcRoot, clock_, nullptr, options.files),
         discovery_(images_, RuntimeDiscovery::CacheBy::kFile),
         sources_(MakeSources({.frames = frames_,
                               .images = images_,
@@ -34,6 +35,7 @@ class AddressNamerImpl : public AddressNamer {
                               .without_images = options.without_images,
                               .without_memory = options.without_memory})),
         resolver_(sources_.borrowed(), frames_),
+        files_(options.files, notices_),
         process_(table_.FindOrScan(pid, 0)) {}
 
   std::vector<Frame> Name(std::span<const uint64_t> addresses) override {
@@ -98,6 +100,7 @@ class AddressNamerImpl : public AddressNamer {
   RuntimeDiscovery discovery_;
   Sources sources_;
   Resolver resolver_;
+  FileBrokerReports files_;
   Process& process_;
 };
 

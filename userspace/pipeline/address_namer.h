@@ -15,11 +15,14 @@
 
 namespace clrsampler {
 
+class FileBroker;
+
 struct AddressNamerOptions {
   NameStyle names = NameStyle::kRaw;
   bool without_files = false;
   bool without_images = false;
   bool without_memory = false;
+  FileBroker* files = nullptr;  // as TargetFiles'; outlives it
 };
 
 class AddressNamer {

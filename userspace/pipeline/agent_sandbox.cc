@@ -36,4 +36,9 @@ absl::StatusOr<std::unique_ptr<FileBroker>> StartFileBroker() {
   return FileBroker::Start([] { return EnterSandbox(FileWorkerProfile()).status(); });
 }
 
+std::unique_ptr<FileBroker> FileBrokerOfCommand() {
+  absl::StatusOr<std::unique_ptr<FileBroker>> started = StartFileBroker();
+  return started.ok() ? *std::move(started) : nullptr;
+}
+
 }  // namespace clrsampler

@@ -22,6 +22,9 @@ absl::StatusOr<std::vector<std::string>> EnterAgentSandbox(const RecordOptions& 
 // up.
 absl::StatusOr<std::unique_ptr<FileBroker>> StartFileBroker();
 
+// The same for a command that goes on without one, as it then waits for all file systems itself; nullptr.
+std::unique_ptr<FileBroker> FileBrokerOfCommand();
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_PIPELINE_AGENT_SANDBOX_H_

@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "pipeline/source_order.h"
 #include "pipeline/stack_unwinder.h"
+#include "process/file_broker.h"
 #include "process/process_table.h"
 #include "status/status.h"
 #include "symbols/resolver.h"
@@ -51,12 +52,13 @@ void LookWhileItStands(const Process& process, DumpedThread& thread, StackUnwind
 
 }  // namespace
 
-absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names) {
+absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, FileBroker* files) {
   SystemClock clock;
   Notices notices;
   FrameTable frames;
   ImageFiles images;
-  ProcessTable table(kProcRoot, clock);
+  const FileBrokerReports reports(files, notices);
+  ProcessTable table(kProcRoot, clock, nullptr, files);
   RuntimeDiscovery discovery(images, RuntimeDiscovery::CacheBy::kFile);
   const Sources sources = MakeSources({frames, images, discovery, notices, clock, names});
   Resolver resolver(sources.borrowed(), frames);

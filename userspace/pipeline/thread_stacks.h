@@ -13,6 +13,8 @@
 
 namespace clrsampler {
 
+class FileBroker;
+
 struct ThreadFrame {
   UserFrame user;
   Frame frame;
@@ -32,8 +34,8 @@ struct ThreadStacks {
 };
 
 // Each thread stands still for the time that its stack is copied (capture/thread_dump.h) and its code that may be freed
-// is read. Errors: NotFound, PermissionDenied.
-absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names);
+// is read. `files`: as TargetFiles'. Errors: NotFound, PermissionDenied.
+absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, FileBroker* files = nullptr);
 
 }  // namespace clrsampler
 

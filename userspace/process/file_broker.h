@@ -117,6 +117,23 @@ class FileBroker {
   std::shared_ptr<uint64_t> copied_bytes_ = std::make_shared<uint64_t>(0);  // in views that are still there
 };
 
+// Has notices told to somebody who does not outlive the broker.
+class FileBrokerReports {
+ public:
+  // nullptr: there is no broker.
+  FileBrokerReports(FileBroker* broker, Notices& notices) : broker_(broker) {
+    if (broker_ != nullptr) broker_->ReportTo(&notices);
+  }
+  ~FileBrokerReports() {
+    if (broker_ != nullptr) broker_->ReportTo(nullptr);
+  }
+  FileBrokerReports(const FileBrokerReports&) = delete;
+  FileBrokerReports& operator=(const FileBrokerReports&) = delete;
+
+ private:
+  FileBroker* const broker_;
+};
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_PROCESS_FILE_BROKER_H_

@@ -83,10 +83,11 @@ struct MemoryMethods::Target {
     FrameId frame = 0;
     MonotonicTime from = MonotonicTime::Min();
     MonotonicTime until = MonotonicTime::Min();
+    bool gone = true;  // something else was read there since
   };
 
   MethodsByStart<Known> known;
-  absl::flat_hash_map<uint64_t, Stub> stubs;    // in heaps without a range
+  absl::flat_hash_map<uint64_t, Stub> stubs;    // that may be freed
   absl::flat_hash_set<uint64_t> settled;        // addresses inside a permanent method
   absl::flat_hash_set<uint64_t> named_earlier;  // addresses that an earlier source names, as of its generation
   uint64_t earlier_generation = 0;
@@ -249,7 +250,10 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
       target->named_earlier.insert(address);
       continue;
     }
-    if (!Look(*target, address, now, sample.at_entry) && mapping != nullptr && !sample.at_entry) {
+    const Looked looked = Look(*target, address, now, sample.at_entry);
+    if (looked.stub.has_value()) {
+      NoteStub(*target, address, *looked.stub, sample.time);
+    } else if (!looked.listed && mapping != nullptr && !sample.at_entry) {
       LookForUnlisted(process, *target, *mapping, address, sample.time);
     }
   }
@@ -321,7 +325,7 @@ void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry) {
   }
 }
 
-bool MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry) {
+MemoryMethods::Looked MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry) {
   if (target.settled.size() >= kMaxSettled) target.settled.clear();
   if (target.failed.size() >= kMaxSettled) target.failed.clear();
   if (target.methods >= kMaxKnown) {
@@ -337,9 +341,9 @@ bool MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
   if (last != nullptr) {
     if (!last->transient) {
       target.settled.insert(address);
-      return true;
+      return {};
     }
-    if (last->until >= since) return true;
+    if (last->until >= since) return {};
   }
   // What is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
@@ -354,23 +358,25 @@ bool MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
                 : failure == ProbeFailure::kUnreadable  ? std::string(kUnreadable)
                 : failure == ProbeFailure::kUnsupported ? absl::StrCat("[jit: ", target.runtime->last_detail(), "]")
                                                         : std::string(kContradiction));
-    return true;
+    return {};
   }
   switch (found->kind) {
     case ManagedCode::Kind::kNone:
-      return false;
+      return {.listed = false};
     case ManagedCode::Kind::kNoMethod:
       target.failed[address] = Unnamed(at_entry && !found->transient ? kNotPublished : kGone);
-      return true;
+      return {};
     case ManagedCode::Kind::kMethod:
     case ManagedCode::Kind::kPrecompiled:
     case ManagedCode::Kind::kStub:
       break;
   }
   const bool is_stub = found->kind == ManagedCode::Kind::kStub;
+  // Of these most are met once: two readings would name none.
+  if (is_stub && found->transient && !at_entry) return {.stub = FrameOf(target, *found)};
   if (at_entry && (is_stub || found->range.begin != address)) {
     target.failed[address] = Unnamed(found->transient ? kGone : kNotPublished);
-    return true;
+    return {};
   }
   Known known;
   known.stub = is_stub;
@@ -382,7 +388,7 @@ bool MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
   if (last != nullptr && known.transient && last->frame == known.frame && last->code.header == found->code.header &&
       last->code.identity == found->code.identity) {
     last->until = before;
-    return true;
+    return {};
   }
   const uint64_t start = is_stub ? address : found->range.begin;
   std::vector<Known>& there = target.known[start];
@@ -403,7 +409,7 @@ bool MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, 
   }
   there.push_back(std::move(known));
   ++target.methods;
-  return true;
+  return {};
 }
 
 // The name of a method that is compiled and not yet published. Permanent code only: its MethodDesc is never another's.
@@ -458,7 +464,8 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   const bool readable =
       query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max();
   if (readable) {
-    Look(*target, address, clock_.Now(), query.at_entry);
+    const Looked looked = Look(*target, address, clock_.Now(), query.at_entry);
+    if (looked.stub.has_value()) NoteStub(*target, address, *looked.stub, query.time);
     if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return answer(*known);
   }
   if (query.at_entry && readable) {
@@ -473,6 +480,11 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
     ++counters_.not_witnessed;
     return Resolution{Unnamed(kNotWitnessed), query.time, query.time};
   }
+  if (const auto stub = target->stubs.find(address); !query.at_entry && stub != target->stubs.end() &&
+                                                     stub->second.from <= query.time &&
+                                                     query.time <= stub->second.until) {
+    return Resolution{stub->second.frame, query.time, {query.time.ns + 1}};
+  }
   if (const auto failed = target->failed.find(address); failed != target->failed.end()) {
     if (is_file) return std::nullopt;
     const std::string& text = frames_.at(failed->second).text;
@@ -486,11 +498,6 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   // No range claims it: what the runtime lists nowhere (a copied write barrier has 0.2 % of the frames of a JSON
   // workload), or the code of another JIT compiler. What lies in the runtime's own heaps no other source knows.
   if (mapping == nullptr) return std::nullopt;
-  if (const auto stub = target->stubs.find(address); !query.at_entry && stub != target->stubs.end() &&
-                                                     stub->second.from <= query.time &&
-                                                     query.time <= stub->second.until) {
-    return Resolution{stub->second.frame, query.time, {query.time.ns + 1}};
-  }
   if (!readable) {
     if (!absl::StrContains(mapping->path, kDoubleMapped)) return std::nullopt;
     return Resolution{Unnamed(kUnreadable), query.time, {query.time.ns + 1}};
@@ -500,14 +507,22 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   return Resolution{unlisted.has_value() ? *unlisted : Unnamed(kOutside), query.time, {query.time.ns + 1}};
 }
 
-// Code that no range claims, known by its instructions. What is freed some time counts from the sample after which it
-// was read: to become a stub between the two, a code heap has to be unloaded and its place taken.
+// A stub that may be freed counts from the sample after which it was read: to become one between the two, a code heap
+// has to be unloaded and its place taken.
+void MemoryMethods::NoteStub(Target& target, uint64_t address, FrameId frame, MonotonicTime sampled) {
+  if (target.stubs.size() >= kMaxSettled) target.stubs.clear();
+  Target::Stub& stub = target.stubs[address];
+  if (stub.frame != frame || stub.gone) stub = {frame, sampled, sampled, false};
+  stub.until = clock_.Now();
+}
+
+// Code that no range claims, known by its instructions.
 std::optional<FrameId> MemoryMethods::LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
                                                       uint64_t address, MonotonicTime sampled) {
   const std::optional<UnlistedCode::Found> found =
       unlisted_.Find(process, target.image, target.build, target.runtime->memory(), mapping, address);
   if (!found.has_value()) {
-    target.stubs.erase(address);
+    if (const auto stub = target.stubs.find(address); stub != target.stubs.end()) stub->second.gone = true;
     return std::nullopt;
   }
   ManagedCode code;
@@ -526,10 +541,7 @@ std::optional<FrameId> MemoryMethods::LookForUnlisted(const Process& process, Ta
     }
     return frame;
   }
-  if (target.stubs.size() >= kMaxSettled) target.stubs.clear();
-  Target::Stub& stub = target.stubs[address];
-  if (stub.frame != frame || stub.until == MonotonicTime::Min()) stub = {frame, sampled, sampled};
-  stub.until = clock_.Now();
+  NoteStub(target, address, frame, sampled);
   return frame;
 }
 

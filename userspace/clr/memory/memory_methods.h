@@ -116,12 +116,17 @@ class MemoryMethods : public FrameSource {
 
   Target* TargetOf(const Process& process, MonotonicTime now);
   void Attach(const Process& process, Target& target, MonotonicTime now);
-  // Not again if seen since. False: none of the runtime's ranges holds the address.
-  bool Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry);
+  struct Looked {
+    bool listed = true;                // one of the runtime's ranges holds the address
+    std::optional<FrameId> stub = {};  // that may be freed
+  };
+  // Not again if seen since.
+  Looked Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry);
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   TransientHeaps::Tell TellOf(const Process& process) const;
   const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time, bool at_entry) const;
   std::optional<FrameId> Unpublished(Target& target, uint64_t address, uint64_t method_desc);
+  void NoteStub(Target& target, uint64_t address, FrameId frame, MonotonicTime sampled);
   std::optional<FrameId> LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
                                          uint64_t address, MonotonicTime sampled);
   FrameId FrameOf(const Target& target, const ManagedCode& found);

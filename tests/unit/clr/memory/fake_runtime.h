@@ -106,8 +106,9 @@ class FakeRuntime {
     memory.Set<uint64_t>(slot, fragment | (tagged ? 1 : 0));
     return fragment;
   }
-  uint64_t AddStubs(AddressRange range, uint32_t kind) {
-    const uint64_t section = AddSection(range, kRangeList), list = memory.Allocate(512);
+  uint64_t AddStubs(AddressRange range, uint32_t kind, bool collectible = false) {
+    const uint64_t section = AddSection(range, kRangeList | (collectible ? kCollectible : 0)),
+                   list = memory.Allocate(512);
     memory.Set<uint64_t>(section + layout.range_section.range_list, list);
     memory.Set<uint32_t>(list + layout.range_list_kind, kind);
     return section;

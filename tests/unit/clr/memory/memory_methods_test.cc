@@ -183,6 +183,50 @@ TEST_F(MemoryMethodsTest, ACopiedWriteBarrierIsNamedAndNothingElseThatNoRangeCla
   EXPECT_EQ(NameAt(kCopies, 3500), "[jit: the process ended before its memory could be read]");
 }
 
+// A stub in a heap without a range: named from the sample after which it was read to the last time that it was, also
+// when the process is gone, and not beyond.
+TEST_F(MemoryMethodsTest, AStubWithoutARangeCountsForTheTimeInWhichItWasRead) {
+  constexpr uint64_t kStubs = 0x7F12'3480'0000;
+  Mapping mapping;
+  mapping.start = kStubs;
+  mapping.end = kStubs + 0x1000;
+  mapping.kind = MappingKind::kJitMemory;
+  mapping.path = "/memfd:doublemapper";
+  process_.mappings.Insert(mapping);
+  const auto fill = [&](bool with_stub) {
+    std::vector<uint8_t> page(0x1000, 0xcc);
+    // Counts calls; its data is 0x4000 further on.
+    const std::array<uint8_t, 24> stub = {0x48, 0x8b, 0x05, 0xf9, 0x3f, 0x00, 0x00, 0x66, 0xff, 0x08, 0x74, 0x06,
+                                          0xff, 0x25, 0xf6, 0x3f, 0x00, 0x00, 0xff, 0x25, 0xf8, 0x3f, 0x00, 0x00};
+    if (with_stub) std::copy(stub.begin(), stub.end(), page.begin() + 48);
+    fake_.memory.SetBytes(kStubs, std::as_bytes(std::span(page)));
+  };
+  fill(true);
+  Observe(2000, {kStubs + 50});
+  Observe(3000, {kStubs + 50});
+  fill(false);
+  EXPECT_EQ(NameAt(kStubs + 50, 2000), "stub CallCountingStub");
+  EXPECT_EQ(NameAt(kStubs + 50, 2500), "stub CallCountingStub");
+  EXPECT_EQ(NameAt(kStubs + 50, 1900), "[jit: in none of the runtime's code ranges]");
+  process_.exited = {4000};
+  EXPECT_EQ(NameAt(kStubs + 50, 2500), "stub CallCountingStub");
+  EXPECT_EQ(NameAt(kStubs + 50, 3500), "[jit: the process ended before its memory could be read]");
+}
+
+TEST_F(MemoryMethodsTest, AStubThatMayBeFreedIsNamedByTheReadingAfterTheSample) {
+  constexpr uint64_t kStubs = 0x7F12'3480'0000;
+  fake_.AddStubs({kStubs, kStubs + 0x1000}, 4, /*collectible=*/true);
+  Mapping mapping;
+  mapping.start = kStubs;
+  mapping.end = kStubs + 0x1000;
+  mapping.kind = MappingKind::kJitMemory;
+  process_.mappings.Insert(mapping);
+  Observe(2000, {kStubs + 8});
+  fake_.memory = FakeMemory();
+  EXPECT_EQ(NameAt(kStubs + 8, 2000), "stub StubPrecode");
+  EXPECT_NE(NameAt(kStubs + 8, 1999), "stub StubPrecode");
+}
+
 // The compiler's hook is hit before the runtime publishes the method. Until then a stub seems to go on there.
 TEST_F(MemoryMethodsTest, WhatWasCompiledIsNamedByWhatBeginsThere) {
   constexpr uint64_t kDynamicHelper = 3;
