@@ -15,9 +15,7 @@ constexpr size_t kMaxPieceBytes = 1 << 20;  // the verifier's log arrives as one
 LibbpfLog* current_log = nullptr;
 }  // namespace
 
-LibbpfLog::LibbpfLog(Level level) : level_(level), outer_(current_log), previous_(libbpf_set_print(&Receive)) {
-  current_log = this;
-}
+LibbpfLog::LibbpfLog() : outer_(current_log), previous_(libbpf_set_print(&Receive)) { current_log = this; }
 
 LibbpfLog::~LibbpfLog() {
   current_log = outer_;
@@ -26,7 +24,7 @@ LibbpfLog::~LibbpfLog() {
 
 int LibbpfLog::Receive(libbpf_print_level level, const char* format, va_list arguments) {
   LibbpfLog* log = current_log;
-  if (log == nullptr || (level != LIBBPF_WARN && log->level_ == Level::kWarnings)) return 0;
+  if (log == nullptr || level != LIBBPF_WARN) return 0;
   va_list again;
   va_copy(again, arguments);
   const int bytes = vsnprintf(nullptr, 0, format, again);

@@ -1,4 +1,4 @@
-// What libbpf says while it works, kept for error messages and --verbose instead of going to standard error.
+// What libbpf warns of while it works, kept for error messages instead of going to standard error.
 #ifndef CLRSAMPLER_CAPTURE_LIBBPF_LOG_H_
 #define CLRSAMPLER_CAPTURE_LIBBPF_LOG_H_
 
@@ -12,8 +12,7 @@ namespace clrsampler {
 // receiver per process: nest, but do not use on two threads.
 class LibbpfLog {
  public:
-  enum class Level { kWarnings, kEverything };
-  explicit LibbpfLog(Level level = Level::kWarnings);
+  LibbpfLog();
   LibbpfLog(const LibbpfLog&) = delete;
   LibbpfLog& operator=(const LibbpfLog&) = delete;
   ~LibbpfLog();
@@ -26,7 +25,6 @@ class LibbpfLog {
  private:
   static int Receive(libbpf_print_level level, const char* format, va_list arguments);
 
-  Level level_;
   std::string text_;
   LibbpfLog* outer_;
   libbpf_print_fn_t previous_;

@@ -66,11 +66,10 @@ absl::Status CpuEvents::Follow(std::span<const int> online, bool all_or_nothing,
     if (fd >= 0) {
       events_[cpu] = UniqueFd(fd);
     } else if (fd != -ENODEV) {
-      ++failed_opens_;
       if (!failure) failure = -fd;
     }
   }
-  if (failure && (all_or_nothing || events_.empty())) {
+  if (failure) {
     if (all_or_nothing) CloseAll();
     return PerfOpenError(*failure, what_);
   }

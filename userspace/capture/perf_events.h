@@ -37,21 +37,19 @@ class CpuEvents {
   CpuEvents(Open open, std::string what) : open_(std::move(open)), what_(std::move(what)) {}
 
   // Makes the open events those of `online` (ascending). A CPU that goes offline in between (ENODEV) is skipped: the
-  // next call settles it. Any other failure is an error when no CPU at all could be opened or when `all_or_nothing`;
-  // else it is counted, and the CPU tried again by the next call. The events of `stopped` CPUs are opened anew.
+  // next call settles it. Any other failure is an error: with `all_or_nothing` no event is left, else those of the
+  // other CPUs stay, and the next call tries again. The events of `stopped` CPUs are opened anew.
   absl::Status Follow(std::span<const int> online, bool all_or_nothing, std::span<const int> stopped = {},
                       const Close& before_close = {});
   void CloseAll() { events_.clear(); }
 
   std::vector<int> cpus() const;
   const std::map<int, UniqueFd>& events() const { return events_; }
-  uint64_t failed_opens() const { return failed_opens_; }
 
  private:
   Open open_;
   std::string what_;
   std::map<int, UniqueFd> events_;  // by CPU
-  uint64_t failed_opens_ = 0;
 };
 
 }  // namespace clrsampler

@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& o
   }
   if (options.frequency_hz < 1) return absl::InvalidArgumentError("the frequency must be at least 1 Hz");
   std::unique_ptr<Sampler> sampler(new Sampler(options));
-  LibbpfLog log(options.keep_log ? LibbpfLog::Level::kEverything : LibbpfLog::Level::kWarnings);
+  const LibbpfLog log;
   RaiseLockedMemoryLimit();
   absl::Status loaded = sampler->Load(features);
   if (!loaded.ok()) {
@@ -107,7 +107,6 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& o
     absl::Status detailed(loaded.code(), absl::StrCat(loaded.message(), "\n", said));
     return WithHint(detailed, HintOf(loaded));
   }
-  sampler->log_ = log.text();
   return sampler;
 }
 

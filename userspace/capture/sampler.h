@@ -55,7 +55,6 @@ struct SamplerOptions {
   // sent says how many there were. 0: no limit.
   uint32_t hook_hits_a_second = 0;
   uint32_t hook_hits_at_once = 0;
-  bool keep_log = false;  // all that libbpf says, for --verbose
 };
 
 // Two seconds of samples of 4 KiB (the 99th percentile of a JSON workload) from each CPU, 1 to 64 MiB, a power of two.
@@ -120,9 +119,6 @@ class Sampler {
   uint64_t bpf_map_bytes() const;
   uint64_t ring_bytes() const { return ring_bytes_; }
   std::vector<int> cpus() const { return events_->cpus(); }
-  // CPUs whose clock could not be started, tries counted.
-  uint64_t failed_attachments() const { return events_->failed_opens(); }
-  const std::string& log() const { return log_; }
 
  private:
   struct SkeletonDeleter {
@@ -151,7 +147,6 @@ class Sampler {
   std::vector<int> silent_;
   bool started_ = false;
   mutable wire_counters last_counters_{};
-  std::string log_;
 };
 
 // Kernels before 5.11 charge maps to RLIMIT_MEMLOCK, later ones to the cgroup. Without CAP_SYS_RESOURCE the hard limit
