@@ -30,7 +30,9 @@ class CapabilitiesTest(harness.LiveTest):
 
     def agent_with(self, capabilities):
         """A copy of the program that gives these capabilities to whoever runs it."""
-        agent = shutil.copy(harness.AGENT, os.path.join(self.folder, "clrsampler"))
+        # A new file each time: the process that opened files for the last one may end a moment after it.
+        agent = shutil.copy(harness.AGENT, os.path.join(tempfile.mkdtemp(dir=self.folder), "clrsampler"))
+        os.chmod(os.path.dirname(agent), 0o755)
         os.chmod(agent, 0o755)
         done = subprocess.run(["setcap", ",".join(capabilities) + "+ep", agent], capture_output=True, text=True)
         if done.returncode:

@@ -4,7 +4,6 @@
 #include <bpf/libbpf.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include "capture/uprobe.h"
 #include "clrsampler.skel.h"
 #include "os/file_io.h"
+#include "os/pid_namespace.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -35,9 +35,6 @@ constexpr uint64_t kRecordBytes = 6144;
 constexpr uint64_t kStallSeconds = 2;
 constexpr uint64_t kMinRingBytes = 1 << 20;
 constexpr uint64_t kMaxRingBytes = 64 << 20;
-
-// PROC_PID_INIT_INO, include/linux/proc_ns.h: the inode of the initial pid namespace in every kernel.
-constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
 
 // THREAD_SIZE: 16 KiB on x86-64 (arch/x86/include/asm/page_64_types.h) and arm64, there at least one page
 // (arch/arm64/include/asm/memory.h).
@@ -76,12 +73,6 @@ uint64_t DefaultRingBytes(int cpus, int frequency_hz) {
   const uint64_t bytes =
       static_cast<uint64_t>(cpus) * static_cast<uint64_t>(frequency_hz) * kRecordBytes * kStallSeconds;
   return std::bit_ceil(std::clamp(bytes, kMinRingBytes, kMaxRingBytes));
-}
-
-uint32_t OwnPidNamespaceInode() {
-  struct stat status {};
-  if (stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == kInitialPidNamespace) return 0;
-  return static_cast<uint32_t>(status.st_ino);
 }
 
 void Sampler::SkeletonDeleter::operator()(clrsampler_bpf* skeleton) const { clrsampler_bpf__destroy(skeleton); }
@@ -140,7 +131,7 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   constants.broken_tail_words = options_.broken_tail_words;
   constants.word_limit = options_.word_limit;
   constants.max_frames = options_.max_frames;
-  const uint32_t pid_namespace = options_.pid_namespace_inode.value_or(OwnPidNamespaceInode());
+  const uint32_t pid_namespace = options_.pid_namespace_inode.value_or(OwnPidNamespaceInode().value_or(0));
   constants.pid_namespace_inode = pid_namespace;
   if (!hooks || (!options_.filter_processes && pid_namespace == 0)) bpf_map__set_max_entries(maps.hook_others, 1);
   constants.filter_processes = options_.filter_processes;

@@ -60,9 +60,6 @@ struct SamplerOptions {
 // Two seconds of samples of 4 KiB (the 99th percentile of a JSON workload) from each CPU, 1 to 64 MiB, a power of two.
 uint64_t DefaultRingBytes(int cpus, int frequency_hz);
 
-// Inode of our pid namespace, or 0 when it is the initial one, where no translation is needed.
-uint32_t OwnPidNamespaceInode();
-
 class Sampler {
  public:
   // Loads the programs. What is missing becomes one sentence and a hint: privileges, BTF, an old kernel, lockdown,

@@ -17,6 +17,7 @@
 #include "capture/return_probes.h"
 #include "capture/sampler.h"
 #include "os/file_io.h"
+#include "os/pid_namespace.h"
 
 namespace clrsampler {
 namespace {
@@ -92,7 +93,7 @@ HostFacts ReadHostFacts(const std::string& proc_root, const std::string& sys_roo
   facts.cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   facts.ring_bytes = DefaultRingBytes(facts.cpus, kDefaultFrequencyHz);
   facts.available_bytes = AvailableBytes(proc_root);
-  facts.own_pid_namespace = OwnPidNamespaceInode() != 0;
+  facts.own_pid_namespace = OwnPidNamespaceInode().value_or(0) != 0;
   facts.other_agents = OtherAgents(proc_root);
   return facts;
 }

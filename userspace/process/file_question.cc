@@ -28,6 +28,7 @@
 #include "absl/strings/strip.h"
 #include "formats/proc/maps_text.h"
 #include "os/file_io.h"
+#include "os/pid_namespace.h"
 #include "process/target_files.h"
 #include "status/status.h"
 
@@ -105,7 +106,7 @@ class Answerer {
       case FileQuestionKind::kRuntimeFile:
         return RuntimeFile();
       case FileQuestionKind::kHost:
-        RETURN_IF_ERROR(Check(UniqueFd(open(question_.path.c_str(), static_cast<int>(kLocateFlags))), question_.path));
+        RETURN_IF_ERROR(Check(LocateOnHost(question_.path), question_.path));
         return OpenLocated(question_.path);
       case FileQuestionKind::kDirectory:
         RETURN_IF_ERROR(OpenInRoot(question_.path, kLocateFlags | O_DIRECTORY));
@@ -159,6 +160,24 @@ class Answerer {
     return answer_.fd.valid() ? absl::OkStatus() : ErrnoError(errno, path);
   }
 
+  // As the host's first process sees it: our own mounts may be those of a service, with a /tmp and a /home of its own.
+  // By our own mounts where that process can't be looked at, or has no such file. In a container with processes of its
+  // own the first of them is a target like others.
+  UniqueFd LocateOnHost(const std::string& path) const {
+    UniqueFd root;
+    if (question_.proc_root != "/proc" || OwnPidNamespaceInode() == 0U) {
+      root = UniqueFd(open(absl::StrCat(question_.proc_root, "/1/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    }
+    if (root.valid()) {
+      open_how how{};
+      how.flags = kLocateFlags;
+      how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+      UniqueFd file(static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+      if (file.valid()) return file;
+    }
+    return UniqueFd(open(path.c_str(), static_cast<int>(kLocateFlags)));
+  }
+
   // `located` was opened with kLocateFlags; a regular file behind it may be opened by OpenLocated.
   absl::Status Check(UniqueFd located, absl::string_view path) {
     answer_.fd = std::move(located);
@@ -210,7 +229,7 @@ class Answerer {
 
     // The process is gone before we could look. On the host the same path may be the same file; both numbers must
     // agree.
-    UniqueFd host(open(std::string(path).c_str(), static_cast<int>(kLocateFlags)));
+    UniqueFd host = LocateOnHost(std::string(path));
     if (host.valid() && Check(std::move(host), path).ok() && answer_.file.st_ino == question_.inode &&
         answer_.file.st_dev == question_.device) {
       return OpenLocated(path);

@@ -82,7 +82,7 @@ class TargetFiles {
     int descriptor = -1;
     return StateOfFile(device, inode, descriptor) == OpenFileState::kOpen;
   }
-  // A file of the host, not of the target.
+  // A file of the host, not of the target: as the first process of the host sees it, else by our own mounts.
   absl::StatusOr<OpenedFile> OpenOnHost(const std::string& path) const;
   absl::string_view proc_root() const { return proc_root_; }
   uint32_t pid() const { return pid_; }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,6 +124,32 @@ TEST_F(TargetFilesTest, NothingOutsideTheRootIsRemovedAndNoLink) {
   fs::create_symlink("elsewhere", root_ / "tmp/perf-1.map");
   EXPECT_EQ(Files().RemoveRuntimeFile("/tmp", "perf-1.map", yes).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(fs::is_symlink(root_ / "tmp/perf-1.map"));
+}
+
+// What a service has of its own, a /tmp for instance, hides the host's; its first process shows them.
+TEST_F(TargetFilesTest, FilesOfTheHostAreThoseThatItsFirstProcessSees) {
+  fs::create_directories(proc_ / "1/root/only/there");
+  Write(proc_ / "1/root/only/there/lib.so", "x");
+  fs::create_symlink("/only/there/lib.so", proc_ / "1/root/only/there/link.so");
+  struct stat status {};
+  ASSERT_EQ(stat((proc_ / "1/root/only/there/lib.so").c_str(), &status), 0);
+  const auto opened = Files().OpenOnHost("/only/there/lib.so");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->status.st_ino, status.st_ino);
+  EXPECT_TRUE(Files().OpenOnHost("/only/there/link.so").ok()) << "links are the host's, too";
+  // Of a process that is gone: its mapping says which file it was.
+  Mapping mapping;
+  mapping.path = "/only/there/lib.so";
+  mapping.inode = status.st_ino;
+  mapping.device_major = major(status.st_dev);
+  mapping.device_minor = minor(status.st_dev);
+  const TargetFiles gone(proc_.string(), 43);
+  EXPECT_TRUE(gone.OpenMapping(mapping).ok());
+  mapping.device_minor ^= 1;
+  EXPECT_FALSE(gone.OpenMapping(mapping).ok()) << "another device";
+  // What it does not have may be seen by our own mounts.
+  Write(proc_ / "ours", "x");
+  EXPECT_TRUE(Files().OpenOnHost((proc_ / "ours").string()).ok());
 }
 
 TEST_F(TargetFilesTest, AReplacedFileIsNotTakenForTheMappedOne) {
