@@ -115,7 +115,8 @@ class WaitingTest(MuslTest):
                     if not holds:
                         self.assertRegex(leaf["name"], r"^(ld-musl-x86_64\.so\.1!0x[0-9a-f]+|\[native: no symbols ld-musl-x86_64\.so\.1\])$")
                 print(f"    {version}: {checked} of {len(before)} waiting threads are in libc, {whole} stacks are whole", flush=True)
-                self.assertGreater(checked, 4)
+                # In each moment those that wait for signals, for tools and for finalizers; others have work now and then.
+                self.assertGreaterEqual(checked, 3)
                 self.assertEqual(whole, checked, "\n".join(line[:1500] for line in done.stdout.splitlines()))
 
 
