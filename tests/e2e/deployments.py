@@ -146,6 +146,8 @@ def publish(form, version, project=WORKLOAD):
         muxer = runtimes.dotnet() if version == runtimes.INSTALLED else os.path.join(runtimes.root(version), "dotnet")
         return [muxer, os.path.join(folder, name + ".dll")]
     program = os.path.join(folder, name)
+    if not os.path.exists(program):
+        raise Missing(f"publish of {name} as {form} for {version} wrote no program")
     if form == "single-file-framework-dependent":
         root = os.path.dirname(runtimes.dotnet()) if version == runtimes.INSTALLED else runtimes.root(version)
         return ["env", f"DOTNET_ROOT={root}", program]
