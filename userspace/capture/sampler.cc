@@ -24,6 +24,7 @@
 #include "capture/sampling_period.h"
 #include "capture/uprobe.h"
 #include "clrsampler.skel.h"
+#include "formats/proc/stat_text.h"
 #include "os/file_io.h"
 #include "os/pid_namespace.h"
 #include "status/status.h"
@@ -188,6 +189,14 @@ bpf_program* Sampler::HookProgram(wire_hook hook, HookForm form) const {
   return nullptr;
 }
 
+// The kernel finds a process's memory by its first thread (uprobe_multi_link_filter, kernel/trace/bpf_trace.c): where
+// that has ended before the others, a bound probe is never planted.
+bool HasFirstThread(pid_t process) {
+  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat("/proc/", process, "/stat"), 4096);
+  const absl::StatusOr<StatText> stat = text.ok() ? ParseStat(*text) : text.status();
+  return stat.ok() && stat->state != 'Z';
+}
+
 absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, HookForm form, const std::string& path,
                                              uint64_t file_offset) {
   const bpf_program* program = HookProgram(hook, form);
@@ -195,7 +204,7 @@ absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, HookForm form, cons
   const bool at_return = hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED;
   if (at_return) RETURN_IF_ERROR(CheckReturnProbes());
   return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program),
-                    options_.only_process);
+                    HasFirstThread(options_.only_process) ? options_.only_process : 0);
 }
 
 std::vector<HitsOfOthers> Sampler::HookHitsOfOthers() const {

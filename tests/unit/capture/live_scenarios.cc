@@ -627,6 +627,12 @@ absl::StatusOr<uint64_t> FileOffsetOf(uint64_t address) {
   return Wrong("no mapping holds the function");
 }
 
+absl::StatusOr<UniqueFd> ProbeHookedCall(Sampler& sampler) {
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  return sampler.AttachHook(WIRE_HOOK_SUSPEND, HookForm::kPlain, "/proc/self/exe", *offset);
+}
+
 absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
   SamplerOptions options = Filtered();
   options.frequency_hz = setting.frequency;
@@ -695,6 +701,48 @@ absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
                 counters.hook_hits, " hits, ", counters.hook_filtered, " filtered, ", counters.hook_sent, " sent");
 }
 
+// Of a process whose first thread is gone the others are seen all the same.
+absl::Status HooksSeeAProcessWithoutItsFirstThread(ScenarioSetting& setting) {
+  constexpr uint64_t kCalls = 50;
+  int start[2], done[2];
+  if (pipe(start) != 0 || pipe(done) != 0) return ErrnoError(errno, "pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    std::thread([&] {
+      char byte = 0;
+      (void)!read(start[0], &byte, 1);
+      for (uint64_t i = 0; i < kCalls; ++i) HookedCall(i, 1, 0);
+      (void)!write(done[1], &byte, 1);
+      pause();
+    }).detach();
+    syscall(SYS_exit, 0);  // of this thread alone
+  }
+  const auto state = [child] {
+    std::ifstream stat(absl::StrCat("/proc/", child, "/stat"));
+    std::string pid, comm, word;
+    stat >> pid >> comm >> word;
+    return word;
+  };
+  while (state() != "Z") Sleep(0.001);
+  SamplerOptions options = Filtered();
+  options.suspension_hooks = true;
+  options.only_process = child;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  const absl::StatusOr<UniqueFd> probe = ProbeHookedCall(**sampler);
+  if (!probe.ok()) return probe.status();
+  RETURN_IF_ERROR((*sampler)->Track(child));
+  char byte = 'g';
+  const bool went = write(start[1], &byte, 1) == 1 && read(done[0], &byte, 1) == 1;
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  for (const int fd : {start[0], start[1], done[0], done[1]}) close(fd);
+  RETURN_IF_ERROR(Expect(went, "the child has called"));
+  const wire_counters counters = (*sampler)->counters();
+  setting.notes += absl::StrCat(" ", counters.hook_sent, " hits");
+  return Expect(counters.hook_sent == kCalls, counters.hook_sent, " hits");
+}
+
 // All threads of the process that is asked for run into the probe, and no other process does.
 absl::Status HooksAreBoundToTheOnlyProcess(ScenarioSetting& setting) {
   utsname kernel{};
@@ -723,10 +771,7 @@ absl::Status HooksAreBoundToTheOnlyProcess(ScenarioSetting& setting) {
   options.only_process = child;
   auto sampler = Sampler::Create(options, ProbeFeatures());
   if (!sampler.ok()) return sampler.status();
-  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
-  if (!offset.ok()) return offset.status();
-  const absl::StatusOr<UniqueFd> probe =
-      (*sampler)->AttachHook(WIRE_HOOK_SUSPEND, HookForm::kPlain, "/proc/self/exe", *offset);
+  const absl::StatusOr<UniqueFd> probe = ProbeHookedCall(**sampler);
   if (!probe.ok()) return probe.status();
   RETURN_IF_ERROR((*sampler)->Track(child));
   for (uint64_t i = 0; i < kCalls; ++i) HookedCall(i, 1, 0);
@@ -750,10 +795,7 @@ absl::Status HooksOfOneProcessAreLimited(ScenarioSetting& setting) {
   options.hook_hits_at_once = 200;
   auto sampler = Sampler::Create(options, ProbeFeatures());
   if (!sampler.ok()) return sampler.status();
-  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
-  if (!offset.ok()) return offset.status();
-  const absl::StatusOr<UniqueFd> probe =
-      (*sampler)->AttachHook(WIRE_HOOK_SUSPEND, HookForm::kPlain, "/proc/self/exe", *offset);
+  const absl::StatusOr<UniqueFd> probe = ProbeHookedCall(**sampler);
   if (!probe.ok()) return probe.status();
   RETURN_IF_ERROR((*sampler)->Track(getpid()));
   uint64_t sent = 0, last_limited = 0;
@@ -789,10 +831,7 @@ absl::Status HooksTakeNoSamplesRoom(ScenarioSetting& setting) {
   options.ring_bytes = 64 << 20;  // an eighth of it holds all samples, so that they need not go before events
   auto sampler = Sampler::Create(options, ProbeFeatures());
   if (!sampler.ok()) return sampler.status();
-  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
-  if (!offset.ok()) return offset.status();
-  const absl::StatusOr<UniqueFd> probe =
-      (*sampler)->AttachHook(WIRE_HOOK_SUSPEND, HookForm::kPlain, "/proc/self/exe", *offset);
+  const absl::StatusOr<UniqueFd> probe = ProbeHookedCall(**sampler);
   if (!probe.ok()) return probe.status();
   RETURN_IF_ERROR((*sampler)->Track(getpid()));
   RETURN_IF_ERROR((*sampler)->Start());
@@ -849,6 +888,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
       {"HooksAreBoundToTheOnlyProcess", HooksAreBoundToTheOnlyProcess},
+      {"HooksSeeAProcessWithoutItsFirstThread", HooksSeeAProcessWithoutItsFirstThread},
       {"HooksTakeNoSamplesRoom", HooksTakeNoSamplesRoom},
       {"MeasuresATrap", MeasuresATrap},
   };

@@ -56,12 +56,6 @@ std::vector<uint64_t> TotalWeights(const ProfileModel& model, std::span<const ui
 
 size_t ProfileModelBuilder::StringHash::operator()(absl::string_view text) const { return absl::HashOf(text); }
 
-size_t ProfileModelBuilder::NodeHash::operator()(const StackNode& node) const {
-  return absl::HashOf(node.parent, node.frame);
-}
-
-size_t ProfileModelBuilder::FrameHash::operator()(const ModelFrame& frame) const { return absl::HashOf(frame); }
-
 ProfileModelBuilder::ProfileModelBuilder(const ModelLimits& limits) : limits_(limits) { string_ids_.insert(0); }
 
 bool ProfileModelBuilder::Takes(size_t size, size_t limit, absl::string_view what) {

@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -117,6 +118,10 @@ struct StackNode {
   FrameIndex frame = 0;          // of node 0: none; do not look
 
   friend bool operator==(const StackNode&, const StackNode&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const StackNode& node) {
+    return H::combine(std::move(h), node.parent, node.frame);
+  }
 };
 
 struct ModelThread {
@@ -247,33 +252,24 @@ class ProfileModelBuilder {
     bool operator()(absl::string_view a, StringIndex b) const { return a == (*table)[b]; }
     bool operator()(StringIndex a, absl::string_view b) const { return (*table)[a] == b; }
   };
-  struct NodeHash {
+  // Of the entries of a table, by index.
+  template <typename Entry>
+  struct EntryHash {
     using is_transparent = void;
-    const std::vector<StackNode>* nodes;
-    size_t operator()(NodeIndex index) const { return (*this)((*nodes)[index]); }
-    size_t operator()(const StackNode& node) const;
+    const std::vector<Entry>* entries;
+    size_t operator()(uint32_t index) const { return (*this)((*entries)[index]); }
+    size_t operator()(const Entry& entry) const { return absl::HashOf(entry); }
   };
-  struct NodeEqual {
+  template <typename Entry>
+  struct EntryEqual {
     using is_transparent = void;
-    const std::vector<StackNode>* nodes;
-    bool operator()(NodeIndex a, NodeIndex b) const { return a == b; }
-    bool operator()(const StackNode& a, NodeIndex b) const { return a == (*nodes)[b]; }
-    bool operator()(NodeIndex a, const StackNode& b) const { return (*nodes)[a] == b; }
+    const std::vector<Entry>* entries;
+    bool operator()(uint32_t a, uint32_t b) const { return a == b; }
+    bool operator()(const Entry& a, uint32_t b) const { return a == (*entries)[b]; }
+    bool operator()(uint32_t a, const Entry& b) const { return (*entries)[a] == b; }
   };
-
-  struct FrameHash {
-    using is_transparent = void;
-    const std::vector<ModelFrame>* frames;
-    size_t operator()(FrameIndex index) const { return (*this)((*frames)[index]); }
-    size_t operator()(const ModelFrame& frame) const;
-  };
-  struct FrameEqual {
-    using is_transparent = void;
-    const std::vector<ModelFrame>* frames;
-    bool operator()(FrameIndex a, FrameIndex b) const { return a == b; }
-    bool operator()(const ModelFrame& a, FrameIndex b) const { return a == (*frames)[b]; }
-    bool operator()(FrameIndex a, const ModelFrame& b) const { return (*frames)[a] == b; }
-  };
+  template <typename Entry>
+  using IndexSet = absl::flat_hash_set<uint32_t, EntryHash<Entry>, EntryEqual<Entry>>;
 
   // False, and failed, where a table of `size` entries takes no more.
   bool Takes(size_t size, size_t limit, absl::string_view what);
@@ -283,10 +279,9 @@ class ProfileModelBuilder {
   absl::Status status_;
   absl::flat_hash_set<StringIndex, StringHash, StringEqual> string_ids_{0, StringHash{&model_.strings},
                                                                         StringEqual{&model_.strings}};
-  absl::flat_hash_set<FrameIndex, FrameHash, FrameEqual> frame_ids_{0, FrameHash{&model_.frames},
-                                                                    FrameEqual{&model_.frames}};
+  IndexSet<ModelFrame> frame_ids_{0, {&model_.frames}, {&model_.frames}};
   absl::flat_hash_map<ModelThread, ThreadIndex> thread_ids_;
-  absl::flat_hash_set<NodeIndex, NodeHash, NodeEqual> node_ids_{0, NodeHash{&model_.nodes}, NodeEqual{&model_.nodes}};
+  IndexSet<StackNode> node_ids_{0, {&model_.nodes}, {&model_.nodes}};
   std::vector<uint16_t> depths_ = {0};  // of each node: frames of its stack
 };
 

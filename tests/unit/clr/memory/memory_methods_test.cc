@@ -86,6 +86,15 @@ class MemoryMethodsTest : public testing::Test {
     };
     return options;
   }
+  // A page of the runtime's own, as W^X makes them.
+  void MapPage(uint64_t start) {
+    Mapping mapping;
+    mapping.start = start;
+    mapping.end = start + 0x1000;
+    mapping.kind = MappingKind::kJitMemory;
+    mapping.path = "/memfd:doublemapper";
+    process_.mappings.Insert(mapping);
+  }
   void Observe(uint64_t at_ns, std::vector<uint64_t> addresses, std::vector<wire_code_witness> witnesses = {}) {
     clock_.Set({at_ns});
     methods_.Observe(process_, {addresses, witnesses, {at_ns}});
@@ -161,12 +170,7 @@ TEST_F(MemoryMethodsTest, APermanentMethodWasAlwaysThere) {
 // Nothing of the runtime tells of it, so its instructions must. What is not known by them has no name.
 TEST_F(MemoryMethodsTest, ACopiedWriteBarrierIsNamedAndNothingElseThatNoRangeClaims) {
   constexpr uint64_t kCopies = 0x7F12'3470'0000, kCopy = kCopies + 0x7f0;
-  Mapping mapping;
-  mapping.start = kCopies;
-  mapping.end = kCopies + 0x1000;
-  mapping.kind = MappingKind::kJitMemory;
-  mapping.path = "/memfd:doublemapper";
-  process_.mappings.Insert(mapping);
+  MapPage(kCopies);
   std::vector<uint8_t> page(0x1000, 0xcc);
   // That of fake_coreclr.c, with values.
   const std::array<uint8_t, 29> code = {0x48, 0x89, 0x37, 0x48, 0xb8, 1,    2,    3,    4,    5,
@@ -187,12 +191,7 @@ TEST_F(MemoryMethodsTest, ACopiedWriteBarrierIsNamedAndNothingElseThatNoRangeCla
 // when the process is gone, and not beyond.
 TEST_F(MemoryMethodsTest, AStubWithoutARangeCountsForTheTimeInWhichItWasRead) {
   constexpr uint64_t kStubs = 0x7F12'3480'0000;
-  Mapping mapping;
-  mapping.start = kStubs;
-  mapping.end = kStubs + 0x1000;
-  mapping.kind = MappingKind::kJitMemory;
-  mapping.path = "/memfd:doublemapper";
-  process_.mappings.Insert(mapping);
+  MapPage(kStubs);
   const auto fill = [&](bool with_stub) {
     std::vector<uint8_t> page(0x1000, 0xcc);
     // Counts calls; its data is 0x4000 further on.
@@ -216,11 +215,7 @@ TEST_F(MemoryMethodsTest, AStubWithoutARangeCountsForTheTimeInWhichItWasRead) {
 TEST_F(MemoryMethodsTest, AStubThatMayBeFreedIsNamedByTheReadingAfterTheSample) {
   constexpr uint64_t kStubs = 0x7F12'3480'0000;
   fake_.AddStubs({kStubs, kStubs + 0x1000}, 4, /*collectible=*/true);
-  Mapping mapping;
-  mapping.start = kStubs;
-  mapping.end = kStubs + 0x1000;
-  mapping.kind = MappingKind::kJitMemory;
-  process_.mappings.Insert(mapping);
+  MapPage(kStubs);
   Observe(2000, {kStubs + 8});
   fake_.memory = FakeMemory();
   EXPECT_EQ(NameAt(kStubs + 8, 2000), "stub StubPrecode");
