@@ -20,6 +20,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace clrsampler;
   const auto memory = std::as_bytes(std::span(data, size));
   for (size_t at = 0; at < size && at < 1024; at += 5) {
+    const auto linked = LinkedStubAround(kBegin + at, memory, kBegin);
+    Require(!linked.has_value() || (linked->range.contains(kBegin + at) && linked->range.begin >= kBegin &&
+                                    linked->range.end <= kBegin + size && !linked->kind.empty()));
     const auto found = StubCodeAround(kBegin + at, memory, kBegin);
     if (!found.has_value()) continue;
     Require(found->range.contains(kBegin + at));

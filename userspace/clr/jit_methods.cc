@@ -397,6 +397,10 @@ std::optional<Resolution> JitMethods::Resolve(const FrameQuery& query) {
   const Found found = Find(*target, query.lookup_address, query.time);
   const MethodAnswer& answer = found.answer;
   if (answer.kind == MethodAnswerKind::kMethod || answer.kind == MethodAnswerKind::kStub) {
+    if (answer.kind == MethodAnswerKind::kStub && stubs_ != nullptr) {
+      const std::optional<Resolution> stub = stubs_->Resolve(query);
+      if (stub.has_value() && frames_.at(stub->frame).named()) return stub;
+    }
     const std::optional<FrameId> frame = NameOf(*target, found);
     return Resolution{frame.has_value() ? *frame : UnnamedFrame(Reason::kNameLost), answer.from, answer.until};
   }

@@ -67,6 +67,10 @@ class JitMethods : public FrameSource {
   // own tables come first.
   std::optional<Resolution> ResolvePrecompiled(const FrameQuery& query);
 
+  // Stubs that `memory` names are shown by its name: the files name blocks of them, and give kinds of a block one word.
+  // `memory` outlives this object, or is not asked any more.
+  void PreferStubsOf(FrameSource& memory) { stubs_ = &memory; }
+
   bool NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTime time) override;
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process& process, MonotonicTime now) override;
@@ -116,6 +120,7 @@ class JitMethods : public FrameSource {
   FrameTable& frames_;
   Notices& notices_;
   const Clock& clock_;
+  FrameSource* stubs_ = nullptr;
   absl::flat_hash_map<ProcessKey, Seen> seen_;
   uint64_t targets_made_ = 0;
   std::vector<std::byte> scratch_;

@@ -54,12 +54,25 @@ inline constexpr const char* kBefore11[] = {nullptr,
                                             nullptr,
                                             "MethodCallThunk",
                                             "Stub"};
-// Measured on 11.0.0 against its perf map: 102 of 102 stubs of json and zoo. The others were not met, or have no line
-// there.
-inline constexpr const char* kSince11[] = {
-    nullptr,           nullptr,          "DynamicHelper",  nullptr, nullptr, "VSD_DispatchStub",
-    "VSD_ResolveStub", "VSD_LookupStub", "VSD_VTableStub", nullptr, nullptr, "DelegateShuffleThunk",
-    nullptr,           nullptr,          nullptr,          "Stub"};
+// Measured on 11.0.0 against its perf map, which has a line for each block of stubs: StubPrecode (3) is "Unknown"
+// there, DynamicHelper (2) and FixupPrecode (4) are both "MethodCallThunk", as on 10; their instructions tell them
+// apart. "Stub" (10) are those that a linker of instructions writes (stub_code.h).
+inline constexpr const char* kSince11[] = {nullptr,
+                                           nullptr,
+                                           "DynamicHelper",
+                                           "StubPrecode",
+                                           "FixupPrecode",
+                                           "VSD_DispatchStub",
+                                           "VSD_ResolveStub",
+                                           "VSD_LookupStub",
+                                           "VSD_VTableStub",
+                                           "CallCountingStub",
+                                           "Stub",
+                                           "DelegateShuffleThunk",
+                                           nullptr,
+                                           nullptr,
+                                           nullptr,
+                                           "Stub"};
 }  // namespace stub_kinds
 
 // By version, without a gap.

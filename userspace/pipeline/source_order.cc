@@ -41,6 +41,7 @@ Sources MakeSources(const SourceContext& context) {
   };
   auto jit = std::make_unique<JitMethods>(jit_options, context.frames, context.notices, context.clock);
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
+  JitMethods* const jit_files = jit.get();
   FrameSource* const files = context.without_files ? nullptr : jit.get();
   if (files != nullptr) sources.in_order.push_back(std::move(jit));
   if (!context.without_images) {
@@ -71,6 +72,7 @@ Sources MakeSources(const SourceContext& context) {
     auto memory = std::make_unique<MemoryMethods>(options, context.runtimes, context.images, context.frames,
                                                   context.notices, context.clock);
     sources.memory = memory.get();
+    if (files != nullptr) jit_files->PreferStubsOf(*memory);
     sources.in_order.push_back(std::move(memory));
   }
   return sources;

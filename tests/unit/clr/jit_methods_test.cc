@@ -77,6 +77,38 @@ TEST_F(JitMethodsTest, NamesFromTheJitdumpWhileItLives) {
   EXPECT_TRUE(methods->MayRest());
 }
 
+// Of a block of stubs the file has one line, and memory the kind of each.
+TEST_F(JitMethodsTest, StubsAreShownByMemorysNameWhereItHasOne) {
+  class Memory : public FrameSource {
+   public:
+    explicit Memory(FrameTable& frames) : frames_(frames) {}
+    std::optional<Resolution> Resolve(const FrameQuery& query) override {
+      if (query.lookup_address >= kHeap + 0x1200) return std::nullopt;
+      const bool named = query.lookup_address < kHeap + 0x1100;
+      return Resolution{frames_.Intern(Frame{FrameKind::kJit, named ? NameSource::kRuntimeMemory : NameSource::kNone,
+                                             named ? "stub FixupPrecode" : "[jit: why]"}),
+                        query.time,
+                        {query.time.ns + 1}};
+    }
+    uint64_t Generation(ProcessKey) const override { return 0; }
+    void Poll(const Process&, MonotonicTime) override {}
+    MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
+    void Forget(ProcessKey) override {}
+
+   private:
+    FrameTable& frames_;
+  } memory(frames);
+  methods->PreferStubsOf(memory);
+  tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n",
+                                           absl::Hex(kHeap + 0x1000), " 400 stub ReportStubBlock<MethodCallThunk>\n"));
+  Poll(5 * kMs);
+  EXPECT_EQ(Ask(kHeap + 0x1010, 3000), "stub FixupPrecode");
+  EXPECT_EQ(last.source, NameSource::kRuntimeMemory);
+  EXPECT_EQ(Ask(kHeap + 0x1110, 3000), "stub ReportStubBlock<MethodCallThunk>") << "memory has no name";
+  EXPECT_EQ(Ask(kHeap + 0x1210, 3000), "stub ReportStubBlock<MethodCallThunk>") << "memory says nothing";
+  EXPECT_EQ(Ask(kHeap + 4, 3000), "void [app] A::N()[Optimized]") << "no stub";
+}
+
 // .NET 11 writes its map in blocks of 4 KiB: what is not there may be a method as well as a stub.
 TEST_F(JitMethodsTest, WhatTheMapDoesNotHoldIsNoStub) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n"));

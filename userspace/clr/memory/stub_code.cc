@@ -155,19 +155,35 @@ std::optional<Match> StubAt(std::span<const std::byte> memory, size_t start, uin
   return match;
 }
 
-}  // namespace
+std::optional<Match> LinkedStubAt(std::span<const std::byte> memory, size_t start, uint64_t address) {
+  if (address % 8 != 0) return std::nullopt;
+  const auto bytes = memory.subspan(start);
+  const auto match = ShuffleThunk(bytes);
+  return match.has_value() ? match : InstantiatingStub(bytes);
+}
 
-std::optional<StubCode> StubCodeAround(uint64_t address, std::span<const std::byte> memory, uint64_t begin) {
+template <typename MatchAt>
+std::optional<StubCode> Around(uint64_t address, std::span<const std::byte> memory, uint64_t begin, MatchAt match_at) {
   if (address < begin || address - begin >= memory.size()) return std::nullopt;
   const size_t inside = address - begin;
   for (size_t back = 0; back <= std::min(inside, kMaxStubBytes - 1); ++back) {
     const size_t start = inside - back;
-    const auto match = StubAt(memory, start, begin + start);
+    const std::optional<Match> match = match_at(memory, start, begin + start);
     if (match.has_value() && match->bytes > back) {
       return StubCode{{begin + start, begin + start + match->bytes}, match->kind};
     }
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<StubCode> StubCodeAround(uint64_t address, std::span<const std::byte> memory, uint64_t begin) {
+  return Around(address, memory, begin, StubAt);
+}
+
+std::optional<StubCode> LinkedStubAround(uint64_t address, std::span<const std::byte> memory, uint64_t begin) {
+  return Around(address, memory, begin, LinkedStubAt);
 }
 
 }  // namespace clrsampler

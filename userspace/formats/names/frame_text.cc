@@ -245,11 +245,20 @@ std::string Parameters(const MethodName& name, const TypeContext& context) {
 }
 
 // "AllocateTemporaryEntryPoints<PRECODE_STUB>": who made it, and inside what it is. The maker names it only where the
-// runtime says no more than "Unknown".
+// runtime says no more than "Unknown". Of one kind there is one word, that of newer runtimes' own lists of code ranges,
+// whoever wrote the name.
 absl::string_view StubKind(absl::string_view description) {
+  static constexpr std::pair<absl::string_view, absl::string_view> kOneWord[] = {
+      {"GenerateDispatchStub", "VSD_DispatchStub"}, {"GenerateResolveStub", "VSD_ResolveStub"},
+      {"GenerateLookupStub", "VSD_LookupStub"},     {"GenerateVTableCallStub", "VSD_VTableStub"},
+      {"JIT_CopiedWriteBarriers", "WriteBarrier"},
+  };
   const size_t open = description.find('<');
   if (open == kNone || open == 0 || description.back() != '>') return description;
   const absl::string_view kind = description.substr(open + 1, description.size() - open - 2);
+  for (const auto& [written, word] : kOneWord) {
+    if (kind == written) return word;
+  }
   return kind.empty() || kind == "Unknown" ? description.substr(0, open) : kind;
 }
 

@@ -161,5 +161,22 @@ TEST(StubCode, WhatIsCutIsNone) {
   }
 }
 
+// Read in a process of .NET 11.0.0, with the eight bytes before it.
+TEST(StubCode, OfARangeOfAssembledStubsNoHeaderIsAsked) {
+  const Bytes moves = {0x40, 0xf1, 0xcf, 0xfe, 0xfb, 0x7e, 0x00, 0x00, 0x4c, 0x89, 0xc1, 0x48,
+                       0x89, 0xf2, 0x48, 0xbe, 0x38, 0x45, 0x9b, 0xff, 0xfb, 0x7e, 0x00, 0x00,
+                       0x48, 0xb8, 0x98, 0x25, 0xce, 0xfe, 0xfb, 0x7e, 0x00, 0x00, 0xff, 0xe0};
+  const auto kind_at = [](const Bytes& bytes, size_t offset) {
+    const auto found = LinkedStubAround(kBegin + kBefore + offset, Among(bytes), kBegin);
+    return found.has_value() ? std::string(found->kind) : "";
+  };
+  for (size_t i = 8; i < moves.size(); ++i) EXPECT_EQ(kind_at(moves, i), "InstantiatingStub") << i;
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(kind_at(moves, i), "") << i;
+  for (size_t i = 0; i < kUnboxing.size(); ++i) EXPECT_EQ(kind_at(kUnboxing, i), "UnboxingStub") << i;
+  EXPECT_EQ(kind_at(kShuffle8, 0), "DelegateShuffleThunk");
+  EXPECT_EQ(kind_at(CallCounting(0x4000), 0), "") << "no linker writes it";
+  EXPECT_EQ(KindAt(Among(moves), kBefore + 8), "") << "elsewhere it needs a header";
+}
+
 }  // namespace
 }  // namespace clrsampler

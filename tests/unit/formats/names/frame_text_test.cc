@@ -250,7 +250,11 @@ TEST(FrameTextTest, DynamicMethodsAndStubsSayWhatTheyAre) {
             "[stub AllocateTemporaryEntryPoints<PRECODE_STUB>]");
   EXPECT_EQ(Short(ParseRuntimeName("stub ReportStubBlock<VSD_ResolveStub>")), "[stub VSD_ResolveStub]");
   EXPECT_EQ(Short(ParseRuntimeName("stub ReportStubBlock<Unknown>")), "[stub ReportStubBlock]");
-  EXPECT_EQ(Short(ParseRuntimeName("stub<7> GenerateLookupStub<GenerateLookupStub>")), "[stub GenerateLookupStub]");
+  EXPECT_EQ(Short(ParseRuntimeName("stub<7> GenerateLookupStub<GenerateLookupStub>")), "[stub VSD_LookupStub]");
+  EXPECT_EQ(Full(ParseRuntimeName("stub<7> GenerateLookupStub<GenerateLookupStub>")),
+            "[stub GenerateLookupStub<GenerateLookupStub>]");
+  EXPECT_EQ(Short(ParseRuntimeName("stub InitThreadManagerPerfMapData<JIT_CopiedWriteBarriers>")),
+            "[stub WriteBarrier]");
 }
 
 TEST(FrameTextTest, MetadataFieldsReadAsTheRuntimesText) {
