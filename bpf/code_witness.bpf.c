@@ -137,18 +137,25 @@ __attribute__((noinline)) int read_identity(__u32 cpu)
 }
 
 /*
- * What unwinding needs of the method: all of it or nothing. Bytes at header: number of functions, {begin, end, unwind
- * data}.
+ * What unwinding needs of the method, where it needs it: all of it or nothing. Bytes at header: number of functions,
+ * {begin, end, unwind data}.
  */
 __attribute__((noinline)) int read_unwind_data(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
 	struct wire_code_witness *witness;
-	__u32 functions = 0, begin = 0, data = 0;
+	struct wire_transient_code *code;
+	__u32 functions = 0, begin = 0, data = 0, tgid;
 
 	if (!scratch)
 		return 0;
 	witness = &scratch->witness;
+	tgid = scratch->sample.tgid;
+	code = bpf_map_lookup_elem(&transient_code, &tgid);
+	if (!code || !code->unwind_data) {
+		__builtin_memset(witness->unwind, 0, sizeof(witness->unwind));
+		return 0;
+	}
 	__builtin_memcpy(&functions, witness->identity + 32, sizeof(functions));
 	__builtin_memcpy(&begin, witness->identity + 36, sizeof(begin));
 	__builtin_memcpy(&data, witness->identity + 44, sizeof(data));

@@ -19,15 +19,20 @@ const volatile __u32 first_hook_slot = 0;
 #define DONE_ENTRY_REGISTER(r) ((r)->bx)
 #define DONE_BYTES(r) ((r)->r14)
 #define FLAGS_FROM_FRAME (-64)
+#define DONE_RESULT_ON_FRAME(r) DONE_RESULT(r)
+#define DONE_BYTES_ON_FRAME(r) DONE_BYTES(r)
+#define ENTRY_FROM_FRAME_ON_FRAME (-128)
 #else
 #define DONE_RESULT(r) ((__u32)(r)->regs[0])
 #define DONE_INFO(r) ((r)->regs[21])
 #define DONE_ENTRY_REGISTER(r) ((r)->regs[19])
 #define DONE_BYTES(r) ((r)->regs[20])
 #define FLAGS_FROM_FRAME (-32)
+#define DONE_RESULT_ON_FRAME(r) ((__u32)(r)->regs[27])
+#define DONE_BYTES_ON_FRAME(r) user_word((r)->regs[29] - 320)
+#define ENTRY_FROM_FRAME_ON_FRAME (-312)
 #endif
-/* CompileForm::kEntryOnFrame, of x64 only */
-#define ENTRY_FROM_FRAME_ON_FRAME (-128)
+/* of CompileForm::kEntryOnFrame, on both machines */
 #define FLAGS_FROM_FRAME_ON_FRAME (-80)
 
 /* CORINFO_METHOD_INFO: src/coreclr/inc/corinfo.h, the same in .NET 8 to 11 */
@@ -131,7 +136,7 @@ static __always_inline __u64 wake_for_new_heap(struct compiled *done, __u32 tgid
 }
 
 static __always_inline void fill_in(struct wire_compiled *record, struct user_registers *regs, struct compiled *done,
-				    struct hook_caller *caller, bool each)
+				    struct hook_caller *caller, bool on_frame, bool each)
 {
 	record->header.kind = WIRE_COMPILED;
 	record->header.cpu = bpf_get_smp_processor_id();
@@ -143,9 +148,9 @@ static __always_inline void fill_in(struct wire_compiled *record, struct user_re
 	record->method = done->method;
 	record->entry = done->entry;
 	record->flags = done->flags;
-	record->bytes = each ? user_half_word(DONE_BYTES(regs)) : 0;
+	record->bytes = each ? user_half_word(on_frame ? DONE_BYTES_ON_FRAME(regs) : DONE_BYTES(regs)) : 0;
 	record->il_bytes = each ? user_half_word(done->method_info + INFO_IL_BYTES) : 0;
-	record->result = DONE_RESULT(regs);
+	record->result = on_frame ? DONE_RESULT_ON_FRAME(regs) : DONE_RESULT(regs);
 	record->missed = caller->missed;
 	__builtin_memcpy(record->start_words, done->start_words, sizeof(record->start_words));
 	__builtin_memset(record->comm, 0, sizeof(record->comm));
@@ -177,7 +182,7 @@ static __always_inline bool report_compiled(struct user_registers *regs, __u64 n
 		record = bpf_ringbuf_reserve(&hook_records, sizeof(*record), 0);
 		if (!record)
 			goto lost;
-		fill_in(record, regs, &done, caller, each);
+		fill_in(record, regs, &done, caller, on_frame, each);
 		record->header.size = sizeof(*record);
 		__builtin_memset(record->name, 0, sizeof(record->name));
 		if (bpf_probe_read_user_str(record->name, sizeof(record->name), (void *)name) < 0)
@@ -186,7 +191,7 @@ static __always_inline bool report_compiled(struct user_registers *regs, __u64 n
 		record = bpf_ringbuf_reserve(&hook_records, WIRE_COMPILED_WITHOUT_NAME, 0);
 		if (!record)
 			goto lost;
-		fill_in(record, regs, &done, caller, each);
+		fill_in(record, regs, &done, caller, on_frame, each);
 		record->header.size = WIRE_COMPILED_WITHOUT_NAME;
 	}
 	bpf_ringbuf_submit(record, wake);

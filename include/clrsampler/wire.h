@@ -254,7 +254,8 @@ struct wire_compiled {
 struct wire_transient_code {
 	__u64 begin;	      /* of the first heap */
 	__u64 end;	      /* of the last one */
-	__u32 nibble_version; /* 1 or 2: formats/runtime/nibble_map.h */
+	__u16 nibble_version; /* 1 or 2: formats/runtime/nibble_map.h */
+	__u16 unwind_data;    /* not 0: witnesses hold unwind data; code of arm64 keeps frame records and needs none */
 	__u16 method_flags;   /* offset in the MethodDesc */
 	__u16 dynamic_name;   /* offset in the MethodDesc of a dynamic method */
 	/* What follows is the kernel's; 0 at first. */

@@ -101,27 +101,53 @@ def crossgen(version):
 
 
 @functools.lru_cache(None)
-def root(version):
-    """A dotnet root that holds exactly this runtime version."""
-    source = pack("microsoft.netcore.app.runtime.linux-x64", version)
-    out = os.path.join(BUILD, "runtimes", version)
+def root(version, system="linux-x64"):
+    """A dotnet root that holds exactly this runtime version. That of another machine has no `dotnet`: its programs start by their app host."""
+    source = pack(f"microsoft.netcore.app.runtime.{system}", version)
+    out = os.path.join(BUILD, "runtimes", version if system == "linux-x64" else f"{version}-{system}")
     with _Lock("runtimes"):
         if os.path.exists(os.path.join(out, ".complete")):
             return out
         shutil.rmtree(out, ignore_errors=True)
-        native = os.path.join(source, "runtimes", "linux-x64", "native")
-        (managed,) = glob.glob(os.path.join(source, "runtimes", "linux-x64", "lib", "net*"))
+        native = os.path.join(source, "runtimes", system, "native")
+        (managed,) = glob.glob(os.path.join(source, "runtimes", system, "lib", "net*"))
         app = os.path.join(out, "shared", "Microsoft.NETCore.App", version)
         fxr = os.path.join(out, "host", "fxr", version)
         os.makedirs(app)
         os.makedirs(fxr)
-        # A muxer drives its own and every older runtime.
-        shutil.copy2(dotnet(), os.path.join(out, "dotnet"))
+        if system == "linux-x64":
+            # A muxer drives its own and every older runtime.
+            shutil.copy2(dotnet(), os.path.join(out, "dotnet"))
         shutil.copy2(os.path.join(native, "libhostfxr.so"), fxr)
         for path in glob.glob(os.path.join(managed, "*")) + glob.glob(os.path.join(native, "*")):
             if not path.endswith("libhostfxr.so"):
                 shutil.copy2(path, app)
         open(os.path.join(out, ".complete"), "w").close()
+    return out
+
+
+# What an app host has in the place of its assembly's name: the SHA-256 of "foobar", as text.
+APP_HOST_PLACE = b"c3ab8ff13720e8ad9047dd39466b3c8974e592c2fa383d4a3960714caef0c4f2"
+
+
+@functools.lru_cache(None)
+def with_app_host(name, version, system):
+    """The folder of tests/apps/NAME with an app host for another machine, `NAME`; it takes the runtime from DOTNET_ROOT."""
+    source = os.path.dirname(app(name))
+    host = os.path.join(pack(f"microsoft.netcore.app.host.{system}", version), "runtimes", system, "native", "apphost")
+    with open(host, "rb") as f:
+        image = f.read()
+    if image.count(APP_HOST_PLACE) != 1:
+        raise Missing(f"{host} has no place for a program's name")
+    out = os.path.join(BUILD, "dotnet", "hosted", f"{name}-{version}-{system}")
+    with _Lock("hosted"):
+        stamp = os.path.join(out, name)
+        if not os.path.exists(stamp) or os.path.getmtime(stamp) < os.path.getmtime(app(name)):
+            shutil.rmtree(out, ignore_errors=True)
+            shutil.copytree(source, out)
+            with open(stamp, "wb") as f:
+                f.write(image.replace(APP_HOST_PLACE, f"{name}.dll".encode().ljust(len(APP_HOST_PLACE), b"\0")))
+            os.chmod(stamp, 0o755)
     return out
 
 

@@ -19,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!condition) __builtin_trap();
   };
   RuntimePlace place{major,
+                     (data[0] & 0x40) != 0 ? ElfMachine::kArm64 : ElfMachine::kX64,
                      {MemoryPieces::kBase, MemoryPieces::kBase + 0x10000},
                      MemoryPieces::kBase + 0x1000,
                      MemoryPieces::kBase + 0x4000};

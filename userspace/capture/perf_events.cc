@@ -1,5 +1,6 @@
 #include "capture/perf_events.h"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "capture/cpu_list.h"
 #include "os/file_io.h"
@@ -22,6 +24,31 @@ int OpenCpuEvent(const perf_event_attr& attributes, int cpu) {
   return fd < 0 ? -errno : static_cast<int>(fd);
 }
 
+bool PerfEventsAreRefused() {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+  attributes.disabled = 1;
+  const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+  const int fd = OpenCpuEvent(attributes, cpus.ok() && !cpus->empty() ? cpus->front() : 0);
+  if (fd >= 0) close(fd);
+  return fd == -EACCES || fd == -EPERM;
+}
+
+bool PerfEventsTakeSysAdmin() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct all[_LINUX_CAPABILITY_U32S_3] = {};
+  if (syscall(SYS_capget, &header, all) != 0 || (all[0].effective & (1U << CAP_SYS_ADMIN)) == 0) return false;
+  __user_cap_data_struct without[_LINUX_CAPABILITY_U32S_3] = {all[0], all[1]};
+  without[0].effective &= ~(1U << CAP_SYS_ADMIN);
+  if (syscall(SYS_capset, &header, without) != 0) return false;
+  const bool refused = PerfEventsAreRefused();
+  // What is permitted may be made effective again.
+  if (syscall(SYS_capset, &header, all) != 0) return refused;
+  return refused && !PerfEventsAreRefused();
+}
+
 absl::Status PerfOpenError(int error_number, absl::string_view what) {
   absl::Status error = ErrnoError(error_number, absl::StrCat(what, ": perf_event_open"));
   if (error_number == EPERM || error_number == EACCES) {
@@ -29,6 +56,12 @@ absl::Status PerfOpenError(int error_number, absl::string_view what) {
     const std::string setting =
         paranoid.ok() ? absl::StrCat(" (kernel.perf_event_paranoid is ", absl::StripAsciiWhitespace(*paranoid), ")")
                       : "";
+    int level = 0;
+    if (paranoid.ok() && absl::SimpleAtoi(absl::StripAsciiWhitespace(*paranoid), &level) && level > 2) {
+      return WithHint(error, absl::StrCat("kernel.perf_event_paranoid is ", level,
+                                          ", where some kernels take CAP_SYS_ADMIN: use sudo; for a service `sysctl "
+                                          "kernel.perf_event_paranoid=2`, or the drop-in of docs/operations.md"));
+    }
     return WithHint(error, absl::StrCat("use sudo, or give the program CAP_BPF and CAP_PERFMON", setting,
                                         "; inside a container it needs --privileged or these capabilities, and a "
                                         "seccomp profile that allows perf_event_open"));

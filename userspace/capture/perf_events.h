@@ -19,6 +19,13 @@ namespace clrsampler {
 // perf_event_open(2) for all processes of one CPU, close-on-exec. Returns the descriptor or -errno.
 int OpenCpuEvent(const perf_event_attr& attributes, int cpu);
 
+// Whether the calling thread may not open the events of a CPU.
+bool PerfEventsAreRefused();
+// Whether this kernel refuses the events of a CPU to a thread without CAP_SYS_ADMIN, whatever else it has. Kernels of
+// Debian and Ubuntu do while kernel.perf_event_paranoid is above 2, and 3 or 4 is their default. Tried by the calling
+// thread; false where it has no such capability to give up.
+bool PerfEventsTakeSysAdmin();
+
 // What a failed perf_event_open means and what to do: paranoid setting, capabilities, open files. `what` begins the
 // sentence.
 absl::Status PerfOpenError(int error_number, absl::string_view what);

@@ -58,7 +58,7 @@ inline constexpr const char* kBefore11[] = {nullptr,
 // there, DynamicHelper (2) and FixupPrecode (4) are both "MethodCallThunk", as on 10; their instructions tell them
 // apart. "Stub" (10) are those that a linker of instructions writes (stub_code.h).
 inline constexpr const char* kSince11[] = {nullptr,
-                                           nullptr,
+                                           "JumpStub",
                                            "DynamicHelper",
                                            "StubPrecode",
                                            "FixupPrecode",

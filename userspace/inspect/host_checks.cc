@@ -117,7 +117,14 @@ void CheckReturnProbes(const HostFacts& facts, Findings& findings) {
 
 void CheckPerfSettings(const HostFacts& facts, Findings& findings) {
   const bool privileged = Has(facts, CAP_PERFMON) || Has(facts, CAP_SYS_ADMIN);
-  if (facts.perf_event_paranoid.has_value()) {
+  if (facts.perf_event_paranoid.has_value() && privileged && facts.perf_events_refused) {
+    Add(findings, FindingLevel::kFail, "perf_event_paranoid",
+        absl::StrCat("kernel.perf_event_paranoid is ", *facts.perf_event_paranoid,
+                     ", and this kernel refuses performance events to us"),
+        "some kernels take CAP_SYS_ADMIN above 2: use sudo, or `sysctl kernel.perf_event_paranoid=2`; in a container, "
+        "a "
+        "seccomp profile that allows perf_event_open");
+  } else if (facts.perf_event_paranoid.has_value()) {
     Add(findings, FindingLevel::kPass, "perf_event_paranoid",
         absl::StrCat("kernel.perf_event_paranoid is ", *facts.perf_event_paranoid,
                      privileged ? ", which does not bind us" : ", which does not matter before CAP_PERFMON is there"));

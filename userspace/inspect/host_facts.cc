@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "capture/perf_events.h"
 #include "capture/return_probes.h"
 #include "capture/sampler.h"
 #include "os/file_io.h"
@@ -80,6 +81,7 @@ HostFacts ReadHostFacts(const std::string& proc_root, const std::string& sys_roo
   facts.features = ProbeFeatures(ProbeDepth::kEverything);
   facts.return_probes = CheckReturnProbes();
   const std::string kernel = proc_root + "/sys/kernel/";
+  facts.perf_events_refused = PerfEventsAreRefused();
   facts.perf_event_paranoid = ReadNumber(kernel + "perf_event_paranoid");
   facts.perf_event_mlock_kb = ReadNumber(kernel + "perf_event_mlock_kb");
   facts.perf_event_max_sample_rate = ReadNumber(kernel + "perf_event_max_sample_rate");

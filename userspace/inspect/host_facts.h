@@ -20,6 +20,7 @@ struct HostFacts {
   absl::Status return_probes;  // whether they are harmless (capture/return_probes.h)
   // nullopt: no such setting, or not readable.
   std::optional<int64_t> perf_event_paranoid;
+  bool perf_events_refused = false;  // those of a CPU, to us
   std::optional<int64_t> perf_event_mlock_kb;
   std::optional<int64_t> perf_event_max_sample_rate;
   std::optional<int64_t> perf_cpu_time_max_percent;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "capture/perf_events.h"
 #include "capture/return_probes.h"
 #include "capture/sampler.h"
 #include "capture/uprobe.h"
@@ -16,6 +17,7 @@ absl::StatusOr<std::vector<std::string>> EnterAgentSandbox(const RecordOptions& 
     const std::string& folder = options.symbols.cache_folder;
     needs.write_folders.push_back(folder.empty() ? SymbolCache::DefaultFolder() : folder);
   }
+  needs.restricted_perf_events = PerfEventsTakeSysAdmin();
   if (EventsFor(options).any()) {
     needs.old_probes = UprobeAttachType() == 0;
     // It is tried in processes, which can't be started any more. The answer is kept.

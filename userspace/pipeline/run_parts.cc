@@ -48,7 +48,8 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
            .broker = broker.get(),
            .tape = tape})),
       resolver(sources.borrowed(), frames),
-      unwinder({options.replay, options.max_frames, options.keep_stacks}, sources, images, resolver, clock),
+      unwinder({.replay = options.replay, .max_frames = options.max_frames, .keep = options.keep_stacks}, sources,
+               images, resolver, clock),
       namer(resolver, kernel, frames),
       rate(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {
   if (broker != nullptr) broker->ReportTo(&notices);

@@ -12,19 +12,22 @@ StackUnwinder::StackUnwinder(StackUnwinderOptions options, const Sources& source
                              Resolver& resolver, const Clock& clock)
     : options_(options),
       resolver_(resolver),
-      jit_([memory = sources.memory](ProcessKey key) { return memory == nullptr ? nullptr : memory->RuntimeOf(key); },
-           clock),
+      jit_(
+          [this, memory = sources.memory](ProcessKey key) {
+            // Managed code of arm64 keeps frame records: what lies beside them is not read.
+            return memory == nullptr || options_.machine != ElfMachine::kX64 ? nullptr : memory->RuntimeOf(key);
+          },
+          clock),
       r2r_(sources.precompiled, sources.read_memory),
       elf_(images),
       arm64_(sources.read_memory,
              [memory = sources.memory](ProcessKey key) { return memory != nullptr && memory->IsDotNet(key); }),
-      code_(jit_, r2r_, elf_, kHostMachine == ElfMachine::kArm64 ? &arm64_ : nullptr,
-            [memory = sources.memory](ProcessKey key) {
-              // Managed code always keeps its frames on arm64.
-              return kHostMachine == ElfMachine::kX64 && memory != nullptr && memory->IsDotNet(key);
+      code_(jit_, r2r_, elf_, options_.machine == ElfMachine::kArm64 ? &arm64_ : nullptr,
+            [this, memory = sources.memory](ProcessKey key) {
+              return options_.machine == ElfMachine::kX64 && memory != nullptr && memory->IsDotNet(key);
             }),
-      replay_({options.max_frames}),
-      preview_({options.max_frames}) {}
+      replay_({.max_frames = options.max_frames, .machine = options.machine}),
+      preview_({.max_frames = options.max_frames, .machine = options.machine}) {}
 
 // Shows the code of `stack`, but for what was shown of this sample before, to all that must look while it is there.
 void StackUnwinder::Show(const Process& process, const RawStack& sample, const UserStack& stack,

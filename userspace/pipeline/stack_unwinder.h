@@ -28,7 +28,8 @@ namespace clrsampler {
 struct StackUnwinderOptions {
   bool replay = true;  // false: frame-pointer chains
   uint32_t max_frames = 512;
-  size_t keep = 0;  // so many samples are kept, those first whose stacks are in doubt
+  ElfMachine machine = kHostMachine;  // of the samples
+  size_t keep = 0;                    // so many samples are kept, those first whose stacks are in doubt
 };
 
 // A sample's stack as it was when the sample arrived. Where all code that it leads through stays what it is, it is the

@@ -55,7 +55,7 @@ PreparedAgent PrepareAgent(const AgentNeeds& needs) {
                       SyscallGroup::kLocalSockets};
   if (needs.stops_threads) profile.syscalls.push_back(SyscallGroup::kStopThreads);
   if (needs.network) profile.syscalls.push_back(SyscallGroup::kNetwork);
-  if (needs.old_probes) profile.capabilities.push_back(CAP_SYS_ADMIN);
+  if (needs.old_probes || needs.restricted_perf_events) profile.capabilities.push_back(CAP_SYS_ADMIN);
   if (needs.perf_maps) {
     // The sockets and the perf maps of a runtime are its user's, in a sticky folder.
     profile.capabilities.push_back(CAP_DAC_OVERRIDE);

@@ -28,6 +28,7 @@ struct AgentNeeds {
   bool stops_threads = false;              // reads the registers of threads
   bool network = false;                    // the server, pushes
   bool old_probes = false;                 // probes by perf events: before Linux 6.6 they take CAP_SYS_ADMIN
+  bool restricted_perf_events = false;     // the kernel takes CAP_SYS_ADMIN for the events of a CPU
   std::vector<std::string> write_folders;  // where it makes files while it runs
   pid_t command = 0;                       // that it has started; 0: none
 };

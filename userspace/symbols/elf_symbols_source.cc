@@ -76,8 +76,14 @@ struct ElfSymbolsSource::Image {
     if (!functions_by_code) functions_by_code = FunctionsByCode(*elf);
     const auto above = std::upper_bound(functions_by_code->begin(), functions_by_code->end(), address,
                                         [](VirtualAddress at, const CodeFunction& f) { return at < f.start; });
-    if (above == functions_by_code->begin() || address >= (above - 1)->end) return std::nullopt;
-    return FunctionBounds{(above - 1)->start, (above - 1)->end, true};
+    if (above != functions_by_code->begin() && address < (above - 1)->end) {
+      return FunctionBounds{(above - 1)->start, (above - 1)->end, true};
+    }
+    // A stripped program for arm64 tells in its header alone where it begins: 13 instructions of libc's.
+    constexpr uint64_t kEntryBytes = 64;
+    const std::optional<VirtualAddress> entry = elf->entry();
+    if (!entry || address < *entry || address.value - entry->value >= kEntryBytes) return std::nullopt;
+    return FunctionBounds{*entry, {entry->value + kEntryBytes}, false};
   }
 
   size_t index_bytes() const { return symbols.memory_bytes() + (runtime ? runtime->memory_bytes() : 0); }

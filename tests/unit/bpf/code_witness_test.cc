@@ -26,7 +26,8 @@ class CodeWitnessTest : public testing::TestWithParam<NibbleMapVersion> {
       return static_cast<FakeMemory*>(memory)->Read(address, {static_cast<std::byte*>(into), bytes});
     };
     host_bpf.has_code = true;
-    host_bpf.code.nibble_version = static_cast<uint32_t>(GetParam());
+    host_bpf.code.nibble_version = static_cast<uint16_t>(GetParam());
+    host_bpf.code.unwind_data = 1;
     host_bpf.code.method_flags = 6;
     host_bpf.code.dynamic_name = 32;
     memory_.Map(kMethodDesc, 64);
@@ -155,6 +156,11 @@ TEST_P(CodeWitnessTest, CopiesWhatUnwindingNeeds) {
   ASSERT_TRUE(witness.has_value());
   EXPECT_EQ(std::memcmp(witness->unwind, unwind.data(), unwind.size()), 0);
   EXPECT_EQ(std::memcmp(witness->code, code.data(), code.size()), 0);
+  host_bpf.code.unwind_data = 0;
+  const auto elsewhere = Witness(kMapBase + 0x2010);
+  ASSERT_TRUE(elsewhere.has_value());
+  EXPECT_EQ(std::count(std::begin(elsewhere->unwind), std::end(elsewhere->unwind), 0), 32) << "not asked for";
+  host_bpf.code.unwind_data = 1;
   // Without the instructions the unwind data alone would be read as that of a leaf outside its epilogue.
   const auto at_the_end = Witness(kMapBase + 0x4000 - 31);
   if (at_the_end) {

@@ -75,6 +75,8 @@ TEST(HostChecksTest, EachMissingRequirementFails) {
   facts.perf_event_max_sample_rate = 50;
   EXPECT_NE(Find(CheckHost(facts), "perf_event_max_sample_rate", FindingLevel::kFail), nullptr);
   facts = HealthyHost();
+  facts.perf_events_refused = true;
+  EXPECT_NE(Find(CheckHost(facts), "perf_event_paranoid", FindingLevel::kFail), nullptr);
   facts.perf_event_paranoid.reset();
   EXPECT_NE(Find(CheckHost(facts), "perf_event_paranoid", FindingLevel::kFail), nullptr);
   facts = HealthyHost();

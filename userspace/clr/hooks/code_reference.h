@@ -33,7 +33,8 @@ struct JumpThunk {
 enum class CompileForm : uint8_t {
   // .NET 8 to 10. The address of the entry's variable in rbx or x19, the flags at rbp-64 or x29-32.
   kEntryInRegister,
-  // .NET 11 on x64. That address at rbp-128, the flags at rbp-80.
+  // .NET 11. That address at rbp-128, the flags at rbp-80; on arm64 the address at x29-312, that of the code's size at
+  // x29-320, the flags at x29-80, the result in w27.
   kEntryOnFrame,
 };
 

@@ -11,6 +11,8 @@ namespace {
 constexpr size_t kInstructionBytes = 4;
 constexpr uint32_t kRegisters = 32;
 constexpr uint32_t kReturn = 0xd65f03c0;
+// Compilers put a few instructions between adrp and what completes the address.
+constexpr size_t kMaxDistanceOfPage = 8;
 
 uint32_t At(std::span<const std::byte> code, size_t index) {
   return LoadAt<uint32_t>(code, index * kInstructionBytes).value_or(0);  // 0 is no instruction (udf)
@@ -31,11 +33,17 @@ VirtualAddress BranchTarget(uint32_t instruction, VirtualAddress at) {
 
 bool IsAdrp(uint32_t instruction) { return (instruction & 0x9f000000) == 0x90000000; }
 
-uint64_t AdrpPage(uint32_t instruction, VirtualAddress at) {
+// What linkers make of adrp and add where the address is near; the other of the two is a nop then.
+bool IsAdr(uint32_t instruction) { return (instruction & 0x9f000000) == 0x10000000; }
+
+uint64_t AdrDistance(uint32_t instruction) {
   const uint64_t bits = (instruction >> 29 & 3) | (instruction >> 5 & 0x7ffff) << 2;  // 21 bits, signed
-  const uint64_t pages = (bits ^ 0x100000) - 0x100000;
-  return (at.value & ~uint64_t{0xfff}) + (pages << 12);
+  return (bits ^ 0x100000) - 0x100000;
 }
+uint64_t AdrpPage(uint32_t instruction, VirtualAddress at) {
+  return (at.value & ~uint64_t{0xfff}) + (AdrDistance(instruction) << 12);
+}
+VirtualAddress AdrAddress(uint32_t instruction, VirtualAddress at) { return {at.value + AdrDistance(instruction)}; }
 
 // What add or ldr adds to its base register; nullopt: another instruction.
 std::optional<uint64_t> AddedOffset(uint32_t instruction) {
@@ -101,11 +109,37 @@ constexpr Masked kCompileMethod[] = {
     {kReturn, kAll},          {0x94000000, kAnyDistance}};
 constexpr uint64_t kCompileMethodJump = 0xa8;
 
+// compileMethod of 11.0.0, into which jitNativeCode is compiled, by a digest of all its instructions. It begins with
+//   sub sp, sp, #0x1e0 ... add x29, sp, #0x180; str x4, [sp, #72]; mov x22, x1; mov x21, x2; mov x23, x5
+//   str x23, [sp, #64]
+// and its flags are at x29-80. Nothing else changes x21, x22 and those two words. Its end:
+//   ldr x8, [x8]; cmp x8, x9; b.ne; mov w0, w27; ...
+constexpr size_t kCompileMethod11Bytes = 0x940;
+constexpr uint64_t kCompileMethod11Digest = 0xaba7643da3618aa0;
+constexpr uint64_t kCompileMethod11Jump = 0x7f8;
+
+// Of all but distances to other functions and to data: FNV-1a.
+uint64_t Digest(std::span<const std::byte> code) {
+  uint64_t digest = 0xcbf29ce484222325;
+  std::array<size_t, kRegisters> page_until{};  // of registers that hold the page of some data
+  for (size_t i = 0; i < code.size() / kInstructionBytes; ++i) {
+    uint32_t instruction = At(code, i);
+    if (IsCall(instruction)) {
+      instruction &= 0xfc000000;
+    } else if (IsAdrp(instruction)) {
+      page_until[Target(instruction)] = i + kMaxDistanceOfPage;
+      instruction &= kAnyPage;
+    } else if (AddedOffset(instruction) && i < page_until[Base(instruction)]) {
+      instruction &= kAnyOffset;
+    }
+    for (int byte = 0; byte < 4; ++byte) digest = (digest ^ (instruction >> 8 * byte & 0xff)) * 0x100000001b3;
+  }
+  return digest;
+}
+
 }  // namespace
 
 void ScanReferences(std::span<const std::byte> code, VirtualAddress start, CodeReferenceSink found) {
-  // Compilers put a few instructions between adrp and what completes the address.
-  constexpr size_t kMaxDistance = 8;
   struct Page {
     uint64_t address = 0;
     size_t valid_until = 0;
@@ -117,8 +151,11 @@ void ScanReferences(std::span<const std::byte> code, VirtualAddress start, CodeR
     const VirtualAddress at{start.value + i * kInstructionBytes};
     if (IsBranch(instruction)) {
       found({CodeReference::Kind::kBranch, BranchTarget(instruction, at)});
+    } else if (IsAdr(instruction)) {
+      found({CodeReference::Kind::kData, AdrAddress(instruction, at)});
+      pages[Target(instruction)].valid_until = 0;
     } else if (IsAdrp(instruction)) {
-      pages[Target(instruction)] = {AdrpPage(instruction, at), i + kMaxDistance};
+      pages[Target(instruction)] = {AdrpPage(instruction, at), i + kMaxDistanceOfPage};
     } else if (const auto offset = AddedOffset(instruction)) {
       const Page page = pages[Base(instruction)];
       if (i < page.valid_until) found({CodeReference::Kind::kData, {page.address + *offset}});
@@ -144,7 +181,11 @@ std::optional<JumpThunk> DecodeJumpThunk(std::span<const std::byte> code, Virtua
   constexpr uint32_t kArguments = 8;  // x0 to x7
   JumpThunk thunk;
   size_t i = 0;
-  for (; i + 1 < kArguments; ++i) {
+  if ((At(code, 0) & 0xffe0001f) == 0x52800000) {  // mov w0, #n
+    thunk.arguments.push_back('c');
+    ++i;
+  }
+  for (; i + 1 < kArguments && thunk.arguments != "c"; ++i) {
     const uint32_t to = static_cast<uint32_t>(i);
     const int bytes = MovedBytes(At(code, i), to, to + 1);
     if (bytes == 0) break;
@@ -175,6 +216,9 @@ std::optional<VirtualAddress> CopiedGuid(std::span<const std::byte> code, Virtua
 }
 
 std::optional<JitReturnSite> ReturnOfCompileMethod(std::span<const std::byte> code) {
+  if (code.size() == kCompileMethod11Bytes && Digest(code) == kCompileMethod11Digest) {
+    return JitReturnSite{kCompileMethod11Jump, CompileForm::kEntryOnFrame};
+  }
   if (code.size() != std::size(kCompileMethod) * kInstructionBytes) return std::nullopt;
   for (size_t i = 0; i < std::size(kCompileMethod); ++i) {
     if ((At(code, i) & kCompileMethod[i].mask) != kCompileMethod[i].bits) return std::nullopt;
@@ -205,8 +249,12 @@ std::optional<GcSettings> SettingsOfPostGc(std::span<const std::byte> code, Virt
     std::optional<uint64_t> page, address;
     for (size_t k = 0; k < i; ++k) {
       const uint32_t instruction = At(code, k);
+      const VirtualAddress at{start.value + k * kInstructionBytes};
       if (IsAdrp(instruction) && Target(instruction) == *base) {
-        page = AdrpPage(instruction, {start.value + k * kInstructionBytes});
+        page = AdrpPage(instruction, at);
+      } else if (IsAdr(instruction) && Target(instruction) == *base) {
+        if (page || address) return std::nullopt;
+        address = AdrAddress(instruction, at).value;
       } else if ((instruction & 0xffc00000) == 0x91000000 && Target(instruction) == *base) {
         if (Base(instruction) != *base || !page || address) return std::nullopt;
         address = *page + Immediate12(instruction);

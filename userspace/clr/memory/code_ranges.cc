@@ -22,7 +22,11 @@ constexpr uint32_t kFlagCollectible = 1, kFlagCodeHeap = 2, kFlagRangeList = 4;
 constexpr uint64_t kLastStubKind = 0xF;
 
 constexpr uint32_t kMaxUnwindInfos = 4096;
-constexpr uint64_t kUnwindBytes = 12;  // RUNTIME_FUNCTION: begin, end, unwind data
+// Of a RUNTIME_FUNCTION without an end ("ARM64 exception handling", Microsoft's docs): the lowest two bits of its
+// unwind data are 0 where that is an address, whose first word begins with the length; else both lie in the word
+// itself.
+constexpr uint32_t kPackedUnwindMask = 3;
+constexpr uint32_t kInstructionBytes = 4;
 constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 32;
 
 }  // namespace
@@ -162,6 +166,12 @@ std::optional<MethodCode> CodeRanges::FindMethod(MemoryProbe& probe, const CodeS
   return code;
 }
 
+// `base` is where addresses inside of a method's records count from.
+uint32_t CodeRanges::LengthByUnwindData(MemoryProbe& probe, uint64_t base, uint32_t unwind_data) {
+  if ((unwind_data & kPackedUnwindMask) != 0) return (unwind_data >> 2 & 0x7ff) * kInstructionBytes;
+  return (probe.Value<uint32_t>(base + unwind_data) & 0x3ffff) * kInstructionBytes;
+}
+
 std::optional<MethodCode> CodeRanges::MethodAt(MemoryProbe& probe, const CodeSection& section, uint64_t start) const {
   MethodCode code;
   code.range.begin = start;
@@ -181,14 +191,20 @@ std::optional<MethodCode> CodeRanges::MethodAt(MemoryProbe& probe, const CodeSec
   }
   // The funclets follow the body; each has an unwind info of its own.
   const uint64_t table = code.header + layout_.code_header.unwinds;
-  uint32_t begin = 0, end = 0;
-  std::vector<std::byte> infos(unwinds * kUnwindBytes);
+  const auto& function = layout_.runtime_function;
+  std::vector<std::byte> infos(unwinds * function.bytes);
   probe.Read(table, infos);
-  std::memcpy(&begin, infos.data(), sizeof begin);
-  for (uint32_t i = 0; i < unwinds; ++i) {
-    uint32_t info_end = 0;
-    std::memcpy(&info_end, infos.data() + i * kUnwindBytes + 4, sizeof info_end);
-    end = std::max(end, info_end);
+  const auto word = [&](uint32_t index, uint32_t at) {
+    uint32_t value = 0;
+    std::memcpy(&value, infos.data() + index * function.bytes + at, sizeof value);
+    return value;
+  };
+  const uint32_t begin = word(0, 0);
+  uint32_t end = 0;
+  for (uint32_t i = 0; i < unwinds && probe.ok(); ++i) {
+    end = std::max(end, function.has_end
+                            ? word(i, 4)
+                            : word(i, 0) + LengthByUnwindData(probe, start - begin, word(i, function.unwind_data)));
   }
   probe.Require(begin < end, "a method ends before it begins");
   code.range.end = start + (end - begin);

@@ -80,6 +80,7 @@ class CodeRanges {
   std::optional<MethodCode> FindMethod(MemoryProbe& probe, const CodeSection& heap, uint64_t address);
 
   // The method that begins at `start`.
+  static uint32_t LengthByUnwindData(MemoryProbe& probe, uint64_t base, uint32_t unwind_data);
   std::optional<MethodCode> MethodAt(MemoryProbe& probe, const CodeSection& heap, uint64_t start) const;
 
   // All sections; at most kMaxSections. The probe needs a budget of some thousand reads for the first time; later ones

@@ -159,9 +159,6 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
                      ? "--enable-perf-map has it write names; --try-unknown-runtime reads it as the newest known one"
                      : "--enable-perf-map has a runtime of .NET 8 and newer write names while the agent runs");
   };
-  if (found->machine != ElfMachine::kX64) {
-    return refuse(absl::UnimplementedError("its structures were never measured on this architecture"));
-  }
   const std::optional<uint64_t> dac_table = found->AddressOf("g_dacTable");
   if (!dac_table || !found->version.known()) {
     return refuse(absl::UnimplementedError("it does not export what debuggers need"));
@@ -179,6 +176,7 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   }
   RuntimePlace place;
   place.major = found->version.major;
+  place.machine = found->machine;
   place.image = target.images->ImageAround(found->mapping);
   place.dac_table = *dac_table;
   place.descriptor = found->AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
@@ -520,7 +518,7 @@ void MemoryMethods::NoteStub(Target& target, uint64_t address, FrameId frame, Mo
 std::optional<FrameId> MemoryMethods::LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
                                                       uint64_t address, MonotonicTime sampled) {
   const std::optional<UnlistedCode::Found> found =
-      unlisted_.Find(process, target.image, target.build, target.runtime->memory(), mapping, address);
+      unlisted_.Find(process, target.image, target.build, *target.runtime, mapping, address);
   if (!found.has_value()) {
     if (const auto stub = target.stubs.find(address); stub != target.stubs.end()) stub->second.gone = true;
     return std::nullopt;

@@ -27,7 +27,7 @@ NibbleMapVersion NibbleMapOf(const ContractVersion& version) {
 
 }  // namespace
 
-absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, bool try_newer) {
+absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine machine, bool try_newer) {
   if (try_newer && major > kNewestKnownMajor) major = kNewestKnownMajor;
   if (major < kOldestKnownMajor) {
     return absl::UnimplementedError(
@@ -38,8 +38,15 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, bool try_n
     return absl::UnimplementedError(
         absl::StrCat(".NET ", major, " is not known: ", kNewestKnownMajor, " is the newest that is"));
   }
+  const bool is_arm64 = machine == ElfMachine::kArm64;
+  // No runtime of 8 with a class library is to be had for arm64.
+  if (is_arm64 && major == 8) {
+    return absl::UnimplementedError("the structures of .NET 8 were never measured on arm64");
+  }
   RuntimeLayout layout;
   layout.major = major;
+  layout.machine = machine;
+  if (is_arm64) layout.runtime_function = {.bytes = 8, .unwind_data = 4, .has_end = false};
   layout.described = generation->described;
   if (major >= 10) {
     layout.nibble_map = NibbleMapVersion::k2;
@@ -62,6 +69,11 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, bool try_n
     layout.module.base = 288;
     layout.module.r2r_info = 984;
     layout.module.dynamic_metadata = 1120;
+    // A lock inside of a structure, pthread_mutex_t, has 48 bytes and not 40.
+    if (is_arm64) {
+      layout.module = {.assembly_file = 288, .base = 296, .r2r_info = 1016, .dynamic_metadata = 1152};
+      layout.r2r_info.entry_points = 440;
+    }
     return layout;
   }
   layout.instantiated_method = {.arguments = 16, .count = 26};
@@ -179,6 +191,12 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
     set("RangeSection", "RangeList", range_section.range_list);
     set("CodeRangeMapRangeList", "RangeListType", range_list_kind);
     set("NativeCodeVersionNode", "OptimizationTier", version_node.tier);
+  }
+  const auto function_bytes = descriptor.Offset("RuntimeFunction", "!"),
+             unwind_data = descriptor.Offset("RuntimeFunction", "UnwindData");
+  if (function_bytes.value_or(runtime_function.bytes) != runtime_function.bytes ||
+      unwind_data.value_or(runtime_function.unwind_data) != runtime_function.unwind_data) {
+    return absl::FailedPreconditionError("its functions are described otherwise than on its architecture");
   }
   // Everything is read in blocks of fixed size; a field outside its block would be read as its neighbour's bytes.
   auto fits = [](uint32_t block, std::initializer_list<uint32_t> offsets) {

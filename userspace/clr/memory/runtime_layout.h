@@ -1,7 +1,8 @@
 // Where the fields are in CoreCLR's own structures, for the runtime of one process.
 //
 // Offsets are bytes, for 64-bit runtimes. Base tables: measured on 8.0.30, 9.0.19, 10.0.12, 10.0.14 and 11.0.0 (x64),
-// each by naming thousands of addresses and comparing with the debugger's data access library. .NET 9 and newer also
+// each by naming thousands of addresses and comparing with the debugger's data access library, and on 9.0.23, 10.0.15
+// and 11.0.0 (arm64), by comparing with the runtime's perf map and jitdump. .NET 9 and newer also
 // publish a part of them as a contract descriptor (formats/runtime/contract_descriptor.h), whose word is taken where it
 // speaks, so that a newer runtime with the same contract versions works. What nobody vouches for is checked before it
 // is trusted (runtime_self_test.h).
@@ -15,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "clr/runtime_generations.h"
+#include "formats/elf/elf_image.h"
 #include "formats/runtime/contract_descriptor.h"
 #include "formats/runtime/nibble_map.h"
 
@@ -22,6 +24,7 @@ namespace clrsampler {
 
 struct RuntimeLayout {
   uint32_t major = 0;
+  ElfMachine machine = ElfMachine::kX64;
   DescribedLayout described = DescribedLayout::kNot;
   NibbleMapVersion nibble_map = NibbleMapVersion::k1;
 
@@ -41,6 +44,11 @@ struct RuntimeLayout {
   struct CodeHeader {
     uint32_t method_desc = 24, unwind_count = 32, unwinds = 36;
   } code_header;
+  // RUNTIME_FUNCTION, of a method's body and of each of its funclets.
+  struct RuntimeFunction {
+    uint32_t bytes = 12, unwind_data = 8;
+    bool has_end = true;  // at 4; else the first word of its unwind data tells its length
+  } runtime_function;
   struct MethodDesc {
     uint32_t flags3 = 0, chunk_index = 2, slot = 4, flags = 6;
     std::optional<uint32_t> code_data;      // since 9
@@ -101,9 +109,9 @@ struct RuntimeLayout {
     uint32_t app_domain_entry = 21, table = 2520;
   } version_table;
 
-  // Unimplemented: a major version that nothing is known about. `try_newer`: that of the newest known one for those
-  // that are newer.
-  static absl::StatusOr<RuntimeLayout> ForMajor(uint32_t major, bool try_newer = false);
+  // Unimplemented: a major version that nothing is known about on this machine. `try_newer`: that of the newest known
+  // one for those that are newer.
+  static absl::StatusOr<RuntimeLayout> ForMajor(uint32_t major, ElfMachine machine, bool try_newer = false);
 
   // Takes the descriptor's word for what it names and appends a line to `differences` for each field that the table had
   // elsewhere. FailedPrecondition: a contract in a version that this reader does not speak.

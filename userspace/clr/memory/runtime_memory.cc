@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "clr/memory/stub_code.h"
 #include "formats/pe/pe_image.h"
 #include "formats/pe/r2r_image.h"
 #include "status/status.h"
@@ -24,6 +25,9 @@ constexpr size_t kSelfTestMethods = 64;
 // NativeCodeVersion::OptimizationTier, src/coreclr/vm/codeversion.h, in the words of the runtime's perf map.
 constexpr const char* kTiers[] = {"QuickJitted", "OptimizedTier1",   "OptimizedTier1OSR",
                                   "Optimized",   "InstrumentedTier", "InstrumentedTierOptimized"};
+
+// Stubs whose kind is told by their instructions (stub_code.h).
+constexpr absl::string_view kLinkedStub = "Stub";
 
 // CoreLib needs none.
 class NoAssemblies : public AssemblyOpener {
@@ -63,7 +67,7 @@ absl::StatusOr<std::unique_ptr<RuntimeMemory>> RuntimeMemory::Attach(const Runti
 }
 
 absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopies& copies, bool proven) {
-  absl::StatusOr<RuntimeLayout> layout = RuntimeLayout::ForMajor(place_.major, place_.try_newer);
+  absl::StatusOr<RuntimeLayout> layout = RuntimeLayout::ForMajor(place_.major, place_.machine, place_.try_newer);
   RETURN_IF_ERROR(layout.status());
   layout_ = *layout;
   MemoryProbe probe(memory_);
@@ -122,7 +126,7 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
       case CodeSectionKind::kStubs:
         found.kind = ManagedCode::Kind::kStub;
         found.name.kind = MethodKind::kStub;
-        found.name.method = StubKindName(layout_.major, section->stub_kind);
+        found.name.method = std::string(StubName(section->stub_kind, address));
         break;
       case CodeSectionKind::kPrecompiled:
         NamePrecompiled(probe, *section, address, found);
@@ -139,7 +143,7 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
           found.kind = ManagedCode::Kind::kStub;
           found.range = {address, address + 1};
           found.name.kind = MethodKind::kStub;
-          found.name.method = StubKindName(layout_.major, code->stub_kind);
+          found.name.method = std::string(StubName(code->stub_kind, address));
           break;
         }
         if (section->collectible) types_->ForgetTransient();
@@ -165,6 +169,26 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
   if (found.kind == ManagedCode::Kind::kMethod || found.kind == ManagedCode::Kind::kPrecompiled) ++counters_.methods;
   if (found.kind == ManagedCode::Kind::kStub) ++counters_.stubs;
   return found;
+}
+
+absl::string_view RuntimeMemory::StubName(uint32_t kind, uint64_t address) {
+  const absl::string_view name = StubKindName(layout_.major, kind);
+  if (name != kLinkedStub) return name;
+  // One heap holds several kinds.
+  constexpr uint64_t kAround = kMaxStubBytes + kStubHeaderBytes, kPage = 4096;
+  std::array<std::byte, 2 * kAround> buffer;
+  uint64_t begin = address - std::min(address, kAround);
+  std::span<std::byte> bytes(buffer);
+  if (!memory_.Read(begin, bytes)) {
+    // The heap may end before or behind the address.
+    const uint64_t page = address / kPage * kPage;
+    const uint64_t end = std::min(page + kPage, begin + bytes.size());
+    begin = std::max(page, begin);
+    bytes = bytes.first(end - begin);
+    if (!memory_.Read(begin, bytes)) return name;
+  }
+  const std::optional<StubCode> stub = LinkedStubAround(layout_.machine, address, bytes, begin);
+  return stub.has_value() ? stub->kind : name;
 }
 
 std::optional<ManagedCode> RuntimeMemory::Unpublished(uint64_t method_desc) {

@@ -31,6 +31,7 @@ namespace clrsampler {
 // Where a runtime is in a process, by what its image exports (clr/runtime_discovery.h).
 struct RuntimePlace {
   uint32_t major = 0;
+  ElfMachine machine = ElfMachine::kX64;
   AddressRange image;       // as mapped, first to last byte
   uint64_t dac_table = 0;   // address of g_dacTable
   uint64_t descriptor = 0;  // address of DotNetRuntimeContractDescriptor; 0: not exported
@@ -134,6 +135,7 @@ class RuntimeMemory {
   absl::Status ReadDescriptor();
   absl::Status SelfTest(const MappedContentFinder& files, bool proven);
   void LookForArguments(const std::vector<CodeSection>& sections);
+  absl::string_view StubName(uint32_t kind, uint64_t address);
   bool NamePrecompiled(MemoryProbe& probe, const CodeSection& section, uint64_t address, ManagedCode& found);
   std::string TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
                      bool precompiled);

@@ -241,9 +241,9 @@ absl::Status RuntimeModules::LoadEmitted(uint64_t address, RuntimeModule& module
   const uint32_t bytes = copy == 0 ? 0 : probe.Value<uint32_t>(copy);
   if (!probe.ok() || bytes == 0) return absl::UnavailableError("the runtime keeps no copy of its metadata");
   if (bytes > kMaxEmittedBytes) return absl::DataLossError("its metadata has an impossible size");
-  std::vector<std::byte> metadata(bytes);
-  if (!memory_.Read(copy + 4, metadata)) return absl::UnavailableError("its metadata is not readable");
-  return Take(std::move(metadata), module);
+  absl::StatusOr<std::vector<std::byte>> metadata = Copy(memory_, {copy + 4, copy + 4 + bytes});
+  RETURN_IF_ERROR(metadata.status());
+  return Take(*std::move(metadata), module);
 }
 
 absl::Status RuntimeModules::Take(std::vector<std::byte> metadata, RuntimeModule& module) {

@@ -9,10 +9,8 @@
 //   InstantiatingStub     gives shared code of a generic method its instantiation
 //   UnboxingStub          skips the header of a boxed value; gives shared code the value's type, too
 //
-// Source: src/coreclr/vm/callcounting.h and src/coreclr/vm/amd64/thunktemplates.asm (CallCountingStubCode),
-// src/coreclr/vm/i386/stublinkerx86.cpp (EmitShuffleThunk, EmitComputedInstantiatingMethodStub) and
-// src/coreclr/vm/stublink.h; the names are those of the runtime's perf map. Measured on 8.0.30, 9.0.19 and 10.0.14. x64
-// only. .NET 11 has ranges for them, one for all that it assembles.
+// Source: src/coreclr/vm/callcounting.h and src/coreclr/vm/stublink.h; the names are those of the runtime's perf map.
+// .NET 11 has ranges for them, one for all that it assembles.
 #ifndef CLRSAMPLER_CLR_MEMORY_STUB_CODE_H_
 #define CLRSAMPLER_CLR_MEMORY_STUB_CODE_H_
 
@@ -23,6 +21,7 @@
 
 #include "absl/strings/string_view.h"
 #include "clr/memory/code_ranges.h"
+#include "formats/elf/elf_image.h"
 
 namespace clrsampler {
 
@@ -34,12 +33,20 @@ struct StubCode {
   absl::string_view kind;  // as above
 };
 
-// The stub that holds `address`. `memory` is what stands at `begin` and behind; kMaxStubBytes + kStubHeaderBytes before
-// the address and kMaxStubBytes behind it will do. nullopt: there is none, or not all of it is in `memory`.
-std::optional<StubCode> StubCodeAround(uint64_t address, std::span<const std::byte> memory, uint64_t begin);
+struct StubMatch {
+  size_t bytes;
+  absl::string_view kind;
+};
+
+// The stub that holds `address`, in a process of that machine. `memory` is what stands at `begin` and behind;
+// kMaxStubBytes + kStubHeaderBytes before the address and kMaxStubBytes behind it will do. nullopt: there is none, or
+// not all of it is in `memory`.
+std::optional<StubCode> StubCodeAround(ElfMachine machine, uint64_t address, std::span<const std::byte> memory,
+                                       uint64_t begin);
 
 // The same for code of a range in which the runtime says that it assembled all. On .NET 11 nothing stands before those.
-std::optional<StubCode> LinkedStubAround(uint64_t address, std::span<const std::byte> memory, uint64_t begin);
+std::optional<StubCode> LinkedStubAround(ElfMachine machine, uint64_t address, std::span<const std::byte> memory,
+                                         uint64_t begin);
 
 }  // namespace clrsampler
 

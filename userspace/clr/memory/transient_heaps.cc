@@ -68,7 +68,8 @@ bool TransientHeaps::NoteBeginnings(const MappingTable& mappings, uint64_t seen)
 
 bool TransientHeaps::TellOf(const RuntimeLayout& layout, std::vector<wire_transient_heap> heaps, const Tell& tell) {
   wire_transient_code code{};
-  code.nibble_version = static_cast<uint32_t>(layout.nibble_map);
+  code.nibble_version = static_cast<uint16_t>(layout.nibble_map);
+  code.unwind_data = layout.machine == ElfMachine::kX64;
   code.method_flags = static_cast<uint16_t>(layout.method_desc.flags);
   code.dynamic_name = static_cast<uint16_t>(layout.dynamic_method_name);
   if (!heaps.empty()) code.begin = heaps.front().begin;

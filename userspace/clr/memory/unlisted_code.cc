@@ -18,15 +18,15 @@ constexpr size_t kAround = std::max(WriteBarriers::kMaxBytes, kMaxStubBytes + kS
 }  // namespace
 
 std::optional<UnlistedCode::Found> UnlistedCode::Find(const Process& process, const Mapping& image,
-                                                      const std::string& build, MemoryReader& memory,
+                                                      const std::string& build, RuntimeMemory& runtime,
                                                       const Mapping& mapping, uint64_t address) {
   const uint64_t begin = std::max(mapping.start, address - std::min<uint64_t>(address, kAround));
   const uint64_t end = std::min(mapping.end, begin + 2 * kAround);
   if (end <= begin) return std::nullopt;
   std::array<std::byte, 2 * kAround> buffer;
   const std::span<std::byte> bytes = std::span(buffer).first(end - begin);
-  if (!memory.Read(begin, bytes)) return std::nullopt;
-  if (const auto stub = StubCodeAround(address, bytes, begin); stub.has_value()) {
+  if (!runtime.memory().Read(begin, bytes)) return std::nullopt;
+  if (const auto stub = StubCodeAround(runtime.layout().machine, address, bytes, begin); stub.has_value()) {
     return Found{.range = stub->range, .kind = stub->kind};
   }
   const WriteBarriers* barriers = BarriersOf(process, image, build);

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "clr/memory/code_ranges.h"
+#include "clr/memory/runtime_memory.h"
 #include "clr/memory/write_barriers.h"
 #include "process/image_files.h"
 #include "process/mappings.h"
@@ -29,10 +30,10 @@ class UnlistedCode {
 
   explicit UnlistedCode(ImageFiles& images) : images_(images) {}
 
-  // What holds `address`, by reading `memory` around it as far as `mapping` goes. The runtime's image is in
+  // What holds `address`, by reading the memory around it as far as `mapping` goes. The runtime's image is in
   // `image`; `build` tells it from others. nullopt: nothing that is known, or it can't be read.
   std::optional<Found> Find(const Process& process, const Mapping& image, const std::string& build,
-                            MemoryReader& memory, const Mapping& mapping, uint64_t address);
+                            RuntimeMemory& runtime, const Mapping& mapping, uint64_t address);
 
  private:
   // nullptr: its image can't be read now.

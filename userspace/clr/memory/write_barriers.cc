@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "formats/elf/eh_frame.h"
+#include "formats/byte_reader.h"
 
 namespace clrsampler {
 namespace {
@@ -21,6 +21,20 @@ bool IsShift(std::span<const std::byte> code) {
   return (code[0] & 0xfe_b) == 0x48_b && code[1] == 0xc1_b && (code[2] & 0xf8_b) == 0xe8_b && code[3] == kRegionShift;
 }
 
+// The stores of references in barriers of arm64, whose operands have registers of their own: stlr x15, [x14];
+// str x15, [x14], #8; str x15, [x14]; and the load ldr x15, [x13], #8.
+constexpr uint32_t kArm64Stores[] = {0xc89ffdcf, 0xf80085cf, 0xf90001cf, 0xf84085af};
+
+// Whether a function of arm64 calls nothing and keeps no frame. Compiled functions use these registers, too.
+bool IsLeafThatLoads(std::span<const std::byte> code) {
+  for (size_t at = 0; at + 4 <= code.size(); at += 4) {
+    const uint32_t instruction = *LoadAt<uint32_t>(code, at);
+    const bool call = (instruction & 0xfc000000) == 0x94000000, frame = (instruction & 0xfe407fff) == 0xa8007bfd;
+    if (call || frame) return false;
+  }
+  return true;
+}
+
 std::vector<std::byte> MaskOf(std::span<const std::byte> code) {
   std::vector<std::byte> mask(code.size(), 0xff_b);
   for (size_t i = 0; i < code.size(); ++i) {
@@ -36,9 +50,13 @@ std::vector<std::byte> MaskOf(std::span<const std::byte> code) {
 }  // namespace
 
 WriteBarriers::WriteBarriers(const ElfImage& image) {
-  if (image.machine() != ElfMachine::kX64) return;
   const auto functions = EhFrameTable::Parse(image);
   if (!functions.ok()) return;
+  if (image.machine() == ElfMachine::kX64) FindX64(image, *functions);
+  if (image.machine() == ElfMachine::kArm64) FindArm64(image, *functions);
+}
+
+void WriteBarriers::FindX64(const ElfImage& image, const EhFrameTable& functions) {
   size_t seen = 0;
   VirtualAddress searched;  // up to here
   for (const LoadSegment& segment : image.segments()) {
@@ -51,7 +69,7 @@ WriteBarriers::WriteBarriers(const ElfImage& image) {
       const VirtualAddress address{segment.address.value + static_cast<uint64_t>(at - bytes->begin())};
       at += kPlaceholder.size();
       if (address < searched) continue;
-      const auto bounds = functions->Find(address);
+      const auto bounds = functions.Find(address);
       if (!bounds.has_value() || !bounds->end_known) continue;
       searched = bounds->end;
       const uint64_t size = bounds->end.value - bounds->start.value;
@@ -60,6 +78,31 @@ WriteBarriers::WriteBarriers(const ElfImage& image) {
       if (!std::ranges::equal(code->first<kStore.size()>(), kStore)) continue;
       const auto whole = code->first(size);
       barriers_.push_back({.code = {whole.begin(), whole.end()}, .mask = MaskOf(whole)});
+    }
+  }
+}
+
+void WriteBarriers::FindArm64(const ElfImage& image, const EhFrameTable& functions) {
+  constexpr uint32_t kInstructionBytes = 4;
+  size_t seen = 0;
+  VirtualAddress searched;
+  for (const LoadSegment& segment : image.segments()) {
+    if (!image.IsExecutable(segment.address)) continue;
+    const auto bytes = image.BytesFrom(segment.address);
+    if (!bytes.has_value()) continue;
+    for (size_t at = 0; at + kInstructionBytes <= bytes->size(); at += kInstructionBytes) {
+      if (std::ranges::find(kArm64Stores, *LoadAt<uint32_t>(*bytes, at)) == std::end(kArm64Stores)) continue;
+      if (++seen > kMaxPlaceholders || barriers_.size() >= kMaxBarriers) return;
+      const VirtualAddress address{segment.address.value + at};
+      if (address < searched) continue;
+      const auto bounds = functions.Find(address);
+      if (!bounds.has_value() || !bounds->end_known) continue;
+      searched = bounds->end;
+      const uint64_t size = bounds->end.value - bounds->start.value;
+      const auto code = image.BytesFrom(bounds->start);
+      if (size > kMaxBytes || !code.has_value() || code->size() < size || !IsLeafThatLoads(code->first(size))) continue;
+      const auto whole = code->first(size);
+      barriers_.push_back({.code = {whole.begin(), whole.end()}, .mask = std::vector(size, 0xff_b)});
     }
   }
 }

@@ -108,6 +108,8 @@ absl::StatusOr<ElfImage> ElfImage::Parse(std::span<const std::byte> bytes) {
   ElfImage image(bytes);
   image.machine_ = header->e_machine == EM_X86_64 ? ElfMachine::kX64 : ElfMachine::kArm64;
 
+  image.entry_ = VirtualAddress{header->e_entry};
+
   // Counts that do not fit their 16 bits stand in section 0.
   uint64_t section_count = header->e_shnum, segment_count = header->e_phnum, names_index = header->e_shstrndx;
   const std::optional<Elf64_Shdr> first =
@@ -119,6 +121,11 @@ absl::StatusOr<ElfImage> ElfImage::Parse(std::span<const std::byte> bytes) {
   RETURN_IF_ERROR(image.ReadSegments(header->e_phoff, segment_count, header->e_phentsize));
   if (first) image.ReadSections(header->e_shoff, section_count, header->e_shentsize, names_index);
   return image;
+}
+
+std::optional<VirtualAddress> ElfImage::entry() const {
+  if (entry_.value == 0 || !IsExecutable(entry_)) return std::nullopt;
+  return entry_;
 }
 
 absl::Status ElfImage::ReadSegments(uint64_t offset, uint64_t count, uint64_t entry_bytes) {

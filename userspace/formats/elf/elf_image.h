@@ -94,6 +94,8 @@ class ElfImage {
   std::optional<DebugLink> debug_link() const;
   // PT_INTERP: the path of the dynamic loader; empty in most libraries and in static programs.
   absl::string_view interpreter() const { return interpreter_; }
+  // Where a program begins; nullopt: not told, as in most libraries, or not in code.
+  std::optional<VirtualAddress> entry() const;
   // Where PT_GNU_EH_FRAME points to.
   std::optional<VirtualAddress> eh_frame_header() const { return eh_frame_header_; }
 
@@ -117,6 +119,7 @@ class ElfImage {
   std::optional<VirtualAddress> eh_frame_header_;
   std::optional<VirtualAddress> dynamic_;
   absl::string_view interpreter_;
+  VirtualAddress entry_;
 };
 
 // Lower-case hex, as in /usr/lib/debug/.build-id/.

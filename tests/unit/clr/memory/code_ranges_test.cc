@@ -11,7 +11,7 @@ namespace {
 // Across a boundary of 128 KiB, so that it has two entries of the map's lowest level.
 constexpr uint64_t kCode = 0x7F12'3457'F000, kCodeBytes = 0x4000;
 
-class CodeRangesTest : public testing::TestWithParam<uint32_t> {
+class CodeRangesTest : public testing::TestWithParam<RuntimeKind> {
  protected:
   std::optional<CodeSection> Find(uint64_t address, ProbeFailure expected = ProbeFailure::kNone) {
     MemoryProbe probe(runtime_.memory);
@@ -37,8 +37,10 @@ class CodeRangesTest : public testing::TestWithParam<uint32_t> {
   std::optional<CodeRanges> ranges_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Majors, CodeRangesTest, testing::Values(8, 9, 10),
-                         [](const auto& one) { return "Net" + std::to_string(one.param); });
+INSTANTIATE_TEST_SUITE_P(Majors, CodeRangesTest,
+                         testing::Values(8, 9, 10, RuntimeKind(9, ElfMachine::kArm64),
+                                         RuntimeKind(11, ElfMachine::kArm64)),
+                         [](const auto& one) { return Text(one.param); });
 
 TEST_P(CodeRangesTest, FindsSectionsOfEachKindAtTheirEdges) {
   runtime_.AddHeap(kCode, kCodeBytes);
@@ -218,7 +220,8 @@ TEST_P(CodeRangesTest, RandomHeapsGiveTheMethodOfEveryAddress) {
   for (const NibbleHeap::Method& method : plan.methods) {
     if (method.start < 8) continue;
     methods.push_back(method);
-    runtime_.AddCode(heap, method.start, static_cast<uint32_t>(method.bytes), 0x1000 + method.start);
+    if (GetParam().machine == ElfMachine::kArm64) methods.back().bytes = (method.bytes + 3) / 4 * 4;
+    runtime_.AddCode(heap, method.start, static_cast<uint32_t>(methods.back().bytes), 0x1000 + method.start);
   }
   ASSERT_GT(methods.size(), 10u);
   for (uint64_t offset = 0; offset < kCodeBytes; ++offset) {
@@ -240,6 +243,11 @@ TEST_P(CodeRangesTest, StubsInACodeHeapAreTold) {
   const auto stub = FindMethod(kCode + 0x48);
   ASSERT_TRUE(stub.has_value());
   EXPECT_STREQ(StubKindName(10, stub->stub_kind), "VSD_DispatchStub");
+  EXPECT_STREQ(StubKindName(11, stub->stub_kind), "VSD_ResolveStub");
+  EXPECT_STREQ(StubKindName(11, 4), "FixupPrecode");
+  EXPECT_STREQ(StubKindName(11, 9), "CallCountingStub");
+  EXPECT_STREQ(StubKindName(11, 12), "Unknown");
+  EXPECT_STREQ(StubKindName(12, 6), "Unknown");
   runtime_.SetHeader(heap, 0x40, 0);
   FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
 }
@@ -255,10 +263,23 @@ TEST_P(CodeRangesTest, HeadersThatContradictThemselvesAreRefused) {
   runtime_.memory.Set<uint32_t>(header + at.unwind_count, 4095);
   FindMethod(kCode + 0x48, ProbeFailure::kUnreadable);
   runtime_.memory.Set<uint32_t>(header + at.unwind_count, 1);
-  runtime_.memory.Set<uint32_t>(header + at.unwinds + 4, 0x40);
-  FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
-  for (const uint32_t end : {static_cast<uint32_t>(kCodeBytes + 1), 0xFFFFFFFFu}) {
-    runtime_.memory.Set<uint32_t>(header + at.unwinds + 4, end);
+  if (runtime_.layout.runtime_function.has_end) {
+    for (const uint32_t end : {0x40u, static_cast<uint32_t>(kCodeBytes + 1), 0xFFFFFFFFu}) {
+      runtime_.memory.Set<uint32_t>(header + at.unwinds + 4, end);
+      FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
+    }
+  } else {
+    const uint64_t unwind_data = kCode + *runtime_.memory.Value<uint32_t>(header + at.unwinds + 4);
+    for (const uint32_t length : {0u, 0x3FFFFu, 0xFFFFFFFFu}) {
+      runtime_.memory.Set<uint32_t>(unwind_data, length);
+      FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
+    }
+    runtime_.memory.Set<uint32_t>(header + at.unwinds + 4, 0x7000'0000);
+    FindMethod(kCode + 0x48, ProbeFailure::kUnreadable);
+    // Packed into the word itself: 25 instructions.
+    runtime_.memory.Set<uint32_t>(header + at.unwinds + 4, 25 << 2 | 1);
+    EXPECT_EQ(FindMethod(kCode + 0x48)->range.end, kCode + 0x40 + 100);
+    runtime_.memory.Set<uint32_t>(header + at.unwinds + 4, 1);
     FindMethod(kCode + 0x48, ProbeFailure::kContradiction);
   }
   runtime_.SetHeader(heap, 0x40, 0x4141414141414141);

@@ -33,5 +33,15 @@ __asm__(
     "movabs $0xf0f0f0f0f0f0f0f0, %rax\n"
     "ret\n"
     ".cfi_endproc\n"
-    ".size NoWriteBarrier, . - NoWriteBarrier\n");
+    ".size NoWriteBarrier, . - NoWriteBarrier\n"
+    /* The same for arm64, for an image that says that it is of that machine; and a function that stores, and calls. */
+    ".p2align 4\n"
+    "Arm64WriteBarrier:\n"
+    ".cfi_startproc\n"
+    ".long 0xc89ffdcf, 0x58001f0c, 0xeb0c01ff, 0xd65f03c0\n"
+    ".cfi_endproc\n"
+    "Arm64NoWriteBarrier:\n"
+    ".cfi_startproc\n"
+    ".long 0xc89ffdcf, 0x94000001, 0xd65f03c0, 0xd503201f\n"
+    ".cfi_endproc\n");
 #endif

@@ -19,6 +19,17 @@
 
 namespace clrsampler {
 
+struct RuntimeKind {
+  RuntimeKind(uint32_t number, ElfMachine architecture = ElfMachine::kX64) : version(number), machine(architecture) {}
+  uint32_t version;  // the first number of it
+  ElfMachine machine;
+};
+// "Net9Arm64", for parameters of tests.
+inline std::string Text(const RuntimeKind& kind) {
+  return absl::StrCat("Net", kind.version, kind.machine == ElfMachine::kArm64 ? "Arm64" : "");
+}
+inline std::ostream& operator<<(std::ostream& out, const RuntimeKind& kind) { return out << Text(kind); }
+
 class FakeRuntime {
  public:
   static constexpr uint64_t kImage = 0x7E0000000000, kImageBytes = 0x10000;
@@ -28,8 +39,9 @@ class FakeRuntime {
   // MethodDesc kinds
   static constexpr uint16_t kOrdinary = 0, kArrayMethod = 4, kInstantiated = 5, kDynamic = 7;
 
-  explicit FakeRuntime(uint32_t major, FakeMemory empty = FakeMemory())
-      : memory(std::move(empty)), layout(*RuntimeLayout::ForMajor(major)) {
+  explicit FakeRuntime(RuntimeKind kind, FakeMemory empty = FakeMemory())
+      : memory(std::move(empty)), layout(*RuntimeLayout::ForMajor(kind.version, kind.machine)) {
+    const uint32_t major = kind.version;
     memory.Map(kImage, kImageBytes);
     memory.Set<uint64_t>(kDacTable, kRangeMap);
     if (major >= 11) {
@@ -45,7 +57,9 @@ class FakeRuntime {
   RuntimeLayout layout;
   MetadataCopies copies;
 
-  RuntimePlace place() const { return {layout.major, image(), kDacTable, layout.major >= 9 ? kDescriptor : 0}; }
+  RuntimePlace place() const {
+    return {layout.major, layout.machine, image(), kDacTable, layout.major >= 9 ? kDescriptor : 0};
+  }
   AddressRange image() const { return {kImage, kImage + kImageBytes}; }
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> Attach(bool proven = true) {
     return RuntimeMemory::Attach(place(), memory, nullptr, copies, proven);
@@ -120,6 +134,7 @@ class FakeRuntime {
     uint64_t list = 0;  // HeapList
     uint64_t map = 0;
     NibbleHeap nibbles{NibbleMapVersion::k1};
+    uint64_t unwind_data = 0;  // how many functions have some
   };
   Heap& AddHeap(uint64_t begin, uint64_t bytes, bool collectible = false) {
     auto heap = std::make_unique<Heap>();
@@ -144,14 +159,25 @@ class FakeRuntime {
     memory.Set<uint32_t>(header + layout.code_header.unwind_count, funclet_bytes != 0 ? 2 : 1);
     const uint64_t unwinds = header + layout.code_header.unwinds;
     const uint32_t begin = static_cast<uint32_t>(offset);
-    memory.Set<uint32_t>(unwinds, begin);
-    memory.Set<uint32_t>(unwinds + 4, begin + bytes);
-    memory.Set<uint32_t>(unwinds + 12, begin + bytes);
-    memory.Set<uint32_t>(unwinds + 16, begin + bytes + funclet_bytes);
+    AddFunction(heap, unwinds, begin, bytes);
+    AddFunction(heap, unwinds + layout.runtime_function.bytes, begin + bytes, funclet_bytes);
     SetHeader(heap, offset, header);
     heap.nibbles.Add(offset, bytes + funclet_bytes);
     WriteNibbles(heap);
     return header;
+  }
+  // A RUNTIME_FUNCTION. On arm64 its length is in its unwind data, which goes to a place of its own behind the heap.
+  void AddFunction(Heap& heap, uint64_t at, uint32_t begin, uint32_t bytes) {
+    memory.Set<uint32_t>(at, begin);
+    if (layout.runtime_function.has_end) {
+      memory.Set<uint32_t>(at + 4, begin + bytes);
+      return;
+    }
+    constexpr uint64_t kBehind = 0x100'0000, kBytes = 0x1'0000;
+    if (heap.unwind_data == 0) memory.Map(heap.range.begin + kBehind, kBytes);
+    const uint64_t unwind_data = heap.range.begin + kBehind + 4 * heap.unwind_data++ % kBytes;
+    memory.Set<uint32_t>(unwind_data, 0x5800'0000 | bytes / 4);  // the bits above the length are other fields
+    memory.Set<uint32_t>(at + 4, static_cast<uint32_t>(unwind_data - heap.range.begin));
   }
   void SetHeader(const Heap& heap, uint64_t offset, uint64_t header) {
     memory.Set<uint64_t>(heap.range.begin + offset - 8, header);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -89,7 +90,7 @@ std::vector<std::byte> Among(const Bytes& bytes, size_t before = kBefore, size_t
 }
 
 std::string KindAt(const std::vector<std::byte>& memory, size_t at) {
-  const auto found = StubCodeAround(kBegin + at, memory, kBegin);
+  const auto found = StubCodeAround(ElfMachine::kX64, kBegin + at, memory, kBegin);
   return found.has_value() ? std::string(found->kind) : "";
 }
 
@@ -100,7 +101,7 @@ TEST(StubCode, IsKnownFromEachOfItsBytesAndFromNoOther) {
       const bool inside = i >= kBefore + c.header && i < kBefore + c.bytes.size();
       ASSERT_EQ(KindAt(memory, i), inside ? c.kind : "") << c.kind << " at " << i;
     }
-    const auto found = StubCodeAround(kBegin + kBefore + c.header, memory, kBegin);
+    const auto found = StubCodeAround(ElfMachine::kX64, kBegin + kBefore + c.header, memory, kBegin);
     EXPECT_EQ(found->range.begin, kBegin + kBefore + c.header);
     EXPECT_EQ(found->range.end, kBegin + kBefore + c.bytes.size());
   }
@@ -111,7 +112,7 @@ TEST(StubCode, NeighboursAreApart) {
   for (int i = 0; i < 40; ++i) page = Joined({page, CallCounting(0x4000)});
   const std::vector<std::byte> memory = Among(page);
   for (size_t i = 0; i < page.size(); ++i) {
-    const auto found = StubCodeAround(kBegin + kBefore + i, memory, kBegin);
+    const auto found = StubCodeAround(ElfMachine::kX64, kBegin + kBefore + i, memory, kBegin);
     ASSERT_TRUE(found.has_value()) << i;
     EXPECT_EQ(found->range.begin, kBegin + kBefore + i / 24 * 24);
   }
@@ -152,12 +153,13 @@ TEST(StubCode, WhatIsCutIsNone) {
     const std::vector<std::byte> memory = Among(c.bytes);
     const size_t first = kBefore + c.header, end = kBefore + c.bytes.size();
     for (size_t size = first + 1; size < end; ++size) {
-      EXPECT_FALSE(StubCodeAround(kBegin + first, std::span(memory).first(size), kBegin).has_value());
+      EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kBegin + first, std::span(memory).first(size), kBegin).has_value());
     }
     EXPECT_FALSE(
-        StubCodeAround(kBegin + end - 1, std::span(memory).subspan(first + 1), kBegin + first + 1).has_value());
-    EXPECT_FALSE(StubCodeAround(kBegin - 1, memory, kBegin).has_value());
-    EXPECT_FALSE(StubCodeAround(kBegin + memory.size(), memory, kBegin).has_value());
+        StubCodeAround(ElfMachine::kX64, kBegin + end - 1, std::span(memory).subspan(first + 1), kBegin + first + 1)
+            .has_value());
+    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kBegin - 1, memory, kBegin).has_value());
+    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kBegin + memory.size(), memory, kBegin).has_value());
   }
 }
 
@@ -167,7 +169,7 @@ TEST(StubCode, OfARangeOfAssembledStubsNoHeaderIsAsked) {
                        0x89, 0xf2, 0x48, 0xbe, 0x38, 0x45, 0x9b, 0xff, 0xfb, 0x7e, 0x00, 0x00,
                        0x48, 0xb8, 0x98, 0x25, 0xce, 0xfe, 0xfb, 0x7e, 0x00, 0x00, 0xff, 0xe0};
   const auto kind_at = [](const Bytes& bytes, size_t offset) {
-    const auto found = LinkedStubAround(kBegin + kBefore + offset, Among(bytes), kBegin);
+    const auto found = LinkedStubAround(ElfMachine::kX64, kBegin + kBefore + offset, Among(bytes), kBegin);
     return found.has_value() ? std::string(found->kind) : "";
   };
   for (size_t i = 8; i < moves.size(); ++i) EXPECT_EQ(kind_at(moves, i), "InstantiatingStub") << i;
@@ -176,6 +178,70 @@ TEST(StubCode, OfARangeOfAssembledStubsNoHeaderIsAsked) {
   EXPECT_EQ(kind_at(kShuffle8, 0), "DelegateShuffleThunk");
   EXPECT_EQ(kind_at(CallCounting(0x4000), 0), "") << "no linker writes it";
   EXPECT_EQ(KindAt(Among(moves), kBefore + 8), "") << "elsewhere it needs a header";
+}
+
+// Read in a process of .NET 10.0.15 on arm64.
+Bytes Words(std::initializer_list<uint32_t> words) {
+  Bytes bytes(4 * words.size());
+  std::memcpy(bytes.data(), std::data(words), bytes.size());
+  return bytes;
+}
+
+struct Arm64Case {
+  const char* kind;
+  Bytes code;
+  bool has_header;
+};
+
+std::vector<Arm64Case> Arm64Cases() {
+  return {
+      {"CallCountingStub",
+       Words({0x58020009, 0x7940012a, 0x7100054a, 0x7900012a, 0x54000060, 0x5801ffa9, 0xd61f0120, 0x5801ffaa,
+              0xd61f0140}),
+       false},
+      {"DelegateShuffleThunk", Words({0xf9401010, 0x9100800b, 0xaa0103e0, 0xaa0203e1, 0xd61f0200}), true},
+      {"DelegateShuffleThunk", Words({0xf9401010, 0x9100800b, 0xd61f0200}), true},
+      {"InstantiatingStub",
+       Words({0xaa0103e2, 0xd29da301, 0xf2a959e1, 0xf2dfffe1, 0x58000050, 0xd61f0200, 0x4acd17d0, 0x0000ffff}), true},
+      {"InstantiatingStub",
+       Words({0xaa0303e4, 0xaa0203e3, 0xaa0103e2, 0xd29af601, 0xf2a96521, 0xf2dfffe1, 0x58000050, 0xd61f0200,
+              0x4acdadc0, 0x0000ffff}),
+       true},
+      {"UnboxingStub", Words({0xf9400001, 0x91002000, 0x58000050, 0xd61f0200, 0x4b4e1c20, 0x0000ffff}), true},
+  };
+}
+
+std::string Arm64KindAt(const std::vector<std::byte>& memory, size_t offset) {
+  const auto found = StubCodeAround(ElfMachine::kArm64, kBegin + offset, memory, kBegin);
+  return found.has_value() ? std::string(found->kind) : "";
+}
+
+TEST(StubCode, OnArm64IsKnownFromEachOfItsInstructions) {
+  for (const Arm64Case& c : Arm64Cases()) {
+    const Bytes bytes = c.has_header ? WithHeader(c.code, 0x60000000) : c.code;
+    const size_t first = kBefore + bytes.size() - c.code.size(), end = kBefore + bytes.size();
+    const std::vector<std::byte> memory = Among(bytes);
+    for (size_t i = 0; i < memory.size(); i += 4) {
+      ASSERT_EQ(Arm64KindAt(memory, i), i >= first && i < end ? c.kind : "") << c.kind << " at " << i;
+    }
+    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kBegin + first, memory, kBegin).has_value());
+    for (size_t at = 0; at + 8 < c.code.size(); at += 4) {
+      Bytes changed = bytes;
+      changed[changed.size() - c.code.size() + at + 3] ^= 0x20;
+      EXPECT_EQ(Arm64KindAt(Among(changed), first), "") << c.kind << " with another instruction at " << at;
+    }
+    for (size_t size = first + 1; size < end; ++size) {
+      EXPECT_FALSE(
+          StubCodeAround(ElfMachine::kArm64, kBegin + first, std::span(memory).first(size), kBegin).has_value());
+    }
+    const auto linked = LinkedStubAround(ElfMachine::kArm64, kBegin + kBefore, Among(c.code), kBegin);
+    EXPECT_EQ(linked.has_value(), c.has_header) << c.kind;
+  }
+  for (const size_t at : {0, 20, 28}) {  // cells that do not follow each other
+    Bytes changed = Arm64Cases()[0].code;
+    changed[at] ^= 0x40;
+    EXPECT_EQ(Arm64KindAt(Among(changed), kBefore), "") << at;
+  }
 }
 
 }  // namespace

@@ -77,6 +77,28 @@ TEST_F(WriteBarriersTest, AnyOtherByteMakesItAnother) {
   }
 }
 
+TEST_F(WriteBarriersTest, OfArm64ACopyIsTheImagesCodeToTheByte) {
+  std::vector<std::byte> bytes(file_.bytes().begin(), file_.bytes().end());
+  constexpr size_t kMachine = 18;  // e_machine
+  bytes[kMachine] = std::byte{183};
+  const auto image = ElfImage::Parse(bytes);
+  ASSERT_TRUE(image.ok()) << image.status();
+  const WriteBarriers barriers(*image);
+  EXPECT_EQ(barriers.size(), 1u) << "what calls is none";
+  const std::vector<uint32_t> words = {0xc89ffdcf, 0x58001f0c, 0xeb0c01ff, 0xd65f03c0};
+  const auto code = std::as_bytes(std::span(words));
+  const std::vector<std::byte> memory = Among({code.begin(), code.end()}, 64, 64);
+  for (size_t i = 0; i < memory.size(); i += 4) {
+    EXPECT_EQ(barriers.CopyAround(kBegin + i, memory, kBegin).has_value(), i >= 64 && i < 80) << i;
+  }
+  for (size_t i = 0; i < code.size(); ++i) {
+    std::vector<std::byte> other = memory;
+    other[64 + i] ^= std::byte{1};
+    EXPECT_FALSE(barriers.CopyAround(kBegin + 64, other, kBegin).has_value()) << i;
+  }
+  EXPECT_FALSE(barriers_.CopyAround(kBegin + 64, memory, kBegin).has_value());
+}
+
 TEST_F(WriteBarriersTest, WhatIsCutOrElsewhereIsNone) {
   std::vector<std::byte> memory = Copy(1, 2);
   EXPECT_FALSE(barriers_.CopyAround(kBegin - 1, memory, kBegin).has_value());

@@ -67,5 +67,21 @@ TEST(ElfExportsTest, AProgramNamesItsLoader) {
   EXPECT_NE(image->interpreter().find("/ld-"), absl::string_view::npos) << image->interpreter();
 }
 
+TEST(ElfExportsTest, AProgramSaysWhereItBegins) {
+  const std::string bytes = Fixture("pie");
+  const auto image = ElfImage::Parse(AsBytes(bytes));
+  ASSERT_TRUE(image->entry().has_value());
+  EXPECT_TRUE(image->IsExecutable(*image->entry()));
+  std::string elsewhere = bytes;
+  Elf64_Ehdr header;
+  std::memcpy(&header, elsewhere.data(), sizeof header);
+  header.e_entry = 8;  // in no code
+  std::memcpy(elsewhere.data(), &header, sizeof header);
+  EXPECT_EQ(ElfImage::Parse(AsBytes(elsewhere))->entry(), std::nullopt);
+  header.e_entry = 0;
+  std::memcpy(elsewhere.data(), &header, sizeof header);
+  EXPECT_EQ(ElfImage::Parse(AsBytes(elsewhere))->entry(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace clrsampler
