@@ -32,7 +32,7 @@ ROOT = re.compile(r"_start|__?clone3?|start_thread|thread_start|libc\.so\.6!0x[0
 ROLE = re.compile(r"\[(gc|jit|suspending) .*\]")
 
 GUEST = """
-export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_TieredPGO=0 {environment}
+export {environment} DOTNET_TieredPGO=0
 {command} {lifetime} >/tmp/output &
 pid=$!
 while kill -0 $pid && ! grep -q started /tmp/output; do sleep 0.2; done
@@ -87,12 +87,10 @@ class StacksVmTest(harness.LiveTest):
 
     def record(self, suite, arch, keep):
         try:
-            parts, command = vm_programs.program("chain", arch)
+            parts, command = vm_programs.parts(["chain"], arch), vm_programs.command("chain", arch)
         except runtimes.Missing as reason:
             self.unavailable(str(reason))
-        # Names come from the runtime's memory on x86-64 only.
-        environment = "DOTNET_PerfMapEnabled=3" if arch == "aarch64" else ""
-        script = GUEST.format(command=" ".join(command), lifetime=20 * SECONDS, seconds=SECONDS, environment=environment)
+        script = GUEST.format(command=" ".join(command), lifetime=20 * SECONDS, seconds=SECONDS, environment=vm_programs.ENVIRONMENT)
         run_vm = os.path.join(runtimes.SOURCE, "tools", "kernel_matrix", "run_vm")
         for _ in range(2):
             done = subprocess.run([run_vm, suite, arch, "--add", f"{self.agent(arch)}:/bin/clrsampler", *parts, "--out", keep,

@@ -19,19 +19,28 @@ def arm64_libraries():
     return folder
 
 
-def program(name, arch, version=None):
-    """(arguments for run_vm, words that start tests/apps/NAME in the machine)"""
+def command(name, arch):
+    """Words that start tests/apps/NAME in the machine, with ENVIRONMENT."""
+    return [f"{ROOT}/dotnet", f"/app/{name}/{name}.dll"] if arch == "x86_64" else [f"/app/{name}/{name}"]
+
+
+def parts(names, arch, version=None):
+    """Arguments for run_vm: a runtime and programs of tests/apps."""
     version = version or VERSIONS[arch]
     framework = os.path.join("shared", "Microsoft.NETCore.App", version)
     if arch == "x86_64":
-        root, app = runtimes.root(version), os.path.dirname(runtimes.app(name))
+        root = runtimes.root(version)
         # Of files, not of folders, the machine gets the shared libraries they need.
-        parts = [(os.path.join(root, "dotnet"), f"{ROOT}/dotnet"), (os.path.join(root, framework, "libcoreclr.so"), "/opt/libcoreclr.so")]
-        command = [f"{ROOT}/dotnet", f"/app/{name}/{name}.dll"]
+        added = [(os.path.join(root, "dotnet"), f"{ROOT}/dotnet"), (os.path.join(root, framework, "libcoreclr.so"), "/opt/libcoreclr.so")]
+        apps = [os.path.dirname(runtimes.app(name)) for name in names]
     else:
-        root, app = runtimes.root(version, "linux-arm64"), runtimes.with_app_host(name, version, "linux-arm64")
-        libraries = arm64_libraries()
-        parts = [(os.path.join(libraries, "lib"), "/lib"), (os.path.join(libraries, "usr", "lib", "aarch64-linux-gnu"), "/usr/lib/aarch64-linux-gnu")]
-        command = [f"/app/{name}/{name}"]
-    parts += [(os.path.join(root, "host"), f"{ROOT}/host"), (os.path.join(root, framework), f"{ROOT}/{framework}"), (app, f"/app/{name}")]
-    return [argument for path, target in parts for argument in ("--add", f"{path}:{target}")], command
+        root, libraries = runtimes.root(version, "linux-arm64"), arm64_libraries()
+        added = [(os.path.join(libraries, "lib"), "/lib"), (os.path.join(libraries, "usr", "lib", "aarch64-linux-gnu"), "/usr/lib/aarch64-linux-gnu")]
+        apps = [runtimes.with_app_host(name, version, "linux-arm64") for name in names]
+    added += [(os.path.join(root, "host"), f"{ROOT}/host"), (os.path.join(root, framework), f"{ROOT}/{framework}")]
+    added += [(app, f"/app/{name}") for app, name in zip(apps, names)]
+    return [argument for path, target in added for argument in ("--add", f"{path}:{target}")]
+
+
+if __name__ == "__main__":
+    print(parts(["workload", "shapes"], "aarch64"))

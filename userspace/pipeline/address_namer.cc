@@ -75,12 +75,15 @@ class AddressNamerImpl : public AddressNamer {
         }
       }
     }
+    // Else an instruction may begin at any byte.
+    const uint64_t instruction_bytes = runtime->layout().machine == ElfMachine::kArm64 ? 4 : 1;
     std::mt19937_64 random(seed);
     std::vector<uint64_t> addresses;
     for (size_t i = 0; i < count && !(compiled.empty() && prepared.empty()); ++i) {
       const auto& ranges = prepared.empty() || (i % 2 == 0 && !compiled.empty()) ? compiled : prepared;
       const AddressRange& range = ranges[random() % ranges.size()];
-      addresses.push_back(range.begin + random() % (range.end - range.begin));
+      const uint64_t address = range.begin + random() % (range.end - range.begin);
+      addresses.push_back(address - address % instruction_bytes);
     }
     return addresses;
   }

@@ -80,7 +80,6 @@ class CodeRanges {
   std::optional<MethodCode> FindMethod(MemoryProbe& probe, const CodeSection& heap, uint64_t address);
 
   // The method that begins at `start`.
-  static uint32_t LengthByUnwindData(MemoryProbe& probe, uint64_t base, uint32_t unwind_data);
   std::optional<MethodCode> MethodAt(MemoryProbe& probe, const CodeSection& heap, uint64_t start) const;
 
   // All sections; at most kMaxSections. The probe needs a budget of some thousand reads for the first time; later ones
@@ -88,6 +87,9 @@ class CodeRanges {
   std::vector<CodeSection> Sections(MemoryProbe& probe);
   // Where methods and stubs begin in a code heap.
   std::vector<uint64_t> Starts(MemoryProbe& probe, const CodeSection& heap) const;
+
+  // Bytes of a function whose RUNTIME_FUNCTION has no end; `base` is where its addresses count from.
+  static uint32_t LengthByUnwindData(MemoryProbe& probe, uint64_t base, uint32_t unwind_data);
 
  private:
   static constexpr size_t kMaxSections = 16384;

@@ -1,6 +1,7 @@
 #include "clr/memory/runtime_memory.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -49,7 +50,10 @@ std::string AssemblyNameOf(const PeImage& pe) {
 struct RuntimeMemory::PrecompiledImage {
   uint64_t base = 0;  // RVA 0
   uint64_t info = 0;  // ReadyToRunInfo that holds the map: the composite's where there is one
-  std::vector<std::array<uint32_t, 3>> functions;   // begin, end, unwind data
+  struct Function {
+    uint32_t begin = 0, second = 0;  // its end, or its unwind data where that has the length
+  };
+  std::vector<Function> functions;
   absl::flat_hash_map<uint64_t, uint64_t> methods;  // entry point -> MethodDesc
   uint32_t misses = 0;     // questions without an answer since the last look at the runtime's map
   uint32_t next_look = 1;  // after so many of them
@@ -325,25 +329,35 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
     image = std::make_unique<PrecompiledImage>();
     image->base = section.range.begin;
     functions_ += count;
-    std::vector<std::array<uint32_t, 3>>& functions = image->functions;
+    std::vector<PrecompiledImage::Function>& functions = image->functions;
     constexpr uint32_t kStep = 16384;
+    const uint32_t bytes = layout_.runtime_function.bytes;
+    std::vector<std::byte> rows;
     while (functions.size() < count) {
-      const size_t done = functions.size();
-      functions.resize(std::min<size_t>(count, done + kStep));
-      if (!memory_.Read(table + 12 * done, std::as_writable_bytes(std::span(functions).subspan(done)))) {
+      const size_t done = functions.size(), some = std::min<size_t>(count - done, kStep);
+      rows.resize(some * bytes);
+      if (!memory_.Read(table + bytes * done, rows)) {
         // Not tried again: a table that can't be read to its end would cost megabytes with each sample.
         functions.clear();
         return probe.Fail(ProbeFailure::kUnreadable, "the table of functions is not mapped");
+      }
+      for (size_t i = 0; i < some; ++i) {
+        PrecompiledImage::Function function;
+        std::memcpy(&function, rows.data() + i * bytes, sizeof function);
+        functions.push_back(function);
       }
     }
   }
   const uint64_t rva = address - image->base;
   const auto next = std::upper_bound(image->functions.begin(), image->functions.end(), rva,
-                                     [](uint64_t value, const auto& function) { return value < function[0]; });
+                                     [](uint64_t value, const auto& function) { return value < function.begin; });
   if (next == image->functions.begin()) return false;
-  const std::array<uint32_t, 3>& function = *std::prev(next);
-  if (rva >= function[1]) return false;
-  const uint64_t start = image->base + function[0];
+  const PrecompiledImage::Function& function = *std::prev(next);
+  const uint64_t start = image->base + function.begin;
+  const uint64_t end = layout_.runtime_function.has_end
+                           ? image->base + function.second
+                           : start + CodeRanges::LengthByUnwindData(probe, image->base, function.second);
+  if (!probe.ok() || address >= end) return false;
   auto method_desc = image->methods.find(start);
   if (method_desc == image->methods.end()) {
     // Prepared since the last look, perhaps. The whole map is copied for it, so less and less often while that brings
@@ -362,7 +376,7 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
   RuntimeMethod method = types_->Method(probe, method_desc->second, section.collectible);
   if (!probe.ok()) return false;
   found.kind = ManagedCode::Kind::kPrecompiled;
-  found.range = {start, image->base + function[1]};
+  found.range = {start, end};
   found.name = std::move(method.name);
   found.token = method.token;
   found.name.tier = TierOf(probe, method, method_desc->second, start, true);

@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""The agent for arm64 with real runtimes, in a virtual machine: names, stacks, pauses, compilations, and what `ps` and `doctor` say.
+
+One start of one machine for each case. What is judged: each name against the target's own jitdump, each stack against what tests/apps/shapes
+says that there can be, collections and compilations against what the runtime counts.
+
+  arm64_live_test.py                        .NET 10.0.15: a minute
+  CLRSAMPLER_MATRIX=full arm64_live_test.py  all versions, all modes, kernels, signed return addresses
+"""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import harness
+import names_oracle
+import runtimes
+import stack_truth
+import vm_programs
+
+BUILD = os.environ.get("CLRSAMPLER_ARM64_BUILD", os.path.join(runtimes.SOURCE, "build", "aarch64"))
+AGENT = os.path.join(BUILD, "clrsampler")
+VERSION = "10.0.15"
+VERSIONS = ("9.0.23", VERSION, "11.0.0")
+SUITE = "bookworm"
+SUITES = ("bullseye", SUITE, "trixie", "sid")
+SHAPES = ("chains", "tiny", "localloc", "exceptions", "osr", "tail-calls", "interfaces", "generics")
+# Mode -> the share of managed frames that must be named. zoo loads and emits collectible assemblies in a loop.
+WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo": 0.98}
+ADDRESSES = 8000
+STACKS_EXACT = 0.999
+SIGNED = "DOTNET_JitPacEnabled=1"
+
+# Functions of the guest's shell. `begin NAME COMMAND...` starts a program and waits until it is ready.
+PRELUDE = """
+begin() {
+  name=$1; shift
+  : >/out/$name.target
+  "$@" --seconds 900 >/out/$name.target 2>&1 &
+  pid=$!
+  until grep -q ^ready /out/$name.target; do sleep 0.1; [ -d /proc/$pid ] || { cat /out/$name.target; exit 1; }; done
+}
+end() { kill -9 $pid; wait $pid 2>/dev/null || true; }
+watch() {
+  name=$1 command=$2; shift 2
+  : >/out/$name.err
+  clrsampler $command --pid $pid --json "$@" >/out/$name.events 2>/out/$name.err &
+  watcher=$!
+  until grep -q 'watching process' /out/$name.err; do sleep 0.1; [ -d /proc/$watcher ] || { cat /out/$name.err; exit 1; }; done
+  kill -HUP $pid
+  until grep -q ^truth /out/$name.target; do sleep 0.1; [ -d /proc/$pid ] || exit 1; done
+  sleep 1
+  kill -INT $watcher; wait $watcher
+  echo $? >/out/$name.status
+}
+record() {
+  name=$1; shift
+  clrsampler --pid $pid --frequency 199 --output /out/$name.folded --stats /out/$name.stats "$@" 2>/out/$name.err
+  echo $? >/out/$name.status
+}
+"""
+# Names of a stopped process from its memory. The addresses: the first of each method that the perf map has, and random ones.
+NAMES = """
+export DOTNET_PerfMapEnabled=1 DOTNET_PerfMapStubGranularity=2 DOTNET_PerfMapShowOptimizationTiers=1
+begin names {workload} zoo
+unset DOTNET_PerfMapEnabled DOTNET_PerfMapStubGranularity DOTNET_PerfMapShowOptimizationTiers
+sleep 4; kill -STOP $pid; sleep 0.5
+awk '$1 ~ /^(0x)?[0-9a-fA-F]+$/ && $2 ~ /^[0-9a-fA-F]+$/ && !/dynamicClass| stub/ {{print $1}}' /tmp/perf-$pid.map >/tmp/addresses
+clrsampler names --pid $pid --without files --addresses /tmp/addresses >/out/names.starts 2>/out/names.err
+clrsampler names --pid $pid --without files --random {addresses} >/out/names.random 2>>/out/names.err
+cp /tmp/jit-$pid.dump /out/names.dump
+end; rm -f /tmp/perf-* /tmp/jit-*
+"""
+LOOK = """
+begin look {workload} json
+clrsampler ps >/out/look.ps 2>&1
+clrsampler doctor --pid $pid >/out/look.doctor 2>&1; echo $? >/out/look.status
+clrsampler stacks --pid $pid >/out/look.stacks 2>&1
+end
+"""
+
+
+class Guest:
+    """What one start of the machine has left."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def bytes(self, name):
+        with open(os.path.join(self.folder, name), "rb") as f:
+            return f.read()
+
+    def text(self, name):
+        return self.bytes(name).decode("utf-8", "replace")
+
+    def result(self, name):
+        # The machine's libc has no symbols.
+        start = re.compile(rb"(?m)^((?:[^;\n]*;)?)libc\.so\.6!0x[0-9a-f]+;libc\.so\.6!0x[0-9a-f]+;")
+        out = start.sub(rb"\1clone;start_thread;", self.bytes(f"{name}.folded"))
+        return harness.Result(int(self.text(f"{name}.status")), out, self.text(f"{name}.err"), json.loads(self.text(f"{name}.stats")), 0)
+
+    def events(self, name):
+        return [json.loads(line) for line in self.text(f"{name}.events").splitlines()]
+
+    def truth(self, name, word="truth "):
+        (line,) = [line for line in self.text(f"{name}.target").splitlines() if line.startswith(word)]
+        return json.loads(line.removeprefix(word))
+
+
+class Arm64LiveTest(harness.LiveTest):
+    @classmethod
+    def check_needs(cls):
+        if not os.access(AGENT, os.X_OK):
+            raise harness.Missing(f"no {AGENT}: cmake --preset aarch64 && cmake --build --preset aarch64")
+        for program in ("qemu-system-aarch64", "aarch64-linux-gnu-gcc"):
+            if not shutil.which(program):
+                raise harness.Missing(f"no `{program}` on PATH")
+
+    def run_guest(self, version, script, suite=SUITE, env="", cpu=(), timeout=240):
+        folder = tempfile.mkdtemp(prefix="clrsampler-test-")
+        self.addCleanup(shutil.rmtree, folder)
+        library = os.path.join(folder, "libshapes_native.so")
+        subprocess.run(["aarch64-linux-gnu-gcc", "-O2", "-shared", "-fPIC", "-fno-omit-frame-pointer", "-pthread",
+                        os.path.join(runtimes.SOURCE, "tests", "apps", "shapes_native", "shapes_native.c"), "-o", library], check=True, timeout=60)
+        try:
+            parts = vm_programs.parts(["workload", "shapes"], "aarch64", version)
+        except runtimes.Missing as reason:
+            self.unavailable(str(reason))
+        out = os.environ.get("CLRSAMPLER_VM_KEEP", folder)
+        done = subprocess.run([os.path.join(runtimes.SOURCE, "tools", "kernel_matrix", "run_vm"), suite, "aarch64", *cpu, "--add", f"{AGENT}:/bin/clrsampler",
+                               "--add", f"{library}:/app/libshapes_native.so", *parts, "--out", out, "--timeout", str(timeout), "--",
+                               f"export {vm_programs.ENVIRONMENT} {env}\n{PRELUDE}{script}"], capture_output=True, text=True, timeout=timeout + 100)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-2000:])
+        return Guest(out)
+
+    @staticmethod
+    def workload(mode=""):
+        return " ".join([*vm_programs.command("workload", "aarch64"), mode]).strip()
+
+    def names_script(self):
+        return NAMES.format(workload=self.workload(), addresses=ADDRESSES)
+
+    def record_script(self, mode, seconds=6, *options):
+        return f"begin {mode} {self.workload(mode)}\nrecord {mode} --duration {seconds}s {' '.join(options)}\nend\n"
+
+    @staticmethod
+    def stacks_script(mode, seconds=4):
+        program = " ".join(vm_programs.command("shapes", "aarch64"))
+        return f"begin {mode} {program} {mode} --native /app/libshapes_native.so\nrecord {mode} --duration {seconds}s --max-frames 1024\nend\n"
+
+    def watch_script(self, mode, command):
+        return f"begin {mode} {self.workload(mode)}\nwatch {mode} {command}\nend\n"
+
+    def check_names(self, guest, what):
+        truths = names_oracle.JitdumpTruths(guest.bytes("names.dump"))
+        kinds, unnamed, silent, compared = collections.Counter(), collections.Counter(), 0, 0
+        for name in ("names.starts", "names.random"):
+            rows = names_oracle.parse_rows(guest.text(name))
+            self.assertGreater(len(rows), 500, guest.text("names.err"))
+            comparison = names_oracle.Comparison(rows, truths)
+            self.assertEqual(comparison.findings(), [], f"{what} {name}")
+            kinds += comparison.kinds
+            unnamed += comparison.unnamed
+            silent += sum(comparison.silent.values())
+            compared += len(rows)
+            if name == "names.starts":
+                self.assertLessEqual(sum(comparison.unnamed.values()), 0.001 * len(rows) + 1, comparison.unnamed)
+        self.assertGreater(min(kinds["jit"], kinds["r2r"]), 1000, kinds)
+        self.assertLessEqual(silent, 0.01 * compared)
+        print(f"  {what}: names of {compared} addresses, {dict(kinds)}; {silent} are not in the jitdump; unnamed {dict(unnamed)}", flush=True)
+        return compared
+
+    def check_named(self, guest, mode, what):
+        result = guest.result(mode)
+        self.check_result(result, minimum_samples=300)
+        managed = result.stats["frames"]["managed"]
+        total = managed["named"] + managed["unnamed"]
+        print(f"  {what} {mode}: {managed}; stacks {result.stats['stacks']}", flush=True)
+        self.assertGreater(total, 1000, result)
+        self.assertLessEqual(managed["unnamed"], stack_truth.allowed_faults(total, WORKLOADS[mode]), result.stats["frames"]["unnamed_reasons"])
+        sources = result.stats["frames"]["by_source"]
+        self.assertGreater(sources["memory"], 0, sources)
+        self.assertEqual(sources["jitdump"] + sources["perf-map"], 0, sources)
+        return result
+
+    def check_stacks(self, guest, mode, what):
+        result = guest.result(mode)
+        profile = self.check_result(result, minimum_samples=300)
+        verdict = stack_truth.judge(profile, stack_truth.Truth(guest.truth(mode, "chains ")))
+        print(f"  {what} {mode}: {verdict}", flush=True)
+        self.assertEqual((verdict.counts["invented"], verdict.counts["missing"]), (0, 0), f"{verdict}\n{verdict.worst()}")
+        self.assertLessEqual(verdict.faults, stack_truth.allowed_faults(verdict.judged, STACKS_EXACT), f"{verdict}\n{verdict.worst()}")
+        self.assertGreater(verdict.judged, 0.9 * profile.total, verdict)
+
+    def check_pauses(self, guest, what):
+        truth, pauses = guest.truth("pauses"), guest.events("pauses")
+        self.assertEqual(guest.text("pauses.status").strip(), "0", guest.text("pauses.err"))
+        collections_ = [p["generation"] for p in pauses if p["kind"] in ("blocking", "background-initial")]
+        collections_ += [p["younger"]["generation"] for p in pauses if "younger" in p]
+        counts = [sum(g >= generation for g in collections_) for generation in range(3)]
+        print(f"  {what}: collections by generation {counts}, the runtime counts {truth['counts']}", flush=True)
+        self.assertEqual(counts, truth["counts"], "GC.CollectionCount")
+
+    def check_compilations(self, guest, what):
+        truth, events = guest.truth("compile"), guest.events("compile")
+        self.assertEqual(guest.text("compile.status").strip(), "0", guest.text("compile.err"))
+        during = [e for e in events if "refused" not in e and truth["begin_ns"] <= e["time_ns"] <= truth["end_ns"]]
+        tiers = collections.Counter(e["tier"] for e in during)
+        named = sum(e["name_source"] != "none" for e in during)
+        print(f"  {what}: {len(during)} compilations, {named} named, the runtime counts {truth['compiled']}; {dict(tiers)}", flush=True)
+        self.assertEqual(len(during), truth["compiled"], "JitInfo.GetCompiledMethodCount")
+        self.assertEqual(sum("refused" in e for e in events), truth["thrown"])
+        self.assertGreaterEqual(named, 0.99 * len(during), collections.Counter(e["method"] for e in during if e["name_source"] == "none").most_common(5))
+        self.assertTrue({"QuickJitted", "OptimizedTier1", "OptimizedTier1OSR", "Optimized"} <= set(tiers), tiers)
+
+    def check_look(self, guest, version):
+        self.assertRegex(guest.text("look.ps"), rf"workload .*{re.escape(version)}.*arm64")
+        doctor = guest.text("look.doctor")
+        self.assertEqual(guest.text("look.status").strip(), "0", doctor)
+        self.assertIn(f".NET {version}, framework-dependent, arm64", doctor)
+        self.assertRegex(doctor, r"(?m)^pass .*names: full \(memory, r2r\)")
+        self.assertRegex(doctor, r"(?m)^pass .*pauses: can be seen, with the collections in them")
+        stacks = guest.text("look.stacks")
+        self.assertIn("Workload.", stacks)
+        self.assertNotIn("[jit:", stacks)
+
+    def test_one_start(self):
+        script = (LOOK.format(workload=self.workload()) + self.names_script() + self.record_script("json", 4, "--no-hooks") + self.stacks_script("chains", 4) +
+                  self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit"))
+        guest = self.run_guest(VERSION, script)
+        with self.subTest("names"):
+            self.assertGreater(self.check_names(guest, VERSION), 5000)
+        with self.subTest("named"):
+            self.check_named(guest, "json", VERSION)
+        with self.subTest("stacks"):
+            self.check_stacks(guest, "chains", VERSION)
+        with self.subTest("pauses"):
+            self.check_pauses(guest, VERSION)
+        with self.subTest("compilations"):
+            self.check_compilations(guest, VERSION)
+        with self.subTest("look"):
+            self.check_look(guest, VERSION)
+
+
+class Arm64MatrixTest(Arm64LiveTest):
+    """All versions, each workload and each mode of shapes, signed return addresses, and all kernels."""
+
+    test_one_start = None
+
+    @classmethod
+    def check_needs(cls):
+        super().check_needs()
+        if not runtimes.MATRIX:
+            raise harness.Missing("CLRSAMPLER_MATRIX=full runs this")
+
+    def test_versions(self):
+        compared = 0
+        for version in VERSIONS:
+            with self.subTest(version):
+                script = (LOOK.format(workload=self.workload()) + self.names_script() + "".join(self.record_script(mode) for mode in WORKLOADS) +
+                          self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit"))
+                guest = self.run_guest(version, script, timeout=500)
+                compared += self.check_names(guest, version)
+                for mode in WORKLOADS:
+                    with self.subTest(mode=mode):
+                        self.check_named(guest, mode, version)
+                with self.subTest("pauses"):
+                    self.check_pauses(guest, version)
+                with self.subTest("compilations"):
+                    self.check_compilations(guest, version)
+                with self.subTest("look"):
+                    self.check_look(guest, version)
+        self.assertGreaterEqual(compared, 20_000, "addresses that were compared")
+
+    def test_stacks(self):
+        for version in VERSIONS:
+            for signed in (False, True):
+                with self.subTest(version, signed=signed):
+                    # pauth-impdef: the machine's own way to sign, which is fast to emulate.
+                    guest = self.run_guest(version, "".join(self.stacks_script(mode) for mode in SHAPES), env=SIGNED if signed else "",
+                                           cpu=("--cpu", "max,pauth-impdef=on") if signed else (), timeout=500)
+                    for mode in SHAPES:
+                        with self.subTest(mode=mode):
+                            self.check_stacks(guest, mode, f"{version}{' signed' if signed else ''}")
+
+    def test_kernels(self):
+        for suite in SUITES:
+            with self.subTest(suite):
+                guest = self.run_guest(VERSION, self.record_script("json") + self.stacks_script("chains") + self.watch_script("compile", "jit"), suite=suite)
+                self.check_named(guest, "json", suite)
+                self.check_stacks(guest, "chains", suite)
+                self.check_compilations(guest, suite)
+
+
+if __name__ == "__main__":
+    harness.main()
