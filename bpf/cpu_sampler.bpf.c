@@ -79,13 +79,30 @@ static __always_inline void take_kernel_stack(struct scratch *scratch, struct pe
 }
 
 /*
- * What return probes took off the stack: ours, which are on functions that suspend a runtime, and those of others,
- * which may stand on any. On arm64 they take it out of a register, and where the function then saves the trampoline's
- * address is not told.
+ * An instruction under a probe that the kernel does not emulate runs as a copy: on arm64 all that touch memory or sp.
+ * The leaf is where the copy was taken from.
+ */
+static __always_inline void leave_copy(struct scratch *scratch, struct task_struct *task)
+{
+	struct uprobe_task *probed;
+	__u64 distance;
+
+	if (!bpf_core_field_exists(task->utask))
+		return;
+	probed = BPF_CORE_READ(task, utask);
+	if (!probed)
+		return;
+	distance = scratch->sample.ip - BPF_CORE_READ(probed, xol_vaddr);
+	if (distance <= MAX_INSTRUCTION_BYTES)
+		scratch->sample.ip = BPF_CORE_READ(probed, vaddr) + distance;
+}
+
+/*
+ * What return probes took off the stack, or on arm64 out of the link register: ours, which are on functions that
+ * suspend a runtime, and those of others, which may stand on any.
  */
 static __always_inline void find_returns(struct scratch *scratch, struct task_struct *task)
 {
-#if defined(__TARGET_ARCH_x86)
 	struct return_instance *call = NULL;
 	__u32 count = 0;
 
@@ -99,7 +116,6 @@ static __always_inline void find_returns(struct scratch *scratch, struct task_st
 		count = i + 1;
 	}
 	scratch->sample.flags |= count << WIRE_SAMPLE_RETURNS_SHIFT;
-#endif
 }
 
 static __always_inline void send(struct scratch *scratch, struct wire_counters *counts)
@@ -184,6 +200,7 @@ static __always_inline int take_sample(struct perf_event_context *ctx, struct va
 	} else {
 		sample->stop = find_registers(scratch, ctx, task, variant);
 		if (!sample->stop) {
+			leave_copy(scratch, task);
 			find_transient_code(scratch);
 			if (may_be_transient(scratch, sample->ip))
 				witness_code(cpu, sample->ip);

@@ -55,6 +55,8 @@ struct return_instance {
 } RELOCATED;
 
 struct uprobe_task {
+	unsigned long vaddr;	 /* of the instruction that is stepped over */
+	unsigned long xol_vaddr; /* of its copy */
 	struct return_instance *return_instances;
 } RELOCATED;
 
@@ -87,6 +89,7 @@ struct pt_regs {
 } RELOCATED;
 
 #define REGISTERS_IP(r) ((r)->ip)
+#define MAX_INSTRUCTION_BYTES 15
 #define REGISTERS_SP(r) ((r)->sp)
 #define REGISTERS_FP(r) ((r)->bp)
 #define REGISTERS_LR(r) 0
@@ -112,6 +115,7 @@ struct pt_regs {
 } RELOCATED;
 
 #define REGISTERS_IP(r) ((r)->pc)
+#define MAX_INSTRUCTION_BYTES 4
 #define REGISTERS_SP(r) ((r)->sp)
 #define REGISTERS_FP(r) ((r)->regs[29])
 #define REGISTERS_LR(r) ((r)->regs[30])

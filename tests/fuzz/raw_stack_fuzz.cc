@@ -53,5 +53,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(restored)));
     Require(again.ok() && CheckFrames(*again) == frames);
   }
+  std::vector<uint64_t> linked = words;
+  RestoreLinkRegisters(linked, [](uint64_t address) { return address % 3 == 0; });
+  Require(linked.size() == words.size() && (stack.ok() || linked == words));
+  if (stack.ok()) {
+    const auto again = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(linked)));
+    Require(again.ok() && CheckFrames(*again) == frames);
+  }
   return 0;
 }

@@ -95,13 +95,11 @@ void CheckFeatures(const HostFacts& facts, Findings& findings) {
     if (feature.name == kFeatureBtf || feature.name == "kernel lockdown") continue;
     const std::string what = absl::StrCat("BPF: ", feature.name, feature.present ? "" : " is missing",
                                           feature.detail.empty() ? "" : absl::StrCat(" (", feature.detail, ")"));
-    if (feature.present) {
+    // Where one that is not required is missing, something else is done without it.
+    if (feature.present || !feature.required) {
       Add(findings, FindingLevel::kPass, "bpf", what);
-    } else if (feature.required) {
-      Add(findings, FindingLevel::kFail, "bpf", what, "Linux 5.10 or newer is needed");
     } else {
-      // Something else is done without it.
-      Add(findings, FindingLevel::kPass, "bpf", what);
+      Add(findings, FindingLevel::kFail, "bpf", what, "Linux 5.10 or newer is needed");
     }
   }
 }

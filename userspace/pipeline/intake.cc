@@ -102,8 +102,12 @@ void Intake::TakeStack(std::span<const std::byte> record) {
   bytes.resize((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
   if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) {
-    RestoreReturnAddresses(bytes,
-                           IsInTrampoline(parts_.table.FindOrScan(sample.tgid, sample.process_start_ns), sample.ip));
+    const Process& process = parts_.table.FindOrScan(sample.tgid, sample.process_start_ns);
+    if (parts_.unwinder.machine() == ElfMachine::kArm64) {
+      RestoreLinkRegisters(bytes, [&](uint64_t address) { return IsInTrampoline(process, address); });
+    } else {
+      RestoreReturnAddresses(bytes, IsInTrampoline(process, sample.ip));
+    }
     std::memcpy(&sample, bytes.data(), sizeof sample);
   }
   record = std::as_bytes(std::span(bytes)).first(std::min<size_t>(record.size(), sample.header.size));

@@ -55,6 +55,7 @@ class StackUnwinder {
   const UserStack& Walk(const Process& process, const RawStack& stack, const EarlyStack& early);
 
   // How much code it has met that is not in files; grows with each method.
+  ElfMachine machine() const { return options_.machine; }
   uint64_t code_met() const { return jit_.counters().methods + arm64_.counters().leaves; }
 
   void Forget(ProcessKey key);

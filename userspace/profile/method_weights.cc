@@ -51,7 +51,9 @@ void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> want
     absl::string_view name = model.text(frame.name);
     const bool nameless = IsNamelessNative(frame, name);
     if (nameless_ == NamelessLeaves::kByRole && frame.kind == ModelFrameKind::kRole) name = RoleText(name);
-    Key key{std::string(name), std::string(model.text(frame.module)), frame.kind};
+    // A method that was compiled ahead and is compiled anew stays one.
+    const ModelFrameKind kind = frame.kind == ModelFrameKind::kR2r ? ModelFrameKind::kJit : frame.kind;
+    Key key{std::string(name), std::string(model.text(frame.module)), kind};
     const auto [entry, added] = ids.try_emplace(key, static_cast<uint32_t>(keys.size()));
     if (added) {
       keys.push_back(std::move(key));

@@ -35,7 +35,7 @@ enum class NamelessLeaves : uint8_t {
 // "MODULE!0x3d0b60", and the texts of native code where not even that is known, "[native: no symbols MODULE]".
 bool IsNamelessNative(const ModelFrame& frame, absl::string_view name);
 
-// Adds profiles up. Methods are told apart by name, module and kind.
+// Adds profiles up. Methods are told apart by name, module and kind; precompiled code has the kind of compiled code.
 class MethodWeights {
  public:
   explicit MethodWeights(NamelessLeaves nameless = NamelessLeaves::kByRole) : nameless_(nameless) {}

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "unwind/frame_chain.h"
 
 namespace clrsampler {
 namespace {
@@ -96,6 +97,27 @@ void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline) {
     const auto at = record.begin() + static_cast<std::ptrdiff_t>(*first_words) + 1;
     record.erase(at, at + static_cast<std::ptrdiff_t>(pushed));
   }
+  std::memcpy(record.data(), &sample, sizeof sample);
+}
+
+void RestoreLinkRegisters(std::vector<uint64_t>& record, absl::FunctionRef<bool(uint64_t)> is_trampoline) {
+  const absl::StatusOr<RawStack> stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(record)));
+  if (!stack.ok() || stack->replaced_returns().empty()) return;
+  const auto is_replaced = [&](uint64_t address) { return is_trampoline(address & kUserAddressMask); };
+  stack->ForEachFrame([&](const RawStack::Frame& frame) {
+    if (!is_replaced(frame.return_address)) return;
+    const wire_replaced_return* call = nullptr;
+    for (const wire_replaced_return& replaced : stack->replaced_returns()) {
+      if (replaced.at > frame.frame_address && (call == nullptr || replaced.at < call->at)) call = &replaced;
+    }
+    if (call == nullptr) return;
+    const size_t gap = static_cast<size_t>(frame.gap.data() - record.data());
+    record[gap + frame.gap.size() + 1] = call->address;
+  });
+  wire_cpu_sample sample = stack->sample();
+  const uint64_t innermost = stack->replaced_returns()[0].address;
+  if (is_replaced(sample.lr)) sample.lr = innermost;
+  if (is_replaced(sample.ip)) sample.ip = innermost;
   std::memcpy(record.data(), &sample, sizeof sample);
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "clrsampler/wire.h"
 
@@ -80,6 +81,11 @@ class RawStack {
 // what it has pushed is taken off the stack (from Linux 6.11 on: three registers). Does nothing to a record that is
 // damaged.
 void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline);
+
+// The same on arm64, where the call has its return address in a register. A function under a return probe finds the
+// trampoline's address there, and saves that in its frame record, below the place that sp had at the call.
+// `is_trampoline`: of an address without the bits of a signature.
+void RestoreLinkRegisters(std::vector<uint64_t>& record, absl::FunctionRef<bool(uint64_t)> is_trampoline);
 
 }  // namespace clrsampler
 

@@ -100,6 +100,36 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   EXPECT_EQ(cut, before);
 }
 
+TEST(RawStackTest, OnArm64TheFrameRecordOfTheCallHasTheTrampolinesAddress) {
+  constexpr uint64_t kTrampoline = 0x7FFFFFFFF000, kSigned = kTrampoline | uint64_t{0x2a} << 48;
+  RawRecord record;
+  record.header.sp = 0x6FE8;
+  record.header.ip = 0x401000;
+  record.header.lr = kTrampoline;
+  // A probed function, one that is not, another probed one, and one whose call is not told of.
+  record.Frame(0x7000, 0x7040, kSigned, {1, 2}).Frame(0x7040, 0x7080, 0x402000, {3}).Frame(0x7080, 0x70C0, kTrampoline);
+  record.Frame(0x70C0, 0, kTrampoline);
+  record.returns = {{0x7030, 0xA1}, {0x70C0, 0xA2}};
+  const auto restored = [&] {
+    const auto bytes = record.Bytes();
+    std::vector<uint64_t> words(bytes.size() / 8);
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+    RestoreLinkRegisters(words, [&](uint64_t address) { return address == kTrampoline; });
+    return words;
+  };
+  const std::vector<uint64_t> words = restored();
+  const auto stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(words)));
+  ASSERT_TRUE(stack.ok()) << stack.status();
+  std::vector<uint64_t> returns;
+  stack->ForEachFrame([&](const RawStack::Frame& frame) { returns.push_back(frame.return_address); });
+  EXPECT_THAT(returns, ElementsAre(0xA1, 0x402000, 0xA2, kTrampoline));
+  EXPECT_EQ(stack->sample().lr, 0xA1u);
+  EXPECT_EQ(stack->sample().ip, 0x401000u);
+  record.header.ip = kTrampoline;
+  const std::vector<uint64_t> at_trampoline = restored();
+  EXPECT_EQ(RawStack::Parse(std::as_bytes(std::span<const uint64_t>(at_trampoline)))->sample().ip, 0xA1u);
+}
+
 TEST(RawStackTest, RefusesEveryTruncation) {
   RawRecord record;
   record.kernel = {1};
