@@ -67,7 +67,7 @@ NAMES = """
 export DOTNET_PerfMapEnabled=1 DOTNET_PerfMapStubGranularity=2 DOTNET_PerfMapShowOptimizationTiers=1
 begin names {workload} zoo
 unset DOTNET_PerfMapEnabled DOTNET_PerfMapStubGranularity DOTNET_PerfMapShowOptimizationTiers
-sleep 4; kill -STOP $pid; sleep 0.5
+sleep 3; kill -STOP $pid; sleep 0.5
 awk '$1 ~ /^(0x)?[0-9a-fA-F]+$/ && $2 ~ /^[0-9a-fA-F]+$/ && !/dynamicClass| stub/ {{print $1}}' /tmp/perf-$pid.map >/tmp/addresses
 clrsampler names --pid $pid --without files --addresses /tmp/addresses >/out/names.starts 2>/out/names.err
 clrsampler names --pid $pid --without files --random {addresses} >/out/names.random 2>>/out/names.err
@@ -228,7 +228,7 @@ class Arm64LiveTest(harness.LiveTest):
         self.assertNotIn("[jit:", stacks)
 
     def test_one_start(self):
-        script = (LOOK.format(workload=self.workload()) + self.names_script() + self.record_script("json", 4, "--no-hooks") + self.stacks_script("chains", 4) +
+        script = (LOOK.format(workload=self.workload()) + self.names_script() + self.record_script("json", 3, "--no-hooks") + self.stacks_script("chains", 3) +
                   self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit"))
         guest = self.run_guest(VERSION, script)
         with self.subTest("names"):
