@@ -47,6 +47,29 @@ std::vector<std::byte> MaskOf(std::span<const std::byte> code) {
   return mask;
 }
 
+// The functions around addresses that rise, each once.
+class FunctionOnce {
+ public:
+  FunctionOnce(const ElfImage& image, const EhFrameTable& functions) : image_(image), functions_(functions) {}
+
+  // Empty: none that was not there before, of a size that is known and that a barrier may have.
+  std::span<const std::byte> CodeAround(VirtualAddress address) {
+    if (address < searched_) return {};
+    const auto bounds = functions_.Find(address);
+    if (!bounds.has_value() || !bounds->end_known) return {};
+    searched_ = bounds->end;
+    const uint64_t size = bounds->end.value - bounds->start.value;
+    const auto code = image_.BytesFrom(bounds->start);
+    if (size > WriteBarriers::kMaxBytes || !code.has_value() || code->size() < size) return {};
+    return code->first(size);
+  }
+
+ private:
+  const ElfImage& image_;
+  const EhFrameTable& functions_;
+  VirtualAddress searched_;  // up to here
+};
+
 }  // namespace
 
 WriteBarriers::WriteBarriers(const ElfImage& image) {
@@ -58,7 +81,7 @@ WriteBarriers::WriteBarriers(const ElfImage& image) {
 
 void WriteBarriers::FindX64(const ElfImage& image, const EhFrameTable& functions) {
   size_t seen = 0;
-  VirtualAddress searched;  // up to here
+  FunctionOnce next(image, functions);
   for (const LoadSegment& segment : image.segments()) {
     if (!image.IsExecutable(segment.address)) continue;
     const auto bytes = image.BytesFrom(segment.address);
@@ -68,16 +91,9 @@ void WriteBarriers::FindX64(const ElfImage& image, const EhFrameTable& functions
       if (++seen > kMaxPlaceholders || barriers_.size() >= kMaxBarriers) return;
       const VirtualAddress address{segment.address.value + static_cast<uint64_t>(at - bytes->begin())};
       at += kPlaceholder.size();
-      if (address < searched) continue;
-      const auto bounds = functions.Find(address);
-      if (!bounds.has_value() || !bounds->end_known) continue;
-      searched = bounds->end;
-      const uint64_t size = bounds->end.value - bounds->start.value;
-      const auto code = image.BytesFrom(bounds->start);
-      if (size > kMaxBytes || !code.has_value() || code->size() < size || size < kStore.size()) continue;
-      if (!std::ranges::equal(code->first<kStore.size()>(), kStore)) continue;
-      const auto whole = code->first(size);
-      barriers_.push_back({.code = {whole.begin(), whole.end()}, .mask = MaskOf(whole)});
+      const auto code = next.CodeAround(address);
+      if (code.size() < kStore.size() || !std::ranges::equal(code.first<kStore.size()>(), kStore)) continue;
+      barriers_.push_back({.code = {code.begin(), code.end()}, .mask = MaskOf(code)});
     }
   }
 }
@@ -85,7 +101,7 @@ void WriteBarriers::FindX64(const ElfImage& image, const EhFrameTable& functions
 void WriteBarriers::FindArm64(const ElfImage& image, const EhFrameTable& functions) {
   constexpr uint32_t kInstructionBytes = 4;
   size_t seen = 0;
-  VirtualAddress searched;
+  FunctionOnce next(image, functions);
   for (const LoadSegment& segment : image.segments()) {
     if (!image.IsExecutable(segment.address)) continue;
     const auto bytes = image.BytesFrom(segment.address);
@@ -94,15 +110,9 @@ void WriteBarriers::FindArm64(const ElfImage& image, const EhFrameTable& functio
       if (std::ranges::find(kArm64Stores, *LoadAt<uint32_t>(*bytes, at)) == std::end(kArm64Stores)) continue;
       if (++seen > kMaxPlaceholders || barriers_.size() >= kMaxBarriers) return;
       const VirtualAddress address{segment.address.value + at};
-      if (address < searched) continue;
-      const auto bounds = functions.Find(address);
-      if (!bounds.has_value() || !bounds->end_known) continue;
-      searched = bounds->end;
-      const uint64_t size = bounds->end.value - bounds->start.value;
-      const auto code = image.BytesFrom(bounds->start);
-      if (size > kMaxBytes || !code.has_value() || code->size() < size || !IsLeafThatLoads(code->first(size))) continue;
-      const auto whole = code->first(size);
-      barriers_.push_back({.code = {whole.begin(), whole.end()}, .mask = std::vector(size, 0xff_b)});
+      const auto code = next.CodeAround(address);
+      if (code.empty() || !IsLeafThatLoads(code)) continue;
+      barriers_.push_back({.code = {code.begin(), code.end()}, .mask = std::vector(code.size(), 0xff_b)});
     }
   }
 }
