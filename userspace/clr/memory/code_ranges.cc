@@ -125,6 +125,17 @@ std::optional<CodeHeap> CodeRanges::HeapOf(MemoryProbe& probe, const CodeSection
   return heap;
 }
 
+HeapOwner CodeRanges::OwnerOf(MemoryProbe& probe, const CodeSection& section) const {
+  constexpr uint64_t kMaxOwners = uint64_t{1} << 40;
+  HeapOwner owner{section.range};
+  if (layout_.loader_allocator_number == 0) return owner;
+  const uint64_t allocator = probe.PointerIfReadable(section.heap_list + layout_.code_heap.loader_allocator);
+  if (allocator == 0 || !runtime_.contains(probe.PointerIfReadable(allocator))) return owner;
+  const uint64_t number = probe.PointerIfReadable(allocator + layout_.loader_allocator_number);
+  if (number < kMaxOwners) owner.number = number;
+  return owner;
+}
+
 // A permanent heap only grows; where its map lies is fixed.
 std::optional<CodeHeap> CodeRanges::HeapAround(MemoryProbe& probe, const CodeSection& section, uint64_t address) {
   if (section.collectible) return HeapOf(probe, section);

@@ -49,6 +49,14 @@ struct CodeHeap {
   uint64_t nibble_map = 0;
 };
 
+// Whose a code heap is.
+struct HeapOwner {
+  AddressRange heap;
+  // Of the LoaderAllocator that it belongs to as long as both live. No other one of the process ever has this number.
+  // 0: nothing can be read or believed.
+  uint64_t number = 0;
+};
+
 // The code of one compiled method, funclets included.
 struct MethodCode {
   AddressRange range;
@@ -75,6 +83,8 @@ class CodeRanges {
 
   // As it is now.
   std::optional<CodeHeap> HeapOf(MemoryProbe& probe, const CodeSection& section) const;
+
+  HeapOwner OwnerOf(MemoryProbe& probe, const CodeSection& heap) const;
 
   // nullopt with an unfailed probe: no method is there (freed, or between two).
   std::optional<MethodCode> FindMethod(MemoryProbe& probe, const CodeSection& heap, uint64_t address);

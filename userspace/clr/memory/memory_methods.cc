@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clr/memory/heap_owners.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
 #include "formats/names/async_body.h"
@@ -96,6 +97,7 @@ struct MemoryMethods::Target {
 
   size_t methods = 0;
   TransientHeaps heaps;
+  HeapOwners owners;
   uint64_t seen_mappings = 0;  // generation that has no code
 };
 
@@ -263,7 +265,7 @@ void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, Monot
   ++counters_.witnesses;
   const std::string name = NameOf(witness);
   // Without a name of its own a witness proves nothing: what is read now may be the next one of the same shape. Two
-  // readings have to agree then (Look).
+  // readings have to agree then, or its heap has had one owner for long enough (Look).
   if (name.empty()) {
     ++counters_.witnesses_gone;
     return;
@@ -397,7 +399,10 @@ MemoryMethods::Looked MemoryMethods::Look(Target& target, uint64_t address, Mono
     known.until = before;  // a second look makes it an interval
     ++counters_.transient;
     // Dynamic methods have witnesses; of these a name needs a look before the sample and one after it.
-    if (found->name.kind == MethodKind::kMethod) last_transient_ = after;
+    if (found->name.kind == MethodKind::kMethod) {
+      last_transient_ = after;
+      known.from = target.owners.Since(found->owner, after);
+    }
     target.heaps.Met(address);
     if (!there.empty()) ++counters_.replaced;
     if (there.size() >= kMaxHistory) there.erase(there.begin());

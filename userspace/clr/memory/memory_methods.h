@@ -5,7 +5,8 @@
 //  - Code of ordinary assemblies never moves and is never replaced: what is there now was there then.
 //  - Dynamic methods and collectible assemblies are freed, and their addresses used again. Such a method names a sample
 //    only if it was seen at its address both not later than the sample and not earlier: by two readings, or by what the
-//    sampler itself noted of it at the moment of the sample (wire_code_witness).
+//    sampler itself noted of it at the moment of the sample (wire_code_witness). The code of assemblies is freed with
+//    their LoaderAllocator, all at once: what two readings find of one owner in a heap has been there all the time.
 // So a name is right or missing, never a guess.
 //
 // How to drive it: Observe for each sample as soon as it arrives, while the code still exists; Resolve later, also

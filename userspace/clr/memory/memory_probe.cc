@@ -19,6 +19,12 @@ bool MemoryProbe::Read(uint64_t address, std::span<std::byte> into) {
   return false;
 }
 
+uint64_t MemoryProbe::PointerIfReadable(uint64_t address) {
+  if (!ok() || reads_left_ == 0) return 0;
+  --reads_left_;
+  return memory_.Value<uint64_t>(address).value_or(0);
+}
+
 std::string MemoryProbe::Text(uint64_t address, size_t max_bytes) {
   constexpr uint64_t kPage = 4096;
   std::string text;
@@ -27,9 +33,10 @@ std::string MemoryProbe::Text(uint64_t address, size_t max_bytes) {
     const uint64_t at = address + text.size();
     const size_t count = std::min<uint64_t>({piece.size(), kPage - at % kPage, max_bytes - text.size()});
     Read(at, std::as_writable_bytes(std::span(piece.data(), count)));
-    const auto* end = static_cast<const char*>(std::memchr(piece.data(), 0, count));
-    text.append(piece.data(), end != nullptr ? static_cast<size_t>(end - piece.data()) : count);
-    if (end != nullptr) return ok() ? text : std::string();
+    const auto piece_end = piece.begin() + count;
+    const auto end = std::find(piece.begin(), piece_end, '\0');
+    text.append(piece.begin(), end);
+    if (end != piece_end) return ok() ? text : std::string();
   }
   Fail(ProbeFailure::kContradiction, "a text without end");
   return "";

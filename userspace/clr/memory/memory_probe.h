@@ -58,6 +58,9 @@ class MemoryProbe {
   }
   uint64_t Pointer(uint64_t address) { return Value<uint64_t>(address); }
 
+  // 0 where nothing can be read, which is no failure.
+  uint64_t PointerIfReadable(uint64_t address);
+
   template <size_t N>
   std::array<std::byte, N> Block(uint64_t address) {
     std::array<std::byte, N> block{};

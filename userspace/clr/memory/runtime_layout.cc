@@ -53,9 +53,11 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine
     layout.method_desc.code_data = 8;
     layout.module.base = 224;
     layout.module.dynamic_metadata = 840;
+    layout.loader_allocator_number = 1856;
     if (major >= 11) {
       layout.pe_layout = {.base = 16, .size = 24, .flags = 28};
       layout.r2r_info.entry_points = 376;
+      layout.loader_allocator_number = 1768;
     }
     return layout;
   }
@@ -69,15 +71,18 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine
     layout.module.base = 288;
     layout.module.r2r_info = 984;
     layout.module.dynamic_metadata = 1120;
+    layout.loader_allocator_number = 2456;
     // A lock inside of a structure, pthread_mutex_t, has 48 bytes and not 40.
     if (is_arm64) {
       layout.module = {.assembly_file = 288, .base = 296, .r2r_info = 1016, .dynamic_metadata = 1152};
       layout.r2r_info.entry_points = 440;
+      layout.loader_allocator_number = 2488;
     }
     return layout;
   }
   layout.instantiated_method = {.arguments = 16, .count = 26};
   layout.dynamic_method_name = 24;
+  layout.loader_allocator_number = 2136;
   layout.method_table.rid_in_flags2 = false;
   layout.module.assembly_file = 272;
   layout.module.r2r_info = 1152;

@@ -38,9 +38,12 @@ struct RuntimeLayout {
   } range_section;
   uint32_t range_list_kind = 288;  // CodeRangeMapRangeList: u32
   struct CodeHeap {
-    uint32_t start = 16, end = 24, map_base = 32, header_map = 40;
-    static constexpr uint32_t kBytes = 48;
+    uint32_t start = 16, end = 24, map_base = 32, header_map = 40, loader_allocator = 64;
+    static constexpr uint32_t kBytes = 48;  // without the last one
   } code_heap;
+  // In a LoaderAllocator: its number. The runtime counts them and gives no number twice. Measured as the one word that
+  // is small and another one in each of them.
+  uint32_t loader_allocator_number = 0;
   struct CodeHeader {
     uint32_t method_desc = 24, unwind_count = 32, unwinds = 36;
   } code_header;

@@ -156,6 +156,10 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
         found.name = std::move(method.name);
         found.token = method.token;
         if (probe.ok()) found.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, false);
+        // Dynamic methods are freed while their heap lives, so whose that is tells nothing of them.
+        if (section->collectible && found.name.kind == MethodKind::kMethod) {
+          found.owner = ranges_->OwnerOf(probe, *section);
+        }
         // What was read in between belongs to the method that was there before only if it still is.
         if (probe.ok() && !Stands(*code)) probe.Fail(ProbeFailure::kChanged, "the method was replaced");
         if (probe.ok() && !found.transient) {

@@ -140,7 +140,7 @@ class FakeRuntime {
     auto heap = std::make_unique<Heap>();
     heap->range = {begin, begin + bytes};
     heap->section = AddSection(heap->range, kCodeHeap | (collectible ? kCollectible : 0));
-    heap->list = memory.Allocate(RuntimeLayout::CodeHeap::kBytes);
+    heap->list = memory.Allocate(128);
     heap->nibbles = NibbleHeap(layout.nibble_map, bytes);
     heap->map = memory.Allocate(4 * heap->nibbles.words.size());
     memory.Map(begin, bytes);
@@ -151,6 +151,12 @@ class FakeRuntime {
     memory.Set<uint64_t>(heap->list + layout.code_heap.header_map, heap->map);
     heaps_.push_back(std::move(heap));
     return *heaps_.back();
+  }
+  // Whose the heap is: a LoaderAllocator with this number.
+  void SetOwner(const Heap& heap, uint64_t number) {
+    const uint64_t allocator = Object(layout.loader_allocator_number + 8);
+    memory.Set<uint64_t>(allocator + layout.loader_allocator_number, number);
+    memory.Set<uint64_t>(heap.list + layout.code_heap.loader_allocator, allocator);
   }
   // The address of its code header. `offset` is at least 8.
   uint64_t AddCode(Heap& heap, uint64_t offset, uint32_t bytes, uint64_t method_desc, uint32_t funclet_bytes = 0) {

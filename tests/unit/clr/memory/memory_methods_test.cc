@@ -282,6 +282,47 @@ TEST_F(MemoryMethodsTest, AReplacedMethodNamesOnlyItsOwnTimes) {
   EXPECT_EQ(methods_.counters().replaced, 1u);
 }
 
+TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsThereAsLongAsItsOwner) {
+  fake_.SetOwner(*transient_, 7);
+  fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kTransient + 0x110});
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_THAT(NameAt(kTransient + 0x210, 2500), HasSubstr("Ns.App::Run")) << "one reading of its own";
+  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNotWitnessed) << "the owner was not known then";
+}
+
+TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsGoneWithItsOwner) {
+  fake_.SetOwner(*transient_, 7);
+  fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kTransient + 0x110});
+  fake_.SetOwner(*transient_, 8);
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+  EXPECT_THAT(NameAt(kTransient + 0x210, 3000), HasSubstr("Ns.App::Run"));
+}
+
+TEST_F(MemoryMethodsTest, TheOwnerOfAHeapTellsNothingOfDynamicMethods) {
+  fake_.SetOwner(*transient_, 7);
+  Emit(0x100, "Emitted1");
+  Observe(2000, {kTransient + 0x110});
+  Emit(0x200, "Emitted2");
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+}
+
+TEST_F(MemoryMethodsTest, AnOwnerThatIsNoObjectOfTheRuntimeIsNone) {
+  fake_.SetOwner(*transient_, 7);
+  const uint64_t allocator = *fake_.memory.Value<uint64_t>(transient_->list + fake_.layout.code_heap.loader_allocator);
+  fake_.memory.Set<uint64_t>(allocator, 0x1234);  // where its class should be
+  fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kTransient + 0x110});
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+}
+
 TEST_F(MemoryMethodsTest, AFreedMethodNamesTheTimesInWhichItWasSeen) {
   Emit(0x100, "Emitted1");
   Observe(2000, {kTransient + 0x110});
