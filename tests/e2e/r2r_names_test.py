@@ -22,10 +22,14 @@ OUT = os.path.join(runtimes.BUILD, "r2r")
 # Runtime functions of all R2R images of a runtime pack, counted by a reader of section 102 that shares no code with ours.
 FUNCTIONS = {"8.0.30": 126918, "9.0.19": 140485, "10.0.14": 148195, "11.0.0": 166021}
 
+# IL maps of all methods of System.Private.CoreLib, counted by a reader of section 105 that shares no code with ours; of arm64 images by ours
+# alone, which compares every native offset with what an instruction may begin at.
+IL_MAPS = {("8.0.30", "linux-x64"): 35949, ("9.0.19", "linux-x64"): 45536, ("10.0.14", "linux-x64"): 48656, ("11.0.0", "linux-x64"): 54996,
+           ("9.0.23", "linux-arm64"): 45782, ("10.0.15", "linux-arm64"): 49039, ("11.0.0", "linux-arm64"): 55016}
 
-def framework(version):
-    (folder,) = glob.glob(os.path.join(runtimes.pack("microsoft.netcore.app.runtime.linux-x64", version), "runtimes", "linux-x64",
-                                       "lib", "net*"))
+
+def framework(version, system="linux-x64"):
+    (folder,) = glob.glob(os.path.join(runtimes.pack(f"microsoft.netcore.app.runtime.{system}", version), "runtimes", system, "lib", "net*"))
     return folder
 
 
@@ -77,6 +81,18 @@ class R2rNames(check_program.CheckProgramTest):
                 total = sum(field(line, "functions") for line in output.splitlines())
                 print(f"  {version}: {len(output.splitlines())} images, {total} functions, all named", flush=True)
                 self.assertEqual(total, expected)
+
+    def test_every_method_of_the_runtime_packs_has_a_whole_il_map(self):
+        for (version, system), expected in IL_MAPS.items():
+            with self.subTest(f"{version} {system}"):
+                folder = self.need(framework, version, system)
+                status, output = check("il-maps", *sorted(glob.glob(os.path.join(folder, "*.dll"))))
+                self.assertEqual(status, 0, output[-3000:])
+                total = sum(field(line, "il-maps") for line in output.splitlines())
+                print(f"  {version} {system}: {len(output.splitlines())} images, {total} IL maps, all whole", flush=True)
+                self.assertEqual(sum(field(line, "none") for line in output.splitlines()), 0)
+                (core,) = [line for line in output.splitlines() if line.startswith("System.Private.CoreLib ")]
+                self.assertEqual(field(core, "il-maps"), expected)
 
     def test_every_function_of_the_installed_frameworks_is_named(self):
         text = subprocess.run([self.need(runtimes.dotnet), "--list-runtimes"], capture_output=True, text=True, timeout=300).stdout

@@ -30,6 +30,14 @@ void Require(bool condition) {
   if (!condition) __builtin_trap();
 }
 
+void UseIlMap(const clrsampler::R2rImage& image, const clrsampler::R2rFunction& function) {
+  const auto place = image.PlaceOf(function.begin, clrsampler::FramePlace::kLeaf);
+  if (!place) return;
+  const auto map = image.IlMapOf(place->method);
+  if (!map.ok()) return;
+  for (const clrsampler::IlMapEntry& entry : map->entries()) Require(entry.native_offset <= map->code_bytes());
+}
+
 void UseImage(clrsampler::R2rImage& image, std::span<const std::byte> bytes) {
   SameFile opener(bytes);
   // A bounded number of names, so that one input stays fast.
@@ -42,6 +50,7 @@ void UseImage(clrsampler::R2rImage& image, std::span<const std::byte> bytes) {
     if (const auto behind = image.Find(function->end)) Require(behind->index != i);
     if (function->method == clrsampler::R2rFunction::kNoOwner) continue;
     Require(function->method <= i);
+    UseIlMap(image, *function);
     const auto name = image.Name(function->method, opener);
     if (name.ok()) Require(clrsampler::R2rMapText(name->name).size() < 4 * clrsampler::SignatureNames::kMaxTextBytes);
   }

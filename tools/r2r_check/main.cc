@@ -7,6 +7,7 @@
 //                                                              /proc/PID/maps): owner and method equal
 //   r2r_check live DUMP PID                                    every [PreJIT] record of a process that still runs, by
 //                                                              the profiler's own source: full text equal
+//   r2r_check il-maps IMAGE...                                 every method's IL map is whole
 //   r2r_check [--references DIR]... names IMAGE                prints BEGIN END PART NAME for each runtime function
 //
 // IMAGE may be a single-file host: then all its images are checked. Exit status 1: something is missing or wrong.
@@ -76,7 +77,7 @@ int ForEachImage(const std::string& path, const std::vector<std::string>& refere
 
 int Coverage(absl::string_view name, Loaded& loaded, AssemblyOpener& opener) {
   R2rImage& image = *loaded.image;
-  uint32_t parts[3] = {}, unowned = 0, failed = 0, by_token = 0;
+  uint32_t parts[4] = {}, unowned = 0, failed = 0, by_token = 0;
   const auto start = std::chrono::steady_clock::now();
   for (uint32_t i = 0; i < image.function_count(); ++i) {
     const std::optional<R2rFunction> function = image.Function(i);
@@ -105,8 +106,34 @@ int Coverage(absl::string_view name, Loaded& loaded, AssemblyOpener& opener) {
   return static_cast<int>(unowned + failed + by_token);
 }
 
+int IlMaps(absl::string_view name, Loaded& loaded, AssemblyOpener&) {
+  const R2rImage& image = *loaded.image;
+  uint32_t whole = 0, none = 0, damaged = 0, entries = 0, largest = 0, between = 0;
+  for (uint32_t i = 0; i < image.function_count(); ++i) {
+    if (image.Function(i)->part != R2rPart::kBody) continue;
+    const absl::StatusOr<IlMap> map = image.IlMapOf(i);
+    if (absl::IsNotFound(map.status())) {
+      ++none;
+    } else if (!map.ok()) {
+      if (++damaged <= 3) std::printf("  function %u %s\n", i, map.status().ToString().c_str());
+    } else {
+      ++whole;
+      const auto count = static_cast<uint32_t>(map->entries().size());
+      entries += count;
+      largest = std::max(largest, count);
+      for (const IlMapEntry& entry : map->entries()) {
+        between += image.pe().machine() == PeMachine::kArm64 && entry.native_offset % 4 != 0;
+      }
+    }
+  }
+  std::printf("%s R2R %u.%u il-maps %u none %u damaged %u entries %u largest %u between-instructions %u\n",
+              StemOf(name).c_str(), image.pe().r2r()->major, image.pe().r2r()->minor, whole, none, damaged, entries,
+              largest, between);
+  return static_cast<int>(damaged + between);
+}
+
 int PrintNames(absl::string_view, Loaded& loaded, AssemblyOpener& opener) {
-  constexpr const char* kParts[] = {"hot", "funclet", "cold"};
+  constexpr const char* kParts[] = {"hot", "funclet", "cold", "resumption"};
   for (uint32_t i = 0; i < loaded.image->function_count(); ++i) {
     const std::optional<R2rFunction> function = loaded.image->Function(i);
     const absl::StatusOr<R2rMethodName> method =
@@ -179,9 +206,8 @@ int CompareWithMap(const std::vector<MapRow>& rows, absl::string_view name, Load
 
 int Usage() {
   std::fputs(
-      "usage: r2r_check [--references DIR]... coverage IMAGE... | map IMAGE R2RMAP | jitdump DUMP MAPS | live DUMP PID "
-      "| "
-      "names IMAGE\n",
+      "usage: r2r_check [--references DIR]... coverage IMAGE... | il-maps IMAGE... | map IMAGE R2RMAP | "
+      "jitdump DUMP MAPS | live DUMP PID | names IMAGE\n",
       stderr);
   return 2;
 }
@@ -196,9 +222,9 @@ int Main(std::vector<std::string> arguments) {
   const std::string mode = arguments[0];
   arguments.erase(arguments.begin());
   int problems = 0;
-  if (mode == "coverage" || mode == "names") {
+  if (mode == "coverage" || mode == "names" || mode == "il-maps") {
     for (const std::string& path : arguments) {
-      problems += ForEachImage(path, references, mode == "names" ? PrintNames : Coverage);
+      problems += ForEachImage(path, references, mode == "names" ? PrintNames : mode == "il-maps" ? IlMaps : Coverage);
     }
   } else if (mode == "map" && arguments.size() == 2) {
     const absl::StatusOr<std::shared_ptr<MappedFile>> map = MapWholeFile(arguments[1]);

@@ -40,6 +40,34 @@ std::optional<uint64_t> FindInBlock(std::span<const std::byte> section, uint64_t
   return offset;
 }
 
+struct ArrayHeader {
+  uint32_t length = 0;      // indexes
+  uint32_t width_log2 = 0;  // bytes of a slot, which leads to the elements of 16 indexes
+  uint64_t slots = 0;       // offset of the first; the others count from it
+};
+
+absl::StatusOr<ArrayHeader> ReadArrayHeader(std::span<const std::byte> section) {
+  const std::optional<NativeNumber> header = ReadNativeUnsigned(section, 0);
+  if (!header || (header->value & 3) == 3) return absl::DataLossError("the header of a native array is damaged");
+  const ArrayHeader array = {header->value >> 2, header->value & 3, header->next};
+  const uint64_t table_bytes = ((uint64_t{array.length} + kBlockSize - 1) / kBlockSize) << array.width_log2;
+  if (table_bytes > section.size() - array.slots)
+    return absl::DataLossError("a native array is larger than its section");
+  return array;
+}
+
+// `index` is below the array's length.
+absl::StatusOr<std::optional<uint64_t>> FindElement(std::span<const std::byte> section, const ArrayHeader& array,
+                                                    uint32_t index) {
+  const uint64_t slot = uint64_t{index / kBlockSize} << array.width_log2;
+  const std::optional<uint32_t> block = LoadSized(section, array.slots + slot, array.width_log2);
+  const std::optional<uint64_t> element =
+      block ? FindInBlock(section, array.slots + *block, index) : std::optional<uint64_t>();
+  if (!element) return absl::DataLossError("a native array leads outside its section");
+  if (*element == 0) return std::nullopt;
+  return element;
+}
+
 }  // namespace
 
 std::optional<NativeNumber> ReadNativeUnsigned(std::span<const std::byte> section, uint64_t offset) {
@@ -78,29 +106,26 @@ std::optional<uint32_t> ReadEntryPoint(std::span<const std::byte> section, uint6
 }
 
 absl::StatusOr<uint32_t> NativeArrayLength(std::span<const std::byte> section) {
-  const std::optional<NativeNumber> header = ReadNativeUnsigned(section, 0);
-  if (!header || (header->value & 3) == 3) return absl::DataLossError("the header of a native array is damaged");
-  const uint32_t length = header->value >> 2;
-  const uint64_t table_bytes = ((uint64_t{length} + kBlockSize - 1) / kBlockSize) << (header->value & 3);
-  if (table_bytes > section.size() - header->next)
-    return absl::DataLossError("a native array is larger than its section");
-  return length;
+  const absl::StatusOr<ArrayHeader> header = ReadArrayHeader(section);
+  RETURN_IF_ERROR(header.status());
+  return header->length;
+}
+
+absl::StatusOr<std::optional<uint64_t>> FindInNativeArray(std::span<const std::byte> section, uint32_t index) {
+  const absl::StatusOr<ArrayHeader> header = ReadArrayHeader(section);
+  RETURN_IF_ERROR(header.status());
+  if (index >= header->length) return std::nullopt;
+  return FindElement(section, *header, index);
 }
 
 absl::Status ForEachInNativeArray(std::span<const std::byte> section,
                                   absl::FunctionRef<absl::Status(uint32_t index, uint64_t offset)> visit) {
-  const absl::StatusOr<uint32_t> length = NativeArrayLength(section);
-  RETURN_IF_ERROR(length.status());
-  const std::optional<NativeNumber> header = ReadNativeUnsigned(section, 0);
-  if (!header) return absl::DataLossError("the header of a native array is damaged");
-  const uint32_t width_log2 = header->value & 3;
-  for (uint32_t index = 0; index < *length; ++index) {
-    const uint64_t slot = uint64_t{index / kBlockSize} << width_log2;
-    const std::optional<uint32_t> block = LoadSized(section, header->next + slot, width_log2);
-    const std::optional<uint64_t> element =
-        block ? FindInBlock(section, header->next + *block, index) : std::optional<uint64_t>();
-    if (!element) return absl::DataLossError("a native array leads outside its section");
-    if (*element != 0) RETURN_IF_ERROR(visit(index, *element));
+  const absl::StatusOr<ArrayHeader> header = ReadArrayHeader(section);
+  RETURN_IF_ERROR(header.status());
+  for (uint32_t index = 0; index < header->length; ++index) {
+    const absl::StatusOr<std::optional<uint64_t>> element = FindElement(section, *header, index);
+    RETURN_IF_ERROR(element.status());
+    if (element->has_value()) RETURN_IF_ERROR(visit(index, **element));
   }
   return absl::OkStatus();
 }

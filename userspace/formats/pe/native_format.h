@@ -1,7 +1,7 @@
 // The two containers of ReadyToRun images: the sparse array and the hash table of "NativeFormat".
 //
 // Layout: dotnet/runtime src/coreclr/tools/Common/Internal/NativeFormat/NativeFormatWriter.cs and
-// src/coreclr/vm/nativeformatreader.h (8.0 to 10.0, unchanged). Pure; every read is inside the section given; work is
+// src/coreclr/vm/nativeformatreader.h (8.0 to 11.0, unchanged). Pure; every read is inside the section given; work is
 // linear in its size.
 #ifndef CLRSAMPLER_FORMATS_PE_NATIVE_FORMAT_H_
 #define CLRSAMPLER_FORMATS_PE_NATIVE_FORMAT_H_
@@ -34,6 +34,9 @@ std::optional<uint32_t> ReadEntryPoint(std::span<const std::byte> section, uint6
 
 // Number of indexes of a NativeArray; an index need not have an element.
 absl::StatusOr<uint32_t> NativeArrayLength(std::span<const std::byte> section);
+
+// The offset of the element of one index; nullopt: it has none.
+absl::StatusOr<std::optional<uint64_t>> FindInNativeArray(std::span<const std::byte> section, uint32_t index);
 
 // Calls `visit(index, offset of the element)` in order of the indexes. An error of `visit` ends it and is returned.
 absl::Status ForEachInNativeArray(std::span<const std::byte> section,

@@ -25,6 +25,7 @@
 #include "formats/names/method_name.h"
 #include "formats/pe/pe_image.h"
 #include "formats/pe/signature_names.h"
+#include "formats/runtime/il_map.h"
 
 namespace clrsampler {
 
@@ -74,6 +75,14 @@ struct R2rFunction {
   uint32_t unwind = 0;  // RVA of its unwind data; x64 only
 };
 
+// A place in the code of a method: what to ask IlMapOf for, and the map that it gives.
+struct R2rCodePlace {
+  uint32_t method = 0;  // R2rFunction::method
+  uint32_t native_offset = 0;
+
+  friend bool operator==(const R2rCodePlace&, const R2rCodePlace&) = default;
+};
+
 struct R2rMethodName {
   MethodName name;
   // The assembly that declares the method was not found or is another build: `name` has only `module` and, as `method`,
@@ -112,6 +121,13 @@ class R2rImage {
   absl::StatusOr<R2rMethodName> Name(uint32_t method, AssemblyOpener& opener,
                                      MethodVariables variables = MethodVariables::kWritten);
 
+  // Where the method's IL map has the address, the call before it for a caller. nullopt: no method is there, or what it
+  // has there can't be looked up: a cold part, or a stub, whose IL is in no metadata.
+  std::optional<R2rCodePlace> PlaceOf(uint32_t rva, FramePlace place) const;
+  // NotFound: no method begins at the function, or the compiler gave it no map. DataLoss: the map or what leads to it
+  // is damaged.
+  absl::StatusOr<IlMap> IlMapOf(uint32_t method) const;
+
   // Assemblies that could not be opened: each is tried once. ForgetMissing lets the next Name() try again, for instance
   // for another process that sees other files.
   const std::vector<std::string>& missing_assemblies() const { return missing_; }
@@ -147,6 +163,8 @@ class R2rImage {
   uint32_t Begin(uint32_t index) const;
   uint32_t End(uint32_t index, uint32_t begin) const;
   std::optional<uint32_t> IndexAtOrBefore(uint32_t rva) const;
+  bool IsResumptionStub(uint32_t index) const;
+  uint32_t CodeBytesOf(uint32_t method) const;
 
   std::optional<MethodReference> ReferenceOf(uint32_t method) const;
   absl::StatusOr<R2rMethodName> NameMethodDef(uint32_t number, Modules& modules, MethodVariables variables);

@@ -72,12 +72,20 @@ TEST(NativeFormatTest, ArraysWithLeavesAndPaths) {
   section[table + 1] = static_cast<char>(section.size() - table);
   section += Unsigned(1) + Unsigned(1) + Unsigned(1) + Unsigned(1 << 2 | 2) + Unsigned(7 << 2 | 1);
   EXPECT_THAT(Elements(section), ElementsAre(Pair(9, 5), Pair(17, 7)));
+  for (uint32_t index = 0; index < 40; ++index) {
+    const auto element = FindInNativeArray(AsBytes(section), index);
+    ASSERT_TRUE(element.ok()) << element.status();
+    ASSERT_EQ(element->has_value(), index == 9 || index == 17) << index;
+    if (!element->has_value()) continue;
+    EXPECT_EQ(ReadEntryPoint(AsBytes(section), **element), index == 9 ? 5 : 7);
+  }
 }
 
 TEST(NativeFormatTest, DamagedArraysEnd) {
   absl::Status status;
   Elements("", &status);
   EXPECT_FALSE(status.ok());
+  EXPECT_FALSE(FindInNativeArray({}, 0).ok());
   Elements(Unsigned(UINT32_MAX - 3), &status);  // a count of 2^30 with nothing behind
   EXPECT_FALSE(status.ok());
   Elements(Unsigned(16 << 2) + "\xFF", &status);  // the block lies behind the end
