@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Are the IL maps that we read from a process's memory those that its runtime tells? Every compiled body of a program on each version.
+
+The runtime tells its maps in the rundown at the end of an event session (rundown.py): without entries of call instructions, each IL offset
+once in a row, in the order of IL offsets. Ours are brought into that form, and nothing else is changed. IL_MAPS is the program that reads
+memory with the profiler's own code. The runtime tells no maps of dynamic methods.
+"""
+import os
+import subprocess
+import time
+
+import check_program
+import harness
+import rundown
+import runtimes
+
+IL_MAPS = os.environ.get("IL_MAPS", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "il_maps"))
+VERSIONS = (*runtimes.PACKED_VERSIONS, *runtimes.LATER_VERSIONS)
+MODES = ("zoo", "linq", "async")
+WARM_UP_SECONDS = 3.0
+CALL_INSTRUCTION = 1
+
+
+def form_of(version):
+    """The form of debug information, as il_maps calls it."""
+    return max(form for form in (8, 10, 11) if form <= int(version.split(".")[0]))
+
+
+def read_maps(pid, version, bodies):
+    """{start: fields of the line} of il_maps"""
+    asked = "".join(f"{body.start:x} {body.code_bytes:x}\n" for body in bodies)
+    done = subprocess.run([IL_MAPS, str(pid), str(form_of(version))], input=asked, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return {int(line.split(" ", 1)[0], 16): line.split(" ") for line in done.stdout.splitlines()}
+
+
+def as_told(entries):
+    """Our entries as the runtime tells its own: (IL, native) in their order."""
+    pairs = []
+    for native, il, sources in (map(int, entry.split(":")) for entry in entries):
+        if not sources & CALL_INSTRUCTION and (not pairs or pairs[-1][0] != il & 0xFFFFFFFF):
+            pairs.append((il & 0xFFFFFFFF, native))
+    return sorted(pairs)
+
+
+class IlMapsOracleTest(check_program.CheckProgramTest):
+    def test_every_map_is_that_of_the_runtime(self):
+        for version in VERSIONS:
+            for mode in MODES:
+                with self.subTest(f"{version} {mode}"):
+                    command, environment = self.need(runtimes.command, version, mode, "--seconds", "120")
+                    with harness.Target(command, env=environment) as target:
+                        time.sleep(WARM_UP_SECONDS)
+                        target.use_cpu(1, timeout=60)
+                        bodies = rundown.bodies(rundown.collect(target.host_pid))
+                        ours = read_maps(target.host_pid, version, bodies)
+                    differ = [(hex(body.start), body.pairs, ours[body.start]) for body in bodies
+                              if sorted(body.pairs) != as_told(ours[body.start][4:])]
+                    entries = sum(len(body.pairs) for body in bodies)
+                    print(f"  {version} {mode}: {len(bodies)} bodies, {entries} entries, {len(differ)} differ", flush=True)
+                    self.assertEqual(differ[:3], [])
+                    self.assertGreater(len(bodies), 300)
+
+
+if __name__ == "__main__":
+    check_program.main(IL_MAPS)
