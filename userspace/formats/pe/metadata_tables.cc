@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
+#include "formats/pe/blob_cursor.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -37,6 +38,7 @@ enum Column : uint8_t {
   kCustomAttributeType,
   kResolutionScope,
   kTypeOrMethodDef,
+  kHasCustomDebugInformation,
   kNoColumn = 0xFF,
 };
 
@@ -61,12 +63,14 @@ const CodedIndex& CodedIndexOf(uint8_t column) {
       {3, {0x06, 0x0A}},
       {2, {0x00, 0x1A, 0x23, 0x01}},
       {1, {0x02, 0x06}},
+      {5, {0x06, 0x04, 0x01, 0x02, 0x08, 0x09, 0x0A, 0x00, 0x0E, 0x17, 0x14, 0x11, 0x1A, 0x1B,
+           0x20, 0x23, 0x26, 0x27, 0x28, 0x2A, 0x2C, 0x2B, 0x30, 0x32, 0x33, 0x34, 0x35}},
   };
   return kCoded[column - kTypeDefOrRef];
 }
 
-// II.22, in table order. 0x03, 0x05, 0x07, 0x13 and 0x16 are the pointer tables of "#-"; 0x1E and 0x1F
-// edit-and-continue.
+// II.22, and from 0x30 on portable PDBs, in table order. 0x03, 0x05, 0x07, 0x13 and 0x16 are the pointer tables of
+// "#-"; 0x1E and 0x1F edit-and-continue.
 constexpr uint8_t kSchema[][9] = {
     /* 00 Module */ {kFixed2, kString, kGuid, kGuid, kGuid, kNoColumn},
     /* 01 TypeRef */ {kResolutionScope, kString, kString, kNoColumn},
@@ -113,8 +117,21 @@ constexpr uint8_t kSchema[][9] = {
     /* 2A GenericParam */ {kFixed2, kFixed2, kTypeOrMethodDef, kString, kNoColumn},
     /* 2B MethodSpec */ {kMethodDefOrRef, kBlob, kNoColumn},
     /* 2C GenericParamConstraint */ {0x2A, kTypeDefOrRef, kNoColumn},
+    /* 2D, not defined */ {kNoColumn},
+    /* 2E, not defined */ {kNoColumn},
+    /* 2F, not defined */ {kNoColumn},
+    /* 30 Document */ {kBlob, kGuid, kBlob, kGuid, kNoColumn},
+    /* 31 MethodDebugInformation */ {0x30, kBlob, kNoColumn},
+    /* 32 LocalScope */ {0x06, 0x35, 0x33, 0x34, kFixed4, kFixed4, kNoColumn},
+    /* 33 LocalVariable */ {kFixed2, kFixed2, kString, kNoColumn},
+    /* 34 LocalConstant */ {kString, kBlob, kNoColumn},
+    /* 35 ImportScope */ {0x35, kBlob, kNoColumn},
+    /* 36 StateMachineMethod */ {0x06, 0x06, kNoColumn},
+    /* 37 CustomDebugInformation */ {kHasCustomDebugInformation, kGuid, kBlob, kNoColumn},
 };
-static_assert(std::size(kSchema) == 0x2D);
+static_assert(std::size(kSchema) == 0x38);
+constexpr uint64_t kTypeSystemTables = (uint64_t{1} << 0x2D) - 1;
+constexpr uint64_t kDebugTables = uint64_t{0xFF} << 0x30;
 
 }  // namespace
 
@@ -126,7 +143,6 @@ absl::StatusOr<MetadataTables> MetadataTables::Parse(std::span<const std::byte> 
   if (!stream_count || *stream_count > kMaxStreams) return absl::DataLossError("the metadata header is damaged");
 
   MetadataTables tables;
-  std::span<const std::byte> stream;
   uint64_t offset = header + 4;
   for (int i = 0; i < *stream_count; ++i) {
     const std::optional<uint32_t> start = LoadAt<uint32_t>(metadata, offset);
@@ -135,45 +151,77 @@ absl::StatusOr<MetadataTables> MetadataTables::Parse(std::span<const std::byte> 
     if (!start || !bytes || !name) return absl::DataLossError("the list of metadata streams is cut off");
     const std::optional<std::span<const std::byte>> content = SliceAt(metadata, *start, *bytes);
     if (!content) return absl::DataLossError(absl::StrCat("metadata stream ", *name, " lies outside the metadata"));
-    if (*name == "#~" || *name == "#-") stream = *content;
+    if (*name == "#~" || *name == "#-") tables.stream_ = *content;
+    if (*name == "#Pdb") tables.pdb_stream_ = *content;
     if (*name == "#Strings") tables.strings_ = *content;
     if (*name == "#Blob") tables.blobs_ = *content;
     if (*name == "#GUID") tables.guids_ = *content;
     offset += 8 + (name->size() / 4 + 1) * 4;
   }
-  if (stream.empty()) return absl::DataLossError("metadata without tables");
-  RETURN_IF_ERROR(tables.ParseTables(stream));
+  if (tables.stream_.empty()) return absl::DataLossError("metadata without tables");
+  RETURN_IF_ERROR(tables.ParseTables());
   return tables;
 }
 
-absl::Status MetadataTables::ParseTables(std::span<const std::byte> stream) {
-  stream_ = stream;
-  const std::optional<uint8_t> heap_sizes = LoadAt<uint8_t>(stream, 6);
-  const std::optional<uint64_t> valid = LoadAt<uint64_t>(stream, 8);
-  const std::optional<uint64_t> sorted = LoadAt<uint64_t>(stream, 16);
+absl::Status MetadataTables::ParseTables() {
+  const std::optional<uint8_t> heap_sizes = LoadAt<uint8_t>(stream_, 6);
+  const std::optional<uint64_t> valid = LoadAt<uint64_t>(stream_, 8);
+  const std::optional<uint64_t> sorted = LoadAt<uint64_t>(stream_, 16);
   if (!heap_sizes || !valid || !sorted) return absl::DataLossError("the header of the metadata tables is cut off");
-  if (*valid >> kTableCount != 0) return absl::UnimplementedError("metadata with tables that ECMA-335 does not define");
-
+  if ((*valid & ~(kTypeSystemTables | kDebugTables)) != 0) {
+    return absl::UnimplementedError("metadata with tables that are not defined");
+  }
+  RowCounts counts = {};
+  // A PDB by itself refers to rows of tables that its assembly has.
+  if (!pdb_stream_.empty()) {
+    const std::optional<uint64_t> referenced = LoadAt<uint64_t>(pdb_stream_, 24);
+    if (!referenced || (*referenced & ~kTypeSystemTables) != 0)
+      return absl::DataLossError("the #Pdb stream is damaged");
+    uint64_t offset = 32;
+    RETURN_IF_ERROR(ReadRowCounts(pdb_stream_, *referenced, offset, counts));
+  }
   uint64_t offset = 24;
+  RETURN_IF_ERROR(ReadRowCounts(stream_, *valid, offset, counts));
   for (size_t i = 0; i < kTableCount; ++i) {
-    if ((*valid >> i & 1) == 0) continue;
-    const std::optional<uint32_t> rows = LoadAt<uint32_t>(stream, offset);
-    if (!rows || *rows > 0xFFFFFF) return absl::DataLossError("a metadata table has an impossible number of rows");
-    tables_[i].rows = *rows;
-    offset += 4;
+    if ((*valid >> i & 1) != 0) tables_[i].rows = counts[i];
   }
   if ((*heap_sizes & 0x40) != 0) offset += 4;
+  RETURN_IF_ERROR(PlaceTables(*heap_sizes, offset, counts));
 
+  sorted_ = *sorted;
+  for (const MetadataTable table :
+       {MetadataTable::kNestedClass, MetadataTable::kGenericParam, MetadataTable::kMethodPtr}) {
+    const bool is_sorted = table != MetadataTable::kMethodPtr && this->sorted(table);
+    if (!is_sorted && rows(table) > kMaxUnsortedRows) {
+      return absl::UnimplementedError(absl::StrCat("metadata with ", rows(table), " unsorted rows in a table"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MetadataTables::ReadRowCounts(std::span<const std::byte> bytes, uint64_t mask, uint64_t& offset,
+                                           RowCounts& counts) {
+  for (size_t i = 0; i < kTableCount; ++i) {
+    if ((mask >> i & 1) == 0) continue;
+    const std::optional<uint32_t> rows = LoadAt<uint32_t>(bytes, offset);
+    if (!rows || *rows > 0xFFFFFF) return absl::DataLossError("a metadata table has an impossible number of rows");
+    counts[i] = *rows;
+    offset += 4;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MetadataTables::PlaceTables(uint8_t heap_sizes, uint64_t offset, const RowCounts& counts) {
   auto column_bytes = [&](uint8_t column) -> uint8_t {
-    if (column < kTableCount) return tables_[column].rows > 0xFFFF ? 4 : 2;
+    if (column < kTableCount) return counts[column] > 0xFFFF ? 4 : 2;
     if (column == kFixed2) return 2;
     if (column == kFixed4) return 4;
-    if (column == kString) return (*heap_sizes & 1) != 0 ? 4 : 2;
-    if (column == kGuid) return (*heap_sizes & 2) != 0 ? 4 : 2;
-    if (column == kBlob) return (*heap_sizes & 4) != 0 ? 4 : 2;
+    if (column == kString) return (heap_sizes & 1) != 0 ? 4 : 2;
+    if (column == kGuid) return (heap_sizes & 2) != 0 ? 4 : 2;
+    if (column == kBlob) return (heap_sizes & 4) != 0 ? 4 : 2;
     const CodedIndex& coded = CodedIndexOf(column);
     uint32_t most = 0;
-    for (uint8_t table : coded.tables) most = std::max(most, tables_[table].rows);
+    for (uint8_t table : coded.tables) most = std::max(most, counts[table]);
     return most >> (16 - coded.tag_bits) != 0 ? 4 : 2;
   };
   for (size_t i = 0; i < kTableCount; ++i) {
@@ -186,15 +234,7 @@ absl::Status MetadataTables::ParseTables(std::span<const std::byte> stream) {
       table.row_bytes += table.column_bytes[c];
     }
     offset += uint64_t{table.rows} * table.row_bytes;
-    if (offset > stream.size()) return absl::DataLossError(absl::StrCat("metadata table ", i, " is cut off"));
-  }
-  sorted_ = *sorted;
-  for (const MetadataTable table :
-       {MetadataTable::kNestedClass, MetadataTable::kGenericParam, MetadataTable::kMethodPtr}) {
-    const bool is_sorted = table != MetadataTable::kMethodPtr && (sorted_ >> static_cast<int>(table) & 1) != 0;
-    if (!is_sorted && rows(table) > kMaxUnsortedRows) {
-      return absl::UnimplementedError(absl::StrCat("metadata with ", rows(table), " unsorted rows in a table"));
-    }
+    if (offset > stream_.size()) return absl::DataLossError(absl::StrCat("metadata table ", i, " is cut off"));
   }
   return absl::OkStatus();
 }
@@ -214,15 +254,19 @@ std::optional<absl::string_view> MetadataTables::String(std::optional<uint32_t> 
 
 std::optional<std::span<const std::byte>> MetadataTables::Blob(std::optional<uint32_t> index) const {
   if (!index) return std::nullopt;
-  const std::optional<uint8_t> first = LoadAt<uint8_t>(blobs_, *index);
-  if (!first) return std::nullopt;
-  // II.24.2.4: the length is 1, 2 or 4 bytes, high byte first.
-  uint64_t start = uint64_t{*index} + 1;
-  uint32_t bytes = *first;
-  const int more = *first < 0x80 ? 0 : *first < 0xC0 ? 1 : 3;
-  if (more != 0) bytes = *first & (more == 1 ? 0x3F : 0x1F);
-  for (int i = 0; i < more; ++i, ++start) bytes = bytes << 8 | LoadAt<uint8_t>(blobs_, start).value_or(0);
-  return SliceAt(blobs_, start, bytes);
+  BlobCursor cursor(blobs_, *index);
+  const uint32_t bytes = cursor.Number();  // II.24.2.4
+  if (cursor.failed()) return std::nullopt;
+  return SliceAt(blobs_, cursor.offset(), bytes);
+}
+
+std::optional<std::array<uint8_t, 16>> MetadataTables::Guid(std::optional<uint32_t> index) const {
+  if (!index || *index == 0) return std::nullopt;
+  const std::optional<std::span<const std::byte>> raw = SliceAt(guids_, uint64_t{*index - 1} * 16, 16);
+  if (!raw) return std::nullopt;
+  std::array<uint8_t, 16> guid;
+  std::memcpy(guid.data(), raw->data(), guid.size());
+  return guid;
 }
 
 std::optional<MetadataMember> MetadataTables::Method(uint32_t rid) const {
@@ -282,20 +326,12 @@ std::optional<absl::string_view> MetadataTables::AssemblyName() const {
   return String(Cell(MetadataTable::kAssembly, 1, 5));
 }
 
-std::optional<std::array<uint8_t, 16>> MetadataTables::Mvid() const {
-  const std::optional<uint32_t> index = Cell(MetadataTable::kModule, 1, 2);
-  if (!index || *index == 0) return std::nullopt;
-  const std::optional<std::span<const std::byte>> raw = SliceAt(guids_, uint64_t{*index - 1} * 16, 16);
-  if (!raw) return std::nullopt;
-  std::array<uint8_t, 16> mvid;
-  std::memcpy(mvid.data(), raw->data(), mvid.size());
-  return mvid;
-}
+std::optional<std::array<uint8_t, 16>> MetadataTables::Mvid() const { return Guid(Cell(MetadataTable::kModule, 1, 2)); }
 
 uint32_t MetadataTables::FindRow(MetadataTable table, size_t column, uint32_t value) const {
   const uint32_t count = rows(table);
-  const bool sorted = table != MetadataTable::kMethodPtr && (sorted_ >> static_cast<int>(table) & 1) != 0;
-  if (!sorted) {
+  if (table == MetadataTable::kMethodPtr || !sorted(table)) {
+    if (count > kMaxUnsortedRows) return 0;
     for (uint32_t rid = 1; rid <= count; ++rid) {
       if (Cell(table, rid, column) == value) return rid;
     }
@@ -323,11 +359,10 @@ uint32_t MetadataTables::GenericParameterCount(MetadataToken owner) const {
   uint32_t row = FindRow(MetadataTable::kGenericParam, 2, coded);
   uint32_t count = 0;
   if (row == 0) return 0;
-  const bool sorted = (sorted_ >> static_cast<int>(MetadataTable::kGenericParam) & 1) != 0;
   for (; row <= rows(MetadataTable::kGenericParam); ++row) {
     if (Cell(MetadataTable::kGenericParam, row, 2) == coded) {
       ++count;
-    } else if (sorted) {
+    } else if (sorted(MetadataTable::kGenericParam)) {
       break;
     }
   }

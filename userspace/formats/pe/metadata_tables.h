@@ -1,9 +1,10 @@
 // A read-only view of ECMA-335 metadata: the tables that names need, in place, without copies.
 //
-// Layout: ECMA-335 partition II.22 to II.24, and the extra data word of the Roslyn "#~" header flag 0x40. Both stream
-// forms
-// ("#~" and the uncompressed "#-") are read. The span must outlive the view and may change under it; every access is
-// checked. Row numbers (rids) count from 1, as in tokens. Texts are UTF-8 as stored, not validated.
+// Layout: ECMA-335 partition II.22 to II.24, the extra data word of the Roslyn "#~" header flag 0x40, and the tables
+// and the "#Pdb" stream of portable PDBs (dotnet/runtime docs/design/specs/PortablePdb-Metadata.md), which formats/pdb
+// reads. Both stream forms ("#~" and the uncompressed "#-") are read. The span must outlive the view and may change
+// under it; every access is checked. Row numbers (rids) count from 1, as in tokens. Texts are UTF-8 as stored, not
+// validated.
 #ifndef CLRSAMPLER_FORMATS_PE_METADATA_TABLES_H_
 #define CLRSAMPLER_FORMATS_PE_METADATA_TABLES_H_
 
@@ -32,6 +33,10 @@ enum class MetadataTable : uint8_t {
   kAssemblyRef = 0x23,
   kNestedClass = 0x29,
   kGenericParam = 0x2A,
+  kDocument = 0x30,  // from here: of portable PDBs
+  kMethodDebugInformation = 0x31,
+  kStateMachineMethod = 0x36,
+  kCustomDebugInformation = 0x37,
 };
 
 struct MetadataToken {
@@ -51,8 +56,8 @@ constexpr uint16_t kMethodImplAsync = 0x2000;  // the runtime compiles it as asy
 
 class MetadataTables {
  public:
-  // DataLoss: no metadata, or its tables do not lie inside `metadata`. Unimplemented: tables that ECMA-335 does not
-  // define, and unsorted ones of more than kMaxUnsortedRows rows.
+  // DataLoss: no metadata, or its tables do not lie inside `metadata`. Unimplemented: tables that nobody defines, and
+  // unsorted ones of names with more than kMaxUnsortedRows rows.
   static absl::StatusOr<MetadataTables> Parse(std::span<const std::byte> metadata);
 
   uint32_t rows(MetadataTable table) const { return tables_[static_cast<size_t>(table)].rows; }
@@ -74,11 +79,23 @@ class MetadataTables {
   // a circle or deeper than 32.
   bool AppendTypeName(MetadataToken type, std::string& text) const;
 
+  // For readers of tables that have no function of their own here. Columns count from 0, as the specifications list
+  // them. Absent: no such row, or an index that leads out of its heap.
+  std::optional<uint32_t> Cell(MetadataTable table, uint32_t rid, size_t column) const;
+  std::optional<std::span<const std::byte>> Blob(std::optional<uint32_t> index) const;
+  std::optional<std::array<uint8_t, 16>> Guid(std::optional<uint32_t> index) const;  // absent too: index 0
+  // The first row whose `column` holds `value`; 0: none, or an unsorted table of more than kMaxUnsortedRows rows.
+  uint32_t FindRow(MetadataTable table, size_t column, uint32_t value) const;
+  // What the tables' header promises: rows stand in the order of the column that the specification names.
+  bool sorted(MetadataTable table) const { return (sorted_ >> static_cast<int>(table) & 1) != 0; }
+  // "#Pdb", which only portable PDBs have; empty: no such stream.
+  std::span<const std::byte> pdb_stream() const { return pdb_stream_; }
+
   // TypeDefOrRefOrSpec of signatures and tables; nullopt for the unused tag.
   static std::optional<MetadataToken> DecodeTypeDefOrRef(uint32_t coded);
 
  private:
-  static constexpr size_t kTableCount = 0x2D;
+  static constexpr size_t kTableCount = 0x38;
   static constexpr size_t kMaxColumns = 9;
   struct Table {
     uint32_t rows = 0;
@@ -91,13 +108,15 @@ class MetadataTables {
   // What Reflection.Emit leaves unsorted is searched row by row, which must stay cheap.
   static constexpr uint32_t kMaxUnsortedRows = 65536;
 
-  absl::Status ParseTables(std::span<const std::byte> stream);
-  std::optional<uint32_t> Cell(MetadataTable table, uint32_t rid, size_t column) const;
+  using RowCounts = std::array<uint32_t, kTableCount>;
+  absl::Status ParseTables();
+  // The tables of `mask` by their numbers, 4 bytes each from `offset` on, which is moved behind them.
+  static absl::Status ReadRowCounts(std::span<const std::byte> bytes, uint64_t mask, uint64_t& offset,
+                                    RowCounts& counts);
+  // `counts`: of all tables that can be referred to.
+  absl::Status PlaceTables(uint8_t heap_sizes, uint64_t offset, const RowCounts& counts);
   std::optional<absl::string_view> String(std::optional<uint32_t> index) const;
-  std::optional<std::span<const std::byte>> Blob(std::optional<uint32_t> index) const;
   std::optional<uint32_t> EnclosingType(uint32_t rid) const;
-  // The first row whose `column` holds `value`; 0: none.
-  uint32_t FindRow(MetadataTable table, size_t column, uint32_t value) const;
   bool AppendTypeName(MetadataToken type, int depth, std::string& text) const;
 
   uint64_t sorted_ = 0;                // bit for each table
@@ -105,6 +124,7 @@ class MetadataTables {
   std::span<const std::byte> strings_;
   std::span<const std::byte> blobs_;
   std::span<const std::byte> guids_;
+  std::span<const std::byte> pdb_stream_;
   std::array<Table, kTableCount> tables_;
 };
 

@@ -22,6 +22,7 @@ constexpr uint16_t kPe32Plus = 0x20B;
 constexpr uint32_t kMaxSections = 96;
 // Types 100 to 123 occur in R2R 9.1 to 16.0, each at most once.
 constexpr uint32_t kMaxR2rSections = 256;
+constexpr uint32_t kDebugEntryBytes = 28;
 constexpr uint32_t kMaxDebugEntries = 64;
 constexpr size_t kMaxPerfMapName = 260;  // the entry's name field has this size
 
@@ -183,22 +184,34 @@ std::optional<std::span<const std::byte>> PeImage::Bytes(RvaRange range) const {
   return SliceAt(file_, OffsetOf(*section) + inside, range.bytes);
 }
 
-std::vector<PerfMapDebugEntry> PeImage::PerfMapEntries() const {
-  std::vector<PerfMapDebugEntry> entries;
-  const uint32_t count = std::min(debug_.bytes / 28, kMaxDebugEntries);
-  const std::optional<std::span<const std::byte>> rows = Bytes({debug_.rva, 28 * count});
+std::vector<PeDebugEntry> PeImage::DebugEntries() const {
+  std::vector<PeDebugEntry> entries;
+  const uint32_t count = std::min(debug_.bytes / kDebugEntryBytes, kMaxDebugEntries);
+  const std::optional<std::span<const std::byte>> rows = Bytes({debug_.rva, kDebugEntryBytes * count});
   if (!rows) return entries;
   for (uint32_t i = 0; i < count; ++i) {
-    if (LoadAt<uint32_t>(*rows, 28 * i + 12) != kPerfMapDebugEntryType) continue;
-    const uint32_t bytes = *LoadAt<uint32_t>(*rows, 28 * i + 16);
-    // An entry has both: its RVA and its place in the file.
-    const uint32_t offset = *LoadAt<uint32_t>(*rows, 28 * i + (layout_ == PeLayout::kFile ? 24 : 20));
-    const std::optional<std::span<const std::byte>> data = SliceAt(file_, offset, bytes);
-    if (!data || data->size() < 24 || LoadAt<uint32_t>(*data, 0) != kPerfMapMagic) continue;
+    const std::span<const std::byte> row = rows->subspan(size_t{i} * kDebugEntryBytes, kDebugEntryBytes);
+    PeDebugEntry entry;
+    entry.stamp = *LoadAt<uint32_t>(row, 4);
+    entry.minor = *LoadAt<uint16_t>(row, 10);
+    entry.type = *LoadAt<uint32_t>(row, 12);
+    // An entry has both: its RVA and its place in the file. Nothing is at 0 in either layout.
+    const uint32_t offset = *LoadAt<uint32_t>(row, layout_ == PeLayout::kFile ? 24 : 20);
+    if (offset != 0) entry.data = SliceAt(file_, offset, *LoadAt<uint32_t>(row, 16)).value_or(entry.data);
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+std::vector<PerfMapDebugEntry> PeImage::PerfMapEntries() const {
+  std::vector<PerfMapDebugEntry> entries;
+  for (const PeDebugEntry& row : DebugEntries()) {
+    if (row.type != kPerfMapDebugEntryType) continue;
+    if (row.data.size() < 24 || LoadAt<uint32_t>(row.data, 0) != kPerfMapMagic) continue;
     PerfMapDebugEntry entry;
-    std::memcpy(entry.signature.data(), data->data() + 4, entry.signature.size());
-    entry.version = *LoadAt<uint32_t>(*data, 20);
-    const std::optional<absl::string_view> name = TextAt(*data, 24, kMaxPerfMapName);
+    std::memcpy(entry.signature.data(), row.data.data() + 4, entry.signature.size());
+    entry.version = *LoadAt<uint32_t>(row.data, 20);
+    const std::optional<absl::string_view> name = TextAt(row.data, 24, kMaxPerfMapName);
     if (!name) continue;
     entry.file_name = std::string(*name);
     entries.push_back(std::move(entry));

@@ -45,9 +45,21 @@ struct RvaRange {
   uint32_t bytes = 0;
 };
 
+// Types of entries of the debug directory that are read.
+constexpr uint32_t kCodeViewDebugEntryType = 2;
+constexpr uint32_t kEmbeddedPdbDebugEntryType = 17;
+constexpr uint32_t kPdbChecksumDebugEntryType = 19;
 constexpr uint32_t kPerfMapDebugEntryType = 21;
 
-// Debug directory entry of that type: which r2rmap belongs to the image. An image can have several: recompiling an
+// An entry of the debug directory.
+struct PeDebugEntry {
+  uint32_t type = 0;
+  uint32_t stamp = 0;               // TimeDateStamp; a part of a hash in deterministic builds
+  uint16_t minor = 0;               // of the version of the data
+  std::span<const std::byte> data;  // of the image; empty: none, or not all of it lies inside
+};
+
+// The content of a perf-map entry: which r2rmap belongs to the image. An image can have several: recompiling an
 // image keeps the entry of its input.
 struct PerfMapDebugEntry {
   std::array<uint8_t, 16> signature = {};
@@ -114,6 +126,9 @@ class PeImage {
   // A core header at an RVA: those of the components of a composite image.
   absl::StatusOr<R2rCoreHeader> CoreHeaderAt(uint32_t rva) const;
 
+  // The first 64 at most, in their order. In an image as it is loaded an entry's data is at its RVA, which linkers may
+  // leave out; compilers of .NET and crossgen2 write it.
+  std::vector<PeDebugEntry> DebugEntries() const;
   std::vector<PerfMapDebugEntry> PerfMapEntries() const;
 
  private:

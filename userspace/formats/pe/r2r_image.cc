@@ -163,7 +163,7 @@ absl::Status R2rImage::ReadInstances() {
   // No signature is shared by two entries, so an honest table visits each byte once at most.
   uint64_t budget = instances_.size() + 1;
   return ForEachInNativeHashtable(instances_, [&](uint64_t offset) -> absl::Status {
-    SignatureCursor cursor(instances_, offset);
+    BlobCursor cursor(instances_, offset);
     if (!SkipR2rMethod(cursor, budget)) return Damaged("a method signature in section 109 is damaged");
     const std::optional<uint32_t> function = ReadEntryPoint(instances_, cursor.offset());
     if (!function) return Damaged("section 109 is cut off");

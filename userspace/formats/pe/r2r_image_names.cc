@@ -22,7 +22,7 @@ bool IsFileNamePart(absl::string_view name) {
 }
 
 // The module that an override at the head of an owner type names, also behind modifiers and instantiations.
-std::optional<uint32_t> HeadOverride(SignatureCursor cursor) {
+std::optional<uint32_t> HeadOverride(BlobCursor cursor) {
   constexpr uint8_t kPointer = 0x0F, kByReference = 0x10, kArray = 0x14, kSzArray = 0x1D;
   uint8_t element = cursor.Element();
   while (element == kElementGenericInstance || element == kSzArray || element == kArray || element == kPointer ||
@@ -123,7 +123,7 @@ absl::StatusOr<R2rMethodName> R2rImage::NameMethodDef(uint32_t number, Modules& 
 // crossgen2's own maps, before 26 the context replaces it for these). A composite has none of its own: there each
 // argument carries its override.
 absl::StatusOr<R2rMethodName> R2rImage::NameInstance(uint32_t offset, Modules& modules, MethodVariables variables) {
-  SignatureCursor cursor(instances_, offset);
+  BlobCursor cursor(instances_, offset);
   SignatureNames names(&modules);
   MethodName name;
   const uint32_t flags = cursor.Number();

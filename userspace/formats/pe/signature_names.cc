@@ -65,9 +65,9 @@ constexpr std::array<bool, 256> kIsPrimitive = [] {
   return is_primitive;
 }();
 
-bool Skip(SignatureCursor& cursor, uint64_t& budget, int depth);
+bool Skip(BlobCursor& cursor, uint64_t& budget, int depth);
 
-bool SkipSeveral(SignatureCursor& cursor, uint64_t count, uint64_t& budget, int depth) {
+bool SkipSeveral(BlobCursor& cursor, uint64_t count, uint64_t& budget, int depth) {
   if (count > cursor.remaining()) return false;  // each takes a byte at least
   for (uint64_t i = 0; i < count; ++i) {
     if (!Skip(cursor, budget, depth)) return false;
@@ -76,7 +76,7 @@ bool SkipSeveral(SignatureCursor& cursor, uint64_t count, uint64_t& budget, int 
 }
 
 // What follows the element type of an array: rank, sizes, lower bounds. Returns the rank.
-std::optional<uint32_t> ReadArrayShape(SignatureCursor& cursor) {
+std::optional<uint32_t> ReadArrayShape(BlobCursor& cursor) {
   const uint32_t rank = cursor.Number();
   if (rank != 0) {
     for (int list = 0; list < 2; ++list) {
@@ -89,7 +89,7 @@ std::optional<uint32_t> ReadArrayShape(SignatureCursor& cursor) {
   return rank;
 }
 
-bool Skip(SignatureCursor& cursor, uint64_t& budget, int depth) {
+bool Skip(BlobCursor& cursor, uint64_t& budget, int depth) {
   if (depth > SignatureNames::kMaxDepth || budget == 0) return false;
   --budget;
   const uint8_t element = cursor.Element();
@@ -129,9 +129,9 @@ bool Skip(SignatureCursor& cursor, uint64_t& budget, int depth) {
 
 }  // namespace
 
-bool SkipType(SignatureCursor& cursor, uint64_t& budget) { return Skip(cursor, budget, 0); }
+bool SkipType(BlobCursor& cursor, uint64_t& budget) { return Skip(cursor, budget, 0); }
 
-bool SkipR2rMethod(SignatureCursor& cursor, uint64_t& budget) {
+bool SkipR2rMethod(BlobCursor& cursor, uint64_t& budget) {
   const uint32_t flags = cursor.Number();
   if ((flags & kR2rMethodUpdateContext) != 0) cursor.Number();
   if ((flags & kR2rMethodOwnerType) != 0 && !SkipType(cursor, budget)) return false;
@@ -141,7 +141,7 @@ bool SkipR2rMethod(SignatureCursor& cursor, uint64_t& budget) {
   return !cursor.failed();
 }
 
-absl::Status SignatureNames::AppendType(SignatureCursor& cursor, const SignatureModule& tokens,
+absl::Status SignatureNames::AppendType(BlobCursor& cursor, const SignatureModule& tokens,
                                         const SignatureModule& arguments, GenericArguments generic, std::string& text) {
   if (Append(cursor, {&tokens, &arguments, generic, 0}, text)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("a type signature is damaged at byte ", cursor.offset()));
@@ -156,7 +156,7 @@ absl::Status SignatureNames::AppendNamedType(MetadataToken token, const Signatur
 absl::StatusOr<SignatureNames::MethodTypes> SignatureNames::Method(std::span<const std::byte> signature,
                                                                    const SignatureModule& module,
                                                                    GenericArguments generic) {
-  SignatureCursor cursor(signature);
+  BlobCursor cursor(signature);
   if ((cursor.Byte() & 0x10) != 0) cursor.Number();  // number of generic parameters
   const uint32_t count = cursor.Number();
   if (cursor.failed() || count > cursor.remaining()) return absl::DataLossError("a method signature is cut off");
@@ -175,7 +175,7 @@ bool SignatureNames::Add(absl::string_view piece, std::string& text) {
   return true;
 }
 
-bool SignatureNames::Append(SignatureCursor& cursor, Scope scope, std::string& text) {
+bool SignatureNames::Append(BlobCursor& cursor, Scope scope, std::string& text) {
   if (scope.depth > kMaxDepth || elements_left_ == 0) return false;
   --elements_left_;
   ++scope.depth;
@@ -229,7 +229,7 @@ bool SignatureNames::AppendToken(MetadataToken token, Scope scope, std::string& 
   if (token.table == MetadataTable::kTypeSpec) {
     const std::optional<std::span<const std::byte>> signature = module.tables->TypeSpec(token.rid);
     if (!signature) return false;
-    SignatureCursor cursor(*signature);
+    BlobCursor cursor(*signature);
     scope.arguments = scope.tokens;
     return Append(cursor, scope, text);
   }
@@ -237,7 +237,7 @@ bool SignatureNames::AppendToken(MetadataToken token, Scope scope, std::string& 
   return module.tables->AppendTypeName(token, name) && Add(name, text);
 }
 
-bool SignatureNames::AppendInstance(SignatureCursor& cursor, Scope scope, std::string& text) {
+bool SignatureNames::AppendInstance(BlobCursor& cursor, Scope scope, std::string& text) {
   if (!Append(cursor, scope, text)) return false;
   const uint32_t count = cursor.Number();
   if (count > cursor.remaining()) return false;
@@ -248,14 +248,14 @@ bool SignatureNames::AppendInstance(SignatureCursor& cursor, Scope scope, std::s
   return count == 0 || Add("]", text);
 }
 
-bool SignatureNames::AppendArray(SignatureCursor& cursor, Scope scope, std::string& text) {
+bool SignatureNames::AppendArray(BlobCursor& cursor, Scope scope, std::string& text) {
   if (!Append(cursor, scope, text)) return false;
   const std::optional<uint32_t> rank = ReadArrayShape(cursor);
   if (!rank || *rank > 32) return false;  // the runtime's limit, I.8.9.1
   return Add(absl::StrCat("[", std::string(*rank == 0 ? 0 : *rank - 1, ','), "]"), text);
 }
 
-bool SignatureNames::AppendFunctionPointer(SignatureCursor& cursor, Scope scope, std::string& text) {
+bool SignatureNames::AppendFunctionPointer(BlobCursor& cursor, Scope scope, std::string& text) {
   if ((cursor.Byte() & 0x10) != 0) cursor.Number();
   const uint32_t count = cursor.Number();
   if (cursor.failed() || count > cursor.remaining()) return false;

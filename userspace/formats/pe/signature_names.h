@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "formats/byte_reader.h"
+#include "formats/pe/blob_cursor.h"
 #include "formats/pe/metadata_tables.h"
 
 namespace clrsampler {
@@ -27,46 +27,9 @@ namespace clrsampler {
 constexpr uint8_t kElementGenericInstance = 0x15;
 constexpr uint8_t kElementModuleOverride = 0x3F;
 
-// A position in a signature. A read behind the end gives 0 and sets failed().
-class SignatureCursor {
- public:
-  explicit SignatureCursor(std::span<const std::byte> bytes, uint64_t offset = 0) : bytes_(bytes), offset_(offset) {}
-
-  uint8_t Byte() {
-    const std::optional<uint8_t> byte = LoadAt<uint8_t>(bytes_, offset_);
-    if (!byte) {
-      failed_ = true;
-      return 0;
-    }
-    ++offset_;
-    return *byte;
-  }
-  // II.23.2: compressed unsigned integer.
-  uint32_t Number() {
-    const uint32_t first = Byte();
-    if (first < 0x80) return first;
-    if (first < 0xC0) return (first & 0x3F) << 8 | Byte();
-    uint32_t value = first & 0x1F;
-    for (int i = 0; i < 3; ++i) value = value << 8 | Byte();
-    return value;
-  }
-  // Element type, without the flag bit 0x80 that R2R sets on some.
-  uint8_t Element() { return Byte() & 0x7F; }
-  uint8_t PeekElement() const { return LoadAt<uint8_t>(bytes_, offset_).value_or(0) & 0x7F; }
-
-  bool failed() const { return failed_; }
-  uint64_t offset() const { return offset_; }
-  uint64_t remaining() const { return offset_ < bytes_.size() ? bytes_.size() - offset_ : 0; }
-
- private:
-  std::span<const std::byte> bytes_;
-  uint64_t offset_;
-  bool failed_ = false;
-};
-
 // Moves behind one type without reading metadata. False: not a type. `budget` is the number of elements that may be
 // visited; what was used is taken off.
-bool SkipType(SignatureCursor& cursor, uint64_t& budget);
+bool SkipType(BlobCursor& cursor, uint64_t& budget);
 
 // READYTORUN_METHOD_SIG flags, src/coreclr/inc/readytorun.h. 0x08 (slot) belongs to calls; newer ones are not known
 // here.
@@ -78,7 +41,7 @@ constexpr uint32_t kR2rMethodUpdateContext = 0x80;
 constexpr uint32_t kR2rMethodAsyncVariant = 0x100;  // since R2R 26.1
 
 // Moves behind a method signature of R2R: flags, [module], [owner type], rid, [type arguments], [constrained type].
-bool SkipR2rMethod(SignatureCursor& cursor, uint64_t& budget);
+bool SkipR2rMethod(BlobCursor& cursor, uint64_t& budget);
 
 // An assembly or netmodule whose tokens a signature uses. Without tables, its types are written as "Name!0x02000123".
 struct SignatureModule {
@@ -109,7 +72,7 @@ class SignatureNames {
 
   // Appends the text of the type at `cursor`. `tokens` resolves tokens here, `arguments` those inside the arguments of
   // a generic instance, which an override does not reach. DataLoss: not a type, or a limit was met.
-  absl::Status AppendType(SignatureCursor& cursor, const SignatureModule& tokens, const SignatureModule& arguments,
+  absl::Status AppendType(BlobCursor& cursor, const SignatureModule& tokens, const SignatureModule& arguments,
                           GenericArguments generic, std::string& text);
 
   // A method signature blob: return type and parameters.
@@ -134,11 +97,11 @@ class SignatureNames {
     GenericArguments generic;
     int depth;
   };
-  bool Append(SignatureCursor& cursor, Scope scope, std::string& text);
+  bool Append(BlobCursor& cursor, Scope scope, std::string& text);
   bool AppendToken(MetadataToken token, Scope scope, std::string& text);
-  bool AppendInstance(SignatureCursor& cursor, Scope scope, std::string& text);
-  bool AppendFunctionPointer(SignatureCursor& cursor, Scope scope, std::string& text);
-  bool AppendArray(SignatureCursor& cursor, Scope scope, std::string& text);
+  bool AppendInstance(BlobCursor& cursor, Scope scope, std::string& text);
+  bool AppendFunctionPointer(BlobCursor& cursor, Scope scope, std::string& text);
+  bool AppendArray(BlobCursor& cursor, Scope scope, std::string& text);
   bool AppendVariable(uint32_t index, std::span<const std::string> arguments, absl::string_view mark,
                       std::string& text);
   bool Add(absl::string_view piece, std::string& text);

@@ -7,11 +7,41 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/pe/metadata_tables.h"
 
 namespace clrsampler {
+
+inline void PutLittleEndian(std::string& out, int bytes, uint64_t value) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+}
+
+// The header, and the streams behind it in their order.
+inline std::string MetadataRoot(const std::vector<std::pair<std::string, std::string>>& streams) {
+  std::string root;
+  PutLittleEndian(root, 4, 0x424A5342);
+  PutLittleEndian(root, 2, 1);
+  PutLittleEndian(root, 2, 1);
+  PutLittleEndian(root, 4, 0);
+  PutLittleEndian(root, 4, 12);
+  root += std::string("v4.0.30319\0\0", 12);
+  PutLittleEndian(root, 2, 0);
+  PutLittleEndian(root, 2, streams.size());
+  size_t offset = root.size();
+  for (const auto& [name, bytes] : streams) offset += 8 + (name.size() / 4 + 1) * 4;
+  for (const auto& [name, bytes] : streams) {
+    PutLittleEndian(root, 4, offset);
+    PutLittleEndian(root, 4, bytes.size());
+    std::string padded = name;
+    padded.resize((name.size() / 4 + 1) * 4);
+    root += padded;
+    offset += bytes.size();
+  }
+  for (const auto& [name, bytes] : streams) root += bytes;
+  return root;
+}
 
 // Rows get the numbers 1, 2, ... in the order of the calls. All indexes are 2 bytes wide: few rows, small heaps.
 class MetadataBuilder {
@@ -65,42 +95,20 @@ class MetadataBuilder {
 
   std::string Build(const std::string& stream_name = "#~") const {
     std::string stream;
-    Put(stream, 4, 0);
+    PutLittleEndian(stream, 4, 0);
     stream += '\2';
     stream += '\0';
     stream += extra_data_ ? '\x40' : '\0';
     stream += '\1';
     uint64_t valid = 0;
     for (const auto& [table, content] : tables_) valid |= uint64_t{1} << table;
-    Put(stream, 8, valid);
-    Put(stream, 8, sorted_);
-    for (const auto& [table, content] : tables_) Put(stream, 4, content.rows);
-    if (extra_data_) Put(stream, 4, 0x5A5A5A5A);
+    PutLittleEndian(stream, 8, valid);
+    PutLittleEndian(stream, 8, sorted_);
+    for (const auto& [table, content] : tables_) PutLittleEndian(stream, 4, content.rows);
+    if (extra_data_) PutLittleEndian(stream, 4, 0x5A5A5A5A);
     for (const auto& [table, content] : tables_) stream += content.bytes;
 
-    std::string root;
-    Put(root, 4, 0x424A5342);
-    Put(root, 2, 1);
-    Put(root, 2, 1);
-    Put(root, 4, 0);
-    Put(root, 4, 12);
-    root += std::string("v4.0.30319\0\0", 12);
-    Put(root, 2, 0);
-    Put(root, 2, 3);
-    const std::pair<std::string, const std::string*> streams[] = {
-        {stream_name, &stream}, {"#Strings", &strings_}, {"#Blob", &blobs_}};
-    size_t offset = root.size();
-    for (const auto& [name, bytes] : streams) offset += 8 + (name.size() / 4 + 1) * 4;
-    for (const auto& [name, bytes] : streams) {
-      Put(root, 4, offset);
-      Put(root, 4, bytes->size());
-      std::string padded = name;
-      padded.resize((name.size() / 4 + 1) * 4);
-      root += padded;
-      offset += bytes->size();
-    }
-    for (const auto& [name, bytes] : streams) root += *bytes;
-    return root;
+    return MetadataRoot({{stream_name, stream}, {"#Strings", strings_}, {"#Blob", blobs_}});
   }
 
  private:
@@ -113,12 +121,9 @@ class MetadataBuilder {
     std::string bytes;
   };
 
-  static void Put(std::string& out, int bytes, uint64_t value) {
-    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
-  }
   uint32_t Append(MetadataTable table, std::vector<Cell> cells) {
     Table& content = tables_[static_cast<int>(table)];
-    for (const Cell& cell : cells) Put(content.bytes, cell.bytes, cell.value);
+    for (const Cell& cell : cells) PutLittleEndian(content.bytes, cell.bytes, cell.value);
     return ++content.rows;
   }
   uint32_t String(const std::string& text) {

@@ -32,10 +32,10 @@ std::string Text(absl::string_view signature, GenericArguments generic = {}) {
   NamedModules modules;
   SignatureNames names(&modules);
   const SignatureModule tokens{"here", std::nullopt}, arguments{"own", std::nullopt};
-  SignatureCursor cursor(AsBytes(signature));
+  BlobCursor cursor(AsBytes(signature));
   std::string text;
   if (!names.AppendType(cursor, tokens, arguments, generic, text).ok()) return "damaged";
-  SignatureCursor skipped(AsBytes(signature));
+  BlobCursor skipped(AsBytes(signature));
   uint64_t budget = 1000;
   if (!SkipType(skipped, budget) || skipped.offset() != cursor.offset()) return "skip differs";
   return text;
@@ -94,7 +94,7 @@ TEST(SignatureNamesTest, DepthAndSizeAreBounded) {
   EXPECT_EQ(Text(std::string(100000, '\x1d') + "\x08"), "damaged");
   uint64_t budget = 1 << 20;
   const std::string deep = std::string(100000, '\x15') + "\x08";
-  SignatureCursor cursor(AsBytes(deep));
+  BlobCursor cursor(AsBytes(deep));
   EXPECT_FALSE(SkipType(cursor, budget));
 
   // Sixteen arguments that are each a long text already: the limit on the text ends it.
