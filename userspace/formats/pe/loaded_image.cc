@@ -12,7 +12,7 @@ namespace clrsampler {
 namespace {
 
 constexpr uint64_t kMinPrice = 512;
-constexpr uint32_t kMaxDebugEntryBytes = 4096;  // a perf-map entry has 284
+constexpr uint32_t kMaxDebugEntryBytes = 4096;  // a perf-map entry has 284, a CodeView entry 25 and a path
 // The headers of components are bounded by the section that lists them.
 constexpr R2rSectionType kWanted[] = {R2rSectionType::kRuntimeFunctions,    R2rSectionType::kMethodDefEntryPoints,
                                       R2rSectionType::kInstanceEntryPoints, R2rSectionType::kManifestMetadata,
@@ -110,7 +110,7 @@ class Copier {
     return first > last ? absl::OkStatus() : Copy({first, last - first + 4});
   }
 
-  // Which r2rmap belongs to the image. Without them there is no map; nothing else is lost.
+  // Which r2rmap and which PDB belong to the image. Without them there are none; nothing else is lost.
   absl::Status DebugEntries(const PeImage& pe) {
     RvaRange rows = pe.debug_directory();
     rows.bytes = std::min<uint32_t>(rows.bytes / 28, 64) * 28;
@@ -118,7 +118,9 @@ class Copier {
     for (uint32_t i = 0; i < rows.bytes / 28; ++i) {
       const uint64_t row = uint64_t{rows.rva} + 28 * uint64_t{i};
       const uint32_t bytes = LoadAt<uint32_t>(image_, row + 16).value_or(0);
-      if (LoadAt<uint32_t>(image_, row + 12) != kPerfMapDebugEntryType || bytes > kMaxDebugEntryBytes) continue;
+      const uint32_t type = LoadAt<uint32_t>(image_, row + 12).value_or(0);
+      if (type != kPerfMapDebugEntryType && type != kCodeViewDebugEntryType) continue;
+      if (bytes > kMaxDebugEntryBytes) continue;
       RETURN_IF_ERROR(Copy({LoadAt<uint32_t>(image_, row + 20).value_or(0), bytes}));
     }
     return absl::OkStatus();
