@@ -14,6 +14,8 @@ constexpr absl::string_view kViews[] = {"cpu", "jit", "pause", "suspend-delay"};
 constexpr absl::string_view kUnits[] = {"samples", "microseconds", "nanoseconds"};
 constexpr absl::string_view kKinds[] = {"unknown", "kernel", "native", "jit", "r2r", "aot", "role", "mark", "inlined"};
 constexpr absl::string_view kStates[] = {"none", "suspending", "paused"};
+constexpr absl::string_view kLineKinds[] = {"none", "exact", "optimised"};
+static_assert(std::size(kLineKinds) == kLineKindCount);
 static_assert(std::size(kKinds) == kModelFrameKindCount);
 static_assert(std::size(kStates) == kSampleStateCount);
 
@@ -32,6 +34,8 @@ absl::string_view WeightUnitText(WeightUnit unit) { return kUnits[static_cast<si
 std::optional<WeightUnit> WeightUnitOf(absl::string_view text) { return Find<WeightUnit>(kUnits, text); }
 absl::string_view ModelFrameKindText(ModelFrameKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 std::optional<ModelFrameKind> ModelFrameKindOf(absl::string_view text) { return Find<ModelFrameKind>(kKinds, text); }
+absl::string_view LineKindText(LineKind kind) { return kLineKinds[static_cast<size_t>(kind)]; }
+std::optional<LineKind> LineKindOf(absl::string_view text) { return Find<LineKind>(kLineKinds, text); }
 absl::string_view SampleStateText(SampleState state) { return kStates[static_cast<size_t>(state)]; }
 std::optional<SampleState> SampleStateOf(absl::string_view text) { return Find<SampleState>(kStates, text); }
 
@@ -119,6 +123,22 @@ NodeIndex ProfileModelBuilder::Stack(std::span<const FrameIndex> root_first) {
   NodeIndex node = kRootNode;
   for (const FrameIndex frame : root_first) node = Node(node, frame);
   return node;
+}
+
+bool ProfileModelBuilder::Source(StringIndex file, StringIndex url, absl::string_view text) {
+  if (file == 0 || !ok()) return text.empty();
+  const auto [found, added] = source_ids_.try_emplace(file, model_.sources.size());
+  if (added && Takes(model_.sources.size(), limits_.frames, "files of source text")) {
+    model_.sources.push_back({.file = file});
+  }
+  if (!ok()) return text.empty();
+  ModelSource& source = model_.sources[found->second];
+  if (source.url == 0) source.url = url;
+  if (text.empty() || !source.text.empty()) return true;
+  if (text.size() > kMaxSourceTextBytes || text.size() > kMaxSourceTextsBytes - source_bytes_) return false;
+  source.text = std::string(text);
+  source_bytes_ += text.size();
+  return true;
 }
 
 void ProfileModelBuilder::Add(const ModelSample& sample) {

@@ -8,7 +8,7 @@
 // over `nodes` in either direction replaces a recursion. ProfileModelBuilder is the one way to fill a model, and keeps
 // these invariants and the limits below whatever it is given; readers of a model may rely on them.
 //
-// Sizes: 8 bytes a node, 56 a frame, 17 a sample with time (9 fewer without times and states, 8 more with weights).
+// Sizes: 8 bytes a node, 64 a frame, 17 a sample with time (9 fewer without times and states, 8 more with weights).
 // A value: no locks; threads may share it while nobody writes.
 #ifndef CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
 #define CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
@@ -40,8 +40,10 @@ inline constexpr uint64_t kNoTime = std::numeric_limits<uint64_t>::max();       
 inline constexpr uint64_t kMaxTotalWeight = std::numeric_limits<int64_t>::max();  // of a profile; what pprof can hold
 inline constexpr uint32_t kMaxModelStackFrames = 4096;  // of a stack; ours have at most some 1200
 inline constexpr size_t kMaxModelNodes = 1 << 28;
-inline constexpr size_t kMaxModelStringBytes = 1 << 20;  // of a name; the account is no name
-inline constexpr size_t kMaxModelTextBytes = 1 << 30;    // of all strings
+inline constexpr size_t kMaxModelStringBytes = 1 << 20;   // of a name; the account is no name
+inline constexpr size_t kMaxModelTextBytes = 1 << 30;     // of all strings
+inline constexpr size_t kMaxSourceTextBytes = 4 << 20;    // of one file of source text
+inline constexpr size_t kMaxSourceTextsBytes = 64 << 20;  // of all of them
 
 // Entries of a model's tables. A recording of our own has as many as it has; of what is read from a file there are
 // limits, because a compressed file of a few megabytes may say that there are half a billion of anything. 8 CPUs that
@@ -87,9 +89,21 @@ inline constexpr int kSampleStateCount = 3;
 absl::string_view SampleStateText(SampleState state);  // "none", "suspending", "paused"
 std::optional<SampleState> SampleStateOf(absl::string_view text);
 
-// Members of type StringIndex may be 0: not known.
+// What a frame's line says.
+enum class LineKind : uint8_t {
+  kNone,       // the line is not known, or the file does not say how exact it is
+  kExact,      // code of tier 0: the statement that ran
+  kOptimised,  // optimised code: near the statement, since a line stands for a run of them
+};
+inline constexpr int kLineKindCount = 3;
+absl::string_view LineKindText(LineKind kind);  // "none", "exact", "optimised"
+std::optional<LineKind> LineKindOf(absl::string_view text);
+
+// Members of type StringIndex may be 0: not known. In a profile with lines, a method has one frame for each of its
+// lines.
 struct ModelFrame {
   ModelFrameKind kind = ModelFrameKind::kUnknown;
+  LineKind line_kind = LineKind::kNone;
   StringIndex name = 0;  // what people read, without annotations of a format; never empty
   // What the linker calls it, of managed methods MethodSymbol (formats/names/frame_text.h); foreign formats: the
   // runtime's own text. 0: not known, or the same as the name.
@@ -99,18 +113,31 @@ struct ModelFrame {
   StringIndex module_path = 0;
   StringIndex build_id = 0;     // of the image, hexadecimal
   StringIndex tier = 0;         // of managed code, the runtime's word
-  StringIndex source_file = 0;  // of the method's source text; only foreign formats have it
+  StringIndex source_file = 0;  // of the method's source text, as its compiler or a foreign format has it
   // Of its first byte in the image, as linked (ELF) or from the image's start (PE), and bytes of code from there. 0:
   // not known. What is compiled in the process has neither.
   uint64_t address = 0;
   uint32_t size = 0;
+  uint32_t line = 0;    // in source_file, from 1; 0: not known
+  uint32_t column = 0;  // in that line, from 1; 0: not known
 
   friend bool operator==(const ModelFrame&, const ModelFrame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ModelFrame& f) {
     return H::combine(std::move(h), f.kind, f.name, f.system_name, f.source, f.module, f.module_path, f.build_id,
-                      f.tier, f.source_file, f.address, f.size);
+                      f.tier, f.source_file, f.address, f.size, f.line, f.column, f.line_kind);
   }
+};
+
+// A file of source text that frames name.
+struct ModelSource {
+  StringIndex file = 0;  // as frames have it in source_file
+  StringIndex url = 0;   // where the text can be had, as a file of strangers says; 0: not known
+  // The text itself, any bytes, in a profile that is meant to hold it; "": not there. It is no entry of the strings, so
+  // that no writer gives it away with its names.
+  std::string text;
+
+  friend bool operator==(const ModelSource&, const ModelSource&) = default;
 };
 
 struct StackNode {
@@ -199,7 +226,8 @@ struct ProfileModel {
   std::vector<StackNode> nodes = {{}};
   std::vector<ModelThread> threads;
   SampleColumns samples;
-  uint64_t total_weight = 0;  // of all samples
+  std::vector<ModelSource> sources;  // one for each file at most
+  uint64_t total_weight = 0;         // of all samples
 
   absl::string_view text(StringIndex index) const { return strings[index]; }
   const ModelFrame& frame_of(NodeIndex node) const { return frames[nodes[node].frame]; }
@@ -230,6 +258,9 @@ class ProfileModelBuilder {
   // `parent` is what Node gave, or kRootNode.
   NodeIndex Node(NodeIndex parent, FrameIndex frame);
   NodeIndex Stack(std::span<const FrameIndex> root_first);
+  // What is known of a file that frames name; calls for one file add to each other, and what was said first stays.
+  // False: the text is left out, because it is larger than a source may be, or all of them are.
+  bool Source(StringIndex file, StringIndex url, absl::string_view text);
   // A sample of weight 0 is none.
   void Add(const ModelSample& sample);
 
@@ -282,7 +313,9 @@ class ProfileModelBuilder {
   IndexSet<ModelFrame> frame_ids_{0, {&model_.frames}, {&model_.frames}};
   absl::flat_hash_map<ModelThread, ThreadIndex> thread_ids_;
   IndexSet<StackNode> node_ids_{0, {&model_.nodes}, {&model_.nodes}};
-  std::vector<uint16_t> depths_ = {0};  // of each node: frames of its stack
+  absl::flat_hash_map<StringIndex, size_t> source_ids_;  // by file
+  size_t source_bytes_ = 0;                              // of all texts
+  std::vector<uint16_t> depths_ = {0};                   // of each node: frames of its stack
 };
 
 }  // namespace clrsampler

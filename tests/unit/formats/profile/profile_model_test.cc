@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,50 @@ TEST(ProfileModelTest, EqualTextsFramesAndThreadsAreOne) {
   EXPECT_EQ(builder.Thread(thread), builder.Thread(thread));
   thread.tid = 2;
   EXPECT_EQ(builder.Thread(thread), 1u);
+}
+
+TEST(ProfileModelTest, AMethodHasOneFrameForEachOfItsLines) {
+  ProfileModelBuilder builder;
+  ModelFrame frame;
+  frame.name = builder.String("Total");
+  frame.source_file = builder.String("/src/Cart.cs");
+  std::vector<FrameIndex> frames = {builder.Frame(frame)};
+  for (const auto& [line, column, kind] :
+       {std::tuple{57u, 0u, LineKind::kExact}, std::tuple{58u, 0u, LineKind::kExact},
+        std::tuple{58u, 9u, LineKind::kExact}, std::tuple{58u, 9u, LineKind::kOptimised}}) {
+    frame.line = line;
+    frame.column = column;
+    frame.line_kind = kind;
+    frames.push_back(builder.Frame(frame));
+    EXPECT_EQ(builder.Frame(frame), frames.back());
+  }
+  EXPECT_THAT(frames, ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(ProfileModelTest, WhatIsSaidOfASourceAddsUpAndTheFirstWordCounts) {
+  ProfileModelBuilder builder;
+  const StringIndex cart = builder.String("/src/Cart.cs"), shop = builder.String("/src/Shop.cs");
+  const StringIndex url = builder.String("https://example.org/Cart.cs");
+  EXPECT_TRUE(builder.Source(cart, 0, "class Cart;"));
+  EXPECT_TRUE(builder.Source(shop, 0, ""));
+  EXPECT_TRUE(builder.Source(cart, url, "class Other;"));
+  EXPECT_TRUE(builder.Source(0, url, ""));  // of no file
+  const ProfileModel model = *std::move(builder).Build();
+  EXPECT_THAT(model.sources, ElementsAre(ModelSource{cart, url, "class Cart;"}, ModelSource{shop, 0, ""}));
+}
+
+TEST(ProfileModelTest, ATextThatIsTooLargeIsLeftOutAndItsFileStays) {
+  ProfileModelBuilder builder;
+  EXPECT_FALSE(builder.Source(builder.String("huge.cs"), 0, std::string(kMaxSourceTextBytes + 1, 'a')));
+  const std::string largest(kMaxSourceTextBytes, 'a');
+  for (size_t i = 0; i < kMaxSourceTextsBytes / kMaxSourceTextBytes; ++i) {
+    EXPECT_TRUE(builder.Source(builder.String(absl::StrCat(i, ".cs")), 0, largest));
+  }
+  EXPECT_FALSE(builder.Source(builder.String("one_more.cs"), 0, "x"));
+  const ProfileModel model = *std::move(builder).Build();
+  EXPECT_EQ(model.sources.size(), 2 + kMaxSourceTextsBytes / kMaxSourceTextBytes);
+  EXPECT_EQ(model.sources.front().text, "");
+  EXPECT_EQ(model.sources.back().text, "");
 }
 
 TEST(ProfileModelTest, AColumnIsThereFromTheFirstRowThatNeedsIt) {
@@ -120,6 +165,13 @@ TEST(ProfileModelTest, TablesHaveTheLimitsThatTheyAreGiven) {
   EXPECT_EQ(message_of({.samples = 8, .nodes = 4, .frames = 4}, 9, 3), "more than 8 samples");
   EXPECT_EQ(message_of({.samples = 9, .nodes = 3, .frames = 4}, 9, 3), "more than 3 frames in distinct stacks");
   EXPECT_EQ(message_of({.samples = 9, .nodes = 4, .frames = 3}, 9, 3), "more than 3 names");
+
+  ProfileModelBuilder builder(ModelLimits{.frames = 2});
+  builder.Source(1, 0, "");  // the builder looks into no string
+  builder.Source(2, 0, "");
+  EXPECT_TRUE(builder.ok());
+  builder.Source(3, 0, "");
+  EXPECT_EQ(std::move(builder).Build().status().message(), "more than 2 files of source text");
 }
 
 TEST(ProfileModelTest, WordsAreReadBack) {
@@ -130,6 +182,10 @@ TEST(ProfileModelTest, WordsAreReadBack) {
   for (int i = 0; i < kSampleStateCount; ++i) {
     const auto state = static_cast<SampleState>(i);
     EXPECT_EQ(SampleStateOf(SampleStateText(state)), state);
+  }
+  for (int i = 0; i < kLineKindCount; ++i) {
+    const auto kind = static_cast<LineKind>(i);
+    EXPECT_EQ(LineKindOf(LineKindText(kind)), kind);
   }
   EXPECT_EQ(ProfileViewOf("suspend-delay"), ProfileView::kSuspendDelay);
   EXPECT_EQ(WeightUnitOf("microseconds"), WeightUnit::kMicroseconds);
