@@ -22,8 +22,7 @@ OUT = os.path.join(runtimes.BUILD, "r2r")
 # Runtime functions of all R2R images of a runtime pack, counted by a reader of section 102 that shares no code with ours.
 FUNCTIONS = {"8.0.30": 126918, "9.0.19": 140485, "10.0.14": 148195, "11.0.0": 166021}
 
-# IL maps of all methods of System.Private.CoreLib, counted by a reader of section 105 that shares no code with ours; of arm64 images by ours
-# alone, which compares every native offset with what an instruction may begin at.
+# IL maps of all methods of System.Private.CoreLib, counted by a reader of section 105 that shares no code with ours.
 IL_MAPS = {("8.0.30", "linux-x64"): 35949, ("9.0.19", "linux-x64"): 45536, ("10.0.14", "linux-x64"): 48656, ("11.0.0", "linux-x64"): 54996,
            ("9.0.23", "linux-arm64"): 45782, ("10.0.15", "linux-arm64"): 49039, ("11.0.0", "linux-arm64"): 55016}
 

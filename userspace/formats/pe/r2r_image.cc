@@ -254,14 +254,11 @@ std::optional<R2rFunction> R2rImage::Function(uint32_t index) const {
     return function;
   }
   function.method = index - (owner & kOwnerValue);
-  function.part = index >= first_cold_      ? R2rPart::kCold
-                  : IsResumptionStub(index) ? R2rPart::kResumptionStub
-                                            : R2rPart::kFunclet;
+  function.part = index >= first_cold_ ? R2rPart::kCold
+                  : std::binary_search(resumption_stubs_.begin(), resumption_stubs_.end(), index)
+                      ? R2rPart::kResumptionStub
+                      : R2rPart::kFunclet;
   return function;
-}
-
-bool R2rImage::IsResumptionStub(uint32_t index) const {
-  return std::binary_search(resumption_stubs_.begin(), resumption_stubs_.end(), index);
 }
 
 std::optional<uint32_t> R2rImage::IndexAtOrBefore(uint32_t rva) const {

@@ -163,7 +163,6 @@ class R2rImage {
   uint32_t Begin(uint32_t index) const;
   uint32_t End(uint32_t index, uint32_t begin) const;
   std::optional<uint32_t> IndexAtOrBefore(uint32_t rva) const;
-  bool IsResumptionStub(uint32_t index) const;
   uint32_t CodeBytesOf(uint32_t method) const;
 
   std::optional<MethodReference> ReferenceOf(uint32_t method) const;

@@ -134,6 +134,7 @@ TEST(IlMapDecoderTest, ThreeEntriesOfFiveBitsHave32BytesOfZerosBehindThem) {
   EXPECT_TRUE(Refused(kNet10, bounds + std::string(31, '\0') + "\1"));
   // Only of three entries, only of five bits, only in this version.
   EXPECT_TRUE(Refused(kNet10, Packed(2, 1, 2, {{2, 0, 1}, {2, 0, 3}}) + std::string(32, '\0')));
+  EXPECT_TRUE(Refused(kNet10, Packed(2, 1, 2, {{2, 0, 1}, {2, 0, 3}, {2, 1, 3}, {2, 1, 0}}) + std::string(32, '\0')));
   EXPECT_TRUE(Refused(kNet10, Packed(2, 2, 2, {{2, 0, 1}, {2, 0, 3}, {2, 1, 0}}) + std::string(32, '\0')));
   EXPECT_TRUE(Refused(kNet11, Packed(3, 1, 1, {{2, 0, 1}, {2, 0, 1}, {2, 1, 0}}) + std::string(32, '\0')));
 }
@@ -143,7 +144,9 @@ TEST(IlMapDecoderTest, CountsThatCannotBeAllocateNothing) {
   EXPECT_TRUE(Refused(kNet10, Nibbles({UINT32_MAX, 0, 0}) + std::string(20, '\0')));
   EXPECT_TRUE(Refused(kNet11, Nibbles({UINT32_MAX, 0, 0}) + std::string(20, '\0')));
   for (const DebugInfoFormat format : {kNet8, kNet10, kNet11}) {
-    EXPECT_TRUE(Refused(format, Nibbles({0, 0, 0}))) << "a runtime leaves such a map out";
+    for (const std::string& none : {Nibbles({0}), Nibbles({0, 0, 0})}) {
+      EXPECT_TRUE(Refused(format, none)) << "a runtime leaves such a map out";
+    }
     EXPECT_TRUE(Refused(format, std::string(kMaxBoundsBytes + 1, '\0')));
   }
 }
