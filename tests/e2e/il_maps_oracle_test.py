@@ -5,6 +5,8 @@ The runtime tells its maps in the rundown at the end of an event session (rundow
 once in a row, in the order of IL offsets. Ours are brought into that form, and nothing else is changed. IL_MAPS is the program that reads
 memory with the profiler's own code. The runtime tells no maps of dynamic methods.
 """
+import collections
+import functools
 import os
 import subprocess
 import time
@@ -26,13 +28,17 @@ def form_of(version):
     return max(form for form in (8, 10, 11) if form <= int(version.split(".")[0]))
 
 
-def read_maps(pid, version, bodies):
-    """{start: fields of the line} of il_maps"""
-    asked = "".join(f"{body.start:x} {body.code_bytes:x}\n" for body in bodies)
-    done = subprocess.run([IL_MAPS, str(pid), str(form_of(version))], input=asked, capture_output=True, text=True, timeout=120)
+def ask(pid, version, questions, *mode):
+    """Lines of il_maps, in fields."""
+    done = subprocess.run([IL_MAPS, str(pid), str(form_of(version)), *mode], input="".join(questions), capture_output=True, text=True, timeout=120)
     if done.returncode:
         raise AssertionError(done.stderr)
-    return {int(line.split(" ", 1)[0], 16): line.split(" ") for line in done.stdout.splitlines()}
+    return [line.split(" ") for line in done.stdout.splitlines()]
+
+
+def read_maps(pid, version, bodies):
+    """{start: fields of the line}"""
+    return {int(fields[0], 16): fields for fields in ask(pid, version, (f"{body.start:x} {body.code_bytes:x}\n" for body in bodies))}
 
 
 def as_told(entries):
@@ -61,6 +67,31 @@ class IlMapsOracleTest(check_program.CheckProgramTest):
                     print(f"  {version} {mode}: {len(bodies)} bodies, {entries} entries, {len(differ)} differ", flush=True)
                     self.assertEqual(differ[:3], [])
                     self.assertGreater(len(bodies), 300)
+
+    def test_calls_are_where_stack_traces_have_them(self):
+        """Of code that is compiled once, so that a token of a type has one body, but for generic ones."""
+        for version in VERSIONS:
+            with self.subTest(version):
+                command, environment = self.need(functools.partial(runtimes.command, version, program="il_offsets"))
+                once = {"DOTNET_TieredCompilation": "0", "DOTNET_ReadyToRun": "0"}
+                with harness.Target(command, env={**environment, **once}) as target:
+                    frames = {tuple(line.split()) for line in target.output if not line.startswith("ready")}
+                    bodies = collections.defaultdict(list)
+                    for body in rundown.bodies(rundown.collect(target.host_pid)):
+                        bodies[body.token, body.type].append(body)
+                    known = [(frame, bodies[int(frame[0], 16), frame[3]][0]) for frame in sorted(frames)
+                             if len(bodies[int(frame[0], 16), frame[3]]) == 1]
+                    answers = ask(target.host_pid, version, (f"{body.start:x} {body.code_bytes:x} {frame[1]}\n" for frame, body in known), "callers")
+                equal = [answer for (frame, _), answer in zip(known, answers) if answer[4] == str(int(frame[2], 16))]
+                # Where nothing is mapped the runtime says 0, and we say nothing.
+                silent = [frame for (frame, _), answer in zip(known, answers) if answer[4] == "-" and frame[2] == "0"]
+                wrong = [(frame, answer) for (frame, _), answer in zip(known, answers)
+                         if answer[4] != str(int(frame[2], 16)) and (answer[4] != "-" or frame[2] != "0")]
+                kinds = dict(collections.Counter(answer[5] for answer in equal))
+                print(f"  {version}: {len(frames)} frames, {len(known)} known, {len(equal)} equal {kinds}, {len(silent)} silent", flush=True)
+                self.assertEqual(wrong, [])
+                self.assertGreater(len(equal), 40)
+                self.assertLess(len(silent), 4)
 
 
 if __name__ == "__main__":

@@ -16,12 +16,20 @@ BUFFER_MEGABYTES = 256
 PROVIDER = "Microsoft-Windows-DotNETRuntimeRundown"
 METHOD_END, METHOD_END_VERBOSE, IL_MAP_END = 142, 144, 150
 
-# `pairs`: IL and native offset, without repetitions of an IL offset, in the order of the IL offsets, as unsigned numbers.
-Body = collections.namedtuple("Body", "start code_bytes pairs")
+# `token`, `type`: of its method. `pairs`: IL and native offset, without repetitions of an IL offset, in the order of the IL offsets, as unsigned numbers.
+Body = collections.namedtuple("Body", "start code_bytes token type pairs")
 
 
 def utf16(value):
     return struct.pack("<I", len(value) + 1) + value.encode("utf-16-le") + b"\0\0"
+
+
+def utf16_at(payload, at):
+    """The text there, which a 0 ends. No text of the runtime has a character of four bytes."""
+    end = at
+    while payload[end:end + 2] not in (b"\0\0", b""):
+        end += 2
+    return payload[at:end].decode("utf-16-le")
 
 
 def collect(pid):
@@ -104,8 +112,8 @@ def events(stream):
         if kind == "MetadataBlock":
             for _, payload in Compressed(content):
                 (number,) = struct.unpack_from("<I", payload)
-                end = payload.index(b"\0\0\0", 4) + 1  # the last character is ASCII: its upper byte and the end
-                kinds[number] = payload[4:end].decode("utf-16-le"), struct.unpack_from("<I", payload, end + 2)[0]
+                provider = utf16_at(payload, 4)
+                kinds[number] = provider, struct.unpack_from("<I", payload, 4 + 2 * (len(provider) + 1))[0]
         elif kind == "EventBlock":
             for number, payload in Compressed(content):
                 yield *kinds.get(number, ("", 0)), payload
@@ -123,7 +131,8 @@ def bodies(stream):
             native = struct.unpack_from(f"<{count}I", payload, 19 + 4 * count)
             maps[method] = list(zip(il, native))
         elif event in (METHOD_END, METHOD_END_VERBOSE):
-            method, _, start, code_bytes = struct.unpack_from("<QQQI", payload)
+            method, _, start, code_bytes, token, _ = struct.unpack_from("<QQQIII", payload)
+            type_ = utf16_at(payload, 36) if event == METHOD_END_VERBOSE else ""
             if method in maps:
-                found.append(Body(start, code_bytes, maps.pop(method)))
+                found.append(Body(start, code_bytes, token, type_, maps.pop(method)))
     return found
