@@ -185,7 +185,7 @@ struct PackedForm {
 };
 
 // The writers of .NET 10 miscount the bits of a third entry of five bits, and go on with 32 bytes of zeros if it is the
-// last one (354 methods of the framework, such as Object..ctor). A fourth entry would be damaged.
+// last one, as that of Object..ctor. A fourth entry would be damaged.
 uint64_t ZeroBytesBehind(DebugInfoFormat format, const PackedForm& form) {
   return format == DebugInfoFormat::kNet10 && form.entry_bits() == 5 && form.count == 3 ? 32 : 0;
 }
