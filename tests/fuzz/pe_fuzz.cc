@@ -1,4 +1,4 @@
-// A file mapped by a target: PE image, ReadyToRun tables, metadata, bundle manifest.
+// A file mapped by a target: PE image, ReadyToRun tables, metadata, debug directory, bundle manifest.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "formats/pe/bundle_content.h"
 #include "formats/pe/bundle_manifest.h"
 #include "formats/pe/loaded_image.h"
+#include "formats/pe/pdb_reference.h"
 #include "formats/pe/r2r_image.h"
 
 namespace {
@@ -93,6 +94,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto pe = clrsampler::PeImage::Parse(bytes);
   if (!pe.ok()) return 0;
   pe->PerfMapEntries();
+  const auto entries = pe->DebugEntries();
+  Require(entries.size() <= 64);
+  Require(clrsampler::PdbReferences(*pe).size() + clrsampler::PdbChecksums(*pe).size() <= entries.size());
+  if (const auto embedded = clrsampler::EmbeddedPdb(*pe)) Require(embedded->size() >= 4 && embedded->size() <= size);
   auto image = clrsampler::R2rImage::Open(*std::move(pe), "fuzz");
   if (image.ok()) UseImage(**image, bytes);
   return 0;
