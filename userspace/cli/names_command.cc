@@ -9,8 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/frame_words.h"
+#include "cli/lines_option.h"
 #include "cli/names_option.h"
+#include "formats/profile/profile_model.h"
 #include "os/file_io.h"
+#include "output/summary.h"
 #include "pipeline/address_namer.h"
 #include "pipeline/agent_sandbox.h"
 #include "status/status.h"
@@ -47,6 +50,11 @@ absl::StatusOr<uint64_t> ParseAddress(absl::string_view text) {
   return address;
 }
 
+std::string LineColumns(const SourcePlace& place) {
+  return absl::StrCat("\t", PrintableText(place.file), "\t", place.line, "\t", place.column, "\t",
+                      LineKindText(place.kind));
+}
+
 }  // namespace
 
 void DeclareNamesOptions(CLI::App& app, NamesConfig& config) {
@@ -59,11 +67,13 @@ void DeclareNamesOptions(CLI::App& app, NamesConfig& config) {
       ->delimiter(',')
       ->check(CLI::IsMember({"files", "perf-map", "jitdump", "images", "memory"}));
   DeclareNames(app, config.names);
+  DeclareLines(app, config.lines);
 }
 
 absl::Status RunNames(const NamesConfig& config) {
   AddressNamerOptions options;
   options.names = ParseNames(config.names);
+  options.lines = config.lines;
   for (const std::string& source : config.without) {
     if (source == "files" || source == "perf-map" || source == "jitdump") options.without_files = true;
     if (source == "images") options.without_images = true;
@@ -97,15 +107,17 @@ absl::Status RunNames(const NamesConfig& config) {
     return WithHint(absl::InvalidArgumentError("no addresses to name"),
                     "give some, or --addresses FILE, or --random 100");
   }
-  std::printf("#address\tkind\tsource\ttype\tmethod\tmodule\ttier\ttext\n");
+  std::printf("#address\tkind\tsource\ttype\tmethod\tmodule\ttier\ttext%s\n",
+              config.lines.wanted ? "\tfile\tline\tcolumn\tline kind" : "");
   const std::vector<Frame> frames = (*namer)->Name(addresses);
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Frame& frame = frames[i];
     const auto [type, method] = frame.named() ? SplitRaw(frame.text) : std::pair<std::string, std::string>();
-    std::printf("%s\n",
+    std::printf("%s%s\n",
                 absl::StrCat(absl::Hex(addresses[i]), "\t", FrameKindText(frame), "\t", NameSourceText(frame.source),
                              "\t", type, "\t", method, "\t", frame.module, "\t", frame.tier, "\t", frame.text)
-                    .c_str());
+                    .c_str(),
+                config.lines.wanted ? LineColumns(frame.place).c_str() : "");
   }
   for (const std::string& notice : (*namer)->notices()) std::fprintf(stderr, "note: %s\n", notice.c_str());
   return absl::OkStatus();

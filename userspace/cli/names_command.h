@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "clr/lines/assembly_pdbs.h"
 
 namespace CLI {
 class App;
@@ -22,11 +23,13 @@ struct NamesConfig {
   uint64_t seed = 1;
   std::vector<std::string> without;
   std::string names = "raw";
+  LineOptions lines;
 };
 
 void DeclareNamesOptions(CLI::App& app, NamesConfig& config);
 
-// Columns: address, kind, source, type, method, module, tier, text. Type and method are split from the raw text.
+// Columns: address, kind, source, type, method, module, tier, text; with lines also file, line, column and kind of
+// line. Type and method are split from the raw text.
 absl::Status RunNames(const NamesConfig& config);
 
 }  // namespace clrsampler

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "cli/duration_option.h"
 #include "cli/hook_budget_option.h"
+#include "cli/lines_option.h"
 #include "cli/names_option.h"
 #include "cli/output_file.h"
 #include "cli/output_name.h"
@@ -96,6 +97,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.gap_words = config.gap_words;
   options.stack_words = config.stack_words;
   options.names = ParseNames(config.names);
+  options.lines = config.lines;
   if (config.verbose) {
     options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   }
@@ -325,6 +327,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   DeclareResultOptions(app, config);
   DeclareNames(app, config.names,
                "short: Namespace.Type.Method; full: with module, parameters and tier; raw: the runtime's text");
+  DeclareLines(app, config.lines);
   app.add_option("--view", config.view,
                  "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
                  "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md;\n"

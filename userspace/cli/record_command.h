@@ -12,6 +12,7 @@
 #include "cli/hook_budget_option.h"
 #include "cli/perf_map_options.h"
 #include "cli/profile_options.h"
+#include "clr/lines/assembly_pdbs.h"
 
 namespace clrsampler {
 
@@ -25,6 +26,7 @@ struct RecordConfig {
   FilterConfig filter;
   BuildToolConfig build_tool;
   std::string names = "short";
+  LineOptions lines;
   bool annotate_source = false;
   bool addresses = false;
   std::string view = "cpu";

@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/frame_words.h"
+#include "cli/lines_option.h"
 #include "cli/names_option.h"
+#include "formats/profile/profile_model.h"
 #include "output/summary.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/thread_stacks.h"
@@ -37,6 +39,12 @@ std::string Json(const ThreadStack& thread) {
                                   {"name", frame.frame.text},
                                   {"kind", FrameKindText(frame.frame)},
                                   {"how", FrameOriginText(frame.user.origin)}};
+    if (const SourcePlace& place = frame.frame.place; place.line != 0) {
+      row["file"] = place.file;
+      row["line"] = place.line;
+      row["column"] = place.column;
+      row["line_kind"] = LineKindText(place.kind);
+    }
     if (frame.user.doubt != FrameDoubt::kNone) row["doubt"] = std::string(MarkText(frame.user.doubt));
     json["frames"].push_back(std::move(row));
   }
@@ -47,7 +55,9 @@ void Print(const ThreadStack& thread) {
   std::printf("thread %u %s\n", thread.tid, PrintableText(thread.comm).c_str());
   if (!thread.trouble.empty()) std::printf("  no stack: %s\n", thread.trouble.c_str());
   for (const ThreadFrame& frame : thread.frames) {
-    std::printf("  %s\n", PrintableText(frame.frame.text).c_str());
+    const SourcePlace& place = frame.frame.place;
+    const std::string line = place.line == 0 ? "" : absl::StrCat("  ", PrintableText(place.file), ":", place.line);
+    std::printf("  %s%s\n", PrintableText(frame.frame.text).c_str(), line.c_str());
     if (frame.user.doubt != FrameDoubt::kNone) std::printf("  %s\n", std::string(MarkText(frame.user.doubt)).c_str());
   }
   if (thread.end == StackEnd::kBroken) std::printf("  [the stack could not be followed further]\n");
@@ -59,6 +69,7 @@ void Print(const ThreadStack& thread) {
 void DeclareStacksOptions(CLI::App& app, StacksConfig& config) {
   app.add_option("--pid,-p", config.pid, "the process")->required()->type_name("PID");
   DeclareNames(app, config.names);
+  DeclareLines(app, config.lines);
   app.add_flag("--json", config.json, "one thread a line: tid, comm, end, frames with ip, name, kind, how");
 }
 
@@ -67,7 +78,8 @@ absl::Status RunStacks(const StacksConfig& config) {
   nothing_planted.roles = false;
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {.stops_threads = true}).status());
-  const absl::StatusOr<ThreadStacks> stacks = TakeThreadStacks(config.pid, ParseNames(config.names), files.get());
+  const absl::StatusOr<ThreadStacks> stacks =
+      TakeThreadStacks(config.pid, ParseNames(config.names), config.lines, files.get());
   if (!stacks.ok()) return stacks.status();
   for (const ThreadStack& thread : stacks->threads) {
     if (config.json) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "clr/lines/assembly_pdbs.h"
 
 namespace CLI {
 class App;
@@ -16,6 +17,7 @@ namespace clrsampler {
 struct StacksConfig {
   uint32_t pid = 0;
   std::string names = "short";
+  LineOptions lines;
   bool json = false;
 };
 

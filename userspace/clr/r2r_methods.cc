@@ -20,6 +20,8 @@
 namespace clrsampler {
 namespace {
 
+constexpr size_t kMaxMethodLines = 1 << 16;  // methods of an image
+
 // What the next short-lived process can use again: CoreLib takes 5 ms to index. The test programs use 5 to 10 images.
 constexpr size_t kMaxIdleFiles = 32;
 
@@ -67,6 +69,8 @@ struct R2rMethods::Image {
   std::optional<uint64_t> map_asked_at;           // generation of the symbol files; nullopt: no map is wanted yet
   absl::flat_hash_set<std::string> maps_refused;  // signatures of maps that came and were not of this build
   absl::flat_hash_map<uint32_t, Named> names;     // by the function where the method begins
+  // By the function where the method begins; nullptr: it has no lines.
+  absl::flat_hash_map<uint32_t, std::shared_ptr<const MethodLines>> lines;
   std::vector<std::shared_ptr<const ImageFile>> opened;  // other assemblies, to notice damage
   size_t missing_counted = 0;
 
@@ -430,6 +434,39 @@ void R2rMethods::FetchMap(Image& image) {
     absl::erase_if(image.names, [](const auto& named) { return named.second.retry; });
     return;
   }
+}
+
+std::optional<SourcePlace> R2rMethods::PlaceOf(const FrameQuery& query) {
+  if (pdbs_ == nullptr) return std::nullopt;
+  const std::optional<Place> place = Find(query);
+  if (!place || !place->rva || place->image->state != Image::State::kUsable) return std::nullopt;
+  Image& image = *place->image;
+  const std::optional<R2rCodePlace> code = image.r2r->PlaceOf(*place->rva, FramePlace::kLeaf);
+  if (!code) return std::nullopt;
+  if (image.lines.size() >= kMaxMethodLines) image.lines.clear();
+  const auto [known, is_new] = image.lines.try_emplace(code->method);
+  if (is_new) known->second = LinesOf(query.process, *place->file, image, code->method);
+  return known->second == nullptr ? std::nullopt : known->second->At(code->native_offset);
+}
+
+std::shared_ptr<const MethodLines> R2rMethods::LinesOf(const Process& process, File& file, Image& image,
+                                                       uint32_t method) {
+  Assemblies assemblies(images_, process, file, image);
+  const absl::StatusOr<R2rMethodName> name = image.r2r->Name(method, assemblies);
+  // The offsets of a thunk are those of IL that crossgen2 made.
+  if (!name.ok() || name->rid == 0 || name->name.async_body == AsyncBody::kThunk) return nullptr;
+  const std::string& module = name->name.module;
+  std::shared_ptr<AssemblyLines> lines;
+  if (module == image.r2r->name()) {
+    lines = pdbs_->Find(process, image.r2r->pe(), file.path, module);
+  } else if (const std::optional<OpenedAssembly> component = assemblies.Open(module)) {
+    const absl::StatusOr<PeImage> pe = PeImage::Parse(component->bytes);
+    if (pe.ok()) lines = pdbs_->Find(process, *pe, file.path, module);
+  }
+  if (lines == nullptr) return nullptr;
+  absl::StatusOr<IlMap> map = image.r2r->IlMapOf(method);
+  if (!map.ok() || IsDamaged(file)) return nullptr;
+  return std::make_shared<MethodLines>(MethodLines{*std::move(map), std::move(lines), name->rid, LineKind::kOptimised});
 }
 
 FrameId R2rMethods::NameMethod(const Process& process, File& file, Image& image, uint32_t method) {

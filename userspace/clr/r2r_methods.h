@@ -22,6 +22,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "clr/lines/assembly_pdbs.h"
 #include "clr/r2r_memory_images.h"
 #include "formats/names/frame_text.h"
 #include "formats/pe/r2r_image.h"
@@ -30,6 +31,7 @@
 #include "symbol_server/symbol_files.h"
 #include "symbols/frame.h"
 #include "symbols/frame_source.h"
+#include "symbols/line_source.h"
 
 namespace clrsampler {
 
@@ -56,7 +58,7 @@ struct R2rMethodCounters {
 
 // Main loop only. Images are shared by all processes that map the same file, see it at the same path and have the same
 // mounts, and some idle ones are kept for the next.
-class R2rMethods : public FrameSource {
+class R2rMethods : public FrameSource, public LineSource {
  public:
   // Without `memory.read_memory` only images in files are named. `symbol_files`: asked for maps that are not on this
   // machine; nullptr: nobody is.
@@ -66,8 +68,12 @@ class R2rMethods : public FrameSource {
   // Where maps that can't be used or that contradict their image are told of; until then they are only counted.
   void ReportTo(Notices* notices) { notices_ = notices; }
 
+  // Where the lines of methods come from; until then there are none.
+  void TakeLinesFrom(AssemblyPdbs* pdbs) { pdbs_ = pdbs; }
+
   // Holds as long as the mapping does, for which the caller keeps watch.
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
+  std::optional<SourcePlace> PlaceOf(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey) const override { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
   void Poll(const Process&, MonotonicTime) override {}
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
@@ -121,6 +127,7 @@ class R2rMethods : public FrameSource {
   void OpenTables(Image& image, absl::StatusOr<PeImage> pe);
   void LoadMap(const Process& process, const File& file, Image& image);
   void FetchMap(Image& image);
+  std::shared_ptr<const MethodLines> LinesOf(const Process& process, File& file, Image& image, uint32_t method);
   FrameId NameMethod(const Process& process, File& file, Image& image, uint32_t method);
   Resolution Unnamed(const Image& image, std::string text);
   void DropIdleFiles();
@@ -129,6 +136,7 @@ class R2rMethods : public FrameSource {
   FrameTable* frames_;
   NameStyle style_;
   Notices* notices_ = nullptr;
+  AssemblyPdbs* pdbs_ = nullptr;
   SymbolFiles* symbol_files_;
   R2rMethodCounters counters_;
   R2rMemoryImages memory_;

@@ -31,10 +31,11 @@ class AddressNamerImpl : public AddressNamer {
                               .notices = notices_,
                               .clock = clock_,
                               .names = options.names,
+                              .lines = options.lines,
                               .without_files = options.without_files,
                               .without_images = options.without_images,
                               .without_memory = options.without_memory})),
-        resolver_(sources_.borrowed(), frames_),
+        resolver_(sources_.borrowed(), frames_, sources_.line_sources()),
         files_(options.files, notices_),
         process_(table_.FindOrScan(pid, 0)) {}
 

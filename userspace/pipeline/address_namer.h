@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clr/lines/assembly_pdbs.h"
 #include "formats/names/frame_text.h"
 #include "symbols/frame.h"
 
@@ -19,6 +20,7 @@ class FileBroker;
 
 struct AddressNamerOptions {
   NameStyle names = NameStyle::kRaw;
+  LineOptions lines = {};
   bool without_files = false;
   bool without_images = false;
   bool without_memory = false;

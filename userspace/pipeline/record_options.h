@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "capture/sampler.h"
+#include "clr/lines/assembly_pdbs.h"
 #include "clr/perf_map_lease.h"
 #include "formats/names/frame_text.h"
 #include "os/tape.h"
@@ -61,6 +62,7 @@ struct RecordOptions {
   bool keep_samples = false;  // each sample with its time, thread and state, for formats that have them
   size_t keep_stacks = 0;     // so many samples are kept with all that unwinding them needs
   NameStyle names = NameStyle::kShort;
+  LineOptions lines;
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
   std::shared_ptr<FileBroker> files;                // opens files of targets; nullptr: the recorder starts one

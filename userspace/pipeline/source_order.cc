@@ -28,8 +28,19 @@ class PrecompiledFromJitdump : public FrameSource {
 
 }  // namespace
 
+std::vector<LineSource*> Sources::line_sources() const {
+  std::vector<LineSource*> lines;
+  if (pdbs == nullptr) return lines;
+  if (precompiled != nullptr) lines.push_back(precompiled);
+  if (memory != nullptr) lines.push_back(memory);
+  return lines;
+}
+
 Sources MakeSources(const SourceContext& context) {
   Sources sources;
+  if (context.lines.wanted) {
+    sources.pdbs = std::make_unique<AssemblyPdbs>(context.lines.pdb_folders, context.images, context.notices);
+  }
   sources.read_memory = ReadMemoryThrough(context.tape, context.broker);
   JitMethodsOptions jit_options;
   jit_options.names = context.names;
@@ -50,6 +61,7 @@ Sources MakeSources(const SourceContext& context) {
     auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names, std::move(memory),
                                             context.symbol_files);
     r2r->ReportTo(&context.notices);
+    r2r->TakeLinesFrom(sources.pdbs.get());
     sources.precompiled = r2r.get();
     sources.in_order.push_back(std::move(r2r));
   }
@@ -63,7 +75,9 @@ Sources MakeSources(const SourceContext& context) {
     options.names = context.names;
     options.transient_code = context.transient_code;
     options.try_unknown_runtime = context.try_unknown_runtime;
-    options.earlier = files;
+    options.pdbs = sources.pdbs.get();
+    // Files have names alone: where lines are wanted, memory looks at all methods.
+    options.earlier = context.lines.wanted ? nullptr : files;
     if (R2rMethods* r2r = sources.precompiled) {
       options.tables_at = [r2r](const Process& process, const Mapping& mapping, uint64_t address) {
         return r2r->TablesAt(process, mapping, address);

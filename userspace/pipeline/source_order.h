@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "clr/lines/assembly_pdbs.h"
 #include "clr/runtime_discovery.h"
 #include "formats/names/frame_text.h"
 #include "os/clock.h"
@@ -16,6 +17,7 @@
 #include "status/notices.h"
 #include "symbol_server/symbol_files.h"
 #include "symbols/frame_source.h"
+#include "symbols/line_source.h"
 
 namespace clrsampler {
 
@@ -37,6 +39,7 @@ struct SourceContext {
   // Whether a process was told to write a perf map; may be empty.
   std::function<bool(ProcessKey)> perf_map_promised = nullptr;
   bool try_unknown_runtime = false;  // MemoryMethodsOptions
+  LineOptions lines = {};
   // Left out, as by `names --without`: to compare one source with another.
   bool without_files = false;   // jitdump, perf map
   bool without_images = false;  // precompiled images
@@ -46,6 +49,7 @@ struct SourceContext {
 };
 
 struct Sources {
+  std::unique_ptr<AssemblyPdbs> pdbs;  // nullptr: nobody wants lines; outlives the sources, which borrow it
   std::vector<std::unique_ptr<FrameSource>> in_order;
   MemoryMethods* memory = nullptr;    // one of them; nullptr: left out
   R2rMethods* precompiled = nullptr;  // likewise
@@ -56,6 +60,8 @@ struct Sources {
     for (const auto& source : in_order) sources.push_back(source.get());
     return sources;
   }
+  // None where nobody wants lines.
+  std::vector<LineSource*> line_sources() const;
 };
 
 Sources MakeSources(const SourceContext& context);

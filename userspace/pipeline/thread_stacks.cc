@@ -52,7 +52,8 @@ void LookWhileItStands(const Process& process, DumpedThread& thread, StackUnwind
 
 }  // namespace
 
-absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, FileBroker* files) {
+absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, const LineOptions& lines,
+                                              FileBroker* files) {
   SystemClock clock;
   Notices notices;
   FrameTable frames;
@@ -60,8 +61,14 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, Fil
   const FileBrokerReports reports(files, notices);
   ProcessTable table(kProcRoot, clock, nullptr, files);
   RuntimeDiscovery discovery(images, RuntimeDiscovery::CacheBy::kFile);
-  const Sources sources = MakeSources({frames, images, discovery, notices, clock, names});
-  Resolver resolver(sources.borrowed(), frames);
+  const Sources sources = MakeSources({.frames = frames,
+                                       .images = images,
+                                       .runtimes = discovery,
+                                       .notices = notices,
+                                       .clock = clock,
+                                       .names = names,
+                                       .lines = lines});
+  Resolver resolver(sources.borrowed(), frames, sources.line_sources());
   StackUnwinder unwinder({.replay = true, .max_frames = UINT16_MAX}, sources, images, resolver, clock);
 
   Process& process = table.FindOrScan(pid, 0);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clr/lines/assembly_pdbs.h"
 #include "formats/names/frame_text.h"
 #include "symbols/frame.h"
 #include "unwind/frame_chain.h"
@@ -35,7 +36,8 @@ struct ThreadStacks {
 
 // Each thread stands still for the time that its stack is copied (capture/thread_dump.h) and its code that may be freed
 // is read. `files`: as TargetFiles'. Errors: NotFound, PermissionDenied.
-absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, FileBroker* files = nullptr);
+absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, const LineOptions& lines,
+                                              FileBroker* files = nullptr);
 
 }  // namespace clrsampler
 

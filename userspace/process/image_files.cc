@@ -67,6 +67,11 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetByPath(const Pro
   return result;
 }
 
+absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetOnHost(const Process& process,
+                                                                       const std::string& path) {
+  return Share(process.files.OpenOnHost(path), path);
+}
+
 std::span<const std::byte> ImageFiles::Vdso() {
   if (!vdso_) vdso_ = Taped(tape_, OwnVdso, "vdso");
   return *vdso_;

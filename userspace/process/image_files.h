@@ -51,6 +51,9 @@ class ImageFiles {
   // and process root.
   absl::StatusOr<std::shared_ptr<const ImageFile>> GetByPath(const Process& process, absl::string_view path);
 
+  // A file of the host (TargetFiles::OpenOnHost), whatever the process sees there. Not remembered.
+  absl::StatusOr<std::shared_ptr<const ImageFile>> GetOnHost(const Process& process, const std::string& path);
+
   // The vDSO, the same in every 64-bit process; empty: there is none.
   std::span<const std::byte> Vdso();
 

@@ -48,6 +48,10 @@ FrameIndex StackImporter::Frame(FrameId id) {
   copy.tier = builder_.String(frame.tier);
   copy.address = frame.address;
   copy.size = frame.size;
+  copy.source_file = builder_.String(frame.place.file);
+  copy.line = frame.place.line;
+  copy.column = frame.place.column;
+  copy.line_kind = frame.place.kind;
   found->second = builder_.Frame(copy);
   return found->second;
 }

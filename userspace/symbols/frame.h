@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "formats/names/async_body.h"
 #include "os/clock.h"
+#include "symbols/source_place.h"
 
 namespace clrsampler {
 
@@ -53,13 +54,14 @@ struct Frame {
   uint64_t address = 0;          // of its first byte in the image: as linked (ELF), from the image's start (PE)
   uint32_t size = 0;             // bytes of code from there
   MethodIdentity identity = {};  // of managed methods, in the short style alone: there bodies of one method are one
+  SourcePlace place = {};        // where lines are asked for: each line of a method is a frame of its own
 
   bool named() const { return source != NameSource::kNone; }
   friend bool operator==(const Frame&, const Frame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Frame& f) {
     return H::combine(std::move(h), f.kind, f.source, f.text, f.module, f.tier, f.symbol, f.module_path, f.address,
-                      f.size, f.identity.key, f.identity.body);
+                      f.size, f.identity.key, f.identity.body, f.place);
   }
 };
 

@@ -35,6 +35,22 @@ constexpr int kMaxRounds = 64;
 }  // namespace
 
 Resolution Resolver::Resolve(const FrameQuery& query) {
+  Resolution answer = ResolveName(query);
+  if (lines_.empty()) return answer;
+  const Frame& named = frames_.at(answer.frame);
+  if (!named.named() || (named.kind != FrameKind::kJit && named.kind != FrameKind::kR2r)) return answer;
+  for (LineSource* source : lines_) {
+    std::optional<SourcePlace> place = source->PlaceOf(query);
+    if (!place) continue;
+    Frame frame = named;
+    frame.place = *std::move(place);
+    answer.frame = frames_.Intern(std::move(frame));
+    break;
+  }
+  return answer;
+}
+
+Resolution Resolver::ResolveName(const FrameQuery& query) {
   const MonotonicTime code_since = query.process.code_known_since;
   if (query.time < code_since) {
     return Unknown("[native: code not known at that time]", code_since);

@@ -9,13 +9,16 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "symbols/frame_source.h"
+#include "symbols/line_source.h"
 
 namespace clrsampler {
 
 // Main loop only. Borrows sources and table; they outlive it.
 class Resolver {
  public:
-  Resolver(std::vector<FrameSource*> sources, FrameTable& frames) : sources_(std::move(sources)), frames_(frames) {}
+  // With sources of lines, frames of managed code say their line.
+  Resolver(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines = {})
+      : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames) {}
 
   Resolution Resolve(const FrameQuery& query);
 
@@ -40,9 +43,11 @@ class Resolver {
     bool complete = false;         // for the latest time that was asked for
   };
 
+  Resolution ResolveName(const FrameQuery& query);
   Resolution Unknown(std::string text, MonotonicTime until);
 
   std::vector<FrameSource*> sources_;
+  std::vector<LineSource*> lines_;
   FrameTable& frames_;
   absl::flat_hash_map<ProcessKey, CaughtUp> caught_up_;
 };

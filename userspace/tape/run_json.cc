@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 namespace clrsampler {
@@ -21,6 +22,16 @@ bool Flag(const Json& json, const char* key, bool usual) {
   return found == json.end() || !found->is_boolean() ? usual : found->get<bool>();
 }
 
+std::vector<std::string> Words(const Json& json, const char* key) {
+  std::vector<std::string> words;
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_array()) return words;
+  for (const Json& word : *found) {
+    if (word.is_string()) words.push_back(word.get<std::string>());
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string RunJson(const RecordOptions& options) {
@@ -36,6 +47,8 @@ std::string RunJson(const RecordOptions& options) {
                {"mark_suspension", options.mark_suspension},
                {"only_blame", options.only_blame},
                {"names", static_cast<uint32_t>(options.names)},
+               {"lines", options.lines.wanted},
+               {"pdb_folders", options.lines.pdb_folders},
                {"pids", options.pids},
                {"command", options.command}};
   if (options.duration_ns) json["duration_ns"] = *options.duration_ns;
@@ -59,16 +72,14 @@ absl::StatusOr<RecordOptions> ParseRunJson(absl::string_view text) {
   options.mark_suspension = Flag(json, "mark_suspension", false);
   options.only_blame = Flag(json, "only_blame", false);
   options.names = static_cast<NameStyle>(Number(json, "names", 0, 0, static_cast<uint32_t>(NameStyle::kRaw)));
+  options.lines.wanted = Flag(json, "lines", false);
   if (const auto pids = json.find("pids"); pids != json.end() && pids->is_array()) {
     for (const Json& pid : *pids) {
       if (pid.is_number_unsigned()) options.pids.push_back(static_cast<uint32_t>(pid.get<uint64_t>()));
     }
   }
-  if (const auto command = json.find("command"); command != json.end() && command->is_array()) {
-    for (const Json& word : *command) {
-      if (word.is_string()) options.command.push_back(word.get<std::string>());
-    }
-  }
+  options.lines.pdb_folders = Words(json, "pdb_folders");
+  options.command = Words(json, "command");
   if (const auto duration = json.find("duration_ns"); duration != json.end() && duration->is_number_unsigned()) {
     options.duration_ns = duration->get<uint64_t>();
   }

@@ -136,5 +136,48 @@ TEST_F(ResolverOrderTest, BeforeAnExecNobodyIsAsked) {
   EXPECT_EQ(sources[0].asked, 0);
 }
 
+// Names and lines of one address.
+class Lines : public LineSource {
+ public:
+  std::optional<SourcePlace> PlaceOf(const FrameQuery& query) override {
+    ++asked;
+    if (query.lookup_address % 2 != 0) return std::nullopt;
+    return SourcePlace{"/src/Cart.cs", 57, 9, LineKind::kExact};
+  }
+  int asked = 0;
+};
+
+class ResolverWithLinesTest : public testing::Test {
+ protected:
+  const Frame& At(FrameKind kind, NameSource source, uint64_t address) {
+    FixedSource names(Resolution{frames_.Intern(Frame{kind, source, "Shop.Cart.Total"})});
+    Resolver resolver({&names}, frames_, {&first_, &second_});
+    return frames_.at(resolver.Resolve({process_, nullptr, address, address, {500}}).frame);
+  }
+
+  FrameTable frames_;
+  Lines first_, second_;
+  Process process_{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
+};
+
+TEST_F(ResolverWithLinesTest, AFrameOfManagedCodeSaysItsLine) {
+  const Frame& frame = At(FrameKind::kJit, NameSource::kRuntimeMemory, 100);
+  EXPECT_EQ(frame.place, (SourcePlace{"/src/Cart.cs", 57, 9, LineKind::kExact}));
+  EXPECT_EQ(frame.text, "Shop.Cart.Total");
+  EXPECT_EQ(At(FrameKind::kR2r, NameSource::kR2rImage, 100).place.line, 57u);
+  EXPECT_EQ(second_.asked, 0) << "the first that knows answers";
+}
+
+TEST_F(ResolverWithLinesTest, WithoutALineItStaysAsItIs) {
+  EXPECT_EQ(At(FrameKind::kJit, NameSource::kRuntimeMemory, 101).place, SourcePlace());
+  EXPECT_EQ(second_.asked, 1);
+}
+
+TEST_F(ResolverWithLinesTest, FramesWithoutANameAndNativeOnesAreNotAskedFor) {
+  EXPECT_EQ(At(FrameKind::kJit, NameSource::kNone, 100).place, SourcePlace());
+  EXPECT_EQ(At(FrameKind::kNative, NameSource::kElfSymbols, 100).place, SourcePlace());
+  EXPECT_EQ(first_.asked, 0);
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clr/memory/heap_owners.h"
+#include "clr/memory/il_map_reader.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
 #include "formats/names/async_body.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
+constexpr size_t kMaxAssemblies = 4096;  // likewise
 
 // A runtime that has not begun yet is asked again this often, and this long.
 constexpr uint64_t kRetryNs = 20'000'000;
@@ -54,6 +56,8 @@ struct MemoryMethods::Known {
   bool stub = false;
   MethodCode code;   // of transient ones: what must still be there
   std::string name;  // of dynamic methods
+  uint64_t start = 0;
+  std::shared_ptr<const MethodLines> lines;  // nullptr: it has none
   // When it was seen there; a permanent method was and will be there always.
   MonotonicTime from = MonotonicTime::Min();
   MonotonicTime until = MonotonicTime::Max();
@@ -98,6 +102,7 @@ struct MemoryMethods::Target {
   size_t methods = 0;
   TransientHeaps heaps;
   HeapOwners owners;
+  absl::flat_hash_map<std::shared_ptr<const RuntimeModule>, std::shared_ptr<AssemblyLines>> assemblies;
   uint64_t seen_mappings = 0;  // generation that has no code
 };
 
@@ -250,7 +255,7 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
       target->named_earlier.insert(address);
       continue;
     }
-    const Looked looked = Look(*target, address, now, sample.at_entry);
+    const Looked looked = Look(process, *target, address, now, sample.at_entry);
     if (looked.stub.has_value()) {
       NoteStub(*target, address, *looked.stub, sample.time);
     } else if (!looked.listed && mapping != nullptr && !sample.at_entry) {
@@ -325,7 +330,8 @@ void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry) {
   }
 }
 
-MemoryMethods::Looked MemoryMethods::Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry) {
+MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target, uint64_t address, MonotonicTime since,
+                                          bool at_entry) {
   if (target.settled.size() >= kMaxSettled) target.settled.clear();
   if (target.failed.size() >= kMaxSettled) target.failed.clear();
   if (target.methods >= kMaxKnown) {
@@ -410,9 +416,47 @@ MemoryMethods::Looked MemoryMethods::Look(Target& target, uint64_t address, Mono
     there.clear();
     target.settled.insert(address);
   }
+  known.start = start;
+  known.lines = LinesOf(process, target, *found);
   there.push_back(std::move(known));
   ++target.methods;
   return {};
+}
+
+// Read now: the method's map is gone with it, and the PDB may be with the process.
+std::shared_ptr<const MethodLines> MemoryMethods::LinesOf(const Process& process, Target& target,
+                                                          const ManagedCode& found) {
+  if (options_.pdbs == nullptr || found.kind != ManagedCode::Kind::kMethod || found.module == nullptr) return nullptr;
+  // The offsets of a thunk are those of IL that the runtime made.
+  if (found.name.async_body == AsyncBody::kThunk) return nullptr;
+  if (target.assemblies.size() >= kMaxAssemblies) target.assemblies.clear();
+  const auto [known, is_new] = target.assemblies.try_emplace(found.module);
+  if (is_new && !found.module->image.empty()) {
+    const absl::StatusOr<PeImage> image = PeImage::Parse(found.module->image);
+    if (image.ok()) {
+      known->second = options_.pdbs->Find(process, *image, found.module->path, found.module->names.name);
+    }
+  }
+  if (known->second == nullptr) return nullptr;
+  absl::StatusOr<IlMap> map = ReadIlMap(target.runtime->memory(), target.runtime->layout().major, found.code);
+  const bool stands = !found.transient || target.runtime->Stands(found.code);
+  if (!map.ok() || !stands) {
+    counters_.il_maps_failed += absl::IsNotFound(map.status()) ? 0 : 1;
+    return nullptr;
+  }
+  ++counters_.il_maps;
+  const bool exact = found.name.tier == "QuickJitted" || found.name.tier == "InstrumentedTier";
+  constexpr uint32_t kRidMask = 0xFFFFFF;
+  return std::make_shared<MethodLines>(MethodLines{*std::move(map), known->second, found.token & kRidMask,
+                                                   exact ? LineKind::kExact : LineKind::kOptimised});
+}
+
+std::optional<SourcePlace> MemoryMethods::PlaceOf(const FrameQuery& query) {
+  const auto target = targets_.find(query.process.key);
+  if (target == targets_.end()) return std::nullopt;
+  const Known* known = FindKnown(*target->second, query.lookup_address, query.time, query.at_entry);
+  if (known == nullptr || known->lines == nullptr) return std::nullopt;
+  return known->lines->At(static_cast<uint32_t>(query.lookup_address - known->start));
 }
 
 // The name of a method that is compiled and not yet published. Permanent code only: its MethodDesc is never another's.
@@ -467,7 +511,7 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   const bool readable =
       query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max();
   if (readable) {
-    const Looked looked = Look(*target, address, clock_.Now(), query.at_entry);
+    const Looked looked = Look(query.process, *target, address, clock_.Now(), query.at_entry);
     if (looked.stub.has_value()) NoteStub(*target, address, *looked.stub, query.time);
     if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return answer(*known);
   }
@@ -638,6 +682,8 @@ std::map<std::string, uint64_t> MemoryMethodsCounters::ByName() const {
           {"transient", transient},
           {"replaced", replaced},
           {"metadata_copied", metadata_copied},
+          {"il_maps", il_maps},
+          {"il_maps_failed", il_maps_failed},
           {"witnesses", witnesses},
           {"witnesses_gone", witnesses_gone},
           {"not_witnessed", not_witnessed},

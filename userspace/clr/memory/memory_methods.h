@@ -27,6 +27,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "clr/lines/assembly_pdbs.h"
 #include "clr/memory/runtime_memory.h"
 #include "clr/memory/transient_heaps.h"
 #include "clr/memory/unlisted_code.h"
@@ -37,6 +38,7 @@
 #include "process/target_memory.h"
 #include "status/notices.h"
 #include "symbols/frame_source.h"
+#include "symbols/line_source.h"
 
 namespace clrsampler {
 
@@ -54,6 +56,8 @@ struct MemoryMethodsOptions {
   std::function<R2rTables(const Process&, const Mapping&, uint64_t address)> tables_at;
   // Runtimes that are newer than all known ones are read as the newest of them. Names carry kUnverified.
   bool try_unknown_runtime = false;
+  // Where the lines of methods come from; nullptr: nobody asks for any. Borrowed.
+  AssemblyPdbs* pdbs = nullptr;
   // A source that is asked before this one: what it names is not looked for in memory. Borrowed; may be nullptr.
   FrameSource* earlier = nullptr;
 };
@@ -70,6 +74,8 @@ struct MemoryMethodsCounters {
   uint64_t metadata_copied = 0;                     // modules without a file
   std::array<uint64_t, kProbeFailures> failures{};  // by ProbeFailure
   MemoryCounters memory;                            // reads and bytes
+  uint64_t il_maps = 0;                             // that were read
+  uint64_t il_maps_failed = 0;                      // and those that could not be
   // Answers without a name.
   uint64_t not_there_any_more = 0;
   uint64_t changed_while_read = 0;
@@ -80,7 +86,7 @@ struct MemoryMethodsCounters {
   std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };
 
-class MemoryMethods : public FrameSource {
+class MemoryMethods : public FrameSource, public LineSource {
  public:
   // Borrows everything; all outlive it.
   MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, FrameTable& frames,
@@ -89,6 +95,7 @@ class MemoryMethods : public FrameSource {
 
   void Observe(const Process& process, const ObservedSample& sample) override;
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
+  std::optional<SourcePlace> PlaceOf(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process& process, MonotonicTime now) override;
   // A method was compiled just now: has the sampler told of its heap, if that may be freed and is a new one.
@@ -122,7 +129,8 @@ class MemoryMethods : public FrameSource {
     std::optional<FrameId> stub = {};  // that may be freed
   };
   // Not again if seen since.
-  Looked Look(Target& target, uint64_t address, MonotonicTime since, bool at_entry);
+  Looked Look(const Process& process, Target& target, uint64_t address, MonotonicTime since, bool at_entry);
+  std::shared_ptr<const MethodLines> LinesOf(const Process& process, Target& target, const ManagedCode& found);
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   TransientHeaps::Tell TellOf(const Process& process) const;
   const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time, bool at_entry) const;

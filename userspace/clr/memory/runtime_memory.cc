@@ -155,6 +155,7 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
         found.kind = ManagedCode::Kind::kMethod;
         found.name = std::move(method.name);
         found.token = method.token;
+        found.module = std::move(method.module);
         if (probe.ok()) found.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, false);
         // Dynamic methods are freed while their heap lives, so whose that is tells nothing of them.
         if (section->collectible && found.name.kind == MethodKind::kMethod) {

@@ -67,7 +67,8 @@ struct ManagedCode {
   MethodCode code;  // of kMethod
   MethodName name;  // with tier
   uint32_t token = 0;
-  HeapOwner owner;  // of the heap of a method of a collectible assembly
+  std::shared_ptr<const RuntimeModule> module;  // that the token is of; of kMethod
+  HeapOwner owner;                              // of the heap of a method of a collectible assembly
 };
 
 // The same without a name. `code` is that of kMethod, and of the kStub that lie in code heaps.

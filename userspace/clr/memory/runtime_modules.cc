@@ -202,6 +202,8 @@ absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& 
     module.names.tables = before->second->names.tables;
     module.content = before->second->content;
     module.metadata = before->second->metadata;
+    module.image = before->second->image;
+    module.path = before->second->path;
     module.copied_bytes = before->second->copied_bytes;
     return absl::OkStatus();
   }
@@ -215,6 +217,8 @@ absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& 
       module.names.tables = *std::move(tables);
       module.content = std::move(mapped->keep_alive);
       module.metadata = *bytes;
+      module.image = mapped->bytes;
+      module.path = std::move(mapped->path);
       return absl::OkStatus();
     }
   }

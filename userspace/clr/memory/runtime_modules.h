@@ -28,15 +28,19 @@ struct RuntimeModule {
   SignatureModule names;                // simple assembly name; tables only where the metadata was found
   std::shared_ptr<const void> content;  // what `names.tables` points into
   std::span<const std::byte> metadata;  // a part of `content`
-  bool emitted = false;                 // Reflection.Emit: its metadata grows
-  uint64_t copied_bytes = 0;            // of metadata that is in no file
-  std::string trouble;                  // why there are no tables
+  // The file that it was loaded from, from its first byte on; a part of `content`. Empty: its metadata is in no file.
+  std::span<const std::byte> image;
+  std::string path;           // of that file, as the process sees it
+  bool emitted = false;       // Reflection.Emit: its metadata grows
+  uint64_t copied_bytes = 0;  // of metadata that is in no file
+  std::string trouble;        // why there are no tables
 };
 
 // The file that is mapped at an address, from that byte on; nullopt: no file there.
 struct MappedContent {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> keep_alive;
+  std::string path = {};  // of the file, as the process sees it
 };
 using MappedContentFinder = std::function<std::optional<MappedContent>(uint64_t address)>;
 

@@ -269,6 +269,7 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
     }
   }
   if (NameFromMetadata(probe, *module, type, rid, method)) SetAsyncBody(probe, address, desc, method.name);
+  method.module = std::move(module);
   return method;
 }
 

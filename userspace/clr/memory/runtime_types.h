@@ -24,9 +24,10 @@
 namespace clrsampler {
 
 struct RuntimeMethod {
-  MethodName name;       // without tier
-  uint32_t token = 0;    // MethodDef; 0: a method without metadata
-  bool dynamic = false;  // DynamicMethod or IL stub: no metadata
+  MethodName name;                              // without tier
+  uint32_t token = 0;                           // MethodDef; 0: a method without metadata
+  std::shared_ptr<const RuntimeModule> module;  // that the token is of
+  bool dynamic = false;                         // DynamicMethod or IL stub: no metadata
   bool tiering_eligible = false;
   uint64_t code_data = 0;  // 9 and newer: MethodDescCodeData
 };

@@ -45,7 +45,7 @@ std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
   const uint64_t offset = mapping->file_offset + (address - mapping->start);
   absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process_, *mapping);
   if (!file.ok() || offset >= (*file)->bytes().size()) return std::nullopt;
-  return MappedContent{(*file)->bytes().subspan(offset), *std::move(file)};
+  return MappedContent{(*file)->bytes().subspan(offset), *std::move(file), mapping->path};
 }
 
 AddressRange TargetImages::ImageAround(const Mapping& mapping) {

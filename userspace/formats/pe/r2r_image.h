@@ -90,6 +90,7 @@ struct R2rMethodName {
   bool method_by_token = false;
   // A type in the name stands as "Component!0x02000123" for the same reason.
   bool types_by_token = false;
+  uint32_t rid = 0;  // row of the MethodDef table of `name.module`; 0: not known
 };
 
 // Main loop or one worker: Name() opens assemblies lazily and remembers them.

@@ -80,7 +80,7 @@ absl::StatusOr<R2rMethodName> Finish(const SignatureModule& module, MetadataToke
       if (is_variant) name.return_type = *std::move(awaited);
     }
   }
-  return R2rMethodName{std::move(name), false, names.has_tokens()};
+  return R2rMethodName{std::move(name), false, names.has_tokens(), member_ref ? 0 : token.rid};
 }
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "formats/names/line_kind.h"
 
 namespace clrsampler {
 
@@ -89,12 +90,6 @@ inline constexpr int kSampleStateCount = 3;
 absl::string_view SampleStateText(SampleState state);  // "none", "suspending", "paused"
 std::optional<SampleState> SampleStateOf(absl::string_view text);
 
-// What a frame's line says.
-enum class LineKind : uint8_t {
-  kNone,       // the line is not known, or the file does not say how exact it is
-  kExact,      // code of tier 0: the statement that ran
-  kOptimised,  // optimised code: near the statement, since a line stands for a run of them
-};
 inline constexpr int kLineKindCount = 3;
 absl::string_view LineKindText(LineKind kind);  // "none", "exact", "optimised"
 std::optional<LineKind> LineKindOf(absl::string_view text);

@@ -1,0 +1,19 @@
+#include "cli/lines_option.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace clrsampler {
+
+void DeclareLines(CLI::App& app, LineOptions& lines) {
+  app.add_flag(
+      "--lines", lines.wanted,
+      "file and line of each managed frame, from portable PDBs: inside the assembly, beside it, or where the compiler\n"
+      "wrote them; docs/lines.md");
+  app.add_option("--pdb-path", lines.pdb_folders, "another folder with PDBs, for --lines; may be given several times")
+      ->each([&lines](const std::string&) { lines.wanted = true; })
+      ->allow_extra_args(false)
+      ->type_name("DIR");
+}
+
+}  // namespace clrsampler

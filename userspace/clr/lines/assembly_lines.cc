@@ -1,0 +1,84 @@
+#include "clr/lines/assembly_lines.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/pdb/line_at.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxDocuments = 16 * 1024;
+
+absl::StatusOr<PortablePdb> OpenOf(std::span<const std::byte> bytes, const PdbId& id) {
+  absl::StatusOr<PortablePdb> pdb = PortablePdb::Open(bytes);
+  RETURN_IF_ERROR(pdb.status());
+  if (pdb->id() != id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("it belongs to another build: ", PdbIdText(pdb->id()), " instead of ", PdbIdText(id)));
+  }
+  return pdb;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<AssemblyLines>> AssemblyLines::OfFile(std::shared_ptr<const ImageFile> file,
+                                                                     const PdbId& id) {
+  absl::StatusOr<PortablePdb> pdb = OpenOf(file->bytes(), id);
+  RETURN_IF_ERROR(pdb.status());
+  auto lines = std::shared_ptr<AssemblyLines>(new AssemblyLines(*pdb));
+  lines->file_ = std::move(file);
+  return lines;
+}
+
+absl::StatusOr<std::shared_ptr<AssemblyLines>> AssemblyLines::OfBytes(std::vector<std::byte> bytes, const PdbId& id) {
+  absl::StatusOr<PortablePdb> pdb = OpenOf(bytes, id);
+  RETURN_IF_ERROR(pdb.status());
+  auto lines = std::shared_ptr<AssemblyLines>(new AssemblyLines(*pdb));
+  lines->bytes_ = std::move(bytes);  // which stay where they are
+  return lines;
+}
+
+std::optional<SourcePlace> AssemblyLines::At(uint32_t method_rid, uint32_t il_offset) {
+  const std::optional<SequencePoint> point = LineAt(PointsOf(method_rid), il_offset);
+  if (!point) return std::nullopt;
+  SourcePlace place{NameOf(point->document), point->line, point->column};
+  if (place.file.empty() || damaged()) return std::nullopt;
+  return place;
+}
+
+const std::vector<SequencePoint>& AssemblyLines::PointsOf(uint32_t method_rid) {
+  if (const auto known = points_.find(method_rid); known != points_.end()) return known->second;
+  absl::StatusOr<std::vector<SequencePoint>> decoded = pdb_.Points(method_rid);
+  std::vector<SequencePoint> points = decoded.ok() ? *std::move(decoded) : std::vector<SequencePoint>();
+  // A method without any counts too.
+  if (point_count_ + points.size() >= kMaxPoints) {
+    points_.clear();
+    point_count_ = 0;
+  }
+  point_count_ += points.size() + 1;
+  return points_[method_rid] = std::move(points);
+}
+
+const std::string& AssemblyLines::NameOf(uint32_t document) {
+  if (documents_.size() >= kMaxDocuments) documents_.clear();
+  const auto [known, is_new] = documents_.try_emplace(document);
+  if (is_new) {
+    if (absl::StatusOr<PdbDocument> found = pdb_.Document(document); found.ok()) known->second = std::move(found->name);
+  }
+  return known->second;
+}
+
+size_t AssemblyLines::heap_bytes() const {
+  return bytes_.capacity() + point_count_ * sizeof(SequencePoint) + documents_.size() * sizeof(std::string);
+}
+
+std::optional<SourcePlace> MethodLines::At(uint32_t native_offset) const {
+  const std::optional<IlPlace> il = map.Lookup(native_offset, FramePlace::kLeaf);
+  std::optional<SourcePlace> place = il ? assembly->At(rid, il->il_offset) : std::nullopt;
+  if (place) place->kind = kind;
+  return place;
+}
+
+}  // namespace clrsampler

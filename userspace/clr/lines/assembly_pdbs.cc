@@ -1,0 +1,91 @@
+#include "clr/lines/assembly_pdbs.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "formats/pdb/embedded_pdb.h"
+#include "os/path_text.h"
+#include "process/mounts_identity.h"
+
+namespace clrsampler {
+namespace {
+
+// PDBs of Windows builds name their place with backslashes.
+absl::string_view LastPart(absl::string_view path) {
+  const size_t slash = path.find_last_of("/\\");
+  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
+}
+
+void AddOnce(std::vector<std::string>& paths, std::string path) {
+  if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(std::move(path));
+}
+
+}  // namespace
+
+std::shared_ptr<AssemblyLines> AssemblyPdbs::Find(const Process& process, const PeImage& image, absl::string_view path,
+                                                  absl::string_view name) {
+  const std::vector<PdbReference> references = PdbReferences(image);
+  if (references.empty()) return nullptr;
+  Key key{MountsIdentity(process), std::string(path), std::string(name), references.front().id.bytes};
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  if (known_.size() >= kMaxAssemblies) known_.clear();
+  std::shared_ptr<AssemblyLines> lines = Search(process, image, path, name, references);
+  ++(lines != nullptr ? counters_.found : counters_.without);
+  if (lines == nullptr && without_.size() < kMaxNames) without_.insert(std::string(name));
+  return known_[std::move(key)] = std::move(lines);
+}
+
+std::shared_ptr<AssemblyLines> AssemblyPdbs::Search(const Process& process, const PeImage& image,
+                                                    absl::string_view path, absl::string_view name,
+                                                    const std::vector<PdbReference>& references) {
+  if (const std::optional<std::span<const std::byte>> entry = EmbeddedPdb(image)) {
+    absl::StatusOr<std::vector<std::byte>> bytes = InflateEmbeddedPdb(*entry);
+    absl::StatusOr<std::shared_ptr<AssemblyLines>> lines =
+        bytes.ok() ? AssemblyLines::OfBytes(*std::move(bytes), references.front().id) : bytes.status();
+    if (lines.ok()) {
+      ++counters_.embedded;
+      return *std::move(lines);
+    }
+    Refuse(absl::StrCat("the PDB inside ", path), lines.status());
+  }
+  for (const PdbReference& reference : references) {
+    const std::string file_name(LastPart(reference.path));
+    std::vector<std::string> here;
+    if (!path.empty()) {
+      const std::string folder(FolderOf(path));
+      if (!file_name.empty()) AddOnce(here, folder + file_name);
+      AddOnce(here, absl::StrCat(folder, name, ".pdb"));
+    }
+    if (absl::StartsWith(reference.path, "/")) AddOnce(here, reference.path);
+    for (const std::string& candidate : here) {
+      if (auto lines = Open(images_.GetByPath(process, candidate), candidate, reference.id)) return lines;
+    }
+    for (const std::string& folder : folders_) {
+      if (file_name.empty()) break;
+      const std::string candidate = absl::StrCat(folder, "/", file_name);
+      if (auto lines = Open(images_.GetOnHost(process, candidate), candidate, reference.id)) return lines;
+    }
+  }
+  return nullptr;
+}
+
+std::shared_ptr<AssemblyLines> AssemblyPdbs::Open(absl::StatusOr<std::shared_ptr<const ImageFile>> file,
+                                                  absl::string_view path, const PdbId& id) {
+  if (absl::IsNotFound(file.status())) return nullptr;
+  absl::StatusOr<std::shared_ptr<AssemblyLines>> lines =
+      file.ok() ? AssemblyLines::OfFile(*std::move(file), id) : file.status();
+  if (lines.ok()) return *std::move(lines);
+  Refuse(path, lines.status());
+  return nullptr;
+}
+
+void AssemblyPdbs::Refuse(absl::string_view path, const absl::Status& status) {
+  ++counters_.refused;
+  notices_.Add("pdb_refused", path, absl::StrCat(path, " gives no lines: ", status.message()),
+               absl::IsFailedPrecondition(status) ? "--pdb-path names a folder that has the PDB of this build" : "");
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,77 @@
+// Finds the portable PDBs of assemblies. A PDB counts only if its id is the one that the assembly names.
+//
+// It is looked for inside the assembly, beside it, where the compiler wrote it, and in the folders of --pdb-path. Paths
+// are those of the process, and lead through its own root.
+#ifndef CLRSAMPLER_CLR_LINES_ASSEMBLY_PDBS_H_
+#define CLRSAMPLER_CLR_LINES_ASSEMBLY_PDBS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "clr/lines/assembly_lines.h"
+#include "formats/pe/pdb_reference.h"
+#include "formats/pe/pe_image.h"
+#include "process/image_files.h"
+#include "process/process.h"
+#include "status/notices.h"
+
+namespace clrsampler {
+
+struct AssemblyPdbsCounters {
+  uint64_t found = 0;
+  uint64_t embedded = 0;  // of these: inside the assembly
+  uint64_t without = 0;   // assemblies whose PDB is nowhere
+  uint64_t refused = 0;   // PDBs that are damaged or belong to another build
+};
+
+struct LineOptions {
+  bool wanted = false;
+  std::vector<std::string> pdb_folders;  // of this host, in order
+};
+
+// Main loop only. Borrows everything it is given.
+class AssemblyPdbs {
+ public:
+  AssemblyPdbs(std::vector<std::string> folders, ImageFiles& images, Notices& notices)
+      : folders_(std::move(folders)), images_(images), notices_(notices) {}
+
+  // `image`: the assembly. `path`: its file as the process sees it, or the program that it is bundled into; empty: it
+  // is in no file. `name`: of the assembly. nullptr: it has no PDB. The result is shared by processes that see the same
+  // files.
+  std::shared_ptr<AssemblyLines> Find(const Process& process, const PeImage& image, absl::string_view path,
+                                      absl::string_view name);
+
+  const AssemblyPdbsCounters& counters() const { return counters_; }
+  // Names of assemblies without a PDB, the first few.
+  const absl::flat_hash_set<std::string>& without() const { return without_; }
+
+ private:
+  static constexpr size_t kMaxAssemblies = 4096;
+  static constexpr size_t kMaxNames = 64;
+
+  std::shared_ptr<AssemblyLines> Search(const Process& process, const PeImage& image, absl::string_view path,
+                                        absl::string_view name, const std::vector<PdbReference>& references);
+  // nullptr: no such file, or it is no PDB of that build, which is told.
+  std::shared_ptr<AssemblyLines> Open(absl::StatusOr<std::shared_ptr<const ImageFile>> file, absl::string_view path,
+                                      const PdbId& id);
+  void Refuse(absl::string_view path, const absl::Status& status);
+
+  using Key = std::tuple<std::string, std::string, std::string, std::array<uint8_t, 20>>;
+
+  std::vector<std::string> folders_;
+  ImageFiles& images_;
+  Notices& notices_;
+  // By mounts, path, name and id: what one process sees names nothing of another one that sees other files.
+  absl::flat_hash_map<Key, std::shared_ptr<AssemblyLines>> known_;
+  absl::flat_hash_set<std::string> without_;
+  AssemblyPdbsCounters counters_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_LINES_ASSEMBLY_PDBS_H_
