@@ -1,5 +1,5 @@
 # Cross build for arm64 with g++-aarch64-linux-gnu. The libraries are unpacked by tools/arm64_sysroot, at the first
-# configure; another folder can be given as -DCLRSAMPLER_SYSROOT=.
+# configure and when others are needed; another folder can be given as -DCLRSAMPLER_SYSROOT=.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
@@ -9,11 +9,9 @@ set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 get_filename_component(clrsampler_root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(CLRSAMPLER_SYSROOT ${clrsampler_root}/build/arm64-sysroot CACHE PATH "unpacked arm64 packages")
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES CLRSAMPLER_SYSROOT)
-if(NOT EXISTS ${CLRSAMPLER_SYSROOT}/.clrsampler-packages)
-  execute_process(COMMAND ${clrsampler_root}/tools/arm64_sysroot ${CLRSAMPLER_SYSROOT} RESULT_VARIABLE failed)
-  if(failed)
-    message(FATAL_ERROR "tools/arm64_sysroot failed")
-  endif()
+execute_process(COMMAND ${clrsampler_root}/tools/arm64_sysroot ${CLRSAMPLER_SYSROOT} RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "tools/arm64_sysroot failed")
 endif()
 
 set(CMAKE_SYSROOT ${CLRSAMPLER_SYSROOT})
