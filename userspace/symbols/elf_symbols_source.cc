@@ -266,9 +266,12 @@ Frame ElfSymbolsSource::ManagedFrame(const FunctionSymbol& symbol, const Image& 
 
 const std::shared_ptr<ElfSymbolsSource::Image>& ElfSymbolsSource::ImageOf(const Process& process,
                                                                           const Mapping& mapping) {
-  std::optional<std::shared_ptr<Image>>& known = known_.Of(process.key, mapping);
-  if (!known) known = mapping.kind == MappingKind::kVdso ? Vdso() : Open(process, mapping);
-  return *known;
+  MappedImage& known = known_.Of(process.key, mapping);
+  if (!known.tried) {
+    known.tried = true;
+    known.image = mapping.kind == MappingKind::kVdso ? Vdso() : Open(process, mapping);
+  }
+  return known.image;
 }
 
 std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::string& path, const absl::Status& status) {

@@ -124,7 +124,12 @@ class ElfSymbolsSource : public FrameSource {
   // which the process knows the image. Each Image holds its files.
   using Sources = std::tuple<const ImageFile*, const ImageFile*, std::string>;
   absl::flat_hash_map<Sources, std::shared_ptr<Image>> by_sources_;
-  ByMapping<std::optional<std::shared_ptr<Image>>> known_;
+  // No optional: GCC 12 takes its move, by a hash map that grows, for a use of what was never set (-O1).
+  struct MappedImage {
+    bool tried = false;
+    std::shared_ptr<Image> image;
+  };
+  ByMapping<MappedImage> known_;
 };
 
 }  // namespace clrsampler
