@@ -3,18 +3,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
 #include "formats/pe/bundle_manifest.h"
 #include "formats/pe/pe_image.h"
+#include "formats/proc/maps_text.h"
 #include "os/path_text.h"
+#include "process/maps_mapping.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr uint8_t kBundledAssembly = 1;
 
+// Images of an emulated process that are opened: .NET programs map some 60, the runtime's among the first 20.
+constexpr size_t kMaxEmulatedImages = 1024;
+
 bool IsComposite(const PeImage& image) {
   return image.r2r().has_value() && image.r2r()->core.Find(R2rSectionType::kComponentAssemblies) != nullptr;
+}
+
+// What is added to an address in the image, if the mapping shows that segment of it; modulo 2^64.
+uint64_t BiasOf(const Mapping& mapping, const LoadSegment& segment) {
+  return mapping.start - mapping.file_offset - (segment.address.value - segment.offset.value);
 }
 
 // The segment that a mapping shows: it begins at the segment's page or inside it.
@@ -42,6 +53,8 @@ absl::string_view DeploymentFormText(DeploymentForm form) {
       return "single-file";
     case DeploymentForm::kNativeAot:
       return "native-aot";
+    case DeploymentForm::kEmulated:
+      return "emulated";
   }
   return "unknown";
 }
@@ -52,6 +65,10 @@ absl::string_view LibcText(LibcFlavour libc) {
 }
 
 absl::string_view MachineText(ElfMachine machine) { return machine == ElfMachine::kX64 ? "x64" : "arm64"; }
+
+std::string EmulationText(const DotNetRuntime& runtime) {
+  return absl::StrCat(MachineText(runtime.machine), " program under emulation: names are not possible");
+}
 
 std::optional<uint64_t> DotNetRuntime::AddressOf(absl::string_view exported_name) const {
   for (const RuntimeExport& one : exports) {
@@ -80,6 +97,7 @@ const RuntimeDiscovery::ImageFacts* RuntimeDiscovery::FactsOf(const Process& pro
   const std::span<const std::byte> bytes = (*file)->bytes();
   if (ElfImage::HasMagic(bytes)) {
     if (const auto elf = ElfImage::Parse(bytes); elf.ok()) {
+      facts->machine = elf->machine();
       facts->runtime = ReadRuntimeImage(*elf);
       facts->libc = LibcOfInterpreter(elf->interpreter());
       if (facts->runtime.kind != RuntimeImageKind::kNone) {
@@ -175,9 +193,10 @@ std::optional<DotNetRuntime> RuntimeDiscovery::Find(const Process& process) {
     if (best != nullptr && facts->runtime.kind <= best->runtime.kind) continue;
     best = facts;
     runtime.mapping = mapping;
-    runtime.load_bias = mapping.start - mapping.file_offset - (segment->address.value - segment->offset.value);
+    runtime.load_bias = BiasOf(mapping, *segment);
   }
   if (best == nullptr) return std::nullopt;
+  if (MachineOf(process).value_or(best->runtime.machine) != best->runtime.machine) return std::nullopt;
   runtime.kind = best->runtime.kind;
   runtime.version = best->runtime.version;
   runtime.exports = best->runtime.exports;
@@ -186,6 +205,54 @@ std::optional<DotNetRuntime> RuntimeDiscovery::Find(const Process& process) {
   runtime.composite = composite;
   SetForm(process, *best, runtime);
   return runtime;
+}
+
+std::optional<ElfMachine> RuntimeDiscovery::MachineOf(const Process& process) {
+  for (const Mapping& mapping : process.mappings.all()) {
+    if (mapping.kind != MappingKind::kFile || mapping.path != process.executable) continue;
+    const ImageFacts* facts = FactsOf(process, mapping);
+    return facts == nullptr ? std::nullopt : facts->machine;
+  }
+  return std::nullopt;
+}
+
+std::optional<DotNetRuntime> RuntimeDiscovery::FindEmulated(const Process& process) {
+  if (!process.mappings.has_jit_memory()) return std::nullopt;  // nothing is translated
+  const std::optional<ElfMachine> own = MachineOf(process);
+  const auto text = process.files.ReadProc("maps", kMaxMapsBytes);
+  if (!own.has_value() || !text.ok()) return std::nullopt;
+  std::optional<DotNetRuntime> found;
+  std::optional<Mapping> head;        // of the image whose mappings follow
+  const ImageFacts* facts = nullptr;  // of it
+  LibcFlavour libc = LibcFlavour::kUnknown;
+  size_t opened = 0;
+  for (const MapsLine& line : ParseMaps(*text).lines) {
+    const Mapping mapping = MappingOf(line);
+    if (mapping.kind != MappingKind::kFile) continue;
+    if (!head.has_value() || !ShowSameFile(*head, mapping)) {
+      head.reset();
+      if (mapping.file_offset != 0 || ++opened > kMaxEmulatedImages) continue;
+      head = mapping;
+      facts = FactsOf(process, mapping);
+      if (facts != nullptr && facts->machine != own && facts->libc != LibcFlavour::kUnknown) libc = facts->libc;
+    }
+    if (facts == nullptr || facts->runtime.kind <= (found ? found->kind : RuntimeImageKind::kStandaloneGc)) continue;
+    const LoadSegment* segment = SegmentOf(facts->segments, mapping);
+    if (facts->machine == own || segment == nullptr) continue;
+    // A file that is mapped to be read lies in one piece, and its code elsewhere than its addresses say.
+    const uint64_t bias = BiasOf(*head, facts->segments.front());
+    if (BiasOf(mapping, *segment) != bias) continue;
+    found.emplace();
+    found->kind = facts->runtime.kind;
+    found->version = facts->runtime.version;
+    found->exports = facts->runtime.exports;
+    found->machine = facts->runtime.machine;
+    found->mapping = mapping;
+    found->load_bias = bias;
+    found->form = DeploymentForm::kEmulated;
+  }
+  if (found) found->libc = libc;
+  return found;
 }
 
 }  // namespace clrsampler

@@ -2,6 +2,11 @@
 //
 // The runtime is found by what the mapped ELF images export (runtime_image.h), never by a path or a file name. Paths
 // are compared for one thing only: whether the runtime lies beside the program, which is what self-contained means.
+//
+// A program for another machine is run by an emulator, which is the process's own program. To the process the code of
+// such a runtime is data: it runs a translation of it, in memory for compiled code (measured: qemu-user 7.2 maps
+// nothing of it executable). So no address in that code is ever sampled, and nothing leads from the translation back to
+// it.
 #ifndef CLRSAMPLER_CLR_RUNTIME_DISCOVERY_H_
 #define CLRSAMPLER_CLR_RUNTIME_DISCOVERY_H_
 
@@ -25,6 +30,7 @@ enum class DeploymentForm : uint8_t {
   kSelfContained,       // it lies in the program's folder
   kSingleFile,          // the runtime is part of the program
   kNativeAot,
+  kEmulated,  // of a program for another machine, of whose deployment nothing is known
 };
 absl::string_view DeploymentFormText(DeploymentForm form);  // "framework-dependent", as ps prints it
 absl::string_view LibcText(LibcFlavour libc);               // "glibc", "musl", "unknown"
@@ -45,9 +51,13 @@ struct DotNetRuntime {
   std::optional<bool> composite;   // one of those images is a composite; not known for compressed bundles
   std::string standalone_gc;       // path of the image that exports GC_Initialize; empty: the built-in GC
 
+  bool emulated() const { return form == DeploymentForm::kEmulated; }  // from FindEmulated
   // In the process; nullopt: not exported. Known names only: those of runtime_image.cc.
   std::optional<uint64_t> AddressOf(absl::string_view exported_name) const;
 };
+
+// "arm64 program under emulation: names are not possible".
+std::string EmulationText(const DotNetRuntime& runtime);
 
 // Main loop only.
 class RuntimeDiscovery {
@@ -60,11 +70,16 @@ class RuntimeDiscovery {
   };
   RuntimeDiscovery(ImageFiles& images, CacheBy cache_by) : images_(images), cache_by_(cache_by) {}
 
-  // nullopt: no .NET runtime among the mapped images, or none that can be opened.
+  // nullopt: no .NET runtime among the mapped images that the process runs, or none that can be opened.
   std::optional<DotNetRuntime> Find(const Process& process);
+  // The runtime of an emulated program; for processes in which Find has found none. Reads all mappings, those of data
+  // too, and opens what is mapped from its beginning. nullopt: no runtime for another machine is laid out as a program
+  // is loaded, or nothing is translated, or it is not known what machine the process's own program is for.
+  std::optional<DotNetRuntime> FindEmulated(const Process& process);
 
  private:
   struct ImageFacts {
+    std::optional<ElfMachine> machine;  // of any ELF image
     RuntimeImage runtime;
     std::vector<LoadSegment> segments;  // of a runtime
     LibcFlavour libc = LibcFlavour::kUnknown;
@@ -82,6 +97,7 @@ class RuntimeDiscovery {
   const ImageFacts* FactsOf(const Process& process, const Mapping& mapping);
   const BundleFacts& BundleOf(const Process& process, const Mapping& mapping);
   void SetForm(const Process& process, const ImageFacts& image, DotNetRuntime& runtime);
+  std::optional<ElfMachine> MachineOf(const Process& process);  // of its own program
 
   // A host where programs are built runs thousands of new ones a day.
   static constexpr size_t kMaxFiles = 16 * 1024;

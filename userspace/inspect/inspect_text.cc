@@ -26,7 +26,7 @@ std::string Printable(absl::string_view text) {
 // Names of processes are bytes, not necessarily UTF-8.
 std::string Dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 std::string GcText(const ProcessFacts& facts) {
   return absl::StrCat(GcFlavourText(facts.gc), facts.runtime->standalone_gc.empty() ? "" : "+standalone");
@@ -59,6 +59,7 @@ Row RowOf(const ProcessFacts& facts) {
   row[7] = outlook.sources.empty() ? "none" : absl::StrJoin(outlook.sources, ",");
   row[8] = std::string(NamingWordText(outlook.word));
   if (!facts.readable.ok()) absl::StrAppend(&row[8], " (", Printable(facts.readable.message()), ")");
+  if (facts.runtime.has_value() && facts.runtime->emulated()) absl::StrAppend(&row[8], " (", outlook.reason, ")");
   return row;
 }
 

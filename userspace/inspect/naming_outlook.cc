@@ -48,6 +48,10 @@ NamingOutlook OutlookOf(const ProcessFacts& facts) {
     return outlook;
   }
   const DotNetRuntime& runtime = *facts.runtime;
+  if (runtime.emulated()) {
+    outlook.reason = EmulationText(runtime);
+    return outlook;
+  }
   if (runtime.kind == RuntimeImageKind::kNativeAot) return OutlookOfNativeAot(facts);
   if (runtime.kind == RuntimeImageKind::kMono) {
     outlook.reason = "Mono's code has no source of names";

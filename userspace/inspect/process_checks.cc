@@ -60,7 +60,9 @@ void CheckNames(const ProcessFacts& facts, Findings& findings) {
                                   outlook.sources.empty() ? "no source" : absl::StrJoin(outlook.sources, ", "), ")");
   if (!outlook.reason.empty()) absl::StrAppend(&what, ": ", outlook.reason);
   absl::string_view fix = "";
-  if (facts.runtime->kind == RuntimeImageKind::kNativeAot) {
+  if (facts.runtime->emulated()) {
+    fix = "profile it on such a machine; here its frames are the emulator's, and code that was translated has no name";
+  } else if (facts.runtime->kind == RuntimeImageKind::kNativeAot) {
     fix = "lay the PROGRAM.dbg of the publish folder beside the program, or publish with StripSymbols=false";
   } else if (absl::IsPermissionDenied(facts.memory)) {
     fix = "run as root or with cap_sys_ptrace, or start the process with DOTNET_PerfMapEnabled=3";
@@ -270,6 +272,11 @@ Findings CheckProcess(const ProcessFacts& facts) {
   }
   CheckRuntime(facts, findings);
   CheckNames(facts, findings);
+  if (facts.runtime->emulated()) {
+    CheckUnwindData(facts, findings);
+    CheckContainer(facts, findings);
+    return findings;
+  }
   CheckMemory(facts, findings);
   CheckDefects(facts, findings);
   CheckSocket(facts, findings);

@@ -37,13 +37,15 @@ bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) 
   facts.executable = process.executable;
   facts.namespace_pid = process.namespace_pid;
   facts.runtime = runtimes_.Find(process);
+  if (!facts.runtime.has_value()) facts.runtime = runtimes_.FindEmulated(process);
   if (facts.runtime.has_value()) {
-    facts.memory = memory_.Try(process);
+    if (!facts.runtime->emulated()) facts.memory = memory_.Try(process);
     ReadRuntimeSurroundings(proc_root_, process, images_, facts);
   }
   if (thoroughly) {
     facts.unwind = ReadUnwindFacts(process, images_);
-    if (facts.runtime.has_value()) facts.hooks = ReadHookFacts(process, *facts.runtime, images_);
+    if (facts.runtime.has_value() && !facts.runtime->emulated())
+      facts.hooks = ReadHookFacts(process, *facts.runtime, images_);
   }
   memory_.Forget(process.key);
   images_.Forget(process.key);

@@ -57,9 +57,8 @@ class AddressNamerImpl : public AddressNamer {
     resolver_.CatchUp(process_, clock_.Now(), clock_.Now());
     RuntimeMemory* runtime = sources_.memory == nullptr ? nullptr : sources_.memory->RuntimeOf(process_.key);
     if (runtime == nullptr) {
-      const std::string why = sources_.memory == nullptr ? "it was left out" : sources_.memory->RefusalOf(process_.key);
-      return absl::FailedPreconditionError(absl::StrCat("the memory of process ", process_.key.tgid, " is not read: ",
-                                                        why.empty() ? "no .NET runtime was found in it" : why));
+      return absl::FailedPreconditionError(
+          absl::StrCat("the memory of process ", process_.key.tgid, " is not read: ", WhyNoMemory()));
     }
     std::vector<AddressRange> compiled, prepared;
     for (const CodeSection& section : runtime->Sections()) {
@@ -96,6 +95,14 @@ class AddressNamerImpl : public AddressNamer {
   }
 
  private:
+  std::string WhyNoMemory() {
+    if (sources_.memory == nullptr) return "it was left out";
+    std::string why = sources_.memory->RefusalOf(process_.key);
+    if (!why.empty()) return why;
+    const std::optional<DotNetRuntime> emulated = discovery_.FindEmulated(process_);
+    return emulated.has_value() ? EmulationText(*emulated) : "no .NET runtime was found in it";
+  }
+
   SystemClock clock_;
   Notices notices_;
   FrameTable frames_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "clr/emulated_code.h"
 #include "clr/jit_methods.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/r2r_methods.h"
@@ -89,6 +90,8 @@ Sources MakeSources(const SourceContext& context) {
     if (files != nullptr) jit_files->PreferStubsOf(*memory);
     sources.in_order.push_back(std::move(memory));
   }
+  sources.in_order.push_back(
+      std::make_unique<EmulatedCode>(context.runtimes, context.frames, context.notices, context.clock));
   return sources;
 }
 

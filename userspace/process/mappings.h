@@ -33,6 +33,11 @@ struct Mapping {
   std::string path;  // as the kernel prints it, in the mount namespace of the target; may end in " (deleted)"
 };
 
+// Whether both show the same file, as far as /proc/PID/maps says.
+inline bool ShowSameFile(const Mapping& a, const Mapping& b) {
+  return a.inode == b.inode && a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
+}
+
 // What kind a mapping with this name is.
 MappingKind ClassifyMapping(absl::string_view path, uint64_t inode);
 

@@ -12,7 +12,7 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT CLRSAMPLER_ONLY_FUZZ)
     list(APPEND runtime_fixture_files ${runtime_fixtures}/${kind}/image)
   endforeach()
   add_custom_target(runtime_fixtures DEPENDS ${runtime_fixture_files})
-  clrsampler_test(clr_runtime_test SOURCES runtime_facts_test.cc runtime_image_test.cc runtime_discovery_test.cc
+  clrsampler_test(clr_runtime_test SOURCES runtime_facts_test.cc runtime_image_test.cc runtime_discovery_test.cc emulated_code_test.cc
     DEPS clrsampler_clr_runtime)
   add_dependencies(clr_runtime_test runtime_fixtures)
 endif()

@@ -11,6 +11,7 @@
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
 #include "test_paths.h"
+#include "unit/clr/emulated_process.h"
 #include "unit/formats/elf/find_symbol.h"
 
 namespace clrsampler {
@@ -117,6 +118,67 @@ TEST_P(RuntimeDiscoveryTest, AMapOfDataOnlyDoesNotCount) {
   process_->mappings.Clear();
   process_->mappings.Insert(behind);
   EXPECT_EQ(Find(), std::nullopt);
+}
+
+class EmulatedRuntimeTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kBase = 0x5502f10000;
+  std::optional<DotNetRuntime> FindEmulated() { return runtimes_.FindEmulated(emulated_.process()); }
+
+  EmulatedProcess emulated_;
+  ImageFiles images_;
+  RuntimeDiscovery runtimes_{images_, RuntimeDiscovery::CacheBy::kMapping};
+};
+
+TEST_F(EmulatedRuntimeTest, IsFoundByMappingsOfData) {
+  const std::string path = emulated_.Runtime();
+  emulated_.SetMaps(emulated_.Loaded(path, kBase));
+  EXPECT_EQ(runtimes_.Find(emulated_.process()), std::nullopt);
+  const auto runtime = FindEmulated();
+  ASSERT_TRUE(runtime.has_value());
+  EXPECT_TRUE(runtime->emulated());
+  EXPECT_EQ(runtime->kind, RuntimeImageKind::kSingleFileHost);
+  EXPECT_EQ(runtime->version.Text(), "10.0.14");
+  EXPECT_TRUE(runtime->AddressOf("g_dacTable").has_value());
+  EXPECT_EQ(runtime->machine, ElfMachine::kArm64);
+  EXPECT_EQ(runtime->mapping.path, path);
+  EXPECT_EQ(runtime->load_bias, kBase);
+  EXPECT_EQ(DeploymentFormText(runtime->form), "emulated");
+  EXPECT_EQ(EmulationText(*runtime), "arm64 program under emulation: names are not possible");
+}
+
+TEST_F(EmulatedRuntimeTest, AFileThatIsReadIsNoProgram) {
+  const std::string path = emulated_.Runtime();
+  emulated_.SetMaps(emulated_.Line(path, kBase, kBase + 0x5000, "r--p", 0));
+  EXPECT_EQ(FindEmulated(), std::nullopt);
+}
+
+TEST_F(EmulatedRuntimeTest, TheEmulatorsOwnMachineNeedsNone) {
+  emulated_.SetMaps(emulated_.Loaded(emulated_.Runtime(EM_X86_64), kBase));
+  EXPECT_EQ(FindEmulated(), std::nullopt);
+}
+
+TEST_F(EmulatedRuntimeTest, NothingIsEmulatedWithoutTranslatedCode) {
+  emulated_.SetMaps(emulated_.Loaded(emulated_.Runtime(), kBase));
+  const Mapping emulator = *emulated_.process().mappings.Find(EmulatedProcess::kEmulator);
+  emulated_.process().mappings.Clear();
+  emulated_.process().mappings.Insert(emulator);
+  EXPECT_EQ(FindEmulated(), std::nullopt);
+}
+
+TEST_F(EmulatedRuntimeTest, AnEmulatorOfUnknownMachineIsNotJudged) {
+  emulated_.SetMaps(emulated_.Loaded(emulated_.Runtime(), kBase));
+  emulated_.process().executable = "/gone";
+  EXPECT_EQ(FindEmulated(), std::nullopt);
+}
+
+// Some emulators map the code of their programs executable; the processor still runs none of it.
+TEST_F(EmulatedRuntimeTest, CodeForAnotherMachineIsNeverThatOfTheProcess) {
+  const std::string path = emulated_.Runtime();
+  emulated_.SetMaps(emulated_.Loaded(path, kBase, "r-xp"));
+  emulated_.process().mappings.Insert(EmulatedProcess::MappingOfFile(path, kBase + 0x11000, 0x1000, 0x1000));
+  EXPECT_EQ(runtimes_.Find(emulated_.process()), std::nullopt);
+  EXPECT_TRUE(FindEmulated().has_value());
 }
 
 INSTANTIATE_TEST_SUITE_P(Caches, RuntimeDiscoveryTest,

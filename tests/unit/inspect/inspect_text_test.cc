@@ -38,6 +38,19 @@ TEST(InspectTextTest, ATableHasAlignedColumnsAndCountsTheRest) {
   EXPECT_EQ(ProcessTableText({}), "0 .NET processes, 0 others\n");
 }
 
+TEST(InspectTextTest, AnEmulatedProgramSaysThatItIsOne) {
+  ProcessList list;
+  list.dotnet.push_back(EmulatedProgram());
+  const std::vector<std::string> lines = absl::StrSplit(ProcessTableText(list), '\n', absl::SkipEmpty());
+  EXPECT_EQ(lines[1],
+            "4711  qemu-aarch64-st  -          10.0.14  emulated  arm64  server  none     "
+            "poor (arm64 program under emulation: names are not possible)");
+  const json process = json::parse(ProcessListJson(list))["processes"][0];
+  EXPECT_EQ(process["form"], "emulated");
+  EXPECT_EQ(process["arch"], "arm64");
+  EXPECT_EQ(process["reason"], "arm64 program under emulation: names are not possible");
+}
+
 TEST(InspectTextTest, NothingOfAProcessReachesTheTerminalAsAControl) {
   ProcessList list = Two();
   list.dotnet[0].comm = "a\x1b[2Jb\nc";

@@ -79,6 +79,14 @@ TEST(NamingOutlookTest, NativeAotStandsAndFallsWithSymbols) {
   EXPECT_THAT(OutlookOf(facts).sources, ElementsAre("elf"));
 }
 
+TEST(NamingOutlookTest, AnEmulatedProgramHasNoNamesAndSaysWhy) {
+  ProcessFacts facts = EmulatedProgram();
+  facts.perf_map.live = true;  // its addresses are of code that no processor runs
+  EXPECT_EQ(OutlookOf(facts).word, NamingWord::kPoor);
+  EXPECT_THAT(OutlookOf(facts).sources, IsEmpty());
+  EXPECT_EQ(OutlookOf(facts).reason, "arm64 program under emulation: names are not possible");
+}
+
 TEST(NamingOutlookTest, WhatCantBeReadIsPoor) {
   ProcessFacts facts;
   facts.readable = absl::PermissionDeniedError("no");

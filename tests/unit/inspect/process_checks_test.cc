@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "unit/inspect/sample_facts.h"
 
 namespace clrsampler {
@@ -24,6 +25,17 @@ TEST(ProcessChecksTest, AHealthyProcessPassesEveryLine) {
     EXPECT_EQ(finding.fix, "") << finding.what;
   }
   EXPECT_EQ(Worst(HealthyProcess(), "runtime").what, ".NET 10.0.14, framework-dependent, x64, glibc, server GC");
+}
+
+TEST(ProcessChecksTest, AnEmulatedProgramFailsForItsNamesAndPromisesNothingElse) {
+  const Finding names = Worst(EmulatedProgram(), "names");
+  EXPECT_EQ(names.level, FindingLevel::kFail);
+  EXPECT_EQ(names.what, "names: poor (no source): arm64 program under emulation: names are not possible");
+  EXPECT_TRUE(absl::StartsWith(names.fix, "profile it on such a machine")) << names.fix;
+  EXPECT_EQ(Worst(EmulatedProgram(), "runtime").what, ".NET 10.0.14, emulated, arm64, glibc, server GC");
+  for (const absl::string_view check : {"memory", "diagnostics_socket", "perf_map_directory", "runtime_defect"}) {
+    EXPECT_EQ(Worst(EmulatedProgram(), check).what, "(none)") << check;
+  }
 }
 
 TEST(ProcessChecksTest, WhatIsNoPassSaysWhatToDo) {

@@ -28,6 +28,14 @@ inline ProcessFacts HealthyProcess(RuntimeVersion version = {10, 0, 14}) {
   return facts;
 }
 
+inline ProcessFacts EmulatedProgram() {
+  ProcessFacts facts = HealthyProcess();
+  facts.comm = "qemu-aarch64-st";
+  facts.runtime->machine = ElfMachine::kArm64;
+  facts.runtime->form = DeploymentForm::kEmulated;
+  return facts;
+}
+
 inline HostFacts HealthyHost() {
   HostFacts facts;
   facts.kernel = "6.1.0";

@@ -6,12 +6,6 @@
 #include "process/maps_mapping.h"
 
 namespace clrsampler {
-namespace {
-
-// A process with 65,530 mappings (the kernel's default limit) has maps of some 10 MB.
-constexpr size_t kMaxMapsBytes = 64 << 20;
-
-}  // namespace
 
 void TargetImages::Read() {
   read_at_ = clock_.Now();
@@ -51,14 +45,10 @@ std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
 AddressRange TargetImages::ImageAround(const Mapping& mapping) {
   if (Find(mapping.start) == nullptr) return {mapping.start, mapping.end};
   AddressRange range{mapping.start, mapping.end};
-  const auto same_file = [&](const Mapping& other) {
-    return other.inode == mapping.inode && other.device_major == mapping.device_major &&
-           other.device_minor == mapping.device_minor && other.path == mapping.path;
-  };
   // In order of addresses, without another file between.
   bool inside = false;
   for (const Mapping& other : mappings_) {
-    if (same_file(other)) {
+    if (ShowSameFile(other, mapping)) {
       if (!inside) range.begin = other.start;
       inside = true;
       range.end = other.end;
