@@ -9,6 +9,7 @@ import collections
 import glob
 import os
 import re
+import shutil
 import struct
 import subprocess
 
@@ -16,6 +17,7 @@ import check_program
 import harness
 import helper_cells
 import runtimes
+import vm_programs
 from metadata import Metadata
 
 BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE, "build", "release"))
@@ -30,6 +32,9 @@ MOVES = "InlinedMemmoveGCRefsHelper"
 # What InitJITHelpers1 sets, by helper.
 ALLOCATORS = {"NEWSFAST": ("JIT_NewS_MP_FastPortable", "RhpNewFast"), "NEWARR_1_VC": ("JIT_NewArr1VC_MP_FastPortable", "RhpNewArrayFast"),
               "NEWARR_1_OBJ": ("JIT_NewArr1OBJ_MP_FastPortable", None), "NEWARR_1_PTR": (None, "RhpNewPtrArrayFast")}
+# Of arm64. .NET 10 and 11 copy their barriers also then.
+BARRIERS = {"ASSIGN_REF": "JIT_WriteBarrier", "CHECKED_ASSIGN_REF": "JIT_CheckedWriteBarrier", "ASSIGN_BYREF": "JIT_ByRefWriteBarrier"}
+ARM64_ASSEMBLY = {"9.0.23": 19, "10.0.15": 31, "11.0.0": 28}
 
 
 class Image:
@@ -178,34 +183,64 @@ class RuntimeNamesTest(check_program.CheckProgramTest):
                 print(f"  {version}: {counts}", flush=True)
                 self.assertEqual(counts, COUNTS[version])
 
+    def helpers_in(self, pid, folder, version, machine):
+        """What a process has in its memory, under our names: ({name: address} of precompiled code's cells, {dynamic helper: name or None})"""
+        path = os.path.join(folder, "libcoreclr.so")
+        names, (_, dynamic_at) = self.names_in(path)
+        named = {function: name for of_kind in names.values() for function, name in of_kind.items()}
+        helpers = [line.split() for line in self.check("--helpers", version.split(".")[0], machine).splitlines()]
+        dynamic = [row[0] for row in helpers if row[1].startswith("dynamic")]
+        cells = helper_cells.helpers_of(pid, os.path.join(folder, "System.Private.CoreLib.dll"), path)
+        with open(f"/proc/{pid}/maps") as f:
+            base = min(int(line.split("-")[0], 16) for line in f if line.rstrip().endswith(" " + path))
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(base + dynamic_at)
+            words = struct.unpack(f"<{len(dynamic)}Q", memory.read(8 * len(dynamic)))
+        self.assertEqual({name: named.get(address) for name, address in cells.items()}, {name: name for name in cells})
+        return cells, {helper: named.get(word - base) for helper, word in zip(dynamic, words, strict=True)}
+
     def test_processes_have_the_same(self):
         """In memory: what the runtime wrote into precompiled code's cells and into its table of dynamic helpers."""
         for version in runtimes.PACKED_VERSIONS:
             with self.subTest(version):
-                root = self.need(runtimes.root, version)
+                # The process knows its files by their own paths.
+                root = os.path.realpath(self.need(runtimes.root, version))
                 (folder,) = glob.glob(os.path.join(root, "shared", "Microsoft.NETCore.App", "*"))
-                path = os.path.join(folder, "libcoreclr.so")
-                names, (_, dynamic_at) = self.names_in(path)
-                named = {function: name for of_kind in names.values() for function, name in of_kind.items()}
-                helpers = [line.split() for line in self.check("--helpers", version.split(".")[0], "x64").splitlines()]
-                dynamic = [row[0] for row in helpers if row[1].startswith("dynamic")]
                 self.need(runtimes.workload)
                 with harness.workload(version, "idle", "--seconds", 60) as target:
-                    cells = helper_cells.helpers_of(target.pid, os.path.join(folder, "System.Private.CoreLib.dll"), path)
-                    with open(f"/proc/{target.pid}/maps") as f:
-                        base = min(int(line.split("-")[0], 16) for line in f if line.rstrip().endswith(" " + path))
-                    with open(f"/proc/{target.pid}/mem", "rb", buffering=0) as memory:
-                        memory.seek(base + dynamic_at)
-                        words = struct.unpack(f"<{len(dynamic)}Q", memory.read(8 * len(dynamic)))
-                self.assertEqual({name: named.get(address) for name, address in cells.items()}, {name: name for name in cells})
+                    cells, set_now = self.helpers_in(target.pid, folder, version, "x64")
                 self.assertGreaterEqual(len(cells), 6, cells)
                 number = int(version.split(".")[0])
-                set_now = {helper: named.get(word - base) for helper, word in zip(dynamic, words, strict=True)}
                 for helper, (before_10, since_10) in ALLOCATORS.items():
                     expected = before_10 if number < 10 else since_10
                     if expected:
                         self.assertEqual(set_now[helper], expected, helper)
                 print(f"  {version}: {sorted(cells)}", flush=True)
+
+    def test_arm64_processes_have_the_same(self):
+        """The same of arm64, whose user mode is emulated. Without a second mapping of code the barriers stand in the image, and not in a copy."""
+        if not shutil.which("qemu-aarch64-static"):
+            self.need(self.no_emulator)
+        libraries = self.need(vm_programs.arm64_libraries)
+        for version, count in ARM64_ASSEMBLY.items():
+            with self.subTest(version):
+                root = os.path.realpath(self.need(runtimes.root, version, "linux-arm64"))
+                program = os.path.join(self.need(runtimes.with_app_host, "workload", version, "linux-arm64"), "workload")
+                (folder,) = glob.glob(os.path.join(root, "shared", "Microsoft.NETCore.App", "*"))
+                names, _ = self.names_in(os.path.join(folder, "libcoreclr.so"))
+                self.assertEqual(len(names["assembly"]), count)
+                env = {"DOTNET_ROOT": root, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_EnableWriteXorExecute": "0",
+                       "DOTNET_gcHeapHardLimit": "0x10000000"}  # the emulator refuses the reservation of a whole heap
+                with harness.Target(["qemu-aarch64-static", "-L", libraries, program, "idle", "--seconds", "120"], env=env) as target:
+                    cells, set_now = self.helpers_in(target.pid, folder, version, "arm64")
+                self.assertGreaterEqual(len(cells), 5, cells)
+                expected = BARRIERS if version.startswith("9.") else {helper: name for helper, (_, name) in ALLOCATORS.items() if name}
+                self.assertEqual({helper: set_now[helper] for helper in expected}, expected)
+                print(f"  {version} arm64: {sorted(cells)}, {expected}", flush=True)
+
+    @staticmethod
+    def no_emulator():
+        raise runtimes.Missing("no `qemu-aarch64-static` on PATH")
 
     def test_helpers_stand_in_the_order_of_the_jit(self):
         for version in runtimes.PACKED_VERSIONS:

@@ -1,6 +1,7 @@
 #include "formats/runtime/assembly_functions.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,99 +10,23 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "formats/byte_reader.h"
+#include "formats/runtime/assembly_patterns.h"
 
 namespace clrsampler {
 namespace {
-
-// A pattern is a list of words: two hexadecimal digits are that byte, ".." is any byte, "@NAME" is a distance of four
-// bytes to the function NAME, "xmm" stands for the stores of eight argument registers, "tls" for the address of a
-// variable of the thread, and "end" for the function's end. Without "end" anything may follow.
-struct Pattern {
-  absl::string_view name;
-  std::string words;
-};
-
-// PUSH_ARGUMENT_REGISTERS, and the three forms of PROLOG_WITH_TRANSITION_BLOCK: with nothing, one and two words on the
-// stack at the entry.
-constexpr absl::string_view kPushArguments = " 41 51 41 50 51 52 56 57";
-constexpr absl::string_view kFreeStack = " 48 8d a4 24 .. ff ff ff xmm";
-constexpr absl::string_view kBlockAddress = " 48 8d bc 24 .. 00 00 00";  // lea rdi, [rsp + the block]
-
-std::string Block() { return absl::StrCat("55 48 89 e5 53 41 57 41 56 41 55 41 54", kPushArguments, kFreeStack); }
-std::string BlockBehindOne() {
-  return absl::StrCat("53 41 57 41 56 41 55 41 54", kPushArguments, " 48 8b 54 24 58 48 89 6c 24 58 48 8d 6c 24 58",
-                      kFreeStack);
-}
-std::string BlockBehindTwo() {
-  return absl::StrCat("41 57 41 56 41 55 41 54", kPushArguments,
-                      " 48 8b 4c 24 50 48 89 5c 24 50 48 8b 54 24 58 48 89 6c 24 58 48 8d 6c 24 58", kFreeStack);
-}
-std::string DynamicHelper(absl::string_view flags) {
-  return absl::StrCat(BlockBehindTwo(), " 49 c7 c0 ", flags, " 00 00 00", kBlockAddress,
-                      " 48 89 c6 e8 @DynamicHelperWorker 48 85 c0");
-}
-// NEW_ARRAY_FAST
-constexpr absl::string_view kNewArray =
-    " 53 41 54 41 55 48 89 fb 49 89 f4 49 89 c5 tls 48 89 c1 48 8b 41 08 48 8b 39 48 29 c7 49 39 fd 77 14 49 01 c5 48 "
-    "89 18 44 89 60 08 4c 89 69 08 41 5d 41 5c 5b c3 48 89 df 4c 89 e6 41 5d 41 5c 5b e9 @RhpNewVariableSizeObject";
-// The body of RhpNewObject and RhpNewVariableSizeObject, around what they pass to RhpGcAlloc.
-std::string Allocate(absl::string_view arguments) {
-  constexpr absl::string_view kLeave = " 48 8d 64 24 38 41 5c 41 5d 41 5e 41 5f 5b 5d";
-  return absl::StrCat("55 53 41 57 41 56 41 55 41 54 48 8d 64 24 c8 48 8d 4c 24 08 48 89 fb ", arguments,
-                      " e8 @RhpGcAlloc 48 85 c0 74 10", kLeave, " c3 48 89 df 31 f6", kLeave,
-                      " e9 @RhExceptionHandling_FailedAllocation end");
-}
-
-std::vector<Pattern> X64Patterns() {
-  return {
-      // .NET 8, and since 9.
-      {"ThePreStub", absl::StrCat(Block(), kBlockAddress, " 4c 89 d6 e8 @PreStubWorker")},
-      {"ThePreStub", absl::StrCat(Block(), " 48 89 04 24", kBlockAddress, " 4c 89 d6 e8 @PreStubWorker 49 89 c2")},
-      {"OnCallCountThresholdReachedStub",
-       absl::StrCat(Block(), kBlockAddress, " 48 89 c6 e8 @OnCallCountThresholdReached")},
-      {"DelayLoad_MethodCall",
-       absl::StrCat(BlockBehindTwo(), kBlockAddress, " 48 89 c6 e8 @ExternalMethodFixupWorker")},
-      {"DelayLoad_Helper", DynamicHelper("00")},
-      {"DelayLoad_Helper_Obj", DynamicHelper("01")},
-      {"DelayLoad_Helper_ObjObj", DynamicHelper("03")},
-      {"ResolveWorkerAsmStub",
-       absl::StrCat(BlockBehindOne(), kBlockAddress, " 4c 89 de 48 89 f1 48 83 e1 07 48 29 ce e8 @VSD_ResolveWorker")},
-      {"ResolveWorkerChainLookupAsmStub",
-       "48 c7 c0 01 00 00 00 4c 21 d8 58 75 .. 48 8b 40 18 48 85 c0 74 .. 48 3b 10 75 .. 4c 3b 50 08 75 .. 48 .. .. "
-       ".. .. .. .. 48 83 2a 01 7c .. 48 8b 40 10 5a"},
-      // jithelpers_fastwritebarriers.S and jithelpers_fast.S; the latter before 9 and since.
-      {"JIT_CheckedWriteBarrier",
-       "48 .. 05 .. .. .. .. 48 3b 38 72 12 48 .. 05 .. .. .. .. 48 3b 38 73 06 ff 25 .. .. .. .. 48 89 37 c3"},
-      {"JIT_ByRefWriteBarrier",
-       "48 8b 0e 48 89 0f 48 .. 05 .. .. .. .. 48 3b 38 0f 82 .. .. 00 00 48 .. 05 .. .. .. .. 48 3b 38 0f 83 .. .. "
-       "00 00 48 .. 05 .. .. .. .. 80 38 00 74 19 48 89 f8 48 c1 e8 0c"},
-      {"JIT_ByRefWriteBarrier",
-       "48 8b 0e 48 89 0f 48 3b 3d .. .. .. .. 0f 82 .. .. 00 00 48 3b 3d .. .. .. .. 0f 83 .. .. 00 00 80 3d .. .. "
-       ".. .. 00 74 16 48 89 f8 48 c1 e8 0c"},
-      // Since .NET 10.
-      {"RhpNew", "48 c7 c6 00 00 00 00 e9 @RhpNewObject end"},
-      {"RhpNewFast",
-       "53 48 89 fb tls 8b 53 04 48 8b 70 08 48 8b 38 48 29 f7 48 39 fa 77 0f 48 01 f2 48 89 1e 48 89 50 08 48 89 f0 "
-       "5b c3 48 89 df 31 f6 5b e9 @RhpNewObject end"},
-      {"RhpNewFinalizable", "be 01 00 00 00 e9 @RhpNewObject end"},
-      {"RhpNewObject", Allocate("31 d2")},
-      {"RhNewString", absl::StrCat("48 81 fe df ff ff 3f 77 60 48 8d 04 75 1d 00 00 00 48 83 e0 f8", kNewArray,
-                                   " 31 f6 e9 @RhExceptionHandling_FailedAllocation end")},
-      {"RhpNewArrayFast", absl::StrCat("48 81 fe ff ff ff 7f 77 63 0f b7 07 48 0f af c6 48 8d 40 1f 48 83 e0 f8",
-                                       kNewArray, " be 01 00 00 00 e9 @RhExceptionHandling_FailedAllocation end")},
-      {"RhpNewPtrArrayFast",
-       absl::StrCat("48 81 fe 00 00 00 08 0f 83 @RhpNewArrayFast 67 8d 04 f5 18 00 00 00", kNewArray, " end")},
-      {"RhpNewVariableSizeObject", Allocate("48 89 f2 48 31 f6")},
-  };
-}
 
 struct Target {
   VirtualAddress function;
   absl::string_view name;
 };
+
+// The bits of an instruction of arm64 that say where it leads: of b and bl, or of all others that patterns name.
+uint32_t DistanceBits(uint32_t instruction) {
+  return (instruction & 0x7c000000) == 0x14000000 ? 0x03ffffff : 0x00ffffe0;
+}
 
 // Reads the words of a pattern along code.
 class Matcher {
@@ -123,13 +48,67 @@ class Matcher {
     if (word == "end") return ends_ = true;
     if (word == "xmm") return TakeStores();
     if (word == "tls") return TakeThreadVariable();
+    if (word == "tlsdesc") return TakeThreadVariableArm64();
     if (word[0] == '@') return TakeDistance(word.substr(1));
+    if (word[0] == 'x') return TakeAddressArm64(word);
+    if (word.size() >= kInstructionDigits) return TakeInstruction(word);
     if (at_ >= code_.size()) return false;
     const auto byte = std::to_integer<uint8_t>(code_[at_++]);
     return word == ".." || byte == Digit(word[0]) * 16 + Digit(word[1]);
   }
 
-  static int Digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
+  static uint32_t Digit(char c) { return static_cast<uint32_t>(c <= '9' ? c - '0' : c - 'a' + 10); }
+
+  std::optional<uint32_t> NextInstruction() {
+    const std::optional<uint32_t> instruction = LoadAt<uint32_t>(code_, at_);
+    if (instruction) at_ += sizeof(uint32_t);
+    return instruction;
+  }
+
+  bool TakeMasked(uint32_t mask, uint32_t value) {
+    const std::optional<uint32_t> instruction = NextInstruction();
+    return instruction && (*instruction & mask) == value;
+  }
+
+  bool TakeInstruction(absl::string_view word) {
+    uint32_t expected = 0;
+    for (const char digit : word.substr(0, kInstructionDigits)) expected = expected << 4 | Digit(digit);
+    const uint32_t distance_bits = word.size() > kInstructionDigits ? DistanceBits(expected) : 0;
+    const std::optional<uint32_t> instruction = NextInstruction();
+    if (!instruction || (*instruction & ~distance_bits) != expected) return false;
+    if (word.size() <= kInstructionDigits + 1) return true;
+    // Signed, in instructions: its highest bit is shifted to that of the word, and back.
+    const int above = std::countl_zero(distance_bits), below = std::countr_zero(distance_bits);
+    const int32_t distance = static_cast<int32_t>((*instruction & distance_bits) << above) >> (above + below);
+    const uint64_t here = start_.value + at_ - sizeof(uint32_t);
+    targets_.push_back({{here + static_cast<uint64_t>(int64_t{distance} * 4)}, word.substr(kInstructionDigits + 1)});
+    return true;
+  }
+
+  // "x12=": adrp x12; add x12, x12, offset, or nop; adr x12.
+  bool TakeAddressArm64(absl::string_view word) {
+    uint32_t number = 0;
+    if (!absl::SimpleAtoi(word.substr(1, word.size() - 2), &number)) return false;
+    const size_t before = at_;
+    if (TakeMasked(0x9f00001f, 0x90000000 | number) && TakeMasked(0xffc003ff, 0x91000000 | number << 5 | number)) {
+      return true;
+    }
+    at_ = before;
+    return TakeMasked(~0U, kNop) && TakeMasked(0x9f00001f, 0x10000000 | number);
+  }
+
+  // adrp x0; ldr x3, [x0, offset]; add x0, x0, offset; blr x3, or movz x0, high; movk x0, low; nop; nop (ELF for the
+  // Arm 64-bit Architecture, relaxation of TLS descriptors to local exec).
+  bool TakeThreadVariableArm64() {
+    const size_t before = at_;
+    if (TakeMasked(0x9f00001f, 0x90000000) && TakeMasked(0xffc003ff, 0xf9400003) &&
+        TakeMasked(0xffc003ff, 0x91000000) && TakeMasked(~0U, 0xd63f0060)) {
+      return true;
+    }
+    at_ = before;
+    return TakeMasked(0xffe0001f, 0xd2a00000) && TakeMasked(0xffe0001f, 0xf2800000) && TakeMasked(~0U, kNop) &&
+           TakeMasked(~0U, kNop);
+  }
 
   bool TakeBytes(absl::string_view bytes) {
     if (code_.size() - at_ < bytes.size()) return false;
@@ -173,6 +152,9 @@ class Matcher {
     return true;
   }
 
+  static constexpr size_t kInstructionDigits = 8;
+  static constexpr uint32_t kNop = 0xd503201f;  // of arm64
+
   std::span<const std::byte> code_;
   VirtualAddress start_;
   size_t at_ = 0;
@@ -210,8 +192,9 @@ class Names {
 }  // namespace
 
 std::vector<AssemblyFunction> FindAssemblyFunctions(const ElfImage& image, const EhFrameTable& unwind) {
-  if (image.machine() != ElfMachine::kX64) return {};
-  static const auto& patterns = *new std::vector<Pattern>(X64Patterns());
+  static const auto& x64 = *new std::vector<AssemblyPattern>(X64AssemblyPatterns());
+  static const auto& arm64 = *new std::vector<AssemblyPattern>(Arm64AssemblyPatterns());
+  const std::vector<AssemblyPattern>& patterns = image.machine() == ElfMachine::kX64 ? x64 : arm64;
   const auto bounds_of = [&](VirtualAddress address) -> std::optional<FunctionBounds> {
     const std::optional<FunctionBounds> bounds = unwind.Find(address);
     if (!bounds || !bounds->end_known || bounds->start != address) return std::nullopt;
@@ -222,7 +205,7 @@ std::vector<AssemblyFunction> FindAssemblyFunctions(const ElfImage& image, const
     const VirtualAddress start = unwind.FunctionStart(i);
     const auto code = image.BytesFrom(start);
     if (!code || !image.IsExecutable(start)) continue;
-    for (const Pattern& pattern : patterns) {
+    for (const AssemblyPattern& pattern : patterns) {
       Matcher matcher(*code, start);
       if (!matcher.Matches(pattern.words)) continue;
       const std::optional<FunctionBounds> bounds = bounds_of(start);

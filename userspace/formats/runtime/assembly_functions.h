@@ -6,10 +6,8 @@
 // function's are, and each function of a known name that it leads to is the same wherever it is met. That names the
 // functions that they call, too.
 //
-// Source: dotnet/runtime, src/coreclr/vm/amd64 (externalmethodfixupthunk.S at 08f41522, theprestubamd64.S at 43942287,
-// virtualcallstubamd64.S at 0b7b7b5f, AllocSlow.S at 1faa9e82, unixasmmacrosamd64.inc at 0147c5c8) and
-// src/coreclr/runtime/amd64/AllocFast.S at 086bc8e3; each pattern measured on the images that
-// tests/e2e/runtime_names_test.py reads. Nothing is known on arm64.
+// Sources and measured versions: formats/runtime/assembly_patterns_x64.cc and
+// formats/runtime/assembly_patterns_arm64.cc.
 #ifndef CLRSAMPLER_FORMATS_RUNTIME_ASSEMBLY_FUNCTIONS_H_
 #define CLRSAMPLER_FORMATS_RUNTIME_ASSEMBLY_FUNCTIONS_H_
 

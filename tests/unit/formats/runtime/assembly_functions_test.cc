@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "unit/formats/runtime/code_image.h"
 
 namespace clrsampler {
@@ -35,6 +37,21 @@ constexpr absl::string_view kRhpNewFastOfAProgram =
     "48 01 f2 48 89 1e 48 89 50 08 48 89 f0 5b c3 48 89 df 31 f6 5b e9 10 00 00 00";
 constexpr absl::string_view kRhpNew = "48 c7 c6 00 00 00 00 e9 00 00 00 00";
 constexpr absl::string_view kAnother = "55 48 89 e5 5d c3";
+
+// Code of .NET 10.0.15 for arm64, the same way.
+constexpr absl::string_view kArm64ThePreStub =
+    "a9b57bfd 910003fd a90153f3 a9025bf5 a90363f7 a9046bf9 a90573fb d10203ff f90077e8 a90f07e0 a9100fe2 a91117e4 "
+    "a9121fe6 ad0007e0 ad010fe2 ad0217e4 ad031fe6 910203e0 aa0c03e1 97f88687 aa0003e9 d65f03c0";
+constexpr uint64_t kArm64PreStubCall = 4 * 19;
+constexpr absl::string_view kArm64RhpNewFast =
+    "a9bf7be0 90000580 f9442403 91212000 d63f0060 d53bd043 8b000063 a8c17be0 b9400402 f940046c f940006d cb0c01ad "
+    "eb0d005f 540000c8 8b0c0042 f9000180 f9000462 aa0c03e0 d65f03c0 d2800001 14000003";
+constexpr absl::string_view kArm64RhpNew = "d2800001 1400061b";
+constexpr absl::string_view kArm64CheckedBarrier =
+    "580020cc 580020f1 eb0c01df fa5121c2 54000042 14000004 f80085cf d65f03c0";
+constexpr absl::string_view kArm64ChainLookup =
+    "f240017f 540002c1 f940000d f9400d29 f100013f 54000240 a9404530 eb0d021f 54ffff61 eb0c023f 54ffff21 $0 f94001b0 "
+    "f1000610 f90001b0 5400006b f9400930 d61f0200 d2802010 f90001b0 b27f016b aa0903ec 14000001";
 
 std::map<uint64_t, std::string> NamesIn(const CodeImage& code) {
   return code.With([](const ElfImage& image, const EhFrameTable& unwind) {
@@ -110,10 +127,57 @@ TEST(AssemblyFunctionsTest, APlaceInsideAFunctionHasNoName) {
   EXPECT_THAT(NamesIn(code), UnorderedElementsAre(Pair(stub, "ThePreStub")));
 }
 
-TEST(AssemblyFunctionsTest, NothingIsKnownOfOtherMachines) {
+TEST(AssemblyFunctionsTest, ThoseOfOneMachineAreNotLookedForOnAnother) {
+  CodeImage arm64(EM_AARCH64), x64;
+  arm64.Add(CodeOf(kThePreStub));
+  x64.Add(Arm64CodeOf(kArm64ThePreStub));
+  EXPECT_TRUE(NamesIn(arm64).empty());
+  EXPECT_TRUE(NamesIn(x64).empty());
+}
+
+TEST(AssemblyFunctionsTest, Arm64FunctionsAreToldAndNameWhatTheyLeadTo) {
   CodeImage code(EM_AARCH64);
-  code.Add(CodeOf(kThePreStub));
-  EXPECT_TRUE(NamesIn(code).empty());
+  const uint64_t worker = code.Add(Arm64CodeOf("d65f03c0")), stub = code.Add(Arm64CodeOf(kArm64ThePreStub)),
+                 object = code.Add(Arm64CodeOf("d503201f d65f03c0")), slow = code.Add(Arm64CodeOf(kArm64RhpNew)),
+                 fast = code.Add(Arm64CodeOf(kArm64RhpNewFast)), checked = code.Add(Arm64CodeOf(kArm64CheckedBarrier)),
+                 barrier = code.Add(Arm64CodeOf("00000000"));
+  code.LeadArm64(stub + kArm64PreStubCall, worker);
+  code.LeadArm64(slow + 4, object);
+  code.LeadArm64(fast + 4 * 20, object);
+  code.LeadArm64(checked + 4 * 5, barrier);
+  EXPECT_THAT(NamesIn(code),
+              UnorderedElementsAre(Pair(worker, "PreStubWorker"), Pair(stub, "ThePreStub"), Pair(slow, "RhpNew"),
+                                   Pair(object, "RhpNewObject"), Pair(fast, "RhpNewFast"),
+                                   Pair(checked, "JIT_CheckedWriteBarrier"), Pair(barrier, "JIT_WriteBarrier")));
+}
+
+TEST(AssemblyFunctionsTest, OneOtherArm64InstructionIsAnotherFunction) {
+  const size_t pattern = Arm64CodeOf(kArm64ThePreStub).size() / 4 - 1;  // ret is behind it
+  for (size_t i = 0; i < pattern; ++i) {
+    CodeImage code(EM_AARCH64);
+    const uint64_t stub = code.Add(Arm64CodeOf(kArm64ThePreStub));
+    code.Change(stub + 4 * i);
+    EXPECT_EQ(NamesIn(code).contains(stub), 4 * i == kArm64PreStubCall) << i;
+  }
+}
+
+TEST(AssemblyFunctionsTest, AnArm64LinkersShorterFormsAreTheSameFunctions) {
+  for (const absl::string_view address : {"d000112d 911061ad", "d503201f 106b7ead"}) {  // adrp and add; nop and adr
+    CodeImage code(EM_AARCH64);
+    const uint64_t chain = code.Add(Arm64CodeOf(absl::Substitute(kArm64ChainLookup, address)));
+    const uint64_t worker = code.Add(Arm64CodeOf("d65f03c0"));
+    code.LeadArm64(worker - 4, worker);
+    EXPECT_THAT(NamesIn(code), UnorderedElementsAre(Pair(chain, "ResolveWorkerChainLookupAsmStub"),
+                                                    Pair(worker, "ResolveWorkerAsmStub")))
+        << address;
+  }
+  CodeImage code(EM_AARCH64);
+  const uint64_t fast = code.Add(Arm64CodeOf(absl::StrReplaceAll(
+      kArm64RhpNewFast, {{"90000580 f9442403 91212000 d63f0060", "d2a00000 f2801800 d503201f d503201f"}})));
+  EXPECT_THAT(NamesIn(code), Contains(Pair(fast, "RhpNewFast")));
+  CodeImage another(EM_AARCH64);
+  another.Add(Arm64CodeOf(absl::Substitute(kArm64ChainLookup, "d000112c 911061ad")));  // adrp x12
+  EXPECT_TRUE(NamesIn(another).empty());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "formats/byte_reader.h"
 #include "formats/elf/eh_frame.h"
 #include "formats/elf/elf_image.h"
@@ -19,6 +20,16 @@ namespace clrsampler {
 // "48 89 e5"
 inline std::string CodeOf(absl::string_view hexadecimal) {
   return absl::HexStringToBytes(absl::StrReplaceAll(hexadecimal, {{" ", ""}}));
+}
+
+// "a9b57bfd 910003fd": instructions of arm64 as numbers.
+inline std::string Arm64CodeOf(absl::string_view instructions) {
+  std::string code;
+  for (const absl::string_view one : absl::StrSplit(instructions, ' ')) {
+    const std::string bytes = absl::HexStringToBytes(one);
+    code.append(bytes.rbegin(), bytes.rend());
+  }
+  return code;
 }
 
 class CodeImage {
@@ -39,6 +50,12 @@ class CodeImage {
   static std::string Distance(uint64_t at, uint64_t target) { return RawBytes(static_cast<int32_t>(target - at - 4)); }
   // Puts such a distance into code that was added.
   void Lead(uint64_t at, uint64_t target) { code_.replace(at - kStart, 4, Distance(at, target)); }
+  // The same on arm64: the instruction at `at`, b or bl of any distance, then leads to `target`.
+  void LeadArm64(uint64_t at, uint64_t target) {
+    const uint32_t kind = *LoadAt<uint32_t>(AsBytes(code_), at - kStart) & 0xfc000000;
+    const uint32_t distance = static_cast<uint32_t>((target - at) / 4) & 0x03ffffff;
+    code_.replace(at - kStart, 4, RawBytes(kind | distance));
+  }
   void Change(uint64_t at) { code_[at - kStart] = static_cast<char>(code_[at - kStart] ^ 0x55); }
 
   template <typename Use>
