@@ -149,7 +149,8 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
   } else {
     pauses_.Arrived(event);
     if (options_.roles) {
-      if (const std::optional<RuntimeEvent> said = EventOf(event)) activities_[process.key].Add(*said);
+      if (const std::optional<RuntimeEvent> said = EventOf(event))
+        activities_[process.key].Add(*said, planter_.SeesReturns(process.key));
     }
   }
   return event;

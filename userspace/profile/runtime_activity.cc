@@ -36,10 +36,31 @@ bool RuntimeActivity::IsInBackground(uint32_t tid, absl::string_view comm) const
   return comm == kBackgroundThread || (background_tid_ != 0 && tid == background_tid_);
 }
 
-void RuntimeActivity::Add(const RuntimeEvent& event) {
+void RuntimeActivity::Requested(const RuntimeEvent& event) {
+  std::erase_if(unanswered_, [&](const Request& one) { return one.tid == event.tid; });
+  if (unanswered_.size() >= kMaxRequests) unanswered_.erase(unanswered_.begin());
+  unanswered_.push_back({event.tid, event.time});
+}
+
+void RuntimeActivity::Answer(const RuntimeEvent& event) {
+  auto request = std::ranges::find(unanswered_, event.tid, &Request::tid);
+  // A server's threads ask and begin in any order.
+  if (request == unanswered_.end() && unanswered_.size() == 1) request = unanswered_.begin();
+  if (request == unanswered_.end()) return;
+  Open(RuntimeRoleKind::kSuspending, request->tid, request->time).end = event.time;
+  stopper_ = request->tid;
+  stopped_ = event.time;
+  unanswered_.erase(request);
+}
+
+void RuntimeActivity::Add(const RuntimeEvent& event, bool sees_returns) {
   switch (event.kind) {
     case RuntimeEventKind::kSuspend:
-      Open(RuntimeRoleKind::kSuspending, event.tid, event.time);
+      if (sees_returns) {
+        Open(RuntimeRoleKind::kSuspending, event.tid, event.time);
+      } else {
+        Requested(event);
+      }
       for_background_ = event.arguments[0] == kReasonPreparation && IsInBackground(event.tid, event.comm);
       return;
     case RuntimeEventKind::kSuspended:
@@ -49,6 +70,7 @@ void RuntimeActivity::Add(const RuntimeEvent& event) {
       if (for_background_) Open(RuntimeRoleKind::kInBackground, event.tid, event.time);
       return;
     case RuntimeEventKind::kGcStart:
+      if (!sees_returns) Answer(event);
       if (stopper_ != 0) {
         RuntimeRole& role = Open(RuntimeRoleKind::kCollecting, stopper_, stopped_).role;
         role.generation = static_cast<uint32_t>(event.arguments[0]);
@@ -72,6 +94,7 @@ void RuntimeActivity::Add(const RuntimeEvent& event) {
       }
       return;
     case RuntimeEventKind::kRestart:
+      std::erase_if(unanswered_, [&](const Request& one) { return one.tid == event.tid; });
       for (auto period = periods_.rbegin(); period != periods_.rend(); ++period) {
         if (period->role.kind != RuntimeRoleKind::kCollecting || period->end != MonotonicTime::Max()) continue;
         period->end = event.time;
@@ -133,6 +156,7 @@ std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view c
 }
 
 void RuntimeActivity::CutPauses() {
+  unanswered_.clear();
   std::erase_if(periods_, [](const Period& period) { return period.end == MonotonicTime::Max(); });
   stopper_ = 0;
   for_background_ = false;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
@@ -40,8 +41,9 @@ struct RuntimeRole {
 // One process. Main loop only.
 class RuntimeActivity {
  public:
-  // Of kSuspend to kGcEnd, as they arrive.
-  void Add(const RuntimeEvent& event);
+  // Of kSuspend to kGcEnd, as they arrive. Where no return is seen (kSuspended), threads stand still from the beginning
+  // of the collection at the latest; a pause without one is nothing that is known.
+  void Add(const RuntimeEvent& event, bool sees_returns = true);
   // `method_info` and `method` (wire_compiled) are the same at both ends.
   void CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method);
   // `number` is the caller's, and not 0. `start` is what counts where the beginning was not seen.
@@ -65,6 +67,8 @@ class RuntimeActivity {
  private:
   // Of each kind, whatever a hostile process does: each question looks at all. 100 ms of 40,000 compilations a second.
   static constexpr size_t kMaxPeriods = 4096;
+  // Threads that ask at one time; a hostile process can't make it more.
+  static constexpr size_t kMaxRequests = 64;
   // An end that has not come by then will not: the longest that a sample waits.
   static constexpr uint64_t kMaxCompilationNs = 2'000'000'000;
 
@@ -88,6 +92,14 @@ class RuntimeActivity {
     uint64_t number = 0;
   };
 
+  struct Request {
+    uint32_t tid = 0;
+    MonotonicTime time;
+  };
+
+  void Requested(const RuntimeEvent& event);
+  // The request of the collection that begins with this event, which is answered now.
+  void Answer(const RuntimeEvent& event);
   // Ends an earlier one of that kind and thread whose end was lost.
   Period& Open(RuntimeRoleKind kind, uint32_t tid, MonotonicTime time);
   void Close(RuntimeRoleKind kind, uint32_t tid, MonotonicTime time);
@@ -97,6 +109,7 @@ class RuntimeActivity {
   std::deque<Period> periods_;                  // in the order of their beginnings
   std::deque<Beginning> under_way_;             // of compilations, in their order
   std::deque<CompilationPeriod> compilations_;  // that have ended, in the order of their ends
+  std::vector<Request> unanswered_;             // where no return is seen, one a thread
   uint32_t stopper_ = 0;                        // the thread that has stopped the others; 0: they run
   MonotonicTime stopped_;                       // since then
   uint32_t background_tid_ = 0;  // it has ended a background collection; 0: none has. For runtimes that name no threads

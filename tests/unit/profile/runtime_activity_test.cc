@@ -17,7 +17,7 @@ class RuntimeActivityTest : public testing::Test {
  protected:
   void Add(uint64_t time, Kind kind, uint32_t tid, std::array<uint64_t, 4> arguments = {},
            const std::string& comm = "app") {
-    activity_.Add({{time}, tid, comm, kind, arguments});
+    activity_.Add({{time}, tid, comm, kind, arguments}, sees_returns_);
   }
   // "suspending", "gen1 blocking", "gen1", "background", "jit 5", "-"
   std::string At(uint64_t time, uint32_t tid, absl::string_view comm = "app") const {
@@ -45,6 +45,7 @@ class RuntimeActivityTest : public testing::Test {
   }
 
   RuntimeActivity activity_;
+  bool sees_returns_ = true;
 };
 
 TEST_F(RuntimeActivityTest, ABlockingCollectionIsOfTheThreadThatStoppedTheOthers) {
@@ -86,6 +87,39 @@ TEST_F(RuntimeActivityTest, AGapOfOneKindLeavesTheOther) {
   activity_.CompilationEnded(8, {400}, 3, 4, 6);
   EXPECT_EQ(At(150, 7), "-");
   EXPECT_EQ(At(350, 8), "jit 6");
+}
+
+TEST_F(RuntimeActivityTest, WithoutReturnsThreadsAreStoppedUntilTheCollectionBegins) {
+  sees_returns_ = false;
+  Add(100, Kind::kSuspend, 7, {kGc});
+  Add(105, Kind::kSuspend, 8, {kGc});  // waits for the other one
+  Add(120, Kind::kGcStart, 7, {1});
+  Add(180, Kind::kGcEnd, 7, {1, 1, 0, 0});
+  Add(190, Kind::kRestart, 7, {1, 1});
+  EXPECT_EQ(At(110, 7), "suspending");
+  EXPECT_EQ(At(150, 7), "gen1 blocking");
+  EXPECT_EQ(At(190, 7), "-");
+  EXPECT_EQ(At(150, 8), "-") << "whether it asks or collects is not known";
+}
+
+TEST_F(RuntimeActivityTest, WithoutReturnsAndCollectionsNothingIsKnownOfAPause) {
+  sees_returns_ = false;
+  for (uint64_t at = 100; at < 1000; at += 100) {
+    Add(at, Kind::kSuspend, 7, {kGc});
+    Add(at + 90, Kind::kRestart, 7, {1, 1});
+  }
+  EXPECT_EQ(At(150, 7), "-");
+  EXPECT_EQ(At(195, 7), "-") << "the program runs";
+  Add(1000, Kind::kGcStart, 9, {0});
+  EXPECT_EQ(At(1001, 9), "-") << "nobody has asked for it";
+}
+
+TEST_F(RuntimeActivityTest, WithoutReturnsTheOnlyRequestIsThatOfTheCollection) {
+  sees_returns_ = false;
+  Add(100, Kind::kSuspend, 7, {kGc});
+  Add(120, Kind::kGcStart, 8, {0});  // another of the server's threads
+  EXPECT_EQ(At(110, 7), "suspending");
+  EXPECT_EQ(At(130, 7), "gen0 blocking");
 }
 
 TEST_F(RuntimeActivityTest, AServersThreadsCollectTogether) {
