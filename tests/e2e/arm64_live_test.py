@@ -5,7 +5,7 @@ One start of one machine for each case. What is judged: each name against the ta
 says that there can be, collections and compilations against what the runtime counts.
 
   arm64_live_test.py                        .NET 10.0.15: a minute
-  CLRSAMPLER_MATRIX=full arm64_live_test.py  all versions, all modes, kernels, signed return addresses
+  CLRSAMPLER_MATRIX=full arm64_live_test.py  all versions, all modes, kernels, signed return addresses, published programs
 """
 import collections
 import json
@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import tempfile
 
+import culprits
+import deployments
 import harness
 import names_oracle
 import runtimes
@@ -26,13 +28,20 @@ AGENT = os.path.join(BUILD, "clrsampler")
 VERSION = "10.0.15"
 VERSIONS = ("9.0.23", VERSION, "11.0.0")
 SUITE = "bookworm"
-SUITES = ("bullseye", SUITE, "trixie", "sid")
+SUITES = ("bullseye", SUITE, "trixie", "trixie-16k", "sid")  # 16k: pages of 16 KiB
 SHAPES = ("chains", "tiny", "localloc", "exceptions", "osr", "tail-calls", "interfaces", "generics")
 # Mode -> the share of managed frames that must be named. zoo loads and emits collectible assemblies in a loop.
-WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo": 0.98}
+# jit frees each method after its one call, as on x64: what is gone before it is read has no name.
+WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo": 0.98, "jit": 0.99}
 ADDRESSES = 8000
 STACKS_EXACT = 0.999
 SIGNED = "DOTNET_JitPacEnabled=1"
+# How the program is published -> its mode, and the share of stacks that must be whole. The collector inside NativeAOT programs has no unwind
+# data, and its leaves no frame record.
+FORMS = {"single-file": ("startup", STACKS_EXACT), "composite": ("startup", STACKS_EXACT), "native-aot": ("linq", 0.98)}
+# Where a thread is between the end of its native call and the moment in which it stands still. In this machine, which is slow, up to 5 % of
+# the delay is there.
+POLLING = ("System.Threading.Thread.PollGC", "[stub ")
 
 # Functions of the guest's shell. `begin NAME COMMAND...` starts a program and waits until it is ready.
 PRELUDE = """
@@ -43,6 +52,7 @@ begin() {
   pid=$!
   until grep -q ^ready /out/$name.target; do sleep 0.1; [ -d /proc/$pid ] || { cat /out/$name.target; exit 1; }; done
 }
+waits() { for task in /proc/$pid/task/*; do echo "${task##*/} $(cut -d' ' -f2 $task/schedstat)"; done; }
 end() { kill -9 $pid; wait $pid 2>/dev/null || true; }
 watch() {
   name=$1 command=$2; shift 2
@@ -64,6 +74,7 @@ record() {
 """
 # Names of a stopped process from its memory. The addresses: the first of each method that the perf map has, and random ones.
 NAMES = """
+rm -f /tmp/perf-* /tmp/jit-*
 export DOTNET_PerfMapEnabled=1 DOTNET_PerfMapStubGranularity=2 DOTNET_PerfMapShowOptimizationTiers=1
 begin names {workload} zoo
 unset DOTNET_PerfMapEnabled DOTNET_PerfMapStubGranularity DOTNET_PerfMapShowOptimizationTiers
@@ -105,6 +116,12 @@ class Guest:
     def events(self, name):
         return [json.loads(line) for line in self.text(f"{name}.events").splitlines()]
 
+    def waited_ns(self, name):
+        """How long threads of the target waited for a CPU meanwhile."""
+        before, after = ({int(tid): int(ns) for tid, ns in (line.split() for line in self.text(f"{name}.{when}").splitlines())}
+                         for when in ("before", "after"))
+        return sum(ns - before.get(tid, 0) for tid, ns in after.items())
+
     def truth(self, name, word="truth "):
         (line,) = [line for line in self.text(f"{name}.target").splitlines() if line.startswith(word)]
         return json.loads(line.removeprefix(word))
@@ -119,14 +136,19 @@ class Arm64LiveTest(harness.LiveTest):
             if not shutil.which(program):
                 raise harness.Missing(f"no `{program}` on PATH")
 
-    def run_guest(self, version, script, suite=SUITE, env="", cpu=(), timeout=240):
+    def run_guest(self, version, script, suite=SUITE, env="", cpu=(), timeout=240, form=None):
+        """`form`: the program as deployments publishes it, at /app/FORM; without it the programs of vm_programs, which share a runtime."""
         folder = tempfile.mkdtemp(prefix="clrsampler-test-")
         self.addCleanup(shutil.rmtree, folder)
         library = os.path.join(folder, "libshapes_native.so")
         subprocess.run(["aarch64-linux-gnu-gcc", "-O2", "-shared", "-fPIC", "-fno-omit-frame-pointer", "-pthread",
                         os.path.join(runtimes.SOURCE, "tests", "apps", "shapes_native", "shapes_native.c"), "-o", library], check=True, timeout=60)
         try:
-            parts = vm_programs.parts(["workload", "shapes"], "aarch64", version)
+            if form:
+                published = deployments.publish_folder(form, version, system="linux-arm64")
+                parts = [*vm_programs.library_parts(), "--add", f"{published}:/app/{form}"]
+            else:
+                parts = vm_programs.parts(["workload", "shapes"], "aarch64", version)
         except runtimes.Missing as reason:
             self.unavailable(str(reason))
         out = os.environ.get("CLRSAMPLER_VM_KEEP", folder)
@@ -140,11 +162,19 @@ class Arm64LiveTest(harness.LiveTest):
     def workload(mode=""):
         return " ".join([*vm_programs.command("workload", "aarch64"), mode]).strip()
 
-    def names_script(self):
-        return NAMES.format(workload=self.workload(), addresses=ADDRESSES)
+    @staticmethod
+    def culprit_script(seconds=3):
+        """Compilations in the background would take the emulated processors' time: there are none, and the first ones are over."""
+        program = " ".join(vm_programs.command("workload", "aarch64"))
+        return ("export DOTNET_TieredCompilation=0\n"
+                f"begin culprit {program} delay-suppress --native /app/libshapes_native.so\nunset DOTNET_TieredCompilation\nsleep {seconds}\n"
+                "waits >/out/culprit.before\nwatch culprit pauses\nwaits >/out/culprit.after\nend\n")
 
-    def record_script(self, mode, seconds=6, *options):
-        return f"begin {mode} {self.workload(mode)}\nrecord {mode} --duration {seconds}s {' '.join(options)}\nend\n"
+    def names_script(self, program=None):
+        return NAMES.format(workload=program or self.workload(), addresses=ADDRESSES)
+
+    def record_script(self, mode, seconds=6, *options, program=None):
+        return f"begin {mode} {program or self.workload()} {mode}\nrecord {mode} --duration {seconds}s {' '.join(options)}\nend\n"
 
     @staticmethod
     def stacks_script(mode, seconds=4):
@@ -216,6 +246,31 @@ class Arm64LiveTest(harness.LiveTest):
         self.assertGreaterEqual(named, 0.99 * len(during), collections.Counter(e["method"] for e in during if e["name_source"] == "none").most_common(5))
         self.assertTrue({"QuickJitted", "OptimizedTier1", "OptimizedTier1OSR", "Optimized"} <= set(tiers), tiers)
 
+    def check_culprit(self, guest, what):
+        pauses = guest.events("culprit")
+        self.assertEqual(guest.text("culprit.status").strip(), "0", guest.text("culprit.err"))
+        truth = {**guest.truth("culprit"), "waited_ns": guest.waited_ns("culprit")}
+        print(f"  {what}: {len(pauses)} pauses, waited {truth['waited_ns'] / 1e6:.1f} ms, delays "
+              f"{[(who, round(ns / 1e6, 1)) for who, ns in culprits.blame_of(pauses).most_common(5)]}", flush=True)
+        self.assertEqual(sum(p["induced"] for p in pauses), truth["collections"])
+        culprits.check_native_code_without_transition(self, truth, pauses, POLLING)
+
+    def check_form(self, guest, form, what):
+        """The same as check_named where there is no runtime beside the program."""
+        mode, whole = FORMS[form]
+        result = guest.result(mode)
+        profile = self.check_result(result, minimum_samples=300)
+        frames, stacks = result.stats["frames"], result.stats["stacks"]
+        print(f"  {what} {form}: {frames['managed']}, {frames['by_source']}; stacks {stacks}", flush=True)
+        self.check_managed_named(result, minimum=0.999)
+        self.assertLessEqual(profile.total - stacks["complete"], stack_truth.allowed_faults(profile.total, whole), stacks)
+        if form == "native-aot":
+            self.assertGreater(sum(n for name, n in profile.frames("j").items() if name.startswith("Workload.Loops.")), 100)
+            # Return probes are not planted there, so that the end of a suspension must be told otherwise.
+            self.assertLess(frames.get("roles", {}).get("[suspending threads]", 0), 0.5 * profile.total)
+        else:
+            self.assertGreater(min(frames["by_source"]["r2r-image"], frames["by_source"]["memory"]), 200)
+
     def check_look(self, guest, version):
         self.assertRegex(guest.text("look.ps"), rf"workload .*{re.escape(version)}.*arm64")
         doctor = guest.text("look.doctor")
@@ -246,7 +301,7 @@ class Arm64LiveTest(harness.LiveTest):
 
 
 class Arm64MatrixTest(Arm64LiveTest):
-    """All versions, each workload and each mode of shapes, signed return addresses, and all kernels."""
+    """All versions, each workload and each mode of shapes, signed return addresses, published programs, and all kernels."""
 
     test_one_start = None
 
@@ -261,8 +316,8 @@ class Arm64MatrixTest(Arm64LiveTest):
         for version in VERSIONS:
             with self.subTest(version):
                 script = (LOOK.format(workload=self.workload()) + self.names_script() + "".join(self.record_script(mode) for mode in WORKLOADS) +
-                          self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit"))
-                guest = self.run_guest(version, script, timeout=500)
+                          self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.culprit_script())
+                guest = self.run_guest(version, script, timeout=600)
                 compared += self.check_names(guest, version)
                 for mode in WORKLOADS:
                     with self.subTest(mode=mode):
@@ -271,6 +326,8 @@ class Arm64MatrixTest(Arm64LiveTest):
                     self.check_pauses(guest, version)
                 with self.subTest("compilations"):
                     self.check_compilations(guest, version)
+                with self.subTest("culprit"):
+                    self.check_culprit(guest, version)
                 with self.subTest("look"):
                     self.check_look(guest, version)
         self.assertGreaterEqual(compared, 20_000, "addresses that were compared")
@@ -285,6 +342,19 @@ class Arm64MatrixTest(Arm64LiveTest):
                     for mode in SHAPES:
                         with self.subTest(mode=mode):
                             self.check_stacks(guest, mode, f"{version}{' signed' if signed else ''}")
+
+    def test_deployments(self):
+        """Programs that bring their runtime: in their own file, as one composite image, or as a part of their own code."""
+        for form, (mode, _) in FORMS.items():
+            with self.subTest(form):
+                program = f"/app/{form}/workload"
+                script = self.record_script(mode, 6, program=program)
+                if form != "native-aot":
+                    script += self.names_script(program)
+                guest = self.run_guest(VERSION, script, timeout=400, form=form)
+                self.check_form(guest, form, VERSION)
+                if form != "native-aot":
+                    self.check_names(guest, f"{VERSION} {form}")
 
     def test_kernels(self):
         for suite in SUITES:

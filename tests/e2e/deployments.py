@@ -26,6 +26,7 @@ WORKLOAD = os.path.join(runtimes.SOURCE, "tests", "apps", "workload", "workload.
 TARGETS = os.path.join(runtimes.SOURCE, "tests", "e2e", "deployments.targets")
 ROOT = os.path.join(runtimes.BUILD, "deployments")
 VERSIONS = (*runtimes.PACKED_VERSIONS, runtimes.INSTALLED)
+HOST = "linux-x64"
 
 _SELF = {"SelfContained": "true", "UseAppHost": "true"}
 _SINGLE = {**_SELF, "PublishSingleFile": "true"}
@@ -96,21 +97,27 @@ def _key(project, properties):
     return digest.hexdigest()[:12]
 
 
-def properties(form, version):
+def properties(form, version, system=HOST):
     """The MSBuild properties of a form, without the runtime identifier."""
     number = runtimes.number(version)
     result = {**_COMMON, **FORMS[form].properties, "DeploymentFramework": runtimes.target_framework(version)}
     if FORMS[form].rid:
         # Of runtime, host, crossgen2 and ILCompiler packs: exactly this version, not the newest that the SDK knows.
         result.update(RuntimeFrameworkVersion=number, PublishReadyToRunEmitSymbols="false")
+    if system != HOST:
+        # Restore would ask for packs of all frameworks, and not each version of each is served for other machines.
+        result.update(DisableTransitiveFrameworkReferenceDownloads="true")
+        if "PublishAot" in result:
+            result.update(LinkerFlavor="lld", ObjCopyName="aarch64-linux-gnu-objcopy")
     return result
 
 
-def publish_folder(form, version, project=WORKLOAD):
-    """The folder with what `dotnet publish` wrote."""
-    wanted = properties(form, version)
+def publish_folder(form, version, project=WORKLOAD, system=HOST):
+    """The folder with what `dotnet publish` wrote for a machine, which may be another one than this."""
+    wanted = properties(form, version, system)
     name = os.path.splitext(os.path.basename(project))[0]
-    folder = os.path.join(ROOT, name, runtimes.number(version), form, _key(project, wanted))
+    number = runtimes.number(version)
+    folder = os.path.join(ROOT, name, number if system == HOST else f"{number}-{system}", form, _key(project, wanted))
     complete = os.path.join(folder, ".complete")
     if os.path.exists(complete):
         return folder
@@ -127,7 +134,7 @@ def publish_folder(form, version, project=WORKLOAD):
             command = ["nice", runtimes.dotnet(), "publish", project, "--nologo", "--artifacts-path", artifacts, "-o", folder, "-m:1",
                        "-nodeReuse:false", f"-p:BeforeMicrosoftNETSdkTargets={TARGETS}", *(f"-p:{key}={value}" for key, value in sorted(wanted.items()))]
             if FORMS[form].rid:
-                command += ["-r", "linux-x64"]
+                command += ["-r", system]
             done = subprocess.run(command, capture_output=True, text=True, timeout=1500, env=dict(os.environ, **runtimes.QUIET))
         if done.returncode:
             shutil.rmtree(folder, ignore_errors=True)

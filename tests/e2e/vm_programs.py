@@ -24,6 +24,17 @@ def command(name, arch):
     return [f"{ROOT}/dotnet", f"/app/{name}/{name}.dll"] if arch == "x86_64" else [f"/app/{name}/{name}"]
 
 
+def _arguments(added):
+    return [argument for path, target in added for argument in ("--add", f"{path}:{target}")]
+
+
+def library_parts():
+    """Arguments for run_vm: what an arm64 program loads."""
+    libraries = arm64_libraries()
+    return _arguments([(os.path.join(libraries, "lib"), "/lib"),
+                       (os.path.join(libraries, "usr", "lib", "aarch64-linux-gnu"), "/usr/lib/aarch64-linux-gnu")])
+
+
 def parts(names, arch, version=None):
     """Arguments for run_vm: a runtime and programs of tests/apps."""
     version = version or VERSIONS[arch]
@@ -34,12 +45,11 @@ def parts(names, arch, version=None):
         added = [(os.path.join(root, "dotnet"), f"{ROOT}/dotnet"), (os.path.join(root, framework, "libcoreclr.so"), "/opt/libcoreclr.so")]
         apps = [os.path.dirname(runtimes.app(name)) for name in names]
     else:
-        root, libraries = runtimes.root(version, "linux-arm64"), arm64_libraries()
-        added = [(os.path.join(libraries, "lib"), "/lib"), (os.path.join(libraries, "usr", "lib", "aarch64-linux-gnu"), "/usr/lib/aarch64-linux-gnu")]
+        root, added = runtimes.root(version, "linux-arm64"), []
         apps = [runtimes.with_app_host(name, version, "linux-arm64") for name in names]
     added += [(os.path.join(root, "host"), f"{ROOT}/host"), (os.path.join(root, framework), f"{ROOT}/{framework}")]
     added += [(app, f"/app/{name}") for app, name in zip(apps, names)]
-    return [argument for path, target in added for argument in ("--add", f"{path}:{target}")]
+    return (library_parts() if arch == "aarch64" else []) + _arguments(added)
 
 
 if __name__ == "__main__":
