@@ -312,11 +312,11 @@ class Reader {
     for (const JitHelper& helper : table.helpers) {
       if (helper.kind == JitHelperKind::kDynamic) dynamic.push_back(&helper);
     }
-    const std::vector<StartupHelper> set = FindStartupHelpers(image_, unwind_, at, dynamic.size());
+    const std::vector<StartupHelper> set = FindStartupHelpers(image_, unwind_, relocations_, at, dynamic.size());
     std::optional<VirtualAddress> last;  // that sets an allocator
     for (const StartupHelper& one : set) {
       const JitHelper& helper = *dynamic[one.place];
-      if (absl::StartsWith(helper.helper, "NEW")) last = one.call;
+      if (absl::StartsWith(helper.helper, "NEW") || helper.helper == "BOX") last = one.call;
       // Of several functions for one place each is the helper, and which has the known name is not told.
       const bool only = absl::c_all_of(
           set, [&](const StartupHelper& other) { return other.place != one.place || other.function == one.function; });
@@ -325,7 +325,7 @@ class Reader {
                                                      : absl::StrCat(kHelperPrefix, helper.helper),
             RuntimeTableKind::kStartup);
     }
-    const auto strings = last ? StringAllocatorBehind(image_, unwind_, *last) : std::nullopt;
+    const auto strings = last ? StringAllocatorBehind(image_, unwind_, relocations_, *last) : std::nullopt;
     if (!strings) return;
     if (table.major >= 10) {
       Prove(*strings, "RhNewString", RuntimeTableKind::kStartup);

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "formats/byte_reader.h"
+#include "formats/runtime/startup_helpers_arm64.h"
 #include "formats/x64/instruction.h"
 
 namespace clrsampler {
@@ -16,6 +17,7 @@ constexpr std::byte operator""_b(unsigned long long value) { return static_cast<
 
 using Code = std::span<const std::byte>;
 
+constexpr uint64_t kArm64CallBytes = 4;
 constexpr uint64_t kCallBytes = 5, kPlaceBytes = 5, kLeaBytes = 7, kMoveBytes = 3;
 constexpr std::array kLeaRsi = {0x48_b, 0x8d_b, 0x35_b}, kLeaRbx = {0x48_b, 0x8d_b, 0x1d_b},
                      kLeaRdi = {0x48_b, 0x8d_b, 0x3d_b}, kRbxToRsi = {0x48_b, 0x89_b, 0xde_b};
@@ -45,15 +47,20 @@ std::optional<FunctionBounds> FunctionAt(const EhFrameTable& unwind, VirtualAddr
   return bounds;
 }
 
+bool IsX64Setter(Code code, VirtualAddress start, VirtualAddress table) {
+  return Begins(code, kSetterHead) && Led(code, start, kSetterHead.size()) == table &&
+         Begins(code.subspan(kSetterHead.size() + sizeof(int32_t)), kSetterTail);
+}
+
 std::optional<VirtualAddress> SetterOf(const ElfImage& image, const EhFrameTable& unwind, VirtualAddress table) {
   std::optional<VirtualAddress> setter;
   for (size_t i = 0; i < unwind.size(); ++i) {
     const VirtualAddress start = unwind.FunctionStart(i);
     const auto code = image.BytesFrom(start);
-    if (!code || !image.IsExecutable(start) || !Begins(*code, kSetterHead)) continue;
-    if (Led(*code, start, kSetterHead.size()) != table) continue;
-    if (!Begins(code->subspan(kSetterHead.size() + sizeof(int32_t)), kSetterTail) || !FunctionAt(unwind, start))
-      continue;
+    if (!code || !image.IsExecutable(start)) continue;
+    const bool is_setter =
+        image.machine() == ElfMachine::kX64 ? IsX64Setter(*code, start, table) : IsArm64Setter(*code, start, table);
+    if (!is_setter || !FunctionAt(unwind, start)) continue;
     if (setter) return std::nullopt;
     setter = start;
   }
@@ -113,56 +120,78 @@ class Calls {
 
 }  // namespace
 
-std::vector<StartupHelper> FindStartupHelpers(const ElfImage& image, const EhFrameTable& unwind, VirtualAddress table,
+std::vector<StartupHelper> FindStartupHelpers(const ElfImage& image, const EhFrameTable& unwind,
+                                              const RelativeRelocations& relocations, VirtualAddress table,
                                               size_t places) {
   std::vector<StartupHelper> helpers;
-  if (image.machine() != ElfMachine::kX64) return helpers;
   const std::optional<VirtualAddress> setter = SetterOf(image, unwind, table);
   if (!setter) return helpers;
+  const auto add = [&](uint64_t place, VirtualAddress function, VirtualAddress call) {
+    if (helpers.size() > kMaxHelpers || place >= places || !FunctionAt(unwind, function)) return;
+    helpers.push_back({static_cast<size_t>(place), function, call});
+  };
   for (const LoadSegment& segment : image.segments()) {
     if (!image.IsExecutable(segment.address)) continue;
     const auto code = image.BytesFrom(segment.address);
     if (!code) continue;
-    Calls(*code, segment.address, *setter).Each([&](size_t place, VirtualAddress function, VirtualAddress call) {
-      if (helpers.size() > kMaxHelpers || place >= places || !FunctionAt(unwind, function)) return;
-      helpers.push_back({place, function, call});
-    });
+    if (image.machine() == ElfMachine::kX64) {
+      Calls(*code, segment.address, *setter).Each(add);
+    } else {
+      FindArm64Calls(*code, segment.address, *setter, relocations, add);
+    }
   }
   if (helpers.size() > kMaxHelpers) helpers.clear();
   return helpers;
 }
 
-std::optional<VirtualAddress> StringAllocatorBehind(const ElfImage& image, const EhFrameTable& unwind,
-                                                    VirtualAddress last_call) {
-  // lea rdi, [function]; xor esi, esi: DynamicallyAssignFCallImpl(function, FastAllocateString)
+namespace {
+
+// lea rdi, [function]; xor esi, esi
+std::optional<VirtualAddress> PassedWithZeroX64(Code code, VirtualAddress start) {
   constexpr std::array kNoughtToEsi = {0x31_b, 0xf6_b};
-  const VirtualAddress behind{last_call.value + kCallBytes};
+  if (!Begins(code, kLeaRdi) || code.size() < kLeaBytes || !Begins(code.subspan(kLeaBytes), kNoughtToEsi)) {
+    return std::nullopt;
+  }
+  return Led(code, start, kLeaRdi.size());
+}
+
+std::optional<VirtualAddress> OnlyJumpX64(Code function, VirtualAddress start) {
+  std::optional<VirtualAddress> only;
+  for (uint64_t at = 0; at < function.size();) {
+    const std::optional<X64Instruction> instruction = DecodeX64(function.subspan(at));
+    if (!instruction || instruction->flow == X64Instruction::Flow::kIndirectJump) return std::nullopt;
+    at += instruction->bytes;
+    if (instruction->flow != X64Instruction::Flow::kJump && instruction->flow != X64Instruction::Flow::kBranch)
+      continue;
+    const VirtualAddress target{start.value + at + static_cast<uint64_t>(int64_t{instruction->distance})};
+    if (target.value - start.value < function.size()) continue;
+    if (only && *only != target) return std::nullopt;
+    only = target;
+  }
+  return only;
+}
+
+}  // namespace
+
+std::optional<VirtualAddress> StringAllocatorBehind(const ElfImage& image, const EhFrameTable& unwind,
+                                                    const RelativeRelocations& relocations, VirtualAddress last_call) {
+  // DynamicallyAssignFCallImpl(function, FastAllocateString), whose number is 0
+  const bool x64 = image.machine() == ElfMachine::kX64;
+  const VirtualAddress behind{last_call.value + (x64 ? kCallBytes : kArm64CallBytes)};
   const auto code = image.BytesFrom(behind);
-  if (!code || !Begins(*code, kLeaRdi) || code->size() < kLeaBytes) return std::nullopt;
-  if (!Begins(code->subspan(kLeaBytes), kNoughtToEsi)) return std::nullopt;
-  const std::optional<VirtualAddress> function = Led(*code, behind, kLeaRdi.size());
+  if (!code) return std::nullopt;
+  const auto function = x64 ? PassedWithZeroX64(*code, behind) : PassedWithZeroArm64(*code, behind, relocations);
   return function && FunctionAt(unwind, *function) ? function : std::nullopt;
 }
 
 std::optional<VirtualAddress> OnlyJumpFrom(const ElfImage& image, const EhFrameTable& unwind, VirtualAddress function) {
-  if (image.machine() != ElfMachine::kX64) return std::nullopt;
   const std::optional<FunctionBounds> bounds = FunctionAt(unwind, function);
   const auto code = image.BytesFrom(function);
   if (!bounds || !code) return std::nullopt;
   const uint64_t bytes = bounds->end.value - function.value;
   if (bytes > kMaxFunctionBytes || bytes > code->size()) return std::nullopt;
-  std::optional<VirtualAddress> only;
-  for (uint64_t at = 0; at < bytes;) {
-    const std::optional<X64Instruction> instruction = DecodeX64(code->subspan(at, bytes - at));
-    if (!instruction || instruction->flow == X64Instruction::Flow::kIndirectJump) return std::nullopt;
-    at += instruction->bytes;
-    if (instruction->flow != X64Instruction::Flow::kJump && instruction->flow != X64Instruction::Flow::kBranch)
-      continue;
-    const VirtualAddress target{function.value + at + static_cast<uint64_t>(int64_t{instruction->distance})};
-    if (target.value - function.value < bytes) continue;
-    if (only && *only != target) return std::nullopt;
-    only = target;
-  }
+  const Code whole = code->first(bytes);
+  const auto only = image.machine() == ElfMachine::kX64 ? OnlyJumpX64(whole, function) : OnlyJumpArm64(whole, function);
   return only && FunctionAt(unwind, *only) ? only : std::nullopt;
 }
 
