@@ -8,7 +8,7 @@ _clrsampler() {
   local words= values=
   case $command in
     '')
-      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses jit convert merge diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -24,6 +24,7 @@ _clrsampler() {
         --order) values='hot first' ;;
         --stats) values=:files ;;
         --names) values='short full raw' ;;
+        --pdb-path) values=:folders ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --hook-budget) values=:any ;;
         --ring-bytes) values=:any ;;
@@ -39,7 +40,7 @@ _clrsampler() {
         --save-stream) values=:files ;;
       esac ;;
     record)
-      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -55,6 +56,7 @@ _clrsampler() {
         --order) values='hot first' ;;
         --stats) values=:files ;;
         --names) values='short full raw' ;;
+        --pdb-path) values=:folders ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --hook-budget) values=:any ;;
         --ring-bytes) values=:any ;;
@@ -146,7 +148,7 @@ _clrsampler() {
       case $previous in
       esac ;;
     names)
-      words='-h --help -p --pid --addresses --random --seed --without --names'
+      words='-h --help -p --pid --addresses --random --seed --without --names --lines --pdb-path'
       case $previous in
         -p|--pid) values=:pids ;;
         --addresses) values=:files ;;
@@ -154,12 +156,14 @@ _clrsampler() {
         --seed) values=:any ;;
         --without) values='files perf-map jitdump images memory' ;;
         --names) values='short full raw' ;;
+        --pdb-path) values=:folders ;;
       esac ;;
     stacks)
-      words='-h --help -p --pid --names --json'
+      words='-h --help -p --pid --names --lines --pdb-path --json'
       case $previous in
         -p|--pid) values=:pids ;;
         --names) values='short full raw' ;;
+        --pdb-path) values=:folders ;;
       esac ;;
     pauses)
       words='-h --help -p --pid -d --duration --names --json -F --frequency'
