@@ -18,6 +18,7 @@ import tempfile
 import culprits
 import deployments
 import harness
+import line_truth
 import names_oracle
 import runtimes
 import stack_truth
@@ -92,6 +93,12 @@ clrsampler doctor --pid $pid >/out/look.doctor 2>&1; echo $? >/out/look.status
 clrsampler stacks --pid $pid >/out/look.stacks 2>&1
 end
 """
+# Lines of the frames of threads that stand still.
+LINES = """
+begin lines {program}
+clrsampler stacks --pid $pid --json --names raw --lines >/out/lines.stacks 2>/out/lines.err
+end
+"""
 
 
 class Guest:
@@ -151,7 +158,7 @@ class Arm64LiveTest(harness.LiveTest):
                 published = deployments.publish_folder(form, version, system="linux-arm64")
                 parts = [*vm_programs.library_parts(), "--add", f"{published}:/app/{form}"]
             else:
-                parts = vm_programs.parts(["workload", "shapes"], "aarch64", version)
+                parts = vm_programs.parts(["workload", "shapes", "lines"], "aarch64", version)
         except runtimes.Missing as reason:
             self.unavailable(str(reason))
         out = os.environ.get("CLRSAMPLER_VM_KEEP", folder)
@@ -183,6 +190,18 @@ class Arm64LiveTest(harness.LiveTest):
     def stacks_script(mode, seconds=4):
         program = " ".join(vm_programs.command("shapes", "aarch64"))
         return f"begin {mode} {program} {mode} --native /app/libshapes_native.so\nrecord {mode} --duration {seconds}s --max-frames 1024\nend\n"
+
+    @staticmethod
+    def lines_script():
+        return LINES.format(program=" ".join(vm_programs.command("lines", "aarch64")))
+
+    def check_lines(self, guest):
+        ours = {thread["tid"]: thread["frames"] for thread in map(json.loads, guest.text("lines.stacks").splitlines())}
+        equal, silent, wrong = line_truth.compare(line_truth.told(guest.text("lines.target").splitlines()), ours)
+        self.assertEqual(wrong, [])
+        self.assertGreater(equal, 500, guest.text("lines.err"))
+        self.assertLessEqual(silent, equal * 0.01)
+        print(f"  lines: {equal} frames equal, {silent} without a line", flush=True)
 
     def watch_script(self, mode, command):
         return f"begin {mode} {self.workload(mode)}\nwatch {mode} {command}\nend\n"
@@ -334,6 +353,11 @@ class Arm64MatrixTest(Arm64LiveTest):
                 with self.subTest("look"):
                     self.check_look(guest, version)
         self.assertGreaterEqual(compared, 20_000, "addresses that were compared")
+
+    def test_lines(self):
+        for version in VERSIONS:
+            with self.subTest(version):
+                self.check_lines(self.run_guest(version, self.lines_script()))
 
     def test_stacks(self):
         for version in VERSIONS:

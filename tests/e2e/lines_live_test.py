@@ -4,22 +4,20 @@
 The program (tests/apps/lines) prints the stacks of its threads by the runtime's own StackTrace, files, lines and columns included. Its threads
 stand still, so `stacks --lines` must say the same of each frame.
 """
-import collections
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 
 import deployments
 import harness
+import line_truth
 import runtimes
 import stack_truth
 
 VERSIONS = runtimes.selected()
 FORMS = ("r2r", "composite", "single-file", "single-file-compressed")
 PROJECT = os.path.join(runtimes.SOURCE, "tests", "apps", "lines", "lines.csproj")
-PROGRAM_SOURCE = os.path.join(runtimes.SOURCE, "tests", "apps", "lines", "Program.cs")
 # Reason -> environment: code of other compilers, tiers and places.
 WAYS = {
     "as usual": {},
@@ -29,32 +27,15 @@ WAYS = {
 CHOSEN_WAYS = ("as usual", "optimised at once")
 
 
-def line_of(comment):
-    with open(PROGRAM_SOURCE, encoding="utf-8") as source:
-        (number,) = [number for number, text in enumerate(source, 1) if text.rstrip().endswith("// " + comment)]
-    return number
-
-
-HANDLERS = {method: line_of(f"a handler of {method}") for method in ("Finally", "Filters", "Nested")}
-
-
 class Program(harness.Target):
-    """tests/apps/lines, with what its runtime says of its stacks: {tid: [(method, file, line, column)]}, innermost first."""
+    """tests/apps/lines."""
 
     def __init__(self, version, environment, path=None, published=None):
         """path: another place of the assembly. published: the command of a published program."""
-        command, additions = runtimes.command(version, "120", program="lines") if published is None else ([*published, "120"], {})
+        command, additions = runtimes.command(version, "--seconds", "120", program="lines") if published is None else ([*published, "--seconds", "120"], {})
         if path:
             command = [command[0], path, *command[2:]]
         super().__init__(command, env={**additions, **environment})
-
-    def told(self):
-        stacks = collections.defaultdict(list)
-        for line in self.output:
-            fields = line.rstrip("\n").split("\t")
-            if len(fields) == 5:
-                stacks[int(fields[0])].append((fields[1], fields[2], int(fields[3]), int(fields[4])))
-        return stacks
 
 
 class LinesTest(harness.LiveTest):
@@ -65,40 +46,10 @@ class LinesTest(harness.LiveTest):
                               capture_output=True, text=True, timeout=120, check=True)
         return {thread["tid"]: thread["frames"] for thread in map(harness.json.loads, done.stdout.splitlines())}
 
-    def compare(self, told, frames):
-        """(equal, silent, differing) frames of one thread. Where a handler runs, its frame has its own line, and the runtime says that of the call
-        which threw. Where code has no line the runtime says the first one of the method, and we say none."""
-        equal, silent, wrong, place, handled = 0, 0, [], 0, set()
-        for method, file, line, column in told:
-            # Our stacks lead from a filter to its method's caller. What threw lies between.
-            if not file or method == "Throw" or method in handled:
-                continue
-            handler = HANDLERS.get(method)
-            handled.update([method] if handler else [])
-            simple = re.compile(r"(::|^)" + re.escape(method) + r"(\[|\(|$)")
-            ours = [(at, frames[at]) for at in range(place, len(frames)) if simple.search(frames[at]["name"])]
-            same = [at for at, frame in ours if frame.get("file") == file and
-                    (frame["line"] == handler if handler else (frame["line"], frame["column"]) == (line, column))]
-            if same:
-                equal += 1
-                place = same[0] + 1
-            elif ours and "line" not in ours[0][1]:
-                silent += 1
-                place = ours[0][0] + 1
-            else:
-                wrong.append(((method, file, line, column), ours[:2]))
-        # Beside those that the runtime tells there is the one that asked it: nothing was stepped over.
-        self.assertLessEqual(sum("line" in frame for frame in frames), equal + 1, frames)
-        return equal, silent, wrong
-
     def check_stacks(self, target, least):
-        told = target.told()
-        ours = self.stacks(target)
-        equal = silent = 0
-        for tid, stack in told.items():
-            one, none, wrong = self.compare(stack, ours[tid])
-            self.assertEqual(wrong, [], f"thread {tid}: {stack}")
-            equal, silent = equal + one, silent + none
+        told = line_truth.told(target.output)
+        equal, silent, wrong = line_truth.compare(told, self.stacks(target))
+        self.assertEqual(wrong, [])
         self.assertGreater(equal, least)
         # A return address behind which nothing is mapped: a call that ends a method, as with a throw.
         self.assertLessEqual(silent, equal * 0.01, told)
@@ -124,7 +75,7 @@ class LinesTest(harness.LiveTest):
             agent.interrupt()
             result = agent.finish(120)
         profile = self.check_result(result, minimum_samples=200)
-        hot, callers = line_of("the hot line"), line_of("the line of the callers")
+        hot, callers = line_truth.line_of("the hot line"), line_truth.line_of("the line of the callers")
         dear = {frame: count for frame, count in profile.frames("j").items() if frame.startswith("Lines.Hot.Dear")}
         total = sum(dear.values())
         self.assertGreater(total, 500)

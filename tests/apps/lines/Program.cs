@@ -15,14 +15,14 @@ static class Program
 {
     static async Task<int> Main(string[] arguments)
     {
-        int seconds = arguments.Length > 0 ? int.Parse(arguments[0], CultureInfo.InvariantCulture) : 60;
+        int seconds = arguments is ["--seconds", string text] ? int.Parse(text, CultureInfo.InvariantCulture) : 60;
         MethodInfo[] places = typeof(Places).GetMethods(BindingFlags.Public | BindingFlags.Static | BindingFlags.DeclaredOnly);
         foreach (MethodInfo place in places)
         {
             var run = place.CreateDelegate<Action>();
             new Thread(() => run(), 1 << 20) { IsBackground = true }.Start();
         }
-        for (int i = 0; i < 1000 && Volatile.Read(ref Stand.s_standing) < places.Length; ++i) await Task.Delay(20);
+        for (int i = 0; i < 6000 && Volatile.Read(ref Stand.s_standing) < places.Length; ++i) await Task.Delay(20);
         if (Stand.s_standing != places.Length) return 1;
         new Thread(Hot.Work) { IsBackground = true }.Start();
         Console.WriteLine($"ready {Environment.ProcessId}");
@@ -277,10 +277,10 @@ static class Places
     public static void Replaced()
     {
         long sum = 0;
-        for (int i = 0; i < 100_000_000; ++i)
+        for (int i = 0; i < 3_000_000; ++i)
         {
             sum += i ^ (sum >> 3);
-            if (i == 90_000_000)
+            if (i == 2_000_000)
                 Stand.Still();
         }
         s_sink = (int)sum;
