@@ -4,6 +4,8 @@
 The program (tests/apps/lines) prints the stacks of its threads by the runtime's own StackTrace, files, lines and columns included. Its threads
 stand still, so `stacks --lines` must say the same of each frame.
 """
+import collections
+import json
 import os
 import shutil
 import subprocess
@@ -44,7 +46,7 @@ class LinesTest(harness.LiveTest):
     def stacks(self, target, *options):
         done = subprocess.run([harness.AGENT, "stacks", "--pid", str(target.host_pid), "--json", "--names", "raw", "--lines", *options],
                               capture_output=True, text=True, timeout=120, check=True)
-        return {thread["tid"]: thread["frames"] for thread in map(harness.json.loads, done.stdout.splitlines())}
+        return {thread["tid"]: thread["frames"] for thread in map(json.loads, done.stdout.splitlines())}
 
     def check_stacks(self, target, least):
         told = line_truth.told(target.output)
@@ -86,11 +88,24 @@ class LinesTest(harness.LiveTest):
         self.assertLessEqual(off, stack_truth.allowed_faults(sum(statements.values()), 0.99), statements)
 
 
+    def test_compilations_say_where_their_method_begins(self):
+        version = runtimes.newest()[-1]
+        self.need_runtime(version)
+        with Program(version, {}) as target:
+            done = subprocess.run([harness.AGENT, "jit", "--pid", str(target.host_pid), "--duration", "4s", "--json", "--lines"],
+                                  capture_output=True, text=True, timeout=120, check=True)
+        begins = collections.defaultdict(set)
+        for event in map(json.loads, done.stdout.splitlines()):
+            begins[event["method"]].add((event.get("file"), event.get("line")))
+        self.assertEqual(begins["Lines.Hot.Iterated"], {(line_truth.PROGRAM_SOURCE, line_truth.line_of("where Iterated begins"))}, begins)
+
+
 class FormsTest(LinesTest):
     """Published programs: their code is precompiled, or their assemblies are in no file of their own."""
 
     test_frames_have_the_lines_that_the_runtime_tells = None
     test_the_hot_line = None
+    test_compilations_say_where_their_method_begins = None
 
     def test_published_forms(self):
         for form in FORMS:

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/lines_option.h"
 #include "output/jit_summary.h"
 
 namespace clrsampler {
@@ -27,6 +28,10 @@ std::string Json(const NamedCompilation& named) {
                                  {"name_source", std::string(NameSourceText(named.source))},
                                  {"thread_name", compilation.comm},
                                  {"callers", named.callers}};
+  if (named.place.line != 0) {
+    json["file"] = named.place.file;
+    json["line"] = named.place.line;
+  }
   if (compilation.result != 0) json["refused"] = compilation.result;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -35,6 +40,7 @@ std::string Json(const NamedCompilation& named) {
 
 void DeclareJitOptions(CLI::App& app, WatchConfig& config) {
   DeclareWatchOptions(app, config, "one compilation a line, without the summary; docs/jit.md has the fields");
+  DeclareLines(app, config.lines);
 }
 
 absl::Status RunJit(const WatchConfig& config) {

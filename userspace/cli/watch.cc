@@ -30,6 +30,7 @@ absl::StatusOr<RecordOptions> WatchOptions(const WatchConfig& config) {
     options.duration_ns = *duration;
   }
   options.names = ParseNames(config.names);
+  options.lines = config.lines;
   return options;
 }
 

@@ -23,6 +23,7 @@ struct WatchConfig {
   uint32_t pid = 0;
   std::optional<std::string> duration;
   std::string names = "short";
+  LineOptions lines;  // of the kinds of events that have some
   bool json = false;
 };
 

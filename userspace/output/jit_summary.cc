@@ -27,6 +27,7 @@ std::string CompilationLine(const NamedCompilation& named, MonotonicTime begin) 
   std::string line =
       absl::StrFormat("%10.3f  %-25s %9s %7d bytes  %s", static_cast<double>(at) / 1e9, TierText(named),
                       DurationText(compilation.own_ns()), compilation.bytes, PrintableText(named.method));
+  if (named.place.line != 0) absl::StrAppend(&line, "  ", PrintableText(named.place.file), ":", named.place.line);
   if (!named.callers.empty()) absl::StrAppend(&line, "  for ", PrintableText(named.callers.front()));
   absl::StrAppend(&line, "  on ", compilation.tid, " ", PrintableText(compilation.comm));
   return line;

@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "os/clock.h"
 #include "symbols/frame.h"
+#include "symbols/source_place.h"
 
 namespace clrsampler {
 
@@ -44,6 +45,7 @@ struct NamedCompilation {
   std::string tier;    // "OptimizedTier1", as the runtime's perf map says it
   bool il_stub = false;
   NameSource source = NameSource::kNone;
+  SourcePlace place;  // where the method begins, if lines are wanted
   // The methods that it was compiled for, the nearest first; "[thread .NET Tiered Com]" where it was for none. Empty:
   // its stack was not taken.
   std::vector<std::string> callers;

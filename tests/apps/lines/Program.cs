@@ -522,7 +522,7 @@ static class Hot
 
     static double Iterated()
     {
-        double sum = 0;
+        double sum = 0; // where Iterated begins
         foreach (double item in Items()) sum += item;
         return sum;
     }

@@ -50,6 +50,8 @@ TEST_F(AssemblyPdbsTest, APdbInsideOfTheAssembly) {
   EXPECT_EQ(lines->At(1, 0), (SourcePlace{"/_/lines.cs", 8, 9}));
   EXPECT_EQ(lines->At(1, 200), (SourcePlace{"/_/lines.cs", 9, 9})) << "the last line before it";
   EXPECT_EQ(lines->At(0xFFFFFF, 0), std::nullopt);
+  EXPECT_EQ(lines->BeginOf(1), (SourcePlace{"/_/lines.cs", 8, 9}));
+  EXPECT_EQ(lines->BeginOf(0xFFFFFF), std::nullopt);
   EXPECT_EQ(pdbs_->counters().embedded, 1u);
 }
 

@@ -174,11 +174,12 @@ _clrsampler() {
         -F|--frequency) values=:any ;;
       esac ;;
     jit)
-      words='-h --help -p --pid -d --duration --names --json'
+      words='-h --help -p --pid -d --duration --names --json --lines --pdb-path'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         --names) values='short full raw' ;;
+        --pdb-path) values=:folders ;;
       esac ;;
     convert)
       words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'

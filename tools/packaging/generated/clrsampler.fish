@@ -200,6 +200,8 @@ complete -c clrsampler -n '__fish_seen_subcommand_from jit' -s p -l pid -x -a '(
 complete -c clrsampler -n '__fish_seen_subcommand_from jit' -s d -l duration -x -d 'stop after this time, like 30s or 2m; without it on Ctrl-C'
 complete -c clrsampler -n '__fish_seen_subcommand_from jit' -l names -x -a 'short full raw' -d 'short, full or raw'
 complete -c clrsampler -n '__fish_seen_subcommand_from jit' -l json -d 'one compilation a line, without the summary; docs/jit.md has the fields'
+complete -c clrsampler -n '__fish_seen_subcommand_from jit' -l lines -d 'file and line of each managed frame, from portable PDBs: inside the assembly, beside it, or where the compiler'
+complete -c clrsampler -n '__fish_seen_subcommand_from jit' -l pdb-path -x -a '(__fish_complete_directories)' -d 'another folder with PDBs, for --lines; may be given several times'
 complete -c clrsampler -n '__fish_seen_subcommand_from convert' -s h -l help -d 'Print this help message and exit'
 complete -c clrsampler -n '__fish_seen_subcommand_from convert' -s o -l output -r -F -d 'file for the result; without it standard output'
 complete -c clrsampler -n '__fish_seen_subcommand_from convert' -l format -x -a 'folded json pprof speedscope html svg order callchain mip' -d 'format where no extension says it; without it folded'

@@ -1,5 +1,6 @@
 #include "clr/lines/assembly_lines.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,8 +43,18 @@ absl::StatusOr<std::shared_ptr<AssemblyLines>> AssemblyLines::OfBytes(std::vecto
 
 std::optional<SourcePlace> AssemblyLines::At(uint32_t method_rid, uint32_t il_offset) {
   const std::optional<SequencePoint> point = LineAt(PointsOf(method_rid), il_offset);
-  if (!point) return std::nullopt;
-  SourcePlace place{NameOf(point->document), point->line, point->column};
+  return point ? PlaceOf(*point) : std::nullopt;
+}
+
+std::optional<SourcePlace> AssemblyLines::BeginOf(uint32_t method_rid) {
+  const std::vector<SequencePoint>& points = PointsOf(method_rid);
+  // A state machine begins with code of the compiler's own.
+  const auto first = std::find_if(points.begin(), points.end(), [](const SequencePoint& p) { return !p.hidden(); });
+  return first != points.end() ? PlaceOf(*first) : std::nullopt;
+}
+
+std::optional<SourcePlace> AssemblyLines::PlaceOf(const SequencePoint& point) {
+  SourcePlace place{NameOf(point.document), point.line, point.column};
   if (place.file.empty() || damaged()) return std::nullopt;
   return place;
 }
@@ -77,6 +88,12 @@ size_t AssemblyLines::heap_bytes() const {
 std::optional<SourcePlace> MethodLines::At(uint32_t native_offset) const {
   const std::optional<IlPlace> il = map.Lookup(native_offset, FramePlace::kLeaf);
   std::optional<SourcePlace> place = il ? assembly->At(rid, il->il_offset) : std::nullopt;
+  if (place) place->kind = kind;
+  return place;
+}
+
+std::optional<SourcePlace> MethodLines::Begin() const {
+  std::optional<SourcePlace> place = assembly->BeginOf(rid);
   if (place) place->kind = kind;
   return place;
 }

@@ -32,6 +32,9 @@ class AssemblyLines {
   // kind is kNone: that is the code's to say.
   std::optional<SourcePlace> At(uint32_t method_rid, uint32_t il_offset);
 
+  // The first line of the method; nullopt as above.
+  std::optional<SourcePlace> BeginOf(uint32_t method_rid);
+
   // The PDB's SourceLink document; nullopt: none.
   std::optional<absl::string_view> SourceLink() const { return pdb_.SourceLink(); }
   size_t heap_bytes() const;
@@ -42,6 +45,7 @@ class AssemblyLines {
 
   explicit AssemblyLines(const PortablePdb& pdb) : pdb_(pdb) {}
   const std::vector<SequencePoint>& PointsOf(uint32_t method_rid);
+  std::optional<SourcePlace> PlaceOf(const SequencePoint& point);
   const std::string& NameOf(uint32_t document);
   bool damaged() const { return file_ != nullptr && file_->content.damaged(); }
 
@@ -62,6 +66,8 @@ struct MethodLines {
 
   // `native_offset`: of an instruction, from where the method begins.
   std::optional<SourcePlace> At(uint32_t native_offset) const;
+  // Where the method begins.
+  std::optional<SourcePlace> Begin() const;
 };
 
 }  // namespace clrsampler

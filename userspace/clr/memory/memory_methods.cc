@@ -456,6 +456,7 @@ std::optional<SourcePlace> MemoryMethods::PlaceOf(const FrameQuery& query) {
   if (target == targets_.end()) return std::nullopt;
   const Known* known = FindKnown(*target->second, query.lookup_address, query.time, query.at_entry);
   if (known == nullptr || known->lines == nullptr) return std::nullopt;
+  if (query.at_entry) return known->lines->Begin();
   return known->lines->At(static_cast<uint32_t>(query.lookup_address - known->start));
 }
 
