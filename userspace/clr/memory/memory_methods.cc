@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/heap_owners.h"
 #include "clr/memory/il_map_reader.h"
+#include "clr/memory/image_copy.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
 #include "formats/names/async_body.h"
@@ -102,7 +103,9 @@ struct MemoryMethods::Target {
   size_t methods = 0;
   TransientHeaps heaps;
   HeapOwners owners;
-  absl::flat_hash_map<std::shared_ptr<const RuntimeModule>, std::shared_ptr<AssemblyLines>> assemblies;
+  // By metadata, and what holds it: modules that may be freed are read again and again, and share it.
+  absl::flat_hash_map<std::pair<std::shared_ptr<const void>, const std::byte*>, std::shared_ptr<AssemblyLines>>
+      assemblies;
   uint64_t seen_mappings = 0;  // generation that has no code
 };
 
@@ -423,6 +426,20 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
   return {};
 }
 
+std::shared_ptr<AssemblyLines> MemoryMethods::AssemblyOf(const Process& process, Target& target,
+                                                         const RuntimeModule& module) {
+  if (!module.image.empty()) {
+    const absl::StatusOr<PeImage> image = PeImage::Parse(module.image);
+    return image.ok() ? options_.pdbs->Find(process, *image, module.path, module.names.name) : nullptr;
+  }
+  // Out of a compressed bundle, or loaded from bytes: what is beside the program may be its PDB.
+  if (module.loaded.begin == module.loaded.end) return nullptr;
+  const absl::StatusOr<std::vector<std::byte>> copy = CopyImage(target.runtime->memory(), module.loaded);
+  if (!copy.ok()) return nullptr;
+  const absl::StatusOr<PeImage> image = PeImage::Parse(*copy, module.flat ? PeLayout::kFile : PeLayout::kLoaded);
+  return image.ok() ? options_.pdbs->Find(process, *image, process.executable, module.names.name) : nullptr;
+}
+
 // Read now: the method's map is gone with it, and the PDB may be with the process.
 std::shared_ptr<const MethodLines> MemoryMethods::LinesOf(const Process& process, Target& target,
                                                           const ManagedCode& found) {
@@ -430,13 +447,8 @@ std::shared_ptr<const MethodLines> MemoryMethods::LinesOf(const Process& process
   // The offsets of a thunk are those of IL that the runtime made.
   if (found.name.async_body == AsyncBody::kThunk) return nullptr;
   if (target.assemblies.size() >= kMaxAssemblies) target.assemblies.clear();
-  const auto [known, is_new] = target.assemblies.try_emplace(found.module);
-  if (is_new && !found.module->image.empty()) {
-    const absl::StatusOr<PeImage> image = PeImage::Parse(found.module->image);
-    if (image.ok()) {
-      known->second = options_.pdbs->Find(process, *image, found.module->path, found.module->names.name);
-    }
-  }
+  const auto [known, is_new] = target.assemblies.try_emplace({found.module->content, found.module->metadata.data()});
+  if (is_new) known->second = AssemblyOf(process, target, *found.module);
   if (known->second == nullptr) return nullptr;
   absl::StatusOr<IlMap> map = ReadIlMap(target.runtime->memory(), target.runtime->layout().major, found.code);
   const bool stands = !found.transient || target.runtime->Stands(found.code);

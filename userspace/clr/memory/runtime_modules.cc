@@ -164,6 +164,7 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
   const uint64_t assembly_file = probe.Pointer(address + layout_.module.assembly_file);
   const uint64_t image = assembly_file == 0 ? 0 : probe.Pointer(assembly_file + layout_.pe_assembly_image);
   uint64_t base = 0;
+  uint32_t size = 0;
   bool flat = true;
   if (image != 0) {
     for (const uint32_t slot : {layout_.pe_image.loaded, layout_.pe_image.flat}) {
@@ -172,6 +173,7 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
       std::array<std::byte, RuntimeLayout::PeLayout::kBytes> fields{};
       probe.Read(layout, std::span(fields).first(layout_.pe_layout.flags + sizeof(uint32_t)));
       base = FieldOf<uint64_t>(fields, layout_.pe_layout.base);
+      size = FieldOf<uint32_t>(fields, layout_.pe_layout.size);
       flat = (FieldOf<uint32_t>(fields, layout_.pe_layout.flags) & kLayoutIsMapped) == 0;
       break;
     }
@@ -181,6 +183,8 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
     probe.Require(told == 0 || told == base, "a module and its image disagree on where it lies");
   }
   if (!probe.ok()) return nullptr;
+  module->loaded = {base, base + size};
+  module->flat = flat;
   const absl::Status status = base != 0 ? LoadImage(base, flat, *module) : LoadEmitted(address, *module);
   if (!status.ok()) module->trouble = std::string(status.message());
   if (module->names.tables) {

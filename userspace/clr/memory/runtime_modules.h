@@ -31,6 +31,8 @@ struct RuntimeModule {
   // The file that it was loaded from, from its first byte on; a part of `content`. Empty: its metadata is in no file.
   std::span<const std::byte> image;
   std::string path;           // of that file, as the process sees it
+  AddressRange loaded;        // where the image lies in memory, by the runtime's word; empty: it has none
+  bool flat = true;           // there as in a file; else as the loader lays it out
   bool emitted = false;       // Reflection.Emit: its metadata grows
   uint64_t copied_bytes = 0;  // of metadata that is in no file
   std::string trouble;        // why there are no tables
