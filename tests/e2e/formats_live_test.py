@@ -178,5 +178,78 @@ class FormatsTest(harness.LiveTest):
         self.assertEqual(folded.parse(without).total, self.model.weight)
 
 
+class LinesTest(harness.LiveTest):
+    """A made-up profile with lines, as the tools that know lines show it."""
+    NEEDS = ("node", "npm")
+    TEXT = ["class Cart", "{", "    int Total()", "    {", "        return items.Sum(Price);", "    }", "}"]
+
+    @classmethod
+    def check_needs(cls):
+        super().check_needs()
+        speedscope_live_test.SpeedscopeTest.check_needs()
+        cls.package = speedscope_live_test.SpeedscopeTest.package
+        cls.pprof = pprof_tool()
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = tempfile.TemporaryDirectory(prefix="clrsampler-test-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.source = os.path.join(cls.folder.name, "Cart.cs")
+        with open(cls.source, "w", encoding="utf-8") as f:
+            f.write("\n".join(cls.TEXT) + "\n")
+        # Total in three lines, one of them of no known number, and Price without a line.
+        profile = {
+            "format": "clrsampler-profile", "version": 1, "meta": {"view": "cpu", "unit": "samples", "period_ns": 1000000},
+            "strings": ["", "shop", "Shop.Cart.Total", "Shop.Price", cls.source, "Shop"],
+            "frame_kinds": ["jit"], "line_kinds": ["none", "exact", "optimised"],
+            "frames": {"name": [2, 2, 2, 3], "kind": [0, 0, 0, 0], "module": [5, 5, 5, 5], "source_file": [4, 4, 0, 0],
+                       "line": [3, 5, 0, 0], "column": [5, 9, 0, 0], "line_kind": [1, 2, 0, 0]},
+            "nodes": {"parent": [0, 0, 0, 0, 2], "frame": [0, 0, 1, 2, 3]},
+            "threads": {"comm": [1]}, "samples": {"thread": [0] * 4, "stack": [1, 2, 3, 4], "weight": [10, 20, 30, 40]}}
+        cls.json = os.path.join(cls.folder.name, "lines.json")
+        with open(cls.json, "w", encoding="utf-8") as f:
+            json.dump(profile, f)
+
+    def converted(self, suffix):
+        path = os.path.join(self.folder.name, "lines" + suffix)
+        done = subprocess.run([harness.AGENT, "convert", self.json, "-o", path], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    def shown(self, *arguments):
+        done = subprocess.run([self.pprof, "-sample_index=samples", *arguments, self.converted(".pb.gz")], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_pprof_counts_methods_by_method_and_lines_by_line(self):
+        def rows(text):
+            return {match[3]: (int(match[1]), int(match[2])) for match in re.finditer(r"(?m)^\s*(\d+)\s+[\d.]+%\s+[\d.]+%\s+(\d+)\s+[\d.]+%\s+(.*)$", text)}
+
+        everything = ("-top", "-nodecount=0", "-nodefraction=0")
+        self.assertEqual(rows(self.shown(*everything)), {"Shop.Cart.Total": (60, 100), "Shop.Price": (40, 40)})
+        self.assertEqual(rows(self.shown(*everything, "-lines")),
+                         {f"Shop.Cart.Total {self.source}:3": (10, 10), f"Shop.Cart.Total {self.source}:5": (20, 60),
+                          "Shop.Cart.Total": (30, 30), "Shop.Price": (40, 40)})
+
+    def test_pprof_lists_the_source_of_a_method(self):
+        text = self.shown("-list", "Cart.Total")
+        self.assertRegex(text, r"(?m)^\s*10\s+10\s+3:\s*int Total\(\)$")
+        self.assertRegex(text, r"(?m)^\s*20\s+60\s+5:\s*return items\.Sum\(Price\);$")
+
+    def test_speedscope_has_the_places(self):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "speedscope_import.js")
+        done = subprocess.run(["node", script, self.package, self.converted(".speedscope.json")], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        imported = json.loads(done.stdout)
+        self.assertEqual(imported["weight"], 100)
+        self.assertEqual(sorted(imported["places"]), [["Shop.Cart.Total", self.source, 3, 5], ["Shop.Cart.Total", self.source, 5, 9]])
+
+    def test_folded_text_has_lines_before_the_mark(self):
+        with open(self.converted(".folded"), encoding="utf-8") as f:
+            self.assertEqual(f.read().splitlines(), ["shop;Shop.Cart.Total:3_[j] 10", "shop;Shop.Cart.Total:5_[j] 20", "shop;Shop.Cart.Total:5_[j];Shop.Price_[j] 40",
+                                                     "shop;Shop.Cart.Total_[j] 30"])
+
+
 if __name__ == "__main__":
     harness.main()

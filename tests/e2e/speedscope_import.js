@@ -1,7 +1,7 @@
 // node speedscope_import.js SPEEDSCOPE_PACKAGE_DIR FILE...
 //
 // Imports each file with the importer of the speedscope package and prints one JSON line per file: name, unit, total weight, and the
-// stacks as [[frame, ...], weight]. The package ships its importer only inside the bundle of its page, so the bundle is evaluated with
+// stacks as [[frame, ...], weight], and of each frame with a line [name, file, line, column]. The package ships its importer only inside the bundle of its page, so the bundle is evaluated with
 // stand-ins for the browser's globals. Its importer is untouched: only a reference to it is led out.
 'use strict';
 const fs = require('fs');
@@ -44,7 +44,7 @@ async function main() {
     const group = await page.importText(path.basename(file), fs.readFileSync(file, 'utf8'));
     if (!group || group.profiles.length !== 1) throw new Error(`${file}: speedscope did not recognise the file`);
     const profile = group.profiles[0];
-    const stacks = [];
+    const stacks = [], places = [];
     let stack = [], value = 0;
     // forEachCall visits the samples in file order: what is open between two values is the stack of that stretch.
     const account = (until) => {
@@ -54,7 +54,8 @@ async function main() {
     profile.forEachCall(
         (node, at) => { account(at); stack.push(node.frame.name); },
         (_, at) => { account(at); stack.pop(); });
-    console.log(JSON.stringify({name: profile.getName(), weight: profile.getTotalWeight(), stacks}));
+    profile.forEachFrame(({name, file, line, col}) => { if (line) places.push([name, file, line, col]); });
+    console.log(JSON.stringify({name: profile.getName(), weight: profile.getTotalWeight(), stacks, places}));
   }
 }
 main().catch((error) => {

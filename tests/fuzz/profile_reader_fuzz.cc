@@ -30,6 +30,13 @@ void CheckRules(const ProfileModel& model) {
                                                 frame.module_path, frame.build_id, frame.tier, frame.source_file}) {
       text(index);
     }
+    Require(frame.line != 0 || (frame.column == 0 && frame.line_kind == clrsampler::LineKind::kNone));
+  }
+  for (const clrsampler::ModelSource& source : model.sources) {
+    Require(source.file != 0);
+    text(source.file);
+    text(source.url);
+    Require(source.text.size() <= clrsampler::kMaxSourceTextBytes);
   }
   for (const clrsampler::ModelThread& thread : model.threads) {
     text(thread.comm);
@@ -78,6 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (row.format != "folded" && row.format != "json" && row.format != "pprof" && row.format != "speedscope") continue;
     const absl::StatusOr<ProfileModel> again = clrsampler::ReadProfile(written);
     Require(again.ok() && again->total_weight == model->total_weight);
+    if (row.format == "json") Require(again->sources.size() == model->sources.size());
   }
   return 0;
 }

@@ -46,8 +46,8 @@ constexpr size_t kChunkBytes = 256 * 1024;
 // "a;c".
 class LineTexts {
  public:
-  uint32_t Add(std::string text) {
-    const auto [found, added] = ids_.try_emplace(std::move(text), static_cast<uint32_t>(texts_.size()));
+  uint32_t Add(const std::string& text) {
+    const auto [found, added] = ids_.try_emplace(text, static_cast<uint32_t>(texts_.size()));
     if (added) texts_.push_back(found->first);
     return found->second;
   }
@@ -216,7 +216,7 @@ class LineWriter {
 
   absl::Status Flush() {
     if (chunk_.empty()) return absl::OkStatus();
-    const absl::Status written = sink_(chunk_);
+    absl::Status written = sink_(chunk_);
     chunk_.clear();
     return written;
   }
@@ -265,9 +265,12 @@ absl::Status WriteLines(const ProfileModel& model, const WriterOptions& options,
   for (const ModelFrame& frame : model.frames) {
     const absl::string_view name = model.text(frame.name);
     const bool annotated = options.annotate_source && frame.source != 0;
+    const FrameSuffix suffix = SuffixOf(frame.kind);
+    // Foreign formats have lines of other code, which their readers do not expect in folded text.
+    const uint32_t line = suffix == FrameSuffix::kManaged ? frame.line : 0;
     frame_texts.push_back(
-        texts.Add(annotated ? FoldedFrame(absl::StrCat(name, " [", model.text(frame.source), "]"), SuffixOf(frame.kind))
-                            : FoldedFrame(name, SuffixOf(frame.kind))));
+        texts.Add(annotated ? FoldedFrame(absl::StrCat(name, " [", model.text(frame.source), "]"), suffix, line)
+                            : FoldedFrame(name, suffix, line)));
   }
   std::vector<uint32_t> thread_texts;
   thread_texts.reserve(model.threads.size());

@@ -2,9 +2,12 @@
 //
 // Source: stackcollapse-perf.pl and flamegraph.pl of brendangregg/FlameGraph (41fee1f). What a frame may contain:
 // formats/names/folded_text.h. The first frame is the process: its name, with "-PID" behind it in a profile of a whole
-// host. Stacks that read the same after sanitising are one line; threads, times and states are left out.
+// host. A managed frame with a line has it behind its name, "Shop.Cart.Total:57_[j]". Stacks that read the same after
+// sanitising are one line; threads, times and states are left out.
 #ifndef CLRSAMPLER_OUTPUT_FOLDED_H_
 #define CLRSAMPLER_OUTPUT_FOLDED_H_
+
+#include <utility>
 
 #include "output/profile_writer.h"
 #include "profile/model_diff.h"
@@ -13,7 +16,7 @@ namespace clrsampler {
 
 class FoldedWriter : public ProfileWriter {
  public:
-  explicit FoldedWriter(WriterOptions options = {}) : options_(options) {}
+  explicit FoldedWriter(WriterOptions options = {}) : options_(std::move(options)) {}
   absl::Status Write(const ProfileModel& model, const OutputSink& sink) const override;
 
  private:

@@ -153,36 +153,50 @@ class PprofEncoder {
     comment("", meta.whole_host ? pprof::kWholeHostComment : "");
   }
 
-  // A function and a location for each frame, both with its index and one more as their id.
+  // A location for each frame, with its index and one more as its id. A function for each frame without its line: the
+  // lines of a method share it, with the id of the first one's location.
   absl::Status WriteFrames() {
     const std::vector<uint64_t> mappings = WriteMappings();
+    absl::flat_hash_map<ModelFrame, uint64_t> functions;
     for (FrameIndex i = 0; i < model_.frames.size(); ++i) {
-      const ModelFrame& frame = model_.frames[i];
+      const ModelFrame method = WithoutLine(model_.frames[i]);
       const uint64_t id = uint64_t{i} + 1;
-      message_.clear();
-      pbf_builder<pprof::Function> function(message_);
-      function.add_uint64(pprof::Function::kId, id);
-      function.add_int64(pprof::Function::kName, strings_.Add(model_.text(frame.name)));
-      // Never the same text: pprof would take it for a C++ name to be shortened, and cut `List<int>.Add` to `List.Add`.
-      if (frame.system_name != 0 && frame.system_name != frame.name) {
-        function.add_int64(pprof::Function::kSystemName, strings_.Add(model_.text(frame.system_name)));
-      }
-      if (frame.source_file != 0) {
-        function.add_int64(pprof::Function::kFilename, strings_.Add(model_.text(frame.source_file)));
-      }
-      builder_.add_message(pprof::Profile::kFunction, message_);
-
-      line_.clear();
-      pbf_builder<pprof::Line>(line_).add_uint64(pprof::Line::kFunctionId, id);
-      message_.clear();
-      pbf_builder<pprof::Location> location(message_);
-      location.add_uint64(pprof::Location::kId, id);
-      if (mappings[i] != 0) location.add_uint64(pprof::Location::kMappingId, mappings[i]);
-      location.add_message(pprof::Location::kLine, line_);
-      builder_.add_message(pprof::Profile::kLocation, message_);
+      const auto [function, added] = functions.try_emplace(method, id);
+      if (added) WriteFunction(id, method);
+      WriteLocation(id, mappings[i], function->second, model_.frames[i]);
       RETURN_IF_ERROR(FlushIfFull());
     }
     return absl::OkStatus();
+  }
+
+  // It has no first line: the smallest one that was sampled lies somewhere within, and differs from profile to profile.
+  void WriteFunction(uint64_t id, const ModelFrame& frame) {
+    message_.clear();
+    pbf_builder<pprof::Function> function(message_);
+    function.add_uint64(pprof::Function::kId, id);
+    function.add_int64(pprof::Function::kName, strings_.Add(model_.text(frame.name)));
+    // Never the same text: pprof would take it for a C++ name to be shortened, and cut `List<int>.Add` to `List.Add`.
+    if (frame.system_name != 0 && frame.system_name != frame.name) {
+      function.add_int64(pprof::Function::kSystemName, strings_.Add(model_.text(frame.system_name)));
+    }
+    if (frame.source_file != 0) {
+      function.add_int64(pprof::Function::kFilename, strings_.Add(model_.text(frame.source_file)));
+    }
+    builder_.add_message(pprof::Profile::kFunction, message_);
+  }
+
+  void WriteLocation(uint64_t id, uint64_t mapping, uint64_t function, const ModelFrame& frame) {
+    line_.clear();
+    pbf_builder<pprof::Line> line(line_);
+    line.add_uint64(pprof::Line::kFunctionId, function);
+    if (frame.line != 0) line.add_int64(pprof::Line::kLine, frame.line);
+    if (frame.column != 0) line.add_int64(pprof::Line::kColumn, frame.column);
+    message_.clear();
+    pbf_builder<pprof::Location> location(message_);
+    location.add_uint64(pprof::Location::kId, id);
+    if (mapping != 0) location.add_uint64(pprof::Location::kMappingId, mapping);
+    location.add_message(pprof::Location::kLine, line_);
+    builder_.add_message(pprof::Profile::kLocation, message_);
   }
 
   // The id of each frame's mapping; 0: it has none. Files come first: pprof shows the first one as what was profiled.
@@ -193,28 +207,44 @@ class PprofEncoder {
       StringIndex build_id;
       auto operator<=>(const Key&) const = default;
     };
-    std::map<Key, uint64_t> ids;
-    std::vector<const Key*> keys;
+    struct Entry {
+      uint64_t id = 0;
+      bool has_lines = false;
+    };
+    std::map<Key, Entry> entries;
+    std::vector<const Entry*> mapping_of;  // by frame
     for (const ModelFrame& frame : model_.frames) {
       std::string name = MappingName(model_, frame);
       const bool no_file = absl::StartsWith(name, "[");
-      keys.push_back(name.empty() ? nullptr
-                                  : &ids.try_emplace({no_file, std::move(name), frame.build_id}).first->first);
+      if (name.empty()) {
+        mapping_of.push_back(nullptr);
+        continue;
+      }
+      Entry& entry = entries[{no_file, std::move(name), frame.build_id}];
+      entry.has_lines |= frame.line != 0 && frame.source_file != 0;
+      mapping_of.push_back(&entry);
     }
     uint64_t next = 0;
-    for (auto& [key, id] : ids) WriteMapping(id = ++next, key.name, model_.text(key.build_id));
+    for (auto& [key, entry] : entries) {
+      WriteMapping(entry.id = ++next, key.name, model_.text(key.build_id), entry.has_lines);
+    }
     std::vector<uint64_t> mappings;
-    for (const Key* key : keys) mappings.push_back(key == nullptr ? 0 : ids[*key]);
+    mappings.reserve(mapping_of.size());
+    for (const Entry* entry : mapping_of) mappings.push_back(entry == nullptr ? 0 : entry->id);
     return mappings;
   }
 
-  void WriteMapping(uint64_t id, absl::string_view name, absl::string_view build_id) {
+  void WriteMapping(uint64_t id, absl::string_view name, absl::string_view build_id, bool has_lines) {
     message_.clear();
     pbf_builder<pprof::Mapping> mapping(message_);
     mapping.add_uint64(pprof::Mapping::kId, id);
     mapping.add_int64(pprof::Mapping::kFilename, strings_.Add(name));
     if (!build_id.empty()) mapping.add_int64(pprof::Mapping::kBuildId, strings_.Add(build_id));
     mapping.add_bool(pprof::Mapping::kHasFunctions, true);  // else tools would look for symbols themselves
+    if (has_lines) {
+      mapping.add_bool(pprof::Mapping::kHasFilenames, true);
+      mapping.add_bool(pprof::Mapping::kHasLineNumbers, true);
+    }
     builder_.add_message(pprof::Profile::kMapping, message_);
   }
 
@@ -282,7 +312,7 @@ class PprofEncoder {
 
   absl::Status FlushIfFull() { return chunk_.size() < kChunkBytes ? absl::OkStatus() : Flush(); }
   absl::Status Flush() {
-    const absl::Status written = out_.Write(chunk_);
+    absl::Status written = out_.Write(chunk_);
     chunk_.clear();
     return written;
   }

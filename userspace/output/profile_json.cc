@@ -1,7 +1,9 @@
 #include "output/profile_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "formats/profile/profile_json_reader.h"
@@ -28,6 +30,15 @@ nlohmann::ordered_json MetaJson(const ProfileMeta& meta) {
   return json;
 }
 
+// Closes the table before it.
+void WriteSources(const std::vector<ModelSource>& sources, JsonStream& out) {
+  out.Raw("},\n\"sources\": {\n  \"file\": ").Array(sources.size(), [&](size_t i) { out.Number(sources[i].file); });
+  out.Raw(",\n  \"url\": ").Array(sources.size(), [&](size_t i) { out.Number(sources[i].url); });
+  if (std::any_of(sources.begin(), sources.end(), [](const ModelSource& source) { return !source.text.empty(); })) {
+    out.Raw(",\n  \"text\": ").Array(sources.size(), [&](size_t i) { out.String(sources[i].text); });
+  }
+}
+
 }  // namespace
 
 absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
@@ -41,6 +52,12 @@ absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSin
   out.Raw(",\n\"sample_states\": ").Array(kSampleStateCount, [&](size_t i) {
     out.String(SampleStateText(static_cast<SampleState>(i)));
   });
+  const bool lines = HasLines(model);
+  if (lines) {
+    out.Raw(",\n\"line_kinds\": ").Array(kLineKindCount, [&](size_t i) {
+      out.String(LineKindText(static_cast<LineKind>(i)));
+    });
+  }
   out.Raw(",\n\"strings\": ").Array(model.strings.size(), [&](size_t i) {
     out.String(model.text(static_cast<StringIndex>(i)));
   });
@@ -63,10 +80,18 @@ absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSin
   frames(",\n  ", "source_file", &ModelFrame::source_file);
   column(",\n  ", "address", model.frames.size(), [&](size_t i) { return model.frames[i].address; });
   column(",\n  ", "size", model.frames.size(), [&](size_t i) { return model.frames[i].size; });
+  if (lines) {
+    column(",\n  ", "line", model.frames.size(), [&](size_t i) { return model.frames[i].line; });
+    column(",\n  ", "column", model.frames.size(), [&](size_t i) { return model.frames[i].column; });
+    column(",\n  ", "line_kind", model.frames.size(),
+           [&](size_t i) { return static_cast<uint32_t>(model.frames[i].line_kind); });
+  }
 
   out.Raw("},\n\"nodes\": {");
   column("\n  ", "parent", model.nodes.size(), [&](size_t i) { return model.nodes[i].parent; });
   column(",\n  ", "frame", model.nodes.size(), [&](size_t i) { return model.nodes[i].frame; });
+
+  if (!model.sources.empty()) WriteSources(model.sources, out);
 
   const auto threads = [&](absl::string_view before, absl::string_view name, uint32_t ModelThread::*member) {
     column(before, name, model.threads.size(), [&, member](size_t i) { return model.threads[i].*member; });

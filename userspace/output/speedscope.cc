@@ -78,8 +78,11 @@ absl::Status SpeedscopeWriter::Write(const ProfileModel& model, const OutputSink
   out.Array(model.frames.size(), [&](size_t i) {
     const ModelFrame& frame = model.frames[i];
     out.Raw("\n{\"name\": ").String(model.text(frame.name));
-    const StringIndex file = frame.source_file != 0 ? frame.source_file : frame.module;
+    // A line is one of a file of source text.
+    const StringIndex file = frame.source_file != 0 || frame.line != 0 ? frame.source_file : frame.module;
     if (file != 0) out.Raw(", \"file\": ").String(model.text(file));
+    if (frame.line != 0) out.Raw(", \"line\": ").Number(frame.line);
+    if (frame.column != 0) out.Raw(", \"col\": ").Number(frame.column);
     out.Raw("}");
   });
   out.Raw("},\n\"profiles\": [");

@@ -23,6 +23,7 @@ struct MadeUpOptions {
   size_t threads = 4;  // of each
   bool times = true;
   bool places = true;  // addresses and sizes of functions
+  bool lines = false;  // of managed code, two of each method; and files of source text
   uint32_t seed = 1;
 };
 
@@ -44,8 +45,18 @@ inline ProfileModel MadeUpProfile(const MadeUpOptions& options = {}) {
       "]\n}\n";
 
   std::vector<FrameIndex> frames;
-  for (size_t i = 0; i < options.methods; ++i) {
+  for (size_t number = 0; number < options.methods; ++number) {
     ModelFrame frame;
+    const bool managed = number % 8 >= 3 && number % 8 <= 5;
+    const size_t i = options.lines && managed ? number / 16 * 16 + number % 8 : number;
+    if (options.lines && managed) {
+      frame.source_file = builder.String(absl::StrCat("/src/Shop", i % 7, ".cs"));
+      frame.line = static_cast<uint32_t>(number + 1);
+      frame.column = static_cast<uint32_t>(i % 3 == 0 ? 0 : i % 40);
+      frame.line_kind = i % 2 == 0 ? LineKind::kExact : LineKind::kOptimised;
+      builder.Source(frame.source_file, i % 3 == 0 ? 0 : builder.String(absl::StrCat("https://example.org/", i)),
+                     i % 5 == 0 ? absl::StrCat("class Shop", i, "\n{\n}\n") : "");
+    }
     frame.kind = static_cast<ModelFrameKind>(i % (kModelFrameKindCount - 1));  // none inlined: pprof has its own way
     frame.name =
         builder.String(absl::StrCat("Shop.Orders.Handlers", i % 40, "<int>.Method", i, "+<lambda_", i % 3, ">"));

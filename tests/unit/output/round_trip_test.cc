@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "formats/profile/profile_reader.h"
 #include "output/profile_writer.h"
@@ -64,13 +65,15 @@ std::string WholeFrame(const ProfileModel& model, const ModelFrame& frame) {
   return absl::StrCat(ModelFrameKindText(frame.kind), "|", model.text(frame.name), "|", model.text(frame.system_name),
                       "|", model.text(frame.source), "|", model.text(frame.module), "|", model.text(frame.module_path),
                       "|", model.text(frame.build_id), "|", model.text(frame.tier), "|", model.text(frame.source_file),
-                      "|", frame.address, "|", frame.size);
+                      "|", frame.address, "|", frame.size, "|", frame.line, ":", frame.column, " ",
+                      LineKindText(frame.line_kind));
 }
 // Without what pprof has no place for.
 std::string PprofFrame(const ProfileModel& model, const ModelFrame& frame) {
   return absl::StrCat(ModelFrameKindText(frame.kind), "|", model.text(frame.name), "|", model.text(frame.system_name),
                       "|", model.text(frame.module), "|", model.text(frame.module_path), "|",
-                      model.text(frame.build_id), "|", model.text(frame.source_file));
+                      model.text(frame.build_id), "|", model.text(frame.source_file), "|", frame.line, ":",
+                      frame.column);
 }
 
 TEST(RoundTripTest, JsonLosesNothing) {
@@ -96,6 +99,37 @@ TEST(RoundTripTest, JsonLosesNothing) {
   EXPECT_EQ(read.meta.account_json, model.meta.account_json);
   // The same text again: nothing is renumbered on the way.
   EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+}
+
+TEST(RoundTripTest, JsonKeepsLinesAndWhatIsKnownOfTheirFiles) {
+  const ProfileModel model = testing::MadeUpProfile({.lines = true});
+  const ProfileModel read = ReadBack(model, "json");
+  EXPECT_EQ(Weights(read, WholeThread, WholeFrame), Weights(model, WholeThread, WholeFrame));
+  EXPECT_EQ(read.sources, model.sources);
+  EXPECT_GT(model.sources.size(), 3u);
+  EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+}
+
+TEST(RoundTripTest, NoFormatButJsonAndThePageHasASourceText) {
+  ProfileModelBuilder builder;
+  const FrameIndex frame =
+      builder.Frame({.name = builder.String("Total"), .source_file = builder.String("Cart.cs"), .line = 1});
+  builder.Source(builder.String("Cart.cs"), 0, "// a secret");
+  builder.Add({.thread = builder.Thread({}), .stack = builder.Node(kRootNode, frame)});
+  const ProfileModel model = *std::move(builder).Build();
+  for (const WriterRow& row : WriterTable()) {
+    if (row.for_build_tools) continue;
+    EXPECT_EQ(absl::StrContains(Written(model, row.format), "a secret"), row.format == "json") << row.format;
+  }
+}
+
+TEST(RoundTripTest, TextsOfOthersThatAreTooLargeAreErrors) {
+  ProfileModelBuilder builder;
+  builder.Source(builder.String("Cart.cs"), 0, std::string(kMaxSourceTextBytes, 'a'));
+  std::string written = Written(*std::move(builder).Build(), "json");
+  EXPECT_EQ(ReadProfile(written)->sources.front().text.size(), kMaxSourceTextBytes);
+  written.replace(written.find("aaaa"), 1, "aa");
+  EXPECT_THAT(std::string(ReadProfile(written).status().message()), HasSubstr("sources.text"));
 }
 
 TEST(RoundTripTest, JsonKeepsWhichSamplesHaveNoTime) {
@@ -126,6 +160,33 @@ TEST(RoundTripTest, PprofKeepsAllButTimesSourcesAndTiers) {
   EXPECT_EQ(read.meta.host, model.meta.host);
   EXPECT_EQ(read.meta.command, model.meta.command);
   EXPECT_EQ(read.meta.creator, model.meta.creator);
+}
+
+TEST(RoundTripTest, PprofKeepsLinesAndHasOneFunctionForAMethod) {
+  const ProfileModel model = testing::MadeUpProfile({.lines = true});
+  const ProfileModel read = ReadBack(model, "pprof");
+  EXPECT_EQ(Weights(read, WholeThread, PprofFrame), Weights(model, WholeThread, PprofFrame));
+  EXPECT_TRUE(HasLines(read));
+}
+
+TEST(RoundTripTest, SpeedscopeKeepsLinesAndTheirFiles) {
+  const ProfileModel model = testing::MadeUpProfile({.times = false, .lines = true});
+  const auto place = [](const ProfileModel& m, const ModelFrame& frame) {
+    const absl::string_view file = frame.line == 0 ? "" : m.text(frame.source_file);
+    return absl::StrCat(m.text(frame.name), "|", file, ":", frame.line, ":", frame.column);
+  };
+  EXPECT_EQ(Weights(ReadBack(model, "speedscope"), ProcessLabel, place), Weights(model, ProcessLabel, place));
+}
+
+TEST(RoundTripTest, FoldedTextWithLinesIsTheSameAgainAndFromEachFormat) {
+  const ProfileModel model = testing::MadeUpProfile({.lines = true});
+  const std::string folded = Written(model, "folded");
+  EXPECT_THAT(folded, HasSubstr("Method3+<lambda_0>:4_[j]"));
+  EXPECT_THAT(folded, HasSubstr("Method3+<lambda_0>:12_[j]"));
+  EXPECT_EQ(Written(ReadBack(model, "folded"), "folded"), folded);
+  EXPECT_EQ(Written(ReadBack(model, "json"), "folded"), folded);
+  EXPECT_EQ(Written(ReadBack(model, "pprof"), "folded"), folded);
+  EXPECT_TRUE(HasLines(ReadBack(model, "folded")));
 }
 
 TEST(RoundTripTest, SpeedscopeKeepsProcessesAndNames) {

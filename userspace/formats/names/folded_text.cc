@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "formats/names/utf8.h"
 
 namespace clrsampler {
@@ -79,19 +82,31 @@ void JoinTrailingNumber(std::string& out) {
 
 }  // namespace
 
-std::string FoldedFrame(absl::string_view text, FrameSuffix suffix) {
+std::string FoldedFrame(absl::string_view text, FrameSuffix suffix, uint32_t line) {
   const absl::string_view mark = suffix == FrameSuffix::kKernel    ? "_[k]"
                                  : suffix == FrameSuffix::kManaged ? "_[j]"
                                  : suffix == FrameSuffix::kInlined ? "_[i]"
                                                                    : "";
+  const std::string place = line == 0 ? "" : absl::StrCat(":", line);
   std::string out = CleanCharacters(text);
-  CutTo(kMaxFoldedFrameBytes - mark.size(), out);
+  CutTo(kMaxFoldedFrameBytes - mark.size() - place.size(), out);
   if (out.empty()) out.assign(kUnnamed.data(), kUnnamed.size());
+  out += place;
   if (out == "-" || out == "--") out = "(" + out + ")";  // separators between kernel and user, waker and sleeper
   JoinTrailingNumber(out);
   if (EndsInMark(out)) out[out.size() - 4] = '-';  // the text's own; only ours is a mark
   out.append(mark.data(), mark.size());
   return out;
+}
+
+FoldedLine SplitFoldedLine(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  uint32_t line = 0;
+  if (colon == absl::string_view::npos || colon == 0 || !absl::SimpleAtoi(text.substr(colon + 1), &line) || line == 0 ||
+      absl::StrCat(line) != text.substr(colon + 1)) {
+    return {text, 0};
+  }
+  return {text.substr(0, colon), line};
 }
 
 std::string FoldedComm(absl::string_view comm) {

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "formats/names/folded_text.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -48,6 +49,12 @@ FrameIndex FrameOf(absl::string_view text, ProfileModelBuilder& builder) {
     frame.kind = ModelFrameKind::kJit;
   } else if (absl::ConsumeSuffix(&text, "_[i]")) {
     frame.kind = ModelFrameKind::kInlined;
+  }
+  // Only managed code is written with lines; other names may end in a number.
+  if (frame.kind == ModelFrameKind::kJit) {
+    const FoldedLine split = SplitFoldedLine(text);
+    frame.line = split.line;
+    text = split.name;
   }
   frame.name = builder.String(text);
   return builder.Frame(frame);

@@ -36,7 +36,14 @@ enum class Sample : protozero::pbf_tag_type {
 
 enum class Label : protozero::pbf_tag_type { kKey = 1, kStr = 2, kNum = 3, kNumUnit = 4 };
 
-enum class Mapping : protozero::pbf_tag_type { kId = 1, kFilename = 5, kBuildId = 6, kHasFunctions = 7 };
+enum class Mapping : protozero::pbf_tag_type {
+  kId = 1,
+  kFilename = 5,
+  kBuildId = 6,
+  kHasFunctions = 7,
+  kHasFilenames = 8,
+  kHasLineNumbers = 9,
+};
 
 enum class Location : protozero::pbf_tag_type {
   kId = 1,
@@ -45,7 +52,7 @@ enum class Location : protozero::pbf_tag_type {
   kLine = 4,  // repeated: the innermost of inlined functions first
 };
 
-enum class Line : protozero::pbf_tag_type { kFunctionId = 1 };
+enum class Line : protozero::pbf_tag_type { kFunctionId = 1, kLine = 2, kColumn = 3 };
 
 enum class Function : protozero::pbf_tag_type { kId = 1, kName = 2, kSystemName = 3, kFilename = 4 };
 

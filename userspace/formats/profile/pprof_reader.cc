@@ -49,6 +49,10 @@ struct MappingEntry {
 struct FunctionEntry {
   uint64_t name = 0, system_name = 0, filename = 0;
 };
+struct LineEntry {
+  uint64_t function = 0;
+  uint32_t line = 0, column = 0;  // 0: not known, or more than a file has
+};
 struct LocationEntry {
   uint64_t mapping = 0, address = 0;
   uint32_t lines_begin = 0, lines_end = 0;    // in PprofFile::lines
@@ -69,7 +73,7 @@ struct PprofFile {
   absl::flat_hash_map<uint64_t, MappingEntry> mappings;
   absl::flat_hash_map<uint64_t, FunctionEntry> functions;
   absl::flat_hash_map<uint64_t, LocationEntry> locations;
-  std::vector<uint64_t> lines;  // functions, the innermost first
+  std::vector<LineEntry> lines;  // of a location the innermost first
 
   bool full() const {
     return texts.size() >= kMaxTable || lines.size() >= kMaxTable || mappings.size() >= kReadLimits.frames ||
@@ -149,6 +153,23 @@ void ReadFunction(protozero::data_view bytes, PprofFile& file) {
   file.functions[id] = entry;
 }
 
+LineEntry ReadLine(protozero::data_view bytes) {
+  LineEntry entry;
+  uint64_t line = 0, column = 0;
+  ForEachField<pprof::Line>(bytes, [&](auto& field) {
+    if (field.tag() == pprof::Line::kFunctionId) return TakeNumber(field, entry.function);
+    if (field.tag() == pprof::Line::kLine) return TakeNumber(field, line);
+    if (field.tag() == pprof::Line::kColumn) return TakeNumber(field, column);
+    return false;
+  });
+  const auto narrow = [](uint64_t value) {
+    return value <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(value) : 0;
+  };
+  entry.line = narrow(line);
+  entry.column = narrow(column);
+  return entry;
+}
+
 void ReadLocation(protozero::data_view bytes, PprofFile& file) {
   uint64_t id = 0;
   LocationEntry entry;
@@ -158,12 +179,9 @@ void ReadLocation(protozero::data_view bytes, PprofFile& file) {
     if (field.tag() == pprof::Location::kMappingId) return TakeNumber(field, entry.mapping);
     if (field.tag() == pprof::Location::kAddress) return TakeNumber(field, entry.address);
     if (field.tag() != pprof::Location::kLine || !IsMessage(field)) return false;
-    uint64_t function = 0;
-    ForEachField<pprof::Line>(field.get_view(), [&](auto& line) {
-      return line.tag() == pprof::Line::kFunctionId && TakeNumber(line, function);
-    });
+    const LineEntry line = ReadLine(field.get_view());
     // More than a location may have: refused when it is needed.
-    if (file.lines.size() - entry.lines_begin <= kMaxLines) file.lines.push_back(function);
+    if (file.lines.size() - entry.lines_begin <= kMaxLines) file.lines.push_back(line);
     return true;
   });
   entry.lines_end = static_cast<uint32_t>(file.lines.size());
@@ -405,16 +423,19 @@ class PprofReader {
       frame.name = builder_.String(absl::StrCat("[no symbol at 0x", absl::Hex(location.address), "]"));
       frames_.push_back(builder_.Frame(frame));
     }
-    for (uint32_t line = location.lines_end; line-- > location.lines_begin;) {
-      const auto function = file_.functions.find(file_.lines[line]);
+    for (uint32_t at = location.lines_end; at-- > location.lines_begin;) {
+      const LineEntry& line = file_.lines[at];
+      const auto function = file_.functions.find(line.function);
       if (function == file_.functions.end()) {
-        return Damaged(absl::StrCat("function ", file_.lines[line], " is in none of its tables"));
+        return Damaged(absl::StrCat("function ", line.function, " is in none of its tables"));
       }
       const FunctionEntry& entry = function->second;
       frame.name = builder_.String(TextOf(entry.name != 0 ? entry.name : entry.system_name));
       frame.system_name =
           TextOf(entry.system_name) == TextOf(entry.name) ? 0 : builder_.String(TextOf(entry.system_name));
       frame.source_file = builder_.String(TextOf(entry.filename));
+      frame.line = line.line;
+      frame.column = line.column;
       frames_.push_back(builder_.Frame(frame));
       frame.kind = ModelFrameKind::kInlined;
     }

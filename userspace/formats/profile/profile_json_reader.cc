@@ -30,11 +30,14 @@ struct FileTables {
   std::string format;
   uint64_t version = 0;
   ProfileMeta meta;
-  std::vector<std::string> frame_kinds, sample_states;
+  std::vector<std::string> frame_kinds, sample_states, line_kinds;
   std::vector<StringIndex> strings;  // the model's
   std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, tier, source_file, size;
+  std::vector<uint32_t> line, column, line_kind;
   std::vector<uint64_t> address;
   std::vector<uint32_t> parent, frame;
+  std::vector<uint32_t> file, url;
+  std::vector<std::string> texts;  // of files
   std::vector<uint32_t> pid, tid, comm, thread_name, container_id;
   std::vector<uint32_t> thread, stack, state;
   std::vector<uint64_t> time_ns, weight;
@@ -55,6 +58,11 @@ constexpr NarrowColumn kNarrowColumns[] = {
     {"frames", "tier", &FileTables::tier},
     {"frames", "source_file", &FileTables::source_file},
     {"frames", "size", &FileTables::size},
+    {"frames", "line", &FileTables::line},
+    {"frames", "column", &FileTables::column},
+    {"frames", "line_kind", &FileTables::line_kind},
+    {"sources", "file", &FileTables::file},
+    {"sources", "url", &FileTables::url},
     {"nodes", "parent", &FileTables::parent},
     {"nodes", "frame", &FileTables::frame},
     {"threads", "pid", &FileTables::pid},
@@ -117,6 +125,7 @@ class TableEvents {
     if (narrow_ != nullptr || wide_ != nullptr) return Fail(Place("no number"));
     if (depth_ == 1 && section_ == "format") tables_.format = value;
     if (depth_ == 2 && in_list_) return AddToList(value);
+    if (depth_ == 3 && section_ == "sources" && key_ == "text") return AddSourceText(value);
     if (depth_ == 2 && section_ == "meta") return SetMeta(value);
     return true;
   }
@@ -207,7 +216,18 @@ class TableEvents {
     }
     // No more words than a table of this version could have.
     if (section_ == "frame_kinds" && tables_.frame_kinds.size() < 256) tables_.frame_kinds.push_back(text);
+    if (section_ == "line_kinds" && tables_.line_kinds.size() < 256) tables_.line_kinds.push_back(text);
     if (section_ == "sample_states" && tables_.sample_states.size() < 256) tables_.sample_states.push_back(text);
+    return true;
+  }
+
+  bool AddSourceText(std::string& text) {
+    if (text.size() > kMaxSourceTextBytes || text.size() > kMaxSourceTextsBytes - source_bytes_) {
+      return Fail(Place("more than 4 MiB of one text, or 64 MiB of all"));
+    }
+    if (tables_.texts.size() >= kReadLimits.frames) return Fail(Place("too many entries"));
+    source_bytes_ += text.size();
+    tables_.texts.push_back(std::move(text));
     return true;
   }
 
@@ -246,6 +266,7 @@ class TableEvents {
   std::string section_;  // key at depth 1
   std::string key_;      // at depth 2
   bool in_list_ = false;
+  size_t source_bytes_ = 0;                  // of all texts of files
   std::vector<uint32_t>* narrow_ = nullptr;  // the column that is being read
   std::vector<uint64_t>* wide_ = nullptr;
   JsonTreeBuilder account_{kAccountLimits};
@@ -261,8 +282,12 @@ class ModelMaker {
     RETURN_IF_ERROR(CheckWideColumn("frames.address", tables_.address, tables_.name.size()));
     RETURN_IF_ERROR(CheckWideColumn("samples.time_ns", tables_.time_ns, tables_.stack.size()));
     RETURN_IF_ERROR(CheckWideColumn("samples.weight", tables_.weight, tables_.stack.size()));
+    if (!tables_.texts.empty() && tables_.texts.size() != tables_.file.size()) {
+      return NotOurs(absl::StrCat("sources.text has ", tables_.texts.size(), " entries and not ", tables_.file.size()));
+    }
     builder_.meta() = std::move(tables_.meta);
     RETURN_IF_ERROR(MakeFrames());
+    RETURN_IF_ERROR(MakeSources());
     RETURN_IF_ERROR(MakeNodes());
     RETURN_IF_ERROR(MakeThreads());
     return MakeSamples();
@@ -279,6 +304,7 @@ class ModelMaker {
     const size_t rows = column.section == "frames"    ? tables_.name.size()
                         : column.section == "nodes"   ? tables_.parent.size()
                         : column.section == "threads" ? tables_.comm.size()
+                        : column.section == "sources" ? tables_.file.size()
                                                       : tables_.stack.size();
     const bool needed = column.name == "frame" || column.name == "thread";
     if (size == rows || (size == 0 && !needed)) return absl::OkStatus();
@@ -320,7 +346,24 @@ class ModelMaker {
       RETURN_IF_ERROR(Text(tables_.source_file, i, frame.source_file));
       if (!tables_.address.empty()) frame.address = tables_.address[i];
       frame.size = ValueOr0(tables_.size, i);
+      frame.line = ValueOr0(tables_.line, i);
+      frame.column = ValueOr0(tables_.column, i);
+      if (const uint32_t line_kind = ValueOr0(tables_.line_kind, i); line_kind < tables_.line_kinds.size()) {
+        frame.line_kind = LineKindOf(tables_.line_kinds[line_kind]).value_or(LineKind::kNone);
+      } else if (!tables_.line_kind.empty()) {
+        return Outside("kind of lines", line_kind);
+      }
       frames_.push_back(builder_.Frame(frame));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeSources() {
+    for (size_t i = 0; i < tables_.file.size() && builder_.ok(); ++i) {
+      StringIndex file = 0, url = 0;
+      RETURN_IF_ERROR(Text(tables_.file, i, file));
+      RETURN_IF_ERROR(Text(tables_.url, i, url));
+      builder_.Source(file, url, tables_.texts.empty() ? "" : tables_.texts[i]);
     }
     return absl::OkStatus();
   }

@@ -39,6 +39,16 @@ std::optional<LineKind> LineKindOf(absl::string_view text) { return Find<LineKin
 absl::string_view SampleStateText(SampleState state) { return kStates[static_cast<size_t>(state)]; }
 std::optional<SampleState> SampleStateOf(absl::string_view text) { return Find<SampleState>(kStates, text); }
 
+ModelFrame WithoutLine(ModelFrame frame) {
+  frame.line = frame.column = 0;
+  frame.line_kind = LineKind::kNone;
+  return frame;
+}
+
+bool HasLines(const ProfileModel& model) {
+  return std::any_of(model.frames.begin(), model.frames.end(), [](const ModelFrame& frame) { return frame.line != 0; });
+}
+
 std::string ProcessLabel(const ProfileModel& model, const ModelThread& thread) {
   const absl::string_view comm = thread.comm == 0 ? "process" : model.text(thread.comm);
   return model.meta.whole_host && thread.pid != 0 ? absl::StrCat(comm, "-", thread.pid) : std::string(comm);
@@ -89,6 +99,7 @@ StringIndex ProfileModelBuilder::String(absl::string_view text) {
 
 FrameIndex ProfileModelBuilder::Frame(ModelFrame frame) {
   if (frame.name == 0) frame.name = String("[unnamed]");
+  if (frame.line == 0) frame = WithoutLine(frame);
   if (const auto found = frame_ids_.find(frame); found != frame_ids_.end()) return *found;
   if (!Takes(model_.frames.size(), limits_.frames, "distinct frames")) return 0;
   const auto index = static_cast<FrameIndex>(model_.frames.size());

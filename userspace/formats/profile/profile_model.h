@@ -228,6 +228,11 @@ struct ProfileModel {
   const ModelFrame& frame_of(NodeIndex node) const { return frames[nodes[node].frame]; }
 };
 
+// The frame that all lines of a method share.
+ModelFrame WithoutLine(ModelFrame frame);
+// Whether any frame has a line.
+bool HasLines(const ProfileModel& model);
+
 // How a process is called where there is room for one word: its name, with "-PID" in a profile of a whole host.
 std::string ProcessLabel(const ProfileModel& model, const ModelThread& thread);
 
@@ -248,7 +253,8 @@ class ProfileModelBuilder {
   ProfileMeta& meta() { return model_.meta; }
 
   StringIndex String(absl::string_view text);
-  FrameIndex Frame(ModelFrame frame);  // without a name it becomes "[unnamed]"
+  // Without a name it becomes "[unnamed]"; without a line it has no column and no kind of line.
+  FrameIndex Frame(ModelFrame frame);
   ThreadIndex Thread(const ModelThread& thread);
   // `parent` is what Node gave, or kRootNode.
   NodeIndex Node(NodeIndex parent, FrameIndex frame);

@@ -54,7 +54,7 @@ enum class Place : uint8_t {
   kFile,      // {"shared": ..., "profiles": ..., "exporter": ""}
   kShared,    // {"frames": []}
   kFrames,    // []
-  kFrame,     // {"name": "", "file": ""}
+  kFrame,     // {"name": "", "file": "", "line": 1, "col": 1}
   kProfiles,  // []
   kProfile,   // {"type": "", "name": "", "unit": "", "samples": [], "weights": [], "events": []}
   kSamples,   // []
@@ -213,8 +213,17 @@ class TableEvents {
       }
     } else if (here == Place::kEvent && key_ == "at") {
       tables_.events.back().at = value;
+    } else if (here == Place::kFrame && key_ == "line") {
+      frame_.line = PlaceInText(value);
+    } else if (here == Place::kFrame && key_ == "col") {
+      frame_.column = PlaceInText(value);
     }
     return true;
+  }
+
+  // 0, not known, of what is no line and no column: browsers write -1 for code without a file.
+  static uint32_t PlaceInText(double value) {
+    return value >= 1 && value < 4294967296.0 && value == std::floor(value) ? static_cast<uint32_t>(value) : 0;
   }
 
   FileTables& tables_;

@@ -54,6 +54,28 @@ TEST(FoldedTextTest, NeverEndsInANumberThatReadsAsACount) {
   EXPECT_EQ(FoldedFrame("Foo 42", FrameSuffix::kManaged), "Foo_42_[j]");
 }
 
+TEST(FoldedTextTest, ALineStandsBetweenTheNameAndTheMark) {
+  EXPECT_EQ(FoldedFrame("Shop.Cart.Total", FrameSuffix::kManaged, 57), "Shop.Cart.Total:57_[j]");
+  EXPECT_EQ(FoldedFrame("", FrameSuffix::kManaged, 1), "[unnamed]:1_[j]");
+  EXPECT_EQ(FoldedFrame("Foo 42", FrameSuffix::kManaged, 7), "Foo 42:7_[j]");  // no count
+  EXPECT_EQ(FoldedFrame(std::string(2000, 'x'), FrameSuffix::kManaged, 4294967295).size(), kMaxFoldedFrameBytes);
+  EXPECT_EQ(FoldedFrame(std::string(2000, 'x'), FrameSuffix::kManaged, 57).substr(kMaxFoldedFrameBytes - 10),
+            "…:57_[j]");
+}
+
+TEST(FoldedTextTest, ALineIsANumberAsItIsWrittenBehindTheLastColon) {
+  const auto line = [](absl::string_view text) { return SplitFoldedLine(text).line; };
+  EXPECT_EQ(line("Total:57"), 57u);
+  EXPECT_EQ(SplitFoldedLine("A::Total:57").name, "A::Total");
+  EXPECT_EQ(SplitFoldedLine("Total:57:58").name, "Total:57");
+  EXPECT_EQ(line("Total:4294967295"), 4294967295u);
+  for (const char* text : {"Total", "Total:", "Total:0", "Total:057", "Total:+57", "Total: 57", "Total:57 ", "Total:-1",
+                           "Total:4294967296", ":57", ""}) {
+    EXPECT_EQ(line(text), 0u) << text;
+    EXPECT_EQ(SplitFoldedLine(text).name, text);
+  }
+}
+
 TEST(FoldedTextTest, OnlyOurMarkIsAMark) {
   EXPECT_EQ(None("evil_[k]"), "evil-[k]");
   EXPECT_EQ(FoldedFrame("evil_[k]", FrameSuffix::kManaged), "evil-[k]_[j]");

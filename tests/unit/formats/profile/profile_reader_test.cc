@@ -18,6 +18,7 @@
 namespace clrsampler {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Weights = std::map<std::string, uint64_t>;
 
@@ -54,6 +55,22 @@ std::string ErrorOf(absl::string_view bytes) {
 TEST(ReadFoldedTest, KindsAreToldByTheirMarks) {
   EXPECT_EQ(WeightsOf(Read("web;main;Work_[j];read_[k] 3\nweb;main;Small_[i] 2\r\nls 1")),
             (Weights{{"web main;jit:Work;kernel:read", 3}, {"web main;inlined:Small", 2}, {"ls ", 1}}));
+}
+
+// "Total:57:9 exact" of each frame, in their order.
+std::vector<std::string> PlacesOf(const ProfileModel& model) {
+  std::vector<std::string> places;
+  for (const ModelFrame& frame : model.frames) {
+    places.push_back(
+        absl::StrCat(model.text(frame.name), ":", frame.line, ":", frame.column, " ", LineKindText(frame.line_kind)));
+  }
+  return places;
+}
+
+TEST(ReadFoldedTest, OnlyManagedFramesHaveLines) {
+  EXPECT_THAT(PlacesOf(Read("web;Total:57_[j];a.cc:57;b:57_[k];c:57_[i];:57_[j];Total:057_[j] 1\n")),
+              ElementsAre("Total:57:0 none", "a.cc:57:0:0 none", "b:57:0:0 none", "c:57:0:0 none", ":57:0:0 none",
+                          "Total:057:0:0 none"));
 }
 
 TEST(ReadFoldedTest, FractionsAreRoundedAndSpacesStay) {
@@ -108,6 +125,17 @@ TEST(ReadSpeedscopeTest, TablesOfNothingAreErrors) {
   EXPECT_EQ(Read(absl::StrCat(kBegin, R"("shared": {"frames": [)", frames, "{}]}}")).frames.size(), 1u);
 }
 
+TEST(ReadSpeedscopeTest, ALineIsAWholeNumberFromOneOn) {
+  constexpr absl::string_view kFrames =
+      R"({"name": "a", "line": 57, "col": 9}, {"name": "b", "line": -1, "col": -1}, {"name": "c", "line": 1.5},
+         {"name": "d", "line": 4294967295, "col": 4294967296}, {"name": "e", "line": "57"}, {"name": "f", "col": 2})";
+  EXPECT_THAT(
+      PlacesOf(Read(
+          absl::StrCat(R"({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [)",
+                       kFrames, "]}}"))),
+      ElementsAre("a:57:9 none", "b:0:0 none", "c:0:0 none", "d:4294967295:0 none", "e:0:0 none", "f:0:0 none"));
+}
+
 TEST(ReadSpeedscopeTest, ProfilesOfDifferentUnitsAreAnError) {
   EXPECT_THAT(ErrorOf(R"({"$schema": "https://www.speedscope.app/file-format-schema.json", "profiles": [
     {"type": "sampled", "name": "a", "unit": "none", "samples": [], "weights": []},
@@ -146,6 +174,16 @@ class ForeignPprof {
                                                     line.add_uint64(pprof::Line::kFunctionId, Function(name));
                                                   }));
                            }
+                         }));
+  }
+  void LocationAtLine(uint64_t id, int64_t line_number, int64_t column) {
+    builder_.add_message(pprof::Profile::kLocation, Message<pprof::Location>([&](auto& location) {
+                           location.add_uint64(pprof::Location::kId, id);
+                           location.add_message(pprof::Location::kLine, Message<pprof::Line>([&](auto& line) {
+                                                  line.add_uint64(pprof::Line::kFunctionId, Function("main.main"));
+                                                  line.add_int64(pprof::Line::kLine, line_number);
+                                                  line.add_int64(pprof::Line::kColumn, column);
+                                                }));
                          }));
   }
   void Mapping(uint64_t id, const std::string& file) {
@@ -205,6 +243,17 @@ TEST(ReadPprofTest, ForeignFilesWithInlinedFunctionsAndWithoutSymbols) {
                      {" native:main.main", 1}}));
   EXPECT_EQ(model.text(model.frames[0].module_path), "/usr/bin/app");
   EXPECT_EQ(model.text(model.frames[0].module), "app");
+}
+
+TEST(ReadPprofTest, LinesThatNoFileHasAreNotKnown) {
+  ForeignPprof file;
+  file.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  file.LocationAtLine(1, 57, 9);
+  file.LocationAtLine(2, -1, 9);
+  file.LocationAtLine(3, 4294967295, 4294967296);
+  for (const uint64_t id : {1, 2, 3}) file.Sample({id}, {1});
+  EXPECT_THAT(PlacesOf(Read(file.Bytes())),
+              ElementsAre("main.main:57:9 none", "main.main:0:0 none", "main.main:4294967295:0 none"));
 }
 
 TEST(ReadPprofTest, TimesAreTakenWhereThereAreNoCounts) {
@@ -338,6 +387,29 @@ TEST(ReadProfileJsonTest, AnAccountOfManyKeysIsAnError) {
   EXPECT_THAT(ErrorOf(profile(absl::StrCat("{", keys, "}"))), HasSubstr("account is larger"));
   EXPECT_THAT(ErrorOf(profile(absl::StrCat("{", containers, "}"))), HasSubstr("account is larger"));
   EXPECT_THAT(ErrorOf(profile(absl::StrCat("{\"", std::string(200, 'k'), "\": 0}"))), HasSubstr("account is larger"));
+}
+
+TEST(ReadProfileJsonTest, LinesAndSourcesAreCheckedAsTheOtherTablesAre) {
+  const auto profile = [](absl::string_view frames, absl::string_view sources) {
+    return absl::StrCat(R"({"format": "clrsampler-profile", "version": 1, "strings": ["", "a", "a.cs"],
+                            "line_kinds": ["none", "exact", "guessed"], "frames": {"name": [1], )",
+                        frames, R"(}, "sources": )", sources, "}");
+  };
+  constexpr absl::string_view kLine = R"("line": [57], "column": [9], "line_kind": [1])";
+  const ProfileModel model = Read(profile(kLine, R"({"file": [2, 0], "text": ["class A;", "of no file"]})"));
+  EXPECT_THAT(PlacesOf(model), ElementsAre("a:57:9 exact"));
+  EXPECT_THAT(model.sources, ElementsAre(ModelSource{model.sources.at(0).file, 0, "class A;"}));
+  EXPECT_EQ(model.text(model.sources[0].file), "a.cs");
+  EXPECT_THAT(PlacesOf(Read(profile(R"("line": [57], "line_kind": [2])", "{}"))), ElementsAre("a:57:0 none"))
+      << "a kind of a newer version";
+  EXPECT_THAT(PlacesOf(Read(profile(R"("column": [9], "line_kind": [1])", "{}"))), ElementsAre("a:0:0 none"));
+  EXPECT_THAT(ErrorOf(profile(R"("line": [57], "line_kind": [3])", "{}")), HasSubstr("kind of lines 3"));
+  EXPECT_THAT(ErrorOf(profile(R"("line": [57, 58])", "{}")), HasSubstr("frames.line has 2 entries and not 1"));
+  EXPECT_THAT(ErrorOf(profile(R"("line": [-1])", "{}")), HasSubstr("negative"));
+  EXPECT_THAT(ErrorOf(profile(kLine, R"({"file": [9]})")), HasSubstr("string 9"));
+  EXPECT_THAT(ErrorOf(profile(kLine, R"({"file": [2], "url": [9]})")), HasSubstr("string 9"));
+  EXPECT_THAT(ErrorOf(profile(kLine, R"({"file": [2], "text": ["", ""]})")), HasSubstr("sources.text has 2 entries"));
+  EXPECT_THAT(ErrorOf(profile(kLine, R"({"file": [2], "url": [1, 1]})")), HasSubstr("sources.url has 2 entries"));
 }
 
 TEST(ReadProfileJsonTest, IndexesOutsideOfTheirTablesAreErrors) {
