@@ -4,7 +4,7 @@ namespace clrsampler {
 namespace {
 
 // Bytes of an entry with its place in the table that finds it, half of a vector's and a table's growth included.
-constexpr size_t kStringBytes = 24, kFrameBytes = 140, kNodeBytes = 28, kProcessBytes = 160, kThreadBytes = 48;
+constexpr size_t kStringBytes = 24, kFrameBytes = 152, kNodeBytes = 28, kProcessBytes = 160, kThreadBytes = 48;
 
 }  // namespace
 
@@ -33,6 +33,7 @@ std::vector<NodeIndex> ChapterBuilder::Nodes(const ProfileModel& model) {
   for (const ModelFrame& frame : model.frames) {
     const auto own = [&](StringIndex text) { return String(model.text(text)); };
     frames.push_back(names_.Frame({.kind = frame.kind,
+                                   .line_kind = frame.line_kind,
                                    .name = own(frame.name),
                                    .system_name = own(frame.system_name),
                                    .source = own(frame.source),
@@ -42,7 +43,9 @@ std::vector<NodeIndex> ChapterBuilder::Nodes(const ProfileModel& model) {
                                    .tier = own(frame.tier),
                                    .source_file = own(frame.source_file),
                                    .address = frame.address,
-                                   .size = frame.size}));
+                                   .size = frame.size,
+                                   .line = frame.line,
+                                   .column = frame.column}));
   }
   std::vector<NodeIndex> nodes = {kRootNode};
   nodes.reserve(model.nodes.size());

@@ -16,6 +16,34 @@ constexpr std::array kProcessTexts = {&ChapterProcess::comm, &ChapterProcess::ru
 constexpr std::array kSizes = {&DictionarySizes::strings, &DictionarySizes::frames, &DictionarySizes::nodes,
                                &DictionarySizes::processes, &DictionarySizes::threads};
 
+// A frame with a line has its kind and this many more, and ends in its line, column and kind of line.
+constexpr uint64_t kWithLine = kModelFrameKindCount;
+
+void WriteFrame(const ModelFrame& frame, VarintWriter& out) {
+  out.Number(static_cast<uint64_t>(frame.kind) + (frame.line != 0 ? kWithLine : 0));
+  for (const auto text : kFrameTexts) out.Number(frame.*text);
+  out.Number(frame.address);
+  out.Number(frame.size);
+  if (frame.line == 0) return;
+  out.Number(frame.line);
+  out.Number(frame.column);
+  out.Number(static_cast<uint64_t>(frame.line_kind));
+}
+
+ModelFrame ReadFrame(size_t strings, VarintReader& in) {
+  ModelFrame frame;
+  const uint64_t kind = in.Below(2 * kWithLine);
+  frame.kind = static_cast<ModelFrameKind>(kind % kWithLine);
+  for (const auto text : kFrameTexts) frame.*text = static_cast<StringIndex>(in.Below(strings));
+  frame.address = in.Number();
+  frame.size = in.Number32();
+  if (kind < kWithLine) return frame;
+  frame.line = in.Number32();
+  frame.column = in.Number32();
+  frame.line_kind = static_cast<LineKind>(in.Below(kLineKindCount));
+  return frame;
+}
+
 }  // namespace
 
 std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& names,
@@ -31,12 +59,7 @@ std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& nam
     out.Number(end.*size - begin.*size);
   }
   for (size_t i = begin.strings; i < end.strings; ++i) out.Text(names.strings[static_cast<StringIndex>(i)]);
-  for (size_t i = begin.frames; i < end.frames; ++i) {
-    out.Number(static_cast<uint64_t>(names.frames[i].kind));
-    for (const auto text : kFrameTexts) out.Number(names.frames[i].*text);
-    out.Number(names.frames[i].address);
-    out.Number(names.frames[i].size);
-  }
+  for (size_t i = begin.frames; i < end.frames; ++i) WriteFrame(names.frames[i], out);
   // Most nodes lie right behind their parent.
   for (size_t i = begin.nodes; i < end.nodes; ++i) {
     out.Number(i - names.nodes[i].parent - 1);
@@ -87,13 +110,7 @@ bool ChapterDictionary::ReadAddition(std::span<const std::byte> addition) {
     text_ends_.push_back(static_cast<uint32_t>(text_.size()));
   }
   const size_t strings = text_ends_.size();
-  for (size_t i = 0; i < added.frames && in.ok(); ++i) {
-    ModelFrame& frame = frames_.emplace_back();
-    frame.kind = static_cast<ModelFrameKind>(in.Below(kModelFrameKindCount));
-    for (const auto text : kFrameTexts) frame.*text = static_cast<StringIndex>(in.Below(strings));
-    frame.address = in.Number();
-    frame.size = in.Number32();
-  }
+  for (size_t i = 0; i < added.frames && in.ok(); ++i) frames_.push_back(ReadFrame(strings, in));
   for (size_t i = 0; i < added.nodes && in.ok(); ++i) {
     const uint64_t before = in.Below(nodes_.size());
     const auto parent = static_cast<NodeIndex>(nodes_.size() - 1 - before);

@@ -45,6 +45,7 @@ FrameIndex ProfileCollector::Frame(const ChapterDictionary& chapter, FrameIndex 
     const ModelFrame& theirs = chapter.frame(frame);
     const auto text = [&](StringIndex index) { return builder_.String(chapter.text(index)); };
     own = builder_.Frame({.kind = theirs.kind,
+                          .line_kind = theirs.line_kind,
                           .name = text(theirs.name),
                           .system_name = text(theirs.system_name),
                           .source = text(theirs.source),
@@ -54,7 +55,9 @@ FrameIndex ProfileCollector::Frame(const ChapterDictionary& chapter, FrameIndex 
                           .tier = text(theirs.tier),
                           .source_file = text(theirs.source_file),
                           .address = theirs.address,
-                          .size = theirs.size});
+                          .size = theirs.size,
+                          .line = theirs.line,
+                          .column = theirs.column});
   }
   return own;
 }

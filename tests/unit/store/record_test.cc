@@ -208,6 +208,49 @@ ProfileModel ModelOf(const std::vector<std::vector<std::string>>& stacks) {
   return *std::move(builder).Build();
 }
 
+TEST(DictionaryTest, LinesComeBackAndTakeRoomOnlyWhereTheyAre) {
+  const auto recorded = [](uint32_t line) {
+    ProfileModelBuilder builder;
+    const FrameIndex total = builder.Frame({.kind = ModelFrameKind::kJit,
+                                            .line_kind = LineKind::kOptimised,
+                                            .name = builder.String("Total"),
+                                            .source_file = builder.String("/src/Cart.cs"),
+                                            .line = line,
+                                            .column = 9});
+    builder.Add({.thread = builder.Thread({.pid = 1}), .stack = builder.Node(kRootNode, total)});
+    return *std::move(builder).Build();
+  };
+  std::vector<size_t> bytes;
+  for (const uint32_t line : {0u, 57u}) {
+    ChapterBuilder builder;
+    builder.Nodes(recorded(line));
+    const std::string addition = builder.AdditionSince({});
+    bytes.push_back(addition.size());
+    ChapterDictionary dictionary;
+    ASSERT_TRUE(dictionary.Extend(AsBytes(addition)).ok());
+    const ModelFrame& frame = dictionary.frame(0);
+    EXPECT_EQ(frame.kind, ModelFrameKind::kJit);
+    EXPECT_EQ(dictionary.text(frame.source_file), "/src/Cart.cs");
+    EXPECT_EQ(frame.line, line);
+    EXPECT_EQ(frame.column, line == 0 ? 0 : 9);
+    EXPECT_EQ(frame.line_kind, line == 0 ? LineKind::kNone : LineKind::kOptimised);
+    for (size_t cut = 0; cut < addition.size(); ++cut) {
+      EXPECT_FALSE(ChapterDictionary().Extend(AsBytes(addition).first(cut)).ok());
+    }
+
+    builder.Process({.pid = 1});
+    builder.Thread({});
+    ASSERT_TRUE(dictionary.Extend(AsBytes(builder.AdditionSince(dictionary.sizes()))).ok());
+    ProfileCollector collector({.rows = 9, .nodes = 9});
+    collector.BeginChapter(dictionary);
+    ASSERT_TRUE(collector.Add(dictionary, {.node = 1, .weight = 3}).ok());
+    const ProfileModel model = *std::move(collector).Build();
+    EXPECT_EQ(model.frames[0].line, line);
+    EXPECT_EQ(model.frames[0].line_kind, line == 0 ? LineKind::kNone : LineKind::kOptimised);
+  }
+  EXPECT_EQ(bytes[1], bytes[0] + 3);
+}
+
 TEST(DictionaryTest, AdditionsComeBackInTheirOrderOnly) {
   ChapterBuilder builder;
   builder.Nodes(ModelOf({{"main", "a"}, {"main", "b"}}));
