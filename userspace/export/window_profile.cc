@@ -95,6 +95,7 @@ void WindowProfile::Add(const Window& window) {
       weight += std::min(sample.weight, kMaxTotalWeight - std::min(weight, kMaxTotalWeight));
     }
   }
+  copier.Sources();
 }
 
 void WindowProfile::ShiftClock(int64_t jump_ns) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -74,7 +75,7 @@ class CallGraph {
   }
 
   const std::vector<Method>& methods() const { return methods_; }
-  uint64_t nameless() const { return nameless_; }
+  size_t nameless() const { return nameless_.size(); }
 
   // By caller; of each the most frequent callee first.
   std::map<absl::string_view, std::vector<std::pair<uint64_t, absl::string_view>>> Calls() const {
@@ -98,7 +99,7 @@ class CallGraph {
     if (!module.empty() && assembly != module) return kNone;
     std::string name = CrossgenName(assembly, model_.text(frame.system_name));
     if (name.empty()) {
-      ++nameless_;
+      nameless_.insert(WithoutLine(frame));
       return kNone;
     }
     const auto [found, added] = ids_.try_emplace(std::move(name), static_cast<uint32_t>(methods_.size()));
@@ -112,7 +113,7 @@ class CallGraph {
 
   const ProfileModel& model_;
   std::vector<Method> methods_;
-  uint64_t nameless_ = 0;
+  absl::flat_hash_set<ModelFrame> nameless_;
   absl::flat_hash_map<std::string, uint32_t> ids_;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint64_t> calls_;
 };

@@ -92,7 +92,7 @@ class Collector {
                                                            static_cast<uint32_t>(images_.size()));
     if (new_image) images_.push_back({place->kind, std::string(place->name), std::string(place->path), {}});
     if (!FitsALine(symbol)) {
-      ++images_[image->second].nameless;
+      if (nameless_.insert(WithoutLine(frame)).second) ++images_[image->second].nameless;
       return kNone;
     }
     const auto [function, added] = function_ids_.try_emplace(std::tuple(image->second, symbol, frame.address),
@@ -195,6 +195,7 @@ class Collector {
   std::vector<ProfileImage> images_;
   std::vector<ImageFunction> functions_;
   std::vector<uint32_t> image_of_;
+  absl::flat_hash_set<ModelFrame> nameless_;
   std::set<std::string> dll_names_;                                      // keys stay in their place
   absl::flat_hash_map<absl::string_view, absl::string_view> r2r_paths_;  // by file name
   absl::flat_hash_map<std::tuple<ImageKind, absl::string_view, absl::string_view>, uint32_t> image_ids_;

@@ -43,6 +43,13 @@ class ModelCopier {
     return frames_[index] = to_.Frame(frame);
   }
 
+  // Of the files that frames which were taken over name.
+  void Sources() {
+    for (const ModelSource& source : from_.sources) {
+      if (strings_[source.file] != kNone) to_.Source(strings_[source.file], String(source.url), source.text);
+    }
+  }
+
   NodeIndex Stack(NodeIndex leaf) {
     path_.clear();
     NodeIndex node = leaf;

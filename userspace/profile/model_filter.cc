@@ -103,6 +103,7 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
     sample.thread = copier.Thread(sample.thread);
     builder.Add(sample);
   }
+  copier.Sources();
   return std::move(builder).Build();
 }
 

@@ -106,6 +106,7 @@ absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& prof
       sample.weight *= common->factors[i];
       builder.Add(sample);
     }
+    copier.Sources();
   }
   return std::move(builder).Build();
 }

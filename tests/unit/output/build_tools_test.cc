@@ -363,5 +363,57 @@ TEST(BuildToolsTest, ExtensionsSayTheFormat) {
   EXPECT_EQ(WriterOfPath("app.json")->format, "json");
 }
 
+// Each frame with another line in each sample.
+ProfileModel WithLines(const ProfileModel& model) {
+  ProfileModelBuilder builder;
+  builder.meta() = model.meta;
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    std::vector<FrameIndex> stack;
+    for (NodeIndex node = model.samples.stack[row]; node != kRootNode; node = model.nodes[node].parent) {
+      ModelFrame frame = model.frame_of(node);
+      for (StringIndex ModelFrame::*text : {&ModelFrame::name, &ModelFrame::system_name, &ModelFrame::source,
+                                            &ModelFrame::module, &ModelFrame::module_path}) {
+        frame.*text = builder.String(model.text(frame.*text));
+      }
+      frame.source_file = 0;
+      frame.line = static_cast<uint32_t>(row + 1);
+      stack.insert(stack.begin(), builder.Frame(frame));
+    }
+    ModelThread thread;
+    thread.comm = builder.String(model.text(model.threads[model.samples.thread[row]].comm));
+    ModelSample sample = model.samples.at(row);
+    sample.thread = builder.Thread(thread);
+    sample.stack = builder.Stack(stack);
+    builder.Add(sample);
+  }
+  return *std::move(builder).Build();
+}
+
+TEST(BuildToolsTest, LinesOfAFunctionAreOneFunction) {
+  const ProfileModel managed = Recording()
+                                   .Add({{kJit, "Main", "Shop.Program::Main", "Shop"}}, 1, 2)
+                                   .Add({{kJit, "Main", "Shop.Program::Main", "Shop"}, {kJit, "[stub]", "", "Shop"}}, 2)
+                                   .Add({{kJit, "Main", "Shop.Program::Main", "Shop"}, {kJit, "[stub]", "", "Shop"}}, 3)
+                                   .Build();
+  const ProfileModel native = Recording()
+                                  .Add({kMain, kTotal, {kNative, "app!0x1090", "", "app", "/opt/app", 0x1090}}, 1)
+                                  .Add({kMain, kTotal, {kNative, "app!0x1090", "", "app", "/opt/app", 0x1090}}, 2)
+                                  .Add({kMain, kTotal}, 3)
+                                  .Build();
+  for (const auto& [model, format] : {std::pair(&managed, "callchain"), std::pair(&native, "order")}) {
+    std::string note, lined_note;
+    WriterOptions options, lined_options;
+    options.note = [&note](absl::string_view text) { note = std::string(text); };
+    lined_options.note = [&lined_note](absl::string_view text) { lined_note = std::string(text); };
+    const ProfileModel lined = WithLines(*model);
+    ASSERT_GT(lined.frames.size(), model->frames.size());
+    const absl::StatusOr<std::string> text = Written(*model, format, options);
+    ASSERT_TRUE(text.ok()) << text.status();
+    EXPECT_EQ(Written(lined, format, lined_options).value_or(""), *text);
+    EXPECT_EQ(lined_note, note);
+    EXPECT_THAT(note, HasSubstr("1 frames without a name"));
+  }
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -58,6 +58,18 @@ TEST(SvgTest, BoxesAreAsWideAsTheirSamples) {
   EXPECT_THAT(svg, Not(HasSubstr("not drawn")));
 }
 
+TEST(SvgTest, LinesOfAMethodAreOneBox) {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = builder.Thread({.pid = 1, .comm = builder.String("app")});
+  for (const uint32_t line : {57, 58}) {
+    const FrameIndex total = builder.Frame({.name = builder.String("Total"), .line = line});
+    builder.Add({.thread = thread, .stack = builder.Node(kRootNode, total), .weight = line});
+  }
+  const std::string svg = Svg(builder);
+  EXPECT_THAT(svg, HasSubstr("<title>Total: 115 samples, 100.00 %</title>"));
+  EXPECT_EQ(Count(svg, "<title>Total"), 1u);
+}
+
 TEST(SvgTest, EachOfSeveralProcessesIsABox) {
   ProfileModelBuilder builder;
   const NodeIndex stack = Stack(builder, {"main"});

@@ -55,6 +55,27 @@ TEST_F(MethodWeightsTest, TiersAreOneMethodAndRolesAndMarksAreNoLeaves) {
   EXPECT_EQ(sorted[1].total, 3u);
 }
 
+TEST_F(MethodWeightsTest, LinesAreOneMethodAndCountOnceInATotal) {
+  builder_.Thread({});
+  std::vector<FrameIndex> lines;
+  for (const uint32_t line : {57, 58}) {
+    lines.push_back(builder_.Frame({.kind = ModelFrameKind::kJit,
+                                    .line_kind = LineKind::kExact,
+                                    .name = builder_.String("Total"),
+                                    .source_file = builder_.String("Cart.cs"),
+                                    .line = line}));
+  }
+  Add({lines[0], lines[1]}, 3);
+  Add({lines[0]}, 4);
+  Add({Frame("Total")}, 2);  // of which no line is known
+  MethodWeights weights;
+  weights.Add(*std::move(builder_).Build());
+  const std::vector<MethodWeight> sorted = weights.Sorted();
+  ASSERT_EQ(sorted.size(), 1u);
+  EXPECT_EQ(sorted[0].self, 9u);
+  EXPECT_EQ(sorted[0].total, 9u);
+}
+
 TEST_F(MethodWeightsTest, AddsProfilesAndTakesOnlyWhatIsWanted) {
   builder_.Thread({});
   Add({Frame("A")}, 1);

@@ -106,6 +106,24 @@ TEST(DiffProfilesTest, ASystemCallIsNotTheFunctionOfItsName) {
   EXPECT_NE(diff->methods[0].kind, diff->methods[1].kind);
 }
 
+TEST(DiffProfilesTest, OtherLinesOfAMethodAreNoChange) {
+  const auto recorded = [](uint32_t line) {
+    ProfileModelBuilder builder;
+    NodeIndex node = kRootNode;
+    for (const char* name : {"Main", "Total"}) {
+      node = builder.Node(node,
+                          builder.Frame({.kind = ModelFrameKind::kJit, .name = builder.String(name), .line = line++}));
+    }
+    builder.Add({.thread = builder.Thread({}), .stack = node, .weight = 1000});
+    return *std::move(builder).Build();
+  };
+  const ProfileDiff diff = *DiffProfiles(recorded(10), recorded(20), DiffBasis::kShare);
+  EXPECT_EQ(diff.methods.size(), 2u);
+  EXPECT_EQ(diff.stacks.size(), 4u);  // the root, the process, Main, Total
+  EXPECT_EQ(diff.stacks.back().self_before, 1000u);
+  EXPECT_EQ(diff.stacks.back().self_after, 1000u);
+}
+
 TEST(DiffProfilesTest, PhasesOfAProgramAreNoChange) {
   // Without the scatter in time most pairs would be marked.
   EXPECT_GE(PairsWithMarks({.samples = 3000, .phase = 60, .times = false}, 20), 10);

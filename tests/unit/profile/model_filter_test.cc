@@ -120,6 +120,41 @@ TEST(FilterProfileTest, TimesOfAProfileWithoutThemAreAnError) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// Two lines of Total in one file, and Rest in another; the texts of both are known.
+ProfileModel WithLines() {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = builder.Thread({});
+  const auto add = [&](const char* name, const char* file, uint32_t line) {
+    const FrameIndex frame =
+        builder.Frame({.name = builder.String(name), .source_file = builder.String(file), .line = line});
+    builder.Add({.thread = thread, .stack = builder.Node(kRootNode, frame)});
+    builder.Source(builder.String(file), builder.String("https://example.org/"), file);
+  };
+  add("Total", "Cart.cs", 57);
+  add("Total", "Cart.cs", 58);
+  add("Rest", "Rest.cs", 3);
+  return *std::move(builder).Build();
+}
+
+TEST(FilterProfileTest, LinesAreNotPartOfANameAndKeepTheirFiles) {
+  EXPECT_EQ(FilterProfile(WithLines(), {.focus = "57"})->total_weight, 0u);
+  const ProfileModel totals = *FilterProfile(WithLines(), {.focus = "^Total$"});
+  EXPECT_EQ(totals.frames.size(), 2u);
+  ASSERT_EQ(totals.sources.size(), 1u);  // not that of Rest
+  EXPECT_EQ(totals.text(totals.sources[0].file), "Cart.cs");
+  EXPECT_EQ(totals.text(totals.sources[0].url), "https://example.org/");
+  EXPECT_EQ(totals.sources[0].text, "Cart.cs");
+}
+
+TEST(MergeProfilesTest, EqualLinesAreOneAndFilesAreKept) {
+  std::vector<ProfileModel> both;
+  both.push_back(WithLines());
+  both.push_back(WithLines());
+  const ProfileModel merged = *MergeProfiles(both);
+  EXPECT_EQ(merged.frames.size(), 3u);
+  EXPECT_EQ(merged.sources.size(), 2u);
+}
+
 TEST(MergeProfilesTest, WeightsAddUpAndTimesCountFromTheFirstStart) {
   ModelBuilder first, second, third;
   first.Add(11, {"Main"}, 5).meta().start_unix_ns = 1'000'100;
