@@ -347,6 +347,110 @@ describe('whose samples', () => {
   });
 });
 
+describe('the lines of a method', () => {
+  const CART = '/src/Cart.cs', TEXT = ['class Cart', '{', '\tint Total()', '\t{', '\t\tvar sum = 0;', '\t\tforeach (var item in items)', '\t\t\tsum += Price(item);', '\t\treturn sum;', '\t}', '}'].join('\n');
+  const total = (line, lineKind) => ({name: 'Shop.Cart.Total', file: CART, line, lineKind});
+  const price = {name: 'Shop.Prices.Price', file: 'C:\\src\\Prices.cs', line: 3, lineKind: 'optimised'};
+  function lined() {
+    const builder = shop();
+    builder.stack([total(5, 'exact')], 10).stack([total(7, 'exact')], 20).stack([total(7, 'optimised'), price], 40).stack(['Shop.Cart.Total'], 30);
+    return builder.source(CART, {url: 'https://example.org/Cart.cs', text: TEXT});
+  }
+  const rows = (page) => page.locator('.lines tbody tr').evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent.trim())));
+  const show = async (opened, method) => {
+    await opened.page.getByRole('button', {name: `Menu for ${method}`, exact: true}).click();
+    await opened.page.getByRole('menuitem', {name: 'Show its lines'}).click();
+  };
+
+  test('with the text of the file, and a word on how exact they are', () => withPage(pageOf(lined().data()), async (opened) => {
+    const {page} = opened;
+    assert.ok((await opened.table()).some((row) => row.join() === 'Shop.Cart.Total,30.0 %,50.0 %'), 'one row, whatever its lines');
+    await show(opened, 'Shop.Cart.Total');
+    assert.deepEqual(await rows(page), [
+      ['3', '', '', '', 'int Total()'], ['4', '', '', '', '{'], ['5', '10 5.0 %', '10 5.0 %', '=', 'var sum = 0;'], ['6', '', '', '', 'foreach (var item in items)'],
+      ['7', '20 10.0 %', '60 30.0 %', '≃', 'sum += Price(item);'], ['8', '', '', '', 'return sum;'], ['9', '', '', '', '}'],
+      ['no line', '30 15.0 %', '30 15.0 %', '', 'the line is not known'],
+    ]);
+    assert.equal(await page.locator('.lines code').nth(4).evaluate((code) => code.textContent), '        sum += Price(item);');
+    await page.getByRole('cell', {name: 'partly exact'}).waitFor();
+    assert.match(await page.locator('.kinds').textContent(), /approximate: optimised code.*run of statements.*inlined/);
+    const link = page.getByRole('link', {name: '7', exact: true});
+    assert.deepEqual(await link.evaluate((a) => [a.href, a.rel, a.target]), ['https://example.org/Cart.cs#L7', 'noopener noreferrer', '_blank']);
+  }));
+
+  test('without a text or an address the name of the file stands there', () => withPage(pageOf(lined().data()), async (opened) => {
+    await show(opened, 'Shop.Prices.Price');
+    assert.deepEqual(await rows(opened.page), [['3', '40 20.0 %', '40 20.0 %', '≈', 'Prices.cs']]);
+    assert.equal(await opened.page.locator('.lines a').count(), 0);
+  }));
+
+  test('of what is chosen in the picture or the table, and of the threads that are shown', () => withPage(pageOf(lined().data()), async (opened) => {
+    const {page} = opened;
+    await page.getByRole('tab', {name: 'Source'}).click();
+    await page.getByText('Choose a method').waitFor();
+    await page.getByRole('tab', {name: 'Top methods'}).click();
+    await page.getByRole('button', {name: 'Shop.Prices.Price', exact: true}).click();
+    await page.getByRole('tab', {name: 'Source'}).click();
+    await page.getByRole('region', {name: 'Lines of Prices.cs'}).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('combobox', {name: 'Thread'}).selectOption({index: 2});
+    await page.getByText('No sample that is shown is in this method.').waitFor();
+  }));
+
+  test('by keyboard', () => withPage(pageOf(lined().data()), async ({page}) => {
+    await page.locator('.flame-graph').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('m');
+    const focused = () => page.evaluate(() => document.activeElement.textContent);
+    for (let entry = 0; entry < 10 && (await focused()) !== 'Show its lines'; ++entry) await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('tab', {name: 'Source', selected: true}).waitFor();
+    assert.equal(await focused(), 'Source');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');  // over the account
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Without a line');
+  }));
+
+  for (const dark of [false, true]) {
+    test(`on a phone, ${dark ? 'dark' : 'light'}`, () => withPage(pageOf(lined().data()), async (opened) => {
+      const {page} = opened;
+      await show(opened, 'Shop.Cart.Total');
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+      const tab = await page.getByRole('tab', {name: 'Source'}).boundingBox();
+      assert.ok(tab.y >= 0 && tab.y < 740, 'what was asked for is in sight');
+      const contrasts = await page.locator('.lines td, .lines th, .lines a, .kinds dd').evaluateAll((all) => {
+        const channels = (text) => text.match(/[\d.]+/g).slice(0, 3).map((value) => (value / 255 <= 0.03928 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+        const luminance = (text) => channels(text).reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
+        const paper = luminance(getComputedStyle(document.body).backgroundColor);
+        return all.map((element) => luminance(getComputedStyle(element).color)).map((ink) => (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05));
+      });
+      assert.ok(contrasts.length > 20 && Math.min(...contrasts) >= 4.5, String(Math.min(...contrasts)));
+    }, {width: 360, height: 740, dark}));
+  }
+
+  test('a profile without lines has no such view', () => withShop(async (opened) => {
+    assert.equal(await opened.page.getByRole('tab', {name: 'Source'}).count(), 0);
+    await opened.click(1, 0.5, {button: 'right'});
+    assert.equal(await opened.page.getByRole('menuitem', {name: 'Show its lines'}).count(), 0);
+  }));
+
+  test('texts and addresses of strangers are text', () => {
+    const builder = new DataBuilder();
+    const hostile = '<img src=x onerror="window.broken=1">\u202e';
+    builder.stack([{name: 'f', file: hostile, line: 1, lineKind: 'exact'}]).stack([{name: 'f', file: 'b', line: 1, lineKind: 'exact'}]);
+    builder.source(hostile, {url: 'javascript:window.broken=1', text: hostile}).source('b', {url: 'https://example.org/"onclick=window.broken=1', text: '</script><script>window.broken=1</script>'});
+    return withPage(pageOf(builder.data()), async (opened) => {
+      const {page} = opened;
+      await show(opened, 'f');
+      assert.equal(await page.locator('.lines code').count(), 2);
+      assert.equal(await page.locator('.lines a').count(), 1);
+      assert.equal(await page.locator('#app script, #app img').count(), 0);
+      assert.equal(await page.evaluate(() => window.broken), undefined);
+      assert.ok(!(await page.content()).includes('\u202e'));
+    });
+  });
+});
+
 describe('differences', () => {
   function difference() {
     const builder = new DataBuilder({title: 'before → after'});

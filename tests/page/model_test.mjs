@@ -8,6 +8,7 @@ import {contrast, kindFills, diffRamp, textColorOn, THEMES} from '../../userspac
 import {Profile, unpack} from '../../userspace/output/page/src/profile_data.js';
 import {matchedWeight, matcherOf, matchingFrames} from '../../userspace/output/page/src/search.js';
 import {isSignificant, standardErrors} from '../../userspace/output/page/src/significance.js';
+import {fileName, lineCosts, linkTo, sourceRows} from '../../userspace/output/page/src/source_lines.js';
 import {inert, shareText, shorterNames, weightText} from '../../userspace/output/page/src/text.js';
 import {applyTransforms} from '../../userspace/output/page/src/transforms.js';
 import {DataBuilder, pageOf, seeded} from './page_data.mjs';
@@ -111,6 +112,75 @@ test('no transform loses or invents weight but those that say so', () => {
     assert.equal(total('callers'), through);
     assert.equal(total('callees'), through);
   }
+});
+
+/** A program whose Total has lines 57 and 58, calls itself from 58, and once has no line. */
+function withLines() {
+  const builder = new DataBuilder();
+  const one = builder.thread({tid: 1, name: 'one'}), two = builder.thread({tid: 2, name: 'two'});
+  const total = (line, lineKind = 'exact') => ({name: 'Total', file: '/src/Cart.cs', line, lineKind});
+  const main = {name: 'Main', file: '/src/Main.cs', line: 3, lineKind: 'exact'};
+  builder.stack([main, total(57)], 5, one).stack([main, total(58), total(58)], 3, one).stack([main, total(58), total(57)], 2, two);
+  builder.stack([main, total(57, 'optimised')], 4, two).stack([main, 'Total'], 1, one).stack([main, total(58), 'Leaf'], 7, one);
+  return new Profile(builder.data());
+}
+const linesOf = (profile, method, wanted = () => true, ...steps) =>
+  lineCosts(profile, profile.names.indexOf(method), wanted, steps.map(([kind, name]) => ({kind, frame: profile.names.indexOf(name)})))
+    .map(({file, line, self, total, exact, optimised}) => `${file}:${line} ${self} ${total}${exact ? ' exact' : ''}${optimised ? ' optimised' : ''}`);
+
+test('lines of a method are one frame in the picture and the table', () => {
+  const profile = withLines();
+  const tree = profile.tree();
+  assert.deepEqual(stacksOf(profile, tree), ['Main Total 10', 'Main Total Leaf 7', 'Main Total Total 5']);
+  const costs = methodCosts(layOut(tree, ORDERS.weight), profile.frameCount);
+  assert.deepEqual(costs.map(({frame, self, total}) => [profile.names[frame], self, total]), [['Main', 0, 22], ['Total', 15, 22], ['Leaf', 7, 7]]);
+  assert.deepEqual([matchedWeight(tree, matchingFrames(profile.names, (name) => name.includes('57')))], [0]);
+});
+
+test('a line has its own weight and that of what it calls, once for each stack', () => {
+  const profile = withLines();
+  assert.deepEqual(linesOf(profile, 'Total'), ['/src/Cart.cs:57 11 11 exact optimised', '/src/Cart.cs:58 3 12 exact', ':0 1 1']);
+  assert.deepEqual(linesOf(profile, 'Main'), ['/src/Main.cs:3 0 22 exact']);
+  assert.deepEqual(linesOf(profile, 'Leaf'), [':0 7 7']);
+  assert.deepEqual(linesOf(profile, 'Missing'), []);
+});
+
+test('lines are of the threads and stacks that are shown', () => {
+  const profile = withLines();
+  assert.deepEqual(linesOf(profile, 'Total', (thread) => thread.tid === 2), ['/src/Cart.cs:57 6 6 exact optimised', '/src/Cart.cs:58 0 2 exact']);
+  assert.deepEqual(linesOf(profile, 'Total', () => true, ['focus', 'Leaf']), ['/src/Cart.cs:58 0 7 exact']);
+  assert.deepEqual(linesOf(profile, 'Total', () => true, ['without', 'Leaf'], ['foldAll', '']), ['/src/Cart.cs:57 9 9 exact optimised', '/src/Cart.cs:58 5 5 exact', ':0 1 1']);
+  for (const kind of ['focus', 'without', 'hide', 'callees', 'fold', 'foldAll']) {
+    const frame = profile.names.indexOf('Total'), steps = [{kind, frame}];
+    const self = lineCosts(profile, frame, () => true, steps).reduce((sum, cost) => sum + cost.self, 0);
+    const tree = applyTransforms(profile.tree(), steps);
+    const shown = methodCosts(layOut(tree, ORDERS.weight), profile.frameCount).find((row) => row.frame === frame);
+    assert.equal(self, shown?.self ?? 0, kind);
+  }
+});
+
+test('a profile without lines has none', () => {
+  assert.equal(profileOf('main a 1').lines, null);
+});
+
+test('lines around those with samples are shown, and what lies between is left out', () => {
+  const cost = (line) => ({file: 'a.cs', line, self: 1, total: 1});
+  const shape = (rows) => rows.map(({line, text, cost: own, gap}) => (gap ? '...' : `${line}${own ? '*' : ''} ${text}`));
+  const text = Array.from({length: 20}, (_, i) => `l${i + 1}`).join('\n');
+  assert.deepEqual(shape(sourceRows([cost(2), cost(4), cost(12)], text)), ['1 l1', '2* l2', '3 l3', '4* l4', '5 l5', '6 l6', '...', '10 l10', '11 l11', '12* l12', '13 l13', '14 l14']);
+  assert.deepEqual(shape(sourceRows([cost(20), cost(21)], text)), ['18 l18', '19 l19', '20* l20', '21* null']);  // the file is another one
+  assert.deepEqual(shape(sourceRows([cost(7)], '')), ['7* null']);
+  assert.deepEqual(shape(sourceRows([cost(2)], '{\n\t\ta\n\n\t  b')), ['1 {', '2*         a', '3 ', '4       b']);
+  assert.deepEqual(shape(sourceRows([cost(2)], '\t{\n\t\ta\n\n\t  b')), ['1 {', '2*     a', '3 ', '4   b']);
+  assert.deepEqual(shape(sourceRows([cost(4)], 'a\r\nb\rc\u2028\td\u202e')), ['2 b', '3 c', '4*     d\ufffd']);
+});
+
+test('a link is one of the web', () => {
+  assert.equal(linkTo('https://example.org/a b/Cart.cs?x=1#L1', 57), 'https://example.org/a%20b/Cart.cs?x=1#L57');
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what a stranger may write
+  for (const url of ['', 'Cart.cs', 'javascript:alert(1)', 'file:///etc/passwd', 'data:text/html,x', '//example.org/', '${x}']) assert.equal(linkTo(url, 1), null, url);
+  assert.equal(fileName('C:\\src\\Cart.cs'), 'Cart.cs');
+  assert.equal(fileName('/_/src/Cart.cs'), 'Cart.cs');
 });
 
 test('children lie side by side in their parent, in the order asked for', () => {

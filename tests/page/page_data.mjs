@@ -4,6 +4,7 @@ import {readFileSync} from 'node:fs';
 import {deflateSync, inflateSync} from 'node:zlib';
 
 export const PAGE = new URL('../../userspace/output/page/page.html', import.meta.url);
+const LINE_KINDS = ['none', 'exact', 'optimised'];
 const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined'];
 
 /** A number generator that gives the same numbers each time. */
@@ -21,6 +22,10 @@ export class DataBuilder {
     this.frameIds = new Map();
     this.nodes = {up: [], frame: []};
     this.nodeIds = new Map();
+    this.nodeLines = [];  // an index of lines and one more, 0 without a line
+    this.lines = {file: [], line: [], kind: []};
+    this.lineIds = new Map();
+    this.sources = {file: [], url: [], text: []};
     this.threads = {pid: [], tid: [], comm: [], name: [], container: []};
     this.cells = new Map();
   }
@@ -44,14 +49,35 @@ export class DataBuilder {
     return this.frameIds.get(key);
   }
 
-  node(parent, frame) {
-    const key = parent * 2 ** 24 + frame;
+  node(parent, frame, line = 0) {
+    const key = (line * 2 ** 24 + parent) * 2 ** 24 + frame;
     if (!this.nodeIds.has(key)) {
       const node = this.nodes.frame.push(frame) - 1;
       this.nodes.up.push(node - parent);
+      this.nodeLines.push(line);
       this.nodeIds.set(key, node);
     }
     return this.nodeIds.get(key);
+  }
+
+  /** frame: as of stack, with a place {file, line, lineKind} or without */
+  line({file = '', line = 0, lineKind = 'none'}) {
+    if (!line) return 0;
+    const key = JSON.stringify([file, line, lineKind]);
+    if (!this.lineIds.has(key)) {
+      this.lines.file.push(this.string(file));
+      this.lines.kind.push(LINE_KINDS.indexOf(lineKind));
+      this.lineIds.set(key, this.lines.line.push(line));
+    }
+    return this.lineIds.get(key);
+  }
+
+  /** What is known of a file of source text. */
+  source(file, {url = '', text = ''}) {
+    this.sources.file.push(this.string(file));
+    this.sources.url.push(this.string(url));
+    this.sources.text.push(text);
+    return this;
   }
 
   thread({pid = 1, tid = 1, comm = 'app', name = 'main', container = ''} = {}) {
@@ -66,7 +92,7 @@ export class DataBuilder {
   /** A stack, outermost frame first. */
   stack(frames, weight = 1, thread = 0, before = 0) {
     let node = -1;
-    for (const frame of frames) node = this.node(node, this.frame(frame));
+    for (const frame of frames) node = this.node(node, this.frame(frame), this.line(frame));
     this.weigh(node, weight, thread, before);
     return this;
   }
@@ -86,7 +112,8 @@ export class DataBuilder {
     let last = -1;
     const steps = cells.map(({node}) => { const step = node - last; last = node; return step; });
     return {
-      version: 1, about: this.about, strings: this.strings, frames: this.frames, nodes: this.nodes, threads: this.threads,
+      version: 1, about: this.about, strings: this.strings, frames: this.frames, threads: this.threads,
+      ...(this.lines.line.length > 0 ? {nodes: {...this.nodes, line: this.nodeLines}, lines: this.lines, sources: this.sources} : {nodes: this.nodes}),
       cells: {step: steps, thread: cells.map(({thread}) => thread), weight: cells.map(({weight}) => weight), ...(more.diff ? {before: cells.map(({before}) => before)} : {})},
       ...more, ...(more.account ? {account: JSON.stringify(more.account)} : {}),
     };

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import {join} from 'node:path';
 import {describe, test} from 'node:test';
 import {FakeServe, HOSTILE, POLICY, PROCESSES, realProfiles} from './fake_serve.mjs';
-import {manyStacks} from './page_data.mjs';
+import {DataBuilder, manyStacks} from './page_data.mjs';
 import {Opened} from './serve_opened.mjs';
 import {slowness} from './slowness.mjs';
 
@@ -395,6 +395,25 @@ describe('panels', () => {
     const [from, to] = await opened.range();
     assert.equal(to - from, 60_000);
   }));
+
+  test('lines of a method, in this range and in the next one', () => {
+    const profile = (_, range) => {
+      const builder = new DataBuilder({start_unix_ns: range.from * 1e6});
+      const line = (range.to - range.from) / 1000;  // another one for each length
+      return builder.stack([{name: 'Shop.Cart.Total', file: '/src/Cart.cs', line, lineKind: 'optimised'}], 40).data();
+    };
+    return withServer({profile}, async (opened) => {
+      const {page} = opened;
+      await page.getByRole('button', {name: 'Menu for Shop.Cart.Total'}).click();
+      await page.getByRole('menuitem', {name: 'Show its lines'}).click();
+      const row = page.locator('.lines tbody tr');
+      assert.equal(await row.textContent(), '30040 100.0 %40 100.0 %\u2248Cart.cs');
+      assert.equal(await page.getByRole('tab', {name: 'How good is this?'}).count(), 0);
+      await page.getByRole('combobox', {name: 'Last'}).selectOption({label: '1 h'});
+      await opened.settled();
+      assert.equal(await row.textContent(), '360040 100.0 %40 100.0 %\u2248Cart.cs');
+    });
+  });
 
   test('tabs by keyboard', () => withPage(async (opened) => {
     await opened.page.getByRole('tab', {name: 'Flame graph'}).focus();

@@ -58,9 +58,22 @@ struct PageFrame {
   std::vector<absl::string_view> tiers, sources;
 };
 
+// A line that frames have. Columns are left out: the page has a row for each line.
+struct PageLine {
+  uint32_t file;
+  uint32_t line;
+  LineKind kind;
+};
+
+// What a node is of: a frame with one of its lines.
+struct PageSpot {
+  uint32_t frame;
+  uint32_t line;  // index of a PageLine and one more; 0: not known
+};
+
 // Unlike StackNode: the root is no entry, and as a parent kRoot.
 struct PageNode {
-  uint32_t parent, frame;
+  uint32_t parent, spot;
 };
 
 struct PageThread {
@@ -79,13 +92,16 @@ class Tables {
   enum class Side { kAfter, kBefore };
 
   void Add(const ProfileModel& model, Side side, bool compared) {
-    std::vector<uint32_t> frames, threads, nodes(model.nodes.size(), kRoot);
-    frames.reserve(model.frames.size());
-    for (const ModelFrame& frame : model.frames) frames.push_back(FrameOf(model, frame));
+    std::vector<uint32_t> spots, threads, nodes(model.nodes.size(), kRoot);
+    spots.reserve(model.frames.size());
+    for (const ModelFrame& frame : model.frames) {
+      // A line of another build is another statement.
+      spots.push_back(SpotOf(FrameOf(model, frame), compared ? 0 : LineOf(model, frame)));
+    }
     threads.reserve(model.threads.size());
     for (const ModelThread& thread : model.threads) threads.push_back(ThreadOf(model, thread, compared));
     for (size_t node = 1; node < model.nodes.size(); ++node) {
-      nodes[node] = NodeOf(nodes[model.nodes[node].parent], frames[model.nodes[node].frame]);
+      nodes[node] = NodeOf(nodes[model.nodes[node].parent], spots[model.nodes[node].frame]);
     }
     const SampleColumns& samples = model.samples;
     cells_.reserve(cells_.size() + samples.size());
@@ -113,9 +129,16 @@ class Tables {
     cells_.resize(used);
   }
 
-  void Write(const ProfileDiff* diff, JsonStream& json) const {
+  // Sources are those of `model`.
+  void Write(const ProfileModel& model, const ProfileDiff* diff, JsonStream& json) const {
     Strings strings = strings_;
-    std::vector<uint32_t> tiers, sources;
+    std::vector<uint32_t> tiers, sources, files, urls;
+    if (!lines_.empty()) {
+      for (const ModelSource& source : model.sources) {
+        files.push_back(strings.Add(model.text(source.file)));
+        urls.push_back(strings.Add(model.text(source.url)));
+      }
+    }
     for (const PageFrame& frame : frames_) {
       tiers.push_back(strings.Add(absl::StrJoin(frame.tiers, ", ")));
       sources.push_back(strings.Add(absl::StrJoin(frame.sources, ", ")));
@@ -133,7 +156,18 @@ class Tables {
     json.Raw("},\n\"nodes\":{");
     // Unsigned arithmetic: the root is 2^32 - 1, and i - (2^32 - 1) = i + 1.
     Column(json, "up", nodes_.size(), [&](size_t i) { return static_cast<uint32_t>(i) - nodes_[i].parent; }).Raw(",");
-    Column(json, "frame", nodes_.size(), [&](size_t i) { return nodes_[i].frame; });
+    Column(json, "frame", nodes_.size(), [&](size_t i) { return spots_[nodes_[i].spot].frame; });
+    if (!lines_.empty()) {
+      Column(json.Raw(","), "line", nodes_.size(), [&](size_t i) { return spots_[nodes_[i].spot].line; });
+      json.Raw("},\n\"lines\":{");
+      Column(json, "file", lines_.size(), [&](size_t i) { return lines_[i].file; }).Raw(",");
+      Column(json, "line", lines_.size(), [&](size_t i) { return lines_[i].line; }).Raw(",");
+      Column(json, "kind", lines_.size(), [&](size_t i) { return static_cast<uint64_t>(lines_[i].kind); });
+      json.Raw("},\n\"sources\":{");
+      Column(json, "file", files.size(), [&](size_t i) { return files[i]; }).Raw(",");
+      Column(json, "url", urls.size(), [&](size_t i) { return urls[i]; }).Raw(",\"text\":");
+      json.Array(files.size(), [&](size_t i) { json.String(model.sources[i].text); });
+    }
 
     json.Raw("},\n\"threads\":{");
     Column(json, "pid", threads_.size(), [&](size_t i) { return threads_[i].pid; }).Raw(",");
@@ -206,16 +240,37 @@ class Tables {
     return found->second;
   }
 
-  uint32_t NodeOf(uint32_t parent, uint32_t frame) {
+  // Index of a PageLine and one more; 0: not known.
+  uint32_t LineOf(const ProfileModel& model, const ModelFrame& frame) {
+    if (frame.line == 0) return 0;
+    const PageLine line = {strings_.Add(model.text(frame.source_file)), frame.line, frame.line_kind};
     const auto [found, added] =
-        node_ids_.try_emplace(uint64_t{parent} << 32 | frame, static_cast<uint32_t>(nodes_.size()));
-    if (added) nodes_.push_back({parent, frame});
+        line_ids_.try_emplace(std::tuple(line.file, line.line, line.kind), static_cast<uint32_t>(lines_.size() + 1));
+    if (added) lines_.push_back(line);
+    return found->second;
+  }
+
+  uint32_t SpotOf(uint32_t frame, uint32_t line) {
+    const auto [found, added] =
+        spot_ids_.try_emplace(uint64_t{frame} << 32 | line, static_cast<uint32_t>(spots_.size()));
+    if (added) spots_.push_back({frame, line});
+    return found->second;
+  }
+
+  uint32_t NodeOf(uint32_t parent, uint32_t spot) {
+    const auto [found, added] =
+        node_ids_.try_emplace(uint64_t{parent} << 32 | spot, static_cast<uint32_t>(nodes_.size()));
+    if (added) nodes_.push_back({parent, spot});
     return found->second;
   }
 
   Strings strings_;
   std::vector<PageFrame> frames_;
   absl::flat_hash_map<std::tuple<uint32_t, uint32_t, ModelFrameKind>, uint32_t> frame_ids_;
+  std::vector<PageLine> lines_;
+  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, LineKind>, uint32_t> line_ids_;
+  std::vector<PageSpot> spots_;
+  absl::flat_hash_map<uint64_t, uint32_t> spot_ids_;
   std::vector<PageNode> nodes_;
   absl::flat_hash_map<uint64_t, uint32_t> node_ids_;
   std::vector<PageThread> threads_;
@@ -285,7 +340,7 @@ absl::Status WriteHtmlData(const ProfileModel& model, const HtmlComparison* comp
   JsonStream json(sink);
   json.Raw("{\"version\":").Number(kDataVersion).Raw(",\n");
   WriteAbout(model, comparison, json);
-  tables.Write(compared ? &comparison->diff : nullptr, json);
+  tables.Write(model, compared ? &comparison->diff : nullptr, json);
   json.Raw("}\n");
   return json.Finish();
 }

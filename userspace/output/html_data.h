@@ -8,7 +8,12 @@
 //   frames     columns name, module, tier, source (of strings) and kind (number of a ModelFrameKind). Frames that
 //   differ in
 //              nothing but tier and source are one: "QuickJitted, OptimizedTier1"
-//   nodes      columns up and frame: the parent of node i is node i - up[i], or the root if that is -1
+//   nodes      columns up and frame: the parent of node i is node i - up[i], or the root if that is -1. With lines also
+//              line, an index of them and one more, 0 where it is not known; a parent may have several nodes of one
+//              frame
+//   lines      only where a line is known, and not of a comparison: columns file (of strings), line, kind (number of a
+//              LineKind)
+//   sources    there where lines are: columns file and url (of strings), and text, the files' own texts or ""
 //   threads    columns pid, tid, comm, name, container
 //   cells      columns step, thread, weight: weight of the samples of a thread that end at a node. Step: by how much
 //   the node

@@ -123,6 +123,56 @@ TEST(HtmlTest, TiersOfOneMethodAreOneFrame) {
   EXPECT_EQ(data["strings"][data["frames"]["tier"][0].get<size_t>()], "QuickJitted, OptimizedTier1");
 }
 
+// Total with a line of its own, two kinds of another one, and none.
+ProfileModel Lined() {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = Thread(builder, 1, 1, "main");
+  const StringIndex file = builder.String("/src/Cart.cs");
+  const auto add = [&](uint32_t line, uint32_t column, LineKind kind, uint64_t weight) {
+    const FrameIndex frame = builder.Frame({.kind = ModelFrameKind::kJit,
+                                            .line_kind = kind,
+                                            .name = builder.String("Total"),
+                                            .source_file = file,
+                                            .line = line,
+                                            .column = column});
+    builder.Add({.thread = thread, .stack = builder.Node(kRootNode, frame), .weight = weight});
+  };
+  add(57, 9, LineKind::kExact, 1);
+  add(57, 13, LineKind::kExact, 2);
+  add(58, 0, LineKind::kExact, 4);
+  add(58, 0, LineKind::kOptimised, 8);
+  add(0, 0, LineKind::kNone, 16);
+  builder.Source(file, builder.String("https://example.org/Cart.cs"), "class Cart;");
+  return Built(builder);
+}
+
+TEST(HtmlTest, LinesAreNodesOfOneFrame) {
+  const json data = Data(Lined());
+  EXPECT_EQ(data["frames"]["name"].size(), 1u);
+  EXPECT_EQ(data["nodes"]["frame"], json({0, 0, 0, 0}));
+  EXPECT_EQ(data["nodes"]["line"], json({1, 2, 3, 0}));
+  EXPECT_EQ(data["lines"]["line"], json({57, 58, 58}));
+  EXPECT_EQ(data["lines"]["kind"], json({1, 1, 2}));
+  EXPECT_EQ(data["cells"]["weight"], json({3, 4, 8, 16}));
+  const auto text = [&](const json& index) { return data["strings"][index.get<size_t>()]; };
+  EXPECT_EQ(text(data["lines"]["file"][2]), "/src/Cart.cs");
+  EXPECT_EQ(text(data["sources"]["file"][0]), "/src/Cart.cs");
+  EXPECT_EQ(text(data["sources"]["url"][0]), "https://example.org/Cart.cs");
+  EXPECT_EQ(data["sources"]["text"], json({"class Cart;"}));
+}
+
+TEST(HtmlTest, AComparisonHasNoLines) {
+  const ProfileModel before = Lined(), after = Lined();
+  const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
+  std::string page;
+  ASSERT_TRUE(WriteHtmlDiff(after, {before, diff}, To(page)).ok());
+  const json data = json::parse(Unpack(page));
+  EXPECT_EQ(data["nodes"]["frame"], json({0}));
+  EXPECT_FALSE(data.contains("lines"));
+  EXPECT_FALSE(data.contains("sources"));
+  EXPECT_FALSE(data["nodes"].contains("line"));
+}
+
 TEST(HtmlTest, NamesAreInertAndUtf8) {
   ProfileModelBuilder builder;
   const std::string hostile = "</script><script>alert(1)</script>\"\\\n\xff\xc3";

@@ -2,7 +2,7 @@
 import {useEffect, useLayoutEffect, useRef} from 'preact/hooks';
 import {KINDS} from './profile_data.js';
 
-export function FrameMenu({profile, tree, rootName, node, frame, x, y, onClose, onZoom, onTransform, onMark}) {
+export function FrameMenu({profile, tree, rootName, node, frame, x, y, onClose, onZoom, onTransform, onMark, onStudy}) {
   const element = useRef(null);
   const isMethod = frame >= 0 && KINDS[profile.kinds[frame]] !== 'process';
   const name = frame >= 0 ? profile.names[frame] : rootName;
@@ -16,6 +16,7 @@ export function FrameMenu({profile, tree, rootName, node, frame, x, y, onClose, 
     isMethod && entry('Hide this frame', () => onTransform('hide', frame)),
     isMethod && callsItself(tree, frame) && entry('Fold its recursion', () => onTransform('fold', frame)),
     isMethod && entry('Mark everywhere', () => onMark(frame)),
+    isMethod && onStudy && entry('Show its lines', () => onStudy(frame)),
     navigator.clipboard && entry('Copy the name', () => navigator.clipboard.writeText(name)),
   ].filter(Boolean);
 

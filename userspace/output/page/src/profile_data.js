@@ -7,6 +7,8 @@ export const DATA_VERSION = 1;
 
 /** Kinds of frames as the data numbers them; the last one is made here. */
 export const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined', 'process'];
+/** Kinds of lines as the data numbers them. */
+const LINE_KINDS = ['none', 'exact', 'optimised'];
 const PROCESS_KIND = KINDS.indexOf('process');
 const DOTTED = new Set(['jit', 'r2r', 'aot', 'inlined', 'unknown']);  // kinds whose names have namespaces
 
@@ -58,6 +60,8 @@ export class Profile {
     this.nodeParent = new Int32Array(nodes);  // -1: the root
     for (let node = 0; node < nodes; ++node) this.nodeParent[node] = node - data.nodes.up[node];
 
+    this.readLines(data, text);
+
     const {threads} = data;
     this.threads = threads.tid.map((tid, i) =>
       ({index: i, pid: threads.pid[i], tid, comm: text[threads.comm[i]], name: text[threads.name[i]],
@@ -73,6 +77,15 @@ export class Profile {
       thread.before += this.cellBefore?.[cell] ?? 0;
     }
     this.makeProcesses();
+  }
+
+  /** Where the profile has lines: of each node its line, and what is known of the files. */
+  readLines(data, text) {
+    /** @type {?{file: string, line: number, kind: string}[]} null: no line is known */
+    this.lines = data.lines ? data.lines.file.map((file, i) => ({file: text[file], line: data.lines.line[i], kind: LINE_KINDS[data.lines.kind[i]]})) : null;
+    this.nodeLine = data.lines ? Int32Array.from(data.nodes.line) : null;  // an index of lines and one more; 0: not known
+    /** @type {Map<string, {url: string, text: string}>} by file */
+    this.files = new Map(data.sources?.file.map((file, i) => [text[file], {url: data.strings[data.sources.url[i]], text: data.sources.text[i]}]));
   }
 
   /** The frame's name, and shorter forms of it. */
@@ -137,6 +150,34 @@ export class Profile {
    * @param {boolean} apart  with several processes, each is a child of the root
    */
   tree(wanted = () => true, apart = true) {
+    return this.treeOf(this.nodeFrame, wanted, apart);
+  }
+
+  /**
+   * The same with frames that are of one line each; spots says which.
+   * @returns {{tree: FrameTree, frameOf: (spot: number) => number, lineOf: (spot: number) => number}} lineOf: an index of lines, -1 if it is not known
+   */
+  lineTree(wanted, apart) {
+    // Frames without a line are themselves; those with one follow behind all frames.
+    const first = this.frameCount, ids = new Map(), frames = [], lines = [];
+    const spots = this.nodeFrame.map((frame, node) => {
+      const line = this.nodeLine[node];
+      if (line === 0) return frame;
+      const key = line * first + frame;
+      if (!ids.has(key)) {
+        ids.set(key, first + frames.push(frame) - 1);
+        lines.push(line - 1);
+      }
+      return ids.get(key);
+    });
+    return {
+      tree: this.treeOf(spots, wanted, apart),
+      frameOf: (spot) => (spot < first ? spot : frames[spot - first]),
+      lineOf: (spot) => (spot < first ? -1 : lines[spot - first]),
+    };
+  }
+
+  treeOf(nodeFrame, wanted, apart) {
     const processes = this.processes.filter((process) => process.threads.some(wanted));
     const builder = new TreeBuilder(this.diff !== null, this.nodeFrame.length + processes.length + 1);
     const rank = new Int32Array(this.threads.length).fill(-1);
@@ -155,7 +196,7 @@ export class Profile {
         while (pending.length > 0) {
           const down = pending.pop();
           stamp[down] = at;
-          place[down] = parent = builder.child(parent, this.nodeFrame[down]);
+          place[down] = parent = builder.child(parent, nodeFrame[down]);
         }
         builder.add(parent, this.cellWeight[cell], this.cellBefore?.[cell]);
       }

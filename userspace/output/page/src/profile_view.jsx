@@ -14,6 +14,8 @@ import {diffRamp, kindFills, THEMES} from './palette.js';
 import {KINDS} from './profile_data.js';
 import {matchedWeight, matcherOf, matchingFrames} from './search.js';
 import {isSignificant} from './significance.js';
+import {lineCosts} from './source_lines.js';
+import {SourcePanel} from './source_panel.jsx';
 import {Toolbar} from './toolbar.jsx';
 import {applyTransforms} from './transforms.js';
 
@@ -24,7 +26,7 @@ const NOBODY = {process: null, threads: null};  // picked: all
  *     names in the new one
  * @param {string} themeName  of palette.js
  * @param {boolean} listens  to keys that are pressed anywhere on the page
- * @param {string} panel  the table beside the picture, 'methods' or 'account'; null: there is only the former
+ * @param {string} panel  what is beside the picture, a word of PANELS; null: the view keeps it itself, and there is no account
  * @param {(panel: string) => void} onPanel
  */
 export function ProfileView({profile: given, themeName, listens = true, panel = null, onPanel = null}) {
@@ -43,6 +45,8 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const [menu, setMenu] = useState(null);
   const [hovered, setHovered] = useState(null);
   const [selected, setSelected] = useState(0);
+  const [studied, setStudied] = useState(-1);  // the method whose lines the source view shows: what was chosen last
+  const [ownPanel, setOwnPanel] = useState('methods');
   const theme = THEMES[themeName];
 
   const base = useMemo(() => profile.tree(wantedThreads(picked), apart), [profile, picked, apart]);
@@ -50,10 +54,18 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const tree = useMemo(() => applyTransforms(base, steps), [base, steps]);
   const layout = useMemo(() => layOut(tree, order, (frame) => profile.names[frame], before && profile.diff !== null), [tree, order, before]);
   // The table goes on telling of the stacks as they ran when the picture shows them from one method's point of view.
-  const upright = useMemo(() => {
+  const uprightSteps = useMemo(() => {
     const turned = transforms.findIndex(({kind}) => kind === 'callers');
-    return turned < 0 ? tree : applyTransforms(base, steps.slice(0, turned + (foldAll ? 1 : 0)));
-  }, [base, tree, steps]);
+    return turned < 0 ? steps : steps.slice(0, turned + (foldAll ? 1 : 0));
+  }, [steps]);
+  const upright = useMemo(() => (uprightSteps === steps ? tree : applyTransforms(base, uprightSteps)), [base, tree, uprightSteps]);
+  const panels = PANELS.filter(([id]) => (id !== 'account' || panel !== null) && (id !== 'source' || profile.lines));
+  const wantedPanel = panel ?? ownPanel;
+  const shownPanel = panels.some(([id]) => id === wantedPanel) ? wantedPanel : 'methods';
+  const choosePanel = onPanel ?? setOwnPanel;
+  const lines = useMemo(
+    () => (shownPanel === 'source' && studied >= 0 ? lineCosts(profile, studied, wantedThreads(picked), uprightSteps) : []),
+    [profile, picked, uprightSteps, shownPanel, studied]);
   const costs = useMemo(() => {
     const shape = upright === tree ? layout : layOut(upright, ORDERS.weight);
     const all = methodCosts(shape, profile.frameCount).filter(({frame}) => profile.kinds[frame] !== PROCESS);
@@ -74,6 +86,20 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
     const path = tree.pathTo(node).map((at) => tree.frame[at]);
     setZooms((history) => [...history, path]);
   }, [tree]);
+  const mark = (frame) => {
+    setMarked((now) => (now === frame ? -1 : frame));
+    setStudied(frame);
+  };
+  const tabs = useRef(null), reveals = useRef(false);  // whether the chosen tab gets the focus, which brings it into sight
+  const study = (frame) => {
+    setStudied(frame);
+    choosePanel('source');
+    reveals.current = true;
+  };
+  useEffect(() => {
+    if (reveals.current) tabs.current.querySelector('[aria-selected=true]').focus();
+    reveals.current = false;
+  });
   const transform = (kind, frame) => {
     setTransforms([...transforms, {kind, frame}]);
     setMarked(-1);
@@ -90,7 +116,10 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const handlers = useRef({});
   handlers.current = {
     hover: (node, x, y) => setHovered(node < 0 ? null : {node, x, y}),
-    select: setSelected,
+    select: (node) => {
+      setSelected(node);
+      if (node > 0) setStudied(tree.frame[node]);
+    },
     zoom: (node) => (node === zoomed ? undefined : zoomTo(node)),
     menu: (node, x, y) => setMenu({node, frame: node > 0 ? tree.frame[node] : -1, x, y}),
     describe: (node) => describeNode(profile, tree, node, rootName),
@@ -120,6 +149,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
     setTransforms(transforms.map(({kind, frame}) => ({kind, frame: same(frame)})));
     setZooms(zooms.map((path) => path.map(same)));
     if (marked >= 0) setMarked(same(marked));
+    if (studied >= 0) setStudied(same(studied));
     setPicked(pickedLike(given, picked));
     setHovered(null);
     setProfile(given);
@@ -145,7 +175,6 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
 
   const context = {profile, tree, whole, unit: profile.about.unit, fills, rootName};
   // Long to make, and the same while the pointer moves and the picture is zoomed: preact skips what is the same object.
-  const mark = (frame) => setMarked((now) => (now === frame ? -1 : frame));
   const table = useMemo(() => (
     <MethodTable key={profile.diff !== null} {...context} tree={upright} whole={upright.total[0]} costs={costs} found={found} marked={marked} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
   ), [profile, upright, fills, costs, found, marked]);
@@ -169,26 +198,30 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
           {legend}
         </section>
         <section class="side" aria-label="Tables">
-          <div class="tabs" role="tablist">
-            {(panel === null ? PANELS.slice(0, 1) : PANELS).map(([id, text]) => (
-              <button key={id} role="tab" aria-selected={(panel ?? 'methods') === id} onClick={() => onPanel?.(id)}>{text}</button>
+          <div class="tabs" role="tablist" ref={tabs}>
+            {panels.map(([id, text]) => (
+              <button key={id} role="tab" aria-selected={shownPanel === id} onClick={() => choosePanel(id)}>{text}</button>
             ))}
           </div>
-          <div class="panel" role="tabpanel">{panel === 'account' ? <AccountPanel profile={profile} /> : table}</div>
+          <div class="panel" role="tabpanel">
+            {shownPanel === 'account' ? <AccountPanel profile={profile} />
+              : shownPanel === 'source' ? <SourcePanel {...{profile, lines}} method={studied} whole={upright.total[0]} unit={profile.about.unit} />
+              : table}
+          </div>
         </section>
       </main>
       {hovered && !menu && <NodeDetails {...context} node={Math.min(hovered.node, tree.size - 1)} at={hovered} />}
       {menu && (
         <FrameMenu {...context} {...menu}
           onClose={(focusGraph) => { setMenu(null); if (focusGraph) graph.current.focus(); }}
-          onZoom={zoomTo} onTransform={transform} onMark={setMarked} />
+          onZoom={zoomTo} onTransform={transform} onMark={setMarked} onStudy={profile.lines && study} />
       )}
     </>
   );
 }
 
 const PROCESS = KINDS.indexOf('process');
-const PANELS = [['methods', 'Top methods'], ['account', 'How good is this?']];
+const PANELS = [['methods', 'Top methods'], ['source', 'Source'], ['account', 'How good is this?']];  // the second one only with lines
 
 /** The same processes and threads in another profile; everybody if they are not in it. */
 function pickedLike(profile, {process, threads}) {

@@ -14,9 +14,13 @@ import {TreeBuilder} from './frame_tree.js';
  */
 const TRANSFORMS = {focus, without, hide, callees, callers, fold, foldAll};
 
-/** @param {FrameTree} tree  @param {{kind: string, frame: number}[]} transforms  in the order of their application */
-export function applyTransforms(tree, transforms) {
-  return transforms.reduce((current, {kind, frame}) => TRANSFORMS[kind](current, frame), tree);
+/**
+ * @param {FrameTree} tree
+ * @param {{kind: string, frame: number}[]} transforms  in the order of their application
+ * @param {(frame: number) => number} methodOf  where the tree's frames are parts of methods: the method of each
+ */
+export function applyTransforms(tree, transforms, methodOf = (frame) => frame) {
+  return transforms.reduce((current, {kind, frame}) => TRANSFORMS[kind](current, frame, methodOf), tree);
 }
 
 /** For each node, whether it or a node above it has one of the frames that `has` selects. */
@@ -45,12 +49,12 @@ function mapNodes(tree, place) {
   return builder.build();
 }
 
-function focus(tree, frame) {
-  return keepStacks(tree, nodesThrough(tree, (f) => f === frame), 1);
+function focus(tree, frame, methodOf) {
+  return keepStacks(tree, nodesThrough(tree, (f) => methodOf(f) === frame), 1);
 }
 
-function without(tree, frame) {
-  return keepStacks(tree, nodesThrough(tree, (f) => f === frame), 0);
+function without(tree, frame, methodOf) {
+  return keepStacks(tree, nodesThrough(tree, (f) => methodOf(f) === frame), 0);
 }
 
 /** Only the stacks that end at nodes where `through` is `wanted`, and no nodes that are on none of them. */
@@ -72,29 +76,29 @@ function keepStacks(tree, through, wanted) {
   return builder.build();
 }
 
-function hide(tree, frame) {
-  return mapNodes(tree, (node, above, builder) => (tree.frame[node] === frame ? above : builder.child(above, tree.frame[node])));
+function hide(tree, frame, methodOf) {
+  return mapNodes(tree, (node, above, builder) => (methodOf(tree.frame[node]) === frame ? above : builder.child(above, tree.frame[node])));
 }
 
-function callees(tree, frame) {
+function callees(tree, frame, methodOf) {
   // The root's own weight is that of stacks without any frame: they don't go through the method.
   const builder = new TreeBuilder(tree.selfBefore !== null, tree.size);
   const places = new Int32Array(tree.size);  // 0: not in the method
   for (let node = 1; node < tree.size; ++node) {
     const above = places[tree.parent[node]];
-    if (above === 0 && tree.frame[node] !== frame) continue;
+    if (above === 0 && methodOf(tree.frame[node]) !== frame) continue;
     places[node] = builder.child(above, tree.frame[node]);
     builder.add(places[node], tree.self[node], tree.selfBefore?.[node]);
   }
   return builder.build();
 }
 
-function callers(tree, frame) {
+function callers(tree, frame, methodOf) {
   const builder = new TreeBuilder(tree.selfBefore !== null, tree.size);
-  const through = nodesThrough(tree, (f) => f === frame);
+  const through = nodesThrough(tree, (f) => methodOf(f) === frame);
   for (let node = 1; node < tree.size; ++node) {
     // Of calls to itself only the outermost: its total has the inner ones in it.
-    if (tree.frame[node] !== frame || through[tree.parent[node]]) continue;
+    if (methodOf(tree.frame[node]) !== frame || through[tree.parent[node]]) continue;
     let place = 0;
     for (let caller = node; caller > 0; caller = tree.parent[caller]) place = builder.child(place, tree.frame[caller]);
     builder.add(place, tree.total[node], tree.totalBefore?.[node]);
@@ -102,19 +106,19 @@ function callers(tree, frame) {
   return builder.build();
 }
 
-function fold(tree, frame) {
+function fold(tree, frame, methodOf) {
   const folded = new Int32Array(tree.size);  // place of the outermost frame of the method above the node; 0: none
   return mapNodes(tree, (node, above, builder) => {
     const outermost = folded[tree.parent[node]];
-    if (tree.frame[node] !== frame) {
+    if (methodOf(tree.frame[node]) !== frame) {
       folded[node] = outermost;
       return builder.child(above, tree.frame[node]);
     }
-    return (folded[node] = outermost || builder.child(above, frame));
+    return (folded[node] = outermost || builder.child(above, tree.frame[node]));
   });
 }
 
-function foldAll(tree) {
+function foldAll(tree, _, methodOf) {
   return mapNodes(tree, (node, above, builder) =>
-    above > 0 && builder.frame[above] === tree.frame[node] ? above : builder.child(above, tree.frame[node]));
+    above > 0 && methodOf(builder.frame[above]) === methodOf(tree.frame[node]) ? above : builder.child(above, tree.frame[node]));
 }
