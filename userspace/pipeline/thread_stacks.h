@@ -36,7 +36,7 @@ struct ThreadStacks {
 
 // Each thread stands still for the time that its stack is copied (capture/thread_dump.h) and its code that may be freed
 // is read. `files`: as TargetFiles'. Errors: NotFound, PermissionDenied.
-absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, const LineOptions& lines,
+absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, const LineOptions& lines = {},
                                               FileBroker* files = nullptr);
 
 }  // namespace clrsampler

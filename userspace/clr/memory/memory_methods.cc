@@ -324,12 +324,14 @@ TransientHeaps::Tell MemoryMethods::TellOf(const Process& process) const {
   };
 }
 
-void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry) {
+void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc) {
   if (entry == 0) return;  // refused
   const auto found = targets_.find(process.key);
   Target* target = found != targets_.end() ? found->second.get() : nullptr;
-  if (target != nullptr && target->runtime != nullptr) {
-    target->heaps.Compiled(*target->runtime, entry, TellOf(process));
+  if (target == nullptr || target->runtime == nullptr) return;
+  if (!target->heaps.Compiled(*target->runtime, entry, TellOf(process))) return;
+  if (const auto owner = target->runtime->OwnerOfAssembly(entry, method_desc)) {
+    target->owners.Since(*owner, clock_.Now());
   }
 }
 

@@ -99,7 +99,7 @@ class MemoryMethods : public FrameSource, public LineSource {
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process& process, MonotonicTime now) override;
   // A method was compiled just now: has the sampler told of its heap, if that may be freed and is a new one.
-  void NoteCompiled(const Process& process, uint64_t entry);
+  void NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc);
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
   // A .NET process is young, so that what it runs may be gone with it in a moment; or one loads assemblies that can be
   // freed.

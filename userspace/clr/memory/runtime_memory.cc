@@ -276,6 +276,16 @@ std::optional<RuntimeMemory::TransientHeap> RuntimeMemory::TransientHeapAt(uint6
   return TransientHeap{section->range, *heap};
 }
 
+std::optional<HeapOwner> RuntimeMemory::OwnerOfAssembly(uint64_t entry, uint64_t method_desc) {
+  MemoryProbe probe(memory_);
+  const std::optional<CodeSection> section = ranges_->FindSection(probe, entry);
+  if (!section || !section->collectible || section->kind != CodeSectionKind::kCodeHeap) return std::nullopt;
+  types_->ForgetTransient();
+  const RuntimeMethod method = types_->Method(probe, method_desc, true);
+  if (!probe.ok() || method.name.kind != MethodKind::kMethod) return std::nullopt;
+  return ranges_->OwnerOf(probe, *section);
+}
+
 std::vector<CodeSection> RuntimeMemory::Sections() {
   MemoryProbe probe(memory_, kListBudget, size_t{1} << 30);
   return ranges_->Sections(probe);

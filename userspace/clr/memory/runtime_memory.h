@@ -120,6 +120,10 @@ class RuntimeMemory {
   // The one that holds the address; absent: none does.
   std::optional<TransientHeap> TransientHeapAt(uint64_t address);
 
+  // Whose heap a method of a collectible assembly was compiled to; its code need not be published yet. nullopt: it is
+  // no such method, or that could not be read.
+  std::optional<HeapOwner> OwnerOfAssembly(uint64_t entry, uint64_t method_desc);
+
   // For listings and tests: all code sections, and the starts in a code heap.
   std::vector<CodeSection> Sections();
   std::vector<uint64_t> Starts(const CodeSection& heap);

@@ -37,17 +37,17 @@ void TransientHeaps::Poll(RuntimeMemory& runtime, const MappingTable& mappings, 
   next_look_.ns = now.ns + pause_ns_;
 }
 
-void TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell& tell) {
-  if (HeapAt(entry) != nullptr || heaps_.size() >= kMaxHeaps) return;
+bool TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell& tell) {
+  if (HeapAt(entry) != nullptr || heaps_.size() >= kMaxHeaps) return false;
   const std::optional<RuntimeMemory::TransientHeap> heap = runtime.TransientHeapAt(entry);
-  if (!heap) return;
+  if (!heap) return false;
   std::vector<wire_transient_heap> heaps = heaps_;
   // One that was told of, and is no more where this one is.
   std::erase_if(heaps, [&](const wire_transient_heap& old) {
     return old.begin < heap->range.end && heap->range.begin < old.end;
   });
   heaps.insert(std::ranges::upper_bound(heaps, heap->range.begin, {}, &wire_transient_heap::begin), WireOf(*heap));
-  TellOf(runtime.layout(), std::move(heaps), tell);
+  return TellOf(runtime.layout(), std::move(heaps), tell);
 }
 
 const wire_transient_heap* TransientHeaps::HeapAt(uint64_t address) const {

@@ -27,8 +27,8 @@ class TransientHeaps {
   void Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now, const Tell& tell);
   // A sample met code that can be freed; it may lie in a heap that was not told of.
   void Met(uint64_t address) { missed_ |= HeapAt(address) == nullptr; }
-  // A method was compiled just now: its heap is told of at once if it can be freed and is a new one.
-  void Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell& tell);
+  // A method was compiled just now: its heap is told of at once if it can be freed and is a new one. True: it is.
+  bool Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell& tell);
 
  private:
   // Of those that the sampler was told of; nullptr: none holds the address.

@@ -292,6 +292,28 @@ TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsThereAsLongAsItsOwner) {
   EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNotWitnessed) << "the owner was not known then";
 }
 
+TEST_F(MemoryMethodsTest, TheFirstCompilationInAHeapTellsItsOwner) {
+  Observe(1500, {});  // attached
+  fake_.SetOwner(*transient_, 7);
+  const uint64_t method = fake_.AddMethod(type_, 1);
+  clock_.Set({2000});
+  methods_.NoteCompiled(process_, kTransient + 0x200, method);
+  fake_.AddCode(*transient_, 0x200, 0x80, method);
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_THAT(NameAt(kTransient + 0x210, 2500), HasSubstr("Ns.App::Run"));
+  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNotWitnessed);
+}
+
+TEST_F(MemoryMethodsTest, ACompilationOfADynamicMethodTellsNoOwner) {
+  Observe(1500, {});
+  fake_.SetOwner(*transient_, 7);
+  clock_.Set({2000});
+  methods_.NoteCompiled(process_, kTransient + 0x100, fake_.AddDynamicMethod(type_, "Emitted1"));
+  fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+}
+
 TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsGoneWithItsOwner) {
   fake_.SetOwner(*transient_, 7);
   fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
@@ -459,13 +481,13 @@ TEST_F(MemoryMethodsTest, TheHeapOfAMethodThatWasJustCompiledIsToldAtOnce) {
   Observe(2000, {});
   methods_.Poll(process_, {2000});
   ASSERT_EQ(told_.size(), 1u);
-  methods_.NoteCompiled(process_, kTransient + 0x100);  // known
+  methods_.NoteCompiled(process_, kTransient + 0x100, 0);  // known
   EXPECT_EQ(told_.size(), 1u);
   constexpr uint64_t kNew = kTransient + 16 * kHeapBytes;
-  methods_.NoteCompiled(process_, kNew + 0x100);  // not there
+  methods_.NoteCompiled(process_, kNew + 0x100, 0);  // not there
   EXPECT_EQ(told_.size(), 1u);
   const FakeRuntime::Heap& fresh = fake_.AddHeap(kNew, kHeapBytes, /*collectible=*/true);
-  methods_.NoteCompiled(process_, kNew + 0x100);
+  methods_.NoteCompiled(process_, kNew + 0x100, 0);
   ASSERT_EQ(told_.size(), 2u);
   ASSERT_EQ(told_[1].heaps.size(), 2u);
   EXPECT_EQ(told_[1].heaps[0].begin, kTransient);

@@ -1,0 +1,46 @@
+// The files that the lines of frames are in: where their text can be had, and the text itself if it is wanted.
+#ifndef CLRSAMPLER_SYMBOLS_SOURCE_FILES_H_
+#define CLRSAMPLER_SYMBOLS_SOURCE_FILES_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace clrsampler {
+
+struct SourceFile {
+  std::string url;   // http or https, by the word of the PDB; empty: not known
+  std::string text;  // empty: not wanted, not there, or not the text that was compiled
+};
+
+// Main loop only.
+class SourceFiles {
+ public:
+  static constexpr size_t kMaxFiles = 16 * 1024;
+  static constexpr size_t kMaxTextBytes = 64 << 20;  // of all
+
+  explicit SourceFiles(bool wants_text = false) : wants_text_(wants_text) {}
+
+  bool wants_text() const { return wants_text_; }
+  bool contains(absl::string_view name) const { return files_.contains(name); }
+  // `name` as SourcePlace::file has it. What was said first stays; what is beyond the bounds is left out.
+  void Add(absl::string_view name, SourceFile file) {
+    if (files_.size() >= kMaxFiles) return;
+    if (text_bytes_ + file.text.size() > kMaxTextBytes) file.text.clear();
+    const size_t bytes = file.text.size();
+    if (files_.try_emplace(std::string(name), std::move(file)).second) text_bytes_ += bytes;
+  }
+  const std::map<std::string, SourceFile, std::less<>>& all() const { return files_; }
+
+ private:
+  const bool wants_text_;
+  std::map<std::string, SourceFile, std::less<>> files_;
+  size_t text_bytes_ = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOLS_SOURCE_FILES_H_
