@@ -51,6 +51,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   constexpr std::array<uint8_t, 16> kSignature = {1, 2, 3};
   if (const auto key = clrsampler::R2rMapKey(kSignature, 1, text)) CheckKey(*key);
+  clrsampler::PdbReference reference;
+  reference.id.bytes = {1, 2, 3};
+  reference.path = std::string(text);
+  const clrsampler::PdbChecksum checksum{text, clrsampler::AsBytes(text)};
+  if (const auto key = clrsampler::PortablePdbKey(reference, std::span(&checksum, 1))) {
+    CheckKey(*key);
+    Require(clrsampler::SsqpHeader(*key).find_first_of("\r\n") == std::string::npos);
+    (void)clrsampler::CheckSymbolFile(*key, clrsampler::AsBytes(text));
+  }
   constexpr std::array<std::byte, 20> kBuildId = {std::byte{1}};
   if (const auto key = clrsampler::ElfDebugKey(kBuildId, text)) {
     CheckKey(*key);

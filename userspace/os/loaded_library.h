@@ -11,7 +11,7 @@ namespace clrsampler {
 // Stays loaded for the life of the process: TLS libraries leave threads' data and exit handlers behind.
 class LoadedLibrary {
  public:
-  explicit LoadedLibrary(std::initializer_list<const char*> names) {
+  LoadedLibrary(std::initializer_list<const char*> names) {
     for (const char* name : names) {
       if (handle_ == nullptr) handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }

@@ -3,8 +3,6 @@
 #ifdef CLRSAMPLER_HAVE_CURL
 #include <curl/curl.h>
 
-#include <utility>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "os/curl_library.h"
@@ -41,13 +39,15 @@ size_t Receive(char* data, size_t size, size_t count, void* user) {
 
 class CurlFetcher : public SymbolFetcher {
  public:
-  CurlFetcher(const FetchLimits& limits, CurlLibrary curl) : limits_(limits), curl_(std::move(curl)) {}
+  CurlFetcher(const FetchLimits& limits, const CurlLibrary& curl) : limits_(limits), curl_(curl) {}
 
-  FetchOutcome Fetch(const std::string& url, int file) override {
+  FetchOutcome Fetch(const std::string& url, const std::string& header, int file) override {
     const std::unique_ptr<CURL, decltype(curl_easy_cleanup)*> handle(curl_.easy_init(), curl_.easy_cleanup);
     if (handle == nullptr) return {FetchResult::kFailed, "libcurl has no memory"};
     Receiver receiver{file, limits_.file_bytes, ""};
-    if (!SetUp(handle.get(), url, receiver)) return {FetchResult::kFailed, "libcurl is too old"};
+    const std::unique_ptr<curl_slist, decltype(curl_slist_free_all)*> headers(
+        header.empty() ? nullptr : curl_.slist_append(nullptr, header.c_str()), curl_.slist_free_all);
+    if (!SetUp(handle.get(), url, headers.get(), receiver)) return {FetchResult::kFailed, "libcurl is too old"};
     const CURLcode code = curl_.easy_perform(handle.get());
     long status = 0;
     curl_.easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -61,12 +61,13 @@ class CurlFetcher : public SymbolFetcher {
   }
 
  private:
-  bool SetUp(CURL* handle, const std::string& url, Receiver& receiver) const {
+  bool SetUp(CURL* handle, const std::string& url, curl_slist* headers, Receiver& receiver) const {
     bool good = true;
     const auto set = [&](CURLoption option, auto value) {
       good = curl_.easy_setopt(handle, option, value) == CURLE_OK && good;
     };
     set(CURLOPT_URL, url.c_str());
+    set(CURLOPT_HTTPHEADER, headers);
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_USERAGENT, "clrsampler");
     set(CURLOPT_FAILONERROR, 1L);
@@ -103,7 +104,7 @@ absl::StatusOr<std::unique_ptr<SymbolFetcher>> MakeCurlFetcher(const FetchLimits
     return WithHint(absl::UnavailableError("libcurl is not installed: symbol servers can't be asked"),
                     "install libcurl4 or libcurl3-gnutls (Debian), libcurl (Fedora)");
   }
-  return std::unique_ptr<SymbolFetcher>(std::make_unique<CurlFetcher>(limits, std::move(curl)));
+  return std::unique_ptr<SymbolFetcher>(std::make_unique<CurlFetcher>(limits, curl));
 }
 
 #else

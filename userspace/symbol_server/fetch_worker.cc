@@ -54,7 +54,8 @@ std::vector<std::string> Paths(const SymbolServerUrl& server, const SymbolFileKe
 }  // namespace
 
 std::string OrderText(uint64_t number, const SymbolFileKey& key) {
-  return absl::StrCat(number, "\n", static_cast<int>(key.kind), "\n", key.id, "\n", key.version, "\n", key.file_name);
+  return absl::StrCat(number, "\n", static_cast<int>(key.kind), "\n", key.id, "\n", key.version, "\n", key.checksum,
+                      "\n", key.file_name);
 }
 
 std::optional<std::pair<uint64_t, SymbolFileKey>> ParseOrder(absl::string_view text) {
@@ -62,14 +63,15 @@ std::optional<std::pair<uint64_t, SymbolFileKey>> ParseOrder(absl::string_view t
   uint64_t number = 0;
   int kind = 0;
   SymbolFileKey key;
-  if (fields.size() != 5 || !absl::SimpleAtoi(fields[0], &number) || !absl::SimpleAtoi(fields[1], &kind) || kind < 0 ||
-      kind > static_cast<int>(SymbolFileKind::kR2rMap) || !IsLowerHex(fields[2]) ||
+  if (fields.size() != 6 || !absl::SimpleAtoi(fields[0], &number) || !absl::SimpleAtoi(fields[1], &kind) || kind < 0 ||
+      kind > static_cast<int>(SymbolFileKind::kPortablePdb) || !IsLowerHex(fields[2]) ||
       !absl::SimpleAtoi(fields[3], &key.version)) {
     return std::nullopt;
   }
   key.kind = static_cast<SymbolFileKind>(kind);
   key.id = std::string(fields[2]);
-  key.file_name = std::string(fields[4]);
+  key.checksum = std::string(fields[4]);
+  key.file_name = std::string(fields[5]);
   return std::make_pair(number, std::move(key));
 }
 
@@ -125,7 +127,7 @@ bool FetchWorker::Ask(Server& server, const std::string& path, const SymbolFileK
   if (ftruncate(file, 0) != 0 || lseek(file, 0, SEEK_SET) != 0) {
     return failed(reply.failures, ErrnoError(errno, "the file to write into").message());
   }
-  const FetchOutcome outcome = fetcher_->Fetch(absl::StrCat(server.url.base, "/", path), file);
+  const FetchOutcome outcome = fetcher_->Fetch(absl::StrCat(server.url.base, "/", path), SsqpHeader(key), file);
   server.unreachable = outcome.result == FetchResult::kUnreachable ? server.unreachable + 1 : 0;
   if (outcome.result == FetchResult::kMissing) return false;
   if (outcome.result != FetchResult::kFound) return failed(reply.failures, outcome.detail);

@@ -5,6 +5,7 @@
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_image.h"
 #include "formats/jit/r2rmap_parser.h"
+#include "formats/pdb/portable_pdb.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -31,10 +32,27 @@ absl::Status CheckR2rMap(const SymbolFileKey& key, std::span<const std::byte> by
   return absl::OkStatus();
 }
 
+absl::Status CheckPdb(const SymbolFileKey& key, std::span<const std::byte> bytes) {
+  const absl::StatusOr<PortablePdb> pdb = PortablePdb::Open(bytes);
+  if (!pdb.ok()) return absl::DataLossError(pdb.status().message());
+  if (PdbServerKey(pdb->id()) != key.id || PdbStamp(pdb->id()) != key.version) {
+    return absl::FailedPreconditionError(absl::StrCat("it has id ", PdbIdText(pdb->id())));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckSymbolFile(const SymbolFileKey& key, std::span<const std::byte> bytes) {
-  return key.kind == SymbolFileKind::kElfDebug ? CheckElf(key, bytes) : CheckR2rMap(key, bytes);
+  switch (key.kind) {
+    case SymbolFileKind::kElfDebug:
+      return CheckElf(key, bytes);
+    case SymbolFileKind::kR2rMap:
+      return CheckR2rMap(key, bytes);
+    case SymbolFileKind::kPortablePdb:
+      break;
+  }
+  return CheckPdb(key, bytes);
 }
 
 }  // namespace clrsampler

@@ -37,8 +37,8 @@ class SymbolFetcher {
  public:
   virtual ~SymbolFetcher() = default;
 
-  // Writes what the address has into `file`, which is empty.
-  virtual FetchOutcome Fetch(const std::string& url, int file) = 0;
+  // Writes what the address has into `file`, which is empty. `header`: "NAME: VALUE" for the server; empty: none.
+  virtual FetchOutcome Fetch(const std::string& url, const std::string& header, int file) = 0;
 };
 
 // Over libcurl: debuginfod and SSQP are both one GET. Unavailable: it is not installed here, or this program was built

@@ -1,6 +1,7 @@
 #include "symbol_server/symbol_keys.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -19,6 +20,8 @@ constexpr size_t kMaxBuildIdBytes = 64;  // what formats/elf keeps
 constexpr size_t kSsqpBuildIdBytes = 20;
 constexpr size_t kMaxFileNameBytes = 200;
 constexpr size_t kMaxUrlBytes = 1024;
+constexpr size_t kMaxChecksumBytes = 64;  // SHA512 has as many
+constexpr size_t kMaxAlgorithmBytes = 32;
 
 // "" for what names no file or could be misread by anyone on the way.
 std::string SafeFileName(absl::string_view path) {
@@ -47,6 +50,16 @@ std::string Hex(std::span<const std::byte> bytes) {
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
+// "" for what can be no checksum: the text of its algorithm is the assembly's, and gets into a request.
+std::string ChecksumText(const PdbChecksum& checksum) {
+  const bool is_word = !checksum.algorithm.empty() &&
+                       std::all_of(checksum.algorithm.begin(), checksum.algorithm.end(),
+                                   [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); });
+  if (!is_word || checksum.algorithm.size() > kMaxAlgorithmBytes) return "";
+  if (checksum.hash.empty() || checksum.hash.size() > kMaxChecksumBytes) return "";
+  return absl::StrCat(checksum.algorithm, ":", Hex(checksum.hash));
+}
+
 absl::Status BadUrl(absl::string_view text, absl::string_view why) {
   return WithHint(absl::InvalidArgumentError(absl::StrCat("--symbol-server ", text, ": ", why)),
                   "write it as https://debuginfod.debian.net or ssqp+https://msdl.microsoft.com/download/symbols");
@@ -68,20 +81,42 @@ std::optional<SymbolFileKey> R2rMapKey(std::span<const uint8_t, 16> signature, u
   return SymbolFileKey{SymbolFileKind::kR2rMap, Hex(std::as_bytes(signature)), version, std::move(name)};
 }
 
+std::optional<SymbolFileKey> PortablePdbKey(const PdbReference& reference, std::span<const PdbChecksum> checksums) {
+  std::string name = SafeFileName(reference.path);
+  if (name.empty() || reference.id == PdbId{}) return std::nullopt;
+  SymbolFileKey key{SymbolFileKind::kPortablePdb, PdbServerKey(reference.id), PdbStamp(reference.id), std::move(name)};
+  for (const PdbChecksum& checksum : checksums) {
+    if (key.checksum.empty()) key.checksum = ChecksumText(checksum);
+  }
+  return key;
+}
+
 std::string CacheFileName(const SymbolFileKey& key) {
-  if (key.kind == SymbolFileKind::kElfDebug) return absl::StrCat("elf-", key.id, ".debug");
-  return absl::StrCat("r2rmap-v", key.version, "-", key.id, ".r2rmap");
+  switch (key.kind) {
+    case SymbolFileKind::kElfDebug:
+      return absl::StrCat("elf-", key.id, ".debug");
+    case SymbolFileKind::kR2rMap:
+      return absl::StrCat("r2rmap-v", key.version, "-", key.id, ".r2rmap");
+    case SymbolFileKind::kPortablePdb:
+      break;
+  }
+  return absl::StrCat("pdb-", key.id, "-", absl::Hex(key.version, absl::kZeroPad8), ".pdb");
 }
 
 std::vector<std::string> SsqpPaths(const SymbolFileKey& key) {
   const std::string name = PercentEncoded(key.file_name);
   if (key.kind == SymbolFileKind::kR2rMap)
     return {absl::StrCat(name, "/r2rmap-v", key.version, "-", key.id, "/", name)};
+  if (key.kind == SymbolFileKind::kPortablePdb) return {absl::StrCat(name, "/", key.id, "/", name)};
   if (key.id.size() > 2 * kSsqpBuildIdBytes) return {};
   const std::string id = key.id + std::string(2 * kSsqpBuildIdBytes - key.id.size(), '0');
   std::vector<std::string> paths{absl::StrCat("_.debug/elf-buildid-sym-", id, "/_.debug")};
   if (!name.empty()) paths.push_back(absl::StrCat(name, "/elf-buildid-", id, "/", name));
   return paths;
+}
+
+std::string SsqpHeader(const SymbolFileKey& key) {
+  return key.checksum.empty() ? "" : absl::StrCat("SymbolChecksum: ", key.checksum);
 }
 
 std::vector<std::string> DebuginfodPaths(const SymbolFileKey& key) {
@@ -91,6 +126,7 @@ std::vector<std::string> DebuginfodPaths(const SymbolFileKey& key) {
 
 absl::StatusOr<SymbolServerUrl> ParseSymbolServerUrl(absl::string_view text) {
   if (text == "microsoft") return SymbolServerUrl{"https://msdl.microsoft.com/download/symbols", false, true};
+  if (text == "nuget") return SymbolServerUrl{"https://symbols.nuget" ".org/download/symbols", false, true};
   if (text.empty() || text.size() > kMaxUrlBytes) return BadUrl(text, "not an address");
   for (const char c : text) {
     if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) return BadUrl(text, "a character that no address has");

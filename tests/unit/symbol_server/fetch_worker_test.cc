@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "test_paths.h"
+#include "unit/formats/pdb/pdb_fixture.h"
 #include "unit/symbol_server/temporary_folder.h"
 
 namespace clrsampler {
@@ -23,8 +24,8 @@ class FakeFetcher : public SymbolFetcher {
   FakeFetcher(std::map<std::string, Answer>& answers, std::vector<std::string>& asked)
       : answers_(answers), asked_(asked) {}
 
-  FetchOutcome Fetch(const std::string& url, int file) override {
-    asked_.push_back(url);
+  FetchOutcome Fetch(const std::string& url, const std::string& header, int file) override {
+    asked_.push_back(header.empty() ? url : absl::StrCat(url, " ", header));
     EXPECT_EQ(lseek(file, 0, SEEK_END), 0) << "what came before is gone";
     const Answer answer = answers_[url];
     EXPECT_TRUE(WriteAll(file, answer.content).ok());
@@ -146,8 +147,31 @@ TEST_F(FetchWorkerTest, AnR2rMapIsKnownByItsSignature) {
   EXPECT_EQ(reply.rejected, 1u);
 }
 
+TEST_F(FetchWorkerTest, APdbIsTheOneOfTheAssemblyOrNone) {
+  const SymbolFileKey key{SymbolFileKind::kPortablePdb, "4bc0b10f04764a029162cb4f7377d4c6ffffffff", 0xe8520945,
+                          "linked.pdb", "SHA256:0fb1"};
+  const std::string path = "/linked.pdb/4bc0b10f04764a029162cb4f7377d4c6ffffffff/linked.pdb";
+  const std::string good = ReadPdbFixture("linked.pdb");
+  std::string other_stamp = good;
+  const std::string stamp("\x45\x09\x52\xe8", 4);
+  ASSERT_NE(other_stamp.find(stamp), std::string::npos);
+  other_stamp[other_stamp.find(stamp)] ^= 1;
+  Found("a" + path, other_stamp);
+  Found("b" + path, good);
+  OrderReply reply = Do(key);
+  EXPECT_EQ(reply.result, OrderResult::kReceived);
+  EXPECT_EQ(reply.bytes, good.size());
+  EXPECT_EQ(reply.rejected, 1u);
+  EXPECT_THAT(asked_, testing::ElementsAre("a" + path + " SymbolChecksum: SHA256:0fb1",
+                                           "b" + path + " SymbolChecksum: SHA256:0fb1"));
+  Found("b" + path, good.substr(0, 300));
+  reply = Do(key);
+  EXPECT_EQ(reply.result, OrderResult::kRejected);
+  EXPECT_EQ(reply.rejected, 2u);
+}
+
 TEST(FetchMessagesTest, ComeBackAsTheyWent) {
-  const SymbolFileKey key{SymbolFileKind::kR2rMap, std::string(32, 'a'), 1, "x y.r2rmap"};
+  const SymbolFileKey key{SymbolFileKind::kPortablePdb, std::string(32, 'a'), 1, "x y.pdb", "SHA256:00"};
   const auto order = ParseOrder(OrderText(12, key));
   ASSERT_TRUE(order.has_value());
   EXPECT_EQ(order->first, 12u);
@@ -169,8 +193,8 @@ TEST(FetchMessagesTest, ComeBackAsTheyWent) {
 TEST(FetchMessagesTest, WhatDoesNotFitIsNoMessage) {
   const std::string id(40, 'a');
   for (const std::string& bad :
-       std::vector<std::string>{"", "1\n0\n" + id + "\n0", "1\n7\n" + id + "\n0\nx", "1\n0\n../x\n0\nx",
-                                "-1\n0\n" + id + "\n0\nx", "1\n0\n" + id + "\n0\nx\ny"}) {
+       std::vector<std::string>{"", "1\n0\n" + id + "\n0\n", "1\n7\n" + id + "\n0\n\nx", "1\n0\n../x\n0\n\nx",
+                                "-1\n0\n" + id + "\n0\n\nx", "1\n0\n" + id + "\n0\n\nx\ny"}) {
     EXPECT_FALSE(ParseOrder(bad).has_value()) << bad;
   }
   for (const char* bad : {"", "1", "1\n9\n0\n0\n0\n", "1\n0\n-5\n0\n0\n", "1\n0\n0\n0\n0\na\nb"}) {

@@ -39,6 +39,44 @@ TEST(SymbolKeysTest, AnR2rMapIsKeyedByNameVersionAndSignature) {
   EXPECT_FALSE(R2rMapKey(signature, 1, "folder/").has_value());
 }
 
+PdbReference Reference(const std::string& path) {
+  PdbReference reference;
+  for (uint8_t i = 0; i < reference.id.bytes.size(); ++i) reference.id.bytes[i] = i;
+  reference.path = path;
+  return reference;
+}
+
+// The GUID's first three numbers stand with their low byte first.
+TEST(SymbolKeysTest, APortablePdbIsKeyedByNameAndGuid) {
+  const std::string hash("\x0a\xff", 2);
+  const std::vector<PdbChecksum> checksums = {
+      {"no name", AsBytes(hash)}, {"SHA256", AsBytes(hash)}, {"MD5", AsBytes(hash)}};
+  const auto key = PortablePdbKey(Reference("D:\\a\\obj\\My.Library.pdb"), checksums);
+  ASSERT_TRUE(key.has_value());
+  EXPECT_THAT(SsqpPaths(*key), ElementsAre("my.library.pdb/030201000504070608090a0b0c0d0e0fffffffff/my.library.pdb"));
+  EXPECT_THAT(DebuginfodPaths(*key), IsEmpty());
+  EXPECT_EQ(SsqpHeader(*key), "SymbolChecksum: SHA256:0aff");
+  EXPECT_EQ(CacheFileName(*key), "pdb-030201000504070608090a0b0c0d0e0fffffffff-13121110.pdb");
+}
+
+TEST(SymbolKeysTest, APdbWithoutANameOrAnIdIsNotAskedFor) {
+  EXPECT_FALSE(PortablePdbKey(Reference("/obj/"), {}).has_value());
+  PdbReference zero;
+  zero.path = "a.pdb";
+  EXPECT_FALSE(PortablePdbKey(zero, {}).has_value());
+}
+
+TEST(SymbolKeysTest, AChecksumThatIsNoneIsNotSent) {
+  const std::string hash("\x0a", 1), long_hash(65, 'x');
+  for (const PdbChecksum& checksum :
+       {PdbChecksum{"SHA256\r\nHost: other", AsBytes(hash)}, PdbChecksum{"", AsBytes(hash)}, PdbChecksum{"SHA256", {}},
+        PdbChecksum{"SHA256", AsBytes(long_hash)}}) {
+    const auto key = PortablePdbKey(Reference("a.pdb"), std::span(&checksum, 1));
+    ASSERT_TRUE(key.has_value());
+    EXPECT_EQ(SsqpHeader(*key), "") << checksum.algorithm;
+  }
+}
+
 TEST(SymbolKeysTest, HostileNamesStayInTheirPlace) {
   const std::string id = "180a373d6afbabf0eb1f09be1bc45bd796a71085";
   const auto by_name = [&](absl::string_view path) {
@@ -77,6 +115,7 @@ TEST(SymbolKeysTest, AddressesOfServers) {
             (SymbolServerUrl{"http://localhost:8002", true, false}));
   EXPECT_EQ(*ParseSymbolServerUrl("microsoft"),
             *ParseSymbolServerUrl("ssqp+https://msdl.microsoft.com/download/symbols"));
+  EXPECT_EQ(*ParseSymbolServerUrl("nuget"), *ParseSymbolServerUrl("ssqp+https://symbols.nuget" ".org/download/symbols"));
   EXPECT_EQ(ParseSymbolServerUrl("https://microsoft")->base, "https://microsoft")
       << "a host of that name can be asked too";
   for (const char* bad : {"", "ftp://host", "file:///etc", "https://", "https:///path", "https://user:secret@host/",

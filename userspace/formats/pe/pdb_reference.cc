@@ -33,10 +33,11 @@ std::string GuidDigits(const PdbId& id) {
 
 std::string PdbIdText(const PdbId& id) {
   const std::string guid = GuidDigits(id);
-  const uint32_t stamp = *LoadAt<uint32_t>(std::as_bytes(std::span(id.bytes)), 16);
   return absl::StrCat(guid.substr(0, 8), "-", guid.substr(8, 4), "-", guid.substr(12, 4), "-", guid.substr(16, 4), "-",
-                      guid.substr(20), "-", absl::Hex(stamp, absl::kZeroPad8));
+                      guid.substr(20), "-", absl::Hex(PdbStamp(id), absl::kZeroPad8));
 }
+
+uint32_t PdbStamp(const PdbId& id) { return *LoadAt<uint32_t>(std::as_bytes(std::span(id.bytes)), 16); }
 
 std::string PdbServerKey(const PdbId& id) { return absl::StrCat(GuidDigits(id), "ffffffff"); }
 

@@ -30,6 +30,9 @@ struct PdbId {
 // "8f6cb757-0a1b-4c2d-8e3f-001122334455-1a2b3c4d", for messages: GUID and stamp.
 std::string PdbIdText(const PdbId& id);
 
+// The 4 bytes behind the GUID.
+uint32_t PdbStamp(const PdbId& id);
+
 // What symbol servers (SSQP) call the PDB below its file name: "8f6cb7570a1b4c2d8e3f001122334455ffffffff".
 std::string PdbServerKey(const PdbId& id);
 
