@@ -12,10 +12,12 @@ import subprocess
 import tempfile
 
 import deployments
+import folded
 import harness
 import line_truth
 import runtimes
 import stack_truth
+import symbol_servers
 
 VERSIONS = runtimes.selected()
 FORMS = ("r2r", "composite", "single-file", "single-file-compressed")
@@ -155,9 +157,7 @@ class PdbPlacesTest(harness.LiveTest):
         with open(self.pdb, "rb") as file:
             good = file.read()
         other = bytearray(good)
-        at = good.index(b"#Pdb")
-        stream = int.from_bytes(good[at - 8:at - 4], "little")
-        other[stream] ^= 1  # its id begins there
+        other[symbol_servers.pdb_id_place(good)] ^= 1
         for name, content, word in (("another build", bytes(other), "another build"), ("cut off", good[:300], "gives no lines"),
                                     ("no PDB", b"x" * 4096, "gives no lines")):
             with self.subTest(name):
@@ -182,6 +182,44 @@ class PdbPlacesTest(harness.LiveTest):
                 lines, said = self.lines(between=make)
                 self.assertEqual(lines, 0)
                 self.assertIn("gives no lines", said)
+
+    def recorded(self, content, behave=None):
+        """A recording whose PDB is on a symbol server only: (frames of the hot method by their text, the result)."""
+        with open(self.pdb, "rb") as file:
+            path = symbol_servers.ssqp_pdb_path("lines.pdb", file.read())
+        with symbol_servers.Server({path: content}, behave and (lambda handler, asked: asked == path and behave(server))) as server, \
+                Program(self.version, {}, os.path.join(self.program, "lines.dll")) as target:
+            os.remove(self.pdb)  # which the program itself has read
+            agent = harness.Agent(("--pid", str(target.host_pid), "--frequency", "499", "--lines", "--symbol-server", "ssqp+" + server.url,
+                                   "--symbol-cache", os.path.join(self.folder, "cache")), env={"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"})
+            agent.wait_until_sampling()
+            target.use_cpu(4)
+            agent.interrupt()
+            result = agent.finish(120)
+        profile = self.check_result(result, minimum_samples=200)
+        hot = {folded.bare(frame): count for frame, count in profile.frames("j").items() if frame.startswith("Lines.Hot.Dear")}
+        self.assertGreater(sum(hot.values()), 200)
+        self.assertEqual(server.requests.count(path), 1, server.requests)
+        return hot, result
+
+    def test_a_symbol_server(self):
+        with open(self.pdb, "rb") as file:
+            good = file.read()
+        # The answer waits for a second: methods that were looked at before have lines then.
+        hot, result = self.recorded(good, lambda server: server.released.wait(1))
+        self.assertGreater(hot.get("Lines.Hot.Dear", 0), 20, hot)
+        self.assertGreater(hot.get(f"Lines.Hot.Dear:{line_of('the hot line')}", 0), 200, hot)
+        self.assertGreaterEqual(result.stats["symbol_server"]["fetched"], 1, result.stats["symbol_server"])
+
+    def test_a_symbol_server_with_another_build(self):
+        with open(self.pdb, "rb") as file:
+            other = bytearray(file.read())
+        other[symbol_servers.pdb_id_place(other)] ^= 1
+        hot, result = self.recorded(bytes(other))
+        self.assertEqual(set(hot), {"Lines.Hot.Dear"})
+        self.assertEqual(result.stats["symbol_server"]["rejected"], 1, result.stats["symbol_server"])
+        notices = {notice["kind"]: notice["message"] for notice in result.stats["notices"]}
+        self.assertIn("a symbol server sent a wrong file for lines.pdb: ", notices["symbol_file_rejected"])
 
 
 if __name__ == "__main__":

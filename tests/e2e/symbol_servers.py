@@ -3,6 +3,7 @@ import http.server
 import socket
 import struct
 import threading
+import uuid
 
 
 def build_id(path):
@@ -99,6 +100,17 @@ def ssqp_debug_path(build_id_text):
 
 def ssqp_image_path(name, build_id_text):
     return f"/{name}/elf-buildid-{build_id_text}/{name}"
+
+
+def pdb_id_place(pdb):
+    """Where the id of a portable PDB begins: the stream "#Pdb" does with it."""
+    at = pdb.index(b"#Pdb")
+    return struct.unpack_from("<I", pdb, at - 8)[0]
+
+
+def ssqp_pdb_path(name, pdb):
+    at = pdb_id_place(pdb)
+    return f"/{name}/{uuid.UUID(bytes_le=pdb[at:at + 16]).hex}ffffffff/{name}"
 
 
 _bound = []

@@ -361,8 +361,8 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->type_name("N");
   app.add_option(
          "--symbol-server", config.symbol_servers,
-         "where symbols that are not here are asked for: debuginfod or SSQP, or the word microsoft; may be given "
-         "several times")
+         "where symbols that are not here are asked for: debuginfod or SSQP, or the word microsoft or nuget; may "
+         "be given several times")
       ->allow_extra_args(false)
       ->type_name("URL");
   app.add_option("--symbol-cache", config.symbol_cache,

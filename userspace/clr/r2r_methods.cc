@@ -456,7 +456,7 @@ std::shared_ptr<const MethodLines> R2rMethods::LinesOf(const Process& process, F
   // The offsets of a thunk are those of IL that crossgen2 made.
   if (!name.ok() || name->rid == 0 || name->name.async_body == AsyncBody::kThunk) return nullptr;
   const std::string& module = name->name.module;
-  std::shared_ptr<AssemblyLines> lines;
+  std::shared_ptr<AssemblySlot> lines;
   if (module == image.r2r->name()) {
     lines = pdbs_->Find(process, image.r2r->pe(), file.path, module);
   } else if (const std::optional<OpenedAssembly> component = assemblies.Open(module)) {

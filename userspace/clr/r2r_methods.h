@@ -23,6 +23,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "clr/lines/assembly_pdbs.h"
+#include "clr/lines/method_lines.h"
 #include "clr/r2r_memory_images.h"
 #include "formats/names/frame_text.h"
 #include "formats/pe/r2r_image.h"

@@ -40,7 +40,8 @@ std::vector<LineSource*> Sources::line_sources() const {
 Sources MakeSources(const SourceContext& context) {
   Sources sources;
   if (context.lines.wanted) {
-    sources.pdbs = std::make_unique<AssemblyPdbs>(context.lines.pdb_folders, context.images, context.notices);
+    sources.pdbs = std::make_unique<AssemblyPdbs>(context.lines.pdb_folders, context.images, context.notices,
+                                                  context.symbol_files);
   }
   sources.read_memory = ReadMemoryThrough(context.tape, context.broker);
   JitMethodsOptions jit_options;

@@ -8,8 +8,11 @@
 #include <fstream>
 #include <string>
 
+#include "clr/lines/method_lines.h"
 #include "formats/byte_reader.h"
+#include "test_paths.h"
 #include "unit/formats/pdb/pdb_fixture.h"
+#include "unit/symbol_server/fake_symbol_files.h"
 
 namespace clrsampler {
 namespace {
@@ -27,13 +30,22 @@ class AssemblyPdbsTest : public testing::Test {
   void Put(const std::string& name, const std::string& content) {
     std::ofstream(folder_ / name, std::ios::binary) << content;
   }
-  // The lines of a dll of the test data, which the process sees in the folder.
-  std::shared_ptr<AssemblyLines> Find(const std::string& name, std::vector<std::string> folders = {}) {
+  std::shared_ptr<AssemblySlot> FindAgain(const std::string& name) {
     dll_ = ReadPdbFixture(name + ".dll");
     const absl::StatusOr<PeImage> image = PeImage::Parse(AsBytes(dll_));
     EXPECT_TRUE(image.ok());
-    pdbs_ = std::make_unique<AssemblyPdbs>(std::move(folders), images_, notices_);
     return pdbs_->Find(process_, *image, (folder_ / (name + ".dll")).string(), name);
+  }
+  // The lines of a dll of the test data, which the process sees in the folder, without a symbol server.
+  AssemblyLines* Find(const std::string& name, std::vector<std::string> folders = {}) {
+    pdbs_ = std::make_unique<AssemblyPdbs>(std::move(folders), images_, notices_);
+    slot_ = FindAgain(name);
+    return slot_ == nullptr ? nullptr : slot_->lines();
+  }
+  // The same with one.
+  std::shared_ptr<AssemblySlot> FindOrAsk(const std::string& name) {
+    pdbs_ = std::make_unique<AssemblyPdbs>(std::vector<std::string>(), images_, notices_, &served_);
+    return slot_ = FindAgain(name);
   }
 
   std::filesystem::path folder_;
@@ -41,7 +53,9 @@ class AssemblyPdbsTest : public testing::Test {
   ImageFiles images_;
   Notices notices_;
   Process process_{ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()))};
+  FakeSymbolFiles served_;
   std::unique_ptr<AssemblyPdbs> pdbs_;
+  std::shared_ptr<AssemblySlot> slot_;
 };
 
 TEST_F(AssemblyPdbsTest, APdbInsideOfTheAssembly) {
@@ -92,9 +106,68 @@ TEST_F(AssemblyPdbsTest, WhatIsNoPdbIsToldAndTheNextPlaceAsked) {
 TEST_F(AssemblyPdbsTest, AnAssemblyIsLookedForOnce) {
   Put("linked.pdb", ReadPdbFixture("linked.pdb"));
   const auto lines = Find("linked");
-  const absl::StatusOr<PeImage> image = PeImage::Parse(AsBytes(dll_));
-  EXPECT_EQ(pdbs_->Find(process_, *image, (folder_ / "linked.dll").string(), "linked"), lines);
+  EXPECT_EQ(FindAgain("linked")->lines(), lines);
   EXPECT_EQ(pdbs_->counters().found, 1u);
+}
+
+TEST_F(AssemblyPdbsTest, WhatIsNotHereIsAskedForAndComesLater) {
+  const std::shared_ptr<AssemblySlot> slot = FindOrAsk("linked");
+  ASSERT_NE(slot, nullptr);
+  EXPECT_EQ(slot->lines(), nullptr);
+  EXPECT_EQ(FindAgain("linked"), slot);
+  ASSERT_EQ(served_.asked.size(), 1u) << "no second question before something has come";
+  EXPECT_EQ(served_.asked[0].file_name, "linked.pdb");
+  EXPECT_EQ(served_.asked[0].id, "4bc0b10f04764a029162cb4f7377d4c6ffffffff");
+  EXPECT_EQ(served_.asked[0].checksum, "SHA256:0fb1c04b7604025a5162cb4f7377d4c6450952e8e501c5055be6975f8f2418b1");
+  EXPECT_EQ(pdbs_->counters().awaited, 1u);
+  EXPECT_EQ(pdbs_->counters().without, 0u);
+
+  const uint64_t generation = pdbs_->generation();
+  served_.Arrives(TestData("pdb/linked.pdb"));
+  EXPECT_GT(pdbs_->generation(), generation);
+  ASSERT_NE(slot->lines(), nullptr);
+  EXPECT_EQ(slot->lines()->At(1, 3), (SourcePlace{"/_/lines.cs", 9, 9}));
+  EXPECT_EQ(served_.asked.size(), 2u);
+  EXPECT_EQ(pdbs_->counters().awaited, 0u);
+  EXPECT_EQ(pdbs_->counters().fetched, 1u);
+  EXPECT_EQ(pdbs_->counters().found, 1u);
+}
+
+TEST_F(AssemblyPdbsTest, AMethodThatWasLookedAtBeforeHasLinesThen) {
+  const MethodLines method{*IlMap::Make({{0, 0, 0}, {16, 0, 3}}, 32), FindOrAsk("linked"), 1, LineKind::kExact};
+  EXPECT_EQ(method.At(20), std::nullopt);
+  served_.Arrives(TestData("pdb/linked.pdb"));
+  EXPECT_EQ(method.At(20), (SourcePlace{"/_/lines.cs", 9, 9, LineKind::kExact}));
+}
+
+TEST_F(AssemblyPdbsTest, APdbThatIsHereIsNotAskedFor) {
+  Put("linked.pdb", ReadPdbFixture("linked.pdb"));
+  ASSERT_NE(FindOrAsk("linked"), nullptr);
+  EXPECT_NE(slot_->lines(), nullptr);
+  EXPECT_TRUE(served_.asked.empty());
+}
+
+TEST_F(AssemblyPdbsTest, WhatNoServerHasIsNowhere) {
+  served_.without_file = SymbolFiles::State::kNone;
+  EXPECT_EQ(FindOrAsk("linked"), nullptr);
+  EXPECT_EQ(FindAgain("linked"), nullptr);
+  EXPECT_EQ(served_.asked.size(), 1u);
+  EXPECT_EQ(pdbs_->counters().without, 1u);
+  EXPECT_EQ(pdbs_->counters().awaited, 0u);
+  EXPECT_TRUE(pdbs_->without().contains("linked"));
+}
+
+TEST_F(AssemblyPdbsTest, TheServersWordCountsForNothing) {
+  ASSERT_NE(FindOrAsk("linked"), nullptr);
+  served_.Arrives(TestData("pdb/zoo_debug.pdb"));
+  EXPECT_EQ(slot_->lines(), nullptr);
+  EXPECT_EQ(pdbs_->counters().refused, 1u);
+  EXPECT_EQ(pdbs_->counters().without, 1u);
+  ASSERT_EQ(notices_.kept().size(), 1u);
+  EXPECT_THAT(notices_.kept()[0].message, HasSubstr("it belongs to another build"));
+  served_.Arrives(TestData("pdb/linked.pdb"));
+  EXPECT_EQ(slot_->lines(), nullptr);
+  EXPECT_EQ(served_.asked.size(), 2u) << "not a third time";
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "status/notices.h"
 #include "test_paths.h"
 #include "unit/formats/pe/fixture.h"
+#include "unit/symbol_server/fake_symbol_files.h"
 
 namespace clrsampler {
 namespace {
@@ -300,28 +301,6 @@ TEST_F(R2rMethodsTest, AMissingComponentIsSaidAndTriedAgainForTheNextProcess) {
   EXPECT_TRUE(second->named());
   EXPECT_EQ(second->module, "library");
 }
-
-// A server that gives out one file for any key, once the test lets it.
-class FakeSymbolFiles : public SymbolFiles {
- public:
-  Answer Get(const SymbolFileKey& key) override {
-    asked.push_back(key);
-    return file == nullptr ? Answer{State::kWaiting, nullptr} : Answer{State::kHere, file};
-  }
-  uint64_t generation() const override { return generations; }
-
-  void Arrives(const std::string& path) {
-    const auto fd = OpenForReading(path);
-    auto arrived = std::make_shared<ImageFile>();
-    arrived->content = *MappedFile::Map(fd->get(), 0, 0, 64 << 20);
-    file = std::move(arrived);
-    ++generations;
-  }
-
-  std::vector<SymbolFileKey> asked;
-  std::shared_ptr<const ImageFile> file;
-  uint64_t generations = 0;
-};
 
 TEST_F(R2rMethodsTest, AMapFromASymbolServerStandsInForAMissingComponent) {
   Copy("10.0.14-x64-composite");

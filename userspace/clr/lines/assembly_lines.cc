@@ -85,17 +85,4 @@ size_t AssemblyLines::heap_bytes() const {
   return bytes_.capacity() + point_count_ * sizeof(SequencePoint) + documents_.size() * sizeof(std::string);
 }
 
-std::optional<SourcePlace> MethodLines::At(uint32_t native_offset) const {
-  const std::optional<IlPlace> il = map.Lookup(native_offset, FramePlace::kLeaf);
-  std::optional<SourcePlace> place = il ? assembly->At(rid, il->il_offset) : std::nullopt;
-  if (place) place->kind = kind;
-  return place;
-}
-
-std::optional<SourcePlace> MethodLines::Begin() const {
-  std::optional<SourcePlace> place = assembly->BeginOf(rid);
-  if (place) place->kind = kind;
-  return place;
-}
-
 }  // namespace clrsampler

@@ -13,7 +13,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "formats/pdb/portable_pdb.h"
-#include "formats/runtime/il_map.h"
 #include "process/image_files.h"
 #include "symbols/source_place.h"
 
@@ -55,19 +54,6 @@ class AssemblyLines {
   absl::flat_hash_map<uint32_t, std::vector<SequencePoint>> points_;  // by method; empty: it has none
   size_t point_count_ = 0;
   absl::flat_hash_map<uint32_t, std::string> documents_;
-};
-
-// What leads from a compiled method's code to its lines.
-struct MethodLines {
-  IlMap map;
-  std::shared_ptr<AssemblyLines> assembly;
-  uint32_t rid = 0;  // of the method in the assembly
-  LineKind kind = LineKind::kNone;
-
-  // `native_offset`: of an instruction, from where the method begins.
-  std::optional<SourcePlace> At(uint32_t native_offset) const;
-  // Where the method begins.
-  std::optional<SourcePlace> Begin() const;
 };
 
 }  // namespace clrsampler

@@ -25,17 +25,56 @@ void AddOnce(std::vector<std::string>& paths, std::string path) {
 
 }  // namespace
 
-std::shared_ptr<AssemblyLines> AssemblyPdbs::Find(const Process& process, const PeImage& image, absl::string_view path,
-                                                  absl::string_view name) {
+std::shared_ptr<AssemblySlot> AssemblyPdbs::Find(const Process& process, const PeImage& image, absl::string_view path,
+                                                 absl::string_view name) {
   const std::vector<PdbReference> references = PdbReferences(image);
   if (references.empty()) return nullptr;
   Key key{MountsIdentity(process), std::string(path), std::string(name), references.front().id.bytes};
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   if (known_.size() >= kMaxAssemblies) known_.clear();
-  std::shared_ptr<AssemblyLines> lines = Search(process, image, path, name, references);
-  ++(lines != nullptr ? counters_.found : counters_.without);
-  if (lines == nullptr && without_.size() < kMaxNames) without_.insert(std::string(name));
-  return known_[std::move(key)] = std::move(lines);
+  std::shared_ptr<AssemblySlot> slot;
+  if (std::shared_ptr<AssemblyLines> lines = Search(process, image, path, name, references)) {
+    ++counters_.found;
+    slot = std::make_shared<AssemblySlot>(std::move(lines));
+  } else {
+    slot = Ask(image, name, references.front());
+  }
+  return known_[std::move(key)] = std::move(slot);
+}
+
+std::shared_ptr<AssemblySlot> AssemblyPdbs::Ask(const PeImage& image, absl::string_view name,
+                                                const PdbReference& reference) {
+  std::optional<SymbolFileKey> key;
+  if (symbol_files_ != nullptr) key = PortablePdbKey(reference, PdbChecksums(image));
+  if (!key) {
+    NoteWithout(name);
+    return nullptr;
+  }
+  auto slot = std::make_shared<AssemblySlot>(
+      *symbol_files_, *std::move(key),
+      [this, name = std::string(name), id = reference.id](const std::shared_ptr<const ImageFile>& file) {
+        return OpenFetched(file, name, id);
+      });
+  ++counters_.awaited;
+  return slot->lines() != nullptr || slot->waiting() ? slot : nullptr;
+}
+
+std::shared_ptr<AssemblyLines> AssemblyPdbs::OpenFetched(const std::shared_ptr<const ImageFile>& file,
+                                                         const std::string& name, const PdbId& id) {
+  --counters_.awaited;
+  std::shared_ptr<AssemblyLines> lines = file == nullptr ? nullptr : Open(file, file->path, id);
+  if (lines == nullptr) {
+    NoteWithout(name);
+    return nullptr;
+  }
+  ++counters_.found;
+  ++counters_.fetched;
+  return lines;
+}
+
+void AssemblyPdbs::NoteWithout(absl::string_view name) {
+  ++counters_.without;
+  if (without_.size() < kMaxNames) without_.insert(std::string(name));
 }
 
 std::shared_ptr<AssemblyLines> AssemblyPdbs::Search(const Process& process, const PeImage& image,

@@ -1,7 +1,8 @@
 // Finds the portable PDBs of assemblies. A PDB counts only if its id is the one that the assembly names.
 //
-// It is looked for inside the assembly, beside it, where the compiler wrote it, and in the folders of --pdb-path. Paths
-// are those of the process, and lead through its own root.
+// It is looked for inside the assembly, beside it, where the compiler wrote it, in the folders of --pdb-path, and then
+// on symbol servers. Paths are those of the process, and lead through its own root. What a server has is asked for by
+// its id, so it may count for every process.
 #ifndef CLRSAMPLER_CLR_LINES_ASSEMBLY_PDBS_H_
 #define CLRSAMPLER_CLR_LINES_ASSEMBLY_PDBS_H_
 
@@ -14,17 +15,21 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "clr/lines/assembly_lines.h"
+#include "clr/lines/assembly_slot.h"
 #include "formats/pe/pdb_reference.h"
 #include "formats/pe/pe_image.h"
 #include "process/image_files.h"
 #include "process/process.h"
 #include "status/notices.h"
+#include "symbol_server/symbol_files.h"
 
 namespace clrsampler {
 
 struct AssemblyPdbsCounters {
   uint64_t found = 0;
   uint64_t embedded = 0;  // of these: inside the assembly
+  uint64_t fetched = 0;   // of these: from a symbol server
+  uint64_t awaited = 0;   // asked for, and not here yet
   uint64_t without = 0;   // assemblies whose PDB is nowhere
   uint64_t refused = 0;   // PDBs that are damaged or belong to another build
 };
@@ -34,17 +39,22 @@ struct LineOptions {
   std::vector<std::string> pdb_folders;  // of this host, in order
 };
 
-// Main loop only. Borrows everything it is given.
+// Main loop only. Borrows everything it is given, and outlives the slots that it gives out.
 class AssemblyPdbs {
  public:
-  AssemblyPdbs(std::vector<std::string> folders, ImageFiles& images, Notices& notices)
-      : folders_(std::move(folders)), images_(images), notices_(notices) {}
+  // `symbol_files`: asked for PDBs that are not on this machine; nullptr: nobody is.
+  AssemblyPdbs(std::vector<std::string> folders, ImageFiles& images, Notices& notices,
+               SymbolFiles* symbol_files = nullptr)
+      : folders_(std::move(folders)), images_(images), notices_(notices), symbol_files_(symbol_files) {}
 
   // `image`: the assembly. `path`: its file as the process sees it, or the program that it is bundled into; empty: it
-  // is in no file. `name`: of the assembly. nullptr: it has no PDB. The result is shared by processes that see the same
-  // files.
-  std::shared_ptr<AssemblyLines> Find(const Process& process, const PeImage& image, absl::string_view path,
-                                      absl::string_view name);
+  // is in no file. `name`: of the assembly. nullptr: it has no PDB, and none is awaited. The result is shared by
+  // processes that see the same files.
+  std::shared_ptr<AssemblySlot> Find(const Process& process, const PeImage& image, absl::string_view path,
+                                     absl::string_view name);
+
+  // Grows when lines that were awaited may have come.
+  uint64_t generation() const { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
 
   const AssemblyPdbsCounters& counters() const { return counters_; }
   // Names of assemblies without a PDB, the first few.
@@ -59,6 +69,11 @@ class AssemblyPdbs {
   // nullptr: no such file, or it is no PDB of that build, which is told.
   std::shared_ptr<AssemblyLines> Open(absl::StatusOr<std::shared_ptr<const ImageFile>> file, absl::string_view path,
                                       const PdbId& id);
+  // nullptr: nobody is asked, or nobody has it.
+  std::shared_ptr<AssemblySlot> Ask(const PeImage& image, absl::string_view name, const PdbReference& reference);
+  std::shared_ptr<AssemblyLines> OpenFetched(const std::shared_ptr<const ImageFile>& file, const std::string& name,
+                                             const PdbId& id);
+  void NoteWithout(absl::string_view name);
   void Refuse(absl::string_view path, const absl::Status& status);
 
   using Key = std::tuple<std::string, std::string, std::string, std::array<uint8_t, 20>>;
@@ -66,8 +81,9 @@ class AssemblyPdbs {
   std::vector<std::string> folders_;
   ImageFiles& images_;
   Notices& notices_;
+  SymbolFiles* const symbol_files_;
   // By mounts, path, name and id: what one process sees names nothing of another one that sees other files.
-  absl::flat_hash_map<Key, std::shared_ptr<AssemblyLines>> known_;
+  absl::flat_hash_map<Key, std::shared_ptr<AssemblySlot>> known_;
   absl::flat_hash_set<std::string> without_;
   AssemblyPdbsCounters counters_;
 };

@@ -104,7 +104,7 @@ struct MemoryMethods::Target {
   TransientHeaps heaps;
   HeapOwners owners;
   // By metadata, and what holds it: modules that may be freed are read again and again, and share it.
-  absl::flat_hash_map<std::pair<std::shared_ptr<const void>, const std::byte*>, std::shared_ptr<AssemblyLines>>
+  absl::flat_hash_map<std::pair<std::shared_ptr<const void>, const std::byte*>, std::shared_ptr<AssemblySlot>>
       assemblies;
   uint64_t seen_mappings = 0;  // generation that has no code
 };
@@ -428,8 +428,8 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
   return {};
 }
 
-std::shared_ptr<AssemblyLines> MemoryMethods::AssemblyOf(const Process& process, Target& target,
-                                                         const RuntimeModule& module) {
+std::shared_ptr<AssemblySlot> MemoryMethods::AssemblyOf(const Process& process, Target& target,
+                                                        const RuntimeModule& module) {
   if (!module.image.empty()) {
     const absl::StatusOr<PeImage> image = PeImage::Parse(module.image);
     return image.ok() ? options_.pdbs->Find(process, *image, module.path, module.names.name) : nullptr;
@@ -442,7 +442,8 @@ std::shared_ptr<AssemblyLines> MemoryMethods::AssemblyOf(const Process& process,
   return image.ok() ? options_.pdbs->Find(process, *image, process.executable, module.names.name) : nullptr;
 }
 
-// Read now: the method's map is gone with it, and the PDB may be with the process.
+// Read now: the method's map is gone with it, and the PDB may be with the process. That holds for a PDB too that a
+// symbol server may still send.
 std::shared_ptr<const MethodLines> MemoryMethods::LinesOf(const Process& process, Target& target,
                                                           const ManagedCode& found) {
   if (options_.pdbs == nullptr || found.kind != ManagedCode::Kind::kMethod || found.module == nullptr) return nullptr;
@@ -626,7 +627,8 @@ FrameId MemoryMethods::Unnamed(absl::string_view text) {
 
 uint64_t MemoryMethods::Generation(ProcessKey key) const {
   const auto target = targets_.find(key);
-  return target == targets_.end() ? 0 : target->second->generation;
+  if (target == targets_.end()) return 0;
+  return target->second->generation + (options_.pdbs == nullptr ? 0 : options_.pdbs->generation());
 }
 
 void MemoryMethods::Poll(const Process& process, MonotonicTime now) {

@@ -28,6 +28,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "clr/lines/assembly_pdbs.h"
+#include "clr/lines/method_lines.h"
 #include "clr/memory/runtime_memory.h"
 #include "clr/memory/transient_heaps.h"
 #include "clr/memory/unlisted_code.h"
@@ -130,7 +131,7 @@ class MemoryMethods : public FrameSource, public LineSource {
   };
   // Not again if seen since.
   Looked Look(const Process& process, Target& target, uint64_t address, MonotonicTime since, bool at_entry);
-  std::shared_ptr<AssemblyLines> AssemblyOf(const Process& process, Target& target, const RuntimeModule& module);
+  std::shared_ptr<AssemblySlot> AssemblyOf(const Process& process, Target& target, const RuntimeModule& module);
   std::shared_ptr<const MethodLines> LinesOf(const Process& process, Target& target, const ManagedCode& found);
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   TransientHeaps::Tell TellOf(const Process& process) const;

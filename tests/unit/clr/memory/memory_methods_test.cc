@@ -14,6 +14,7 @@
 
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
+#include "unit/symbol_server/fake_symbol_files.h"
 
 namespace clrsampler {
 namespace {
@@ -165,6 +166,22 @@ TEST_F(MemoryMethodsTest, APermanentMethodWasAlwaysThere) {
   fake_.memory = FakeMemory();
   EXPECT_THAT(NameAt(kPermanent + 0x110, 3500), HasSubstr("Ns.App::Run"));
   EXPECT_EQ(methods_.counters().attached, 1u);
+}
+
+// What is kept of former answers has no line, so it must be asked for again.
+TEST_F(MemoryMethodsTest, APdbThatComesMakesFormerAnswersOld) {
+  FakeSymbolFiles served;
+  AssemblyPdbs pdbs({}, images_, notices_, &served);
+  MemoryMethodsOptions options = Options();
+  options.pdbs = &pdbs;
+  MemoryMethods methods(options, discovery_, images_, frames_, notices_, clock_);
+  const uint64_t address = kPermanent + 0x110;
+  fake_.AddCode(*permanent_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  methods.Observe(process_, {std::span(&address, 1), {}, {2000}});
+  const uint64_t before = methods.Generation(process_.key);
+  EXPECT_EQ(methods.Generation(process_.key), before);
+  ++served.generations;
+  EXPECT_EQ(methods.Generation(process_.key), before + 1);
 }
 
 // Nothing of the runtime tells of it, so its instructions must. What is not known by them has no name.
