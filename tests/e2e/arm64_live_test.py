@@ -31,9 +31,9 @@ VERSIONS = ("9.0.23", VERSION, "11.0.0")
 SUITE = "bookworm"
 SUITES = ("bullseye", SUITE, "trixie", "trixie-16k", "sid")  # 16k: pages of 16 KiB
 SHAPES = ("chains", "tiny", "localloc", "exceptions", "osr", "tail-calls", "interfaces", "generics")
-# Mode -> the share of managed frames that must be named. zoo loads and emits collectible assemblies in a loop.
+# Mode -> the share of managed frames that must be named. zoo loads and emits collectible assemblies in a loop (measured: 0.9977 to 0.9989).
 # jit frees each method after its one call, as on x64: what is gone before it is read has no name.
-WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo": 0.98, "jit": 0.99}
+WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo": 0.997, "jit": 0.99}
 ADDRESSES = 8000
 STACKS_EXACT = 0.999
 SIGNED = "DOTNET_JitPacEnabled=1"

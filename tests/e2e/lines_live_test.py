@@ -90,6 +90,22 @@ class LinesTest(harness.LiveTest):
         self.assertLessEqual(off, stack_truth.allowed_faults(sum(statements.values()), 0.99), statements)
 
 
+    def test_source_text_is_embedded_only_where_asked_for(self):
+        version = runtimes.newest()[-1]
+        self.need_runtime(version)
+        with open(line_truth.PROGRAM_SOURCE, encoding="utf-8") as file:
+            text = file.read()
+        with Program(version, {}) as target, tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
+            for options, wanted in (((), False), (("--embed-source",), True)):
+                path = os.path.join(folder, "profile.json")
+                subprocess.run([harness.AGENT, "--pid", str(target.host_pid), "--duration", "2s", "--lines", "-o", path, "--quiet", *options],
+                               capture_output=True, timeout=120, check=True)
+                with open(path, encoding="utf-8") as file:
+                    written = file.read()
+                self.assertIn(line_truth.PROGRAM_SOURCE, written)
+                self.assertEqual(json.dumps(text)[1:200] in written, wanted)
+                os.remove(path)
+
     def test_compilations_say_where_their_method_begins(self):
         version = runtimes.newest()[-1]
         self.need_runtime(version)
@@ -107,6 +123,7 @@ class FormsTest(LinesTest):
 
     test_frames_have_the_lines_that_the_runtime_tells = None
     test_the_hot_line = None
+    test_source_text_is_embedded_only_where_asked_for = None
     test_compilations_say_where_their_method_begins = None
 
     def test_published_forms(self):
@@ -208,7 +225,7 @@ class PdbPlacesTest(harness.LiveTest):
         # The answer waits for a second: methods that were looked at before have lines then.
         hot, result = self.recorded(good, lambda server: server.released.wait(1))
         self.assertGreater(hot.get("Lines.Hot.Dear", 0), 20, hot)
-        self.assertGreater(hot.get(f"Lines.Hot.Dear:{line_of('the hot line')}", 0), 200, hot)
+        self.assertGreater(hot.get(f"Lines.Hot.Dear:{line_truth.line_of('the hot line')}", 0), 200, hot)
         self.assertGreaterEqual(result.stats["symbol_server"]["fetched"], 1, result.stats["symbol_server"])
 
     def test_a_symbol_server_with_another_build(self):

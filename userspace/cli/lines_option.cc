@@ -16,4 +16,10 @@ void DeclareLines(CLI::App& app, LineOptions& lines) {
       ->type_name("DIR");
 }
 
+void DeclareEmbedSource(CLI::App& app, LineOptions& lines) {
+  app.add_flag("--embed-source", lines.source_texts,
+               "with --lines, put the text of the source files into pages and .json: those that are here as they were\n"
+               "compiled");
+}
+
 }  // namespace clrsampler

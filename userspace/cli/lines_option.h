@@ -1,4 +1,4 @@
-// --lines and --pdb-path, of all commands that print frames of code.
+// --lines and its kin, of all commands that print frames of code.
 #ifndef CLRSAMPLER_CLI_LINES_OPTION_H_
 #define CLRSAMPLER_CLI_LINES_OPTION_H_
 
@@ -11,6 +11,8 @@ class App;
 namespace clrsampler {
 
 void DeclareLines(CLI::App& app, LineOptions& lines);
+// --embed-source, of commands that write files with a place for texts.
+void DeclareEmbedSource(CLI::App& app, LineOptions& lines);
 
 }  // namespace clrsampler
 

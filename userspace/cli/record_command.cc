@@ -281,8 +281,10 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
   meta.pids = options.pids;
   meta.creator = "clrsampler " CLRSAMPLER_VERSION;
   meta.account_json = StatsJson(recorder.account());
-  if (!options.keep_samples) return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta));
-  return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta));
+  if (!options.keep_samples)
+    return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta), recorder.source_files());
+  return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta),
+                         recorder.source_files());
 }
 
 // What a recording and a replay have in common: the result.
@@ -328,6 +330,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   DeclareNames(app, config.names,
                "short: Namespace.Type.Method; full: with module, parameters and tier; raw: the runtime's text");
   DeclareLines(app, config.lines);
+  DeclareEmbedSource(app, config.lines);
   app.add_option("--view", config.view,
                  "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
                  "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md;\n"

@@ -466,6 +466,7 @@ std::shared_ptr<const MethodLines> R2rMethods::LinesOf(const Process& process, F
   if (lines == nullptr) return nullptr;
   absl::StatusOr<IlMap> map = image.r2r->IlMapOf(method);
   if (!map.ok() || IsDamaged(file)) return nullptr;
+  pdbs_->NoteSources(process, *lines, name->rid);
   return std::make_shared<MethodLines>(MethodLines{*std::move(map), std::move(lines), name->rid, LineKind::kOptimised});
 }
 

@@ -71,6 +71,7 @@ class RecorderImpl : public Recorder {
   }
 
   const FrameTable& frames() const override { return parts_.frames; }
+  const SourceFiles& source_files() const override { return parts_.sources.source_files(); }
   const StackTable& stacks() const override { return profile_.stacks(); }
   const Account& account() const override { return parts_.account; }
   const SampleLog& samples() const override { return profile_.samples(); }

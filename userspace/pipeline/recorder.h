@@ -23,6 +23,7 @@
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
 #include "symbols/frame.h"
+#include "symbols/source_files.h"
 #include "unwind/stack_recording.h"
 
 namespace clrsampler {
@@ -60,6 +61,7 @@ class Recorder {
   virtual absl::Status WatchesCompilationsOf(uint32_t pid) = 0;
 
   virtual const FrameTable& frames() const = 0;
+  virtual const SourceFiles& source_files() const = 0;  // empty without lines
   virtual const StackTable& stacks() const = 0;
   virtual const Account& account() const = 0;
   virtual const SampleLog& samples() const = 0;  // empty without RecordOptions::keep_samples

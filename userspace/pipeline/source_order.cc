@@ -37,11 +37,15 @@ std::vector<LineSource*> Sources::line_sources() const {
   return lines;
 }
 
+const SourceFiles& Sources::source_files() const {
+  static const SourceFiles* const kNone = new SourceFiles();
+  return pdbs != nullptr ? pdbs->source_files() : *kNone;
+}
+
 Sources MakeSources(const SourceContext& context) {
   Sources sources;
   if (context.lines.wanted) {
-    sources.pdbs = std::make_unique<AssemblyPdbs>(context.lines.pdb_folders, context.images, context.notices,
-                                                  context.symbol_files);
+    sources.pdbs = std::make_unique<AssemblyPdbs>(context.lines, context.images, context.notices, context.symbol_files);
   }
   sources.read_memory = ReadMemoryThrough(context.tape, context.broker);
   JitMethodsOptions jit_options;

@@ -18,6 +18,7 @@
 #include "symbol_server/symbol_files.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
+#include "symbols/source_files.h"
 
 namespace clrsampler {
 
@@ -62,6 +63,7 @@ struct Sources {
   }
   // None where nobody wants lines.
   std::vector<LineSource*> line_sources() const;
+  const SourceFiles& source_files() const;
 };
 
 Sources MakeSources(const SourceContext& context);

@@ -7,7 +7,19 @@
 #include "profile/stack_importer.h"
 
 namespace clrsampler {
-absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const StackTable& stacks, ProfileMeta meta) {
+namespace {
+
+void AddSources(const SourceFiles& sources, ProfileModelBuilder& builder) {
+  for (const auto& [name, file] : sources.all()) {
+    if (file.url.empty() && file.text.empty()) continue;
+    builder.Source(builder.String(name), builder.String(file.url), file.text);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const StackTable& stacks, ProfileMeta meta,
+                                             const SourceFiles& sources) {
   ProfileModelBuilder builder;
   builder.meta() = std::move(meta);
   builder.meta().whole_host = false;  // the labels have the pids already
@@ -18,11 +30,13 @@ absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const Sta
     thread.comm = builder.String(stacks.label(stacks.stack(id).label));
     builder.Add({.thread = builder.Thread(thread), .stack = importer.Stack(id), .weight = stacks.count(id)});
   }
+  AddSources(sources, builder);
   return std::move(builder).Build();
 }
 
 absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const StackTable& stacks,
-                                             const SampleLog& samples, MonotonicTime began, ProfileMeta meta) {
+                                             const SampleLog& samples, MonotonicTime began, ProfileMeta meta,
+                                             const SourceFiles& sources) {
   ProfileModelBuilder builder;
   builder.meta() = std::move(meta);
   std::vector<ThreadIndex> threads;
@@ -38,6 +52,7 @@ absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const Sta
                  .state = row.state,
                  .weight = row.weight});
   });
+  AddSources(sources, builder);
   return std::move(builder).Build();
 }
 

@@ -38,13 +38,13 @@ class AssemblyPdbsTest : public testing::Test {
   }
   // The lines of a dll of the test data, which the process sees in the folder, without a symbol server.
   AssemblyLines* Find(const std::string& name, std::vector<std::string> folders = {}) {
-    pdbs_ = std::make_unique<AssemblyPdbs>(std::move(folders), images_, notices_);
+    pdbs_ = std::make_unique<AssemblyPdbs>(LineOptions{true, std::move(folders)}, images_, notices_);
     slot_ = FindAgain(name);
     return slot_ == nullptr ? nullptr : slot_->lines();
   }
   // The same with one.
   std::shared_ptr<AssemblySlot> FindOrAsk(const std::string& name) {
-    pdbs_ = std::make_unique<AssemblyPdbs>(std::vector<std::string>(), images_, notices_, &served_);
+    pdbs_ = std::make_unique<AssemblyPdbs>(LineOptions(), images_, notices_, &served_);
     return slot_ = FindAgain(name);
   }
 
@@ -74,7 +74,6 @@ TEST_F(AssemblyPdbsTest, APdbBesideTheAssembly) {
   const auto lines = Find("linked");
   ASSERT_NE(lines, nullptr);
   EXPECT_EQ(lines->At(1, 3), (SourcePlace{"/_/lines.cs", 9, 9}));
-  EXPECT_TRUE(lines->SourceLink().has_value());
 }
 
 TEST_F(AssemblyPdbsTest, APdbInAFolderThatIsGiven) {
@@ -101,6 +100,16 @@ TEST_F(AssemblyPdbsTest, WhatIsNoPdbIsToldAndTheNextPlaceAsked) {
   EXPECT_NE(Find("linked", {(folder_ / "symbols").string()}), nullptr);
   ASSERT_EQ(notices_.kept().size(), 1u);
   EXPECT_THAT(notices_.kept()[0].message, HasSubstr("gives no lines"));
+}
+
+TEST_F(AssemblyPdbsTest, TheFilesThatLinesAreInAreNotedWithTheirPlaceOnTheWeb) {
+  Put("linked.pdb", ReadPdbFixture("linked.pdb"));
+  ASSERT_NE(Find("linked"), nullptr);
+  pdbs_->NoteSources(process_, *slot_, 1);
+  const auto& files = pdbs_->source_files().all();
+  ASSERT_TRUE(files.contains("/_/lines.cs"));
+  EXPECT_EQ(files.at("/_/lines.cs").url, "https://host.example/project/0123abcd/lines.cs");
+  EXPECT_EQ(files.at("/_/lines.cs").text, "") << "nobody asked for it";
 }
 
 TEST_F(AssemblyPdbsTest, AnAssemblyIsLookedForOnce) {

@@ -81,6 +81,25 @@ const std::string& AssemblyLines::NameOf(uint32_t document) {
   return known->second;
 }
 
+void AssemblyLines::NoteSources(uint32_t method_rid, SourceFiles& files, ReadText read_text) {
+  if (noted_.size() >= kMaxDocuments) return;
+  for (const SequencePoint& point : PointsOf(method_rid)) {
+    if (!noted_.insert(point.document).second) continue;
+    const absl::StatusOr<PdbDocument> document = pdb_.Document(point.document);
+    if (!document.ok() || document->name.empty() || files.contains(document->name)) continue;
+    files.Add(document->name, {UrlOf(document->name), files.wants_text() ? read_text(*document) : ""});
+  }
+}
+
+std::string AssemblyLines::UrlOf(absl::string_view document) {
+  if (!source_link_) {
+    const std::optional<absl::string_view> json = pdb_.SourceLink();
+    absl::StatusOr<SourceLinkMap> map = json ? SourceLinkMap::Parse(*json) : absl::NotFoundError("");
+    source_link_ = map.ok() ? *std::move(map) : SourceLinkMap();
+  }
+  return source_link_->UrlOf(document).value_or("");
+}
+
 size_t AssemblyLines::heap_bytes() const {
   return bytes_.capacity() + point_count_ * sizeof(SequencePoint) + documents_.size() * sizeof(std::string);
 }

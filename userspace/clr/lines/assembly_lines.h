@@ -11,9 +11,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "formats/pdb/portable_pdb.h"
+#include "formats/pdb/source_link.h"
 #include "process/image_files.h"
+#include "symbols/source_files.h"
 #include "symbols/source_place.h"
 
 namespace clrsampler {
@@ -34,8 +38,11 @@ class AssemblyLines {
   // The first line of the method; nullopt as above.
   std::optional<SourcePlace> BeginOf(uint32_t method_rid);
 
-  // The PDB's SourceLink document; nullopt: none.
-  std::optional<absl::string_view> SourceLink() const { return pdb_.SourceLink(); }
+  // Gives the files that the method's lines are in, each once. `read_text`: the text of a document, empty where it is
+  // not to be had; called only if texts are wanted.
+  using ReadText = absl::FunctionRef<std::string(const PdbDocument&)>;
+  void NoteSources(uint32_t method_rid, SourceFiles& files, ReadText read_text);
+
   size_t heap_bytes() const;
 
  private:
@@ -46,6 +53,7 @@ class AssemblyLines {
   const std::vector<SequencePoint>& PointsOf(uint32_t method_rid);
   std::optional<SourcePlace> PlaceOf(const SequencePoint& point);
   const std::string& NameOf(uint32_t document);
+  std::string UrlOf(absl::string_view document);
   bool damaged() const { return file_ != nullptr && file_->content.damaged(); }
 
   std::shared_ptr<const ImageFile> file_;  // one of these has the bytes
@@ -54,6 +62,8 @@ class AssemblyLines {
   absl::flat_hash_map<uint32_t, std::vector<SequencePoint>> points_;  // by method; empty: it has none
   size_t point_count_ = 0;
   absl::flat_hash_map<uint32_t, std::string> documents_;
+  absl::flat_hash_set<uint32_t> noted_;       // documents
+  std::optional<SourceLinkMap> source_link_;  // read when a document is noted first; empty where the PDB has none
 };
 
 }  // namespace clrsampler

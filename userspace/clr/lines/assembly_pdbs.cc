@@ -1,11 +1,17 @@
 #include "clr/lines/assembly_pdbs.h"
 
+#include <sha1.h>
+#include <sha256.h>
+
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "formats/byte_reader.h"
 #include "formats/pdb/embedded_pdb.h"
 #include "os/path_text.h"
 #include "process/mounts_identity.h"
@@ -21,6 +27,33 @@ absl::string_view LastPart(absl::string_view path) {
 
 void AddOnce(std::vector<std::string>& paths, std::string path) {
   if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(std::move(path));
+}
+
+constexpr size_t kMaxTextBytes = 4 << 20;
+
+bool IsTextOf(const PdbDocument& document, absl::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  switch (document.hash_algorithm) {
+    case PdbHashAlgorithm::kSha256: {
+      SHA2_CTX context;
+      std::array<uint8_t, SHA256_DIGEST_LENGTH> digest;
+      SHA256Init(&context);
+      SHA256Update(&context, bytes, text.size());
+      SHA256Final(digest.data(), &context);
+      return std::ranges::equal(std::as_bytes(std::span(digest)), document.hash);
+    }
+    case PdbHashAlgorithm::kSha1: {
+      SHA1_CTX context;
+      std::array<uint8_t, SHA1_DIGEST_LENGTH> digest;
+      SHA1Init(&context);
+      SHA1Update(&context, bytes, text.size());
+      SHA1Final(digest.data(), &context);
+      return std::ranges::equal(std::as_bytes(std::span(digest)), document.hash);
+    }
+    case PdbHashAlgorithm::kNone:
+      break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -70,6 +103,23 @@ std::shared_ptr<AssemblyLines> AssemblyPdbs::OpenFetched(const std::shared_ptr<c
   ++counters_.found;
   ++counters_.fetched;
   return lines;
+}
+
+void AssemblyPdbs::NoteSources(const Process& process, AssemblySlot& assembly, uint32_t method_rid) {
+  AssemblyLines* const lines = assembly.lines();
+  if (lines == nullptr) return;
+  lines->NoteSources(method_rid, source_files_,
+                     [&](const PdbDocument& document) { return ReadText(process, document); });
+}
+
+// Paths of other machines and other systems lead nowhere here.
+std::string AssemblyPdbs::ReadText(const Process& process, const PdbDocument& document) {
+  if (!absl::StartsWith(document.name, "/")) return "";
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.GetByPath(process, document.name);
+  if (!file.ok() || (*file)->bytes().size() > kMaxTextBytes) return "";
+  // A copy, so that what is hashed is what is kept.
+  std::string text(AsText((*file)->bytes()));
+  return !(*file)->content.damaged() && IsTextOf(document, text) ? text : "";
 }
 
 void AssemblyPdbs::NoteWithout(absl::string_view name) {

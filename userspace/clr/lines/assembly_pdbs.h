@@ -37,15 +37,19 @@ struct AssemblyPdbsCounters {
 struct LineOptions {
   bool wanted = false;
   std::vector<std::string> pdb_folders;  // of this host, in order
+  bool source_texts = false;             // of the files that lines are in
 };
 
 // Main loop only. Borrows everything it is given, and outlives the slots that it gives out.
 class AssemblyPdbs {
  public:
   // `symbol_files`: asked for PDBs that are not on this machine; nullptr: nobody is.
-  AssemblyPdbs(std::vector<std::string> folders, ImageFiles& images, Notices& notices,
-               SymbolFiles* symbol_files = nullptr)
-      : folders_(std::move(folders)), images_(images), notices_(notices), symbol_files_(symbol_files) {}
+  AssemblyPdbs(LineOptions options, ImageFiles& images, Notices& notices, SymbolFiles* symbol_files = nullptr)
+      : folders_(std::move(options.pdb_folders)),
+        images_(images),
+        notices_(notices),
+        symbol_files_(symbol_files),
+        source_files_(options.source_texts) {}
 
   // `image`: the assembly. `path`: its file as the process sees it, or the program that it is bundled into; empty: it
   // is in no file. `name`: of the assembly. nullptr: it has no PDB, and none is awaited. The result is shared by
@@ -55,6 +59,11 @@ class AssemblyPdbs {
 
   // Grows when lines that were awaited may have come.
   uint64_t generation() const { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
+
+  // The process runs a method of the assembly: notes the files that its lines are in, while they can be read. A text
+  // counts only if it is the one that was compiled, by its hash.
+  void NoteSources(const Process& process, AssemblySlot& assembly, uint32_t method_rid);
+  const SourceFiles& source_files() const { return source_files_; }
 
   const AssemblyPdbsCounters& counters() const { return counters_; }
   // Names of assemblies without a PDB, the first few.
@@ -73,6 +82,7 @@ class AssemblyPdbs {
   std::shared_ptr<AssemblySlot> Ask(const PeImage& image, absl::string_view name, const PdbReference& reference);
   std::shared_ptr<AssemblyLines> OpenFetched(const std::shared_ptr<const ImageFile>& file, const std::string& name,
                                              const PdbId& id);
+  std::string ReadText(const Process& process, const PdbDocument& document);
   void NoteWithout(absl::string_view name);
   void Refuse(absl::string_view path, const absl::Status& status);
 
@@ -82,6 +92,7 @@ class AssemblyPdbs {
   ImageFiles& images_;
   Notices& notices_;
   SymbolFiles* const symbol_files_;
+  SourceFiles source_files_;
   // By mounts, path, name and id: what one process sees names nothing of another one that sees other files.
   absl::flat_hash_map<Key, std::shared_ptr<AssemblySlot>> known_;
   absl::flat_hash_set<std::string> without_;

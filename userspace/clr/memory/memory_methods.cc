@@ -462,8 +462,10 @@ std::shared_ptr<const MethodLines> MemoryMethods::LinesOf(const Process& process
   ++counters_.il_maps;
   const bool exact = found.name.tier == "QuickJitted" || found.name.tier == "InstrumentedTier";
   constexpr uint32_t kRidMask = 0xFFFFFF;
-  return std::make_shared<MethodLines>(MethodLines{*std::move(map), known->second, found.token & kRidMask,
-                                                   exact ? LineKind::kExact : LineKind::kOptimised});
+  const uint32_t rid = found.token & kRidMask;
+  options_.pdbs->NoteSources(process, *known->second, rid);
+  return std::make_shared<MethodLines>(
+      MethodLines{*std::move(map), known->second, rid, exact ? LineKind::kExact : LineKind::kOptimised});
 }
 
 std::optional<SourcePlace> MemoryMethods::PlaceOf(const FrameQuery& query) {
