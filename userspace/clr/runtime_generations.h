@@ -12,6 +12,7 @@
 #include <span>
 
 #include "absl/strings/string_view.h"
+#include "formats/runtime/il_map_decoder.h"
 
 namespace clrsampler {
 
@@ -34,6 +35,7 @@ struct RuntimeGeneration {
   // Whether it collects the lines of a perf map and writes 4 KiB at a time. Else each line has a write of its own,
   // before the method runs. Measured with strace on 10.0.15 and 11.0.0.
   bool perf_map_in_blocks;
+  DebugInfoFormat debug_info;  // of compiled methods
 };
 
 namespace stub_kinds {
@@ -77,10 +79,14 @@ inline constexpr const char* kSince11[] = {nullptr,
 
 // By version, without a gap.
 inline constexpr RuntimeGeneration kRuntimeGenerations[] = {
-    {8, "4bceb905-d550-4a5d-b1eb-276fff68d183", DescribedLayout::kNot, stub_kinds::kBefore11, false},
-    {9, "d6218a78-9a34-4c6f-8db5-077a06022fae", DescribedLayout::kSometimes, stub_kinds::kBefore11, false},
-    {10, "7a8cbc56-9e19-4321-80b9-a0d2c578c945", DescribedLayout::kInPart, stub_kinds::kBefore11, false},
-    {11, "0d18a7df-af1f-4481-a72f-aa6cf8aa0a65", DescribedLayout::kWhole, stub_kinds::kSince11, true},
+    {8, "4bceb905-d550-4a5d-b1eb-276fff68d183", DescribedLayout::kNot, stub_kinds::kBefore11, false,
+     DebugInfoFormat::kNet8},
+    {9, "d6218a78-9a34-4c6f-8db5-077a06022fae", DescribedLayout::kSometimes, stub_kinds::kBefore11, false,
+     DebugInfoFormat::kNet8},
+    {10, "7a8cbc56-9e19-4321-80b9-a0d2c578c945", DescribedLayout::kInPart, stub_kinds::kBefore11, false,
+     DebugInfoFormat::kNet10},
+    {11, "0d18a7df-af1f-4481-a72f-aa6cf8aa0a65", DescribedLayout::kWhole, stub_kinds::kSince11, true,
+     DebugInfoFormat::kNet11},
 };
 
 inline constexpr uint16_t kOldestKnownMajor = kRuntimeGenerations[0].major;

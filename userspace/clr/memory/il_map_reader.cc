@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "formats/byte_reader.h"
-#include "formats/runtime/il_map_decoder.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -14,11 +13,6 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr int kMaxHeads = 3;
-
-DebugInfoFormat FormatOf(uint32_t major) {
-  if (major <= 9) return DebugInfoFormat::kNet8;
-  return major == 10 ? DebugInfoFormat::kNet10 : DebugInfoFormat::kNet11;
-}
 
 // As many of the bytes as there are: the page behind the last one may not be there.
 std::span<const std::byte> ReadHead(MemoryReader& memory, uint64_t address,
@@ -30,13 +24,12 @@ std::span<const std::byte> ReadHead(MemoryReader& memory, uint64_t address,
 
 }  // namespace
 
-absl::StatusOr<IlMap> ReadIlMap(MemoryReader& memory, uint32_t major, const MethodCode& code) {
+absl::StatusOr<IlMap> ReadIlMap(MemoryReader& memory, DebugInfoFormat format, const MethodCode& code) {
   // The first word of the code's header.
   const uint64_t info = LoadAt<uint64_t>(code.identity, 0).value_or(0);
   const uint64_t code_bytes = code.range.end - code.range.begin;
   if (info == 0) return absl::NotFoundError("the method has no debug information");
   if (code_bytes > std::numeric_limits<uint32_t>::max()) return absl::DataLossError("a method of an impossible size");
-  const DebugInfoFormat format = FormatOf(major);
   DebugInfoPlace place;
   for (int head = 0; head < kMaxHeads; ++head) {
     std::array<std::byte, kDebugInfoHeadBytes> buffer;

@@ -447,13 +447,14 @@ std::shared_ptr<AssemblySlot> MemoryMethods::AssemblyOf(const Process& process, 
 std::shared_ptr<const MethodLines> MemoryMethods::LinesOf(const Process& process, Target& target,
                                                           const ManagedCode& found) {
   if (options_.pdbs == nullptr || found.kind != ManagedCode::Kind::kMethod || found.module == nullptr) return nullptr;
+  if (target.unverified) return nullptr;  // its maps may have another form
   // The offsets of a thunk are those of IL that the runtime made.
   if (found.name.async_body == AsyncBody::kThunk) return nullptr;
   if (target.assemblies.size() >= kMaxAssemblies) target.assemblies.clear();
   const auto [known, is_new] = target.assemblies.try_emplace({found.module->content, found.module->metadata.data()});
   if (is_new) known->second = AssemblyOf(process, target, *found.module);
   if (known->second == nullptr) return nullptr;
-  absl::StatusOr<IlMap> map = ReadIlMap(target.runtime->memory(), target.runtime->layout().major, found.code);
+  absl::StatusOr<IlMap> map = ReadIlMap(target.runtime->memory(), target.runtime->layout().debug_info, found.code);
   const bool stands = !found.transient || target.runtime->Stands(found.code);
   if (!map.ok() || !stands) {
     counters_.il_maps_failed += absl::IsNotFound(map.status()) ? 0 : 1;

@@ -48,6 +48,7 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine
   layout.machine = machine;
   if (is_arm64) layout.runtime_function = {.bytes = 8, .unwind_data = 4, .has_end = false};
   layout.described = generation->described;
+  layout.debug_info = generation->debug_info;
   if (major >= 10) {
     layout.nibble_map = NibbleMapVersion::k2;
     layout.method_desc.code_data = 8;

@@ -27,6 +27,7 @@ struct RuntimeLayout {
   ElfMachine machine = ElfMachine::kX64;
   DescribedLayout described = DescribedLayout::kNot;
   NibbleMapVersion nibble_map = NibbleMapVersion::k1;
+  DebugInfoFormat debug_info = DebugInfoFormat::kNet8;
 
   struct RangeFragment {
     uint32_t next = 0, begin = 8, end = 16, section = 24;

@@ -30,7 +30,7 @@ class IlMapReaderTest : public testing::Test {
     MethodCode code;
     code.range = {kCode, kCode + 0x60};
     std::memcpy(code.identity.data(), &address, sizeof address);
-    return ReadIlMap(memory_, 8, code);
+    return ReadIlMap(memory_, DebugInfoFormat::kNet8, code);
   }
 
   FakeMemory memory_;
@@ -53,7 +53,7 @@ TEST_F(IlMapReaderTest, ReadsUpToTheEndOfAPage) {
 TEST_F(IlMapReaderTest, WithoutDebugInformationThereIsNone) {
   MethodCode code;
   code.range = {kCode, kCode + 0x60};
-  EXPECT_EQ(ReadIlMap(memory_, 8, code).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadIlMap(memory_, DebugInfoFormat::kNet8, code).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(IlMapReaderTest, WhatCantBeReadOrIsNoMapIsAnError) {
@@ -61,7 +61,7 @@ TEST_F(IlMapReaderTest, WhatCantBeReadOrIsNoMapIsAnError) {
   code.range = {kCode, kCode + 0x60};
   const uint64_t nowhere = 0x7200'0000'0000;
   std::memcpy(code.identity.data(), &nowhere, sizeof nowhere);
-  EXPECT_EQ(ReadIlMap(memory_, 8, code).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ReadIlMap(memory_, DebugInfoFormat::kNet8, code).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Read(std::string(64, '\xff')).status().code(), absl::StatusCode::kDataLoss);
   std::string cut = Net8Map();
   cut[1] = static_cast<char>(cut[1] + 1);  // a chunk that is longer than its map
