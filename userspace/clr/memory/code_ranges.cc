@@ -125,15 +125,25 @@ std::optional<CodeHeap> CodeRanges::HeapOf(MemoryProbe& probe, const CodeSection
   return heap;
 }
 
-HeapOwner CodeRanges::OwnerOf(MemoryProbe& probe, const CodeSection& section) const {
-  constexpr uint64_t kMaxOwners = uint64_t{1} << 40;
-  HeapOwner owner{section.range};
-  if (layout_.loader_allocator_number == 0) return owner;
-  const uint64_t allocator = probe.PointerIfReadable(section.heap_list + layout_.code_heap.loader_allocator);
-  if (allocator == 0 || !runtime_.contains(probe.PointerIfReadable(allocator))) return owner;
+HeapOwner CodeRanges::OwnerOf(MemoryProbe& probe, const CodeSection& section) {
+  if (permanent_owner_ == 0) {
+    const auto heap =
+        std::ranges::find(permanent_, CodeSectionKind::kCodeHeap, [](const auto& entry) { return entry.second.kind; });
+    if (heap != permanent_.end()) permanent_owner_ = LoaderAllocatorNumber(probe, heap->second);
+  }
+  const uint64_t number = LoaderAllocatorNumber(probe, section);
+  const bool believed = permanent_owner_ != 0 && number > permanent_owner_;
+  return {section.range, believed ? number : 0};
+}
+
+// 0: nothing can be read or believed.
+uint64_t CodeRanges::LoaderAllocatorNumber(MemoryProbe& probe, const CodeSection& heap) const {
+  constexpr uint64_t kMaxNumber = uint64_t{1} << 40;
+  if (layout_.loader_allocator_number == 0) return 0;
+  const uint64_t allocator = probe.PointerIfReadable(heap.heap_list + layout_.code_heap.loader_allocator);
+  if (allocator == 0 || !runtime_.contains(probe.PointerIfReadable(allocator))) return 0;
   const uint64_t number = probe.PointerIfReadable(allocator + layout_.loader_allocator_number);
-  if (number < kMaxOwners) owner.number = number;
-  return owner;
+  return number < kMaxNumber ? number : 0;
 }
 
 // A permanent heap only grows; where its map lies is fixed.

@@ -84,7 +84,9 @@ class CodeRanges {
   // As it is now.
   std::optional<CodeHeap> HeapOf(MemoryProbe& probe, const CodeSection& section) const;
 
-  HeapOwner OwnerOf(MemoryProbe& probe, const CodeSection& heap) const;
+  // Of a collectible heap. Its number has to be above that of the owner of permanent heaps, which every other one comes
+  // after: a word that is the same in both is no number.
+  HeapOwner OwnerOf(MemoryProbe& probe, const CodeSection& heap);
 
   // nullopt with an unfailed probe: no method is there (freed, or between two).
   std::optional<MethodCode> FindMethod(MemoryProbe& probe, const CodeSection& heap, uint64_t address);
@@ -118,6 +120,7 @@ class CodeRanges {
     absl::InlinedVector<uint64_t, 1> sections;
   };
 
+  uint64_t LoaderAllocatorNumber(MemoryProbe& probe, const CodeSection& heap) const;
   uint64_t FragmentsAt(MemoryProbe& probe, uint64_t address);
   std::optional<CodeSection> ReadSection(MemoryProbe& probe, uint64_t section);
   bool IsOfRuntime(MemoryProbe& probe, uint64_t jit_manager);
@@ -133,6 +136,7 @@ class CodeRanges {
   const RuntimeLayout& layout_;
   uint64_t map_;
   AddressRange runtime_;
+  uint64_t permanent_owner_ = 0;                               // number; 0: not read yet
   absl::flat_hash_map<uint64_t, CodeSection> permanent_;       // by address of the RangeSection
   absl::btree_map<uint64_t, CodeSection> permanent_by_begin_;  // the same by begin, those that an address was found in
   absl::flat_hash_map<uint64_t, CodeHeap> heaps_;              // by address of the HeapList, of permanent sections

@@ -65,6 +65,7 @@ class MemoryMethodsTest : public testing::Test {
     fake_.memory.Set<uint64_t>(dac_table, FakeRuntime::kRangeMap);
 
     permanent_ = &fake_.AddHeap(kPermanent, kHeapBytes);
+    fake_.SetOwner(*permanent_, 2);
     transient_ = &fake_.AddHeap(kTransient, kHeapBytes, /*collectible=*/true);
     MetadataBuilder builder("app");
     builder.Type("", "<Module>");
@@ -300,6 +301,7 @@ TEST_F(MemoryMethodsTest, AReplacedMethodNamesOnlyItsOwnTimes) {
 }
 
 TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsThereAsLongAsItsOwner) {
+  Observe(1000, {kPermanent + 0x10});  // a permanent heap is known
   fake_.SetOwner(*transient_, 7);
   fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
   fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
@@ -310,7 +312,8 @@ TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsThereAsLongAsItsOwner) {
 }
 
 TEST_F(MemoryMethodsTest, TheFirstCompilationInAHeapTellsItsOwner) {
-  Observe(1500, {});  // attached
+  Observe(1000, {kPermanent + 0x10});  // a permanent heap is known
+  Observe(1500, {});                   // attached
   fake_.SetOwner(*transient_, 7);
   const uint64_t method = fake_.AddMethod(type_, 1);
   clock_.Set({2000});
@@ -322,6 +325,7 @@ TEST_F(MemoryMethodsTest, TheFirstCompilationInAHeapTellsItsOwner) {
 }
 
 TEST_F(MemoryMethodsTest, ACompilationOfADynamicMethodTellsNoOwner) {
+  Observe(1000, {kPermanent + 0x10});
   Observe(1500, {});
   fake_.SetOwner(*transient_, 7);
   clock_.Set({2000});
@@ -332,6 +336,7 @@ TEST_F(MemoryMethodsTest, ACompilationOfADynamicMethodTellsNoOwner) {
 }
 
 TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsGoneWithItsOwner) {
+  Observe(1000, {kPermanent + 0x10});
   fake_.SetOwner(*transient_, 7);
   fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
   fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
@@ -343,6 +348,7 @@ TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsGoneWithItsOwner) {
 }
 
 TEST_F(MemoryMethodsTest, TheOwnerOfAHeapTellsNothingOfDynamicMethods) {
+  Observe(1000, {kPermanent + 0x10});
   fake_.SetOwner(*transient_, 7);
   Emit(0x100, "Emitted1");
   Observe(2000, {kTransient + 0x110});
@@ -351,7 +357,18 @@ TEST_F(MemoryMethodsTest, TheOwnerOfAHeapTellsNothingOfDynamicMethods) {
   EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
 }
 
+TEST_F(MemoryMethodsTest, AnOwnerWithTheNumberOfThePermanentOneIsNone) {
+  Observe(1000, {kPermanent + 0x10});
+  fake_.SetOwner(*transient_, 2);  // as a word reads that is no number
+  fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kTransient + 0x110});
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+}
+
 TEST_F(MemoryMethodsTest, AnOwnerThatIsNoObjectOfTheRuntimeIsNone) {
+  Observe(1000, {kPermanent + 0x10});
   fake_.SetOwner(*transient_, 7);
   const uint64_t allocator = *fake_.memory.Value<uint64_t>(transient_->list + fake_.layout.code_heap.loader_allocator);
   fake_.memory.Set<uint64_t>(allocator, 0x1234);  // where its class should be
