@@ -167,7 +167,7 @@ TEST(HtmlTest, AComparisonHasNoLines) {
   std::string page;
   ASSERT_TRUE(WriteHtmlDiff(after, {before, diff}, To(page)).ok());
   const json data = json::parse(Unpack(page));
-  EXPECT_EQ(data["nodes"]["frame"], json({0}));
+  EXPECT_EQ(data["nodes"]["frame"], json::array({0}));
   EXPECT_FALSE(data.contains("lines"));
   EXPECT_FALSE(data.contains("sources"));
   EXPECT_FALSE(data["nodes"].contains("line"));
