@@ -4,7 +4,6 @@
 The program (tests/apps/lines) prints the stacks of its threads by the runtime's own StackTrace, files, lines and columns included. Its threads
 stand still, so `stacks --lines` must say the same of each frame.
 """
-import collections
 import json
 import os
 import shutil
@@ -112,10 +111,11 @@ class LinesTest(harness.LiveTest):
         with Program(version, {}) as target:
             done = subprocess.run([harness.AGENT, "jit", "--pid", str(target.host_pid), "--duration", "4s", "--json", "--lines"],
                                   capture_output=True, text=True, timeout=120, check=True)
-        begins = collections.defaultdict(set)
-        for event in map(json.loads, done.stdout.splitlines()):
-            begins[event["method"]].add((event.get("file"), event.get("line")))
-        self.assertEqual(begins["Lines.Hot.Iterated"], {(line_truth.PROGRAM_SOURCE, line_truth.line_of("where Iterated begins"))}, begins)
+        begins = [(event.get("file"), event.get("line")) for event in map(json.loads, done.stdout.splitlines())
+                  if event["method"].startswith("Lines.Fresh.Run")]
+        # The program has one compiled every half a second.
+        self.assertGreater(len(begins), 0, done.stdout[-2000:])
+        self.assertEqual(set(begins), {(line_truth.PROGRAM_SOURCE, line_truth.line_of("where Run begins"))})
 
 
 class FormsTest(LinesTest):

@@ -27,8 +27,30 @@ static class Program
         new Thread(Hot.Work) { IsBackground = true }.Start();
         Console.WriteLine($"ready {Environment.ProcessId}");
         Console.Out.Flush();
-        await Task.Delay(TimeSpan.FromSeconds(seconds));
+        for (int i = 0; i < 2 * seconds; ++i)
+        {
+            Fresh.Compile(i);
+            await Task.Delay(500);
+        }
         return 0;
+    }
+}
+
+// Code that nobody has compiled yet, for each of 512 numbers.
+static class Fresh
+{
+    static readonly Type[] s_types = [typeof(byte), typeof(short), typeof(int), typeof(long), typeof(float), typeof(double), typeof(char), typeof(bool)];
+
+    public static void Compile(int number)
+    {
+        Type type = typeof(ValueTuple<,,>).MakeGenericType(s_types[number % 8], s_types[number / 8 % 8], s_types[number / 64 % 8]);
+        typeof(Fresh).GetMethod(nameof(Run), BindingFlags.NonPublic | BindingFlags.Static)!.MakeGenericMethod(type).Invoke(null, null);
+    }
+
+    static int Run<T>()
+    {
+        int size = Unsafe.SizeOf<T>(); // where Run begins
+        return size + 1;
     }
 }
 
@@ -522,7 +544,7 @@ static class Hot
 
     static double Iterated()
     {
-        double sum = 0; // where Iterated begins
+        double sum = 0;
         foreach (double item in Items()) sum += item;
         return sum;
     }
