@@ -7,8 +7,8 @@ using System.Text;
 namespace Workload;
 
 // Compiles, runs and frees one generation of code after another. Generation N has only methods with GenN in their names. The log has a
-// line per generation: `NUMBER TID BEGIN_NS END_NS CPU_NS SWITCHES`, begin and end on CLOCK_MONOTONIC, SWITCHES how often the thread left
-// its CPU meanwhile.
+// line per generation: `NUMBER TID BEGIN_NS END_NS CPU_NS SWITCHES`. No method of it runs before begin or after end, on CLOCK_MONOTONIC. CPU time,
+// and how often the thread left its CPU, are those of the one long call: some generations have shorter calls before it.
 //
 // alc:       an assembly in a collectible AssemblyLoadContext (see plugin/Gen.cs), each at addresses that no other one had.
 // alc-reuse: the same, where nearly every method lies at an address that the generation before had.
@@ -75,11 +75,12 @@ static class GenerationMode
         var context = new AssemblyLoadContext(name, isCollectible: true);
         Assembly assembly = context.LoadFromStream(new MemoryStream(Renamed(image, name)));
         Type type = assembly.GetType("Plugin." + name)!;
+        long begin = Clock.MonotonicNs();
         Func<int, int, long> Method(string method) => type.GetMethod(method)!.CreateDelegate<Func<int, int, long>>();
         // Which method is compiled first decides its place in the heap.
         if (generation % 2 == 1) Method("Inner" + name)(1, 1);
         if (generation % 3 == 1) Method("Middle" + name)(1, 1);
-        Time(generation, type.GetMethod("Outer" + name)!.CreateDelegate<Func<int, long>>(), log);
+        Time(generation, begin, type.GetMethod("Outer" + name)!.CreateDelegate<Func<int, long>>(), log);
         context.Unload();
         return new WeakReference(context);
     }
@@ -91,20 +92,20 @@ static class GenerationMode
         DynamicMethod inner = Loop("Inner" + name, null, 20_000);
         DynamicMethod middle = Loop("Middle" + name, inner, 2);
         DynamicMethod outer = Loop("Outer" + name, middle, 0);
+        long begin = Clock.MonotonicNs();
         if (generation % 2 == 1) inner.CreateDelegate<Func<int, long>>()(1);
         if (generation % 3 == 1) middle.CreateDelegate<Func<int, long>>()(1);
         var run = outer.CreateDelegate<Func<int, long>>();
-        Time(generation, run, log);
+        Time(generation, begin, run, log);
         return new WeakReference(run);
     }
 
     static string Name(int generation) => $"Gen{generation:D6}";
 
-    static void Time(int generation, Func<int, long> outer, StreamWriter log)
+    static void Time(int generation, long begin, Func<int, long> outer, StreamWriter log)
     {
         // Long and short generations alternate irregularly: a method that takes over its neighbour's samples shows in the counts.
         int rounds = generation % 5 is 0 or 3 ? 2_400 : 600;
-        long begin = Clock.MonotonicNs();
         long switches = Clock.ThreadSwitches();
         long cpu = Clock.ThreadCpuNs();
         outer(rounds);
