@@ -39,8 +39,8 @@ class Model:
         self.weight = sum(weights)
 
 
-class FormatsTest(harness.LiveTest):
-    NEEDS = ("dotnet", "node", "npm")
+class ToolsTest(harness.LiveTest):
+    """What both classes below open files with, and a folder for these."""
 
     @classmethod
     def check_needs(cls):
@@ -54,6 +54,14 @@ class FormatsTest(harness.LiveTest):
         super().setUpClass()
         cls.folder = tempfile.TemporaryDirectory(prefix="clrsampler-test-")
         cls.addClassCleanup(cls.folder.cleanup)
+
+
+class FormatsTest(ToolsTest):
+    NEEDS = ("dotnet", "node", "npm")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
         paths = {suffix: os.path.join(cls.folder.name, "cpu" + suffix) for suffix in (".json", ".pb.gz", ".speedscope.json")}
         outputs = [argument for path in paths.values() for argument in ("-o", path)]
         with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 30, "--threads", 2) as target:
@@ -178,23 +186,14 @@ class FormatsTest(harness.LiveTest):
         self.assertEqual(folded.parse(without).total, self.model.weight)
 
 
-class LinesTest(harness.LiveTest):
+class LinesTest(ToolsTest):
     """A made-up profile with lines, as the tools that know lines show it."""
     NEEDS = ("node", "npm")
     TEXT = ["class Cart", "{", "    int Total()", "    {", "        return items.Sum(Price);", "    }", "}"]
 
     @classmethod
-    def check_needs(cls):
-        super().check_needs()
-        speedscope_live_test.SpeedscopeTest.check_needs()
-        cls.package = speedscope_live_test.SpeedscopeTest.package
-        cls.pprof = pprof_tool()
-
-    @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.folder = tempfile.TemporaryDirectory(prefix="clrsampler-test-")
-        cls.addClassCleanup(cls.folder.cleanup)
         cls.source = os.path.join(cls.folder.name, "Cart.cs")
         with open(cls.source, "w", encoding="utf-8") as f:
             f.write("\n".join(cls.TEXT) + "\n")

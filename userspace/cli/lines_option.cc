@@ -10,7 +10,8 @@ void DeclareLines(CLI::App& app, LineOptions& lines) {
       "--lines", lines.wanted,
       "file and line of each managed frame, from portable PDBs: inside the assembly, beside it, or where the compiler\n"
       "wrote them; docs/lines.md");
-  app.add_option("--pdb-path", lines.pdb_folders, "another folder with PDBs, for --lines; may be given several times")
+  app.add_option("--pdb-path", lines.pdb_folders,
+                 "another folder with PDBs; may be given several times; implies --lines")
       ->each([&lines](const std::string&) { lines.wanted = true; })
       ->allow_extra_args(false)
       ->type_name("DIR");
@@ -18,8 +19,8 @@ void DeclareLines(CLI::App& app, LineOptions& lines) {
 
 void DeclareEmbedSource(CLI::App& app, LineOptions& lines) {
   app.add_flag("--embed-source", lines.source_texts,
-               "with --lines, put the text of the source files into pages and .json: those that are here as they were\n"
-               "compiled");
+               "put the text of the source files into pages and .json, of those that are here as they were compiled;\n"
+               "implies --lines");
 }
 
 }  // namespace clrsampler

@@ -98,6 +98,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.stack_words = config.stack_words;
   options.names = ParseNames(config.names);
   options.lines = config.lines;
+  options.lines.wanted |= options.lines.source_texts;
   if (config.verbose) {
     options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   }

@@ -3,4 +3,3 @@ clrsampler_library(clr_lines SOURCES ${CMAKE_CURRENT_LIST_DIR}/lines/assembly_li
   ${CMAKE_CURRENT_LIST_DIR}/lines/assembly_slot.cc ${CMAKE_CURRENT_LIST_DIR}/lines/method_lines.cc
   DEPS clrsampler_os clrsampler_process clrsampler_symbol_server clrsampler_symbols_frames clrsampler_formats_pe clrsampler_formats_pdb clrsampler_formats_il_map
        absl::flat_hash_map absl::flat_hash_set absl::strings)
-target_link_libraries(clrsampler_clr_lines PRIVATE ${LIBMD_ARCHIVE})

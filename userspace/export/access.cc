@@ -1,7 +1,5 @@
 #include "export/access.h"
 
-#include <sha256.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "os/digest.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -30,17 +29,6 @@ constexpr absl::string_view kLogInPage =
     "required autofocus></label> <button>Open</button></form>\n</html>\n";
 constexpr absl::string_view kLogInPolicy =
     "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-
-using Digest = std::array<uint8_t, SHA256_DIGEST_LENGTH>;
-
-Digest Sha256(absl::string_view text) {
-  SHA2_CTX context;
-  SHA256Init(&context);
-  SHA256Update(&context, reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  Digest digest;
-  SHA256Final(digest.data(), &context);
-  return digest;
-}
 
 bool IsTokenLetter(char c) { return absl::ascii_isalnum(c) || absl::StrContains("-._~+/=", c); }
 
@@ -107,7 +95,7 @@ absl::StatusOr<std::vector<std::string>> ParseTokens(absl::string_view text) {
 
 bool SameSecret(absl::string_view given, absl::string_view expected) {
   // Digests have one length, and what their comparison would tell about them tells nothing about the texts.
-  const Digest a = Sha256(given), b = Sha256(expected);
+  const auto a = Sha256(given), b = Sha256(expected);
   uint8_t difference = 0;
   for (size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
   return difference == 0;
@@ -129,7 +117,7 @@ bool Access::KnowsToken(absl::string_view given) const {
 }
 
 std::string Access::CookieOf(const HttpRequest& request, absl::string_view token) const {
-  const Digest digest = Sha256(absl::StrCat("clrsampler cookie\n", policy_.host, "\n", request.port, "\n", token));
+  const auto digest = Sha256(absl::StrCat("clrsampler cookie\n", policy_.host, "\n", request.port, "\n", token));
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest.data()), digest.size()));
 }
 

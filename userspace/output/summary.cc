@@ -55,6 +55,25 @@ std::string PerfMapText(const Account& account) {
   return text;
 }
 
+// "lines: 63.1 % of the managed frames have one; no PDB: System.Linq and 30 more (docs/lines.md)"; empty without
+// --lines.
+std::string LinesText(const Account& account) {
+  if (account.pdbs.empty()) return "";
+  const uint64_t managed = account.managed.named + account.managed.unnamed;
+  std::string text = absl::StrFormat(
+      "lines: %.1f %% of the managed frames have one",
+      100.0 * static_cast<double>(account.frames_with_line) / static_cast<double>(std::max<uint64_t>(managed, 1)));
+  constexpr size_t kShown = 3;
+  const size_t shown = std::min(kShown, account.without_pdb.size());
+  const auto without = account.pdbs.find("without");
+  if (shown == 0 || without == account.pdbs.end()) return text;
+  for (size_t i = 0; i < shown; ++i) {
+    absl::StrAppend(&text, i == 0 ? "; no PDB: " : ", ", PrintableText(account.without_pdb[i]));
+  }
+  if (without->second > shown) absl::StrAppend(&text, " and ", without->second - shown, " more");
+  return absl::StrCat(text, " (--pdb-path, --symbol-server)");
+}
+
 // Which server would name the runtime's functions; empty where few are nameless, or servers were asked.
 std::string NamelessRuntimeText(const Account& account, const HottestMethods& hottest) {
   if (hottest.total == 0 || !account.symbol_server.empty()) return "";
@@ -102,6 +121,7 @@ std::string SummaryText(const Account& account, const HottestMethods& hottest) {
                   Share(account.kernel), "\n");
   if (const std::string said = RuntimeText(account); !said.empty()) absl::StrAppend(&text, said, "\n");
   if (const std::string said = PerfMapText(account); !said.empty()) absl::StrAppend(&text, said, "\n");
+  if (const std::string said = LinesText(account); !said.empty()) absl::StrAppend(&text, said, "\n");
   absl::StrAppend(&text, "stacks: ", account.stacks_complete, " complete, ", account.stacks_truncated, " truncated, ",
                   account.stacks_broken, " broken\n");
   if (!account.unnamed_reasons.empty()) {

@@ -41,6 +41,10 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
   if (parts.perf_maps != nullptr) {
     account.perf_maps = deltas_.Since("perf_maps", parts.perf_maps->counters().ByName());
   }
+  if (parts.pdbs != nullptr) {
+    account.pdbs = parts.pdbs->counters().ByName();
+    account.without_pdb = {parts.pdbs->without().begin(), parts.pdbs->without().end()};
+  }
   account.bpf_map_bytes = parts.capture.map_bytes();
   account.notice_counts = deltas_.Since("notices", parts.notices.counts());
   account.notices = parts.notices.TakeKept();

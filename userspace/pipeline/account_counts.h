@@ -4,6 +4,7 @@
 #define CLRSAMPLER_PIPELINE_ACCOUNT_COUNTS_H_
 
 #include "capture/capture.h"
+#include "clr/lines/assembly_pdbs.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/perf_map_lease.h"
 #include "pipeline/clock_account.h"
@@ -28,6 +29,7 @@ struct CountingParts {
   const StackUnwinder& unwinder;
   const MemoryMethods& memory;
   const PerfMapLeases* perf_maps;  // nullptr: none are switched on
+  const AssemblyPdbs* pdbs;        // nullptr: nobody wants lines
   Notices& notices;
 };
 

@@ -90,8 +90,9 @@ void RunParts::UpdateClock() {
 }
 
 void RunParts::CountAccount() {
-  counts.AddTo(account, {*capture, hooks ? &*hooks : nullptr, *intake, kernel, targets.expected(), clock_account,
-                         unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr, notices});
+  counts.AddTo(account,
+               {*capture, hooks ? &*hooks : nullptr, *intake, kernel, targets.expected(), clock_account, unwinder,
+                *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr, sources.pdbs.get(), notices});
 }
 
 }  // namespace clrsampler

@@ -59,6 +59,9 @@ struct Account {
   std::map<std::string, uint64_t> jit;            // JitWatchCounters::ByName; likewise
   std::map<std::string, uint64_t> perf_maps;      // PerfMapLeaseCounters::ByName; empty without --enable-perf-map
   std::map<std::string, uint64_t> symbol_server;  // SymbolServerCounters::ByName; empty without a server
+  std::map<std::string, uint64_t> pdbs;           // AssemblyPdbsCounters::ByName; empty without --lines
+  std::vector<std::string> without_pdb;           // names of assemblies, the first few
+  uint64_t frames_with_line = 0;                  // managed ones
   std::vector<Notice> notices;
   std::map<std::string, uint64_t> notice_counts;
   double duration_seconds = 0;

@@ -127,10 +127,7 @@ std::vector<std::string> DebuginfodPaths(const SymbolFileKey& key) {
 absl::StatusOr<SymbolServerUrl> ParseSymbolServerUrl(absl::string_view text) {
   if (text == "microsoft") return SymbolServerUrl{"https://msdl.microsoft.com/download/symbols", false, true};
   if (text == "nuget")
-    return SymbolServerUrl{
-        "https://symbols.nuget"
-        ".org/download/symbols",
-        false, true};
+    return SymbolServerUrl{absl::StrCat("https://symbols.", text, ".org/download/symbols"), false, true};
   if (text.empty() || text.size() > kMaxUrlBytes) return BadUrl(text, "not an address");
   for (const char c : text) {
     if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) return BadUrl(text, "a character that no address has");

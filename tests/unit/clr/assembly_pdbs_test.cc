@@ -80,7 +80,7 @@ TEST_F(AssemblyPdbsTest, APdbInAFolderThatIsGiven) {
   Put("symbols/linked.pdb", ReadPdbFixture("linked.pdb"));
   EXPECT_EQ(Find("linked"), nullptr);
   EXPECT_EQ(pdbs_->counters().without, 1u);
-  EXPECT_TRUE(pdbs_->without().contains("linked"));
+  EXPECT_THAT(pdbs_->without(), testing::ElementsAre("linked"));
   EXPECT_NE(Find("linked", {"/nonexistent", (folder_ / "symbols").string()}), nullptr);
   EXPECT_TRUE(notices_.kept().empty());
 }
@@ -163,7 +163,7 @@ TEST_F(AssemblyPdbsTest, WhatNoServerHasIsNowhere) {
   EXPECT_EQ(served_.asked.size(), 1u);
   EXPECT_EQ(pdbs_->counters().without, 1u);
   EXPECT_EQ(pdbs_->counters().awaited, 0u);
-  EXPECT_TRUE(pdbs_->without().contains("linked"));
+  EXPECT_THAT(pdbs_->without(), testing::ElementsAre("linked"));
 }
 
 TEST_F(AssemblyPdbsTest, TheServersWordCountsForNothing) {

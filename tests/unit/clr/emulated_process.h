@@ -21,6 +21,7 @@
 #include "os/file_io.h"
 #include "process/process.h"
 #include "test_paths.h"
+#include "unit/process/mapping_of_file.h"
 
 namespace clrsampler {
 
@@ -89,21 +90,6 @@ class EmulatedProcess {
                            major(status.st_dev), minor(status.st_dev), status.st_ino, path);
   }
   void SetMaps(const std::string& text) { std::ofstream(folder_ / "42" / "maps") << text; }
-
-  static Mapping MappingOfFile(const std::string& path, uint64_t start, uint64_t bytes, uint64_t offset) {
-    struct stat status {};
-    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
-    Mapping mapping;
-    mapping.start = start;
-    mapping.end = start + bytes;
-    mapping.file_offset = offset;
-    mapping.device_major = major(status.st_dev);
-    mapping.device_minor = minor(status.st_dev);
-    mapping.inode = status.st_ino;
-    mapping.kind = MappingKind::kFile;
-    mapping.path = path;
-    return mapping;
-  }
 
  private:
   static constexpr uint64_t kMoved = 0x10000;

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,6 +15,7 @@
 #include "status/notices.h"
 #include "test_paths.h"
 #include "unit/formats/pe/fixture.h"
+#include "unit/process/mapping_of_file.h"
 #include "unit/symbol_server/fake_symbol_files.h"
 
 namespace clrsampler {
@@ -52,18 +51,7 @@ class R2rMethodsTest : public testing::Test {
         .write(content.data(), static_cast<std::streamsize>(content.size()));
   }
   Mapping Map(const std::string& name, uint64_t file_offset = 0) {
-    struct stat status {};
-    EXPECT_EQ(stat((folder_ + "/" + name).c_str(), &status), 0);
-    Mapping mapping;
-    mapping.start = kBase;
-    mapping.end = kBase + static_cast<uint64_t>(status.st_size) - file_offset;
-    mapping.file_offset = file_offset;
-    mapping.device_major = major(status.st_dev);
-    mapping.device_minor = minor(status.st_dev);
-    mapping.inode = status.st_ino;
-    mapping.kind = MappingKind::kFile;
-    mapping.path = folder_ + "/" + name;
-    return mapping;
+    return MappingOfFile(folder_ + "/" + name, kBase, 0, file_offset);
   }
   std::optional<Frame> At(const Mapping& mapping, uint64_t file_offset, uint32_t incarnation = 1) {
     Process process(ProcessKey{1, incarnation}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));

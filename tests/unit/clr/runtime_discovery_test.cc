@@ -1,8 +1,6 @@
 #include "clr/runtime_discovery.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include "test_paths.h"
 #include "unit/clr/emulated_process.h"
 #include "unit/formats/elf/find_symbol.h"
+#include "unit/process/mapping_of_file.h"
 
 namespace clrsampler {
 namespace {
@@ -36,17 +35,9 @@ class RuntimeDiscoveryTest : public testing::TestWithParam<RuntimeDiscovery::Cac
 
   // Maps the image's executable segment at `start`; gives the bias that follows.
   uint64_t Map(const std::string& path, uint64_t start) {
-    struct stat status {};
-    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
     const auto bytes = ReadWholeFile(path, 16 << 20);
     const auto image = ElfImage::Parse(AsBytes(*bytes));
-    Mapping mapping;
-    mapping.path = path;
-    mapping.inode = status.st_ino;
-    mapping.device_major = major(status.st_dev);
-    mapping.device_minor = minor(status.st_dev);
-    mapping.kind = MappingKind::kFile;
-    mapping.start = start;
+    Mapping mapping = MappingOfFile(path, start);
     uint64_t bias = 0;
     for (const LoadSegment& segment : image->segments()) {
       if (!segment.executable) continue;
@@ -176,7 +167,7 @@ TEST_F(EmulatedRuntimeTest, AnEmulatorOfUnknownMachineIsNotJudged) {
 TEST_F(EmulatedRuntimeTest, CodeForAnotherMachineIsNeverThatOfTheProcess) {
   const std::string path = emulated_.Runtime();
   emulated_.SetMaps(emulated_.Loaded(path, kBase, "r-xp"));
-  emulated_.process().mappings.Insert(EmulatedProcess::MappingOfFile(path, kBase + 0x11000, 0x1000, 0x1000));
+  emulated_.process().mappings.Insert(MappingOfFile(path, kBase + 0x11000, 0x1000, 0x1000));
   EXPECT_EQ(runtimes_.Find(emulated_.process()), std::nullopt);
   EXPECT_TRUE(FindEmulated().has_value());
 }
@@ -189,17 +180,7 @@ TEST_P(RuntimeDiscoveryTest, CompositeImagesAreSeen) {
   Map(Fixture("CORECLR"), 0x7f0000000000);
   const auto map_pe = [&](const std::string& name, uint64_t start) {
     const std::string path = TestData("r2r/") + name;
-    struct stat status {};
-    ASSERT_EQ(stat(path.c_str(), &status), 0) << path;
-    Mapping mapping;
-    mapping.path = path;
-    mapping.inode = status.st_ino;
-    mapping.device_major = major(status.st_dev);
-    mapping.device_minor = minor(status.st_dev);
-    mapping.kind = MappingKind::kFile;
-    mapping.start = start;
-    mapping.end = start + 0x1000;
-    process_->mappings.Insert(mapping);
+    process_->mappings.Insert(MappingOfFile(path, start, 0x1000));
   };
   EXPECT_FALSE(Find()->precompiled);
   map_pe("10.0.14-x64/shapes.dll", 0x7f0010000000);

@@ -60,6 +60,20 @@ TEST(SummaryTest, NamesTheFiveHottestMethodsInADozenLines) {
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12);
 }
 
+TEST(SummaryTest, WithLinesItSaysHowManyFramesHaveOneAndWhichAssembliesHaveNone) {
+  Account account;
+  account.CountFrame(Frame{FrameKind::kJit, NameSource::kRuntimeMemory, "Shop.Cart.Total"}, 1);
+  EXPECT_THAT(SummaryText(account), Not(HasSubstr("lines:")));
+  Frame with_line{FrameKind::kJit, NameSource::kRuntimeMemory, "Shop.Cart.Total"};
+  with_line.place = {"/src/Cart.cs", 57, 9, LineKind::kExact};
+  account.CountFrame(with_line, 3);
+  account.pdbs = {{"found", 1}, {"without", 0}};
+  EXPECT_THAT(SummaryText(account), HasSubstr("lines: 75.0 % of the managed frames have one\n"));
+  account.pdbs["without"] = 5;
+  account.without_pdb = {"A", "B\x1b", "C", "D", "E"};
+  EXPECT_THAT(SummaryText(account), HasSubstr("have one; no PDB: A, B?, C and 2 more (--pdb-path, --symbol-server)\n"));
+}
+
 TEST(SummaryTest, ARunWithoutLossSaysNothingOfLoss) {
   Account account;
   account.lost["ring_full"] = 0;

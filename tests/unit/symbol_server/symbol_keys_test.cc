@@ -115,8 +115,8 @@ TEST(SymbolKeysTest, AddressesOfServers) {
             (SymbolServerUrl{"http://localhost:8002", true, false}));
   EXPECT_EQ(*ParseSymbolServerUrl("microsoft"),
             *ParseSymbolServerUrl("ssqp+https://msdl.microsoft.com/download/symbols"));
-  EXPECT_EQ(*ParseSymbolServerUrl("nuget"), *ParseSymbolServerUrl("ssqp+https://symbols.nuget"
-                                                                  ".org/download/symbols"));
+  EXPECT_EQ(*ParseSymbolServerUrl("nuget"),
+            (SymbolServerUrl{absl::StrCat("https://symbols.", "nuget", ".org/download/symbols"), false, true}));
   EXPECT_EQ(ParseSymbolServerUrl("https://microsoft")->base, "https://microsoft")
       << "a host of that name can be asked too";
   for (const char* bad : {"", "ftp://host", "file:///etc", "https://", "https:///path", "https://user:secret@host/",

@@ -5,8 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,6 +18,7 @@
 #include "test_paths.h"
 #include "unit/formats/elf/find_symbol.h"
 #include "unit/formats/runtime/runtime_image_builder.h"
+#include "unit/process/mapping_of_file.h"
 
 namespace clrsampler {
 namespace {
@@ -35,19 +34,7 @@ class ElfSymbolsSourceTest : public testing::Test {
       : process_(ProcessKey{static_cast<uint32_t>(getpid()), 1},
                  TargetFiles("/proc", static_cast<uint32_t>(getpid()))) {}
 
-  Mapping MappingOf(const std::string& path) {
-    struct stat status {};
-    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
-    Mapping mapping;
-    mapping.start = kBase;
-    mapping.end = kBase + static_cast<uint64_t>(status.st_size);
-    mapping.inode = status.st_ino;
-    mapping.device_major = major(status.st_dev);
-    mapping.device_minor = minor(status.st_dev);
-    mapping.kind = MappingKind::kFile;
-    mapping.path = path;
-    return mapping;
-  }
+  Mapping MappingOf(const std::string& path) { return MappingOfFile(path, kBase); }
 
   std::optional<Frame> At(const Mapping& mapping, uint64_t address, NameStyle style = NameStyle::kShort,
                           const std::string& host_debug_root = "/nowhere") {

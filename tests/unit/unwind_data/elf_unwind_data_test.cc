@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -27,6 +25,7 @@
 #define HAS_ADDRESS_SANITIZER  // clang's way of saying it
 #endif
 #endif
+#include "unit/process/mapping_of_file.h"
 
 namespace clrsampler {
 namespace {
@@ -67,19 +66,7 @@ class ElfUnwindDataTest : public testing::Test {
 
   // As if the whole file were mapped at kBase.
   static constexpr uint64_t kBase = 0x7f0000000000;
-  static Mapping MappingOf(const std::string& path, uint64_t base = kBase) {
-    struct stat status {};
-    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
-    Mapping mapping;
-    mapping.start = base;
-    mapping.end = base + static_cast<uint64_t>(status.st_size);
-    mapping.inode = status.st_ino;
-    mapping.device_major = major(status.st_dev);
-    mapping.device_minor = minor(status.st_dev);
-    mapping.kind = MappingKind::kFile;
-    mapping.path = path;
-    return mapping;
-  }
+  static Mapping MappingOf(const std::string& path, uint64_t base = kBase) { return MappingOfFile(path, base); }
 
   ImageFiles images_;
   Process process_;

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,24 +13,13 @@
 #include "test_paths.h"
 #include "unit/formats/pe/fixture.h"
 #include "unit/formats/pe/loaded_fixture.h"
+#include "unit/process/mapping_of_file.h"
 #include "unwind/managed_step.h"
 
 namespace clrsampler {
 namespace {
 
-Mapping FileMapping(const std::string& path) {
-  struct stat status {};
-  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
-  Mapping mapping;
-  mapping.start = 0x7f0000010000;
-  mapping.end = mapping.start + static_cast<uint64_t>(status.st_size);
-  mapping.device_major = major(status.st_dev);
-  mapping.device_minor = minor(status.st_dev);
-  mapping.inode = status.st_ino;
-  mapping.kind = MappingKind::kFile;
-  mapping.path = path;
-  return mapping;
-}
+constexpr uint64_t kBase = 0x7f0000010000;
 
 std::unique_ptr<R2rImage> Open(const std::string& bytes) {
   return *R2rImage::Open(*PeImage::Parse(AsBytes(bytes)), "fixture");
@@ -66,7 +53,7 @@ TEST_F(R2rUnwindDataTest, EachFunctionOfAnImageAgreesWithItsPrologue) {
                            "10.0.14-x64-composite/both.r2r.dll"}) {
     const std::string bytes = ReadFixture(name);
     const auto image = Open(bytes);
-    const Mapping mapping = FileMapping(absl::StrCat(TestData("r2r/"), name));
+    const Mapping mapping = MappingOfFile(absl::StrCat(TestData("r2r/"), name), kBase);
     uint32_t funclets = 0;
     for (uint32_t i = 0; i < image->function_count(); ++i) {
       const R2rFunction function = *image->Function(i);
@@ -93,7 +80,7 @@ TEST_F(R2rUnwindDataTest, OnArm64EachLeafIsToldFromItsFunctionsBeginningToo) {
   for (const char* name : {"8.0.30-arm64/shapes.dll", "9.0.19-arm64/shapes.dll", "10.0.14-arm64/shapes.dll"}) {
     const std::string bytes = ReadFixture(name);
     const auto image = Open(bytes);
-    const Mapping mapping = FileMapping(absl::StrCat(TestData("r2r/"), name));
+    const Mapping mapping = MappingOfFile(absl::StrCat(TestData("r2r/"), name), kBase);
     int prologues = 0, returns = 0;
     for (uint32_t i = 0; i < image->function_count(); ++i) {
       const R2rFunction function = *image->Function(i);
@@ -136,7 +123,7 @@ TEST_F(R2rUnwindDataTest, SplitMethodsHaveUnwindDataOfBothPartsAndNoEpilogues) {
   const std::string bytes = ReadFixture(name);
   const auto image = Open(bytes);
   ASSERT_TRUE(image->has_cold_parts());
-  const Mapping mapping = FileMapping(absl::StrCat(TestData("r2r/"), name));
+  const Mapping mapping = MappingOfFile(absl::StrCat(TestData("r2r/"), name), kBase);
   uint32_t cold = 0, with_frame = 0;
   for (uint32_t i = 0; i < image->function_count(); ++i) {
     const R2rFunction function = *image->Function(i);
@@ -160,15 +147,15 @@ TEST_F(R2rUnwindDataTest, SplitMethodsHaveUnwindDataOfBothPartsAndNoEpilogues) {
 TEST_F(R2rUnwindDataTest, OtherCodeOfAnImageIsAStub) {
   const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
   const auto image = Open(bytes);
-  const Mapping mapping = FileMapping(TestData("r2r/10.0.14-x64/shapes.dll"));
+  const Mapping mapping = MappingOfFile(TestData("r2r/10.0.14-x64/shapes.dll"), kBase);
   const R2rFunction last = *image->Function(image->function_count() - 1);
   EXPECT_EQ(At(mapping, *image->pe().OffsetOfRva(last.end - 1) + 1).kind, CodeKind::kStub);
   EXPECT_EQ(At(mapping, 0).kind, CodeKind::kUnknown);  // headers are no code
 }
 
 TEST_F(R2rUnwindDataTest, OtherFilesHaveNone) {
-  const Mapping il = FileMapping(TestData("r2r/10.0.14-x64-composite/library.dll"));
-  const Mapping own = FileMapping("/proc/self/exe");
+  const Mapping il = MappingOfFile(TestData("r2r/10.0.14-x64-composite/library.dll"), kBase);
+  const Mapping own = MappingOfFile("/proc/self/exe", kBase);
   for (uint64_t offset = 0; offset < 0x2000; offset += 16) {
     EXPECT_EQ(At(il, offset).kind, CodeKind::kUnknown);
     EXPECT_EQ(At(own, offset).kind, CodeKind::kUnknown);

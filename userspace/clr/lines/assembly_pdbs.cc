@@ -1,10 +1,6 @@
 #include "clr/lines/assembly_pdbs.h"
 
-#include <sha1.h>
-#include <sha256.h>
-
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <span>
 #include <utility>
@@ -13,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
 #include "formats/pdb/embedded_pdb.h"
+#include "os/digest.h"
 #include "os/path_text.h"
 #include "process/mounts_identity.h"
 
@@ -32,24 +29,14 @@ void AddOnce(std::vector<std::string>& paths, std::string path) {
 constexpr size_t kMaxTextBytes = 4 << 20;
 
 bool IsTextOf(const PdbDocument& document, absl::string_view text) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  const auto is_hash = [&](const auto& digest) {
+    return std::ranges::equal(std::as_bytes(std::span(digest)), document.hash);
+  };
   switch (document.hash_algorithm) {
-    case PdbHashAlgorithm::kSha256: {
-      SHA2_CTX context;
-      std::array<uint8_t, SHA256_DIGEST_LENGTH> digest;
-      SHA256Init(&context);
-      SHA256Update(&context, bytes, text.size());
-      SHA256Final(digest.data(), &context);
-      return std::ranges::equal(std::as_bytes(std::span(digest)), document.hash);
-    }
-    case PdbHashAlgorithm::kSha1: {
-      SHA1_CTX context;
-      std::array<uint8_t, SHA1_DIGEST_LENGTH> digest;
-      SHA1Init(&context);
-      SHA1Update(&context, bytes, text.size());
-      SHA1Final(digest.data(), &context);
-      return std::ranges::equal(std::as_bytes(std::span(digest)), document.hash);
-    }
+    case PdbHashAlgorithm::kSha256:
+      return is_hash(Sha256(text));
+    case PdbHashAlgorithm::kSha1:
+      return is_hash(Sha1(text));
     case PdbHashAlgorithm::kNone:
       break;
   }
@@ -124,7 +111,7 @@ std::string AssemblyPdbs::ReadText(const Process& process, const PdbDocument& do
 
 void AssemblyPdbs::NoteWithout(absl::string_view name) {
   ++counters_.without;
-  if (without_.size() < kMaxNames) without_.insert(std::string(name));
+  if (without_.size() < kMaxNames && std::ranges::find(without_, name) == without_.end()) without_.emplace_back(name);
 }
 
 std::shared_ptr<AssemblyLines> AssemblyPdbs::Search(const Process& process, const PeImage& image,
@@ -175,6 +162,11 @@ void AssemblyPdbs::Refuse(absl::string_view path, const absl::Status& status) {
   ++counters_.refused;
   notices_.Add("pdb_refused", path, absl::StrCat(path, " gives no lines: ", status.message()),
                absl::IsFailedPrecondition(status) ? "--pdb-path names a folder that has the PDB of this build" : "");
+}
+
+std::map<std::string, uint64_t> AssemblyPdbsCounters::ByName() const {
+  return {{"found", found},     {"embedded", embedded}, {"fetched", fetched},
+          {"awaited", awaited}, {"without", without},   {"refused", refused}};
 }
 
 }  // namespace clrsampler

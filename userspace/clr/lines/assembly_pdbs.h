@@ -7,13 +7,13 @@
 #define CLRSAMPLER_CLR_LINES_ASSEMBLY_PDBS_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "clr/lines/assembly_lines.h"
 #include "clr/lines/assembly_slot.h"
 #include "formats/pe/pdb_reference.h"
@@ -32,6 +32,8 @@ struct AssemblyPdbsCounters {
   uint64_t awaited = 0;   // asked for, and not here yet
   uint64_t without = 0;   // assemblies whose PDB is nowhere
   uint64_t refused = 0;   // PDBs that are damaged or belong to another build
+
+  std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };
 
 struct LineOptions {
@@ -67,7 +69,7 @@ class AssemblyPdbs {
 
   const AssemblyPdbsCounters& counters() const { return counters_; }
   // Names of assemblies without a PDB, the first few.
-  const absl::flat_hash_set<std::string>& without() const { return without_; }
+  const std::vector<std::string>& without() const { return without_; }
 
  private:
   static constexpr size_t kMaxAssemblies = 4096;
@@ -95,7 +97,7 @@ class AssemblyPdbs {
   SourceFiles source_files_;
   // By mounts, path, name and id: what one process sees names nothing of another one that sees other files.
   absl::flat_hash_map<Key, std::shared_ptr<AssemblySlot>> known_;
-  absl::flat_hash_set<std::string> without_;
+  std::vector<std::string> without_;
   AssemblyPdbsCounters counters_;
 };
 

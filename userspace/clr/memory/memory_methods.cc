@@ -7,8 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clr/memory/heap_owners.h"
-#include "clr/memory/il_map_reader.h"
-#include "clr/memory/image_copy.h"
+#include "clr/memory/method_line_reader.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
 #include "formats/names/async_body.h"
@@ -20,7 +19,6 @@ namespace {
 
 constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
-constexpr size_t kMaxAssemblies = 4096;  // likewise
 
 // A runtime that has not begun yet is asked again this often, and this long.
 constexpr uint64_t kRetryNs = 20'000'000;
@@ -65,7 +63,7 @@ struct MemoryMethods::Known {
 };
 
 struct MemoryMethods::Target {
-  explicit Target(std::unique_ptr<MemoryReader> reader) : memory(std::move(reader)) {}
+  explicit Target(AssemblyPdbs* pdbs) : lines(pdbs) {}
 
   bool has_code = false;  // made in the process; most processes of a host have none
   bool is_dotnet = false;
@@ -103,9 +101,7 @@ struct MemoryMethods::Target {
   size_t methods = 0;
   TransientHeaps heaps;
   HeapOwners owners;
-  // By metadata, and what holds it: modules that may be freed are read again and again, and share it.
-  absl::flat_hash_map<std::pair<std::shared_ptr<const void>, const std::byte*>, std::shared_ptr<AssemblySlot>>
-      assemblies;
+  MethodLineReader lines;
   uint64_t seen_mappings = 0;  // generation that has no code
 };
 
@@ -134,7 +130,7 @@ MemoryMethods::~MemoryMethods() = default;
 MemoryMethods::Target* MemoryMethods::TargetOf(const Process& process, MonotonicTime now) {
   std::unique_ptr<Target>& target = targets_[process.key];
   if (target == nullptr) {
-    target = std::make_unique<Target>(nullptr);
+    target = std::make_unique<Target>(options_.pdbs);
     target->opened = clock_.Now();
   }
   if (!target->has_code) {
@@ -422,51 +418,11 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
     target.settled.insert(address);
   }
   known.start = start;
-  known.lines = LinesOf(process, target, *found);
+  // The maps of a runtime that is not known may have another form.
+  if (!target.unverified) known.lines = target.lines.LinesOf(process, *target.runtime, *found);
   there.push_back(std::move(known));
   ++target.methods;
   return {};
-}
-
-std::shared_ptr<AssemblySlot> MemoryMethods::AssemblyOf(const Process& process, Target& target,
-                                                        const RuntimeModule& module) {
-  if (!module.image.empty()) {
-    const absl::StatusOr<PeImage> image = PeImage::Parse(module.image);
-    return image.ok() ? options_.pdbs->Find(process, *image, module.path, module.names.name) : nullptr;
-  }
-  // Out of a compressed bundle, or loaded from bytes: what is beside the program may be its PDB.
-  if (module.loaded.begin == module.loaded.end) return nullptr;
-  const absl::StatusOr<std::vector<std::byte>> copy = CopyImage(target.runtime->memory(), module.loaded);
-  if (!copy.ok()) return nullptr;
-  const absl::StatusOr<PeImage> image = PeImage::Parse(*copy, module.flat ? PeLayout::kFile : PeLayout::kLoaded);
-  return image.ok() ? options_.pdbs->Find(process, *image, process.executable, module.names.name) : nullptr;
-}
-
-// Read now: the method's map is gone with it, and the PDB may be with the process. That holds for a PDB too that a
-// symbol server may still send.
-std::shared_ptr<const MethodLines> MemoryMethods::LinesOf(const Process& process, Target& target,
-                                                          const ManagedCode& found) {
-  if (options_.pdbs == nullptr || found.kind != ManagedCode::Kind::kMethod || found.module == nullptr) return nullptr;
-  if (target.unverified) return nullptr;  // its maps may have another form
-  // The offsets of a thunk are those of IL that the runtime made.
-  if (found.name.async_body == AsyncBody::kThunk) return nullptr;
-  if (target.assemblies.size() >= kMaxAssemblies) target.assemblies.clear();
-  const auto [known, is_new] = target.assemblies.try_emplace({found.module->content, found.module->metadata.data()});
-  if (is_new) known->second = AssemblyOf(process, target, *found.module);
-  if (known->second == nullptr) return nullptr;
-  absl::StatusOr<IlMap> map = ReadIlMap(target.runtime->memory(), target.runtime->layout().debug_info, found.code);
-  const bool stands = !found.transient || target.runtime->Stands(found.code);
-  if (!map.ok() || !stands) {
-    counters_.il_maps_failed += absl::IsNotFound(map.status()) ? 0 : 1;
-    return nullptr;
-  }
-  ++counters_.il_maps;
-  const bool exact = found.name.tier == "QuickJitted" || found.name.tier == "InstrumentedTier";
-  constexpr uint32_t kRidMask = 0xFFFFFF;
-  const uint32_t rid = found.token & kRidMask;
-  options_.pdbs->NoteSources(process, *known->second, rid);
-  return std::make_shared<MethodLines>(
-      MethodLines{*std::move(map), known->second, rid, exact ? LineKind::kExact : LineKind::kOptimised});
 }
 
 std::optional<SourcePlace> MemoryMethods::PlaceOf(const FrameQuery& query) {
@@ -682,6 +638,8 @@ void MemoryMethods::AddCounters(const Target& target, MemoryMethodsCounters& sum
     sum.memory.bytes += memory.bytes;
     sum.memory.failures += memory.failures;
   }
+  sum.il_maps += target.lines.maps_read();
+  sum.il_maps_failed += target.lines.maps_failed();
   if (target.runtime == nullptr) return;
   const RuntimeMemoryCounters& counters = target.runtime->counters();
   sum.lookups += counters.lookups;

@@ -75,8 +75,8 @@ struct MemoryMethodsCounters {
   uint64_t metadata_copied = 0;                     // modules without a file
   std::array<uint64_t, kProbeFailures> failures{};  // by ProbeFailure
   MemoryCounters memory;                            // reads and bytes
-  uint64_t il_maps = 0;                             // that were read
-  uint64_t il_maps_failed = 0;                      // and those that could not be
+  uint64_t il_maps = 0;                             // MethodLineReader::maps_read
+  uint64_t il_maps_failed = 0;                      // and maps_failed
   // Answers without a name.
   uint64_t not_there_any_more = 0;
   uint64_t changed_while_read = 0;
@@ -131,8 +131,6 @@ class MemoryMethods : public FrameSource, public LineSource {
   };
   // Not again if seen since.
   Looked Look(const Process& process, Target& target, uint64_t address, MonotonicTime since, bool at_entry);
-  std::shared_ptr<AssemblySlot> AssemblyOf(const Process& process, Target& target, const RuntimeModule& module);
-  std::shared_ptr<const MethodLines> LinesOf(const Process& process, Target& target, const ManagedCode& found);
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   TransientHeaps::Tell TellOf(const Process& process) const;
   const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time, bool at_entry) const;

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
+#include "unit/process/mapping_of_file.h"
 #include "unit/symbol_server/fake_symbol_files.h"
 
 namespace clrsampler {
@@ -39,17 +38,7 @@ class MemoryMethodsTest : public testing::Test {
  protected:
   void SetUp() override {
     const std::string fake_coreclr = RuntimeFixture("libfake_coreclr.so");
-    struct stat status {};
-    ASSERT_EQ(stat(fake_coreclr.c_str(), &status), 0) << fake_coreclr;
-    Mapping image;
-    image.start = FakeRuntime::kImage;
-    image.end = FakeRuntime::kImage + FakeRuntime::kImageBytes;
-    image.device_major = major(status.st_dev);
-    image.device_minor = minor(status.st_dev);
-    image.inode = status.st_ino;
-    image.kind = MappingKind::kFile;
-    image.path = fake_coreclr;
-    process_.mappings.Insert(image);
+    process_.mappings.Insert(MappingOfFile(fake_coreclr, FakeRuntime::kImage, FakeRuntime::kImageBytes));
     for (const uint64_t start : {kPermanent, kTransient}) {
       Mapping heap;
       heap.start = start;
