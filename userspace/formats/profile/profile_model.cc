@@ -15,6 +15,8 @@ constexpr absl::string_view kUnits[] = {"samples", "microseconds", "nanoseconds"
 constexpr absl::string_view kKinds[] = {"unknown", "kernel", "native", "jit", "r2r", "aot", "role", "mark", "inlined"};
 constexpr absl::string_view kStates[] = {"none", "suspending", "paused"};
 constexpr absl::string_view kLineKinds[] = {"none", "exact", "optimised"};
+constexpr absl::string_view kMachines[] = {"x86-64", "arm64"};
+static_assert(std::size(kMachines) == kCodeMachineCount);
 static_assert(std::size(kLineKinds) == kLineKindCount);
 static_assert(std::size(kKinds) == kModelFrameKindCount);
 static_assert(std::size(kStates) == kSampleStateCount);
@@ -24,6 +26,17 @@ std::optional<Enum> Find(const absl::string_view (&words)[N], absl::string_view 
   const auto* found = std::find(std::begin(words), std::end(words), text);
   if (found == std::end(words)) return std::nullopt;
   return static_cast<Enum>(found - std::begin(words));
+}
+
+// Whether the offsets of the entries ascend and are less than `end`.
+template <typename Entry>
+bool Ascend(const std::vector<Entry>& entries, size_t end) {
+  uint64_t least = 0;
+  for (const Entry& entry : entries) {
+    if (entry.offset < least || entry.offset >= end) return false;
+    least = uint64_t{entry.offset} + 1;
+  }
+  return true;
 }
 
 }  // namespace
@@ -36,6 +49,8 @@ absl::string_view ModelFrameKindText(ModelFrameKind kind) { return kKinds[static
 std::optional<ModelFrameKind> ModelFrameKindOf(absl::string_view text) { return Find<ModelFrameKind>(kKinds, text); }
 absl::string_view LineKindText(LineKind kind) { return kLineKinds[static_cast<size_t>(kind)]; }
 std::optional<LineKind> LineKindOf(absl::string_view text) { return Find<LineKind>(kLineKinds, text); }
+absl::string_view CodeMachineText(CodeMachine machine) { return kMachines[static_cast<size_t>(machine)]; }
+std::optional<CodeMachine> CodeMachineOf(absl::string_view text) { return Find<CodeMachine>(kMachines, text); }
 absl::string_view SampleStateText(SampleState state) { return kStates[static_cast<size_t>(state)]; }
 std::optional<SampleState> SampleStateOf(absl::string_view text) { return Find<SampleState>(kStates, text); }
 
@@ -149,6 +164,20 @@ bool ProfileModelBuilder::Source(StringIndex file, StringIndex url, absl::string
   if (text.size() > kMaxSourceTextBytes || text.size() > kMaxSourceTextsBytes - source_bytes_) return false;
   source.text = std::string(text);
   source_bytes_ += text.size();
+  return true;
+}
+
+bool ProfileModelBuilder::Code(ModelCode code) {
+  if (!ok() || code.bytes.empty()) return false;
+  if (code.bytes.size() > kMaxCodeBodyBytes || code.bytes.size() > kMaxCodeBodiesBytes - code_bytes_) return false;
+  if (code.frame >= model_.frames.size() || !Ascend(code.lines, code.bytes.size()) ||
+      !Ascend(code.self, code.bytes.size())) {
+    Fail(absl::DataLossError("machine code whose frame, lines or samples are not in order"));
+  }
+  if (!Takes(model_.code.size(), limits_.frames, "bodies of machine code")) return false;
+  std::erase_if(code.self, [](const ModelCodeWeight& at) { return at.weight == 0; });
+  code_bytes_ += code.bytes.size();
+  model_.code.push_back(std::move(code));
   return true;
 }
 

@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "formats/names/line_kind.h"
+#include "formats/profile/model_code.h"
 
 namespace clrsampler {
 
@@ -222,6 +223,7 @@ struct ProfileModel {
   std::vector<ModelThread> threads;
   SampleColumns samples;
   std::vector<ModelSource> sources;  // one for each file at most
+  std::vector<ModelCode> code;       // of a recording that keeps it
   uint64_t total_weight = 0;         // of all samples
 
   absl::string_view text(StringIndex index) const { return strings[index]; }
@@ -262,6 +264,9 @@ class ProfileModelBuilder {
   // What is known of a file that frames name; calls for one file add to each other, and what was said first stays.
   // False: the text is left out, because it is larger than a source may be, or all of them are.
   bool Source(StringIndex file, StringIndex url, absl::string_view text);
+  // `code.frame` is what Frame gave. False: it is left out, because it or all of them are larger than a profile may
+  // hold. Fails where its offsets do not ascend or lie outside of it.
+  bool Code(ModelCode code);
   // A sample of weight 0 is none.
   void Add(const ModelSample& sample);
 
@@ -316,6 +321,7 @@ class ProfileModelBuilder {
   IndexSet<StackNode> node_ids_{0, {&model_.nodes}, {&model_.nodes}};
   absl::flat_hash_map<StringIndex, size_t> source_ids_;  // by file
   size_t source_bytes_ = 0;                              // of all texts
+  size_t code_bytes_ = 0;                                // of all bodies
   std::vector<uint16_t> depths_ = {0};                   // of each node: frames of its stack
 };
 

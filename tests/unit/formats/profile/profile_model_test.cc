@@ -174,7 +174,46 @@ TEST(ProfileModelTest, TablesHaveTheLimitsThatTheyAreGiven) {
   EXPECT_EQ(std::move(builder).Build().status().message(), "more than 2 files of source text");
 }
 
+TEST(ProfileModelTest, MachineCodeIsKeptWithinItsBounds) {
+  ProfileModelBuilder builder;
+  ModelCode code{.frame = builder.Frame({}), .bytes = "\x90\xc3", .lines = {{0, 0, 7}}, .self = {{0, 0}, {1, 5}}};
+  EXPECT_TRUE(builder.Code(code));
+  ModelCode empty = code, large = code;
+  empty.bytes.clear();
+  large.bytes.assign(kMaxCodeBodyBytes + 1, '\x90');
+  EXPECT_FALSE(builder.Code(empty));
+  EXPECT_FALSE(builder.Code(large));
+  const absl::StatusOr<ProfileModel> model = std::move(builder).Build();
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ(model->code.size(), 1u);
+  EXPECT_EQ(model->code[0].self, (std::vector<ModelCodeWeight>{{1, 5}}));
+}
+
+TEST(ProfileModelTest, MachineCodeThatIsNotInOrderIsAnError) {
+  const auto builds = [](const ModelCode& code) {
+    ProfileModelBuilder builder;
+    builder.Frame({});
+    builder.Code(code);
+    return std::move(builder).Build().ok();
+  };
+  const ModelCode code{.bytes = "\x90\xc3", .lines = {{0, 0, 7}, {1, 0, 8}}, .self = {{0, 1}, {1, 1}}};
+  EXPECT_TRUE(builds(code));
+  ModelCode changed = code;
+  changed.frame = 1;  // there is none
+  EXPECT_FALSE(builds(changed));
+  changed = code;
+  changed.lines[1].offset = 0;
+  EXPECT_FALSE(builds(changed));
+  changed = code;
+  changed.self[1].offset = 2;  // behind the code
+  EXPECT_FALSE(builds(changed));
+}
+
 TEST(ProfileModelTest, WordsAreReadBack) {
+  for (int i = 0; i < kCodeMachineCount; ++i) {
+    const auto machine = static_cast<CodeMachine>(i);
+    EXPECT_EQ(CodeMachineOf(CodeMachineText(machine)), machine);
+  }
   for (int i = 0; i < kModelFrameKindCount; ++i) {
     const auto kind = static_cast<ModelFrameKind>(i);
     EXPECT_EQ(ModelFrameKindOf(ModelFrameKindText(kind)), kind);
