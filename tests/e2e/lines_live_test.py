@@ -6,6 +6,7 @@ stand still, so `stacks --lines` must say the same of each frame.
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -88,6 +89,26 @@ class LinesTest(harness.LiveTest):
         off = sum(statements.values()) - statements.get(f"Lines.Hot.Statements:{callers}_[j]", 0)
         self.assertLessEqual(off, stack_truth.allowed_faults(sum(statements.values()), 0.99), statements)
 
+    def test_annotate(self):
+        """The hot line has the samples of its method, under it the instructions have as many, and the text is that of the file."""
+        version = runtimes.newest()[-1]
+        self.need_runtime(version)
+        with Program(version, {}) as target:
+            result = subprocess.run([harness.AGENT, "annotate", "Hot.Dear", "--pid", str(target.host_pid), "--duration", "3s"],
+                                    capture_output=True, text=True, timeout=120)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
+        text = result.stdout
+        total = int(re.search(r"^Lines\.Hot\.Dear: (\d+) samples in its own code", text).group(1))
+        self.assertGreater(total, 100, text)
+        lines, *bodies = text.split("\n\n")[1:]
+        hot = line_truth.line_of("the hot line")
+        on_it = re.search(rf"^ *(\d+) +[\d.]+%  Program\.cs:{hot} .*the hot line", lines, re.MULTILINE)
+        self.assertIsNotNone(on_it, lines)
+        self.assertLessEqual(total - int(on_it.group(1)), stack_truth.allowed_faults(total, 0.99), lines)
+        self.assertIn("x86-64", bodies[0].splitlines()[0])
+        instructions = re.findall(r"^ *(?:(\d+) +[\d.]+%)?  ([0-9a-f]{6})  (.+)$", "\n".join(bodies), re.MULTILINE)
+        self.assertEqual(sum(int(samples) for samples, _, _ in instructions if samples), total)
+        self.assertTrue(any(name.startswith("vdivsd") or name.startswith("divsd") for _, _, name in instructions), bodies[0])
 
     def test_source_text_is_embedded_only_where_asked_for(self):
         version = runtimes.newest()[-1]

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/annotate_command.h"
 #include "cli/convert_command.h"
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
@@ -86,6 +87,7 @@ int main(int argc, char** argv) {
       "  clrsampler stacks --pid PID [--json]\n"
       "  clrsampler pauses --pid PID [--json]\n"
       "  clrsampler jit --pid PID [--json]\n"
+      "  clrsampler annotate METHOD FILE.json\n"
       "  clrsampler convert IN OUT\n"
       "  clrsampler merge IN... -o OUT\n"
       "  clrsampler diff BEFORE AFTER\n"
@@ -138,6 +140,9 @@ int main(int argc, char** argv) {
   clrsampler::ConvertConfig convert_config;
   clrsampler::DeclareConvertOptions(*convert, convert_config);
   clrsampler::DeclareMergeOptions(*merge, convert_config);
+  CLI::App* annotate = app.add_subcommand("annotate", "a method with the samples of its lines and instructions");
+  clrsampler::AnnotateConfig annotate_config;
+  clrsampler::DeclareAnnotateOptions(*annotate, annotate_config);
   CLI::App* diff = app.add_subcommand("diff", "compare two profiles: which methods changed by more than noise");
   clrsampler::DiffConfig diff_config;
   clrsampler::DeclareDiffOptions(*diff, diff_config);
@@ -193,6 +198,7 @@ int main(int argc, char** argv) {
   if (*stacks) return ReportStatus(clrsampler::RunStacks(stacks_config));
   if (*pauses) return ReportStatus(clrsampler::RunPauses(pauses_config));
   if (*jit) return ReportStatus(clrsampler::RunJit(jit_config));
+  if (*annotate) return ReportStatus(clrsampler::RunAnnotate(annotate_config));
   if (*diff) return ReportStatus(clrsampler::RunDiff(diff_config));
   if (*convert || *merge) return ReportStatus(clrsampler::RunConvert(convert_config));
   if (*names) return ReportStatus(clrsampler::RunNames(names_config));

@@ -14,6 +14,7 @@ complete -c clrsampler -n __fish_use_subcommand -a pauses -d 'print each pause o
 complete -c clrsampler -n __fish_use_subcommand -a jit -d 'print each method that a .NET process compiles: how long, and for whom'
 complete -c clrsampler -n __fish_use_subcommand -a convert -d 'write a profile in another format, or a part of it'
 complete -c clrsampler -n __fish_use_subcommand -a merge -d 'add profiles up'
+complete -c clrsampler -n __fish_use_subcommand -a annotate -d 'a method with the samples of its lines and instructions'
 complete -c clrsampler -n __fish_use_subcommand -a diff -d 'compare two profiles: which methods changed by more than noise'
 complete -c clrsampler -n __fish_use_subcommand -a mip -d 'make, merge and show Machine IR Profiles, which compilers and linkers use'
 complete -c clrsampler -n __fish_use_subcommand -s h -l help -d 'Print this help message and exit'
@@ -232,6 +233,11 @@ complete -c clrsampler -n '__fish_seen_subcommand_from merge; and not __fish_see
 complete -c clrsampler -n '__fish_seen_subcommand_from merge; and not __fish_seen_subcommand_from mip' -l module -x -d 'which image or assembly .order, .mip and .callchain.json are of, by file name or path;'
 complete -c clrsampler -n '__fish_seen_subcommand_from merge; and not __fish_seen_subcommand_from mip' -l order -x -a 'hot first' -d 'functions in a .order file: hot: by samples; first: by the first sample, for starts'
 complete -c clrsampler -n '__fish_seen_subcommand_from merge; and not __fish_seen_subcommand_from mip' -F
+complete -c clrsampler -n '__fish_seen_subcommand_from annotate' -s h -l help -d 'Print this help message and exit'
+complete -c clrsampler -n '__fish_seen_subcommand_from annotate' -s p -l pid -x -a '(__fish_complete_pids)' -d 'record this process now'
+complete -c clrsampler -n '__fish_seen_subcommand_from annotate' -s d -l duration -x -d 'how long to record'
+complete -c clrsampler -n '__fish_seen_subcommand_from annotate' -l all -d 'bodies without a sample too'
+complete -c clrsampler -n '__fish_seen_subcommand_from annotate' -F
 complete -c clrsampler -n '__fish_seen_subcommand_from diff' -s h -l help -d 'Print this help message and exit'
 complete -c clrsampler -n '__fish_seen_subcommand_from diff' -s o -l output -r -F -d 'file for the difference: .html is a page, others folded text with two counts, as flamegraph.pl draws it'
 complete -c clrsampler -n '__fish_seen_subcommand_from diff' -l by -x -a 'share cpu-time' -d 'share: of each profile\'s whole; cpu-time: in a second of recording, for programs that do the same work'

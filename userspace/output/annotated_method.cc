@@ -1,0 +1,226 @@
+#include "output/annotated_method.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "os/path_text.h"
+#include "output/summary.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMostNames = 5;  // in a message
+constexpr char kColumns[] = " samples       %";
+
+uint64_t SamplesOf(const ModelCode& code) {
+  uint64_t sum = 0;
+  for (const ModelCodeWeight& at : code.self) sum += at.weight;
+  return sum;
+}
+
+absl::string_view NameOf(const ProfileModel& model, const ModelCode& code) {
+  return model.text(model.frames[code.frame].name);
+}
+
+// Methods by name, with their samples.
+std::map<absl::string_view, uint64_t> Methods(const ProfileModel& model,
+                                              const std::function<bool(absl::string_view)>& accepts) {
+  std::map<absl::string_view, uint64_t> methods;
+  for (const ModelCode& code : model.code) {
+    if (accepts(NameOf(model, code))) methods[NameOf(model, code)] += SamplesOf(code);
+  }
+  return methods;
+}
+
+// "Shop.Cart.Total, Shop.Cart.Pay and 3 more", most samples first.
+std::string Listed(const std::map<absl::string_view, uint64_t>& methods) {
+  std::vector<std::pair<uint64_t, absl::string_view>> ranked;
+  ranked.reserve(methods.size());
+  for (const auto& [name, samples] : methods) ranked.emplace_back(samples, name);
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(kMostNames, ranked.size()); ++i) names.push_back(PrintableText(ranked[i].second));
+  const std::string text = absl::StrJoin(names, ", ");
+  return ranked.size() <= kMostNames ? text : absl::StrCat(text, " and ", ranked.size() - kMostNames, " more");
+}
+
+std::string Costs(uint64_t samples, uint64_t total) {
+  if (samples == 0) return std::string(sizeof kColumns - 1, ' ');
+  return absl::StrFormat("%8d %6.1f%%", samples, 100 * static_cast<double>(samples) / static_cast<double>(total));
+}
+
+// A line of a file; 0, 0: none.
+using Line = std::pair<StringIndex, uint32_t>;
+
+Line LineAt(const ModelCode& code, uint32_t offset) {
+  const auto after = std::upper_bound(code.lines.begin(), code.lines.end(), offset,
+                                      [](uint32_t at, const ModelCodeLine& line) { return at < line.offset; });
+  if (after == code.lines.begin() || std::prev(after)->line == 0) return {};
+  return {std::prev(after)->file, std::prev(after)->line};
+}
+
+class MethodText {
+ public:
+  MethodText(const ProfileModel& model, const std::vector<size_t>& bodies) : model_(model) {
+    for (const size_t i : bodies) {
+      bodies_.push_back(&model.code[i]);
+      total_ += SamplesOf(model.code[i]);
+    }
+    for (const ModelCode& code : model.code) by_address_[code.address] = &code;
+    for (const ModelSource& source : model.sources) {
+      if (!source.text.empty()) sources_[source.file] = absl::StrSplit(source.text, '\n');
+    }
+  }
+
+  std::string Write(const DisassembleBody& disassemble, const AnnotateOptions& options) {
+    absl::StrAppendFormat(&out_, "%s: %d samples in its own code, of %d\n",
+                          PrintableText(NameOf(model_, *bodies_.front())), total_, model_.total_weight);
+    WriteLines();
+    size_t without = 0;
+    for (const ModelCode* body : bodies_) {
+      if (SamplesOf(*body) == 0 && total_ != 0 && !options.all_bodies) {
+        ++without;
+        continue;
+      }
+      WriteBody(*body, disassemble(*body));
+    }
+    if (without > 0) absl::StrAppendFormat(&out_, "\n%d more without a sample: --all shows them\n", without);
+    return std::move(out_);
+  }
+
+ private:
+  std::string Place(Line line) const {
+    if (line.second == 0) return "[no line]";
+    std::string place = absl::StrCat(PrintableText(FileNameOf(model_.text(line.first))), ":", line.second);
+    const auto source = sources_.find(line.first);
+    if (source == sources_.end() || line.second > source->second.size()) return place;
+    const absl::string_view text = absl::StripTrailingAsciiWhitespace(source->second[line.second - 1]);
+    return absl::StrCat(place, "  ", PrintableText(absl::StrReplaceAll(text, {{"\t", "    "}})));
+  }
+
+  void WriteLines() {
+    std::map<Line, uint64_t> samples;
+    for (const ModelCode* body : bodies_) {
+      for (const ModelCodeWeight& at : body->self) samples[LineAt(*body, at.offset)] += at.weight;
+    }
+    std::set<StringIndex> files;
+    for (const auto& [line, weight] : samples) files.insert(line.first);
+    // Where the text is there, whole methods are read more easily than a list of lines.
+    for (const ModelCode* body : bodies_) {
+      for (const ModelCodeLine& line : body->lines) {
+        if (line.line != 0 && sources_.contains(line.file)) samples.try_emplace({line.file, line.line}, 0);
+      }
+    }
+    absl::StrAppend(&out_, "\n", kColumns, "  line\n");
+    for (const auto& [line, weight] : samples) absl::StrAppend(&out_, Costs(weight, total_), "  ", Place(line), "\n");
+  }
+
+  void WriteBody(const ModelCode& body, const std::vector<Instruction>& instructions) {
+    const ModelFrame& frame = model_.frames[body.frame];
+    const absl::string_view tier = model_.text(frame.tier);
+    absl::StrAppendFormat(&out_, "\n%s, %s, %d bytes at %x%s: %d samples\n",
+                          tier.empty() ? std::string(ModelFrameKindText(frame.kind)) : PrintableText(tier),
+                          std::string(CodeMachineText(body.machine)), body.bytes.size(), body.address,
+                          body.pid == 0 ? "" : absl::StrCat(" in process ", body.pid), SamplesOf(body));
+    absl::StrAppend(&out_, kColumns, "  offset  instruction\n");
+    auto self = body.self.begin();
+    Line line;
+    bool first = true;
+    const auto write_line = [&](uint32_t offset) {
+      const Line now = LineAt(body, offset);
+      if (!first && now == line) return;
+      first = false;
+      line = now;
+      absl::StrAppend(&out_, std::string(sizeof kColumns + 1, ' '), Place(now), "\n");
+    };
+    if (instructions.empty()) {
+      for (; self != body.self.end(); ++self) {
+        write_line(self->offset);
+        absl::StrAppendFormat(&out_, "%s  %06x  [no text]\n", Costs(self->weight, total_), self->offset);
+      }
+    }
+    for (const Instruction& instruction : instructions) {
+      uint64_t samples = 0;
+      for (; self != body.self.end() && self->offset < uint64_t{instruction.offset} + instruction.size; ++self) {
+        samples += self->weight;
+      }
+      write_line(instruction.offset);
+      absl::StrAppendFormat(&out_, "%s  %06x  %s%s\n", Costs(samples, total_), instruction.offset,
+                            PrintableText(instruction.text), Target(body, instruction));
+    }
+  }
+
+  // Where a jump or call leads, if that is known: " (+00002b)", " (Shop.Order.Price)".
+  std::string Target(const ModelCode& body, const Instruction& instruction) const {
+    const absl::string_view text = instruction.text;
+    const size_t at = text.rfind(' ');
+    absl::string_view operand = at == absl::string_view::npos ? "" : text.substr(at + 1);
+    absl::ConsumePrefix(&operand, "#");
+    uint64_t address = 0;
+    if (!absl::StartsWith(operand, "0x") || !absl::SimpleHexAtoi(operand, &address)) return "";
+    if (address >= body.address && address - body.address < body.bytes.size()) {
+      return absl::StrFormat(" (+%06x)", address - body.address);
+    }
+    const auto found = by_address_.find(address);
+    return found == by_address_.end() ? "" : absl::StrCat(" (", PrintableText(NameOf(model_, *found->second)), ")");
+  }
+
+  const ProfileModel& model_;
+  std::vector<const ModelCode*> bodies_;
+  uint64_t total_ = 0;
+  absl::flat_hash_map<uint64_t, const ModelCode*> by_address_;
+  absl::flat_hash_map<StringIndex, std::vector<std::string>> sources_;
+  std::string out_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<size_t>> BodiesOfMethod(const ProfileModel& model, absl::string_view method) {
+  if (model.code.empty()) {
+    return WithHint(absl::FailedPreconditionError("the profile has no machine code"),
+                    "record it with --code: clrsampler record --pid PID --code -o cpu.json");
+  }
+  const std::function<bool(absl::string_view)> rules[] = {
+      [&](absl::string_view name) { return name == method; },
+      [&](absl::string_view name) { return absl::EndsWith(name, absl::StrCat(".", method)); },
+      [&](absl::string_view name) { return absl::StrContains(name, method); },
+  };
+  for (const auto& rule : rules) {
+    const std::map<absl::string_view, uint64_t> methods = Methods(model, rule);
+    if (methods.empty()) continue;
+    if (methods.size() > 1) {
+      return WithHint(absl::InvalidArgumentError(
+                          absl::StrCat("\"", method, "\" may be ", methods.size(), " methods: ", Listed(methods))),
+                      "give more of the name");
+    }
+    std::vector<size_t> bodies;
+    for (size_t i = 0; i < model.code.size(); ++i) {
+      if (rule(NameOf(model, model.code[i]))) bodies.push_back(i);
+    }
+    std::stable_sort(bodies.begin(), bodies.end(),
+                     [&](size_t a, size_t b) { return SamplesOf(model.code[a]) > SamplesOf(model.code[b]); });
+    return bodies;
+  }
+  return WithHint(absl::NotFoundError(absl::StrCat("no method of the profile is called \"", method, "\"")),
+                  absl::StrCat("it has ", Listed(Methods(model, [](absl::string_view) { return true; }))));
+}
+
+std::string AnnotatedMethod(const ProfileModel& model, const std::vector<size_t>& bodies,
+                            const DisassembleBody& disassemble, const AnnotateOptions& options) {
+  return MethodText(model, bodies).Write(disassemble, options);
+}
+
+}  // namespace clrsampler
