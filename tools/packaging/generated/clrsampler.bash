@@ -144,8 +144,10 @@ _clrsampler() {
       case $previous in
       esac ;;
     r2rmap)
-      words='-h --help'
+      words='-h --help --write -o --output --reference'
       case $previous in
+        -o|--output) values=:files ;;
+        --reference) values=:folders ;;
       esac ;;
     names)
       words='-h --help -p --pid --addresses --random --seed --without --names --lines --pdb-path'

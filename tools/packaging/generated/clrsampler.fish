@@ -7,7 +7,7 @@ complete -c clrsampler -n __fish_use_subcommand -a serve -d 'sample this host al
 complete -c clrsampler -n __fish_use_subcommand -a ps -d 'list the .NET processes and how well each can be profiled'
 complete -c clrsampler -n __fish_use_subcommand -a doctor -d 'check whether profiling will work here; exit status 0: it will'
 complete -c clrsampler -n __fish_use_subcommand -a jitdump -d 'print the records of a jitdump file as text'
-complete -c clrsampler -n __fish_use_subcommand -a r2rmap -d 'print the contents of an r2rmap file as text'
+complete -c clrsampler -n __fish_use_subcommand -a r2rmap -d 'print an r2rmap file as text, or make that of a ready-to-run image'
 complete -c clrsampler -n __fish_use_subcommand -a names -d 'name code addresses of a running process, one a line'
 complete -c clrsampler -n __fish_use_subcommand -a stacks -d 'print where every thread of a process stands now'
 complete -c clrsampler -n __fish_use_subcommand -a pauses -d 'print each pause of a .NET process: what for, how long, who delayed it'
@@ -174,6 +174,9 @@ complete -c clrsampler -n '__fish_seen_subcommand_from doctor' -l json -d 'as JS
 complete -c clrsampler -n '__fish_seen_subcommand_from jitdump' -s h -l help -d 'Print this help message and exit'
 complete -c clrsampler -n '__fish_seen_subcommand_from jitdump' -F
 complete -c clrsampler -n '__fish_seen_subcommand_from r2rmap' -s h -l help -d 'Print this help message and exit'
+complete -c clrsampler -n '__fish_seen_subcommand_from r2rmap' -l write -d 'make the map of the image'
+complete -c clrsampler -n '__fish_seen_subcommand_from r2rmap' -s o -l output -r -F -d 'file for that map; without it standard output'
+complete -c clrsampler -n '__fish_seen_subcommand_from r2rmap' -l reference -x -a '(__fish_complete_directories)' -d 'folder with assemblies that the image\'s names need and that are not beside it; may be given several times'
 complete -c clrsampler -n '__fish_seen_subcommand_from r2rmap' -F
 complete -c clrsampler -n '__fish_seen_subcommand_from names' -s h -l help -d 'Print this help message and exit'
 complete -c clrsampler -n '__fish_seen_subcommand_from names' -s p -l pid -x -a '(__fish_complete_pids)' -d 'the process'
