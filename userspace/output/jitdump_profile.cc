@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
 #include "formats/jit/jitdump_writer.h"
+#include "formats/unwind/eh_frame_writer.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -75,6 +77,25 @@ std::vector<JitdumpDebugEntry> DebugEntries(const ProfileModel& model, const Mod
   return entries;
 }
 
+// Of all parts that have some that can be read; nullopt: of none. That of arm64 is not written.
+std::optional<EhFrame> UnwindingOf(const ModelCode& code) {
+  if (code.machine != CodeMachine::kX64) return std::nullopt;
+  std::vector<FrameFunction> parts;
+  for (const ModelUnwind& part : code.unwind) {
+    absl::StatusOr<std::vector<FrameStep>> steps = FrameStepsOfX64(AsBytes(part.bytes));
+    if (!steps.ok()) continue;
+    FrameFunction function{part.begin, part.end, *std::move(steps)};
+    // Alone, so that one that does not fit takes no other one with it.
+    if (WriteEhFrame(FrameMachine::kX64, static_cast<uint32_t>(code.bytes.size()), {&function, 1}).ok()) {
+      parts.push_back(std::move(function));
+    }
+  }
+  if (parts.empty()) return std::nullopt;
+  absl::StatusOr<EhFrame> frame = WriteEhFrame(FrameMachine::kX64, static_cast<uint32_t>(code.bytes.size()), parts);
+  if (!frame.ok()) return std::nullopt;
+  return *std::move(frame);
+}
+
 // When each body begins to count, as JitdumpProfileWriter says; in that order.
 std::vector<std::pair<uint64_t, const ModelCode*>> Stamped(const ProfileModel& model) {
   std::vector<const ModelCode*> bodies;
@@ -116,6 +137,10 @@ absl::Status JitdumpProfileWriter::Write(const ProfileModel& model, const Output
     const std::vector<JitdumpDebugEntry> entries = DebugEntries(model, *code);
     if (!entries.empty()) {
       writer.DebugInfo({stamp, code->address, entries.size(), entries});
+    }
+    if (const std::optional<EhFrame> frame = UnwindingOf(*code)) {
+      constexpr uint64_t kNotMapped = 0;  // the process has none of it in its memory
+      writer.Unwinding(stamp, frame->header_bytes, kNotMapped, AsBytes(frame->bytes));
     }
     writer.Load(NameOf(model, model.frames[code->frame]), stamp, code->address, AsBytes(code->bytes));
     RETURN_IF_ERROR(sink(writer.TakeBytes()));

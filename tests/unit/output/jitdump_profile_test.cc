@@ -132,6 +132,24 @@ TEST_F(JitdumpProfileTest, CodeAtTheEndOfMemoryIsWritten) {
   EXPECT_THAT(ReadBack()[1], HasSubstr("load 1 fffffffffffffffe 4 A"));
 }
 
+TEST_F(JitdumpProfileTest, UnwindDataComesAsFramesBeforeItsCode) {
+  ModelCode code = Body(Method("A"), 4096);
+  // push rbx, pop rbx; and a part whose data is damaged.
+  code.unwind = {{0, 3, "\x01\x01\x01" + std::string("\0\x01\x30\0\0", 5)}, {3, 4, "\x07"}};
+  builder_.Code(code);
+  // A common entry of 24 bytes, one of the function, the end; and a header with one row.
+  EXPECT_THAT(ReadBack(),
+              ElementsAre(HasSubstr("header"), HasSubstr("unwinding 1 76 20 0 "), HasSubstr("load"), "close 1"));
+}
+
+TEST_F(JitdumpProfileTest, UnwindDataThatCannotBeReadIsLeftOut) {
+  ModelCode code = Body(Method("A"), 4096);
+  // It says that a push ends at byte 9 of 4.
+  code.unwind = {{0, 4, "\x01\x09\x01" + std::string("\0\x09\x30\0\0", 5)}};
+  builder_.Code(code);
+  EXPECT_THAT(ReadBack()[1], HasSubstr("load"));
+}
+
 TEST_F(JitdumpProfileTest, AProfileWithoutCodeIsRefused) { EXPECT_THAT(Refusal(), HasSubstr("no machine code")); }
 
 TEST_F(JitdumpProfileTest, CodeOfSeveralProcessesIsRefused) {
