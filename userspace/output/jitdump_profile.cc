@@ -121,11 +121,29 @@ std::vector<std::pair<uint64_t, const ModelCode*>> Stamped(const ProfileModel& m
   return stamped;
 }
 
+// Where bodies begin, ascending.
+std::vector<uint64_t> Begins(const ProfileModel& model) {
+  std::vector<uint64_t> begins;
+  for (const ModelCode& code : model.code) begins.push_back(code.address);
+  std::sort(begins.begin(), begins.end());
+  return begins;
+}
+
+// How much of a body's frames is said to lie in memory behind it. None of it does; but perf with libunwind reads only
+// what is mapped. Where another body begins there it would lose its name to that, so there it is nothing.
+uint64_t MappedBytes(const std::vector<uint64_t>& begins, const ModelCode& code, uint64_t frame_bytes) {
+  const auto next = std::upper_bound(begins.begin(), begins.end(), code.address);
+  const uint64_t taken = (code.bytes.size() + 7) / 8 * 8 + frame_bytes;
+  const uint64_t room = next == begins.end() ? ~code.address : *next - code.address;
+  return taken <= room ? frame_bytes : 0;
+}
+
 }  // namespace
 
 absl::Status JitdumpProfileWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
   RETURN_IF_ERROR(CheckCode(model));
   const auto stamped = Stamped(model);
+  const std::vector<uint64_t> begins = Begins(model);
   JitdumpWriter writer;
   JitdumpHeader header;
   header.version = 1;
@@ -139,8 +157,8 @@ absl::Status JitdumpProfileWriter::Write(const ProfileModel& model, const Output
       writer.DebugInfo({stamp, code->address, entries.size(), entries});
     }
     if (const std::optional<EhFrame> frame = UnwindingOf(*code)) {
-      constexpr uint64_t kNotMapped = 0;  // the process has none of it in its memory
-      writer.Unwinding(stamp, frame->header_bytes, kNotMapped, AsBytes(frame->bytes));
+      writer.Unwinding(stamp, frame->header_bytes, MappedBytes(begins, *code, frame->bytes.size()),
+                       AsBytes(frame->bytes));
     }
     writer.Load(NameOf(model, model.frames[code->frame]), stamp, code->address, AsBytes(code->bytes));
     RETURN_IF_ERROR(sink(writer.TakeBytes()));

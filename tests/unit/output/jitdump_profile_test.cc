@@ -139,7 +139,19 @@ TEST_F(JitdumpProfileTest, UnwindDataComesAsFramesBeforeItsCode) {
   builder_.Code(code);
   // A common entry of 24 bytes, one of the function, the end; and a header with one row.
   EXPECT_THAT(ReadBack(),
-              ElementsAre(HasSubstr("header"), HasSubstr("unwinding 1 76 20 0 "), HasSubstr("load"), "close 1"));
+              ElementsAre(HasSubstr("header"), HasSubstr("unwinding 1 76 20 76 "), HasSubstr("load"), "close 1"));
+}
+
+TEST_F(JitdumpProfileTest, FramesAreSaidToLieInMemoryOnlyWhereNoOtherBodyIs) {
+  // Frames of 76 bytes, 8 bytes from the beginning of a body.
+  for (const uint64_t address : {uint64_t{4096}, uint64_t{4096 + 83}, uint64_t{8192}, uint64_t{8192 + 84}}) {
+    ModelCode code = Body(Method("A"), address);
+    if (address % 4096 == 0) code.unwind = {{0, 4, "\x01\x01\x01" + std::string("\0\x01\x30\0\0", 5)}};
+    builder_.Code(code);
+  }
+  const std::vector<std::string> log = ReadBack();
+  EXPECT_THAT(log[1], HasSubstr("unwinding 1 76 20 0 "));
+  EXPECT_THAT(log[4], HasSubstr("unwinding 1 76 20 76 "));
 }
 
 TEST_F(JitdumpProfileTest, UnwindDataThatCannotBeReadIsLeftOut) {
