@@ -17,6 +17,13 @@ void DeclareLines(CLI::App& app, LineOptions& lines) {
       ->type_name("DIR");
 }
 
+void DeclareCode(CLI::App& app, bool& keep_code) {
+  app.add_flag(
+      "--code", keep_code,
+      "keep the machine code of the methods that samples meet, with the samples of each instruction, in .json,\n"
+      ".html and .jitdump: for clrsampler annotate; implies --lines");
+}
+
 void DeclareEmbedSource(CLI::App& app, LineOptions& lines) {
   app.add_flag("--embed-source", lines.source_texts,
                "put the text of the source files into pages and .json, of those that are here as they were compiled;\n"

@@ -12,6 +12,7 @@ namespace clrsampler {
 
 void DeclareLines(CLI::App& app, LineOptions& lines);
 // --embed-source, of commands that write files with a place for texts.
+void DeclareCode(CLI::App& app, bool& keep_code);
 void DeclareEmbedSource(CLI::App& app, LineOptions& lines);
 
 }  // namespace clrsampler

@@ -98,7 +98,8 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.stack_words = config.stack_words;
   options.names = ParseNames(config.names);
   options.lines = config.lines;
-  options.lines.wanted |= options.lines.source_texts;
+  options.keep_code = config.keep_code;
+  options.lines.wanted |= options.lines.source_texts || options.keep_code;
   if (config.verbose) {
     options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   }
@@ -167,6 +168,12 @@ absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& option
       (filter.thread || filter.from_ns || filter.to_ns)) {
     return BadValue(absl::StrCat("--view ", config.view, " cannot be filtered by --thread, --from or --to"),
                     "leave these out; --focus and --ignore work with every view");
+  }
+  if (options.keep_code && options.view != RecordView::kCpu) {
+    return BadValue("--code counts samples of CPU time", "leave --view out");
+  }
+  if (options.keep_code && !filter.empty()) {
+    return BadValue("--code counts the samples of whole recordings", "leave out what filters the result");
   }
   if (filter.from_ns && options.duration_ns && *filter.from_ns >= *options.duration_ns) {
     return BadValue(absl::StrCat("the recording is over before --from ", *config.filter.from),
@@ -286,7 +293,7 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
   if (!options.keep_samples)
     return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta), recorder.source_files());
   return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta),
-                         recorder.source_files());
+                         recorder.source_files(), recorder.code());
 }
 
 // What a recording and a replay have in common: the result.
@@ -332,6 +339,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   DeclareNames(app, config.names,
                "short: Namespace.Type.Method; full: with module, parameters and tier; raw: the runtime's text");
   DeclareLines(app, config.lines);
+  DeclareCode(app, config.keep_code);
   DeclareEmbedSource(app, config.lines);
   app.add_option("--view", config.view,
                  "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
@@ -407,7 +415,7 @@ absl::Status RunRecord(const RecordConfig& config) {
   RETURN_IF_ERROR(CheckFilter(config, *options, *filter));
   absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, *options);
   if (!outputs.ok()) return outputs.status();
-  options->keep_samples = filter->thread || filter->from_ns || filter->to_ns;
+  options->keep_samples = options->keep_code || filter->thread || filter->from_ns || filter->to_ns;
   for (const ProfileOutput& output : *outputs) options->keep_samples |= output.writer->takes_samples;
   std::optional<OutputFile> stats;
   if (config.stats.has_value()) {

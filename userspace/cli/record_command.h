@@ -27,6 +27,7 @@ struct RecordConfig {
   BuildToolConfig build_tool;
   std::string names = "short";
   LineOptions lines;
+  bool keep_code = false;
   bool annotate_source = false;
   bool addresses = false;
   std::string view = "cpu";

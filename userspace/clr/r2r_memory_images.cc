@@ -140,7 +140,7 @@ std::shared_ptr<const MemoryImage> R2rMemoryImages::Copy(const Process& process,
 
   std::vector<std::weak_ptr<const MemoryImage>>& same_hash = by_hash_[hash];
   for (auto it = same_hash.begin(); it != same_hash.end();) {
-    const std::shared_ptr<const MemoryImage> other = it->lock();
+    std::shared_ptr<const MemoryImage> other = it->lock();
     if (other == nullptr) {
       it = same_hash.erase(it);
       continue;

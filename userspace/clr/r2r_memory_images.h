@@ -64,6 +64,11 @@ class R2rMemoryImages {
   // The image that holds the address, which lies in `mapping`. nullopt: none, or it can't be read.
   std::optional<Place> Find(const Process& process, const Mapping& mapping, uint64_t address);
 
+  // Memory of the process as it is now.
+  bool Read(uint32_t tgid, uint64_t address, std::span<std::byte> into) const {
+    return options_.read_memory && options_.read_memory(tgid, address, into);
+  }
+
   void Forget(ProcessKey key) { processes_.erase(key); }
 
   const R2rMemoryCounters& counters() const { return counters_; }

@@ -436,21 +436,65 @@ void R2rMethods::FetchMap(Image& image) {
   }
 }
 
-std::optional<SourcePlace> R2rMethods::PlaceOf(const FrameQuery& query) {
-  if (pdbs_ == nullptr) return std::nullopt;
+std::optional<R2rMethods::Method> R2rMethods::MethodAt(const FrameQuery& query) {
   const std::optional<Place> place = Find(query);
   if (!place || !place->rva || place->image->state != Image::State::kUsable) return std::nullopt;
-  Image& image = *place->image;
-  const std::optional<R2rCodePlace> code = image.r2r->PlaceOf(*place->rva, FramePlace::kLeaf);
+  const std::optional<R2rCodePlace> code = place->image->r2r->PlaceOf(*place->rva, FramePlace::kLeaf);
   if (!code) return std::nullopt;
-  if (image.lines.size() >= kMaxMethodLines) image.lines.clear();
-  const auto [known, is_new] = image.lines.try_emplace(code->method);
-  if (is_new) known->second = LinesOf(query.process, *place->file, image, code->method);
-  return known->second == nullptr ? std::nullopt : known->second->At(code->native_offset);
+  return Method{*place->file, *place->image, *code};
 }
 
-std::shared_ptr<const MethodLines> R2rMethods::LinesOf(const Process& process, File& file, Image& image,
-                                                       uint32_t method) {
+std::optional<SourcePlace> R2rMethods::PlaceOf(const FrameQuery& query) {
+  if (pdbs_ == nullptr) return std::nullopt;
+  const std::optional<Method> method = MethodAt(query);
+  const std::shared_ptr<const MethodLines> lines = method ? LinesOf(query.process, *method) : nullptr;
+  return lines == nullptr ? std::nullopt : lines->At(method->place.native_offset);
+}
+
+std::optional<CodeBody> R2rMethods::BodyOf(const FrameQuery& query) {
+  const std::optional<Method> method = MethodAt(query);
+  if (!method) return std::nullopt;
+  CodeBody body;
+  body.start = query.lookup_address - method->place.native_offset;
+  body.bytes = CodeBytes(query, *method, body.start);
+  if (body.bytes == nullptr) return std::nullopt;
+  const bool arm64 = method->image.r2r->pe().machine() == PeMachine::kArm64;
+  body.machine = arm64 ? ElfMachine::kArm64 : ElfMachine::kX64;
+  if (pdbs_ == nullptr) return body;
+  if (auto lines = LinesOf(query.process, *method)) body.lines = [lines] { return lines->All(); };
+  return body;
+}
+
+// nullptr: they are not in the file, or not in the process any more.
+std::shared_ptr<const std::string> R2rMethods::CodeBytes(const FrameQuery& query, const Method& method,
+                                                         uint64_t start) {
+  const PeImage& pe = method.image.r2r->pe();
+  const RvaRange range = method.image.r2r->HotCodeOf(method.place.method);
+  if (method.image.memory == nullptr) {
+    const std::optional<std::span<const std::byte>> content = pe.Bytes(range);
+    if (!content) return nullptr;
+    auto bytes = std::make_shared<const std::string>(reinterpret_cast<const char*>(content->data()), content->size());
+    return IsDamaged(method.file) ? nullptr : bytes;
+  }
+  // What is there now may be another program's.
+  const Process& process = query.process;
+  const bool alive = process.exited == MonotonicTime::Max() && process.exec_announced == MonotonicTime::Max();
+  if (!alive || range.bytes > kMaxBodyBytes) return nullptr;
+  std::string bytes(range.bytes, '\0');
+  if (!memory_.Read(process.key.tgid, start, std::as_writable_bytes(std::span(bytes)))) return nullptr;
+  return std::make_shared<const std::string>(std::move(bytes));
+}
+
+std::shared_ptr<const MethodLines> R2rMethods::LinesOf(const Process& process, const Method& method) {
+  auto& lines = method.image.lines;
+  if (lines.size() >= kMaxMethodLines) lines.clear();
+  const auto [known, is_new] = lines.try_emplace(method.place.method);
+  if (is_new) known->second = ReadLines(process, method.file, method.image, method.place.method);
+  return known->second;
+}
+
+std::shared_ptr<const MethodLines> R2rMethods::ReadLines(const Process& process, File& file, Image& image,
+                                                         uint32_t method) {
   Assemblies assemblies(images_, process, file, image);
   const absl::StatusOr<R2rMethodName> name = image.r2r->Name(method, assemblies);
   // The offsets of a thunk are those of IL that crossgen2 made.

@@ -30,6 +30,7 @@
 #include "process/image_files.h"
 #include "status/notices.h"
 #include "symbol_server/symbol_files.h"
+#include "symbols/code_source.h"
 #include "symbols/frame.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
@@ -59,7 +60,7 @@ struct R2rMethodCounters {
 
 // Main loop only. Images are shared by all processes that map the same file, see it at the same path and have the same
 // mounts, and some idle ones are kept for the next.
-class R2rMethods : public FrameSource, public LineSource {
+class R2rMethods : public FrameSource, public LineSource, public CodeSource {
  public:
   // Without `memory.read_memory` only images in files are named. `symbol_files`: asked for maps that are not on this
   // machine; nullptr: nobody is.
@@ -75,6 +76,8 @@ class R2rMethods : public FrameSource, public LineSource {
   // Holds as long as the mapping does, for which the caller keeps watch.
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
   std::optional<SourcePlace> PlaceOf(const FrameQuery& query) override;
+  // Not of cold parts.
+  std::optional<CodeBody> BodyOf(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey) const override { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
   void Poll(const Process&, MonotonicTime) override {}
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
@@ -105,6 +108,15 @@ class R2rMethods : public FrameSource, public LineSource {
   struct File;
   class Assemblies;
 
+  // Of a method; valid until the next call that is not const.
+  struct Method {
+    File& file;
+    Image& image;
+    R2rCodePlace place;
+  };
+  std::optional<Method> MethodAt(const FrameQuery& query);
+  std::shared_ptr<const std::string> CodeBytes(const FrameQuery& query, const Method& method, uint64_t start);
+
   struct Place {
     File* file = nullptr;
     Image* image = nullptr;
@@ -128,7 +140,8 @@ class R2rMethods : public FrameSource, public LineSource {
   void OpenTables(Image& image, absl::StatusOr<PeImage> pe);
   void LoadMap(const Process& process, const File& file, Image& image);
   void FetchMap(Image& image);
-  std::shared_ptr<const MethodLines> LinesOf(const Process& process, File& file, Image& image, uint32_t method);
+  std::shared_ptr<const MethodLines> LinesOf(const Process& process, const Method& method);
+  std::shared_ptr<const MethodLines> ReadLines(const Process& process, File& file, Image& image, uint32_t method);
   FrameId NameMethod(const Process& process, File& file, Image& image, uint32_t method);
   Resolution Unnamed(const Image& image, std::string text);
   void DropIdleFiles();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "formats/profile/profile_json_reader.h"
 #include "output/json_stream.h"
@@ -38,6 +39,44 @@ void WriteSources(const std::vector<ModelSource>& sources, JsonStream& out) {
   if (std::any_of(sources.begin(), sources.end(), [](const ModelSource& source) { return !source.text.empty(); })) {
     out.Raw(",\n  \"text\": ").Array(sources.size(), [&](size_t i) { out.String(sources[i].text); });
   }
+}
+
+// All entries of the bodies' lists, one list behind the other.
+template <typename List, typename Value>
+void WriteOfAll(const std::vector<ModelCode>& code, absl::string_view before, absl::string_view name, List list,
+                Value value, JsonStream& out) {
+  std::vector<uint64_t> values;
+  for (const ModelCode& body : code) {
+    for (const auto& entry : body.*list) values.push_back(entry.*value);
+  }
+  out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(values.size(), [&](size_t i) { out.Number(values[i]); });
+}
+
+// Closes the table before it.
+void WriteCode(const std::vector<ModelCode>& code, JsonStream& out) {
+  const auto column = [&](absl::string_view before, absl::string_view name, auto value) {
+    out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(code.size(), [&](size_t i) { out.Number(value(code[i])); });
+  };
+  out.Raw("},\n\"code_machines\": ").Array(kCodeMachineCount, [&](size_t i) {
+    out.String(CodeMachineText(static_cast<CodeMachine>(i)));
+  });
+  out.Raw(",\n\"code\": {");
+  column("\n  ", "frame", [](const ModelCode& body) { return body.frame; });
+  column(",\n  ", "pid", [](const ModelCode& body) { return body.pid; });
+  column(",\n  ", "machine", [](const ModelCode& body) { return static_cast<uint32_t>(body.machine); });
+  column(",\n  ", "address", [](const ModelCode& body) { return body.address; });
+  column(",\n  ", "time_ns", [](const ModelCode& body) { return body.time_ns; });
+  column(",\n  ", "lines", [](const ModelCode& body) { return body.lines.size(); });
+  column(",\n  ", "self", [](const ModelCode& body) { return body.self.size(); });
+  out.Raw(",\n  \"bytes\": ").Array(code.size(), [&](size_t i) { out.String(absl::Base64Escape(code[i].bytes)); });
+  out.Raw("},\n\"code_lines\": {");
+  WriteOfAll(code, "\n  ", "offset", &ModelCode::lines, &ModelCodeLine::offset, out);
+  WriteOfAll(code, ",\n  ", "file", &ModelCode::lines, &ModelCodeLine::file, out);
+  WriteOfAll(code, ",\n  ", "line", &ModelCode::lines, &ModelCodeLine::line, out);
+  WriteOfAll(code, ",\n  ", "column", &ModelCode::lines, &ModelCodeLine::column, out);
+  out.Raw("},\n\"code_self\": {");
+  WriteOfAll(code, "\n  ", "offset", &ModelCode::self, &ModelCodeWeight::offset, out);
+  WriteOfAll(code, ",\n  ", "weight", &ModelCode::self, &ModelCodeWeight::weight, out);
 }
 
 }  // namespace
@@ -93,6 +132,7 @@ absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSin
   column(",\n  ", "frame", model.nodes.size(), [&](size_t i) { return model.nodes[i].frame; });
 
   if (!model.sources.empty()) WriteSources(model.sources, out);
+  if (!model.code.empty()) WriteCode(model.code, out);
 
   const auto threads = [&](absl::string_view before, absl::string_view name, uint32_t ModelThread::*member) {
     column(before, name, model.threads.size(), [&, member](size_t i) { return model.threads[i].*member; });

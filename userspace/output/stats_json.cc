@@ -51,6 +51,7 @@ std::string StatsJson(const Account& account) {
     json["lines"] = {
         {"frames", account.frames_with_line}, {"pdbs", account.pdbs}, {"without_pdb", account.without_pdb}};
   }
+  if (!account.code.empty()) json["code"] = account.code;
   if (!account.perf_maps.empty()) json["perf_maps"] = account.perf_maps;
   if (!account.symbol_server.empty()) json["symbol_server"] = account.symbol_server;
   if (!account.pauses.empty()) json["pauses"] = account.pauses;

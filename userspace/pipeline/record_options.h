@@ -63,6 +63,7 @@ struct RecordOptions {
   size_t keep_stacks = 0;     // so many samples are kept with all that unwinding them needs
   NameStyle names = NameStyle::kShort;
   LineOptions lines;
+  bool keep_code = false;  // the machine code of methods, and the samples of each instruction; RecordView::kCpu alone
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
   std::shared_ptr<FileBroker> files;                // opens files of targets; nullptr: the recorder starts one

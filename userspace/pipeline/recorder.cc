@@ -72,6 +72,7 @@ class RecorderImpl : public Recorder {
 
   const FrameTable& frames() const override { return parts_.frames; }
   const SourceFiles& source_files() const override { return parts_.sources.source_files(); }
+  const CodeLog* code() const override { return parts_.code_log ? &*parts_.code_log : nullptr; }
   const StackTable& stacks() const override { return profile_.stacks(); }
   const Account& account() const override { return parts_.account; }
   const SampleLog& samples() const override { return profile_.samples(); }
@@ -161,7 +162,8 @@ absl::Status RecorderImpl::Init() {
                         kept, HookEventsFor(options));
   handler_.emplace(
       SampleHandler::Parts{parts_.table, parts_.resolver, parts_.unwinder, parts_.namer, parts_.frames,
-                           parts_.perf_maps, parts_.rate, hooks, session_->sink(), parts_.account, parts_.notices},
+                           parts_.perf_maps, parts_.rate, hooks, parts_.code_log ? &*parts_.code_log : nullptr,
+                           session_->sink(), parts_.account, parts_.notices},
       [this](const Process& process) { return session_->Selects(process); }, options.mark_suspension);
 
   const std::vector<uint32_t> likely =

@@ -20,6 +20,7 @@
 #include "os/clock.h"
 #include "pipeline/record_options.h"
 #include "profile/account.h"
+#include "profile/code_log.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
 #include "symbols/frame.h"
@@ -62,6 +63,7 @@ class Recorder {
 
   virtual const FrameTable& frames() const = 0;
   virtual const SourceFiles& source_files() const = 0;  // empty without lines
+  virtual const CodeLog* code() const = 0;              // nullptr without RecordOptions::keep_code
   virtual const StackTable& stacks() const = 0;
   virtual const Account& account() const = 0;
   virtual const SampleLog& samples() const = 0;  // empty without RecordOptions::keep_samples

@@ -46,6 +46,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
            .perf_map_promised = [this](ProcessKey key) { return perf_maps.IsOn(key) || perf_maps.IsComing(key); },
            .try_unknown_runtime = options.try_unknown_runtime,
            .lines = options.lines,
+           .keep_code = options.keep_code,
            .broker = broker.get(),
            .tape = tape})),
       resolver(sources.borrowed(), frames, sources.line_sources()),
@@ -54,6 +55,18 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
       namer(resolver, kernel, frames),
       rate(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {
   if (broker != nullptr) broker->ReportTo(&notices);
+  if (options.keep_code) KeepCode();
+}
+
+void RunParts::KeepCode() {
+  code_log.emplace();
+  resolver.TellOfManaged([this](const FrameQuery& query, FrameId plain, FrameId frame) {
+    if (const std::optional<CodeBody> body = sources.CodeOf(query)) {
+      code_log->Note(query, plain, frame, *body);
+    } else {
+      code_log->NoteWithout();
+    }
+  });
 }
 
 RunParts::~RunParts() {

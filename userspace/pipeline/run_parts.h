@@ -30,6 +30,7 @@
 #include "process/image_files.h"
 #include "process/process_table.h"
 #include "profile/account.h"
+#include "profile/code_log.h"
 #include "status/notices.h"
 #include "symbol_server/symbol_server.h"
 #include "symbols/frame.h"
@@ -66,7 +67,8 @@ struct RunParts {
   StackUnwinder unwinder;
   StackNamer namer;
   SamplingRate rate;
-  Account account;  // of the run, or of the window at hand
+  std::optional<CodeLog> code_log;  // nullopt: nobody wants it
+  Account account;                  // of the run, or of the window at hand
   AccountCounts counts;
   ClockAccount clock_account;
 
@@ -79,6 +81,7 @@ struct RunParts {
   MonotonicTime horizon;  // all events up to here have been taken
 
  private:
+  void KeepCode();
   absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
   void TellTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
 

@@ -46,6 +46,7 @@ void RunSession::Finish() {
                        "record for a shorter time, or at a lower --frequency");
   }
   parts_.CountAccount();
+  if (parts_.code_log) account.code = parts_.code_log->CountersByName();
   account.processes = profile_.ledger().Accounts();
 }
 

@@ -52,8 +52,12 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
   CountEnd(end, sample.stop);
   ++handled_;
   named_ += (named.sources & 1u << static_cast<unsigned>(NameSource::kNone)) == 0 ? 1 : 0;
-  Write(
+  const bool written = Write(
       {process, sample, named.frames, std::nullopt, named.sources, PausePhase::kNone, end, parts_.rate.PeriodAt(time)});
+  // Where the kernel ran, the last frame is its own and has no code here.
+  if (written && parts_.code != nullptr && !user.frames.empty() && !named.frames.empty()) {
+    parts_.code->Count(process.key, user.frames.front().lookup_address, named.frames.back());
+  }
   return true;
 }
 
@@ -72,7 +76,7 @@ void SampleHandler::CountEnd(StackEnd end, uint16_t stop) {
   ++parts_.account.stack_stops[std::string(StopName(stop))];
 }
 
-void SampleHandler::Write(NamedSample named) {
+bool SampleHandler::Write(NamedSample named) {
   std::optional<RuntimeWatch::Role> role;
   const std::span<const FrameId> plain = named.frames;
   if (parts_.hooks != nullptr) {
@@ -82,7 +86,9 @@ void SampleHandler::Write(NamedSample named) {
     named.frames = Marked(named, role);
     parts_.hooks->Sampled(named.process, named.sample, plain, named.frames);
   }
-  ++(parts_.sink.Add(named) ? parts_.account.samples_written : parts_.account.samples_set_aside);
+  const bool written = parts_.sink.Add(named);
+  ++(written ? parts_.account.samples_written : parts_.account.samples_set_aside);
+  return written;
 }
 
 std::span<const FrameId> SampleHandler::Marked(const NamedSample& named,

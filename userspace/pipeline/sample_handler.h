@@ -18,6 +18,7 @@
 #include "pipeline/stack_unwinder.h"
 #include "process/process_table.h"
 #include "profile/account.h"
+#include "profile/code_log.h"
 #include "status/notices.h"
 #include "symbols/frame.h"
 #include "symbols/resolver.h"
@@ -44,6 +45,7 @@ class SampleHandler {
     const PerfMapLeases& perf_maps;
     const SamplingRate& rate;
     RuntimeWatch* hooks;  // nullptr: there are none
+    CodeLog* code;        // nullptr: nobody wants it
     SampleSink& sink;
     Account& account;
     Notices& notices;
@@ -61,7 +63,7 @@ class SampleHandler {
 
  private:
   void CountEnd(StackEnd end, uint16_t stop);  // wire_cpu_sample::stop, which may be anything in a recorded stream
-  void Write(NamedSample named);
+  bool Write(NamedSample named);
   std::span<const FrameId> Marked(const NamedSample& named, const std::optional<RuntimeWatch::Role>& role);
 
   const Parts parts_;

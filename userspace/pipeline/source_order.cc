@@ -42,6 +42,13 @@ const SourceFiles& Sources::source_files() const {
   return pdbs != nullptr ? pdbs->source_files() : *kNone;
 }
 
+std::optional<CodeBody> Sources::CodeOf(const FrameQuery& query) const {
+  std::optional<CodeBody> body;
+  if (precompiled != nullptr) body = precompiled->BodyOf(query);
+  if (!body && memory != nullptr) body = memory->BodyOf(query);
+  return body;
+}
+
 Sources MakeSources(const SourceContext& context) {
   Sources sources;
   if (context.lines.wanted) {
@@ -82,8 +89,9 @@ Sources MakeSources(const SourceContext& context) {
     options.transient_code = context.transient_code;
     options.try_unknown_runtime = context.try_unknown_runtime;
     options.pdbs = sources.pdbs.get();
-    // Files have names alone: where lines are wanted, memory looks at all methods.
-    options.earlier = context.lines.wanted ? nullptr : files;
+    options.keep_code = context.keep_code;
+    // Files have names alone: where lines or code are wanted, memory looks at all methods.
+    options.earlier = context.lines.wanted || context.keep_code ? nullptr : files;
     if (R2rMethods* r2r = sources.precompiled) {
       options.tables_at = [r2r](const Process& process, const Mapping& mapping, uint64_t address) {
         return r2r->TablesAt(process, mapping, address);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "process/target_memory.h"
 #include "status/notices.h"
 #include "symbol_server/symbol_files.h"
+#include "symbols/code_source.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
 #include "symbols/source_files.h"
@@ -41,6 +43,7 @@ struct SourceContext {
   std::function<bool(ProcessKey)> perf_map_promised = nullptr;
   bool try_unknown_runtime = false;  // MemoryMethodsOptions
   LineOptions lines = {};
+  bool keep_code = false;  // of the methods that samples meet, for Sources::CodeOf
   // Left out, as by `names --without`: to compare one source with another.
   bool without_files = false;   // jitdump, perf map
   bool without_images = false;  // precompiled images
@@ -64,6 +67,8 @@ struct Sources {
   // None where nobody wants lines.
   std::vector<LineSource*> line_sources() const;
   const SourceFiles& source_files() const;
+  // Of whichever source has it; nullopt as in CodeSource.
+  std::optional<CodeBody> CodeOf(const FrameQuery& query) const;
 };
 
 Sources MakeSources(const SourceContext& context);

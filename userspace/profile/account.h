@@ -62,6 +62,7 @@ struct Account {
   std::map<std::string, uint64_t> pdbs;           // AssemblyPdbsCounters::ByName; empty without --lines
   std::vector<std::string> without_pdb;           // names of assemblies, the first few
   uint64_t frames_with_line = 0;                  // managed ones
+  std::map<std::string, uint64_t> code;           // CodeLog::CountersByName; empty without --code
   std::vector<Notice> notices;
   std::map<std::string, uint64_t> notice_counts;
   double duration_seconds = 0;

@@ -16,6 +16,24 @@ void AddSources(const SourceFiles& sources, ProfileModelBuilder& builder) {
   }
 }
 
+void AddCode(const CodeLog::Entry& entry, MonotonicTime began, StackImporter& importer, ProfileModelBuilder& builder) {
+  ModelCode code;
+  code.frame = importer.Frame(entry.frame);
+  code.pid = entry.pid;
+  code.machine = entry.code.machine == ElfMachine::kArm64 ? CodeMachine::kArm64 : CodeMachine::kX64;
+  code.address = entry.code.start;
+  code.time_ns = entry.met.ns - std::min(entry.met.ns, began.ns);
+  code.bytes = *entry.code.bytes;
+  const std::vector<CodeLine> lines = entry.code.lines ? entry.code.lines() : std::vector<CodeLine>();
+  for (const CodeLine& line : lines) {
+    if (line.offset >= code.bytes.size()) break;  // of a cold part, or of what lies behind the code
+    const SourcePlace place = line.place.value_or(SourcePlace());
+    code.lines.push_back({line.offset, builder.String(place.file), place.line, place.column});
+  }
+  for (const auto& [offset, samples] : entry.self) code.self.push_back({offset, samples});
+  builder.Code(std::move(code));
+}
+
 }  // namespace
 
 absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const StackTable& stacks, ProfileMeta meta,
@@ -36,7 +54,7 @@ absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const Sta
 
 absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const StackTable& stacks,
                                              const SampleLog& samples, MonotonicTime began, ProfileMeta meta,
-                                             const SourceFiles& sources) {
+                                             const SourceFiles& sources, const CodeLog* code) {
   ProfileModelBuilder builder;
   builder.meta() = std::move(meta);
   std::vector<ThreadIndex> threads;
@@ -53,6 +71,9 @@ absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const Sta
                  .weight = row.weight});
   });
   AddSources(sources, builder);
+  if (code != nullptr) {
+    for (const CodeLog::Entry& entry : code->entries()) AddCode(entry, began, importer, builder);
+  }
   return std::move(builder).Build();
 }
 

@@ -19,10 +19,9 @@ class StackImporter {
       : frames_(frames), stacks_(stacks), builder_(builder), node_of_(stacks.size()) {}
 
   NodeIndex Stack(StackId id);
-
- private:
   FrameIndex Frame(FrameId id);
 
+ private:
   const FrameTable& frames_;
   const StackTable& stacks_;
   ProfileModelBuilder& builder_;

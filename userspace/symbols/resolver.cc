@@ -36,18 +36,24 @@ constexpr int kMaxRounds = 64;
 
 Resolution Resolver::Resolve(const FrameQuery& query) {
   Resolution answer = ResolveName(query);
-  if (lines_.empty()) return answer;
+  if (lines_.empty() && !found_managed_) return answer;
   const Frame& named = frames_.at(answer.frame);
   if (!named.named() || (named.kind != FrameKind::kJit && named.kind != FrameKind::kR2r)) return answer;
+  const FrameId plain = answer.frame;
+  answer.frame = WithLine(query, plain);
+  if (found_managed_) found_managed_(query, plain, answer.frame);
+  return answer;
+}
+
+FrameId Resolver::WithLine(const FrameQuery& query, FrameId plain) {
   for (LineSource* source : lines_) {
     std::optional<SourcePlace> place = source->PlaceOf(query);
     if (!place) continue;
-    Frame frame = named;
+    Frame frame = frames_.at(plain);
     frame.place = *std::move(place);
-    answer.frame = frames_.Intern(std::move(frame));
-    break;
+    return frames_.Intern(std::move(frame));
   }
-  return answer;
+  return plain;
 }
 
 Resolution Resolver::ResolveName(const FrameQuery& query) {

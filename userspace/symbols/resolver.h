@@ -3,6 +3,7 @@
 #define CLRSAMPLER_SYMBOLS_RESOLVER_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@ class Resolver {
   // With sources of lines, frames of managed code say their line.
   Resolver(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines = {})
       : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames) {}
+
+  // Told of each frame of managed code that Resolve finds: of the frame without its line, and of the one with it.
+  using FoundManaged = std::function<void(const FrameQuery& query, FrameId plain, FrameId frame)>;
+  void TellOfManaged(FoundManaged found) { found_managed_ = std::move(found); }
 
   Resolution Resolve(const FrameQuery& query);
 
@@ -44,11 +49,13 @@ class Resolver {
   };
 
   Resolution ResolveName(const FrameQuery& query);
+  FrameId WithLine(const FrameQuery& query, FrameId plain);
   Resolution Unknown(std::string text, MonotonicTime until);
 
   std::vector<FrameSource*> sources_;
   std::vector<LineSource*> lines_;
   FrameTable& frames_;
+  FoundManaged found_managed_;
   absl::flat_hash_map<ProcessKey, CaughtUp> caught_up_;
 };
 

@@ -48,6 +48,7 @@ std::string RunJson(const RecordOptions& options) {
                {"only_blame", options.only_blame},
                {"names", static_cast<uint32_t>(options.names)},
                {"lines", options.lines.wanted},
+               {"code", options.keep_code},
                {"pdb_folders", options.lines.pdb_folders},
                {"pids", options.pids},
                {"command", options.command}};
@@ -73,6 +74,7 @@ absl::StatusOr<RecordOptions> ParseRunJson(absl::string_view text) {
   options.only_blame = Flag(json, "only_blame", false);
   options.names = static_cast<NameStyle>(Number(json, "names", 0, 0, static_cast<uint32_t>(NameStyle::kRaw)));
   options.lines.wanted = Flag(json, "lines", false);
+  options.keep_code = Flag(json, "code", false);
   if (const auto pids = json.find("pids"); pids != json.end() && pids->is_array()) {
     for (const Json& pid : *pids) {
       if (pid.is_number_unsigned()) options.pids.push_back(static_cast<uint32_t>(pid.get<uint64_t>()));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "formats/profile/profile_reader.h"
 #include "output/profile_writer.h"
 #include "unit/output/made_up_profile.h"
@@ -109,6 +110,47 @@ TEST(RoundTripTest, JsonKeepsLinesAndWhatIsKnownOfTheirFiles) {
   EXPECT_EQ(read.sources, model.sources);
   EXPECT_GT(model.sources.size(), 3u);
   EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+}
+
+TEST(RoundTripTest, JsonKeepsMachineCode) {
+  ProfileModelBuilder builder;
+  const StringIndex file = builder.String("Cart.cs");
+  ModelCode first{.frame = builder.Frame({.name = builder.String("Total")}), .pid = 7, .address = 0x7f0000001000};
+  first.time_ns = 12;
+  first.bytes = std::string("\x90\0\xff", 3);
+  first.lines = {{0, file, 3, 9}, {1, 0, 0, 0}};
+  first.self = {{0, 5}, {2, 1}};
+  ModelCode second{.frame = builder.Frame({.name = builder.String("Pay")}), .machine = CodeMachine::kArm64};
+  second.bytes = "\xc0\x03\x5f\xd6";
+  second.self = {{0, 2}};
+  EXPECT_TRUE(builder.Code(first) && builder.Code(second));
+  const ProfileModel model = *std::move(builder).Build();
+  const ProfileModel read = ReadBack(model, "json");
+  EXPECT_THAT(read.code, ElementsAre(first, second));
+  EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+}
+
+TEST(RoundTripTest, MachineCodeThatContradictsItselfIsAnError) {
+  ProfileModelBuilder builder;
+  ModelCode code{.frame = builder.Frame({.name = builder.String("Total")})};
+  code.bytes = "\x90";
+  code.lines = {{0, 0, 3, 9}};
+  code.self = {{0, 5}};
+  builder.Code(code);
+  const std::string written = Written(*std::move(builder).Build(), "json");
+  ASSERT_TRUE(ReadProfile(written).ok());
+  const auto with = [&](absl::string_view from, absl::string_view to) {
+    EXPECT_TRUE(absl::StrContains(written, from)) << from;
+    return ReadProfile(absl::StrReplaceAll(written, {{from, to}})).status();
+  };
+  EXPECT_THAT(with("\"kA==\"", "\"?\"").message(), HasSubstr("base64"));
+  EXPECT_THAT(with("\"lines\": [1]", "\"lines\": [2]").message(), HasSubstr("line of code 2"));
+  EXPECT_THAT(with("\"self\": [1]", "\"self\": [2]").message(), HasSubstr("sample of code 2"));
+  EXPECT_THAT(with("\"x86-64\"", "\"alpha\"").message(), HasSubstr("does not know"));
+  EXPECT_THAT(with("\"machine\": [0]", "\"machine\": [9]").message(), HasSubstr("kind of machine 9"));
+  EXPECT_THAT(with("\"code\": {\n  \"frame\": [0]", "\"code\": {\n  \"frame\": [3]").message(), HasSubstr("frame 3"));
+  EXPECT_THAT(with("\"weight\": [5]", "\"weight\": [5, 5]").message(), HasSubstr("code_self.weight"));
+  EXPECT_THAT(with("\"offset\": [0]", "\"offset\": [1]").message(), HasSubstr("not in order"));
 }
 
 TEST(RoundTripTest, NoFormatButJsonAndThePageHasASourceText) {

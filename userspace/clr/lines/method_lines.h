@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "clr/lines/assembly_slot.h"
 #include "formats/runtime/il_map.h"
+#include "symbols/code_source.h"
 #include "symbols/source_place.h"
 
 namespace clrsampler {
@@ -23,6 +25,8 @@ struct MethodLines {
   std::optional<SourcePlace> At(uint32_t native_offset) const;
   // Where the method begins; nullopt as above.
   std::optional<SourcePlace> Begin() const;
+  // Of all the code, ascending; empty: none is known now.
+  std::vector<CodeLine> All() const;
 };
 
 }  // namespace clrsampler

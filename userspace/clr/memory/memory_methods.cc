@@ -17,8 +17,9 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxKnown = 1 << 18;    // methods of one process
-constexpr size_t kMaxSettled = 1 << 18;  // addresses of one process
+constexpr size_t kMaxKnown = 1 << 18;       // methods of one process
+constexpr size_t kMaxSettled = 1 << 18;     // addresses of one process
+constexpr size_t kMaxKeptBytes = 64 << 20;  // of one process's code; a large application has 20 MB
 
 // A runtime that has not begun yet is asked again this often, and this long.
 constexpr uint64_t kRetryNs = 20'000'000;
@@ -57,6 +58,7 @@ struct MemoryMethods::Known {
   std::string name;  // of dynamic methods
   uint64_t start = 0;
   std::shared_ptr<const MethodLines> lines;  // nullptr: it has none
+  std::shared_ptr<const std::string> bytes;  // of its code; nullptr: they are not kept
   // When it was seen there; a permanent method was and will be there always.
   MonotonicTime from = MonotonicTime::Min();
   MonotonicTime until = MonotonicTime::Max();
@@ -73,6 +75,7 @@ struct MemoryMethods::Target {
   std::unique_ptr<RuntimeMemory> runtime;  // nullptr: not attached (yet)
   Mapping image;                           // of the attached one's code
   std::string build;                       // which one that is
+  ElfMachine machine = ElfMachine::kX64;
   bool unverified = false;
   absl::Status status = absl::UnavailableError("it has compiled nothing yet");  // OK: attached
   std::string refusal;                                                          // why never; else that may change
@@ -99,6 +102,7 @@ struct MemoryMethods::Target {
   absl::flat_hash_map<uint64_t, FrameId> failed;  // why the last look at an address gave nothing
 
   size_t methods = 0;
+  size_t kept_bytes = 0;  // of code
   TransientHeaps heaps;
   HeapOwners owners;
   MethodLineReader lines;
@@ -182,7 +186,7 @@ void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime
   }
   RuntimePlace place;
   place.major = found->version.major;
-  place.machine = found->machine;
+  place.machine = target.machine = found->machine;
   place.image = target.images->ImageAround(found->mapping);
   place.dac_table = *dac_table;
   place.descriptor = found->AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
@@ -420,9 +424,31 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
   known.start = start;
   // The maps of a runtime that is not known may have another form.
   if (!target.unverified) known.lines = target.lines.LinesOf(process, *target.runtime, *found);
+  if (options_.keep_code && !is_stub) known.bytes = CodeOf(target, *found);
   there.push_back(std::move(known));
   ++target.methods;
   return {};
+}
+
+// Now, while the method is there. nullptr: it is not any more, or there is too much code.
+std::shared_ptr<const std::string> MemoryMethods::CodeOf(Target& target, const ManagedCode& found) {
+  const uint64_t size = found.range.end - found.range.begin;
+  if (size > kMaxBodyBytes || size > kMaxKeptBytes - target.kept_bytes) return nullptr;
+  std::string bytes(size, '\0');
+  if (!target.memory->Read(found.range.begin, std::as_writable_bytes(std::span(bytes)))) return nullptr;
+  if (found.transient && !target.runtime->Stands(found.code)) return nullptr;
+  target.kept_bytes += size;
+  return std::make_shared<const std::string>(std::move(bytes));
+}
+
+std::optional<CodeBody> MemoryMethods::BodyOf(const FrameQuery& query) {
+  const auto target = targets_.find(query.process.key);
+  if (target == targets_.end()) return std::nullopt;
+  const Known* known = FindKnown(*target->second, query.lookup_address, query.time, query.at_entry);
+  if (known == nullptr || known->bytes == nullptr) return std::nullopt;
+  CodeBody body{known->start, known->bytes, target->second->machine, {}};
+  if (known->lines != nullptr) body.lines = [lines = known->lines] { return lines->All(); };
+  return body;
 }
 
 std::optional<SourcePlace> MemoryMethods::PlaceOf(const FrameQuery& query) {

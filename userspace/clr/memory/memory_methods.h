@@ -38,6 +38,7 @@
 #include "process/image_files.h"
 #include "process/target_memory.h"
 #include "status/notices.h"
+#include "symbols/code_source.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
 
@@ -59,6 +60,7 @@ struct MemoryMethodsOptions {
   bool try_unknown_runtime = false;
   // Where the lines of methods come from; nullptr: nobody asks for any. Borrowed.
   AssemblyPdbs* pdbs = nullptr;
+  bool keep_code = false;  // of the methods that samples meet; for BodyOf
   // A source that is asked before this one: what it names is not looked for in memory. Borrowed; may be nullptr.
   FrameSource* earlier = nullptr;
 };
@@ -87,7 +89,7 @@ struct MemoryMethodsCounters {
   std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };
 
-class MemoryMethods : public FrameSource, public LineSource {
+class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
  public:
   // Borrows everything; all outlive it.
   MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, FrameTable& frames,
@@ -97,6 +99,7 @@ class MemoryMethods : public FrameSource, public LineSource {
   void Observe(const Process& process, const ObservedSample& sample) override;
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
   std::optional<SourcePlace> PlaceOf(const FrameQuery& query) override;
+  std::optional<CodeBody> BodyOf(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process& process, MonotonicTime now) override;
   // A method was compiled just now: has the sampler told of its heap, if that may be freed and is a new one.
@@ -138,6 +141,7 @@ class MemoryMethods : public FrameSource, public LineSource {
   void NoteStub(Target& target, uint64_t address, FrameId frame, MonotonicTime sampled);
   std::optional<FrameId> LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
                                          uint64_t address, MonotonicTime sampled);
+  std::shared_ptr<const std::string> CodeOf(Target& target, const ManagedCode& found);
   FrameId FrameOf(const Target& target, const ManagedCode& found);
   FrameId Unnamed(absl::string_view text);
   void AddCounters(const Target& target, MemoryMethodsCounters& sum) const;

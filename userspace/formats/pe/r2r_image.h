@@ -129,6 +129,10 @@ class R2rImage {
   // is damaged.
   absl::StatusOr<IlMap> IlMapOf(uint32_t method) const;
 
+  // The method's code up to the next method's, funclets and stubs that resume it included; without its cold parts.
+  // `method` as in R2rCodePlace.
+  RvaRange HotCodeOf(uint32_t method) const;
+
   // Assemblies that could not be opened: each is tried once. ForgetMissing lets the next Name() try again, for instance
   // for another process that sees other files.
   const std::vector<std::string>& missing_assemblies() const { return missing_; }

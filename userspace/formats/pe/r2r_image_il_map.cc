@@ -38,13 +38,17 @@ std::optional<R2rCodePlace> R2rImage::PlaceOf(uint32_t rva, FramePlace place) co
   return R2rCodePlace{function->method, rva - Begin(function->method)};
 }
 
-// Up to the end of what lies before the next method: funclets, and perhaps the stub that resumes it. Offsets of its
-// cold parts follow. PlaceOf leads to neither stubs nor cold parts, so any offset of them will do.
-uint32_t R2rImage::CodeBytesOf(uint32_t method) const {
+RvaRange R2rImage::HotCodeOf(uint32_t method) const {
   const uint32_t hot_count = std::min(function_count_, first_cold_);
   uint32_t last = method;
   while (last + 1 < hot_count && !ReferenceOf(last + 1)) ++last;
-  const uint32_t hot_bytes = End(last, Begin(last)) - Begin(method);
+  return {Begin(method), End(last, Begin(last)) - Begin(method)};
+}
+
+// Up to the end of what lies before the next method: funclets, and perhaps the stub that resumes it. Offsets of its
+// cold parts follow. PlaceOf leads to neither stubs nor cold parts, so any offset of them will do.
+uint32_t R2rImage::CodeBytesOf(uint32_t method) const {
+  const uint32_t hot_bytes = HotCodeOf(method).bytes;
   if (!has_cold_parts()) return hot_bytes;
   const uint32_t final = function_count_ - 1;
   return hot_bytes + End(final, Begin(final)) - Begin(first_cold_);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "formats/profile/json_tree_builder.h"
 #include "status/status.h"
@@ -41,6 +42,12 @@ struct FileTables {
   std::vector<uint32_t> pid, tid, comm, thread_name, container_id;
   std::vector<uint32_t> thread, stack, state;
   std::vector<uint64_t> time_ns, weight;
+  std::vector<std::string> code_machines, code_bytes;
+  std::vector<uint32_t> code_frame, code_pid, code_machine, code_lines, code_self;
+  std::vector<uint64_t> code_address, code_time_ns;
+  std::vector<uint32_t> line_offset, line_file, line_line, line_column;
+  std::vector<uint32_t> self_offset;
+  std::vector<uint64_t> self_weight;
 };
 
 struct NarrowColumn {
@@ -73,7 +80,39 @@ constexpr NarrowColumn kNarrowColumns[] = {
     {"samples", "thread", &FileTables::thread},
     {"samples", "stack", &FileTables::stack},
     {"samples", "state", &FileTables::state},
+    {"code", "frame", &FileTables::code_frame},
+    {"code", "pid", &FileTables::code_pid},
+    {"code", "machine", &FileTables::code_machine},
+    {"code", "lines", &FileTables::code_lines},
+    {"code", "self", &FileTables::code_self},
+    {"code_lines", "offset", &FileTables::line_offset},
+    {"code_lines", "file", &FileTables::line_file},
+    {"code_lines", "line", &FileTables::line_line},
+    {"code_lines", "column", &FileTables::line_column},
+    {"code_self", "offset", &FileTables::self_offset},
 };
+
+struct WideColumn {
+  absl::string_view section, name;
+  std::vector<uint64_t> FileTables::*values;
+};
+constexpr WideColumn kWideColumns[] = {
+    {"frames", "address", &FileTables::address},    {"samples", "time_ns", &FileTables::time_ns},
+    {"samples", "weight", &FileTables::weight},     {"code", "address", &FileTables::code_address},
+    {"code", "time_ns", &FileTables::code_time_ns}, {"code_self", "weight", &FileTables::self_weight},
+};
+
+// The column that has an entry for each row of its table.
+size_t RowsOf(const FileTables& tables, absl::string_view section) {
+  if (section == "frames") return tables.name.size();
+  if (section == "nodes") return tables.parent.size();
+  if (section == "threads") return tables.comm.size();
+  if (section == "sources") return tables.file.size();
+  if (section == "code") return tables.code_bytes.size();
+  if (section == "code_lines") return tables.line_offset.size();
+  if (section == "code_self") return tables.self_offset.size();
+  return tables.stack.size();
+}
 
 // Takes the parser's events (nlohmann's SAX interface) and fills the tables.
 //
@@ -127,6 +166,7 @@ class TableEvents {
     if (depth_ == 1 && section_ == "format") tables_.format = value;
     if (depth_ == 2 && in_list_) return AddToList(value);
     if (depth_ == 3 && section_ == "sources" && key_ == "text") return AddSourceText(value);
+    if (depth_ == 3 && section_ == "code" && key_ == "bytes") return AddCodeBytes(value);
     if (depth_ == 2 && section_ == "meta") return SetMeta(value);
     return true;
   }
@@ -218,6 +258,7 @@ class TableEvents {
     // No more words than a table of this version could have.
     if (section_ == "frame_kinds" && tables_.frame_kinds.size() < 256) tables_.frame_kinds.push_back(text);
     if (section_ == "line_kinds" && tables_.line_kinds.size() < 256) tables_.line_kinds.push_back(text);
+    if (section_ == "code_machines" && tables_.code_machines.size() < 256) tables_.code_machines.push_back(text);
     if (section_ == "sample_states" && tables_.sample_states.size() < 256) tables_.sample_states.push_back(text);
     return true;
   }
@@ -229,6 +270,18 @@ class TableEvents {
     if (tables_.texts.size() >= kReadLimits.frames) return Fail(Place("too many entries"));
     source_bytes_ += text.size();
     tables_.texts.push_back(std::move(text));
+    return true;
+  }
+
+  bool AddCodeBytes(absl::string_view text) {
+    std::string bytes;
+    if (text.size() > 4 * (kMaxCodeBodyBytes / 3 + 1) || !absl::Base64Unescape(text, &bytes)) {
+      return Fail(Place("no base64 of at most 1 MiB"));
+    }
+    if (bytes.size() > kMaxCodeBodiesBytes - code_bytes_) return Fail(Place("more than 64 MiB"));
+    if (tables_.code_bytes.size() >= kReadLimits.frames) return Fail(Place("too many entries"));
+    code_bytes_ += bytes.size();
+    tables_.code_bytes.push_back(std::move(bytes));
     return true;
   }
 
@@ -251,9 +304,9 @@ class TableEvents {
   }
 
   void OpenColumn() {
-    if (section_ == "frames" && key_ == "address") wide_ = &tables_.address;
-    if (section_ == "samples" && key_ == "time_ns") wide_ = &tables_.time_ns;
-    if (section_ == "samples" && key_ == "weight") wide_ = &tables_.weight;
+    for (const WideColumn& column : kWideColumns) {
+      if (column.section == section_ && column.name == key_) wide_ = &(tables_.*column.values);
+    }
     if (section_ == "meta" && key_ == "pids") narrow_ = &tables_.meta.pids;
     for (const NarrowColumn& column : kNarrowColumns) {
       if (column.section == section_ && column.name == key_) narrow_ = &(tables_.*column.values);
@@ -268,6 +321,7 @@ class TableEvents {
   std::string key_;      // at depth 2
   bool in_list_ = false;
   size_t source_bytes_ = 0;                  // of all texts of files
+  size_t code_bytes_ = 0;                    // of all bodies
   std::vector<uint32_t>* narrow_ = nullptr;  // the column that is being read
   std::vector<uint64_t>* wide_ = nullptr;
   JsonTreeBuilder account_{kAccountLimits};
@@ -279,10 +333,12 @@ class ModelMaker {
   ModelMaker(FileTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
 
   absl::Status Make() {
-    for (const NarrowColumn& column : kNarrowColumns) RETURN_IF_ERROR(CheckSize(column));
-    RETURN_IF_ERROR(CheckWideColumn("frames.address", tables_.address, tables_.name.size()));
-    RETURN_IF_ERROR(CheckWideColumn("samples.time_ns", tables_.time_ns, tables_.stack.size()));
-    RETURN_IF_ERROR(CheckWideColumn("samples.weight", tables_.weight, tables_.stack.size()));
+    for (const NarrowColumn& column : kNarrowColumns) {
+      RETURN_IF_ERROR(CheckSize(column.section, column.name, (tables_.*column.values).size()));
+    }
+    for (const WideColumn& column : kWideColumns) {
+      RETURN_IF_ERROR(CheckSize(column.section, column.name, (tables_.*column.values).size()));
+    }
     if (!tables_.texts.empty() && tables_.texts.size() != tables_.file.size()) {
       return NotOurs(absl::StrCat("sources.text has ", tables_.texts.size(), " entries and not ", tables_.file.size()));
     }
@@ -291,6 +347,7 @@ class ModelMaker {
     RETURN_IF_ERROR(MakeSources());
     RETURN_IF_ERROR(MakeNodes());
     RETURN_IF_ERROR(MakeThreads());
+    RETURN_IF_ERROR(MakeCode());
     return MakeSamples();
   }
 
@@ -300,20 +357,11 @@ class ModelMaker {
   }
 
   // Columns have an entry for each row of their table, or are left out.
-  absl::Status CheckSize(const NarrowColumn& column) const {
-    const size_t size = (tables_.*column.values).size();
-    const size_t rows = column.section == "frames"    ? tables_.name.size()
-                        : column.section == "nodes"   ? tables_.parent.size()
-                        : column.section == "threads" ? tables_.comm.size()
-                        : column.section == "sources" ? tables_.file.size()
-                                                      : tables_.stack.size();
-    const bool needed = column.name == "frame" || column.name == "thread";
+  absl::Status CheckSize(absl::string_view section, absl::string_view name, size_t size) const {
+    const size_t rows = RowsOf(tables_, section);
+    const bool needed = name == "frame" || name == "thread";
     if (size == rows || (size == 0 && !needed)) return absl::OkStatus();
-    return NotOurs(absl::StrCat(column.section, ".", column.name, " has ", size, " entries and not ", rows));
-  }
-  static absl::Status CheckWideColumn(absl::string_view name, const std::vector<uint64_t>& column, size_t rows) {
-    if (column.empty() || column.size() == rows) return absl::OkStatus();
-    return NotOurs(absl::StrCat(name, " has ", column.size(), " entries and not ", rows));
+    return NotOurs(absl::StrCat(section, ".", name, " has ", size, " entries and not ", rows));
   }
 
   static uint32_t ValueOr0(const std::vector<uint32_t>& column, size_t row) { return column.empty() ? 0 : column[row]; }
@@ -391,6 +439,42 @@ class ModelMaker {
       RETURN_IF_ERROR(Text(tables_.thread_name, i, thread.name));
       RETURN_IF_ERROR(Text(tables_.container_id, i, thread.container_id));
       threads_.push_back(builder_.Thread(thread));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeCode() {
+    size_t line = 0, self = 0;  // the next row of these tables
+    for (size_t i = 0; i < tables_.code_bytes.size() && builder_.ok(); ++i) {
+      ModelCode code;
+      if (tables_.code_frame[i] >= frames_.size()) return Outside("frame", tables_.code_frame[i]);
+      code.frame = frames_[tables_.code_frame[i]];
+      code.pid = ValueOr0(tables_.code_pid, i);
+      if (const uint32_t machine = ValueOr0(tables_.code_machine, i); machine < tables_.code_machines.size()) {
+        const std::optional<CodeMachine> known = CodeMachineOf(tables_.code_machines[machine]);
+        if (!known) return NotOurs("machine code of a kind that this version does not know");
+        code.machine = *known;
+      } else {
+        return Outside("kind of machine", machine);
+      }
+      if (!tables_.code_address.empty()) code.address = tables_.code_address[i];
+      if (!tables_.code_time_ns.empty()) code.time_ns = tables_.code_time_ns[i];
+      code.bytes = std::move(tables_.code_bytes[i]);
+      const uint32_t lines = ValueOr0(tables_.code_lines, i);
+      if (lines > tables_.line_offset.size() - line) return Outside("line of code", line + uint64_t{lines});
+      for (const size_t end = line + lines; line < end; ++line) {
+        ModelCodeLine& at = code.lines.emplace_back();
+        at.offset = tables_.line_offset[line];
+        RETURN_IF_ERROR(Text(tables_.line_file, line, at.file));
+        at.line = ValueOr0(tables_.line_line, line);
+        at.column = ValueOr0(tables_.line_column, line);
+      }
+      const uint32_t samples = ValueOr0(tables_.code_self, i);
+      if (samples > tables_.self_offset.size() - self) return Outside("sample of code", self + uint64_t{samples});
+      for (const size_t end = self + samples; self < end; ++self) {
+        code.self.push_back({tables_.self_offset[self], tables_.self_weight.empty() ? 1 : tables_.self_weight[self]});
+      }
+      builder_.Code(std::move(code));
     }
     return absl::OkStatus();
   }

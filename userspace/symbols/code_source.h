@@ -1,0 +1,47 @@
+// A source of machine code: what a FrameSource is for names.
+#ifndef CLRSAMPLER_SYMBOLS_CODE_SOURCE_H_
+#define CLRSAMPLER_SYMBOLS_CODE_SOURCE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/elf/elf_image.h"
+#include "symbols/frame_source.h"
+#include "symbols/source_place.h"
+
+namespace clrsampler {
+
+inline constexpr uint64_t kMaxBodyBytes = 1 << 20;  // larger ones are not read
+
+// The code from `offset` up to the next entry's stands for this line, or for none.
+struct CodeLine {
+  uint32_t offset = 0;  // from the body's first byte
+  std::optional<SourcePlace> place;
+};
+
+// The code of one method that lies in one piece.
+struct CodeBody {
+  uint64_t start = 0;                        // of its first byte, in the process
+  std::shared_ptr<const std::string> bytes;  // never nullptr
+  ElfMachine machine = ElfMachine::kX64;
+  // Its lines, ascending; may be empty. They may be more when it is called later: a PDB may have come.
+  std::function<std::vector<CodeLine>()> lines;
+};
+
+// Main loop only.
+class CodeSource {
+ public:
+  virtual ~CodeSource() = default;
+
+  // The code that holds `lookup_address` at that time. Asked after Resolve has named the frame, with the same question.
+  // nullopt: it is not known, or could not be read while it was there.
+  virtual std::optional<CodeBody> BodyOf(const FrameQuery& query) = 0;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOLS_CODE_SOURCE_H_
