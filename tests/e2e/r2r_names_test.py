@@ -17,6 +17,7 @@ import runtimes
 
 BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE, "build", "release"))
 R2R_CHECK = os.environ.get("R2R_CHECK", os.path.join(BUILD_DIR, "tools", "r2r_check", "r2r_check"))
+CLRSAMPLER = os.path.join(BUILD_DIR, "clrsampler")
 OUT = os.path.join(runtimes.BUILD, "r2r")
 
 # Runtime functions of all R2R images of a runtime pack, counted by a reader of section 102 that shares no code with ours.
@@ -36,6 +37,15 @@ def check(*arguments):
     """Runs r2r_check; (exit status, output)."""
     done = subprocess.run([R2R_CHECK, *arguments], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
+
+
+def written_map(image, *folders):
+    """Lines of the r2rmap that clrsampler makes of the image."""
+    references = [word for folder in folders for word in ("--reference", folder)]
+    done = subprocess.run([CLRSAMPLER, "r2rmap", "--write", image, *references], capture_output=True, text=True, timeout=600)
+    if done.returncode or done.stderr:
+        raise AssertionError(f"{image}: {done.stderr}")
+    return done.stdout.splitlines()
 
 
 def field(line, name):
@@ -70,6 +80,22 @@ class R2rNames(check_program.CheckProgramTest):
         self.assertEqual(status, 0, output)
         self.assertGreater(field(output, "rows"), 0)
         self.assertEqual(field(output, "rows"), field(output, "equal"))
+        with open(r2rmap) as file:
+            theirs = file.read().splitlines()
+        ours = written_map(image, framework(version))
+        if f"{os.sep}arm64{os.sep}" in folder:
+            # Their lengths include constants behind the code.
+            theirs, ours = ([re.sub(r"^(\w+) \w+ ", r"\1 ", line) for line in lines] for lines in (theirs, ours))
+        self.assertEqual(ours, theirs)
+
+    def test_the_written_map_of_the_core_library_is_whole(self):
+        for (version, system), expected in IL_MAPS.items():
+            with self.subTest(f"{version} {system}"):
+                image = os.path.join(self.need(framework, version, system), "System.Private.CoreLib.dll")
+                lines = written_map(image)
+                print(f"  {version} {system}: {len(lines) - 5} rows", flush=True)
+                # Each method has an IL map, but for those that the compiler gave none.
+                self.assertEqual(len(lines) - 5, expected)
 
     def test_every_function_of_the_runtime_packs_is_named(self):
         for version, expected in FUNCTIONS.items():

@@ -22,6 +22,7 @@
 #include "cli/names_command.h"
 #include "cli/pauses_command.h"
 #include "cli/ps_command.h"
+#include "cli/r2rmap_command.h"
 #include "cli/record_command.h"
 #ifdef CLRSAMPLER_SERVE  // not in a static program, which can open no library
 #include "cli/serve_command.h"
@@ -120,8 +121,9 @@ int main(int argc, char** argv) {
   std::string file;
   CLI::App* jitdump = app.add_subcommand("jitdump", "print the records of a jitdump file as text");
   jitdump->add_option("file", file, "jit-PID.dump")->required()->type_name("FILE");
-  CLI::App* r2rmap = app.add_subcommand("r2rmap", "print the contents of an r2rmap file as text");
-  r2rmap->add_option("file", file, "NAME.ni.r2rmap")->required()->type_name("FILE");
+  CLI::App* r2rmap = app.add_subcommand("r2rmap", "print an r2rmap file as text, or make that of a ready-to-run image");
+  clrsampler::R2rMapConfig r2rmap_config;
+  clrsampler::DeclareR2rMapOptions(*r2rmap, r2rmap_config);
   CLI::App* names = app.add_subcommand("names", "name code addresses of a running process, one a line");
   clrsampler::NamesConfig names_config;
   clrsampler::DeclareNamesOptions(*names, names_config);
@@ -194,7 +196,7 @@ int main(int argc, char** argv) {
     return *will_work ? 0 : kExitFailed;
   }
   if (*jitdump) return ReportStatus(clrsampler::PrintJitdump(file));
-  if (*r2rmap) return ReportStatus(clrsampler::PrintR2rMap(file));
+  if (*r2rmap) return ReportStatus(clrsampler::RunR2rMap(r2rmap_config));
   if (*stacks) return ReportStatus(clrsampler::RunStacks(stacks_config));
   if (*pauses) return ReportStatus(clrsampler::RunPauses(pauses_config));
   if (*jit) return ReportStatus(clrsampler::RunJit(jit_config));

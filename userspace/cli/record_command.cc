@@ -282,6 +282,7 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
   if (samples) meta.period_ns = options.period_ns();
   const uint64_t age_ns = SystemClock().Now().ns - recorder.began().ns;
   meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
+  meta.start_monotonic_ns = recorder.began().ns;
   meta.duration_ns = static_cast<uint64_t>(recorder.account().duration_seconds * 1e9);
   meta.whole_host = options.pids.empty() && options.command.empty();
   meta.host = HostName();

@@ -19,6 +19,7 @@ nlohmann::ordered_json MetaJson(const ProfileMeta& meta) {
                                  {"unit", std::string(WeightUnitText(meta.unit))},
                                  {"period_ns", meta.period_ns},
                                  {"start_unix_ns", meta.start_unix_ns},
+                                 {"start_monotonic_ns", meta.start_monotonic_ns},
                                  {"duration_ns", meta.duration_ns},
                                  {"whole_host", meta.whole_host},
                                  {"host", meta.host},

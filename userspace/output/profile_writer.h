@@ -2,7 +2,7 @@
 //
 // Writers are pure but for their sink, may be used from any thread, and stream: memory grows with the distinct stacks
 // of the profile, not with the output. Weights add up to ProfileModel::total_weight in every format but those for build
-// tools.
+// tools and those of code.
 #ifndef CLRSAMPLER_OUTPUT_PROFILE_WRITER_H_
 #define CLRSAMPLER_OUTPUT_PROFILE_WRITER_H_
 
@@ -51,6 +51,7 @@ struct WriterRow {
   bool takes_samples;
   bool of_one_image;     // holds functions of one image only
   bool for_build_tools;  // WriterOptions::module has a meaning
+  bool needs_code;       // ProfileModel::code, which a recording keeps only where a writer or its user asks for it
   std::unique_ptr<ProfileWriter> (*make)(const WriterOptions& options);
 };
 // One row for each format: the only place that lists them.

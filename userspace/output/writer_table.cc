@@ -3,6 +3,7 @@
 #include "output/callchain.h"
 #include "output/folded.h"
 #include "output/html.h"
+#include "output/jitdump_profile.h"
 #include "output/mip_from_samples.h"
 #include "output/order.h"
 #include "output/pprof.h"
@@ -21,6 +22,7 @@ const std::vector<WriterRow>& WriterTable() {
        false,
        false,
        false,
+       false,
        [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
          return std::make_unique<FoldedWriter>(options);
        }},
@@ -30,11 +32,13 @@ const std::vector<WriterRow>& WriterTable() {
        true,
        false,
        false,
+       false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<ProfileJsonWriter>(); }},
       {"pprof",
        {".pb.gz", ".pprof"},
        "for go tool pprof and most profiling services",
        true,
+       false,
        false,
        false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<PprofWriter>(); }},
@@ -44,6 +48,7 @@ const std::vector<WriterRow>& WriterTable() {
        true,
        false,
        false,
+       false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<SpeedscopeWriter>(); }},
       {"html",
        {".html", ".htm"},
@@ -51,10 +56,12 @@ const std::vector<WriterRow>& WriterTable() {
        true,
        false,
        false,
+       false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<HtmlWriter>(); }},
       {"svg",
        {".svg"},
        "a flame graph as a still picture",
+       false,
        false,
        false,
        false,
@@ -65,6 +72,7 @@ const std::vector<WriterRow>& WriterTable() {
        true,
        true,
        true,
+       false,
        [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
          return std::make_unique<OrderWriter>(options);
        }},
@@ -74,6 +82,7 @@ const std::vector<WriterRow>& WriterTable() {
        false,
        false,
        true,
+       false,
        [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
          return std::make_unique<CallchainWriter>(options);
        }},
@@ -83,9 +92,18 @@ const std::vector<WriterRow>& WriterTable() {
        true,
        true,
        true,
+       false,
        [](const WriterOptions& options) -> std::unique_ptr<ProfileWriter> {
          return std::make_unique<MipFromSamplesWriter>(options);
        }},
+      {"jitdump",
+       {".jitdump", ".dump"},
+       "the machine code of one process with names and lines, for perf inject --jit",
+       true,
+       false,
+       false,
+       true,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<JitdumpProfileWriter>(); }},
   };
   return *rows;
 }

@@ -35,6 +35,7 @@ inline ProfileModel MadeUpProfile(const MadeUpOptions& options = {}) {
   ProfileMeta& meta = builder.meta();
   meta.period_ns = 10101010;
   meta.start_unix_ns = 1'790'000'000'123'456'789;
+  meta.start_monotonic_ns = 4'000'000'000;
   meta.duration_ns = 12'500'000'000;
   meta.host = "build7";
   meta.command = "dotnet Shop.dll --fast";

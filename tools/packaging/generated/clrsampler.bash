@@ -14,7 +14,7 @@ _clrsampler() {
         -d|--duration) values=:any ;;
         -F|--frequency) values=:any ;;
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
@@ -46,7 +46,7 @@ _clrsampler() {
         -d|--duration) values=:any ;;
         -F|--frequency) values=:any ;;
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
@@ -75,7 +75,7 @@ _clrsampler() {
       words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
@@ -144,8 +144,10 @@ _clrsampler() {
       case $previous in
       esac ;;
     r2rmap)
-      words='-h --help'
+      words='-h --help --write -o --output --reference'
       case $previous in
+        -o|--output) values=:files ;;
+        --reference) values=:folders ;;
       esac ;;
     names)
       words='-h --help -p --pid --addresses --random --seed --without --names --lines --pdb-path'
@@ -185,7 +187,7 @@ _clrsampler() {
       words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
@@ -198,7 +200,7 @@ _clrsampler() {
       words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope html svg order callchain mip' ;;
+        --format) values='folded json pprof speedscope html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "formats/jit/jitdump_parser.h"
@@ -36,7 +37,8 @@ class JitdumpWriter {
   void Unknown(uint32_t id, uint64_t timestamp, std::span<const std::byte> payload);
 
   const std::string& bytes() const { return bytes_; }
-  std::string TakeBytes() { return std::move(bytes_); }
+  // And begins anew behind them.
+  std::string TakeBytes() { return std::exchange(bytes_, {}); }
 
  private:
   void U32(uint32_t value);

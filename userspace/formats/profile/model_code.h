@@ -16,6 +16,7 @@
 namespace clrsampler {
 
 inline constexpr size_t kMaxCodeBodyBytes = 1 << 20;     // of one; the largest of the shipped frameworks has 26 KB
+inline constexpr size_t kMaxUnwindBytes = 4096;          // of a part; x86-64 codes have 528 at most
 inline constexpr size_t kMaxCodeBodiesBytes = 64 << 20;  // of all bodies of a profile
 
 enum class CodeMachine : uint8_t { kX64, kArm64 };
@@ -41,6 +42,17 @@ struct ModelCodeWeight {
   friend bool operator==(const ModelCodeWeight&, const ModelCodeWeight&) = default;
 };
 
+// What its compiler says about unwinding a part of a body: of the method itself, and of each of its funclets.
+struct ModelUnwind {
+  uint32_t begin = 0;  // from the body's first byte
+  uint32_t end = 0;    // exclusive
+  // x86-64: UNWIND_INFO; where that is chained, with the RUNTIME_FUNCTION behind it, and then what it is chained to.
+  // arm64: the .xdata record. Never empty.
+  std::string bytes;
+
+  friend bool operator==(const ModelUnwind&, const ModelUnwind&) = default;
+};
+
 struct ModelCode {
   uint32_t frame = 0;  // FrameIndex, of the frame without a line
   uint32_t pid = 0;    // 0: not known
@@ -50,6 +62,7 @@ struct ModelCode {
   std::string bytes;                  // never empty
   std::vector<ModelCodeLine> lines;   // offsets ascend
   std::vector<ModelCodeWeight> self;  // likewise; no weight is 0
+  std::vector<ModelUnwind> unwind;    // parts ascend and do not overlap
 
   friend bool operator==(const ModelCode&, const ModelCode&) = default;
 };

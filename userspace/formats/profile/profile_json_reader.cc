@@ -155,6 +155,7 @@ class TableEvents {
     if (depth_ == 2 && section_ == "meta") {
       if (key_ == "period_ns") tables_.meta.period_ns = value;
       if (key_ == "start_unix_ns") tables_.meta.start_unix_ns = value;
+      if (key_ == "start_monotonic_ns") tables_.meta.start_monotonic_ns = value;
       if (key_ == "duration_ns") tables_.meta.duration_ns = value;
     }
     return true;

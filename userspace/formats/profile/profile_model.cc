@@ -39,6 +39,17 @@ bool Ascend(const std::vector<Entry>& entries, size_t end) {
   return true;
 }
 
+// The same of parts, which have data each.
+bool Ascend(const std::vector<ModelUnwind>& parts, size_t end) {
+  uint32_t least = 0;
+  for (const ModelUnwind& part : parts) {
+    if (part.begin < least || part.end <= part.begin || part.end > end) return false;
+    if (part.bytes.empty() || part.bytes.size() > kMaxUnwindBytes) return false;
+    least = part.end;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::string_view ProfileViewText(ProfileView view) { return kViews[static_cast<size_t>(view)]; }
@@ -171,8 +182,8 @@ bool ProfileModelBuilder::Code(ModelCode code) {
   if (!ok() || code.bytes.empty()) return false;
   if (code.bytes.size() > kMaxCodeBodyBytes || code.bytes.size() > kMaxCodeBodiesBytes - code_bytes_) return false;
   if (code.frame >= model_.frames.size() || !Ascend(code.lines, code.bytes.size()) ||
-      !Ascend(code.self, code.bytes.size())) {
-    Fail(absl::DataLossError("machine code whose frame, lines or samples are not in order"));
+      !Ascend(code.self, code.bytes.size()) || !Ascend(code.unwind, code.bytes.size())) {
+    Fail(absl::DataLossError("machine code whose frame, lines, samples or unwind data are not in order"));
   }
   if (!Takes(model_.code.size(), limits_.frames, "bodies of machine code")) return false;
   std::erase_if(code.self, [](const ModelCodeWeight& at) { return at.weight == 0; });

@@ -196,7 +196,10 @@ TEST(ProfileModelTest, MachineCodeThatIsNotInOrderIsAnError) {
     builder.Code(code);
     return std::move(builder).Build().ok();
   };
-  const ModelCode code{.bytes = "\x90\xc3", .lines = {{0, 0, 7}, {1, 0, 8}}, .self = {{0, 1}, {1, 1}}};
+  const ModelCode code{.bytes = "\x90\xc3",
+                       .lines = {{0, 0, 7}, {1, 0, 8}},
+                       .self = {{0, 1}, {1, 1}},
+                       .unwind = {{0, 1, "\x01"}, {1, 2, "\x01"}}};
   EXPECT_TRUE(builds(code));
   ModelCode changed = code;
   changed.frame = 1;  // there is none
@@ -207,6 +210,12 @@ TEST(ProfileModelTest, MachineCodeThatIsNotInOrderIsAnError) {
   changed = code;
   changed.self[1].offset = 2;  // behind the code
   EXPECT_FALSE(builds(changed));
+  for (const ModelUnwind& part : {ModelUnwind{0, 2, "\x01"}, ModelUnwind{1, 1, "\x01"}, ModelUnwind{1, 3, "\x01"},
+                                  ModelUnwind{1, 2, ""}, ModelUnwind{1, 2, std::string(kMaxUnwindBytes + 1, 'x')}}) {
+    changed = code;
+    changed.unwind[1] = part;
+    EXPECT_FALSE(builds(changed)) << part.begin << " " << part.end;
+  }
 }
 
 TEST(ProfileModelTest, WordsAreReadBack) {

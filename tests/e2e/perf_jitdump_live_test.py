@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""perf and a jitdump that its process did not write: tools/perf_with_jitdump makes perf show its names, lines and code.
+
+The target has code that it made itself, in memory without a file, as a .NET process has that nobody prepared."""
+import os
+import platform
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+import runtimes
+
+TOOL = os.path.join(runtimes.SOURCE, "tools", "perf_with_jitdump")
+NAME = "Shop.Cart.Total[OptimizedTier1]"
+
+# mov ecx, 50000000; six times nop; sub ecx, 1; jne to the first nop; ret
+CODE = bytes.fromhex("b980f0fa02" "909090909090" "83e901" "75f5" "c3")
+# Offset, file, line, as our writer has them: 0 for code without a line, and one at the end.
+LINES = ((0, "/src/Cart.cs", 10), (5, "/src/Cart.cs", 11), (8, "/src/Cart.cs", 0), (11, "/src/Tax.cs", 13), (14, "/src/Tax.cs", 14), (17, "/src/Tax.cs", 14))
+
+TARGET = f"""
+import ctypes, mmap, sys
+area = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+area.write(bytes.fromhex("{CODE.hex()}"))
+address = ctypes.addressof(ctypes.c_char.from_buffer(area))
+run = ctypes.CFUNCTYPE(None)(address)
+print(address, flush=True)
+while True:
+    run()
+"""
+
+
+def jitdump(pid, address):
+    """A header, lines, code and the end; stamps are older than any sample."""
+    entries = b"".join(struct.pack("<QII", address + offset, line, 0) + file.encode() + b"\0" for offset, file, line in LINES)
+    name = NAME.encode() + b"\0"
+    return b"".join((
+        struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, pid, 1, 0),
+        struct.pack("<IIQQQ", 2, 32 + len(entries), 1, address, len(LINES)), entries,
+        struct.pack("<IIQIIQQQQ", 0, 56 + len(name) + len(CODE), 1, pid, pid, address, address, len(CODE), 1), name, CODE,
+        struct.pack("<IIQ", 3, 16, 1)))
+
+
+def line_at(offset):
+    file, line = [(file, line) for at, file, line in LINES if at <= offset][-1]
+    return f"{os.path.basename(file)}:{line}"
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "the code of this test is for x86-64")
+class PerfJitdumpTest(harness.LiveTest):
+    NEEDS = ("perf",)
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="clrsampler-perf-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_perf(self, *arguments):
+        done = subprocess.run(["perf", *arguments], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def record(self, *options):
+        """(address of the code, its pid); recordings are perf.data."""
+        with subprocess.Popen([sys.executable, "-c", TARGET], stdout=subprocess.PIPE, text=True) as target:
+            try:
+                address = int(target.stdout.readline())
+                self.run_perf("record", *options, "-e", "cpu-clock", "-F", "999", "-g", "-p", str(target.pid), "-o", self.path("perf.data"), "--", "sleep", "2")
+            finally:
+                target.kill()
+        with open(self.path("x.jitdump"), "wb") as file:
+            file.write(jitdump(target.pid, address))
+        return address, target.pid
+
+    def merge(self, recording="perf.data"):
+        return subprocess.run([TOOL, self.path(recording), self.path("x.jitdump"), "-o", self.path("named.data")], capture_output=True, text=True, timeout=120)
+
+    def test_perf_has_name_line_and_code_of_each_sample(self):
+        address, _ = self.record("-k", "mono")
+        done = self.merge()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        named = self.path("named.data")
+        report = self.run_perf("report", "-i", named, "--stdio", "--no-children", "-g", "none", "--sort", "symbol,srcline")
+        shares = {line: float(share) for share, line in re.findall(rf"([\d.]+)% +\[\.\] {re.escape(NAME)} +(\S+:\d+)", report)}
+        counts = {}
+        for ip in re.findall(r"^\s*([0-9a-f]+)\s*$", self.run_perf("script", "-i", named, "-G", "-F", "ip"), re.M):
+            offset = int(ip, 16) - address
+            if 0 <= offset < len(CODE):
+                counts[line_at(offset)] = counts.get(line_at(offset), 0) + 1
+        whole = sum(counts.values())
+        self.assertGreater(whole, 500)
+        self.assertGreaterEqual(len(counts), 3, counts)
+        self.assertEqual(set(shares), set(counts))
+        # All samples are there; perf rounds to hundredths, and some are elsewhere.
+        scale = sum(shares.values()) / whole
+        for line, count in counts.items():
+            self.assertAlmostEqual(shares[line], count * scale, delta=0.02, msg=report)
+        self.assertGreater(sum(shares.values()), 80, report)
+        text = self.run_perf("annotate", "-i", named, "--stdio", "-l", NAME)
+        self.assertIn("nop", text)
+        self.assertRegex(text, r"Cart\.cs:11")
+
+    def test_a_recording_by_another_clock_is_refused(self):
+        self.record()
+        done = self.merge()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("-k mono", done.stderr)
+
+    def test_files_of_other_kinds_are_refused(self):
+        for recording, dump, word in ((b"", b"", "jitdump"), (b"PERFILE2" + bytes(30), jitdump(1, 0), "perf.data"),
+                                      (b"PERFILE2" + bytes(96), jitdump(1, 0), "no data"),
+                                      (b"PERFILE2" + bytes(32) + struct.pack("<QQ", 90, 500) + bytes(48), jitdump(1, 0), "cut")):
+            for name, content in (("a.data", recording), ("x.jitdump", dump)):
+                with open(self.path(name), "wb") as file:
+                    file.write(content)
+            done = self.merge("a.data")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, f"^error: .*{word}")
+
+
+if __name__ == "__main__":
+    harness.main()

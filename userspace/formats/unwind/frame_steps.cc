@@ -1,0 +1,108 @@
+#include "formats/unwind/frame_steps.h"
+
+#include <algorithm>
+#include <bitset>
+#include <iterator>
+#include <utility>
+
+#include "formats/byte_reader.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int64_t kMaxFrameBytes = 1 << 30;
+constexpr size_t kRuntimeFunctionBytes = 12;
+constexpr uint8_t kDwarfRsp = 7;
+// By the numbers of x86-64 instructions (System V ABI for x86-64, figure 3.36).
+constexpr uint8_t kDwarfRegisters[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+class StepMaker {
+ public:
+  // `all`: what the whole prologue takes off sp, the return address included.
+  explicit StepMaker(int64_t all) : base_(all) {}
+
+  bool Take(const UnwindCode& code) {
+    if (code.prologue_offset < offset_ || code.reg >= std::size(kDwarfRegisters)) return false;
+    offset_ = code.prologue_offset;
+    switch (code.op) {
+      case UnwindOp::kPush:
+        Lower(8);
+        Save(code.reg, depth_);
+        break;
+      case UnwindOp::kAlloc:
+        Lower(code.value);
+        break;
+      case UnwindOp::kSetFrame:
+        // From here on sp may move.
+        if (depth_ < code.value) return false;
+        by_frame_register_ = true;
+        base_ = depth_;
+        Add({offset_, FrameRule::kCfa, kDwarfRegisters[code.reg], static_cast<int32_t>(depth_ - code.value)});
+        break;
+      case UnwindOp::kSave:
+        if (base_ < code.value) return false;
+        Save(code.reg, base_ - code.value);
+        break;
+    }
+    return true;
+  }
+
+  std::vector<FrameStep> TakeSteps() { return std::move(steps_); }
+
+ private:
+  void Lower(uint32_t bytes) {
+    depth_ += bytes;
+    if (!by_frame_register_) Add({offset_, FrameRule::kCfa, kDwarfRsp, static_cast<int32_t>(depth_)});
+  }
+  // What was saved first is the caller's: a method that replaces another one saves its registers once more.
+  void Save(uint8_t reg, int64_t below_cfa) {
+    if (saved_[reg]) return;
+    saved_[reg] = true;
+    steps_.push_back({offset_, FrameRule::kSaved, kDwarfRegisters[reg], static_cast<int32_t>(-below_cfa)});
+  }
+  // Of several at one byte the last one holds.
+  void Add(const FrameStep& step) {
+    std::erase_if(steps_,
+                  [&](const FrameStep& other) { return other.rule == FrameRule::kCfa && other.offset == step.offset; });
+    steps_.push_back(step);
+  }
+
+  uint32_t offset_ = 0;
+  int64_t depth_ = 8;  // from sp to the caller's
+  int64_t base_;       // the same where saves count from
+  bool by_frame_register_ = false;
+  std::bitset<16> saved_;
+  std::vector<FrameStep> steps_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<FrameStep>> FrameStepsOf(const UnwindInfo& info) {
+  int64_t all = 8;
+  for (const UnwindCode& code : info.codes) {
+    all += code.op == UnwindOp::kPush ? 8 : code.op == UnwindOp::kAlloc ? int64_t{code.value} : 0;
+  }
+  if (all > kMaxFrameBytes) return absl::DataLossError("unwind info: a frame of more than 1 GiB");
+  StepMaker maker(all);
+  for (size_t i = info.codes.size(); i-- > 0;) {
+    if (!maker.Take(info.codes[i])) return absl::DataLossError("unwind info: its codes are in no order");
+  }
+  return maker.TakeSteps();
+}
+
+absl::StatusOr<std::vector<FrameStep>> FrameStepsOfX64(std::span<const std::byte> bytes) {
+  size_t next = 0;
+  const absl::StatusOr<UnwindInfo> info = UnwindInfo::ParseWithChain(
+      [&](uint32_t) {
+        const std::span<const std::byte> part = bytes.subspan(next);
+        const absl::StatusOr<UnwindInfo> parsed = UnwindInfo::Parse(part);
+        next = parsed.ok() ? std::min(bytes.size(), next + parsed->bytes + kRuntimeFunctionBytes) : bytes.size();
+        return part;
+      },
+      0);
+  RETURN_IF_ERROR(info.status());
+  return FrameStepsOf(*info);
+}
+
+}  // namespace clrsampler
