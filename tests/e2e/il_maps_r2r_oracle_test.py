@@ -5,7 +5,6 @@ The oracle is ClrMD (tests/apps/oracle_names), Microsoft's own debugger library 
 the methods: those of loaded types whose code is precompiled. R2R_CHECK reads the same images with the profiler's own code.
 """
 import collections
-import os
 import subprocess
 import time
 
