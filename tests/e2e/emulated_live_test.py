@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """A .NET program for arm64 under qemu-user: every command says what it is, and nothing of it has a name that it can't have."""
-import os
 import platform
-import shutil
 
+import emulated
 import folded
 import harness
 import inspect_live_test
-import runtimes
 import vm_programs
 
 VERSION = vm_programs.VERSIONS["aarch64"]
@@ -16,7 +14,7 @@ MARK = "[jit: arm64 code under emulation]"
 
 
 class EmulatedTest(harness.LiveTest):
-    NEEDS = ("dotnet", "qemu-aarch64-static")
+    NEEDS = ("dotnet", emulated.EMULATOR)
 
     @classmethod
     def check_needs(cls):
@@ -25,12 +23,8 @@ class EmulatedTest(harness.LiveTest):
             raise harness.Missing("arm64 programs need no emulation here")
 
     def setUp(self):
-        program = os.path.join(runtimes.with_app_host("workload", VERSION, "linux-arm64"), "workload")
-        # Else it reserves 256 GiB for its heap, all of which the emulator keeps books of.
-        env = {"DOTNET_ROOT": runtimes.root(VERSION, "linux-arm64"), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
-               "DOTNET_gcHeapHardLimit": "0x8000000", "DOTNET_PerfMapEnabled": "3"}
-        self.target = self.enterContext(harness.Target(
-            [shutil.which("qemu-aarch64-static"), "-L", vm_programs.arm64_libraries(), program, "mix", "--seconds", "300"], env=env))
+        command, environment = emulated.command("workload", VERSION, "mix", "--seconds", "300")
+        self.target = self.enterContext(harness.Target(command, env={**environment, "DOTNET_PerfMapEnabled": "3"}))
 
     def test_ps_and_doctor_say_so(self):
         row = inspect_live_test.listed(self.target.host_pid)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Are the IL maps that we read from a process's memory those that its runtime tells? Every compiled body of a program on each version.
+"""Are the IL maps that we read from a process's memory those that its runtime tells? Every compiled body of a program on each version,
+for x64 and for arm64.
 
 The runtime tells its maps in the rundown at the end of an event session (rundown.py): without entries of call instructions, each IL offset
 once in a row, in the order of IL offsets. Ours are brought into that form, and nothing else is changed. IL_MAPS is the program that reads
@@ -8,16 +9,21 @@ memory with the profiler's own code. The runtime tells no maps of dynamic method
 import collections
 import functools
 import os
+import platform
 import subprocess
 import time
+import unittest
 
 import check_program
+import emulated
 import harness
 import rundown
 import runtimes
 
 IL_MAPS = os.environ.get("IL_MAPS", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "il_maps"))
 VERSIONS = (*runtimes.PACKED_VERSIONS, *runtimes.LATER_VERSIONS)
+ARM64_VERSIONS = ("9.0.23", "10.0.15", "11.0.0")
+LEAST_PAIRS = 10_000
 MODES = ("zoo", "linq", "async")
 WARM_UP_SECONDS = 3.0
 CALL_INSTRUCTION = 1
@@ -51,22 +57,37 @@ def as_told(entries):
 
 
 class IlMapsOracleTest(check_program.CheckProgramTest):
+    def compare(self, name, target, version):
+        """Pairs of IL and native offset of the bodies of a program that has just begun; all of them are equal."""
+        time.sleep(WARM_UP_SECONDS)
+        target.use_cpu(1, timeout=60)
+        bodies = rundown.bodies(rundown.collect(target.host_pid))
+        ours = read_maps(target.host_pid, version, bodies)
+        differ = [(hex(body.start), body.pairs, ours[body.start]) for body in bodies if sorted(body.pairs) != as_told(ours[body.start][4:])]
+        pairs = sum(len(body.pairs) for body in bodies)
+        print(f"  {name}: {len(bodies)} bodies, {pairs} pairs, {len(differ)} differ", flush=True)
+        self.assertEqual(differ[:3], [])
+        self.assertGreater(len(bodies), 300)
+        return pairs
+
     def test_every_map_is_that_of_the_runtime(self):
         for version in VERSIONS:
-            for mode in MODES:
-                with self.subTest(f"{version} {mode}"):
+            with self.subTest(version):
+                pairs = 0
+                for mode in MODES:
                     command, environment = self.need(runtimes.command, version, mode, "--seconds", "120")
                     with harness.Target(command, env=environment) as target:
-                        time.sleep(WARM_UP_SECONDS)
-                        target.use_cpu(1, timeout=60)
-                        bodies = rundown.bodies(rundown.collect(target.host_pid))
-                        ours = read_maps(target.host_pid, version, bodies)
-                    differ = [(hex(body.start), body.pairs, ours[body.start]) for body in bodies
-                              if sorted(body.pairs) != as_told(ours[body.start][4:])]
-                    entries = sum(len(body.pairs) for body in bodies)
-                    print(f"  {version} {mode}: {len(bodies)} bodies, {entries} entries, {len(differ)} differ", flush=True)
-                    self.assertEqual(differ[:3], [])
-                    self.assertGreater(len(bodies), 300)
+                        pairs += self.compare(f"{version} {mode}", target, version)
+                self.assertGreaterEqual(pairs, LEAST_PAIRS)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the emulator runs on x64")
+    def test_every_map_of_arm64_is_that_of_the_runtime(self):
+        """Under qemu-user, which has the program's memory at the program's addresses."""
+        for version in ARM64_VERSIONS:
+            with self.subTest(version):
+                command, environment = self.need(emulated.command, "workload", version, "zoo", "--seconds", "300")
+                with harness.Target(command, env=environment) as target:
+                    self.assertGreaterEqual(self.compare(f"{version} arm64 zoo", target, version), LEAST_PAIRS)
 
     def test_calls_are_where_stack_traces_have_them(self):
         """Of code that is compiled once, so that a token of a type has one body, but for generic ones."""

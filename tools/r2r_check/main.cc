@@ -8,6 +8,9 @@
 //   r2r_check live DUMP PID                                    every [PreJIT] record of a process that still runs, by
 //                                                              the profiler's own source: full text equal
 //   r2r_check il-maps IMAGE...                                 every method's IL map is whole
+//   r2r_check il-map-entries IMAGE                             prints BEGIN IL:NATIVE... for each method with an IL
+//   map:
+//                                                              BEGIN is hexadecimal, the others decimal
 //   r2r_check [--references DIR]... names IMAGE                prints BEGIN END PART NAME for each runtime function
 //
 // IMAGE may be a single-file host: then all its images are checked. Exit status 1: something is missing or wrong.
@@ -17,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,9 +44,10 @@ absl::StatusOr<Loaded> Load(std::span<const std::byte> bytes, absl::string_view 
   return Loaded{*std::move(image), spent.count()};
 }
 
+using ImageCheck = std::function<int(absl::string_view, Loaded&, AssemblyOpener&)>;
+
 // Calls `check` for each R2R image in the file. Number of problems.
-int ForEachImage(const std::string& path, const std::vector<std::string>& references,
-                 const std::function<int(absl::string_view, Loaded&, AssemblyOpener&)>& check) {
+int ForEachImage(const std::string& path, const std::vector<std::string>& references, const ImageCheck& check) {
   const absl::StatusOr<std::shared_ptr<MappedFile>> file = MapWholeFile(path);
   if (!file.ok()) {
     std::printf("%s\n", file.status().ToString().c_str());
@@ -132,6 +137,21 @@ int IlMaps(absl::string_view name, Loaded& loaded, AssemblyOpener&) {
   return static_cast<int>(damaged + between);
 }
 
+int PrintIlMaps(absl::string_view, Loaded& loaded, AssemblyOpener&) {
+  for (uint32_t i = 0; i < loaded.image->function_count(); ++i) {
+    const std::optional<R2rFunction> function = loaded.image->Function(i);
+    if (function->part != R2rPart::kBody) continue;
+    const absl::StatusOr<IlMap> map = loaded.image->IlMapOf(i);
+    if (!map.ok()) continue;
+    std::string text;
+    for (const IlMapEntry& entry : map->entries()) {
+      absl::StrAppend(&text, " ", entry.il_offset, ":", uint32_t{entry.native_offset});
+    }
+    std::printf("%x%s\n", function->begin, text.c_str());
+  }
+  return 0;
+}
+
 int PrintNames(absl::string_view, Loaded& loaded, AssemblyOpener& opener) {
   constexpr const char* kParts[] = {"hot", "funclet", "cold", "resumption"};
   for (uint32_t i = 0; i < loaded.image->function_count(); ++i) {
@@ -206,8 +226,8 @@ int CompareWithMap(const std::vector<MapRow>& rows, absl::string_view name, Load
 
 int Usage() {
   std::fputs(
-      "usage: r2r_check [--references DIR]... coverage IMAGE... | il-maps IMAGE... | map IMAGE R2RMAP | "
-      "jitdump DUMP MAPS | live DUMP PID | names IMAGE\n",
+      "usage: r2r_check [--references DIR]... coverage IMAGE... | il-maps IMAGE... | il-map-entries IMAGE | "
+      "map IMAGE R2RMAP | jitdump DUMP MAPS | live DUMP PID | names IMAGE\n",
       stderr);
   return 2;
 }
@@ -222,10 +242,10 @@ int Main(std::vector<std::string> arguments) {
   const std::string mode = arguments[0];
   arguments.erase(arguments.begin());
   int problems = 0;
-  if (mode == "coverage" || mode == "names" || mode == "il-maps") {
-    for (const std::string& path : arguments) {
-      problems += ForEachImage(path, references, mode == "names" ? PrintNames : mode == "il-maps" ? IlMaps : Coverage);
-    }
+  const std::map<std::string, ImageCheck> checks = {
+      {"coverage", Coverage}, {"names", PrintNames}, {"il-maps", IlMaps}, {"il-map-entries", PrintIlMaps}};
+  if (const auto check = checks.find(mode); check != checks.end()) {
+    for (const std::string& path : arguments) problems += ForEachImage(path, references, check->second);
   } else if (mode == "map" && arguments.size() == 2) {
     const absl::StatusOr<std::shared_ptr<MappedFile>> map = MapWholeFile(arguments[1]);
     if (!map.ok()) {

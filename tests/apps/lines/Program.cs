@@ -2,7 +2,7 @@
 //
 // Each thread first prints what the runtime itself says of its stack, a line for each frame, innermost first:
 //   TID <tab> METHOD <tab> FILE <tab> LINE <tab> COLUMN
-// Then `ready PID`. The working thread spends its time in the lines that HOT marks; `hot NAME LINE` says which these are.
+// Then `ready PID`, and one thread works (Hot). With `kinds SECONDS` there are only threads that work, one for each kind of code (Kinds.cs).
 using System.Diagnostics;
 using System.Globalization;
 using System.Reflection;
@@ -15,6 +15,14 @@ static class Program
 {
     static async Task<int> Main(string[] arguments)
     {
+        if (arguments is ["kinds", string time])
+        {
+            Kinds.Start();
+            Console.WriteLine($"ready {Environment.ProcessId}");
+            Console.Out.Flush();
+            await Task.Delay(TimeSpan.FromSeconds(int.Parse(time, CultureInfo.InvariantCulture)));
+            return 0;
+        }
         int seconds = arguments is ["--seconds", string text] ? int.Parse(text, CultureInfo.InvariantCulture) : 60;
         MethodInfo[] places = typeof(Places).GetMethods(BindingFlags.Public | BindingFlags.Static | BindingFlags.DeclaredOnly);
         foreach (MethodInfo place in places)

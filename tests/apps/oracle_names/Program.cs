@@ -7,6 +7,7 @@ namespace OracleNames;
 // oracle_names PID < ADDRESSES
 // oracle_names PID draw COUNT SEED
 // oracle_names PID stacks [each]
+// oracle_names PID il-maps
 //
 // The third form prints the managed threads' stacks as the library walks them, leaf first, one line of tab-separated text per frame:
 //   tid  ip  sp  kind(managed|stub|runtime)  type  method
@@ -21,38 +22,46 @@ namespace OracleNames;
 // Type and method are in the runtime's notation without assembly names: `Ns.Outer`1+Inner[System.Int32]`, `Gen[System.String]`. They are
 // taken apart with the method's name as the metadata has it; exact = 0 where no metadata could be read, so that the split is a guess.
 // start and size are those of the version of the method that is active, which need not be the one at the address.
+// The fourth form prints the IL map of each precompiled method that the runtime has prepared, one line of tab-separated text per method:
+//   path of the module  address in the image (hex)  bytes of the body  entries `IL:NATIVE`
+// IL is the number that the runtime has there, below 0 where no instruction stands. NATIVE is the offset from where the method begins; of
+// a generic method there are entries of other instances too, whose offsets lie outside the body.
+// The methods are those of all types that the modules define or that objects on the heap have.
 // The target is not stopped: whoever wants answers of one moment stops it (SIGSTOP) before. Ends with 3 when no runtime is found.
 static class Program
 {
     static int Main(string[] args)
     {
         int count = 0, seed = 0;
-        bool draw = args.Length == 4 && args[1] == "draw" && int.TryParse(args[2], out count) && int.TryParse(args[3], out seed);
-        bool stacks = args is [_, "stacks"] or [_, "stacks", "each"];
-        if ((args.Length != 1 && !draw && !stacks) || !int.TryParse(args[0], out int pid))
+        string? form = args switch
         {
-            Console.Error.WriteLine("usage: oracle_names PID < ADDRESSES\n       oracle_names PID draw COUNT SEED\n       oracle_names PID stacks [each]");
+            [_] => "names",
+            [_, "draw", string amount, string start] when int.TryParse(amount, out count) && int.TryParse(start, out seed) => "draw",
+            [_, "stacks"] or [_, "stacks", "each"] => "stacks",
+            [_, "il-maps"] => "il-maps",
+            _ => null,
+        };
+        if (form == null || !int.TryParse(args[0], out int pid))
+        {
+            Console.Error.WriteLine("usage: oracle_names PID < ADDRESSES\n       oracle_names PID draw COUNT SEED\n       oracle_names PID stacks [each]\n"
+                                    + "       oracle_names PID il-maps");
             return 2;
         }
-        if (args is [_, "stacks", "each"])
-        {
-            using var lines = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false), 1 << 16);
-            while (Console.In.ReadLine() != null)
-            {
-                int status = Answer(pid, lines, stacks, false, 0, 0);
-                if (status != 0) return status;
-                lines.WriteLine();
-                lines.Flush();
-            }
-            return 0;
-        }
         using var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false), 1 << 16);
-        return Answer(pid, output, stacks, draw, count, seed);
+        if (args is not [_, "stacks", "each"]) return Answer(pid, output, form, count, seed);
+        while (Console.In.ReadLine() != null)
+        {
+            int status = Answer(pid, output, form, 0, 0);
+            if (status != 0) return status;
+            output.WriteLine();
+            output.Flush();
+        }
+        return 0;
     }
 
-    static int Answer(int pid, StreamWriter output, bool stacks, bool draw, int count, int seed)
+    static int Answer(int pid, StreamWriter output, string form, int count, int seed)
     {
-        using DataTarget target = DataTarget.AttachToProcess(pid, suspend: stacks);  // registers are read by ptrace
+        using DataTarget target = DataTarget.AttachToProcess(pid, suspend: form == "stacks");  // registers are read by ptrace
         if (target.ClrVersions.Length == 0)
         {
             Console.Error.WriteLine("no runtime found in the process");
@@ -66,21 +75,22 @@ static class Program
             return 3;
         }
         using ClrRuntime runtime = info.CreateRuntime(dac, ignoreMismatch: true);
-        if (stacks)
-        {
-            foreach (string line in Stacks(runtime, new MethodNames(target.DataReader))) output.WriteLine(line);
-            return 0;
-        }
-        if (draw)
-        {
-            foreach (ulong address in Draw(runtime, count, new Random(seed))) output.WriteLine($"{address:x}");
-            return 0;
-        }
-        ulong[] addresses = ReadAddresses(Console.In);
-        var names = new MethodNames(target.DataReader);
-        foreach (ulong address in addresses) output.WriteLine(Row(runtime, names, address));
-        Console.Error.WriteLine($"{info.Flavor} {info.Version}, {addresses.Length} addresses");
+        foreach (string line in Lines(target, runtime, form, count, seed)) output.WriteLine(line);
         return 0;
+    }
+
+    static IEnumerable<string> Lines(DataTarget target, ClrRuntime runtime, string form, int count, int seed) => form switch
+    {
+        "stacks" => Stacks(runtime, new MethodNames(target.DataReader)),
+        "il-maps" => IlMaps.Lines(runtime),
+        "draw" => Draw(runtime, count, new Random(seed)).Select(address => $"{address:x}"),
+        _ => Rows(runtime, new MethodNames(target.DataReader), ReadAddresses(Console.In)),
+    };
+
+    static IEnumerable<string> Rows(ClrRuntime runtime, MethodNames names, ulong[] addresses)
+    {
+        foreach (ulong address in addresses) yield return Row(runtime, names, address);
+        Console.Error.WriteLine($"{runtime.ClrInfo.Flavor} {runtime.ClrInfo.Version}, {addresses.Length} addresses");
     }
 
     static ulong[] ReadAddresses(TextReader input) =>

@@ -41,6 +41,7 @@ TEST_F(IlMapReaderTest, ReadsWhatTheHeadLeadsTo) {
   ASSERT_TRUE(map.ok()) << map.status();
   EXPECT_EQ(map->entries().size(), 3u);
   EXPECT_EQ(map->Lookup(41, FramePlace::kLeaf)->il_offset, 7u);
+  EXPECT_EQ(memory_.reads, 2u);
 }
 
 TEST_F(IlMapReaderTest, ReadsUpToTheEndOfAPage) {
