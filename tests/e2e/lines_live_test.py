@@ -4,12 +4,14 @@
 The program (tests/apps/lines) prints the stacks of its threads by the runtime's own StackTrace, files, lines and columns included. Its threads
 stand still, so `stacks --lines` must say the same of each frame.
 """
+import collections
 import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 import deployments
 import folded
@@ -18,6 +20,8 @@ import line_truth
 import runtimes
 import stack_truth
 import symbol_servers
+from pprof import pprof_tool
+from service import Service
 
 VERSIONS = runtimes.selected()
 FORMS = ("r2r", "composite", "single-file", "single-file-compressed")
@@ -137,6 +141,69 @@ class LinesTest(harness.LiveTest):
         # The program has one compiled every half a second.
         self.assertGreater(len(begins), 0, done.stdout[-2000:])
         self.assertEqual(set(begins), {(line_truth.PROGRAM_SOURCE, line_truth.line_of("where Run begins"))})
+
+
+class ServedLinesTest(harness.LiveTest):
+    """`serve --lines`: windows and their history have the lines that a recording has."""
+
+    NEEDS = ("dotnet",)
+
+    def ask(self, service, target, since, form):
+        status, body = service.get("/api/profile", **{"from": since, "to": time.time(), "pid": target.host_pid, "format": form})
+        self.assertEqual(status, 200, body[:500])
+        return body
+
+    def test_the_hot_line_in_every_format(self):
+        pprof = pprof_tool()
+        version = runtimes.newest()[-1]
+        self.need_runtime(version)
+        hot = line_truth.line_of("the hot line")
+        with Service("--frequency", 199, "--lines") as service, Program(version, {}) as target:
+            service.wait_for_windows(1)
+            since = time.time()
+            target.use_cpu(6)
+            service.wait_for_windows(1)
+            self.check_json(json.loads(self.ask(service, target, since, "json")), hot)
+            dear = folded.parse(self.ask(service, target, since, "folded")).frames("j")
+            self.assertIn(f"Lines.Hot.Dear:{hot}_[j]", dear)
+            frames = json.loads(self.ask(service, target, since, "speedscope"))["shared"]["frames"]
+            self.assertIn(("Lines.Hot.Dear", line_truth.PROGRAM_SOURCE, hot), {(f["name"], f.get("file"), f.get("line")) for f in frames})
+            path = os.path.join(service.folder, "hot.pb.gz")
+            with open(path, "wb") as file:
+                file.write(self.ask(service, target, since, "pprof"))
+            done = subprocess.run([pprof, "-top", "-lines", "-nodecount=1", path], capture_output=True, text=True, timeout=120,
+                                  env={**os.environ, "PPROF_TMPDIR": service.folder})
+            self.assertIn(f"Lines.Hot.Dear {line_truth.PROGRAM_SOURCE}:{hot}", done.stdout, done.stderr)
+            metrics = service.metrics()
+            self.assertGreater(service.sum("clrsampler_frames_with_line_total", metrics), 500)
+            self.assertGreaterEqual(service.sum("clrsampler_pdbs_total", metrics, result="found"), 1)
+            # .NET's own assemblies come without PDBs.
+            self.assertGreaterEqual(service.sum("clrsampler_pdbs_total", metrics, result="without"), 1)
+
+    def check_json(self, profile, hot):
+        """Of the samples in the hot method all but chance has are in its hot line."""
+        strings, frames, nodes, samples = profile["strings"], profile["frames"], profile["nodes"], profile["samples"]
+        lines = collections.Counter()
+        for node, weight in zip(samples["stack"], samples["weight"]):
+            frame = nodes["frame"][node]
+            if node and strings[frames["name"][frame]] == "Lines.Hot.Dear":
+                lines[strings[frames["source_file"][frame]], frames["line"][frame]] += weight
+        total = sum(lines.values())
+        self.assertGreater(total, 2e9, lines)
+        self.assertGreater(lines[line_truth.PROGRAM_SOURCE, hot], 0.97 * total, lines)
+
+    def test_lines_are_there_only_where_they_are_asked_for(self):
+        version = runtimes.newest()[-1]
+        self.need_runtime(version)
+        with Service("--frequency", 199) as service, Program(version, {}) as target:
+            service.wait_for_windows(1)
+            since = time.time()
+            target.use_cpu(2)
+            service.wait_for_windows(1)
+            text = self.ask(service, target, since, "folded").decode()
+            self.assertIn("Lines.Hot.Dear_[j]", text)
+            self.assertNotIn(b"Program.cs", self.ask(service, target, since, "json"))
+            self.assertEqual(service.sum("clrsampler_frames_with_line_total"), 0)
 
 
 class FormsTest(LinesTest):

@@ -6,10 +6,9 @@
 namespace clrsampler {
 
 void DeclareLines(CLI::App& app, LineOptions& lines) {
-  app.add_flag(
-      "--lines", lines.wanted,
-      "file and line of each managed frame, from portable PDBs: inside the assembly, beside it, or where the compiler\n"
-      "wrote them; docs/lines.md");
+  app.add_flag("--lines", lines.wanted,
+               "file and line of each managed frame (docs/lines.md).\n"
+               "PDBs are looked for inside the assembly, beside it, and where the compiler wrote them");
   app.add_option("--pdb-path", lines.pdb_folders,
                  "another folder with PDBs; may be given several times; implies --lines")
       ->each([&lines](const std::string&) { lines.wanted = true; })

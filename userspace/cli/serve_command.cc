@@ -20,6 +20,7 @@
 #include "cli/duration_option.h"
 #include "cli/exit_status.h"
 #include "cli/hook_budget_option.h"
+#include "cli/lines_option.h"
 #include "cli/names_option.h"
 #include "cli/ring_option.h"
 #include "cli/size_option.h"
@@ -107,6 +108,7 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
   options.record.try_unknown_runtime = config.try_unknown_runtime;
   options.record.hook_share = config.hook_budget / 100;
   options.record.names = ParseNames(config.names);
+  options.record.lines = config.lines;
   absl::StatusOr<PerfMapLeaseOptions> perf_maps = ParsePerfMaps(config.perf_maps);
   if (!perf_maps.ok()) return perf_maps.status();
   options.record.perf_maps = *std::move(perf_maps);
@@ -290,6 +292,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
   several("--comm", config.comms, "keep processes of this name")->type_name("NAME");
   app.add_option("--uid", config.uids, "keep processes of this user")->allow_extra_args(false)->type_name("UID");
   DeclareNames(app, config.names);
+  DeclareLines(app, config.lines);
   app.add_flag("--no-hooks", config.no_hooks, "plant no probes in .NET runtimes: no pauses, no compilations");
   DeclareHookBudget(app, config.hook_budget);
   DeclareTryUnknownRuntime(app, config.try_unknown_runtime);

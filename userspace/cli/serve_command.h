@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "cli/hook_budget_option.h"
 #include "cli/perf_map_options.h"
+#include "clr/lines/assembly_pdbs.h"
 
 namespace CLI {
 class App;
@@ -28,6 +29,7 @@ struct ServeConfig {
   bool try_unknown_runtime = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
   PerfMapConfig perf_maps;
+  LineOptions lines;
   std::optional<std::string> ring_bytes;
   std::string history = "/var/lib/clrsampler/history.db";
   bool no_history = false;

@@ -502,10 +502,12 @@ std::shared_ptr<const MethodLines> R2rMethods::ReadLines(const Process& process,
   const std::string& module = name->name.module;
   std::shared_ptr<AssemblySlot> lines;
   if (module == image.r2r->name()) {
-    lines = pdbs_->Find(process, image.r2r->pe(), file.path, module);
+    std::shared_ptr<const void> keep_alive = file.content;
+    if (image.memory != nullptr) keep_alive = image.memory;
+    lines = pdbs_->Find(process, image.r2r->pe(), keep_alive, file.path, module);
   } else if (const std::optional<OpenedAssembly> component = assemblies.Open(module)) {
     const absl::StatusOr<PeImage> pe = PeImage::Parse(component->bytes);
-    if (pe.ok()) lines = pdbs_->Find(process, *pe, file.path, module);
+    if (pe.ok()) lines = pdbs_->Find(process, *pe, component->keep_alive, file.path, module);
   }
   if (lines == nullptr) return nullptr;
   absl::StatusOr<IlMap> map = image.r2r->IlMapOf(method);

@@ -28,6 +28,8 @@ enum class MetricId : uint8_t {
   kRuntimeEventsLost,
   kHooksRested,
   kFrames,
+  kFramesWithLine,
+  kPdbs,
   kStacks,
   kNotices,
   kPerfMaps,

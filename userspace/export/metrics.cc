@@ -25,6 +25,7 @@ using prometheus::Labels;
 // Words of labels come from fixed sets; should that ever change, their number stays bounded.
 constexpr size_t kMostWords = 32;
 constexpr char kUnlisted[] = "unlisted";
+constexpr const char* kPdbResults[] = {"found", "without", "refused"};  // of AssemblyPdbsCounters::ByName
 constexpr uint64_t kQuietNs = uint64_t{600} * 1'000'000'000;
 
 // A container whose name is one of our two words is told apart from what they mean.
@@ -354,6 +355,11 @@ class PrometheusMetrics : public Metrics {
     frames("managed", account.managed);
     frames("native", account.native);
     frames("kernel", account.kernel);
+    add(MetricId::kFramesWithLine, {}, account.frames_with_line);
+    for (const char* result : kPdbResults) {
+      const auto count = account.pdbs.find(result);
+      if (count != account.pdbs.end()) add(MetricId::kPdbs, {{"result", result}}, count->second);
+    }
     add(MetricId::kStacks, {{"result", "complete"}}, account.stacks_complete);
     add(MetricId::kStacks, {{"result", "truncated"}}, account.stacks_truncated);
     add(MetricId::kStacks, {{"result", "broken"}}, account.stacks_broken);

@@ -42,7 +42,9 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
     account.perf_maps = deltas_.Since("perf_maps", parts.perf_maps->counters().ByName());
   }
   if (parts.pdbs != nullptr) {
-    account.pdbs = parts.pdbs->counters().ByName();
+    const AssemblyPdbsCounters pdbs = parts.pdbs->counters();
+    account.pdbs = deltas_.Since("pdbs", pdbs.ByName());
+    account.pdbs["awaited"] = pdbs.awaited;  // which goes down again
     account.without_pdb = {parts.pdbs->without().begin(), parts.pdbs->without().end()};
   }
   account.bpf_map_bytes = parts.capture.map_bytes();

@@ -449,6 +449,7 @@ void RecorderImpl::Forget(ProcessKey key) {
   parts_.resolver.Forget(key);
   parts_.unwinder.Forget(key);
   parts_.namer.Forget(key);
+  if (parts_.sources.pdbs != nullptr) parts_.sources.pdbs->Forget(key);
   parts_.images.Forget(key);
   if (parts_.hooks) parts_.hooks->Forget(key);
 }

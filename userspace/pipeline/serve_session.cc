@@ -21,10 +21,11 @@ constexpr uint64_t kRateControlNs = 1'000'000'000;
 ServeSession::ServeSession(RunParts& parts, const WindowOptions& options)
     : parts_(parts),
       options_(options),
-      windows_(options.lengths, parts.frames, parts.notices, parts.clock, [tape = parts.tape] {
-        return Taped(
-            tape, [] { return NowNs(CLOCK_REALTIME); }, "wall clock");
-      }) {}
+      windows_(options.lengths, parts.frames, &parts.sources.source_files(), parts.notices, parts.clock,
+               [tape = parts.tape] {
+                 return Taped(
+                     tape, [] { return NowNs(CLOCK_REALTIME); }, "wall clock");
+               }) {}
 
 bool ServeSession::SelectsKey(ProcessKey key) {
   if (!options_.selects) return true;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "profile/model_sources.h"
 #include "profile/stack_importer.h"
 
 namespace clrsampler {
@@ -206,6 +207,7 @@ absl::StatusOr<ProfileModel> WindowBuilder::CpuModel(ProfileMeta meta) const {
   for (const SampleRow& row : samples_) {
     builder.Add({row.time_ns, threads[row.thread], importer.Stack(row.stack), row.state, row.weight_ns});
   }
+  if (sources_ != nullptr) AddSources(*sources_, builder);
   return std::move(builder).Build();
 }
 
@@ -219,6 +221,7 @@ absl::StatusOr<ProfileModel> WindowBuilder::DelayModel(ProfileMeta meta, const s
   for (const Delay& row : delays) {
     builder.Add({.thread = threads[row.thread], .stack = importer.Stack(row.stack), .weight = row.ns});
   }
+  if (sources_ != nullptr) AddSources(*sources_, builder);
   return std::move(builder).Build();
 }
 

@@ -19,13 +19,18 @@
 #include "profile/stack_table.h"
 #include "profile/window.h"
 #include "symbols/frame.h"
+#include "symbols/source_files.h"
 
 namespace clrsampler {
 
 // Main loop only.
 class WindowBuilder : public SampleSink {
  public:
-  explicit WindowBuilder(const FrameTable& frames) : frames_(frames) { Clear(); }
+  // `sources`: of the files that lines of frames are in; nullptr: frames have no lines. Both are borrowed.
+  explicit WindowBuilder(const FrameTable& frames, const SourceFiles* sources = nullptr)
+      : frames_(frames), sources_(sources) {
+    Clear();
+  }
 
   // The window that is being built begins here.
   void Begin(MonotonicTime begin, uint64_t begin_unix_ns) {
@@ -87,6 +92,7 @@ class WindowBuilder : public SampleSink {
   void PrunePauses();
 
   const FrameTable& frames_;
+  const SourceFiles* const sources_;
   MonotonicTime begin_;
   uint64_t begin_unix_ns_ = 0;
   std::vector<Row> rows_;

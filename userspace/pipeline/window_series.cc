@@ -36,6 +36,7 @@ Window WindowSeries::Close(MonotonicTime end, Account account, std::vector<uint3
   account.unnamed_reasons = std::move(window.account.unnamed_reasons);
   account.marks = std::move(window.account.marks);
   account.roles = std::move(window.account.roles);
+  account.frames_with_line = window.account.frames_with_line;
   account.duration_seconds = static_cast<double>(times.length_ns) / 1e9;
   window.account = std::move(account);
   window.number = times.number;

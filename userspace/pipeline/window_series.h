@@ -15,16 +15,17 @@
 #include "profile/window.h"
 #include "status/notices.h"
 #include "symbols/frame.h"
+#include "symbols/source_files.h"
 
 namespace clrsampler {
 
 // Main loop only. Borrows what it is given.
 class WindowSeries {
  public:
-  // `unix_now`: the wall clock, ns, which may be set.
-  WindowSeries(const WindowLengths& lengths, const FrameTable& frames, Notices& notices, const Clock& clock,
-               std::function<uint64_t()> unix_now)
-      : clock_(clock), unix_now_(std::move(unix_now)), notices_(notices), times_(lengths), builder_(frames) {}
+  // `sources`: as WindowBuilder's. `unix_now`: the wall clock, ns, which may be set.
+  WindowSeries(const WindowLengths& lengths, const FrameTable& frames, const SourceFiles* sources, Notices& notices,
+               const Clock& clock, std::function<uint64_t()> unix_now)
+      : clock_(clock), unix_now_(std::move(unix_now)), notices_(notices), times_(lengths), builder_(frames, sources) {}
 
   WindowBuilder& builder() { return builder_; }
 

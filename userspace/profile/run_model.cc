@@ -4,17 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "profile/model_sources.h"
 #include "profile/stack_importer.h"
 
 namespace clrsampler {
 namespace {
-
-void AddSources(const SourceFiles& sources, ProfileModelBuilder& builder) {
-  for (const auto& [name, file] : sources.all()) {
-    if (file.url.empty() && file.text.empty()) continue;
-    builder.Source(builder.String(name), builder.String(file.url), file.text);
-  }
-}
 
 void AddCode(const CodeLog::Entry& entry, MonotonicTime began, StackImporter& importer, ProfileModelBuilder& builder) {
   ModelCode code;

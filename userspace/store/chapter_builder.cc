@@ -4,7 +4,8 @@ namespace clrsampler {
 namespace {
 
 // Bytes of an entry with its place in the table that finds it, half of a vector's and a table's growth included.
-constexpr size_t kStringBytes = 24, kFrameBytes = 152, kNodeBytes = 28, kProcessBytes = 160, kThreadBytes = 48;
+constexpr size_t kStringBytes = 24, kFrameBytes = 152, kNodeBytes = 28, kProcessBytes = 160, kThreadBytes = 48,
+                 kSourceBytes = 84;
 
 }  // namespace
 
@@ -47,6 +48,10 @@ std::vector<NodeIndex> ChapterBuilder::Nodes(const ProfileModel& model) {
                                    .line = frame.line,
                                    .column = frame.column}));
   }
+  for (const ModelSource& source : model.sources) {
+    if (source.url == 0) continue;
+    names_.Source(String(model.text(source.file)), String(model.text(source.url)), "");
+  }
   std::vector<NodeIndex> nodes = {kRootNode};
   nodes.reserve(model.nodes.size());
   for (size_t i = 1; i < model.nodes.size(); ++i) {
@@ -57,7 +62,8 @@ std::vector<NodeIndex> ChapterBuilder::Nodes(const ProfileModel& model) {
 
 DictionarySizes ChapterBuilder::sizes() const {
   const ProfileModel& names = names_.model();
-  return {names.strings.size(), names.frames.size(), names.nodes.size(), processes_.size(), threads_.size()};
+  return {names.strings.size(), names.frames.size(), names.nodes.size(),
+          processes_.size(),    threads_.size(),     names.sources.size()};
 }
 
 std::string ChapterBuilder::AdditionSince(const DictionarySizes& begin) const {
@@ -67,7 +73,8 @@ std::string ChapterBuilder::AdditionSince(const DictionarySizes& begin) const {
 size_t ChapterBuilder::memory_bytes() const {
   const DictionarySizes size = sizes();
   return text_bytes_ + text_bytes_ / 2 + size.strings * kStringBytes + size.frames * kFrameBytes +
-         size.nodes * kNodeBytes + size.processes * kProcessBytes + size.threads * kThreadBytes;
+         size.nodes * kNodeBytes + size.processes * kProcessBytes + size.threads * kThreadBytes +
+         size.sources * kSourceBytes;
 }
 
 }  // namespace clrsampler

@@ -19,7 +19,7 @@ class ChapterBuilder {
   StringIndex String(absl::string_view text);
   uint32_t Process(const ChapterProcess& process);
   uint32_t Thread(const ChapterThread& thread);
-  // For each node of the model the chapter's own.
+  // For each node of the model the chapter's own. Takes its sources too, without their text.
   std::vector<NodeIndex> Nodes(const ProfileModel& model);
 
   // What is larger than any dictionary may be has come in: nothing more is taken.

@@ -52,7 +52,8 @@ std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& nam
                                .frames = names.frames.size(),
                                .nodes = names.nodes.size(),
                                .processes = processes.size(),
-                               .threads = threads.size()};
+                               .threads = threads.size(),
+                               .sources = names.sources.size()};
   VarintWriter out;
   for (const auto size : kSizes) {
     out.Number(begin.*size);
@@ -76,13 +77,18 @@ std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& nam
     out.Number(thread.tid);
     out.Number(thread.name);
   }
+  // Behind the rest and only where there are some: most chapters have none.
+  for (size_t i = begin.sources; i < end.sources; ++i) {
+    out.Number(names.sources[i].file);
+    out.Number(names.sources[i].url);
+  }
   return std::move(out).Take();
 }
 
 absl::Status ChapterDictionary::Extend(std::span<const std::byte> addition) {
   const size_t text_bytes = text_.size();
   if (ReadAddition(addition)) {
-    sizes_ = {text_ends_.size(), frames_.size(), nodes_.size(), processes_.size(), threads_.size()};
+    sizes_ = {text_ends_.size(), frames_.size(), nodes_.size(), processes_.size(), threads_.size(), sources_.size()};
     return absl::OkStatus();
   }
   text_.resize(text_bytes);
@@ -92,6 +98,7 @@ absl::Status ChapterDictionary::Extend(std::span<const std::byte> addition) {
   depths_.resize(sizes_.nodes);
   processes_.resize(sizes_.processes);
   threads_.resize(sizes_.threads);
+  sources_.resize(sizes_.sources);
   return absl::DataLossError("an addition to a dictionary that does not fit to those before it");
 }
 
@@ -132,6 +139,12 @@ bool ChapterDictionary::ReadAddition(std::span<const std::byte> addition) {
     thread.process = static_cast<uint32_t>(in.Below(processes_.size()));
     thread.tid = in.Number32();
     thread.name = static_cast<StringIndex>(in.Below(strings));
+  }
+  while (in.ok() && !in.AtEnd()) {
+    if (sources_.size() >= kMaxDictionarySizes.sources) return false;
+    ChapterSource& source = sources_.emplace_back();
+    source.file = static_cast<StringIndex>(in.Below(strings));
+    source.url = static_cast<StringIndex>(in.Below(strings));
   }
   return in.ok() && in.AtEnd();
 }

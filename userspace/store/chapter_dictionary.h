@@ -1,4 +1,5 @@
-// What the records of a chapter refer to by number: texts, frames, nodes of stacks, processes, threads.
+// What the records of a chapter refer to by number: texts, frames, nodes of stacks, processes, threads. Files of source
+// text are there too.
 //
 // A chapter is a run of records that share one dictionary. It only grows, by one addition for each window, and is
 // forgotten as a whole with the last of its records: no entry ever has to be counted or collected. Additions are read
@@ -53,6 +54,12 @@ struct ChapterThread {
   }
 };
 
+// Where the text of a file that frames name can be had.
+struct ChapterSource {
+  StringIndex file = 0;
+  StringIndex url = 0;
+};
+
 // Entries of each kind; the first string is "" and the first node the root, in no addition.
 struct DictionarySizes {
   size_t strings = 1;
@@ -60,16 +67,21 @@ struct DictionarySizes {
   size_t nodes = 1;
   size_t processes = 0;
   size_t threads = 0;
+  size_t sources = 0;
 
   friend bool operator==(const DictionarySizes&, const DictionarySizes&) = default;
 };
 
 // Far more than a ChapterBuilder lets a chapter have; what is beyond is damaged.
-inline constexpr DictionarySizes kMaxDictionarySizes = {
-    .strings = 1 << 22, .frames = 1 << 21, .nodes = 1 << 23, .processes = 1 << 20, .threads = 1 << 21};
+inline constexpr DictionarySizes kMaxDictionarySizes = {.strings = 1 << 22,
+                                                        .frames = 1 << 21,
+                                                        .nodes = 1 << 23,
+                                                        .processes = 1 << 20,
+                                                        .threads = 1 << 21,
+                                                        .sources = 1 << 20};
 inline constexpr size_t kMaxDictionaryTextBytes = size_t{128} << 20;
 
-// All entries from `begin` on. Of `names` only strings, frames and nodes count.
+// All entries from `begin` on. Of `names` only strings, frames, nodes and sources count, and no source's text.
 std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& names,
                            std::span<const ChapterProcess> processes, std::span<const ChapterThread> threads);
 
@@ -88,6 +100,7 @@ class ChapterDictionary {
   const StackNode& node(NodeIndex index) const { return nodes_[index]; }  // its parent is less
   const ChapterProcess& process(uint32_t index) const { return processes_[index]; }
   const ChapterThread& thread(uint32_t index) const { return threads_[index]; }
+  const ChapterSource& source(size_t index) const { return sources_[index]; }
 
  private:
   bool ReadAddition(std::span<const std::byte> addition);
@@ -100,6 +113,7 @@ class ChapterDictionary {
   std::vector<uint16_t> depths_ = {0};  // of each node: a model's stacks have at most kMaxModelStackFrames
   std::vector<ChapterProcess> processes_;
   std::vector<ChapterThread> threads_;
+  std::vector<ChapterSource> sources_;
 };
 
 }  // namespace clrsampler

@@ -12,6 +12,8 @@ void ProfileCollector::BeginChapter(const ChapterDictionary& chapter) {
   nodes_.assign(chapter.sizes().nodes, kNotYet);
   nodes_[kRootNode] = kRootNode;
   threads_.assign(chapter.sizes().threads, kNotYet);
+  urls_.clear();
+  for (size_t i = 0; i < chapter.sizes().sources; ++i) urls_.try_emplace(chapter.source(i).file, chapter.source(i).url);
 }
 
 absl::Status ProfileCollector::Add(const ChapterDictionary& chapter, const StackRow& row) {
@@ -58,6 +60,8 @@ FrameIndex ProfileCollector::Frame(const ChapterDictionary& chapter, FrameIndex 
                           .size = theirs.size,
                           .line = theirs.line,
                           .column = theirs.column});
+    const auto url = urls_.find(theirs.source_file);
+    if (url != urls_.end()) builder_.Source(text(theirs.source_file), text(url->second), "");
   }
   return own;
 }

@@ -57,6 +57,7 @@ class ProfileCollector {
   ProfileModelBuilder builder_;
   absl::flat_hash_map<Key, uint64_t> rows_;
   bool by_thread_ = true;
+  absl::flat_hash_map<StringIndex, StringIndex> urls_;  // of the chapter, by its files
   // Of the chapter: our own numbers of its.
   std::vector<uint32_t> frames_, nodes_, threads_;
   std::vector<NodeIndex> way_down_;

@@ -34,7 +34,7 @@ class AssemblyPdbsTest : public testing::Test {
     dll_ = ReadPdbFixture(name + ".dll");
     const absl::StatusOr<PeImage> image = PeImage::Parse(AsBytes(dll_));
     EXPECT_TRUE(image.ok());
-    return pdbs_->Find(process_, *image, (folder_ / (name + ".dll")).string(), name);
+    return pdbs_->Find(process_, *image, keep_alive_, (folder_ / (name + ".dll")).string(), name);
   }
   // The lines of a dll of the test data, which the process sees in the folder, without a symbol server.
   AssemblyLines* Find(const std::string& name, std::vector<std::string> folders = {}) {
@@ -50,6 +50,7 @@ class AssemblyPdbsTest : public testing::Test {
 
   std::filesystem::path folder_;
   std::string dll_;
+  const std::shared_ptr<const void> keep_alive_ = std::make_shared<int>();  // `dll_` stays as it is
   ImageFiles images_;
   Notices notices_;
   Process process_{ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()))};
@@ -117,6 +118,41 @@ TEST_F(AssemblyPdbsTest, AnAssemblyIsLookedForOnce) {
   const auto lines = Find("linked");
   EXPECT_EQ(FindAgain("linked")->lines(), lines);
   EXPECT_EQ(pdbs_->counters().found, 1u);
+}
+
+TEST_F(AssemblyPdbsTest, AProcessThatEndsGivesBackWhatNoOtherOneUses) {
+  Put("linked.pdb", ReadPdbFixture("linked.pdb"));
+  ASSERT_NE(Find("linked"), nullptr);
+  ASSERT_NE(slot_->lines()->At(1, 3), std::nullopt);
+  EXPECT_GT(pdbs_->heap_bytes(), 0u);
+  const std::weak_ptr<AssemblySlot> watched = std::exchange(slot_, nullptr);
+  Process other(ProcessKey{2, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  std::swap(process_, other);
+  ASSERT_EQ(FindAgain("linked"), watched.lock());
+  pdbs_->Forget(other.key);
+  EXPECT_FALSE(watched.expired()) << "the other process has it too";
+  pdbs_->Forget(process_.key);
+  EXPECT_TRUE(watched.expired());
+  EXPECT_EQ(pdbs_->heap_bytes(), 0u);
+  EXPECT_NE(FindAgain("linked"), nullptr);
+  EXPECT_EQ(pdbs_->counters().found, 2u);
+}
+
+TEST_F(AssemblyPdbsTest, AnAssemblyWithoutAPdbCountsOnce) {
+  EXPECT_EQ(Find("linked"), nullptr);
+  pdbs_->Forget(process_.key);
+  EXPECT_EQ(FindAgain("linked"), nullptr);
+  EXPECT_EQ(pdbs_->counters().without, 1u);
+}
+
+TEST_F(AssemblyPdbsTest, APdbInsideOfAnAssemblyWhoseBytesGo) {
+  pdbs_ = std::make_unique<AssemblyPdbs>(LineOptions(), images_, notices_);
+  dll_ = ReadPdbFixture("embedded.dll");
+  const absl::StatusOr<PeImage> image = PeImage::Parse(AsBytes(dll_));
+  slot_ = pdbs_->Find(process_, *image, nullptr, "", "embedded");
+  dll_.assign(dll_.size(), '\0');
+  ASSERT_NE(slot_, nullptr);
+  EXPECT_EQ(slot_->lines()->At(1, 0), (SourcePlace{"/_/lines.cs", 8, 9}));
 }
 
 TEST_F(AssemblyPdbsTest, WhatIsNotHereIsAskedForAndComesLater) {

@@ -87,6 +87,24 @@ TEST(MetricsTest, AddsUpWhatWindowsSay) {
   EXPECT_GT(Sum(*metrics, "process_open_fds"), 2);
 }
 
+TEST(MetricsTest, LinesAndPdbsAreCountedWhereTheyAreWanted) {
+  const auto metrics = Metrics::Make(Options());
+  metrics->Observe(*ShopWindow(1));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_frames_with_line_total"), 0);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total"), 0);
+  for (uint64_t i = 2; i <= 3; ++i) {
+    Window window = *ShopWindow(i);
+    window.account.frames_with_line = 40;
+    window.account.pdbs = {{"found", 5}, {"embedded", 2}, {"without", 3}, {"refused", 1}};
+    metrics->Observe(window);
+  }
+  EXPECT_EQ(Sum(*metrics, "clrsampler_frames_with_line_total"), 80);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total", {"result=\"found\""}), 10);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total", {"result=\"without\""}), 6);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total", {"result=\"refused\""}), 2);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total"), 18) << "what is embedded was found";
+}
+
 TEST(MetricsTest, ABucketHoldsItsUpperBound) {
   const auto metrics = Metrics::Make(Options());
   WindowBuilder builder(1, kMadeUpStart);

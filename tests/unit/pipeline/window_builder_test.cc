@@ -68,6 +68,31 @@ TEST_F(WindowBuilderTest, SamplesKeepTimeThreadStateAndWeight) {
   EXPECT_EQ(window.processes[0].uid, 1000u);
 }
 
+TEST_F(WindowBuilderTest, FramesHaveTheirLineAndItsFileItsPlaceOnTheWeb) {
+  SourceFiles sources;
+  sources.Add("/_/Cart.cs", {"https://host.example/Cart.cs", ""});
+  sources.Add("/_/Other.cs", {"https://host.example/Other.cs", ""});
+  WindowBuilder builder(frames_, &sources);
+  Frame frame{FrameKind::kJit, NameSource::kRuntimeMemory, "Shop.Cart.Total", "shop", ""};
+  frame.place = {"/_/Cart.cs", 57, 9, LineKind::kExact};
+  const Process web = Make(7, 1, "web");
+  wire_cpu_sample sample{};
+  const std::vector<FrameId> stack = {frames_.Intern(frame), Named(FrameKind::kR2r, "M")};
+  builder.Add({web, sample, stack, std::nullopt, 0, PausePhase::kNone, StackEnd::kComplete, 100});
+  builder.AddCompiledStack(web, stack, 5);
+  const absl::StatusOr<Window> window = builder.Take(10);
+  ASSERT_TRUE(window.ok());
+  EXPECT_EQ(window->account.frames_with_line, 1u);
+  for (const ProfileModel* model : {&window->cpu, &window->jit}) {
+    const ModelFrame& written = model->frames[0];
+    EXPECT_EQ(model->text(written.source_file), "/_/Cart.cs");
+    EXPECT_EQ(written.line, 57u);
+    EXPECT_EQ(written.line_kind, LineKind::kExact);
+    ASSERT_EQ(model->sources.size(), 1u) << "no other file is told of";
+    EXPECT_EQ(model->text(model->sources[0].url), "https://host.example/Cart.cs");
+  }
+}
+
 TEST_F(WindowBuilderTest, EachSampleHasOneShareOfItsProcess) {
   const Process web = Make(7, 1, "web");
   const FrameId managed = Named(FrameKind::kR2r, "M"), native = Named(FrameKind::kNative, "n"),

@@ -251,6 +251,41 @@ TEST(DictionaryTest, LinesComeBackAndTakeRoomOnlyWhereTheyAre) {
   EXPECT_EQ(bytes[1], bytes[0] + 3);
 }
 
+TEST(DictionaryTest, FilesKeepTheirPlaceOnTheWebAndAProfileHasThoseOfItsFrames) {
+  ProfileModelBuilder model;
+  const auto frame_in = [&](const char* file) {
+    return model.Node(kRootNode,
+                      model.Frame({.name = model.String("Pay"), .source_file = model.String(file), .line = 1}));
+  };
+  const NodeIndex cart = frame_in("/_/Cart.cs");
+  frame_in("/_/Secret.cs");
+  model.Source(model.String("/_/Cart.cs"), model.String("https://host.example/Cart.cs"), "text");
+  model.Source(model.String("/_/Secret.cs"), model.String("https://host.example/Secret.cs"), "");
+  model.Source(model.String("/_/Nowhere.cs"), 0, "text");
+  ChapterBuilder builder;
+  const std::vector<NodeIndex> nodes = builder.Nodes(*std::move(model).Build());
+  builder.Process({.pid = 1});
+  builder.Thread({});
+  const std::string addition = builder.AdditionSince({});
+  EXPECT_EQ(addition.find("text"), std::string::npos) << "the history has no source text";
+  EXPECT_EQ(builder.sizes().sources, 2u);
+
+  for (size_t cut = 1; cut <= 4; ++cut) {
+    ChapterDictionary damaged;
+    EXPECT_EQ(damaged.Extend(AsBytes(addition).first(addition.size() - cut)).ok(), cut % 2 == 0) << cut;
+  }
+  ChapterDictionary dictionary;
+  ASSERT_TRUE(dictionary.Extend(AsBytes(addition)).ok());
+  EXPECT_EQ(dictionary.sizes(), builder.sizes());
+  ProfileCollector collector;
+  collector.BeginChapter(dictionary);
+  ASSERT_TRUE(collector.Add(dictionary, {.node = nodes[cart], .weight = 3}).ok());
+  const ProfileModel profile = *std::move(collector).Build();
+  ASSERT_EQ(profile.sources.size(), 1u);
+  EXPECT_EQ(profile.text(profile.sources[0].file), "/_/Cart.cs");
+  EXPECT_EQ(profile.text(profile.sources[0].url), "https://host.example/Cart.cs");
+}
+
 TEST(DictionaryTest, AdditionsComeBackInTheirOrderOnly) {
   ChapterBuilder builder;
   builder.Nodes(ModelOf({{"main", "a"}, {"main", "b"}}));

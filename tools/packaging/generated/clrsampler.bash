@@ -97,7 +97,7 @@ _clrsampler() {
         --hook-budget) values=:any ;;
       esac ;;
     serve)
-      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --no-hooks --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
+      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --lines --pdb-path --no-hooks --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
       case $previous in
         --config) values=:files ;;
         -F|--frequency) values=:any ;;
@@ -107,6 +107,7 @@ _clrsampler() {
         --comm) values=:any ;;
         --uid) values=:any ;;
         --names) values='short full raw' ;;
+        --pdb-path) values=:folders ;;
         --hook-budget) values=:any ;;
         --perf-map-cap) values=:any ;;
         --perf-map-time) values=:any ;;

@@ -12,34 +12,10 @@ namespace {
 
 constexpr size_t kMaxDocuments = 16 * 1024;
 
-absl::StatusOr<PortablePdb> OpenOf(std::span<const std::byte> bytes, const PdbId& id) {
-  absl::StatusOr<PortablePdb> pdb = PortablePdb::Open(bytes);
-  RETURN_IF_ERROR(pdb.status());
-  if (pdb->id() != id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("it belongs to another build: ", PdbIdText(pdb->id()), " instead of ", PdbIdText(id)));
-  }
-  return pdb;
-}
+// An entry of a table of which a half is free, with what the allocator adds to the bytes that it owns.
+constexpr size_t kEntryBytes = 96;
 
 }  // namespace
-
-absl::StatusOr<std::shared_ptr<AssemblyLines>> AssemblyLines::OfFile(std::shared_ptr<const ImageFile> file,
-                                                                     const PdbId& id) {
-  absl::StatusOr<PortablePdb> pdb = OpenOf(file->bytes(), id);
-  RETURN_IF_ERROR(pdb.status());
-  auto lines = std::shared_ptr<AssemblyLines>(new AssemblyLines(*pdb));
-  lines->file_ = std::move(file);
-  return lines;
-}
-
-absl::StatusOr<std::shared_ptr<AssemblyLines>> AssemblyLines::OfBytes(std::vector<std::byte> bytes, const PdbId& id) {
-  absl::StatusOr<PortablePdb> pdb = OpenOf(bytes, id);
-  RETURN_IF_ERROR(pdb.status());
-  auto lines = std::shared_ptr<AssemblyLines>(new AssemblyLines(*pdb));
-  lines->bytes_ = std::move(bytes);  // which stay where they are
-  return lines;
-}
 
 std::optional<SourcePlace> AssemblyLines::At(uint32_t method_rid, uint32_t il_offset) {
   const std::optional<SequencePoint> point = LineAt(PointsOf(method_rid), il_offset);
@@ -50,42 +26,67 @@ std::optional<SourcePlace> AssemblyLines::BeginOf(uint32_t method_rid) {
   const std::vector<SequencePoint>& points = PointsOf(method_rid);
   // A state machine begins with code of the compiler's own.
   const auto first = std::find_if(points.begin(), points.end(), [](const SequencePoint& p) { return !p.hidden(); });
-  return first != points.end() ? PlaceOf(*first) : std::nullopt;
+  if (first == points.end()) return std::nullopt;
+  const SequencePoint point = *first;
+  return PlaceOf(point);
 }
 
 std::optional<SourcePlace> AssemblyLines::PlaceOf(const SequencePoint& point) {
   SourcePlace place{NameOf(point.document), point.line, point.column};
-  if (place.file.empty() || damaged()) return std::nullopt;
+  if (place.file.empty() || pdb_->damaged()) return std::nullopt;
   return place;
 }
 
 const std::vector<SequencePoint>& AssemblyLines::PointsOf(uint32_t method_rid) {
-  if (const auto known = points_.find(method_rid); known != points_.end()) return known->second;
-  absl::StatusOr<std::vector<SequencePoint>> decoded = pdb_.Points(method_rid);
-  std::vector<SequencePoint> points = decoded.ok() ? *std::move(decoded) : std::vector<SequencePoint>();
-  // A method without any counts too.
-  if (point_count_ + points.size() >= kMaxPoints) {
-    points_.clear();
-    point_count_ = 0;
+  if (const auto known = points_.find(method_rid); known != points_.end()) {
+    Hold(0);
+    return known->second;
   }
-  point_count_ += points.size() + 1;
+  const PortablePdb* const pdb = pdb_->Get();
+  absl::StatusOr<std::vector<SequencePoint>> decoded =
+      pdb == nullptr ? absl::NotFoundError("") : pdb->Points(method_rid);
+  std::vector<SequencePoint> points = decoded.ok() ? *std::move(decoded) : std::vector<SequencePoint>();
+  points.shrink_to_fit();
+  // No compiler makes such a method.
+  if (points.size() > kMaxHeldBytes / sizeof(SequencePoint)) points = std::vector<SequencePoint>();
+  Hold(kEntryBytes + points.capacity() * sizeof(SequencePoint));
   return points_[method_rid] = std::move(points);
 }
 
-const std::string& AssemblyLines::NameOf(uint32_t document) {
-  if (documents_.size() >= kMaxDocuments) documents_.clear();
-  const auto [known, is_new] = documents_.try_emplace(document);
-  if (is_new) {
-    if (absl::StatusOr<PdbDocument> found = pdb_.Document(document); found.ok()) known->second = std::move(found->name);
-  }
-  return known->second;
+std::string AssemblyLines::NameOf(uint32_t document) {
+  if (const auto known = documents_.find(document); known != documents_.end()) return known->second;
+  const PortablePdb* const pdb = pdb_->Get();
+  absl::StatusOr<PdbDocument> found = pdb == nullptr ? absl::NotFoundError("") : pdb->Document(document);
+  std::string name = found.ok() ? std::move(found->name) : "";
+  Hold(kEntryBytes + name.capacity());
+  return documents_[document] = std::move(name);
+}
+
+void AssemblyLines::Hold(size_t bytes) {
+  if (held_bytes_ + bytes > kMaxHeldBytes) Free();
+  held_bytes_ += bytes;
+  Used(held_bytes_);
+}
+
+void AssemblyLines::Free() {
+  points_ = {};
+  documents_ = {};
+  noted_ = {};
+  source_link_.reset();
+  held_bytes_ = 0;
 }
 
 void AssemblyLines::NoteSources(uint32_t method_rid, SourceFiles& files, ReadText read_text) {
   if (noted_.size() >= kMaxDocuments) return;
+  absl::flat_hash_set<uint32_t> fresh;
   for (const SequencePoint& point : PointsOf(method_rid)) {
-    if (!noted_.insert(point.document).second) continue;
-    const absl::StatusOr<PdbDocument> document = pdb_.Document(point.document);
+    if (noted_.insert(point.document).second) fresh.insert(point.document);
+  }
+  Hold(fresh.size() * kEntryBytes);
+  for (const uint32_t row : fresh) {
+    const PortablePdb* const pdb = pdb_->Get();
+    if (pdb == nullptr) return;
+    const absl::StatusOr<PdbDocument> document = pdb->Document(row);
     if (!document.ok() || document->name.empty() || files.contains(document->name)) continue;
     files.Add(document->name, {UrlOf(document->name), files.wants_text() ? read_text(*document) : ""});
   }
@@ -93,15 +94,13 @@ void AssemblyLines::NoteSources(uint32_t method_rid, SourceFiles& files, ReadTex
 
 std::string AssemblyLines::UrlOf(absl::string_view document) {
   if (!source_link_) {
-    const std::optional<absl::string_view> json = pdb_.SourceLink();
+    const PortablePdb* const pdb = pdb_->Get();
+    const std::optional<absl::string_view> json = pdb == nullptr ? std::nullopt : pdb->SourceLink();
     absl::StatusOr<SourceLinkMap> map = json ? SourceLinkMap::Parse(*json) : absl::NotFoundError("");
+    Hold(json ? 2 * json->size() : 0);
     source_link_ = map.ok() ? *std::move(map) : SourceLinkMap();
   }
   return source_link_->UrlOf(document).value_or("");
-}
-
-size_t AssemblyLines::heap_bytes() const {
-  return bytes_.capacity() + point_count_ * sizeof(SequencePoint) + documents_.size() * sizeof(std::string);
 }
 
 }  // namespace clrsampler

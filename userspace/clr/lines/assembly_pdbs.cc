@@ -5,13 +5,14 @@
 #include <span>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
-#include "formats/pdb/embedded_pdb.h"
 #include "os/digest.h"
 #include "os/path_text.h"
 #include "process/mounts_identity.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -45,21 +46,34 @@ bool IsTextOf(const PdbDocument& document, absl::string_view text) {
 
 }  // namespace
 
-std::shared_ptr<AssemblySlot> AssemblyPdbs::Find(const Process& process, const PeImage& image, absl::string_view path,
+std::shared_ptr<AssemblySlot> AssemblyPdbs::Find(const Process& process, const PeImage& image,
+                                                 const std::shared_ptr<const void>& keep_alive, absl::string_view path,
                                                  absl::string_view name) {
   const std::vector<PdbReference> references = PdbReferences(image);
   if (references.empty()) return nullptr;
   Key key{MountsIdentity(process), std::string(path), std::string(name), references.front().id.bytes};
-  if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  if (known_.size() >= kMaxAssemblies) known_.clear();
   std::shared_ptr<AssemblySlot> slot;
-  if (std::shared_ptr<AssemblyLines> lines = Search(process, image, path, name, references)) {
-    ++counters_.found;
-    slot = std::make_shared<AssemblySlot>(std::move(lines));
-  } else {
-    slot = Ask(image, name, references.front());
+  if (const auto known = known_.find(key); known != known_.end()) slot = known->second.lock();
+  if (slot == nullptr) {
+    if (known_.size() >= kMaxAssemblies) {
+      known_.clear();
+      used_by_.clear();
+    }
+    if (std::shared_ptr<AssemblyLines> lines = Search(process, image, keep_alive, path, name, references)) {
+      ++counters_.found;
+      slot = std::make_shared<AssemblySlot>(std::move(lines));
+    } else {
+      slot = Ask(image, name, references.front());
+    }
+    known_[std::move(key)] = slot;
   }
-  return known_[std::move(key)] = std::move(slot);
+  used_by_[process.key].insert(slot);
+  return slot->lines() != nullptr || slot->waiting() ? slot : nullptr;
+}
+
+void AssemblyPdbs::Forget(ProcessKey process) {
+  if (used_by_.erase(process) == 0) return;
+  absl::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
 }
 
 std::shared_ptr<AssemblySlot> AssemblyPdbs::Ask(const PeImage& image, absl::string_view name,
@@ -68,20 +82,17 @@ std::shared_ptr<AssemblySlot> AssemblyPdbs::Ask(const PeImage& image, absl::stri
   if (symbol_files_ != nullptr) key = PortablePdbKey(reference, PdbChecksums(image));
   if (!key) {
     NoteWithout(name);
-    return nullptr;
+    return std::make_shared<AssemblySlot>(nullptr);
   }
-  auto slot = std::make_shared<AssemblySlot>(
+  return std::make_shared<AssemblySlot>(
       *symbol_files_, *std::move(key),
       [this, name = std::string(name), id = reference.id](const std::shared_ptr<const ImageFile>& file) {
         return OpenFetched(file, name, id);
       });
-  ++counters_.awaited;
-  return slot->lines() != nullptr || slot->waiting() ? slot : nullptr;
 }
 
 std::shared_ptr<AssemblyLines> AssemblyPdbs::OpenFetched(const std::shared_ptr<const ImageFile>& file,
                                                          const std::string& name, const PdbId& id) {
-  --counters_.awaited;
   std::shared_ptr<AssemblyLines> lines = file == nullptr ? nullptr : Open(file, file->path, id);
   if (lines == nullptr) {
     NoteWithout(name);
@@ -110,17 +121,32 @@ std::string AssemblyPdbs::ReadText(const Process& process, const PdbDocument& do
 }
 
 void AssemblyPdbs::NoteWithout(absl::string_view name) {
+  if (named_without_.size() >= kMaxNamesCounted) named_without_.clear();
+  if (!named_without_.insert(absl::HashOf(name)).second) return;
   ++counters_.without;
-  if (without_.size() < kMaxNames && std::ranges::find(without_, name) == without_.end()) without_.emplace_back(name);
+  if (without_.size() < kMaxNames) without_.emplace_back(name);
+}
+
+absl::StatusOr<std::shared_ptr<AssemblyLines>> AssemblyPdbs::OpenEmbedded(std::span<const std::byte> entry,
+                                                                          std::shared_ptr<const void> keep_alive,
+                                                                          const PdbId& id) {
+  if (keep_alive == nullptr) {
+    absl::StatusOr<std::shared_ptr<const std::vector<std::byte>>> copy = memory_.Keep(entry);
+    RETURN_IF_ERROR(copy.status());
+    entry = **copy;
+    keep_alive = *std::move(copy);
+  }
+  absl::StatusOr<std::unique_ptr<PdbBytes>> pdb = PdbBytes::Embedded(memory_, entry, std::move(keep_alive), id);
+  RETURN_IF_ERROR(pdb.status());
+  return std::make_shared<AssemblyLines>(memory_, *std::move(pdb));
 }
 
 std::shared_ptr<AssemblyLines> AssemblyPdbs::Search(const Process& process, const PeImage& image,
+                                                    const std::shared_ptr<const void>& keep_alive,
                                                     absl::string_view path, absl::string_view name,
                                                     const std::vector<PdbReference>& references) {
   if (const std::optional<std::span<const std::byte>> entry = EmbeddedPdb(image)) {
-    absl::StatusOr<std::vector<std::byte>> bytes = InflateEmbeddedPdb(*entry);
-    absl::StatusOr<std::shared_ptr<AssemblyLines>> lines =
-        bytes.ok() ? AssemblyLines::OfBytes(*std::move(bytes), references.front().id) : bytes.status();
+    absl::StatusOr<std::shared_ptr<AssemblyLines>> lines = OpenEmbedded(*entry, keep_alive, references.front().id);
     if (lines.ok()) {
       ++counters_.embedded;
       return *std::move(lines);
@@ -151,10 +177,10 @@ std::shared_ptr<AssemblyLines> AssemblyPdbs::Search(const Process& process, cons
 std::shared_ptr<AssemblyLines> AssemblyPdbs::Open(absl::StatusOr<std::shared_ptr<const ImageFile>> file,
                                                   absl::string_view path, const PdbId& id) {
   if (absl::IsNotFound(file.status())) return nullptr;
-  absl::StatusOr<std::shared_ptr<AssemblyLines>> lines =
-      file.ok() ? AssemblyLines::OfFile(*std::move(file), id) : file.status();
-  if (lines.ok()) return *std::move(lines);
-  Refuse(path, lines.status());
+  absl::StatusOr<std::unique_ptr<PdbBytes>> pdb =
+      file.ok() ? PdbBytes::OfFile(memory_, *std::move(file), id) : file.status();
+  if (pdb.ok()) return std::make_shared<AssemblyLines>(memory_, *std::move(pdb));
+  Refuse(path, pdb.status());
   return nullptr;
 }
 
@@ -162,6 +188,15 @@ void AssemblyPdbs::Refuse(absl::string_view path, const absl::Status& status) {
   ++counters_.refused;
   notices_.Add("pdb_refused", path, absl::StrCat(path, " gives no lines: ", status.message()),
                absl::IsFailedPrecondition(status) ? "--pdb-path names a folder that has the PDB of this build" : "");
+}
+
+AssemblyPdbsCounters AssemblyPdbs::counters() const {
+  AssemblyPdbsCounters counters = counters_;
+  for (const auto& [key, known] : known_) {
+    const std::shared_ptr<AssemblySlot> slot = known.lock();
+    counters.awaited += slot != nullptr && slot->waiting() ? 1 : 0;
+  }
+  return counters;
 }
 
 std::map<std::string, uint64_t> AssemblyPdbsCounters::ByName() const {

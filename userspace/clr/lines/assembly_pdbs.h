@@ -9,13 +9,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "clr/lines/assembly_lines.h"
 #include "clr/lines/assembly_slot.h"
+#include "clr/lines/line_memory.h"
 #include "formats/pe/pdb_reference.h"
 #include "formats/pe/pe_image.h"
 #include "process/image_files.h"
@@ -30,7 +33,7 @@ struct AssemblyPdbsCounters {
   uint64_t embedded = 0;  // of these: inside the assembly
   uint64_t fetched = 0;   // of these: from a symbol server
   uint64_t awaited = 0;   // asked for, and not here yet
-  uint64_t without = 0;   // assemblies whose PDB is nowhere
+  uint64_t without = 0;   // names of assemblies whose PDB is nowhere
   uint64_t refused = 0;   // PDBs that are damaged or belong to another build
 
   std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
@@ -53,11 +56,14 @@ class AssemblyPdbs {
         symbol_files_(symbol_files),
         source_files_(options.source_texts) {}
 
-  // `image`: the assembly. `path`: its file as the process sees it, or the program that it is bundled into; empty: it
-  // is in no file. `name`: of the assembly. nullptr: it has no PDB, and none is awaited. The result is shared by
-  // processes that see the same files.
-  std::shared_ptr<AssemblySlot> Find(const Process& process, const PeImage& image, absl::string_view path,
+  // `image`: the assembly. `keep_alive`: its bytes live as long as this; nullptr: they are gone after the call. `path`:
+  // its file as the process sees it, or the program that it is bundled into; empty: it is in no file. `name`: of the
+  // assembly. nullptr: it has no PDB, and none is awaited. The result is shared by processes that see the same files.
+  std::shared_ptr<AssemblySlot> Find(const Process& process, const PeImage& image,
+                                     const std::shared_ptr<const void>& keep_alive, absl::string_view path,
                                      absl::string_view name);
+  // The process has ended, or runs another program. What no other one uses is given back.
+  void Forget(ProcessKey process);
 
   // Grows when lines that were awaited may have come.
   uint64_t generation() const { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
@@ -67,20 +73,25 @@ class AssemblyPdbs {
   void NoteSources(const Process& process, AssemblySlot& assembly, uint32_t method_rid);
   const SourceFiles& source_files() const { return source_files_; }
 
-  const AssemblyPdbsCounters& counters() const { return counters_; }
+  AssemblyPdbsCounters counters() const;
+  size_t heap_bytes() const { return memory_.bytes(); }  // of what is decoded
   // Names of assemblies without a PDB, the first few.
   const std::vector<std::string>& without() const { return without_; }
 
  private:
   static constexpr size_t kMaxAssemblies = 4096;
   static constexpr size_t kMaxNames = 64;
+  static constexpr size_t kMaxNamesCounted = 64 * 1024;  // from there on a name may count again
 
-  std::shared_ptr<AssemblyLines> Search(const Process& process, const PeImage& image, absl::string_view path,
+  std::shared_ptr<AssemblyLines> Search(const Process& process, const PeImage& image,
+                                        const std::shared_ptr<const void>& keep_alive, absl::string_view path,
                                         absl::string_view name, const std::vector<PdbReference>& references);
+  absl::StatusOr<std::shared_ptr<AssemblyLines>> OpenEmbedded(std::span<const std::byte> entry,
+                                                              std::shared_ptr<const void> keep_alive, const PdbId& id);
   // nullptr: no such file, or it is no PDB of that build, which is told.
   std::shared_ptr<AssemblyLines> Open(absl::StatusOr<std::shared_ptr<const ImageFile>> file, absl::string_view path,
                                       const PdbId& id);
-  // nullptr: nobody is asked, or nobody has it.
+  // Has no lines, and awaits none, where nobody is asked.
   std::shared_ptr<AssemblySlot> Ask(const PeImage& image, absl::string_view name, const PdbReference& reference);
   std::shared_ptr<AssemblyLines> OpenFetched(const std::shared_ptr<const ImageFile>& file, const std::string& name,
                                              const PdbId& id);
@@ -95,10 +106,14 @@ class AssemblyPdbs {
   Notices& notices_;
   SymbolFiles* const symbol_files_;
   SourceFiles source_files_;
-  // By mounts, path, name and id: what one process sees names nothing of another one that sees other files.
-  absl::flat_hash_map<Key, std::shared_ptr<AssemblySlot>> known_;
+  LineMemory memory_;  // before all that is in it
+  // By mounts, path, name and id: what one process sees names nothing of another one that sees other files. Slots
+  // without lines are there too: a search costs several files that are opened.
+  absl::flat_hash_map<Key, std::weak_ptr<AssemblySlot>> known_;
+  absl::flat_hash_map<ProcessKey, absl::flat_hash_set<std::shared_ptr<AssemblySlot>>> used_by_;
+  absl::flat_hash_set<uint64_t> named_without_;  // hashes of names that `without` counts
   std::vector<std::string> without_;
-  AssemblyPdbsCounters counters_;
+  AssemblyPdbsCounters counters_;  // without `awaited`
 };
 
 }  // namespace clrsampler

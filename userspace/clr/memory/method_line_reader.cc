@@ -36,14 +36,14 @@ std::shared_ptr<AssemblySlot> MethodLineReader::AssemblyOf(const Process& proces
                                                            const RuntimeModule& module) {
   if (!module.image.empty()) {
     const absl::StatusOr<PeImage> image = PeImage::Parse(module.image);
-    return image.ok() ? pdbs_->Find(process, *image, module.path, module.names.name) : nullptr;
+    return image.ok() ? pdbs_->Find(process, *image, module.content, module.path, module.names.name) : nullptr;
   }
   // Out of a compressed bundle, or loaded from bytes: what is beside the program may be its PDB.
   if (module.loaded.begin == module.loaded.end) return nullptr;
   const absl::StatusOr<std::vector<std::byte>> copy = CopyImage(memory, module.loaded);
   if (!copy.ok()) return nullptr;
   const absl::StatusOr<PeImage> image = PeImage::Parse(*copy, module.flat ? PeLayout::kFile : PeLayout::kLoaded);
-  return image.ok() ? pdbs_->Find(process, *image, process.executable, module.names.name) : nullptr;
+  return image.ok() ? pdbs_->Find(process, *image, nullptr, process.executable, module.names.name) : nullptr;
 }
 
 }  // namespace clrsampler
