@@ -2,6 +2,8 @@
 """perf and a jitdump that its process did not write: tools/perf_with_jitdump makes perf show its names, lines and code.
 
 The target has code that it made itself, in memory without a file, as a .NET process has that nobody prepared."""
+import collections
+import json
 import os
 import platform
 import re
@@ -13,6 +15,8 @@ import tempfile
 import unittest
 
 import harness
+import line_truth
+import lines_live_test
 import runtimes
 
 TOOL = os.path.join(runtimes.SOURCE, "tools", "perf_with_jitdump")
@@ -49,6 +53,59 @@ def jitdump(pid, address):
 def line_at(offset):
     file, line = [(file, line) for at, file, line in LINES if at <= offset][-1]
     return f"{os.path.basename(file)}:{line}"
+
+
+def jitdump_lines(path):
+    """[(begin, end, line)] of what `clrsampler jitdump` prints of debug information."""
+    text = subprocess.run([harness.AGENT, "jitdump", path], capture_output=True, text=True, timeout=60, check=True).stdout
+    entries = [(int(at, 16), f"{os.path.basename(file)}:{line}") for at, file, line in re.findall(r"^ +0x([0-9a-f]+) (\S+):(\d+)$", text, re.M)]
+    return [(at, end, line) for (at, line), (end, _) in zip(entries, entries[1:])]
+
+
+class DotnetTest(harness.LiveTest):
+    """A .NET process that nobody prepared, by perf and by clrsampler at the same time."""
+
+    NEEDS = ("dotnet", "perf")
+    VERSION = "10.0.15"
+    METHOD = "Lines.Hot.Dear"
+
+    def perf(self, *arguments):
+        return subprocess.run(["perf", *arguments], capture_output=True, text=True, errors="replace", timeout=120, check=True).stdout
+
+    def test_perf_has_our_names_and_lines(self):
+        self.need_runtime(self.VERSION)
+        folder = tempfile.mkdtemp(prefix="clrsampler-perf-")
+        self.addCleanup(shutil.rmtree, folder)
+        data, dump, named = (os.path.join(folder, name) for name in ("perf.data", "x.jitdump", "named.data"))
+        with lines_live_test.Program(self.VERSION, {}) as target:
+            pid = str(target.host_pid)
+            with subprocess.Popen([harness.AGENT, "--quiet", "--pid", pid, "-d", "8s", "-F", "999", "-o", dump, "-o", os.path.join(folder, "x.json")]) as ours:
+                # Later than ours in its beginning, which is enough: bodies count from there.
+                self.perf("record", "-k", "mono", "-e", "cpu-clock", "-F", "999", "-g", "-p", pid, "-o", data, "--", "sleep", "6")
+                self.assertEqual(ours.wait(timeout=60), 0)
+        subprocess.run([TOOL, data, dump, "-o", named], check=True, timeout=120)
+        ranges = jitdump_lines(dump)
+        counts, whole = collections.Counter(), 0
+        for line in self.perf("script", "-i", named, "-G", "-F", "ip,sym").splitlines():
+            fields = line.split(None, 1)
+            if len(fields) == 2 and fields[1].startswith(self.METHOD + "["):
+                at = int(fields[0], 16)
+                counts.update([next((text for begin, end, text in ranges if begin <= at < end), "none")])
+            whole += len(fields) == 2
+        self.assertGreater(sum(counts.values()), 0.7 * whole, "the method that works has its name")
+        report = self.perf("report", "-i", named, "--stdio", "--no-children", "-g", "none", "--sort", "symbol,srcline")
+        shares = collections.Counter()
+        for share, line in re.findall(rf"([\d.]+)% +\[\.\] {re.escape(self.METHOD)}\[\w+\] +(\S+:\d+)", report):
+            shares[line] += float(share)
+        self.assertEqual(set(shares), set(counts), report)
+        scale = sum(shares.values()) / sum(counts.values())
+        for line, count in counts.items():
+            self.assertAlmostEqual(shares[line], count * scale, delta=0.05, msg=report)
+        hot = f"Program.cs:{line_truth.line_of('the hot line')}"
+        self.assertEqual(counts.most_common(1)[0][0], hot)
+        with open(os.path.join(folder, "x.json")) as file:
+            profile = json.load(file)
+        self.assertGreater(len(profile["code"]["frame"]), 3)
 
 
 @unittest.skipUnless(platform.machine() == "x86_64", "the code of this test is for x86-64")

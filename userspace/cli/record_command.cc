@@ -182,6 +182,19 @@ absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& option
   return absl::OkStatus();
 }
 
+// Some formats imply --code. Theirs is that of one process.
+absl::Status KeepCodeFor(const std::vector<ProfileOutput>& outputs, RecordOptions& options) {
+  for (const ProfileOutput& output : outputs) {
+    if (!output.writer->needs_code) continue;
+    if (options.pids.size() != 1 && options.command.empty()) {
+      return BadValue(absl::StrCat(output.name(), ": a .", output.writer->format, " is of one process"),
+                      "name it with --pid PID");
+    }
+    options.keep_code = options.lines.wanted = true;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& config, const RecordOptions& options) {
   RecordingSubject subject;
   subject.pids = options.pids;
@@ -415,6 +428,8 @@ absl::Status RunRecord(const RecordConfig& config) {
   RETURN_IF_ERROR(CheckFilter(config, *options, *filter));
   absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, *options);
   if (!outputs.ok()) return outputs.status();
+  if (!replays) RETURN_IF_ERROR(KeepCodeFor(*outputs, *options));
+  RETURN_IF_ERROR(CheckFilter(config, *options, *filter));
   options->keep_samples = options->keep_code || filter->thread || filter->from_ns || filter->to_ns;
   for (const ProfileOutput& output : *outputs) options->keep_samples |= output.writer->takes_samples;
   std::optional<OutputFile> stats;

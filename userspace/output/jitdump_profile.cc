@@ -23,7 +23,8 @@ constexpr size_t kMaxNameBytes = JitdumpParser::kMaxNameBytes / 2;
 constexpr size_t kMaxFileNameBytes = 4096;  // PATH_MAX
 // Bodies with more of it, which no compiler makes, have no lines.
 constexpr size_t kMaxDebugInfoBytes = JitdumpParser::kMaxRecordBytes / 2;
-constexpr absl::string_view kSameFile = "\xff";  // as that of the entry before
+// To readers of the format "as that of the entry before"; perf takes it for a name, so it is never written.
+constexpr absl::string_view kSameFile = "\xff";
 
 constexpr char kHint[] = "sudo clrsampler --pid PID -o x.jitdump records one process with its code";
 
@@ -68,12 +69,12 @@ std::vector<JitdumpDebugEntry> DebugEntries(const ProfileModel& model, const Mod
     if (!usable || at.line == 0) name = file;
     if (name.empty()) continue;  // nothing to end
     const uint32_t line = usable ? at.line : 0;
-    entries.push_back({code.address + at.offset, line, 0, name == file ? kSameFile : name});
+    entries.push_back({code.address + at.offset, line, 0, name});
     bytes += sizeof(uint64_t) * 2 + entries.back().file.size() + 1;
     file = name;
   }
   if (bytes > kMaxDebugInfoBytes) return {};
-  if (!entries.empty()) entries.push_back({code.address + code.bytes.size(), entries.back().line, 0, kSameFile});
+  if (!entries.empty()) entries.push_back({code.address + code.bytes.size(), entries.back().line, 0, file});
   return entries;
 }
 

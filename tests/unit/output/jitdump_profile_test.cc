@@ -66,8 +66,8 @@ TEST_F(JitdumpProfileTest, ABodyComesWithItsLinesBeforeIt) {
               ElementsAre("header 1 40 62 pid 17 at 5000",
                           "debug 5000 4096 of 4 [4096 57 0 /src/Cart.cs] [4097 3 0 /src/Tax.cs] [4098 4 0 /src/Tax.cs]"
                           " [4100 4 0 /src/Tax.cs]",
-                          "load 5000 1000 4 Shop.Cart.Total[OptimizedTier1] vma 4096 pid 17 tid 17 index 1 name@221 "
-                          "body@253+4",
+                          "load 5000 1000 4 Shop.Cart.Total[OptimizedTier1] vma 4096 pid 17 tid 17 index 1 name@241 "
+                          "body@273+4",
                           "close 5000"));
 }
 
