@@ -25,17 +25,17 @@ void LineMemory::Part::Used(size_t bytes) {
 
 absl::StatusOr<std::shared_ptr<const std::vector<std::byte>>> LineMemory::Keep(std::span<const std::byte> bytes) {
   if (bytes.size() > max_bytes_ / 4 - kept_) {
-    return absl::ResourceExhaustedError(absl::StrCat("no room for ", bytes.size(), " more bytes of assemblies that are "
-                                                     "in no file"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no room for ", bytes.size(), " more bytes of assemblies that are in no file"));
   }
   kept_ += bytes.size();
   bytes_ += bytes.size();
-  return std::shared_ptr<const std::vector<std::byte>>(
-      new std::vector<std::byte>(bytes.begin(), bytes.end()), [this](const std::vector<std::byte>* copy) {
-        kept_ -= copy->size();
-        bytes_ -= copy->size();
-        delete copy;
-      });
+  return std::shared_ptr<const std::vector<std::byte>>(new std::vector<std::byte>(bytes.begin(), bytes.end()),
+                                                       [this](const std::vector<std::byte>* copy) {
+                                                         kept_ -= copy->size();
+                                                         bytes_ -= copy->size();
+                                                         delete copy;
+                                                       });
 }
 
 }  // namespace clrsampler
