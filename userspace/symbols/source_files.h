@@ -20,6 +20,7 @@ struct SourceFile {
 class SourceFiles {
  public:
   static constexpr size_t kMaxFiles = 16 * 1024;
+  static constexpr size_t kMaxNameBytes = 8 << 20;   // of all names and URLs
   static constexpr size_t kMaxTextBytes = 64 << 20;  // of all
 
   explicit SourceFiles(bool wants_text = false) : wants_text_(wants_text) {}
@@ -28,16 +29,20 @@ class SourceFiles {
   bool contains(absl::string_view name) const { return files_.contains(name); }
   // `name` as SourcePlace::file has it. What was said first stays; what is beyond the bounds is left out.
   void Add(absl::string_view name, SourceFile file) {
-    if (files_.size() >= kMaxFiles) return;
+    const size_t name_bytes = name.size() + file.url.size();
+    if (files_.size() >= kMaxFiles || name_bytes > kMaxNameBytes - name_bytes_) return;
     if (text_bytes_ + file.text.size() > kMaxTextBytes) file.text.clear();
     const size_t bytes = file.text.size();
-    if (files_.try_emplace(std::string(name), std::move(file)).second) text_bytes_ += bytes;
+    if (!files_.try_emplace(std::string(name), std::move(file)).second) return;
+    name_bytes_ += name_bytes;
+    text_bytes_ += bytes;
   }
   const std::map<std::string, SourceFile, std::less<>>& all() const { return files_; }
 
  private:
   const bool wants_text_;
   std::map<std::string, SourceFile, std::less<>> files_;
+  size_t name_bytes_ = 0;
   size_t text_bytes_ = 0;
 };
 

@@ -68,6 +68,15 @@ TEST(LineMemoryTest, CopiesThatStayHaveAQuarter) {
   EXPECT_TRUE(memory.Keep(bytes).ok());
 }
 
+TEST(SourceFilesTest, NamesOfAnyLengthHaveABound) {
+  SourceFiles files;
+  const std::string url(1 << 20, 'u');
+  for (int i = 0; i < 20; ++i) files.Add(std::to_string(i), {url, ""});
+  EXPECT_EQ(files.all().size(), 7u) << "the eighth would be beyond 8 MiB with its name";
+  files.Add("short", {"https://host.example/short", ""});
+  EXPECT_TRUE(files.contains("short"));
+}
+
 // The PDB inside of an assembly of the test data.
 class EmbeddedPdbTest : public testing::Test {
  protected:
