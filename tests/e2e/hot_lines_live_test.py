@@ -9,7 +9,6 @@ import bisect
 import collections
 import json
 import os
-import re
 import signal
 import subprocess
 import tempfile

@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "formats/profile/json_tree_builder.h"
+#include "formats/profile/profile_json_tables.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -24,94 +25,6 @@ constexpr JsonTreeBuilder::Limits kAccountLimits = {.values = 1'000'000, .keys =
 absl::Status NotOurs(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a profile of clrsampler: ", why)),
                   "was the file written to its end, and copied as a whole?");
-}
-
-// The columns as the file has them; indexes are the file's own.
-struct FileTables {
-  std::string format;
-  uint64_t version = 0;
-  ProfileMeta meta;
-  std::vector<std::string> frame_kinds, sample_states, line_kinds;
-  std::vector<StringIndex> strings;  // the model's
-  std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, tier, source_file, size;
-  std::vector<uint32_t> line, column, line_kind;
-  std::vector<uint64_t> address;
-  std::vector<uint32_t> parent, frame;
-  std::vector<uint32_t> file, url;
-  std::vector<std::string> texts;  // of files
-  std::vector<uint32_t> pid, tid, comm, thread_name, container_id;
-  std::vector<uint32_t> thread, stack, state;
-  std::vector<uint64_t> time_ns, weight;
-  std::vector<std::string> code_machines, code_bytes;
-  std::vector<uint32_t> code_frame, code_pid, code_machine, code_lines, code_self;
-  std::vector<uint64_t> code_address, code_time_ns;
-  std::vector<uint32_t> line_offset, line_file, line_line, line_column;
-  std::vector<uint32_t> self_offset;
-  std::vector<uint64_t> self_weight;
-};
-
-struct NarrowColumn {
-  absl::string_view section, name;
-  std::vector<uint32_t> FileTables::*values;
-};
-constexpr NarrowColumn kNarrowColumns[] = {
-    {"frames", "kind", &FileTables::kind},
-    {"frames", "name", &FileTables::name},
-    {"frames", "system_name", &FileTables::system_name},
-    {"frames", "source", &FileTables::source},
-    {"frames", "module", &FileTables::module},
-    {"frames", "module_path", &FileTables::module_path},
-    {"frames", "build_id", &FileTables::build_id},
-    {"frames", "tier", &FileTables::tier},
-    {"frames", "source_file", &FileTables::source_file},
-    {"frames", "size", &FileTables::size},
-    {"frames", "line", &FileTables::line},
-    {"frames", "column", &FileTables::column},
-    {"frames", "line_kind", &FileTables::line_kind},
-    {"sources", "file", &FileTables::file},
-    {"sources", "url", &FileTables::url},
-    {"nodes", "parent", &FileTables::parent},
-    {"nodes", "frame", &FileTables::frame},
-    {"threads", "pid", &FileTables::pid},
-    {"threads", "tid", &FileTables::tid},
-    {"threads", "comm", &FileTables::comm},
-    {"threads", "name", &FileTables::thread_name},
-    {"threads", "container_id", &FileTables::container_id},
-    {"samples", "thread", &FileTables::thread},
-    {"samples", "stack", &FileTables::stack},
-    {"samples", "state", &FileTables::state},
-    {"code", "frame", &FileTables::code_frame},
-    {"code", "pid", &FileTables::code_pid},
-    {"code", "machine", &FileTables::code_machine},
-    {"code", "lines", &FileTables::code_lines},
-    {"code", "self", &FileTables::code_self},
-    {"code_lines", "offset", &FileTables::line_offset},
-    {"code_lines", "file", &FileTables::line_file},
-    {"code_lines", "line", &FileTables::line_line},
-    {"code_lines", "column", &FileTables::line_column},
-    {"code_self", "offset", &FileTables::self_offset},
-};
-
-struct WideColumn {
-  absl::string_view section, name;
-  std::vector<uint64_t> FileTables::*values;
-};
-constexpr WideColumn kWideColumns[] = {
-    {"frames", "address", &FileTables::address},    {"samples", "time_ns", &FileTables::time_ns},
-    {"samples", "weight", &FileTables::weight},     {"code", "address", &FileTables::code_address},
-    {"code", "time_ns", &FileTables::code_time_ns}, {"code_self", "weight", &FileTables::self_weight},
-};
-
-// The column that has an entry for each row of its table.
-size_t RowsOf(const FileTables& tables, absl::string_view section) {
-  if (section == "frames") return tables.name.size();
-  if (section == "nodes") return tables.parent.size();
-  if (section == "threads") return tables.comm.size();
-  if (section == "sources") return tables.file.size();
-  if (section == "code") return tables.code_bytes.size();
-  if (section == "code_lines") return tables.line_offset.size();
-  if (section == "code_self") return tables.self_offset.size();
-  return tables.stack.size();
 }
 
 // Takes the parser's events (nlohmann's SAX interface) and fills the tables.
@@ -444,37 +357,49 @@ class ModelMaker {
   }
 
   absl::Status MakeCode() {
-    size_t line = 0, self = 0;  // the next row of these tables
     for (size_t i = 0; i < tables_.code_bytes.size() && builder_.ok(); ++i) {
       ModelCode code;
-      if (tables_.code_frame[i] >= frames_.size()) return Outside("frame", tables_.code_frame[i]);
-      code.frame = frames_[tables_.code_frame[i]];
-      code.pid = ValueOr0(tables_.code_pid, i);
-      if (const uint32_t machine = ValueOr0(tables_.code_machine, i); machine < tables_.code_machines.size()) {
-        const std::optional<CodeMachine> known = CodeMachineOf(tables_.code_machines[machine]);
-        if (!known) return NotOurs("machine code of a kind that this version does not know");
-        code.machine = *known;
-      } else {
-        return Outside("kind of machine", machine);
-      }
-      if (!tables_.code_address.empty()) code.address = tables_.code_address[i];
-      if (!tables_.code_time_ns.empty()) code.time_ns = tables_.code_time_ns[i];
-      code.bytes = std::move(tables_.code_bytes[i]);
-      const uint32_t lines = ValueOr0(tables_.code_lines, i);
-      if (lines > tables_.line_offset.size() - line) return Outside("line of code", line + uint64_t{lines});
-      for (const size_t end = line + lines; line < end; ++line) {
-        ModelCodeLine& at = code.lines.emplace_back();
-        at.offset = tables_.line_offset[line];
-        RETURN_IF_ERROR(Text(tables_.line_file, line, at.file));
-        at.line = ValueOr0(tables_.line_line, line);
-        at.column = ValueOr0(tables_.line_column, line);
-      }
-      const uint32_t samples = ValueOr0(tables_.code_self, i);
-      if (samples > tables_.self_offset.size() - self) return Outside("sample of code", self + uint64_t{samples});
-      for (const size_t end = self + samples; self < end; ++self) {
-        code.self.push_back({tables_.self_offset[self], tables_.self_weight.empty() ? 1 : tables_.self_weight[self]});
-      }
+      RETURN_IF_ERROR(SetCodeRow(i, code));
+      RETURN_IF_ERROR(TakeCodeLines(ValueOr0(tables_.code_lines, i), code));
+      RETURN_IF_ERROR(TakeCodeWeights(ValueOr0(tables_.code_self, i), code));
       builder_.Code(std::move(code));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SetCodeRow(size_t i, ModelCode& code) {
+    if (tables_.code_frame[i] >= frames_.size()) return Outside("frame", tables_.code_frame[i]);
+    code.frame = frames_[tables_.code_frame[i]];
+    const uint32_t machine = ValueOr0(tables_.code_machine, i);
+    if (machine >= tables_.code_machines.size()) return Outside("kind of machine", machine);
+    const std::optional<CodeMachine> known = CodeMachineOf(tables_.code_machines[machine]);
+    if (!known) return NotOurs("machine code of a kind that this version does not know");
+    code.machine = *known;
+    code.pid = ValueOr0(tables_.code_pid, i);
+    if (!tables_.code_address.empty()) code.address = tables_.code_address[i];
+    if (!tables_.code_time_ns.empty()) code.time_ns = tables_.code_time_ns[i];
+    code.bytes = std::move(tables_.code_bytes[i]);
+    return absl::OkStatus();
+  }
+
+  // Each body has the next rows of the two tables.
+  absl::Status TakeCodeLines(uint32_t rows, ModelCode& code) {
+    if (rows > tables_.line_offset.size() - next_line_) return Outside("line of code", next_line_ + uint64_t{rows});
+    for (const size_t end = next_line_ + rows; next_line_ < end; ++next_line_) {
+      ModelCodeLine& at = code.lines.emplace_back();
+      at.offset = tables_.line_offset[next_line_];
+      RETURN_IF_ERROR(Text(tables_.line_file, next_line_, at.file));
+      at.line = ValueOr0(tables_.line_line, next_line_);
+      at.column = ValueOr0(tables_.line_column, next_line_);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeCodeWeights(uint32_t rows, ModelCode& code) {
+    if (rows > tables_.self_offset.size() - next_self_) return Outside("sample of code", next_self_ + uint64_t{rows});
+    for (const size_t end = next_self_ + rows; next_self_ < end; ++next_self_) {
+      const uint64_t weight = tables_.self_weight.empty() ? 1 : tables_.self_weight[next_self_];
+      code.self.push_back({tables_.self_offset[next_self_], weight});
     }
     return absl::OkStatus();
   }
@@ -504,6 +429,7 @@ class ModelMaker {
   std::vector<FrameIndex> frames_;  // the model's, by the file's
   std::vector<NodeIndex> nodes_;
   std::vector<ThreadIndex> threads_;
+  size_t next_line_ = 0, next_self_ = 0;  // rows of code_lines and code_self
 };
 
 }  // namespace

@@ -1,0 +1,106 @@
+// The tables of a profile in our JSON format, as a file has them; profile_json_reader.cc fills and checks them.
+#ifndef CLRSAMPLER_FORMATS_PROFILE_PROFILE_JSON_TABLES_H_
+#define CLRSAMPLER_FORMATS_PROFILE_PROFILE_JSON_TABLES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "formats/profile/profile_model.h"
+
+namespace clrsampler {
+
+// Indexes are the file's own.
+struct FileTables {
+  std::string format;
+  uint64_t version = 0;
+  ProfileMeta meta;
+  std::vector<std::string> frame_kinds, sample_states, line_kinds;
+  std::vector<StringIndex> strings;  // the model's
+  std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, tier, source_file, size;
+  std::vector<uint32_t> line, column, line_kind;
+  std::vector<uint64_t> address;
+  std::vector<uint32_t> parent, frame;
+  std::vector<uint32_t> file, url;
+  std::vector<std::string> texts;  // of files
+  std::vector<uint32_t> pid, tid, comm, thread_name, container_id;
+  std::vector<uint32_t> thread, stack, state;
+  std::vector<uint64_t> time_ns, weight;
+  std::vector<std::string> code_machines, code_bytes;
+  std::vector<uint32_t> code_frame, code_pid, code_machine, code_lines, code_self;
+  std::vector<uint64_t> code_address, code_time_ns;
+  std::vector<uint32_t> line_offset, line_file, line_line, line_column;
+  std::vector<uint32_t> self_offset;
+  std::vector<uint64_t> self_weight;
+};
+
+// A list of numbers in the file: its table, and its name there.
+struct NarrowColumn {
+  absl::string_view section, name;
+  std::vector<uint32_t> FileTables::*values;
+};
+inline constexpr NarrowColumn kNarrowColumns[] = {
+    {"frames", "kind", &FileTables::kind},
+    {"frames", "name", &FileTables::name},
+    {"frames", "system_name", &FileTables::system_name},
+    {"frames", "source", &FileTables::source},
+    {"frames", "module", &FileTables::module},
+    {"frames", "module_path", &FileTables::module_path},
+    {"frames", "build_id", &FileTables::build_id},
+    {"frames", "tier", &FileTables::tier},
+    {"frames", "source_file", &FileTables::source_file},
+    {"frames", "size", &FileTables::size},
+    {"frames", "line", &FileTables::line},
+    {"frames", "column", &FileTables::column},
+    {"frames", "line_kind", &FileTables::line_kind},
+    {"sources", "file", &FileTables::file},
+    {"sources", "url", &FileTables::url},
+    {"nodes", "parent", &FileTables::parent},
+    {"nodes", "frame", &FileTables::frame},
+    {"threads", "pid", &FileTables::pid},
+    {"threads", "tid", &FileTables::tid},
+    {"threads", "comm", &FileTables::comm},
+    {"threads", "name", &FileTables::thread_name},
+    {"threads", "container_id", &FileTables::container_id},
+    {"samples", "thread", &FileTables::thread},
+    {"samples", "stack", &FileTables::stack},
+    {"samples", "state", &FileTables::state},
+    {"code", "frame", &FileTables::code_frame},
+    {"code", "pid", &FileTables::code_pid},
+    {"code", "machine", &FileTables::code_machine},
+    {"code", "lines", &FileTables::code_lines},
+    {"code", "self", &FileTables::code_self},
+    {"code_lines", "offset", &FileTables::line_offset},
+    {"code_lines", "file", &FileTables::line_file},
+    {"code_lines", "line", &FileTables::line_line},
+    {"code_lines", "column", &FileTables::line_column},
+    {"code_self", "offset", &FileTables::self_offset},
+};
+
+struct WideColumn {
+  absl::string_view section, name;
+  std::vector<uint64_t> FileTables::*values;
+};
+inline constexpr WideColumn kWideColumns[] = {
+    {"frames", "address", &FileTables::address},    {"samples", "time_ns", &FileTables::time_ns},
+    {"samples", "weight", &FileTables::weight},     {"code", "address", &FileTables::code_address},
+    {"code", "time_ns", &FileTables::code_time_ns}, {"code_self", "weight", &FileTables::self_weight},
+};
+
+// Of a table.
+inline size_t RowsOf(const FileTables& tables, absl::string_view section) {
+  if (section == "frames") return tables.name.size();
+  if (section == "nodes") return tables.parent.size();
+  if (section == "threads") return tables.comm.size();
+  if (section == "sources") return tables.file.size();
+  if (section == "code") return tables.code_bytes.size();
+  if (section == "code_lines") return tables.line_offset.size();
+  if (section == "code_self") return tables.self_offset.size();
+  return tables.stack.size();
+}
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_PROFILE_PROFILE_JSON_TABLES_H_
