@@ -384,6 +384,24 @@ describe('the lines of a method', () => {
     assert.equal(await opened.page.locator('.lines a').count(), 0);
   }));
 
+  test('and its instructions, of each body', () => withPage(pageOf(lined()
+    .body('Shop.Cart.Total', 'QuickJitted, x86-64, 3 bytes at 1000', [[0, 'nop', CART, 5, 1], [1, 'ret', '', 0, 0]])
+    .body('Shop.Cart.Total', 'OptimizedTier1, x86-64, 9 bytes at 2000', [[0, 'push rbp', CART, 5, 0], [1, '<b>ret</b>\u202e', CART, 5, 3], [2, '', CART, 7, 6]]).data()), async (opened) => {
+    const {page} = opened;
+    await show(opened, 'Shop.Cart.Total');
+    assert.deepEqual(await page.locator('.instructions summary').allTextContents(), ['OptimizedTier1, x86-64, 9 bytes at 2000: 9 samples', 'QuickJitted, x86-64, 3 bytes at 1000: 1 samples']);
+    const body = page.getByRole('region', {name: 'Instructions of OptimizedTier1'});
+    assert.deepEqual(await body.locator('tbody tr').evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent.trim()).join('|'))),
+      ['Cart.cs:5', '0000||push rbp', '0001|3 30.0 %|<b>ret</b>\ufffd', 'Cart.cs:7', '0002|6 60.0 %|\u2026']);
+    await page.getByText('QuickJitted, x86-64').click();
+    await page.getByRole('region', {name: 'Instructions of QuickJitted'}).getByText('no line').waitFor();
+  }));
+
+  test('instructions without lines', () => withPage(pageOf(shop().stack(['Shop.Cart.Total'], 10).body('Shop.Cart.Total', 'ReadyToRun', [[0, 'ret', '', 0, 2]]).data()), async (opened) => {
+    await show(opened, 'Shop.Cart.Total');
+    await opened.page.getByRole('region', {name: 'Instructions of ReadyToRun'}).getByText('ret').waitFor();
+  }));
+
   test('of what is chosen in the picture or the table, and of the threads that are shown', () => withPage(pageOf(lined().data()), async (opened) => {
     const {page} = opened;
     await page.getByRole('tab', {name: 'Source'}).click();

@@ -8,7 +8,7 @@ import {contrast, kindFills, diffRamp, textColorOn, THEMES} from '../../userspac
 import {Profile, unpack} from '../../userspace/output/page/src/profile_data.js';
 import {matchedWeight, matcherOf, matchingFrames} from '../../userspace/output/page/src/search.js';
 import {isSignificant, standardErrors} from '../../userspace/output/page/src/significance.js';
-import {fileName, lineCosts, linkTo, sourceRows} from '../../userspace/output/page/src/source_lines.js';
+import {fileName, lineCosts, linkTo, rowsNearSamples, sourceRows} from '../../userspace/output/page/src/source_lines.js';
 import {inert, shareText, shorterNames, weightText} from '../../userspace/output/page/src/text.js';
 import {applyTransforms} from '../../userspace/output/page/src/transforms.js';
 import {DataBuilder, pageOf, seeded} from './page_data.mjs';
@@ -173,6 +173,14 @@ test('lines around those with samples are shown, and what lies between is left o
   assert.deepEqual(shape(sourceRows([cost(2)], '{\n\t\ta\n\n\t  b')), ['1 {', '2*         a', '3 ', '4       b']);
   assert.deepEqual(shape(sourceRows([cost(2)], '\t{\n\t\ta\n\n\t  b')), ['1 {', '2*     a', '3 ', '4   b']);
   assert.deepEqual(shape(sourceRows([cost(4)], 'a\r\nb\rc\u2028\td\u202e')), ['2 b', '3 c', '4*     d\ufffd']);
+});
+
+test('instructions that are shown are those around the samples', () => {
+  const rows = Array.from({length: 9}, (_, offset) => ({offset, self: offset === 2 ? 1 : offset === 7 ? 5 : 0}));
+  const shown = (most) => rowsNearSamples(rows, most).map(({offset}) => offset);
+  assert.deepEqual(shown(9), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  assert.deepEqual(shown(6), [1, 2, 3, 6, 7, 8]);
+  assert.deepEqual(shown(1), [7]);
 });
 
 test('a link is one of the web', () => {

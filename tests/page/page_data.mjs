@@ -28,6 +28,7 @@ export class DataBuilder {
     this.sources = {file: [], url: [], text: []};
     this.threads = {pid: [], tid: [], comm: [], name: [], container: []};
     this.cells = new Map();
+    this.code = [];
   }
 
   string(text) {
@@ -80,6 +81,16 @@ export class DataBuilder {
     return this;
   }
 
+  /** A body of a method's machine code; rows: [offset, text, file, line, self]. */
+  body(frame, what, rows) {
+    const files = [...new Set(rows.map(([, , file]) => file).filter(Boolean))];
+    const column = (name, at) => [name, rows.map(at)];
+    const columns = Object.fromEntries([column('offset', ([offset]) => offset), column('text', ([, text]) => text), column('file', ([, , file]) => files.indexOf(file) + 1),
+      column('line', ([, , , line]) => line), column('self', ([, , , , self]) => self)]);
+    this.code.push({frame: this.frame(frame), what, files, ...columns});
+    return this;
+  }
+
   thread({pid = 1, tid = 1, comm = 'app', name = 'main', container = ''} = {}) {
     const {threads} = this;
     threads.pid.push(pid);
@@ -115,7 +126,7 @@ export class DataBuilder {
       version: 1, about: this.about, strings: this.strings, frames: this.frames, threads: this.threads,
       ...(this.lines.line.length > 0 ? {nodes: {...this.nodes, line: this.nodeLines}, lines: this.lines, sources: this.sources} : {nodes: this.nodes}),
       cells: {step: steps, thread: cells.map(({thread}) => thread), weight: cells.map(({weight}) => weight), ...(more.diff ? {before: cells.map(({before}) => before)} : {})},
-      ...more, ...(more.account ? {account: JSON.stringify(more.account)} : {}),
+      ...(this.code.length > 0 ? {code: this.code} : {}), ...more, ...(more.account ? {account: JSON.stringify(more.account)} : {}),
     };
   }
 }

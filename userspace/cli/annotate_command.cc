@@ -16,7 +16,6 @@
 #include "disassembly/disassembler.h"
 #include "os/unique_fd.h"
 #include "output/annotated_method.h"
-#include "sandbox/sandbox.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -46,14 +45,6 @@ absl::StatusOr<ProfileModel> Record(uint32_t pid, const std::string& duration) {
   return ReadProfileFile(path);
 }
 
-// What Capstone reads may have been made to break it.
-absl::Status GiveRightsUp() {
-  SandboxProfile profile;
-  profile.syscalls = {SyscallGroup::kBase};
-  profile.readable.emplace();
-  return EnterSandbox(profile).status();
-}
-
 }  // namespace
 
 void DeclareAnnotateOptions(CLI::App& app, AnnotateConfig& config) {
@@ -79,7 +70,7 @@ absl::Status RunAnnotate(const AnnotateConfig& config) {
   const absl::StatusOr<std::vector<size_t>> bodies = BodiesOfMethod(*model, config.method);
   RETURN_IF_ERROR(bodies.status());
   const absl::StatusOr<Disassembler> disassembler = Disassembler::Open();
-  RETURN_IF_ERROR(GiveRightsUp());
+  RETURN_IF_ERROR(GiveUpRightsForCode(*model));
   if (!disassembler.ok()) {
     std::fprintf(stderr, "note: %s\nhint: %s\n", std::string(disassembler.status().message()).c_str(),
                  std::string(HintOf(disassembler.status())).c_str());

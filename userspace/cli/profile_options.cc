@@ -13,9 +13,11 @@
 #include "absl/strings/str_join.h"
 #include "cli/duration_option.h"
 #include "cli/output_name.h"
+#include "disassembly/disassembler.h"
 #include "formats/profile/profile_reader.h"
 #include "os/file_io.h"
 #include "output/image_functions.h"
+#include "sandbox/sandbox.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -197,6 +199,13 @@ absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writi
     };
   }
   return WriteOne(model, options, *output.writer, *output.file);
+}
+
+absl::Status GiveUpRightsForCode(const ProfileModel& model) {
+  if (model.code.empty()) return absl::OkStatus();
+  // It stays loaded; without it code has no texts, and its reader says so.
+  (void)Disassembler::Open();
+  return EnterSandbox(WriterProfile()).status();
 }
 
 absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path) {

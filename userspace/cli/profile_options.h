@@ -60,6 +60,10 @@ struct ProfileWriting {
 absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writing, const BuildToolConfig& build_tool,
                           ProfileOutput& output);
 
+// To be called before a profile with machine code is written, by a process that does nothing else any more: what reads
+// instructions out of the code of a target may be broken by it. Without effect on other profiles.
+absl::Status GiveUpRightsForCode(const ProfileModel& model);
+
 // "-" is standard input. Errors name the file.
 absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path);
 

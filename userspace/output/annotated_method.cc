@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "os/path_text.h"
+#include "output/code_view.h"
 #include "output/summary.h"
 #include "status/status.h"
 
@@ -24,12 +25,6 @@ namespace {
 
 constexpr size_t kMostNames = 5;  // in a message
 constexpr char kColumns[] = " samples       %";
-
-uint64_t SamplesOf(const ModelCode& code) {
-  uint64_t sum = 0;
-  for (const ModelCodeWeight& at : code.self) sum += at.weight;
-  return sum;
-}
 
 absl::string_view NameOf(const ProfileModel& model, const ModelCode& code) {
   return model.text(model.frames[code.frame].name);
@@ -62,16 +57,6 @@ std::string Costs(uint64_t samples, uint64_t total) {
   return absl::StrFormat("%8d %6.1f%%", samples, 100 * static_cast<double>(samples) / static_cast<double>(total));
 }
 
-// A line of a file; 0, 0: none.
-using Line = std::pair<StringIndex, uint32_t>;
-
-Line LineAt(const ModelCode& code, uint32_t offset) {
-  const auto after = std::upper_bound(code.lines.begin(), code.lines.end(), offset,
-                                      [](uint32_t at, const ModelCodeLine& line) { return at < line.offset; });
-  if (after == code.lines.begin() || std::prev(after)->line == 0) return {};
-  return {std::prev(after)->file, std::prev(after)->line};
-}
-
 class MethodText {
  public:
   MethodText(const ProfileModel& model, const std::vector<size_t>& bodies) : model_(model) {
@@ -102,7 +87,7 @@ class MethodText {
   }
 
  private:
-  std::string Place(Line line) const {
+  std::string Place(CodePlace line) const {
     if (line.second == 0) return "[no line]";
     std::string place = absl::StrCat(PrintableText(FileNameOf(model_.text(line.first))), ":", line.second);
     const auto source = sources_.find(line.first);
@@ -112,12 +97,10 @@ class MethodText {
   }
 
   void WriteLines() {
-    std::map<Line, uint64_t> samples;
+    std::map<CodePlace, uint64_t> samples;
     for (const ModelCode* body : bodies_) {
-      for (const ModelCodeWeight& at : body->self) samples[LineAt(*body, at.offset)] += at.weight;
+      for (const ModelCodeWeight& at : body->self) samples[PlaceAt(*body, at.offset)] += at.weight;
     }
-    std::set<StringIndex> files;
-    for (const auto& [line, weight] : samples) files.insert(line.first);
     // Where the text is there, whole methods are read more easily than a list of lines.
     for (const ModelCode* body : bodies_) {
       for (const ModelCodeLine& line : body->lines) {
@@ -129,43 +112,19 @@ class MethodText {
   }
 
   void WriteBody(const ModelCode& body, const std::vector<Instruction>& instructions) {
-    const ModelFrame& frame = model_.frames[body.frame];
-    const absl::string_view tier = model_.text(frame.tier);
-    absl::StrAppendFormat(&out_, "\n%s, %s, %d bytes at %x%s: %d samples\n",
-                          tier.empty() ? std::string(ModelFrameKindText(frame.kind)) : PrintableText(tier),
-                          std::string(CodeMachineText(body.machine)), body.bytes.size(), body.address,
-                          body.pid == 0 ? "" : absl::StrCat(" in process ", body.pid), SamplesOf(body));
+    absl::StrAppendFormat(&out_, "\n%s: %d samples\n", BodyText(model_, body), SamplesOf(body));
     absl::StrAppend(&out_, kColumns, "  offset  instruction\n");
-    auto self = body.self.begin();
-    Line line;
-    bool first = true;
-    const auto write_line = [&](uint32_t offset) {
-      const Line now = LineAt(body, offset);
-      if (!first && now == line) return;
-      first = false;
-      line = now;
-      absl::StrAppend(&out_, std::string(sizeof kColumns + 1, ' '), Place(now), "\n");
-    };
-    if (instructions.empty()) {
-      for (; self != body.self.end(); ++self) {
-        write_line(self->offset);
-        absl::StrAppendFormat(&out_, "%s  %06x  [no text]\n", Costs(self->weight, total_), self->offset);
-      }
-    }
-    for (const Instruction& instruction : instructions) {
-      uint64_t samples = 0;
-      for (; self != body.self.end() && self->offset < uint64_t{instruction.offset} + instruction.size; ++self) {
-        samples += self->weight;
-      }
-      write_line(instruction.offset);
-      absl::StrAppendFormat(&out_, "%s  %06x  %s%s\n", Costs(samples, total_), instruction.offset,
-                            PrintableText(instruction.text), Target(body, instruction));
+    std::optional<CodePlace> place;
+    for (const CodeRow& row : CodeRows(body, instructions)) {
+      if (place != row.place) absl::StrAppend(&out_, std::string(sizeof kColumns + 1, ' '), Place(row.place), "\n");
+      place = row.place;
+      absl::StrAppendFormat(&out_, "%s  %06x  %s%s\n", Costs(row.samples, total_), row.offset,
+                            row.text.empty() ? "[no text]" : PrintableText(row.text), Target(body, row.text));
     }
   }
 
   // Where a jump or call leads, if that is known: " (+00002b)", " (Shop.Order.Price)".
-  std::string Target(const ModelCode& body, const Instruction& instruction) const {
-    const absl::string_view text = instruction.text;
+  std::string Target(const ModelCode& body, absl::string_view text) const {
     const size_t at = text.rfind(' ');
     absl::string_view operand = at == absl::string_view::npos ? "" : text.substr(at + 1);
     absl::ConsumePrefix(&operand, "#");

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "output/html_code.h"
 #include "output/json_stream.h"
 #include "output/profile_title.h"
 
@@ -103,6 +104,10 @@ class Tables {
     for (size_t node = 1; node < model.nodes.size(); ++node) {
       nodes[node] = NodeOf(nodes[model.nodes[node].parent], spots[model.nodes[node].frame]);
     }
+    // Of two recordings the code is not the same.
+    for (const ModelCode& code : model.code) {
+      if (!compared) code_frames_.push_back(FrameOf(model, model.frames[code.frame]));
+    }
     const SampleColumns& samples = model.samples;
     cells_.reserve(cells_.size() + samples.size());
     for (size_t row = 0; row < samples.size(); ++row) {
@@ -184,6 +189,7 @@ class Tables {
     Column(json, "weight", cells_.size(), [&](size_t i) { return cells_[i].weight; });
     if (diff != nullptr) Column(json.Raw(","), "before", cells_.size(), [&](size_t i) { return cells_[i].before; });
     json.Raw("}");
+    if (!code_frames_.empty()) WriteHtmlCode(model, code_frames_, json);
   }
 
  private:
@@ -276,6 +282,7 @@ class Tables {
   std::vector<PageThread> threads_;
   absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> thread_ids_;
   std::vector<Cell> cells_;
+  std::vector<uint32_t> code_frames_;  // of each body of machine code
 };
 
 // The smallest change that counts. The page computes changes anew from rounded noise: hence the margin.

@@ -18,6 +18,7 @@
 //   cells      columns step, thread, weight: weight of the samples of a thread that end at a node. Step: by how much
 //   the node
 //              is behind that of the cell before, the first one behind -1. A comparison has a column before as well
+//   code       only of a recording that keeps machine code: output/html_code.h
 //   diff       only of a comparison. scale: weights before are multiplied by it. all: samples of both profiles where
 //              shares are compared, else 0. self, total, stack: standard errors from which on a change of a method's
 //              own or total weight, or of a stack, counts; null: none does. A comparison's frames have columns

@@ -13,6 +13,7 @@ namespace clrsampler {
 
 absl::StatusOr<std::vector<std::string>> EnterAgentSandbox(const RecordOptions& options, AgentNeeds needs) {
   needs.perf_maps |= options.perf_maps.everywhere;
+  needs.gives_rights_up = options.keep_code;
   if (!options.symbols.servers.empty()) {
     const std::string& folder = options.symbols.cache_folder;
     needs.write_folders.push_back(folder.empty() ? SymbolCache::DefaultFolder() : folder);

@@ -54,6 +54,7 @@ PreparedAgent PrepareAgent(const AgentNeeds& needs) {
   profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kWriteFiles, SyscallGroup::kProfile,
                       SyscallGroup::kLocalSockets};
   if (needs.stops_threads) profile.syscalls.push_back(SyscallGroup::kStopThreads);
+  if (needs.gives_rights_up) profile.syscalls.push_back(SyscallGroup::kGiveUp);
   if (needs.network) profile.syscalls.push_back(SyscallGroup::kNetwork);
   if (needs.old_probes || needs.restricted_perf_events) profile.capabilities.push_back(CAP_SYS_ADMIN);
   if (needs.perf_maps) {
@@ -77,6 +78,12 @@ PreparedAgent PrepareAgent(const AgentNeeds& needs) {
   }
   profile.file_user = user;
   return prepared;
+}
+
+SandboxProfile WriterProfile() {
+  SandboxProfile profile;
+  profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kWriteFiles};
+  return profile;
 }
 
 SandboxProfile FetcherProfile() {

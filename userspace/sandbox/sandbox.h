@@ -26,6 +26,7 @@ struct AgentNeeds {
   bool perf_maps = false;                  // switches on perf maps of others, in their folders
   bool late_outputs = false;               // makes results at its end, in any folder
   bool stops_threads = false;              // reads the registers of threads
+  bool gives_rights_up = false;            // enters WriterProfile at its end
   bool network = false;                    // the server, pushes
   bool old_probes = false;                 // probes by perf events: before Linux 6.6 they take CAP_SYS_ADMIN
   bool restricted_perf_events = false;     // the kernel takes CAP_SYS_ADMIN for the events of a CPU
@@ -46,6 +47,9 @@ SandboxProfile FetcherProfile();
 
 // For the processes that open files of targets: they see what the agent sees, write into nothing, and have no network.
 SandboxProfile FileWorkerProfile();
+
+// For what only writes results any more, in places that it has chosen: it has no rights but its user's.
+SandboxProfile WriterProfile();
 
 // For a process with one thread. What the kernel or the rights of the caller do not allow is left out, and is a
 // sentence of the answer. An error: the process has kept more than it should, and must not go on.

@@ -1,6 +1,7 @@
 #include "sandbox/syscall_list.h"
 
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -146,6 +147,11 @@ std::vector<SyscallRule> SyscallRules(std::span<const SyscallGroup> groups, std:
         break;
       case SyscallGroup::kFileWorkers:
         AddFileWorkers(rules);
+        break;
+      case SyscallGroup::kGiveUp:
+        rules.Add("capset", {});
+        rules.Add("seccomp", {{0, kInt, SECCOMP_SET_MODE_FILTER}});
+        rules.Add("prctl", {{0, kInt, PR_SET_NO_NEW_PRIVS}});
         break;
       case SyscallGroup::kNetwork:
         AddNetwork(rules);

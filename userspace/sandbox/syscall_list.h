@@ -20,6 +20,7 @@ enum class SyscallGroup : uint8_t {
   kStopThreads,  // the part of ptrace(2) by which `clrsampler stacks` reads registers
   kLocalSockets,
   kFileWorkers,  // makes processes like itself, which answer for files of targets
+  kGiveUp,       // capabilities and system calls go, and none comes back
   kNetwork,      // TCP and UDP, and what name look-ups take
 };
 

@@ -161,6 +161,32 @@ TEST(HtmlTest, LinesAreNodesOfOneFrame) {
   EXPECT_EQ(data["sources"]["text"], json({"class Cart;"}));
 }
 
+TEST(HtmlTest, MachineCodeHasARowForEachInstruction) {
+  ProfileModelBuilder builder;
+  const NodeIndex stack = Stack(builder, {{"main"}, {"Total", ModelFrameKind::kJit, "OptimizedTier1"}});
+  builder.Add({.thread = Thread(builder, 7, 7, "main"), .stack = stack});
+  const StringIndex file = builder.String("/src/Cart.cs");
+  ModelCode code{.frame = builder.model().nodes[stack].frame, .pid = 7, .address = 0x1000};
+  code.bytes = "\x55\x48\x8b\xec\xc3";
+  code.lines = {{1, file, 57, 0}, {4, 0, 0, 0}};
+  code.self = {{1, 2}, {2, 3}};
+  ModelCode idle = code;
+  idle.self.clear();
+  builder.Code(code);
+  builder.Code(idle);
+  const json data = Data(Built(builder));
+  ASSERT_EQ(data["code"].size(), 1u);
+  const json& body = data["code"][0];
+  EXPECT_EQ(data["strings"][data["frames"]["name"][body["frame"].get<size_t>()].get<size_t>()], "Total");
+  EXPECT_EQ(body["what"], "OptimizedTier1, x86-64, 5 bytes at 1000 in process 7");
+  EXPECT_EQ(body["files"], json({"/src/Cart.cs"}));
+  EXPECT_EQ(body["offset"], json({0, 1, 4}));
+  EXPECT_EQ(body["text"], json({"push rbp", "mov rbp, rsp", "ret"}));
+  EXPECT_EQ(body["file"], json({0, 1, 0}));
+  EXPECT_EQ(body["line"], json({0, 57, 0}));
+  EXPECT_EQ(body["self"], json({0, 5, 0}));
+}
+
 TEST(HtmlTest, AComparisonHasNoLines) {
   const ProfileModel before = Lined(), after = Lined();
   const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);

@@ -61,6 +61,7 @@ export class Profile {
     for (let node = 0; node < nodes; ++node) this.nodeParent[node] = node - data.nodes.up[node];
 
     this.readLines(data, text);
+    this.readCode(data);
 
     const {threads} = data;
     this.threads = threads.tid.map((tid, i) =>
@@ -86,6 +87,18 @@ export class Profile {
     this.nodeLine = data.lines ? Int32Array.from(data.nodes.line) : null;  // an index of lines and one more; 0: not known
     /** @type {Map<string, {url: string, text: string}>} by file */
     this.files = new Map(data.sources?.file.map((file, i) => [text[file], {url: data.strings[data.sources.url[i]], text: data.sources.text[i]}]));
+  }
+
+  /** Machine code, where the recording keeps it: bodies by frame, those with most samples first. */
+  readCode(data) {
+    /** @type {Map<number, {what: string, samples: number, rows: {offset: number, text: string, file: string, line: number, self: number}[]}[]>} */
+    this.code = new Map();
+    for (const {frame, what, files, ...columns} of data.code ?? []) {
+      const rows = columns.offset.map((offset, i) =>
+        ({offset, text: inert(columns.text[i]), file: inert(files[columns.file[i] - 1] ?? ''), line: columns.line[i], self: columns.self[i]}));
+      const samples = columns.self.reduce((sum, self) => sum + self, 0);
+      this.code.set(frame, [...this.code.get(frame) ?? [], {what: inert(what), samples, rows}].sort((a, b) => b.samples - a.samples));
+    }
   }
 
   /** The frame's name, and shorter forms of it. */

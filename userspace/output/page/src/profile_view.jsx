@@ -59,12 +59,12 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
     return turned < 0 ? steps : steps.slice(0, turned + (foldAll ? 1 : 0));
   }, [steps]);
   const upright = useMemo(() => (uprightSteps === steps ? tree : applyTransforms(base, uprightSteps)), [base, tree, uprightSteps]);
-  const panels = PANELS.filter(([id]) => (id !== 'account' || panel !== null) && (id !== 'source' || profile.lines));
+  const panels = PANELS.filter(([id]) => (id !== 'account' || panel !== null) && (id !== 'source' || profile.lines || profile.code.size > 0));
   const wantedPanel = panel ?? ownPanel;
   const shownPanel = panels.some(([id]) => id === wantedPanel) ? wantedPanel : 'methods';
   const choosePanel = onPanel ?? setOwnPanel;
   const lines = useMemo(
-    () => (shownPanel === 'source' && studied >= 0 ? lineCosts(profile, studied, wantedThreads(picked), uprightSteps) : []),
+    () => (shownPanel === 'source' && studied >= 0 && profile.lines ? lineCosts(profile, studied, wantedThreads(picked), uprightSteps) : []),
     [profile, picked, uprightSteps, shownPanel, studied]);
   const costs = useMemo(() => {
     const shape = upright === tree ? layout : layOut(upright, ORDERS.weight);
@@ -214,7 +214,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
       {menu && (
         <FrameMenu {...context} {...menu}
           onClose={(focusGraph) => { setMenu(null); if (focusGraph) graph.current.focus(); }}
-          onZoom={zoomTo} onTransform={transform} onMark={setMarked} onStudy={profile.lines && study} />
+          onZoom={zoomTo} onTransform={transform} onMark={setMarked} onStudy={(profile.lines || profile.code.size > 0) && study} />
       )}
     </>
   );

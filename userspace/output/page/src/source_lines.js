@@ -108,6 +108,19 @@ export function linkTo(url, line) {
   }
 }
 
+/** Rows of instructions: all of them, or where they are too many those that are nearest to samples. */
+export function rowsNearSamples(rows, most = MOST_ROWS) {
+  if (rows.length <= most) return rows;
+  const hot = rows.flatMap(({self}, i) => (self > 0 ? [i] : [])).sort((a, b) => rows[b].self - rows[a].self).slice(0, most);
+  const kept = new Set(hot);
+  for (let distance = 1; kept.size < most; ++distance) {
+    for (const at of hot) {
+      for (const near of [at - distance, at + distance]) if (near >= 0 && near < rows.length && kept.size < most) kept.add(near);
+    }
+  }
+  return rows.filter((_, i) => kept.has(i));
+}
+
 /** The last part of a path as Linux or Windows has it. */
 export function fileName(path) {
   return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);

@@ -1,4 +1,5 @@
 // The source view: the lines of one method with what they cost, from the text of its files where the profile has it.
+import {Instructions} from './instructions.jsx';
 import {fileName, linkTo, MOST_ROWS, sourceRows} from './source_lines.js';
 import {countText, shareText, shortWeightText} from './text.js';
 
@@ -12,8 +13,9 @@ export function SourcePanel({profile, method, lines, whole, unit}) {
       <h2><bdi>{profile.names[method]}</bdi></h2>
       {files.map((file) => <FileLines key={file} {...{profile, file, whole, unit}} costs={lines.filter((cost) => cost.line > 0 && cost.file === file)} />)}
       {lost && <LineTable label="Without a line" whole={whole} unit={unit} rows={[{line: 0, text: null, cost: lost}]} fallback="the line is not known" />}
-      {lines.length === 0 && <p class="note">No sample that is shown is in this method.</p>}
+      {lines.length === 0 && profile.lines && <p class="note">No sample that is shown is in this method.</p>}
       <Kinds lines={lines} />
+      <Instructions bodies={profile.code.get(method) ?? []} />
     </div>
   );
 }
