@@ -62,6 +62,102 @@ def jitdump_lines(path):
     return [(at, end, line) for (at, line), (end, _) in zip(entries, entries[1:])]
 
 
+def jitdump_records(path):
+    """Of each kind that `clrsampler jitdump` prints, how many there are."""
+    text = subprocess.run([harness.AGENT, "jitdump", path], capture_output=True, text=True, timeout=60, check=True).stdout
+    return collections.Counter(re.findall(r"^\d+ (\w+)", text, re.M))
+
+
+def frame_rows(image):
+    """{address: {column: rule}} of an ELF image, as readelf reads its unwind data: the caller's sp is CFA, and c-16 lies 16 below it."""
+    text = subprocess.run(["readelf", "--debug-dump=frames-interp", image], capture_output=True, text=True, timeout=60, check=True).stdout
+    columns, rows = [], {}
+    for line in text.splitlines():
+        fields = line.split()
+        if fields[:1] == ["LOC"]:
+            columns = fields[1:]
+        elif re.match(r"[0-9a-f]{16} r", line):
+            rows[int(fields[0], 16)] = dict(zip(columns, fields[1:]))
+    return rows
+
+
+def pushes_rbp_first(image):
+    """The address of the image's code where its first instruction is `push rbp`."""
+    text = subprocess.run(["objdump", "-d", image], capture_output=True, text=True, timeout=60, check=True).stdout
+    first = re.search(r"^ +([0-9a-f]+):\t([0-9a-f]{2}) ", text, re.M)
+    return int(first[1], 16) if first and first[2] == "55" else None
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "unwind data is written for x86-64")
+class DotnetCallersTest(harness.LiveTest):
+    """perf unwinds a .NET process that nobody prepared by the unwind data of our jitdump."""
+
+    NEEDS = ("dotnet", "perf")
+    VERSION = "10.0.15"
+    METHOD, CALLER, OUTER = "Lines.Hot.Dear[", "Lines.Hot.Statements[", "Lines.Hot.Work["
+
+    def setUp(self):
+        self.need_runtime(self.VERSION)
+        self.folder = tempfile.mkdtemp(prefix="clrsampler-perf-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def record(self):
+        with lines_live_test.Program(self.VERSION, {}) as target:
+            pid = str(target.host_pid)
+            command = [harness.AGENT, "--quiet", "--pid", pid, "-d", "7s", "-F", "999", "-o", self.path("x.jitdump"), "-o", self.path("x.json")]
+            with subprocess.Popen(command) as ours:
+                subprocess.run(["perf", "record", "-k", "mono", "-e", "cpu-clock", "-F", "99", "--call-graph", "dwarf", "-p", pid, "-o", self.path("perf.data"),
+                                "--", "sleep", "5"], capture_output=True, timeout=120, check=True)
+                self.assertEqual(ours.wait(timeout=60), 0)
+
+    def stacks(self, dump):
+        """Names of frames, innermost first, of the samples in METHOD."""
+        subprocess.run([TOOL, self.path("perf.data"), dump, "-o", dump + ".data"], check=True, timeout=120)
+        text = subprocess.run(["perf", "script", "-i", dump + ".data", "-F", "ip,sym"], capture_output=True, text=True, errors="replace", timeout=120, check=True).stdout
+        stacks = [[line.split(None, 1)[1] for line in block.splitlines() if len(line.split(None, 1)) == 2] for block in text.split("\n\n")]
+        return [names for names in stacks if names and names[0].startswith(self.METHOD)]
+
+    def check_callers(self):
+        stacks = self.stacks(self.path("x.jitdump"))
+        self.assertGreater(len(stacks), 50)
+        # Unwind data says nothing of the few instructions of an epilogue.
+        known = [names for names in stacks if len(names) > 2 and names[1].startswith("Lines.Hot.")]
+        self.assertGreater(len(known), 0.95 * len(stacks), collections.Counter(map(tuple, stacks)).most_common(5))
+        by_caller = [names[2] for names in known if names[1].startswith(self.CALLER)]
+        self.assertGreater(len(by_caller), 0.5 * len(stacks))
+        right = [name for name in by_caller if name.startswith(self.OUTER)]
+        self.assertGreater(len(right), 0.95 * len(by_caller), collections.Counter(by_caller).most_common(5))
+
+    def check_rows(self):
+        images = [os.path.join(folder, name) for folder, _, names in os.walk(self.path("x.jitdump.data.jit")) for name in names if name.endswith(".so")]
+        pushed = 0
+        for image in images:
+            begin = pushes_rbp_first(image)
+            if begin is None:
+                continue
+            rows = frame_rows(image)
+            self.assertEqual((rows[begin]["CFA"], rows[begin]["rbp"], rows[begin]["ra"]), ("rsp+8", "u", "c-8"), rows)
+            self.assertEqual((rows[begin + 1]["CFA"], rows[begin + 1]["rbp"]), ("rsp+16", "c-16"), rows)
+            pushed += 1
+        self.assertGreater(pushed, len(images) // 4, images)
+
+    def test_perf_has_the_callers_by_our_unwind_data(self):
+        self.record()
+        records = jitdump_records(self.path("x.jitdump"))
+        self.assertGreater(records["load"], 3)
+        self.assertEqual(records["unwind"], records["load"], "JIT-compiled and precompiled alike")
+        self.check_callers()
+        self.check_rows()
+        # The code without unwind data: so it was that which told the callers.
+        bare = self.path("bare.jitdump")
+        subprocess.run([harness.AGENT, "convert", self.path("x.json"), "-o", bare], check=True, timeout=60)
+        self.assertEqual(jitdump_records(bare)["unwind"], 0)
+        self.assertEqual([names for names in self.stacks(bare) if len(names) > 1 and names[1].startswith(self.CALLER)], [])
+
+
 class DotnetTest(harness.LiveTest):
     """A .NET process that nobody prepared, by perf and by clrsampler at the same time."""
 

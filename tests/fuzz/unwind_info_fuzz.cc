@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "formats/byte_reader.h"
 #include "formats/unwind/arm64_code.h"
+#include "formats/unwind/frame_steps.h"
+#include "formats/unwind/unwind_bytes.h"
 #include "formats/unwind/x64_code.h"
 #include "unwind/cfi_step.h"
 #include "unwind/managed_step.h"
@@ -82,6 +85,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto chained =
       UnwindInfo::ParseWithChain([&](uint32_t rva) { return bytes.subspan(std::min<size_t>(rva, bytes.size())); }, 0);
   if (chained.ok()) Require(chained->codes.size() <= 9 * 255);
+  // Bytes that are kept say what the image said.
+  const auto kept = UnwindBytes([&](uint32_t rva) { return bytes.subspan(std::min<size_t>(rva, bytes.size())); }, 0);
+  Require(!kept.ok() || (chained.ok() && kept->size() <= kMaxUnwindPartBytes));
+  if (kept.ok()) {
+    const auto steps = FrameStepsOfX64(AsBytes(*kept)), expected = FrameStepsOf(*chained);
+    Require(steps.ok() == expected.ok() && (!steps.ok() || *steps == *expected));
+  }
   if (!info.ok()) return 0;
   Require(info->bytes >= 4 && info->bytes <= UnwindInfo::kMaxBytes && info->codes.size() <= 255);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "clr/r2r_map_file.h"
+#include "clr/r2r_unwind_parts.h"
 #include "formats/byte_reader.h"
 #include "formats/names/async_body.h"
 #include "formats/names/runtime_names.h"
@@ -460,6 +461,10 @@ std::optional<CodeBody> R2rMethods::BodyOf(const FrameQuery& query) {
   if (body.bytes == nullptr) return std::nullopt;
   const bool arm64 = method->image.r2r->pe().machine() == PeMachine::kArm64;
   body.machine = arm64 ? ElfMachine::kArm64 : ElfMachine::kX64;
+  if (method->image.memory == nullptr) {  // of images in memory no unwind data was copied
+    body.unwind = UnwindPartsOf(*method->image.r2r, method->place.method);
+    if (IsDamaged(method->file)) return std::nullopt;
+  }
   if (pdbs_ == nullptr) return body;
   if (auto lines = LinesOf(query.process, *method)) body.lines = [lines] { return lines->All(); };
   return body;

@@ -1,10 +1,12 @@
 #include "profile/code_log.h"
 
 #include "formats/profile/model_code.h"
+#include "formats/unwind/unwind_bytes.h"
 
 namespace clrsampler {
 
 static_assert(kMaxBodyBytes <= kMaxCodeBodyBytes, "a profile holds each body that is read");
+static_assert(kMaxUnwindPartBytes <= kMaxUnwindBytes, "and all of its unwind data");
 
 void CodeLog::Note(const FrameQuery& query, FrameId plain, FrameId frame, const CodeBody& body) {
   const ProcessKey process = query.process.key;
@@ -17,12 +19,13 @@ void CodeLog::Note(const FrameQuery& query, FrameId plain, FrameId frame, const 
   // Code that may be freed may be another version of the method by now.
   if (!is_new && *entries_[known->second].code.bytes != *body.bytes) known->second = entries_.size();
   if (known->second == entries_.size()) {
-    if (body.bytes->size() > kMaxCodeBodiesBytes - bytes_) {
+    const uint64_t bytes = body.bytes->size() + BytesOf(body.unwind);
+    if (bytes > kMaxCodeBodiesBytes - bytes_) {
       by_start_.erase(known);
       ++left_out_;
       return;
     }
-    bytes_ += body.bytes->size();
+    bytes_ += bytes;
     entries_.push_back({process.tgid, plain, query.time, body, {}});
   }
   by_address_.insert_or_assign({process, query.lookup_address, frame}, known->second);

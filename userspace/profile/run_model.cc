@@ -24,6 +24,7 @@ void AddCode(const CodeLog::Entry& entry, MonotonicTime began, StackImporter& im
     const SourcePlace place = line.place.value_or(SourcePlace());
     code.lines.push_back({line.offset, builder.String(place.file), place.line, place.column});
   }
+  for (const CodeUnwind& part : entry.code.unwind) code.unwind.push_back({part.begin, part.end, part.bytes});
   for (const auto& [offset, samples] : entry.self) code.self.push_back({offset, samples});
   builder.Code(std::move(code));
 }

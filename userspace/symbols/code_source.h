@@ -2,6 +2,7 @@
 #ifndef CLRSAMPLER_SYMBOLS_CODE_SOURCE_H_
 #define CLRSAMPLER_SYMBOLS_CODE_SOURCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,11 +17,21 @@
 namespace clrsampler {
 
 inline constexpr uint64_t kMaxBodyBytes = 1 << 20;  // larger ones are not read
+inline constexpr size_t kMaxUnwindParts = 256;      // of a body; those behind are not read
 
 // The code from `offset` up to the next entry's stands for this line, or for none.
 struct CodeLine {
   uint32_t offset = 0;  // from the body's first byte
   std::optional<SourcePlace> place;
+};
+
+// What the compiler says about unwinding a part of a body: of the method itself, and of each of its funclets.
+struct CodeUnwind {
+  uint32_t begin = 0;  // from the body's first byte
+  uint32_t end = 0;    // exclusive
+  std::string bytes;   // as UnwindBytes (formats/unwind/unwind_bytes.h) gives them; never empty
+
+  friend bool operator==(const CodeUnwind&, const CodeUnwind&) = default;
 };
 
 // The code of one method that lies in one piece.
@@ -30,7 +41,16 @@ struct CodeBody {
   ElfMachine machine = ElfMachine::kX64;
   // Its lines, ascending; may be empty. They may be more when it is called later: a PDB may have come.
   std::function<std::vector<CodeLine>()> lines;
+  // x86-64 only. The parts ascend, do not overlap, and lie in the body. Empty: it is not known.
+  std::vector<CodeUnwind> unwind;
 };
+
+// What `parts` take in memory.
+inline size_t BytesOf(const std::vector<CodeUnwind>& parts) {
+  size_t bytes = parts.size() * sizeof(CodeUnwind);
+  for (const CodeUnwind& part : parts) bytes += part.bytes.size();
+  return bytes;
+}
 
 // Main loop only.
 class CodeSource {

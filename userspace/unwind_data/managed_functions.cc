@@ -1,29 +1,14 @@
 #include "unwind_data/managed_functions.h"
 
-#include <array>
-
 #include "absl/status/statusor.h"
 #include "formats/unwind/x64_code.h"
 
 namespace clrsampler {
 
 std::optional<UnwindInfo> ReadUnwindInfo(ReadBytes read, uint64_t base, uint32_t rva) {
-  std::array<std::byte, UnwindInfo::kMaxBytes> bytes;
-  const absl::StatusOr<UnwindInfo> info = UnwindInfo::ParseWithChain(
-      [&](uint32_t at) -> std::span<const std::byte> {
-        // First what tells the size: the memory may end behind it.
-        constexpr size_t kHeader = 4, kChain = 12;
-        constexpr uint8_t kChained = 4;
-        if (!read(base + at, std::span(bytes).first(kHeader))) return {};
-        const size_t slots = (static_cast<size_t>(bytes[2]) + 1) & ~size_t{1};
-        const bool chained = (static_cast<uint8_t>(bytes[0]) >> 3 & kChained) != 0;
-        const size_t size = kHeader + 2 * slots + (chained ? kChain : 0);
-        const auto all = std::span(bytes).first(size);
-        // The size was read a moment before; that of other data is noticed by the parser.
-        if (size > kHeader && !read(base + at + kHeader, all.subspan(kHeader))) return {};
-        return all;
-      },
-      rva);
+  UnwindInfoBytes bytes;
+  const absl::StatusOr<UnwindInfo> info =
+      UnwindInfo::ParseWithChain([&](uint32_t at) { return ReadUnwindInfoBytes(read, base + at, bytes); }, rva);
   if (!info.ok()) return std::nullopt;
   return *info;
 }

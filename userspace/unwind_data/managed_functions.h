@@ -7,9 +7,9 @@
 #include <optional>
 #include <span>
 
-#include "absl/functional/function_ref.h"
 #include "formats/elf/cfi_rows.h"
 #include "formats/unwind/arm64_code.h"
+#include "formats/unwind/unwind_bytes.h"
 #include "formats/unwind/unwind_info.h"
 #include "unwind/code_finder.h"
 
@@ -20,9 +20,6 @@ namespace clrsampler {
 constexpr uint64_t kMaxCodeBytes = 64 << 10;
 // Of one process, where code is copied out of its memory. A large application has 20 MB.
 constexpr uint64_t kMaxCopiedCodeBytes = uint64_t{64} << 20;
-
-// Copies memory of the process; false: not all of it could be read.
-using ReadBytes = absl::FunctionRef<bool(uint64_t address, std::span<std::byte> bytes)>;
 
 // The unwind data at base + rva, with that of its chain. nullopt: not readable, or damaged.
 std::optional<UnwindInfo> ReadUnwindInfo(ReadBytes read, uint64_t base, uint32_t rva);

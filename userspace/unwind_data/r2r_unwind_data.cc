@@ -89,12 +89,7 @@ CodeAt R2rUnwindData::OnArm64(const FrameQuery& query, const R2rMethods::Code& c
 std::shared_ptr<const ManagedFunction> R2rUnwindData::FromFile(const R2rMethods::Code& code) {
   const PeImage& pe = code.image->pe();
   absl::StatusOr<UnwindInfo> unwind = UnwindInfo::ParseWithChain(
-      [&](uint32_t rva) -> std::span<const std::byte> {
-        const std::optional<uint64_t> offset = pe.OffsetOfRva(rva);
-        if (!offset || *offset >= pe.file().size()) return {};
-        return pe.file().subspan(*offset, std::min<uint64_t>(UnwindInfo::kMaxBytes, pe.file().size() - *offset));
-      },
-      code.function->unwind);
+      [&](uint32_t rva) { return pe.BytesFrom(rva, UnwindInfo::kMaxBytes); }, code.function->unwind);
   if (!unwind.ok()) return nullptr;
   const uint64_t bytes = std::min<uint64_t>(code.function->end - code.function->begin, kMaxCodeBytes);
   const auto content = pe.Bytes({code.function->begin, static_cast<uint32_t>(bytes)});

@@ -11,6 +11,8 @@
 #include <set>
 
 #include "formats/names/runtime_names.h"
+#include "formats/unwind/unwind_info.h"
+#include "formats/unwind/x64_code.h"
 #include "os/file_io.h"
 #include "status/notices.h"
 #include "test_paths.h"
@@ -185,6 +187,57 @@ TEST_F(R2rMethodsTest, TheSameMethodReadsTheSameFromMapAndImage) {
       EXPECT_EQ(FrameText(replaced, NameStyle::kFull), FrameText(row, NameStyle::kFull));
     }
   }
+}
+
+// What the unwind data says of a prologue, as the instructions have it. Frame pointers are in the latter only.
+bool SaysWhatTheCodeSays(const std::string& unwind, std::span<const std::byte> code) {
+  const auto info = UnwindInfo::Parse(AsBytes(unwind));
+  if (!info.ok()) return false;
+  const Prologue prologue = DecodePrologue(code);
+  return std::equal(info->codes.rbegin(), info->codes.rend(), prologue.codes.begin(),
+                    std::min(prologue.codes.begin() + info->codes.size(), prologue.codes.end()));
+}
+
+TEST_F(R2rMethodsTest, BodiesComeWithTheUnwindDataOfTheirParts) {
+  Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  for (const char* version : {"8.0.30-x64", "10.0.14-x64", "10.0.14-x64-hot-cold"}) {
+    UseFolder(version);
+    Copy(version);
+    const std::string bytes = ReadFixture(absl::StrCat(version, "/shapes.dll"));
+    const auto image = OpenR2r(bytes);
+    ASSERT_TRUE(image.ok()) << image.status();
+    const Mapping mapping = Map("shapes.dll");
+    size_t funclets = 0;
+    for (const auto& [rva, text] : ReadFixtureMap(absl::StrCat(version, "/shapes.ni.r2rmap")).names) {
+      const uint64_t address = mapping.start + *(*image)->pe().OffsetOfRva(rva);
+      const auto body = methods_.BodyOf({process, &mapping, address, address, MonotonicTime{5}});
+      ASSERT_TRUE(body.has_value()) << text;
+      ASSERT_FALSE(body->unwind.empty()) << text;
+      EXPECT_EQ(body->unwind.front().begin, 0u);
+      EXPECT_EQ(body->unwind.back().end, body->bytes->size());
+      uint32_t least = 0;
+      for (const CodeUnwind& part : body->unwind) {
+        funclets += part.begin != 0 ? 1 : 0;
+        EXPECT_GE(part.begin, least);
+        least = part.end;
+        const auto code = AsBytes(*body->bytes).subspan(part.begin, part.end - part.begin);
+        EXPECT_TRUE(SaysWhatTheCodeSays(part.bytes, code)) << version << " " << text << " " << part.begin;
+      }
+    }
+    EXPECT_GT(funclets, 0u) << version;
+  }
+}
+
+TEST_F(R2rMethodsTest, ABodyOfArm64ComesWithoutUnwindData) {
+  Copy("9.0.19-arm64");
+  Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  const std::string bytes = ReadFixture("9.0.19-arm64/shapes.dll");
+  const uint32_t rva = ReadFixtureMap("9.0.19-arm64/shapes.ni.r2rmap").names.begin()->first;
+  const Mapping mapping = Map("shapes.dll");
+  const uint64_t address = mapping.start + *PeImage::Parse(AsBytes(bytes))->OffsetOfRva(rva);
+  const auto body = methods_.BodyOf({process, &mapping, address, address, MonotonicTime{5}});
+  ASSERT_TRUE(body.has_value());
+  EXPECT_TRUE(body->unwind.empty());
 }
 
 TEST_F(R2rMethodsTest, AMapOfAnotherBuildIsRejected) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "formats/profile/model_code.h"
 #include "process/process.h"
 
 namespace clrsampler {
@@ -69,6 +70,18 @@ TEST_F(CodeLogTest, WhatHasNoRoomOrNoSenseIsCounted) {
   EXPECT_EQ(log_.entries().size(), 0u);
   EXPECT_EQ(log_.CountersByName(), (std::map<std::string, uint64_t>{
                                        {"bodies", 0}, {"bytes", 0}, {"left_out", 3}, {"samples", 0}, {"without", 1}}));
+}
+
+// A body of few bytes may come with much of it.
+TEST_F(CodeLogTest, UnwindDataNeedsRoomToo) {
+  CodeBody body{0x1000, std::make_shared<const std::string>("abcdefgh"), ElfMachine::kX64, {}, {}};
+  body.unwind = {{0, 8, std::string(kMaxCodeBodiesBytes / 2, 'u')}};
+  for (uint64_t i = 0; i < 3; ++i, body.start += 16) {
+    log_.Note(FrameQuery{process_, nullptr, body.start, body.start, {5}}, kTotal, kTotal, body);
+  }
+  EXPECT_EQ(log_.entries().size(), 1u);
+  EXPECT_EQ(log_.CountersByName()["left_out"], 2u);
+  EXPECT_GT(log_.CountersByName()["bytes"], kMaxCodeBodiesBytes / 2);
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "process/process.h"
 
 namespace clrsampler {
 namespace {
@@ -105,6 +107,20 @@ TEST_F(RunModelTest, SamplesFollowStacksWhoseFramesGotNames) {
   EXPECT_EQ(stacks_.size(), 1u);
   EXPECT_EQ(Weights(*SampledRunModel(frames_, stacks_, log, {0}, {})),
             (std::map<std::string, uint64_t>{{"web/11;main;Shop.Order.Total", 3}}));
+}
+
+TEST_F(RunModelTest, CodeComesWithItsUnwindData) {
+  stacks_.Add(worked_, 1);
+  const Process process(ProcessKey{7, 1}, TargetFiles("/nonexistent", 7));
+  CodeBody body{0x1000, std::make_shared<const std::string>("abcdefgh"), ElfMachine::kX64, {}, {}};
+  body.unwind = {{0, 5, "body"}, {6, 8, "funclet"}};
+  CodeLog code;
+  code.Note(FrameQuery{process, nullptr, 0x1002, 0x1002, {5}}, jit_, jit_, body);
+  const auto model = SampledRunModel(frames_, stacks_, SampleLog(), {0}, {}, SourceFiles(), &code);
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ(model->code.size(), 1u);
+  EXPECT_EQ(model->code[0].bytes, "abcdefgh");
+  EXPECT_THAT(model->code[0].unwind, ElementsAre(ModelUnwind{0, 5, "body"}, ModelUnwind{6, 8, "funclet"}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/heap_owners.h"
 #include "clr/memory/method_line_reader.h"
+#include "clr/memory/method_unwind_reader.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
 #include "formats/names/async_body.h"
@@ -59,6 +60,7 @@ struct MemoryMethods::Known {
   uint64_t start = 0;
   std::shared_ptr<const MethodLines> lines;  // nullptr: it has none
   std::shared_ptr<const std::string> bytes;  // of its code; nullptr: they are not kept
+  std::vector<CodeUnwind> unwind;            // likewise
   // When it was seen there; a permanent method was and will be there always.
   MonotonicTime from = MonotonicTime::Min();
   MonotonicTime until = MonotonicTime::Max();
@@ -102,7 +104,7 @@ struct MemoryMethods::Target {
   absl::flat_hash_map<uint64_t, FrameId> failed;  // why the last look at an address gave nothing
 
   size_t methods = 0;
-  size_t kept_bytes = 0;  // of code
+  size_t kept_bytes = 0;  // of code and its unwind data
   TransientHeaps heaps;
   HeapOwners owners;
   MethodLineReader lines;
@@ -424,21 +426,28 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
   known.start = start;
   // The maps of a runtime that is not known may have another form.
   if (!target.unverified) known.lines = target.lines.LinesOf(process, *target.runtime, *found);
-  if (options_.keep_code && !is_stub) known.bytes = CodeOf(target, *found);
+  if (options_.keep_code && !is_stub) KeepCode(target, *found, known);
   there.push_back(std::move(known));
   ++target.methods;
   return {};
 }
 
-// Now, while the method is there. nullptr: it is not any more, or there is too much code.
-std::shared_ptr<const std::string> MemoryMethods::CodeOf(Target& target, const ManagedCode& found) {
+// Now, while the method is there. Nothing is kept where it is not any more, or where there is too much code.
+void MemoryMethods::KeepCode(Target& target, const ManagedCode& found, Known& known) {
   const uint64_t size = found.range.end - found.range.begin;
-  if (size > kMaxBodyBytes || size > kMaxKeptBytes - target.kept_bytes) return nullptr;
+  if (size > kMaxBodyBytes || size > kMaxKeptBytes - target.kept_bytes) return;
   std::string bytes(size, '\0');
-  if (!target.memory->Read(found.range.begin, std::as_writable_bytes(std::span(bytes)))) return nullptr;
-  if (found.transient && !target.runtime->Stands(found.code)) return nullptr;
+  if (!target.memory->Read(found.range.begin, std::as_writable_bytes(std::span(bytes)))) return;
+  std::vector<CodeUnwind> unwind;
+  if (found.kind == ManagedCode::Kind::kMethod && target.machine == ElfMachine::kX64) {
+    unwind = ReadUnwindParts(*target.memory, target.runtime->layout(), found.code);
+  }
+  if (found.transient && !target.runtime->Stands(found.code)) return;
   target.kept_bytes += size;
-  return std::make_shared<const std::string>(std::move(bytes));
+  known.bytes = std::make_shared<const std::string>(std::move(bytes));
+  if (BytesOf(unwind) > kMaxKeptBytes - target.kept_bytes) return;
+  target.kept_bytes += BytesOf(unwind);
+  known.unwind = std::move(unwind);
 }
 
 std::optional<CodeBody> MemoryMethods::BodyOf(const FrameQuery& query) {
@@ -446,7 +455,7 @@ std::optional<CodeBody> MemoryMethods::BodyOf(const FrameQuery& query) {
   if (target == targets_.end()) return std::nullopt;
   const Known* known = FindKnown(*target->second, query.lookup_address, query.time, query.at_entry);
   if (known == nullptr || known->bytes == nullptr) return std::nullopt;
-  CodeBody body{known->start, known->bytes, target->second->machine, {}};
+  CodeBody body{known->start, known->bytes, target->second->machine, {}, known->unwind};
   if (known->lines != nullptr) body.lines = [lines = known->lines] { return lines->All(); };
   return body;
 }

@@ -141,7 +141,7 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   void NoteStub(Target& target, uint64_t address, FrameId frame, MonotonicTime sampled);
   std::optional<FrameId> LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
                                          uint64_t address, MonotonicTime sampled);
-  std::shared_ptr<const std::string> CodeOf(Target& target, const ManagedCode& found);
+  void KeepCode(Target& target, const ManagedCode& found, Known& known);
   FrameId FrameOf(const Target& target, const ManagedCode& found);
   FrameId Unnamed(absl::string_view text);
   void AddCounters(const Target& target, MemoryMethodsCounters& sum) const;

@@ -184,6 +184,12 @@ std::optional<std::span<const std::byte>> PeImage::Bytes(RvaRange range) const {
   return SliceAt(file_, OffsetOf(*section) + inside, range.bytes);
 }
 
+std::span<const std::byte> PeImage::BytesFrom(uint32_t rva, size_t most) const {
+  const std::optional<uint64_t> offset = OffsetOfRva(rva);
+  if (!offset || *offset >= file_.size()) return {};
+  return file_.subspan(*offset, std::min<uint64_t>(most, file_.size() - *offset));
+}
+
 std::vector<PeDebugEntry> PeImage::DebugEntries() const {
   std::vector<PeDebugEntry> entries;
   const uint32_t count = std::min(debug_.bytes / kDebugEntryBytes, kMaxDebugEntries);

@@ -117,6 +117,8 @@ class PeImage {
 
   // The bytes of a range of RVAs; nullopt when they are not all in one section of the file.
   std::optional<std::span<const std::byte>> Bytes(RvaRange range) const;
+  // Up to `most` bytes from an RVA on, fewer where the file ends; none where the RVA is in no section.
+  std::span<const std::byte> BytesFrom(uint32_t rva, size_t most) const;
 
   RvaRange cli_header() const { return cli_; }                    // 0 bytes: none
   RvaRange debug_directory() const { return debug_; }             // 0 bytes: none

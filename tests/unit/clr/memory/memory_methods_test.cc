@@ -12,12 +12,14 @@
 
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
+#include "unit/formats/unwind/code_bytes.h"
 #include "unit/process/mapping_of_file.h"
 #include "unit/symbol_server/fake_symbol_files.h"
 
 namespace clrsampler {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -517,6 +519,87 @@ TEST_F(MemoryMethodsTest, TheHeapOfAMethodThatWasJustCompiledIsToldAtOnce) {
   EXPECT_EQ(told_[1].heaps[1].begin, kNew);
   EXPECT_EQ(told_[1].heaps[1].nibble_map, fresh.map);
   EXPECT_EQ(told_[1].code.end, kNew + kHeapBytes);
+}
+
+// A method of 0x80 bytes and a funclet of 0x10, in a permanent heap.
+class MemoryMethodsCodeTest : public MemoryMethodsTest {
+ protected:
+  static constexpr uint64_t kMethod = 0x100;
+  static constexpr uint32_t kBytes = 0x80, kFuncletBytes = 0x10, kUnwind = 0x1000, kFuncletUnwind = 0x2000;
+
+  void SetUp() override {
+    MemoryMethodsTest::SetUp();
+    const uint64_t header = fake_.AddCode(*permanent_, kMethod, kBytes, fake_.AddMethod(type_, 1), kFuncletBytes);
+    table_ = header + fake_.layout.code_header.unwinds;
+    fake_.memory.Set<uint32_t>(table_ + 8, kUnwind);
+    fake_.memory.Set<uint32_t>(table_ + 12 + 8, kFuncletUnwind);
+    fake_.memory.SetBytes(kPermanent + kUnwind, Hex(kFramed.unwind));
+    fake_.memory.SetBytes(kPermanent + kFuncletUnwind, Hex(kFunclet8.unwind));
+  }
+  std::optional<CodeBody> Body(bool keep_code = true) {
+    MemoryMethodsOptions options = Options();
+    options.keep_code = keep_code;
+    MemoryMethods methods(options, discovery_, images_, frames_, notices_, clock_);
+    const uint64_t address = kPermanent + kMethod + 0x10;
+    methods.Observe(process_, {std::span(&address, 1), {}, {2000}});
+    return methods.BodyOf({process_, process_.mappings.Find(address), address, address, {2000}});
+  }
+  // Codes are in pairs.
+  static std::string Text(const CodeBytes& function) {
+    std::string bytes = absl::HexStringToBytes(function.unwind);
+    return bytes + std::string(bytes.size() % 4, '\0');
+  }
+
+  uint64_t table_ = 0;  // of RUNTIME_FUNCTIONs
+};
+
+TEST_F(MemoryMethodsCodeTest, CodeIsKeptWithTheUnwindDataOfItsParts) {
+  const std::optional<CodeBody> body = Body();
+  ASSERT_TRUE(body.has_value());
+  EXPECT_EQ(body->start, kPermanent + kMethod);
+  EXPECT_EQ(body->bytes->size(), kBytes + kFuncletBytes);
+  EXPECT_THAT(body->unwind, ElementsAre(CodeUnwind{0, kBytes, Text(kFramed)},
+                                        CodeUnwind{kBytes, kBytes + kFuncletBytes, Text(kFunclet8)}));
+  EXPECT_FALSE(Body(/*keep_code=*/false).has_value());
+}
+
+TEST_F(MemoryMethodsCodeTest, CodeIsKeptWithoutUnwindDataThatCannotBeHad) {
+  const auto lost = [&](uint64_t address, uint32_t value) {
+    const uint32_t before = *fake_.memory.Value<uint32_t>(address);
+    fake_.memory.Set<uint32_t>(address, value);
+    const std::optional<CodeBody> body = Body();
+    fake_.memory.Set<uint32_t>(address, before);
+    return body.has_value() && body->bytes->size() == kBytes + kFuncletBytes && body->unwind.empty();
+  };
+  EXPECT_FALSE(lost(table_ + 8, kUnwind));
+  EXPECT_TRUE(lost(table_ + 8, 0x70000000)) << "no memory is there";
+  EXPECT_TRUE(lost(table_ + 8, kUnwind + 1)) << "of another version";
+  EXPECT_TRUE(lost(table_ + 4, kMethod)) << "a part ends where it begins";
+  EXPECT_TRUE(lost(table_ + 12, kMethod + kBytes - 1)) << "parts overlap";
+  EXPECT_TRUE(lost(table_ + 12, kMethod - 1)) << "a funclet lies before its method";
+}
+
+TEST_F(MemoryMethodsCodeTest, OfManyPartsTheFirstAreRead) {
+  const uint64_t header = fake_.AddCode(*permanent_, 0x800, 2 * kMaxUnwindParts, fake_.AddMethod(type_, 1));
+  constexpr uint32_t kCount = 2 * kMaxUnwindParts;
+  fake_.memory.Set<uint32_t>(header + fake_.layout.code_header.unwind_count, kCount);
+  std::vector<std::array<uint32_t, 3>> table;
+  for (uint32_t i = 0; i < kCount; ++i) table.push_back({0x800 + i, 0x801 + i, kUnwind});
+  const uint64_t moved = fake_.memory.Allocate(fake_.layout.code_header.unwinds + 12 * kCount);
+  std::vector<std::byte> fields(fake_.layout.code_header.unwinds);
+  ASSERT_TRUE(fake_.memory.Read(header, fields));
+  fake_.memory.SetBytes(moved, fields);
+  fake_.memory.SetBytes(moved + fields.size(), std::as_bytes(std::span(table)));
+  fake_.SetHeader(*permanent_, 0x800, moved);
+  MemoryMethodsOptions options = Options();
+  options.keep_code = true;
+  MemoryMethods methods(options, discovery_, images_, frames_, notices_, clock_);
+  const uint64_t address = kPermanent + 0x800;
+  methods.Observe(process_, {std::span(&address, 1), {}, {2000}});
+  const auto body = methods.BodyOf({process_, process_.mappings.Find(address), address, address, {2000}});
+  ASSERT_TRUE(body.has_value());
+  ASSERT_EQ(body->unwind.size(), kMaxUnwindParts);
+  EXPECT_EQ(body->unwind.back(), (CodeUnwind{kMaxUnwindParts - 1, kMaxUnwindParts, Text(kFramed)}));
 }
 
 TEST_F(MemoryMethodsTest, MemoryThatMayNotBeReadIsARefusalWithItsReason) {

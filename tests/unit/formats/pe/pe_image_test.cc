@@ -59,6 +59,25 @@ TEST(PeImageTest, OffsetsAndAddressesAreInverse) {
   EXPECT_EQ(pe->Bytes({0xFFFFFFF0, 0x20}), std::nullopt);
 }
 
+TEST(PeImageTest, BytesFromAnAddressEndWithTheFile) {
+  const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
+  const auto pe = PeImage::Parse(AsBytes(bytes));
+  ASSERT_TRUE(pe.ok());
+  const PeSection& last = pe->sections().back();
+  ASSERT_EQ(last.file_offset + last.file_bytes, bytes.size());
+  const uint32_t rva = last.rva + last.file_bytes - 8;
+  EXPECT_EQ(pe->BytesFrom(rva, 5).data(), pe->file().data() + bytes.size() - 8);
+  EXPECT_EQ(pe->BytesFrom(rva, 5).size(), 5u);
+  EXPECT_EQ(pe->BytesFrom(rva, 100).size(), 8u);
+  EXPECT_TRUE(pe->BytesFrom(rva + 8, 100).empty());
+  EXPECT_TRUE(pe->BytesFrom(0xFFFFFFFF, 100).empty());
+  // Of a file that is cut, the sections still lie behind its end.
+  const auto cut = PeImage::Parse(AsBytes(bytes).first(last.file_offset + 4));
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(cut->BytesFrom(last.rva, 100).size(), 4u);
+  EXPECT_TRUE(cut->BytesFrom(last.rva + 4, 100).empty());
+}
+
 TEST(PeImageTest, OtherFilesAreNotPe) {
   EXPECT_FALSE(PeImage::Parse({}).ok());
   EXPECT_FALSE(PeImage::Parse(AsBytes("MZ")).ok());

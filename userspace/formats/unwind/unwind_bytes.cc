@@ -1,0 +1,43 @@
+#include "formats/unwind/unwind_bytes.h"
+
+#include <algorithm>
+
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kHeaderBytes = 4, kRuntimeFunctionBytes = 12;
+constexpr uint8_t kChained = 4;
+
+}  // namespace
+
+std::span<const std::byte> ReadUnwindInfoBytes(ReadBytes read, uint64_t address, UnwindInfoBytes& bytes) {
+  // First what tells the size.
+  if (!read(address, std::span(bytes).first(kHeaderBytes))) return {};
+  const size_t slots = (static_cast<size_t>(bytes[2]) + 1) & ~size_t{1};
+  const bool chained = (static_cast<uint8_t>(bytes[0]) >> 3 & kChained) != 0;
+  const auto all = std::span(bytes).first(kHeaderBytes + 2 * slots + (chained ? kRuntimeFunctionBytes : 0));
+  // The size was read a moment before; that of other data is noticed by the parser.
+  if (all.size() > kHeaderBytes && !read(address + kHeaderBytes, all.subspan(kHeaderBytes))) return {};
+  return all;
+}
+
+absl::StatusOr<std::string> UnwindBytes(UnwindInfo::Reader read, uint32_t rva) {
+  std::string bytes;
+  const absl::StatusOr<UnwindInfo> info = UnwindInfo::ParseWithChain(
+      [&](uint32_t at) {
+        const std::span<const std::byte> part = read(at);
+        if (const absl::StatusOr<UnwindInfo> parsed = UnwindInfo::Parse(part); parsed.ok()) {
+          const size_t size = parsed->bytes + (parsed->chained ? kRuntimeFunctionBytes : 0);
+          bytes.append(reinterpret_cast<const char*>(part.data()), std::min(size, part.size()));
+        }
+        return part;
+      },
+      rva);
+  RETURN_IF_ERROR(info.status());
+  if (bytes.size() > kMaxUnwindPartBytes) return absl::DataLossError("unwind info: a chain of too many bytes");
+  return bytes;
+}
+
+}  // namespace clrsampler
