@@ -123,7 +123,7 @@ class LinesTest(harness.LiveTest):
         with tempfile.TemporaryDirectory() as folder, Program(version, {}) as target:
             page, converted, profile = (os.path.join(folder, name) for name in ("code.html", "converted.html", "code.json"))
             result = harness.record("--pid", str(target.host_pid), "--duration", "2s", "--code", "--output", page, "--output", profile)
-            self.assertEqual(result.code, 0, result.err)
+            self.assertEqual(result.status, 0, result.err)
             self.assertGreater(result.stats["code"]["samples"], 30)
             self.assertEqual(result.stats["code"]["left_out"], 0)
             subprocess.run([harness.AGENT, "convert", profile, converted], check=True, timeout=60)
@@ -131,9 +131,8 @@ class LinesTest(harness.LiveTest):
                 text = written.read()
                 self.assertEqual(text, again.read())
         data = json.loads(zlib.decompress(base64.b64decode(re.search('id="profile">([^<]*)', text).group(1))))
-        name = lambda body: data["strings"][data["frames"]["name"][body["frame"]]]
         hot = max(data["code"], key=lambda body: sum(body["self"]))
-        self.assertEqual(name(hot), "Lines.Hot.Dear")
+        self.assertEqual(data["strings"][data["frames"]["name"][hot["frame"]]], "Lines.Hot.Dear")
         at = max(range(len(hot["self"])), key=lambda i: hot["self"][i])
         self.assertEqual(hot["line"][at], line_truth.line_of("the hot line"))
         self.assertRegex(hot["text"][at], r"^v?\w+ ")

@@ -248,7 +248,7 @@ class PerfJitdumpTest(harness.LiveTest):
             if 0 <= offset < len(CODE):
                 counts[line_at(offset)] = counts.get(line_at(offset), 0) + 1
         whole = sum(counts.values())
-        self.assertGreater(whole, 500)
+        self.assertGreater(whole, 100)
         self.assertGreaterEqual(len(counts), 3, counts)
         self.assertEqual(set(shares), set(counts))
         # All samples are there; perf rounds to hundredths, and some are elsewhere.

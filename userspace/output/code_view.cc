@@ -25,8 +25,8 @@ std::vector<CodeRow> CodeRows(const ModelCode& code, const std::vector<Instructi
   rows.reserve(instructions.size());
   auto self = code.self.begin();
   for (const Instruction& instruction : instructions) {
-    CodeRow& row = rows.emplace_back(
-        CodeRow{instruction.offset, instruction.text, PlaceAt(code, instruction.offset), 0});
+    CodeRow& row =
+        rows.emplace_back(CodeRow{instruction.offset, instruction.text, PlaceAt(code, instruction.offset), 0});
     for (; self != code.self.end() && self->offset < uint64_t{instruction.offset} + instruction.size; ++self) {
       row.samples += self->weight;
     }
