@@ -475,6 +475,7 @@ std::shared_ptr<const std::string> R2rMethods::CodeBytes(const FrameQuery& query
                                                          uint64_t start) {
   const PeImage& pe = method.image.r2r->pe();
   const RvaRange range = method.image.r2r->HotCodeOf(method.place.method);
+  if (range.bytes > kMaxBodyBytes) return nullptr;
   if (method.image.memory == nullptr) {
     const std::optional<std::span<const std::byte>> content = pe.Bytes(range);
     if (!content) return nullptr;
@@ -484,7 +485,7 @@ std::shared_ptr<const std::string> R2rMethods::CodeBytes(const FrameQuery& query
   // What is there now may be another program's.
   const Process& process = query.process;
   const bool alive = process.exited == MonotonicTime::Max() && process.exec_announced == MonotonicTime::Max();
-  if (!alive || range.bytes > kMaxBodyBytes) return nullptr;
+  if (!alive) return nullptr;
   std::string bytes(range.bytes, '\0');
   if (!memory_.Read(process.key.tgid, start, std::as_writable_bytes(std::span(bytes)))) return nullptr;
   return std::make_shared<const std::string>(std::move(bytes));

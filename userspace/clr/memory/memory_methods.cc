@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMaxKnown = 1 << 18;       // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;     // addresses of one process
-constexpr size_t kMaxKeptBytes = 64 << 20;  // of one process's code; a large application has 20 MB
+constexpr size_t kMaxKeptBytes = 64 << 20;  // of all processes' code; a large application has 20 MB
 
 // A runtime that has not begun yet is asked again this often, and this long.
 constexpr uint64_t kRetryNs = 20'000'000;
@@ -344,6 +344,7 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
   if (target.methods >= kMaxKnown) {
     target.known.clear();
     target.methods = 0;
+    kept_bytes_ -= std::exchange(target.kept_bytes, 0);
   }
   Known* last = nullptr;
   ForEachAround(target.known, address, [&](Known& known) {
@@ -435,7 +436,7 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
 // Now, while the method is there. Nothing is kept where it is not any more, or where there is too much code.
 void MemoryMethods::KeepCode(Target& target, const ManagedCode& found, Known& known) {
   const uint64_t size = found.range.end - found.range.begin;
-  if (size > kMaxBodyBytes || size > kMaxKeptBytes - target.kept_bytes) return;
+  if (size > kMaxBodyBytes || size > kMaxKeptBytes - kept_bytes_) return;
   std::string bytes(size, '\0');
   if (!target.memory->Read(found.range.begin, std::as_writable_bytes(std::span(bytes)))) return;
   std::vector<CodeUnwind> unwind;
@@ -443,10 +444,14 @@ void MemoryMethods::KeepCode(Target& target, const ManagedCode& found, Known& kn
     unwind = ReadUnwindParts(*target.memory, target.runtime->layout(), found.code);
   }
   if (found.transient && !target.runtime->Stands(found.code)) return;
-  target.kept_bytes += size;
+  const auto count = [&](size_t more) {
+    target.kept_bytes += more;
+    kept_bytes_ += more;
+  };
+  count(size);
   known.bytes = std::make_shared<const std::string>(std::move(bytes));
-  if (BytesOf(unwind) > kMaxKeptBytes - target.kept_bytes) return;
-  target.kept_bytes += BytesOf(unwind);
+  if (BytesOf(unwind) > kMaxKeptBytes - kept_bytes_) return;
+  count(BytesOf(unwind));
   known.unwind = std::move(unwind);
 }
 
@@ -648,6 +653,7 @@ void MemoryMethods::Forget(ProcessKey key) {
   const auto target = targets_.find(key);
   if (target == targets_.end()) return;
   AddCounters(*target->second, counters_);
+  kept_bytes_ -= target->second->kept_bytes;
   targets_.erase(target);
 }
 

@@ -157,6 +157,7 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
   // Builds that passed the self test, by device, inode and time of change of their image.
   absl::flat_hash_set<std::string> proven_;
+  size_t kept_bytes_ = 0;  // of code, with its unwind data, of all targets
   MonotonicTime last_young_ = MonotonicTime::Min();
   MonotonicTime last_transient_ = MonotonicTime::Min();  // a new method of a collectible assembly was seen
   MemoryMethodsCounters counters_;                       // without those of the targets that are alive
