@@ -100,7 +100,8 @@ class FormatsTest(ToolsTest):
 
     READABLE = {"folded": ".folded", "json": ".json", "pprof": ".pb.gz", "speedscope": ".speedscope.json"}
     PICTURES = {"html": ".html", "svg": ".svg"}
-    PARTS = {"order", "callchain", "mip"}  # for build tools: of one image, or without weights (compiler_feedback_live_test.py)
+    PARTS = {"order", "callchain", "mip",  # for build tools: of one image, or without weights (compiler_feedback_live_test.py)
+             "jitdump"}  # code of one process without weights (perf_jitdump_live_test.py)
 
     def test_every_format_is_in_these_tests(self):
         self.assertEqual(self.formats(), {*self.READABLE, *self.PICTURES, *self.PARTS})
