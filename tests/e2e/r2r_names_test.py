@@ -17,7 +17,7 @@ import runtimes
 
 BUILD_DIR = os.environ.get("CLRSAMPLER_BUILD_DIR", os.path.join(runtimes.SOURCE, "build", "release"))
 R2R_CHECK = os.environ.get("R2R_CHECK", os.path.join(BUILD_DIR, "tools", "r2r_check", "r2r_check"))
-CLRSAMPLER = os.path.join(BUILD_DIR, "clrsampler")
+CLRSAMPLER = os.environ.get("CLRSAMPLER", os.path.join(BUILD_DIR, "clrsampler"))
 OUT = os.path.join(runtimes.BUILD, "r2r")
 
 # Runtime functions of all R2R images of a runtime pack, counted by a reader of section 102 that shares no code with ours.
