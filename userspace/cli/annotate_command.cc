@@ -70,11 +70,8 @@ absl::Status RunAnnotate(const AnnotateConfig& config) {
   const absl::StatusOr<std::vector<size_t>> bodies = BodiesOfMethod(*model, config.method);
   RETURN_IF_ERROR(bodies.status());
   const absl::StatusOr<Disassembler> disassembler = Disassembler::Open();
-  RETURN_IF_ERROR(GiveUpRightsForCode(*model));
-  if (!disassembler.ok()) {
-    std::fprintf(stderr, "note: %s\nhint: %s\n", std::string(disassembler.status().message()).c_str(),
-                 std::string(HintOf(disassembler.status())).c_str());
-  }
+  RETURN_IF_ERROR(GiveUpRightsForCode(*model, {}));
+  if (!disassembler.ok()) SayNote(disassembler.status());
   const auto disassemble = [&](const ModelCode& code) {
     return disassembler.ok() ? disassembler->All(code.machine, code.bytes, code.address) : std::vector<Instruction>();
   };

@@ -60,7 +60,7 @@ absl::Status RunConvert(const ConvertConfig& config) {
   absl::StatusOr<ProfileOutput> output = OpenProfileOutput(config.output, config.format, config.build_tool);
   if (!output.ok()) return output.status();
   RETURN_IF_ERROR(CheckBuildToolConfig({&*output, 1}, config.build_tool));
-  RETURN_IF_ERROR(GiveUpRightsForCode(*model));
+  RETURN_IF_ERROR(GiveUpRightsForCode(*model, {&*output, 1}));
   return WriteProfile(*model, {}, config.build_tool, *output);
 }
 

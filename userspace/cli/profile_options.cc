@@ -201,11 +201,19 @@ absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writi
   return WriteOne(model, options, *output.writer, *output.file);
 }
 
-absl::Status GiveUpRightsForCode(const ProfileModel& model) {
+absl::Status GiveUpRightsForCode(const ProfileModel& model, std::span<const ProfileOutput> outputs) {
   if (model.code.empty()) return absl::OkStatus();
-  // It stays loaded; without it code has no texts, and its reader says so.
-  (void)Disassembler::Open();
+  // Its library stays loaded for those that open it again without rights.
+  const absl::Status opened = Disassembler::Open().status();
+  const bool shown = std::any_of(outputs.begin(), outputs.end(),
+                                 [](const ProfileOutput& output) { return output.writer->format == "html"; });
+  if (!opened.ok() && shown) SayNote(opened);
   return EnterSandbox(WriterProfile()).status();
+}
+
+void SayNote(const absl::Status& status) {
+  std::fprintf(stderr, "note: %s\nhint: %s\n", std::string(status.message()).c_str(),
+               std::string(HintOf(status)).c_str());
 }
 
 absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path) {

@@ -62,7 +62,11 @@ absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writi
 
 // To be called before a profile with machine code is written, by a process that does nothing else any more: what reads
 // instructions out of the code of a target may be broken by it. Without effect on other profiles.
-absl::Status GiveUpRightsForCode(const ProfileModel& model);
+// Where a page is among the `outputs` and instructions have no text, standard error says why.
+absl::Status GiveUpRightsForCode(const ProfileModel& model, std::span<const ProfileOutput> outputs);
+
+// The status and its hint as a note on standard error.
+void SayNote(const absl::Status& status);
 
 // "-" is standard input. Errors name the file.
 absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path);

@@ -480,7 +480,7 @@ absl::Status RunRecord(const RecordConfig& config) {
   absl::StatusOr<ProfileModel> model = ModelOf(**recorder, *options);
   if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();
-  if (model.ok()) RETURN_IF_ERROR(GiveUpRightsForCode(*model));
+  if (model.ok()) RETURN_IF_ERROR(GiveUpRightsForCode(*model, *outputs));
   for (ProfileOutput& output : *outputs) {
     if (model.ok()) {
       written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));

@@ -4,6 +4,8 @@
 
 #include <elf.h>
 
+#include "unit/formats/elf/shared_object_header.h"
+
 #include <cstring>
 #include <string>
 #include <vector>
@@ -50,15 +52,7 @@ class ElfBuilder {
         {7, SHT_SYMTAB, 0, 0, symbols_at, symbols_.size() * sizeof(Elf64_Sym), 3, 0, 8, sizeof(Elf64_Sym)},
         {15, SHT_STRTAB, 0, 0, strings_at, strings_.size(), 0, 0, 1, 0},
         {23, SHT_STRTAB, 0, 0, names_at, section_names.size(), 0, 0, 1, 0}};
-    Elf64_Ehdr header{};
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_ident[EI_DATA] = ELFDATA2LSB;
-    header.e_ident[EI_VERSION] = EV_CURRENT;
-    header.e_type = ET_DYN;
-    header.e_machine = machine_;
-    header.e_phoff = sizeof header;
-    header.e_phentsize = sizeof(Elf64_Phdr);
+    Elf64_Ehdr header = SharedObjectHeader(machine_);
     header.e_phnum = 1;
     header.e_shoff = image.size();
     header.e_shentsize = sizeof(Elf64_Shdr);

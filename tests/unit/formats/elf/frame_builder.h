@@ -4,6 +4,8 @@
 
 #include <elf.h>
 
+#include "unit/formats/elf/shared_object_header.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -166,15 +168,7 @@ class FrameBuilder {
     sections[2] = {24, SHT_STRTAB, 0, 0, names_at, names.size(), 0, 0, 1, 0};
     image += names;
     image.resize((image.size() + 7) / 8 * 8);
-    Elf64_Ehdr header{};
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_ident[EI_DATA] = ELFDATA2LSB;
-    header.e_ident[EI_VERSION] = EV_CURRENT;
-    header.e_type = ET_DYN;
-    header.e_machine = machine_;
-    header.e_phoff = sizeof header;
-    header.e_phentsize = sizeof(Elf64_Phdr);
+    Elf64_Ehdr header = SharedObjectHeader(machine_);
     header.e_shoff = image.size();
     header.e_shentsize = sizeof(Elf64_Shdr);
     header.e_shnum = static_cast<uint16_t>(sections.size());

@@ -5,6 +5,8 @@
 
 #include <elf.h>
 
+#include "unit/formats/elf/shared_object_header.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -159,15 +161,7 @@ class LinkedImage {
       segments.push_back({PT_GNU_EH_FRAME, PF_R, 0, eh_frame_header_, eh_frame_header_, 0, 0, 4});
     }
     image.resize((image.size() + 7) / 8 * 8);
-    Elf64_Ehdr header{};
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_ident[EI_DATA] = ELFDATA2LSB;
-    header.e_ident[EI_VERSION] = EV_CURRENT;
-    header.e_type = ET_DYN;
-    header.e_machine = machine_;
-    header.e_phoff = sizeof header;
-    header.e_phentsize = sizeof(Elf64_Phdr);
+    Elf64_Ehdr header = SharedObjectHeader(machine_);
     header.e_phnum = static_cast<uint16_t>(segments.size());
     header.e_shoff = image.size();
     header.e_shentsize = sizeof(Elf64_Shdr);

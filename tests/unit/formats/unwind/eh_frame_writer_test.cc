@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "formats/elf/cfi_table.h"
+#include "unit/formats/elf/shared_object_header.h"
 #include "unit/formats/unwind/code_bytes.h"
 
 namespace clrsampler {
@@ -26,15 +27,7 @@ class Image {
     const uint64_t frames = (kText + code_bytes + 7) / 8 * 8;
     bytes_.assign(frames, '\x90');
     bytes_ += frame.bytes;
-    Elf64_Ehdr header{};
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_ident[EI_DATA] = ELFDATA2LSB;
-    header.e_ident[EI_VERSION] = EV_CURRENT;
-    header.e_type = ET_DYN;
-    header.e_machine = machine == FrameMachine::kX64 ? EM_X86_64 : EM_AARCH64;
-    header.e_phoff = sizeof header;
-    header.e_phentsize = sizeof(Elf64_Phdr);
+    Elf64_Ehdr header = SharedObjectHeader(machine == FrameMachine::kX64 ? EM_X86_64 : EM_AARCH64);
     header.e_phnum = 2;
     const uint64_t table = bytes_.size() - frame.header_bytes;
     const Elf64_Phdr segments[] = {{PT_LOAD, PF_R | PF_X, 0, 0, 0, bytes_.size(), bytes_.size(), 0x1000},
