@@ -1,18 +1,22 @@
 // hook_check: where would probes go in these files?
 //
 //   hook_check RUNTIME [--jit JIT] [--debug DEBUG] [--jit-debug DEBUG]
+//   hook_check --allocations RUNTIME
 //
 // RUNTIME is a libcoreclr.so, a single-file host or a NativeAOT program; DEBUG the separate debug file of the one or
 // the other. Prints a line for each address that is found, or for each refusal:
 //   HOOK IMAGE OFFSET ADDRESS SHIFT EVIDENCE
 //   HOOK refused: SENTENCE (HINT)
 // and the same for what else is found: "jit-interface GUID", "jit-return IMAGE OFFSET ADDRESS FLAGS", "gc-settings
-// ADDRESS". Exit status 1: something was refused; 2: a file can't be read.
+// ADDRESS". With --allocations a line for each place where the collector reports allocated memory:
+//   allocations OFFSET ADDRESS function|inlined BYTES HEAP OBJECT EVIDENCE
+// where rN is a register by its DWARF number, [fp+N] a word of the frame and N a constant. Exit status 1: something was refused; 2: a file can't be read.
 #include <cstdio>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "clr/hooks/allocation_search.h"
 #include "clr/hooks/hook_locator.h"
 #include "os/file_io.h"
 #include "os/mapped_file.h"
@@ -80,11 +84,37 @@ void Print(const RuntimeHooks& hooks) {
   }
 }
 
+std::string ValueText(const ProbeValue& value) {
+  switch (value.kind) {
+    case ProbeValue::Kind::kUnknown:
+      return "?";
+    case ProbeValue::Kind::kRegister:
+      return absl::StrCat("r", value.number);
+    case ProbeValue::Kind::kFrame:
+      return absl::StrCat("[fp+", value.number, "]");
+    case ProbeValue::Kind::kConstant:
+      return absl::StrCat(value.number);
+  }
+  return "";
+}
+
+void PrintAllocations(const ElfImage& runtime) {
+  const absl::StatusOr<std::vector<AllocationPoint>> points = LocateAllocations(runtime);
+  if (!points.ok()) return Refused("allocations", points.status());
+  for (const AllocationPoint& point : *points) {
+    std::printf("allocations 0x%llx 0x%llx %s %s %s %s %s\n", static_cast<unsigned long long>(point.offset.value),
+                static_cast<unsigned long long>(point.address.value), point.inlined ? "inlined" : "function",
+                ValueText(point.facts.bytes).c_str(), ValueText(point.facts.heap).c_str(),
+                ValueText(point.facts.object).c_str(), point.evidence.c_str());
+  }
+}
+
 }  // namespace
 
 int Run(int argc, char** argv) {
   std::string paths[4];  // runtime, its debug file, JIT, its debug file
-  for (int i = 1; i < argc; ++i) {
+  const bool allocations = argc > 1 && absl::string_view(argv[1]) == "--allocations";
+  for (int i = allocations ? 2 : 1; i < argc; ++i) {
     const absl::string_view word = argv[i];
     const int option = word == "--debug" ? 1 : word == "--jit" ? 2 : word == "--jit-debug" ? 3 : 0;
     if (option != 0 && i + 1 == argc) break;
@@ -102,6 +132,10 @@ int Run(int argc, char** argv) {
       return 2;
     }
     images[i] = *std::move(opened);
+  }
+  if (allocations) {
+    PrintAllocations(*images[0].get());
+    return refusals == 0 ? 0 : 1;
   }
   Print(LocateHooks({images[0].get(), images[1].get(), images[2].get(), images[3].get()}));
   return refusals == 0 ? 0 : 1;

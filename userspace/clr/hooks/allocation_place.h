@@ -1,0 +1,40 @@
+// Where the collector has counted so much allocated memory that it tells its event sink, and where the facts are there.
+#ifndef CLRSAMPLER_CLR_HOOKS_ALLOCATION_PLACE_H_
+#define CLRSAMPLER_CLR_HOOKS_ALLOCATION_PLACE_H_
+
+#include <cstdint>
+
+namespace clrsampler {
+
+// A value at the moment at which a probe is hit.
+struct ProbeValue {
+  enum class Kind : uint8_t {
+    kUnknown,
+    kRegister,  // number: the register's, as DWARF counts them
+    kFrame,     // the word at the frame pointer + number
+    kConstant,  // number
+  };
+  Kind kind = Kind::kUnknown;
+  int32_t number = 0;
+
+  friend bool operator==(const ProbeValue&, const ProbeValue&) = default;
+};
+
+// Bytes that were allocated since the collector last told, the heap that they lie in, and the address of the object
+// that is being allocated. At the entry of a function `heap` is a generation (0 to 2 small objects, 3 large, 4 pinned),
+// at a site the event's own word (0, 1, 2); there it may be unknown.
+struct AllocationFacts {
+  ProbeValue bytes, heap, object;
+
+  friend bool operator==(const AllocationFacts&, const AllocationFacts&) = default;
+};
+
+// Inside of a function: a branch that is taken where somebody listens to events.
+struct AllocationSite {
+  uint64_t offset = 0;  // from the function's first byte
+  AllocationFacts facts;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_HOOKS_ALLOCATION_PLACE_H_

@@ -1,0 +1,40 @@
+// What x86-64 code says about the place where the collector reports allocated memory
+// (gc_heap::fire_etw_allocation_event, src/coreclr/gc/gc.cpp). All functions here get the bytes of one function, from
+// its first to its last, and step through them instruction by instruction.
+//
+// The report has one shape in all versions: the sum is compared with 100 KB, the event's level with 5, bit 0 of its
+// keywords is tested, and slot 14 of the event sink is called with (sink, bytes, kind, heap, object, size). What these
+// arguments are is followed back to the registers that hold them at the probe.
+#ifndef CLRSAMPLER_CLR_HOOKS_ALLOCATION_SCAN_X64_H_
+#define CLRSAMPLER_CLR_HOOKS_ALLOCATION_SCAN_X64_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "clr/hooks/allocation_place.h"
+#include "formats/elf/address_conversion.h"
+
+namespace clrsampler::x64 {
+
+// What is in one function.
+struct AllocationReports {
+  // Functions that are called where the sum is above the limit.
+  std::vector<VirtualAddress> called;
+  // Places where the report stands in this function itself.
+  std::vector<AllocationSite> sites;
+  size_t unknown_sites = 0;  // those that are not understood
+  size_t resets = 0;         // places where the sum begins anew once it is above the limit: one for each report
+};
+
+// Whether a search is worth while: the limit is somewhere among the bytes.
+bool MayReportAllocations(std::span<const std::byte> code);
+AllocationReports FindAllocationReports(std::span<const std::byte> code, VirtualAddress start);
+
+// Of a function that is nothing but the report: where its facts are at its entry.
+std::optional<AllocationFacts> FactsOfReport(std::span<const std::byte> code);
+
+}  // namespace clrsampler::x64
+
+#endif  // CLRSAMPLER_CLR_HOOKS_ALLOCATION_SCAN_X64_H_

@@ -1,0 +1,142 @@
+#include "clr/hooks/allocation_search.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "clr/hooks/allocation_scan_x64.h"
+#include "clr/hooks/image_code.h"
+#include "clr/runtime_image.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// One for each collector: workstation and server.
+constexpr size_t kMaxFunctions = 2;
+
+constexpr absl::string_view kUnknownBuild =
+    "this build of .NET is arranged in another way than those that are known; docs/hooks.md says what is looked for";
+
+// Where one report stands.
+struct Report {
+  FunctionIndex function = 0;
+  uint64_t offset = 0;  // from the function's first byte
+  bool inlined = false;
+  AllocationFacts facts;
+  std::string evidence;
+};
+
+struct Found {
+  std::vector<VirtualAddress> called;
+  std::vector<Report> inlined;
+  size_t unknown = 0, resets = 0;
+};
+
+Found SearchAll(const ImageCode& code) {
+  Found found;
+  for (FunctionIndex function = 0; function < code.functions().size(); ++function) {
+    const std::span<const std::byte> bytes = code.Code(function);
+    if (!x64::MayReportAllocations(bytes)) continue;
+    x64::AllocationReports reports = x64::FindAllocationReports(bytes, code.Start(function));
+    found.called.insert(found.called.end(), reports.called.begin(), reports.called.end());
+    found.unknown += reports.unknown_sites;
+    if (reports.sites.empty()) continue;
+    found.resets += reports.resets;
+    for (const AllocationSite& site : reports.sites) {
+      found.inlined.push_back({function, site.offset, true, site.facts,
+                               absl::StrCat("the function at ", AddressText(code.Start(function)),
+                                            " compares a sum with 100 KB and calls slot 14 of the event sink with it")});
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<Report>> Functions(const ImageCode& code, std::vector<VirtualAddress> called) {
+  std::sort(called.begin(), called.end(), [](auto a, auto b) { return a.value < b.value; });
+  called.erase(std::unique(called.begin(), called.end()), called.end());
+  std::vector<Report> reports;
+  for (const VirtualAddress address : called) {
+    const std::optional<FunctionIndex> function = code.functions().StartingAt(address);
+    const auto facts = function ? x64::FactsOfReport(code.Code(*function)) : std::nullopt;
+    if (!facts) continue;  // the sum is compared for other reasons, too
+    reports.push_back({*function, 0, false, *facts,
+                       "called where a sum is above 100 KB, and calls slot 14 of the event sink with that sum"});
+  }
+  return reports;
+}
+
+absl::StatusOr<std::vector<Report>> FindReports(const ImageCode& code) {
+  if (code.image().machine() != ElfMachine::kX64) {
+    return absl::UnimplementedError("where arm64 runtimes report allocations is not known");
+  }
+  Found found = SearchAll(code);
+  absl::StatusOr<std::vector<Report>> functions = Functions(code, std::move(found.called));
+  if (!functions.ok()) return functions;
+  if (found.inlined.empty() && found.unknown == 0) {
+    if (functions->empty()) return absl::NotFoundError("nothing reports a sum above 100 KB to the event sink");
+    if (functions->size() > kMaxFunctions) {
+      return absl::FailedPreconditionError(absl::StrCat(functions->size(), " functions report allocations"));
+    }
+    return functions;
+  }
+  if (!functions->empty()) {
+    return absl::FailedPreconditionError("allocations are reported by functions and in others, too");
+  }
+  if (found.unknown != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(found.unknown, " of ", found.unknown + found.inlined.size(),
+                                                      " reports of allocations are not understood"));
+  }
+  if (found.resets != found.inlined.size()) {
+    return absl::FailedPreconditionError(absl::StrCat("the sum of allocations begins anew at ", found.resets,
+                                                      " places, but is reported at ", found.inlined.size()));
+  }
+  return std::move(found.inlined);
+}
+
+// The last check, through which every address goes.
+absl::StatusOr<AllocationPoint> PointOf(const ImageCode& code, const Report& report) {
+  AllocationPoint point{.address = {code.Start(report.function).value + report.offset},
+                        .offset = {code.functions().Offset(report.function).value + report.offset},
+                        .inlined = report.inlined,
+                        .facts = report.facts,
+                        .evidence = report.evidence};
+  if (!report.inlined && !code.BeginsWithFrame(report.function)) {
+    return absl::FailedPreconditionError(absl::StrCat("the function at ", AddressText(point.address),
+                                                      " sets up its frame in no known way"));
+  }
+  if (code.image().ToOffset(point.address) != point.offset || code.image().ToAddress(point.offset) != point.address) {
+    return absl::DataLossError(
+        absl::StrCat("the address ", AddressText(point.address), " has no one place in the file"));
+  }
+  return point;
+}
+
+absl::StatusOr<std::vector<AllocationPoint>> Locate(const ElfImage& runtime) {
+  const RuntimeImageKind kind = ReadRuntimeImage(runtime).kind;
+  if (kind != RuntimeImageKind::kCoreClr && kind != RuntimeImageKind::kSingleFileHost) {
+    return absl::UnimplementedError("where a NativeAOT program reports allocations is not known");
+  }
+  const absl::StatusOr<ImageCode> code = ImageCode::Read(runtime);
+  if (!code.ok()) return Annotate(code.status(), "the runtime's functions can't be told");
+  const absl::StatusOr<std::vector<Report>> reports = FindReports(*code);
+  if (!reports.ok()) return reports.status();
+  std::vector<AllocationPoint> points;
+  for (const Report& report : *reports) {
+    absl::StatusOr<AllocationPoint> point = PointOf(*code, report);
+    if (!point.ok()) return point.status();
+    points.push_back(*std::move(point));
+  }
+  return points;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<AllocationPoint>> LocateAllocations(const ElfImage& runtime) {
+  absl::StatusOr<std::vector<AllocationPoint>> points = Locate(runtime);
+  if (!points.ok()) return WithHint(points.status(), kUnknownBuild);
+  return points;
+}
+
+}  // namespace clrsampler
