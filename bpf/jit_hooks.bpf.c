@@ -3,9 +3,7 @@
  * Hooks in the JIT compiler of a .NET runtime: compileMethod is called, and is done. Where these are, and what the
  * registers hold there: clr/hooks/hook_locator.h.
  */
-#include "runtime_hook.bpf.h"
-#include "user_stack.bpf.h"
-#include "code_witness.bpf.h"
+#include "hook_stack.bpf.h"
 #include "method_desc.bpf.h"
 
 /*
@@ -208,7 +206,7 @@ static __always_inline int compiled(struct user_registers *regs, bool on_frame)
 	struct hook_caller caller = {};
 	__u64 now = bpf_ktime_get_ns();
 
-	if (counts && hook_is_hit(counts, &caller, now, true))
+	if (counts && hook_is_hit(counts, &caller, now, WIRE_PART_COMPILATIONS))
 		report_compiled(regs, now, counts, &caller, on_frame, false);
 	return 0;
 }
@@ -225,84 +223,18 @@ int hook_compiled_on_frame(struct user_registers *regs)
 	return compiled(regs, true);
 }
 
-/*
- * The stack of the thread that waits for the code, in the slot that the caller has taken. The walk and its format are
- * the sampler's.
- */
-static __always_inline void send_stack(struct user_registers *regs, __u32 slot, struct scratch *scratch)
-{
-	struct wire_cpu_sample *sample = &scratch->sample;
-	__u64 used, bytes;
-
-	sample->ip = REGISTERS_IP(regs);
-	sample->sp = REGISTERS_SP(regs);
-	sample->fp = REGISTERS_FP(regs);
-	sample->lr = REGISTERS_LR(regs);
-	COPY_GENERAL_REGISTERS(sample->general, regs);
-	find_transient_code(scratch);
-	walk_user_stack(scratch, slot);
-	used = scratch->used;
-	barrier_var(used);
-	if (sample->witnesses && used <= SCRATCH_WORDS - WIRE_MAX_WITNESSES * WITNESS_WORDS) {
-		/* all eight, of which only those that are there are sent */
-		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->witnesses), scratch->witnesses);
-		used += sample->witnesses * WITNESS_WORDS;
-	} else {
-		sample->witnesses = 0;
-	}
-	bytes = used * sizeof(__u64);
-	if (bytes > sizeof(scratch->words))
-		bytes = sizeof(scratch->words);
-	bytes += sizeof(*sample);
-	sample->header.size = bytes;
-	/* the hit is counted already; user space sees that its stack is missing */
-	bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));
-}
-
-/* The events themselves go first: these have 136 bytes each, a stack some KiB. */
-static __always_inline bool has_room_for_stack(void)
-{
-	return bpf_ringbuf_query(&hook_records, BPF_RB_AVAIL_DATA) <
-	       bpf_ringbuf_query(&hook_records, BPF_RB_RING_SIZE) / 2;
-}
-
 /* The same with the stack, of which the compilation was a part. */
 static __always_inline int compiled_with_stack(struct user_registers *regs, bool on_frame)
 {
 	struct wire_counters *counts = this_cpu_counters();
-	__u32 cpu = bpf_get_smp_processor_id();
 	struct hook_caller caller = {};
 	__u64 now = bpf_ktime_get_ns();
-	struct wire_cpu_sample *sample;
-	struct scratch *scratch;
 
-	if (!counts || !hook_is_hit(counts, &caller, now, true) ||
+	if (!counts || !hook_is_hit(counts, &caller, now, WIRE_PART_COMPILATIONS) ||
 	    !report_compiled(regs, now, counts, &caller, on_frame, true))
 		return 0;
-	if (!has_room_for_stack() || !has_budget_for_stack(&caller)) /* user space counts those that have none */
-		return 0;
-	scratch = scratch_of(first_hook_slot + cpu);
-	if (!scratch)
-		return 0;
-	/*
-	 * Where hooks may be preempted, another thread may come by on this CPU while the slot is in use; it goes
-	 * without a stack then, and user space counts it.
-	 */
-	if (scratch->owner)
-		return 0;
-	scratch->owner = caller.tid;
-	sample = &scratch->sample;
-	__builtin_memset(sample, 0, sizeof(*sample));
-	scratch->used = 0;
-	sample->header.kind = WIRE_COMPILED_STACK;
-	sample->header.cpu = cpu;
-	sample->header.time_ns = now;
-	sample->tgid = caller.tgid;
-	sample->tid = caller.tid;
-	sample->process_start_ns = caller.process_start_ns;
-	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	send_stack(regs, first_hook_slot + cpu, scratch);
-	scratch->owner = 0;
+	if (has_room_for_stack() && has_budget_for_stack(&caller)) /* user space counts those that have none */
+		send_hook_stack(regs, WIRE_COMPILED_STACK, now, &caller);
 	return 0;
 }
 

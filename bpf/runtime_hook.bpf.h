@@ -131,9 +131,9 @@ static __always_inline bool has_budget_for_stack(struct hook_caller *caller)
 	return true;
 }
 
-static __always_inline void count_other(bool of_jit)
+static __always_inline void count_other(__u32 part)
 {
-	struct wire_hook_other other = {.tgid = bpf_get_current_pid_tgid() >> 32, .of_jit = of_jit};
+	struct wire_hook_other other = {.tgid = bpf_get_current_pid_tgid() >> 32, .part = part};
 	__u64 *hits = bpf_map_lookup_elem(&hook_others, &other), one = 1;
 
 	if (hits)
@@ -147,7 +147,7 @@ static __always_inline void count_other(bool of_jit)
  * share.
  */
 static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller, __u64 now,
-					bool of_jit)
+					__u32 part)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -166,7 +166,7 @@ static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hoo
 	/* a runtime's image is shared by all processes that map it, ours or not */
 	if (!caller->tgid || (filter_processes && !is_tracked(leader, caller->tgid, in_namespace))) {
 		counts->hook_filtered++;
-		count_other(of_jit);
+		count_other(part);
 		return false;
 	}
 	caller->process_start_ns = BPF_CORE_READ(leader, start_boottime);
@@ -187,7 +187,8 @@ static __always_inline int report(__u32 hook, __u64 first, __u64 second, __u64 t
 		return 0;
 	__builtin_memset(&event, 0, sizeof(event));
 	event.header.time_ns = bpf_ktime_get_ns();
-	if (!hook_is_hit(counts, &caller, event.header.time_ns, hook == WIRE_HOOK_COMPILE))
+	if (!hook_is_hit(counts, &caller, event.header.time_ns,
+			 hook == WIRE_HOOK_COMPILE ? WIRE_PART_COMPILATIONS : WIRE_PART_SUSPENSIONS))
 		return 0;
 	event.header.size = sizeof(event);
 	event.header.kind = WIRE_RUNTIME_EVENT;

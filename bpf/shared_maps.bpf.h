@@ -114,6 +114,51 @@ struct hook_others_map {
 };
 extern struct hook_others_map hook_others SEC(".maps");
 
+/* What a process has allocated since it was first seen. */
+struct allocation_sum {
+	__u64 process_start_ns;
+	__u64 bytes;
+	__u64 hits; /* of all probes */
+	__u64 suspended_ns; /* when its runtime last began to stop its threads */
+};
+
+struct allocation_sum_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct allocation_sum);
+};
+extern struct allocation_sum_map allocation_sums SEC(".maps");
+
+/* The object of a thread's last record, whose type is not known yet. */
+struct allocation_pending {
+	__u64 object; /* 0: nothing is awaited */
+	__u64 time_ns;
+};
+
+struct allocation_pending_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct allocation_pending);
+};
+extern struct allocation_pending_map allocations_pending SEC(".maps");
+
+/* How much is allocated on a CPU. */
+struct allocation_pace {
+	__u64 window_began_ns;
+	__u64 bytes;	     /* in this window so far */
+	__u64 bytes_a_stack; /* by the one before */
+};
+
+struct allocation_pace_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct allocation_pace);
+};
+extern struct allocation_pace_map allocation_paces SEC(".maps");
+
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

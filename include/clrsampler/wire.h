@@ -49,6 +49,8 @@ enum wire_kind {
 	WIRE_RUNTIME_EVENT = 2,
 	WIRE_COMPILED = 3,	 /* struct wire_compiled */
 	WIRE_COMPILED_STACK = 4, /* struct wire_cpu_sample, of the thread and the time of the WIRE_COMPILED before it */
+	WIRE_ALLOCATION = 5,	 /* struct wire_allocation */
+	WIRE_ALLOCATION_STACK = 6, /* struct wire_cpu_sample, of the WIRE_ALLOCATION before it */
 };
 
 /* What a runtime did: functions of it that uprobes sit on. `values` of struct wire_runtime_event in brackets. */
@@ -61,14 +63,22 @@ enum wire_hook {
 	WIRE_HOOK_GC_END,    /* GCToEEInterface::DiagGCEnd [index, generation, reason, concurrent] */
 	WIRE_HOOK_COMPILE,   /* ICorJitCompiler::compileMethod [CORINFO_METHOD_INFO*, MethodDesc*, sp] */
 	WIRE_HOOK_COMPILED,  /* it is done: struct wire_compiled instead of an event */
+	WIRE_HOOK_ALLOCATED, /* the collector has counted 100 KB or a large object: struct wire_allocation instead */
 	WIRE_HOOK_COUNT,
 };
 #define WIRE_HOOK_VALUES 4
 
+/* Kinds of hooks that are planted, paid for and taken out each by itself. */
+enum wire_hook_part {
+	WIRE_PART_SUSPENSIONS = 0,
+	WIRE_PART_COMPILATIONS = 1,
+	WIRE_PART_ALLOCATIONS = 2,
+};
+
 /* A process that runs into hooks and is not followed: a probe is in a file, for all processes that map it. */
 struct wire_hook_other {
-	__u32 tgid;   /* in the initial pid namespace */
-	__u32 of_jit; /* hooks in the JIT compiler; 0: the other ones */
+	__u32 tgid; /* in the initial pid namespace */
+	__u32 part; /* enum wire_hook_part */
 };
 #define WIRE_MAX_HOOK_OTHERS 2048
 
@@ -103,12 +113,16 @@ struct wire_counters {
 	__u64 filtered; /* of a process that is not tracked */
 	__u64 sent;
 	__u64 drops[WIRE_DROP_COUNT];
-	/* The same of the hooks in runtimes: hook_hits = hook_filtered + hook_limited + hook_sent + hook_lost. */
+	/*
+	 * The same of the hooks in runtimes: hook_hits = hook_filtered + hook_limited + hook_sent + hook_lost +
+	 * hook_summed.
+	 */
 	__u64 hook_hits;
 	__u64 hook_filtered;
 	__u64 hook_sent;
 	__u64 hook_lost;    /* no room in the ring of hooks */
 	__u64 hook_limited; /* of a process that has had its share */
+	__u64 hook_summed;  /* allocations that only add to their process's sum */
 };
 
 struct wire_header {
@@ -248,6 +262,51 @@ struct wire_compiled {
 #define WIRE_COMPILED_WITHOUT_NAME (sizeof(struct wire_compiled) - 64)
 
 /*
+ * Where a value is when a probe is hit. A cookie that a probe is attached with has three of these, 21 bits each: those
+ * of bytes, heap and object, the first in the lowest bits; of each the kind is in the upper two bits, the number, which
+ * is signed, in the other ones.
+ */
+enum wire_place {
+	WIRE_PLACE_NONE = 0,	 /* it is not known */
+	WIRE_PLACE_REGISTER = 1, /* number: the register's, as DWARF counts them */
+	WIRE_PLACE_FRAME = 2,	 /* the word at the frame pointer + number */
+	WIRE_PLACE_CONSTANT = 3, /* number */
+};
+#define WIRE_PLACE_BITS 21
+#define WIRE_PLACE_NUMBER_BITS 19
+
+/* Which heap an object is in. */
+#define WIRE_HEAP_SMALL 0
+#define WIRE_HEAP_LARGE 1
+#define WIRE_HEAP_PINNED 2
+#define WIRE_HEAP_UNKNOWN 3
+
+/* A stack of one hit stands for this many hits / 256 at least. */
+#define WIRE_ALLOCATION_ONE 256
+
+/*
+ * The collector has counted `bytes` more that were allocated, since it last told. `weight` 0: nothing of the kind, the
+ * record only says what an object before was.
+ */
+struct wire_allocation {
+	struct wire_header header;
+	__u32 tgid; /* as in struct wire_cpu_sample */
+	__u32 tid;
+	__u64 process_start_ns;
+	__u64 bytes;
+	__u64 object;	   /* its address; it is written only after the hit */
+	__u64 type_before; /* MethodTable of the object of an earlier record of this thread; 0: nobody saw it */
+	__u64 time_before; /* of that record */
+	__u64 total_bytes; /* of the process so far, hits without a record included */
+	__u64 total_hits; /* with those of SuspendEE */
+	__u32 heap;	 /* WIRE_HEAP_* */
+	__u32 weight;	 /* hits that this one stands for, in 1 / WIRE_ALLOCATION_ONE */
+	__u32 missed;	 /* as in struct wire_runtime_event */
+	__u32 has_stack; /* not 0: a WIRE_ALLOCATION_STACK of the same time was to follow */
+	char comm[16];	 /* of the thread */
+};
+
+/*
  * Where a process keeps transient code, and how to read it: user space tells the sampler (map transient_code, by
  * tgid).
  */
@@ -293,6 +352,7 @@ static_assert(sizeof(struct wire_transient_code) == 48, "wire_transient_code");
 static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
+static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
@@ -304,6 +364,7 @@ _Static_assert(sizeof(struct wire_transient_code) == 48, "wire_transient_code");
 _Static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 _Static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 _Static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
+_Static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
 #endif
 
 #endif /* CLRSAMPLER_WIRE_H_ */

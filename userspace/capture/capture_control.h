@@ -54,11 +54,9 @@ class CaptureControl {
                                         std::span<const wire_transient_heap> heaps) = 0;
   virtual void ForgetTransientCode(pid_t tgid) = 0;
 
-  // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the
-  // image and are followed. `hook` decides whether at its entry or at its return. Until the descriptor is
-  // closed; see OpenUprobe for the rest.
-  virtual absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, HookForm form, const std::string& path,
-                                              uint64_t file_offset) = 0;
+  // Has calls of a function in a runtime's image reported, from all processes that map the image and are followed. The
+  // hook decides whether at its entry or at its return. Until the descriptor is closed; see OpenUprobe for the rest.
+  virtual absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) = 0;
   virtual std::vector<HitsOfOthers> HookHitsOfOthers() const = 0;
 
   // Kernel memory of all maps, as the kernel accounts for it.

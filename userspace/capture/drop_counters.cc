@@ -49,6 +49,7 @@ wire_counters SumCounters(std::span<const wire_counters> per_cpu) {
     sum.hook_sent += one.hook_sent;
     sum.hook_lost += one.hook_lost;
     sum.hook_limited += one.hook_limited;
+    sum.hook_summed += one.hook_summed;
     for (int reason = 0; reason < WIRE_DROP_COUNT; ++reason) sum.drops[reason] += one.drops[reason];
   }
   return sum;

@@ -36,9 +36,8 @@ class LiveCapture : public Capture {
     return sampler_->SetTransientCode(tgid, code, heaps);
   }
   void ForgetTransientCode(pid_t tgid) override { sampler_->ForgetTransientCode(tgid); }
-  absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, HookForm form, const std::string& path,
-                                      uint64_t file_offset) override {
-    return sampler_->AttachHook(hook, form, path, file_offset);
+  absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) override {
+    return sampler_->AttachHook(place, path);
   }
   std::vector<HitsOfOthers> HookHitsOfOthers() const override { return sampler_->HookHitsOfOthers(); }
   uint64_t map_bytes() const override { return sampler_->bpf_map_bytes(); }

@@ -169,16 +169,15 @@ void RecordedCapture::ForgetTransientCode(pid_t tgid) {
   if (live_ != nullptr) live_->ForgetTransientCode(tgid);
 }
 
-absl::StatusOr<UniqueFd> RecordedCapture::AttachHook(wire_hook hook, HookForm form, const std::string& path,
-                                                     uint64_t file_offset) {
+absl::StatusOr<UniqueFd> RecordedCapture::AttachHook(const HookPlace& place, const std::string& path) {
   absl::StatusOr<UniqueFd> attached;
   const absl::Status status = Taped(
       &tape_,
       [&] {
-        attached = live_->AttachHook(hook, form, path, file_offset);
+        attached = live_->AttachHook(place, path);
         return attached.status();
       },
-      "hook ", static_cast<int>(hook), " ", static_cast<int>(form), " ", file_offset);
+      "hook ", static_cast<int>(place.hook), " ", static_cast<int>(place.form), " ", place.offset);
   if (!status.ok()) return status;
   // Its owner tells by the descriptor that the probe is there.
   if (tape_.plays()) return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));

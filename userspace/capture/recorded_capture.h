@@ -39,8 +39,7 @@ class RecordedCapture : public Capture {
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
                                 std::span<const wire_transient_heap> heaps) override;
   void ForgetTransientCode(pid_t tgid) override;
-  absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, HookForm form, const std::string& path,
-                                      uint64_t file_offset) override;
+  absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) override;
   std::vector<HitsOfOthers> HookHitsOfOthers() const override;
   uint64_t map_bytes() const override;
   std::vector<int> wake_fds() const override { return live_ ? live_->wake_fds() : std::vector<int>(); }

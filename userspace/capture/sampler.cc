@@ -110,7 +110,7 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   const int filling = online.ok() && !online->empty() ? static_cast<int>(online->size()) : *possible;
   ring_bytes_ = options_.ring_bytes == 0 ? DefaultRingBytes(filling, options_.frequency_hz)
                                          : std::bit_ceil(std::max<uint64_t>(options_.ring_bytes, 4096));
-  const bool hooks = options_.suspension_hooks || options_.jit_hooks;
+  const bool hooks = options_.suspension_hooks || options_.jit_hooks || options_.allocation_hooks;
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   ring_bytes_ = std::max(ring_bytes_, page);
   hook_ring_bytes_ = hooks ? std::max(std::bit_ceil(options_.hook_ring_bytes), page) : page;
@@ -121,11 +121,15 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   bpf_map__set_max_entries(maps.samples, static_cast<uint32_t>(ring_bytes_));
   bpf_map__set_max_entries(maps.hook_records, static_cast<uint32_t>(hook_ring_bytes_));
   const auto slots = static_cast<uint32_t>(*possible);
-  bpf_map__set_max_entries(maps.scratch_by_cpu, options_.jit_stacks ? 2 * slots : slots);
+  bpf_map__set_max_entries(maps.scratch_by_cpu, options_.jit_stacks || options_.allocation_hooks ? 2 * slots : slots);
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
 
   if (!hooks) bpf_map__set_max_entries(maps.hook_budgets, 1);
+  if (!options_.allocation_hooks) {
+    bpf_map__set_max_entries(maps.allocation_sums, 1);
+    bpf_map__set_max_entries(maps.allocations_pending, 1);
+  }
   auto& constants = *skeleton_->rodata;
   constants.gap_words = options_.gap_words;
   constants.tail_words = options_.tail_words;
@@ -161,6 +165,7 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
 bpf_program* Sampler::HookProgram(wire_hook hook, HookForm form) const {
   const auto& programs = skeleton_->progs;
   const bool of_jit = hook == WIRE_HOOK_COMPILE || hook == WIRE_HOOK_COMPILED;
+  if (hook == WIRE_HOOK_ALLOCATED || form == HookForm::kNoted) return AllocationProgram(hook, form);
   if (of_jit ? !options_.jit_hooks : !options_.suspension_hooks) return nullptr;
   if (hook == WIRE_HOOK_RESTARTED && !options_.resumed_hook) return nullptr;
   const bool plain = form == HookForm::kPlain;
@@ -183,7 +188,25 @@ bpf_program* Sampler::HookProgram(wire_hook hook, HookForm form) const {
       if (plain) return options_.jit_stacks ? programs.hook_compiled_with_stack : programs.hook_compiled;
       if (form != HookForm::kEntryOnFrame) return nullptr;
       return options_.jit_stacks ? programs.hook_compiled_on_frame_with_stack : programs.hook_compiled_on_frame;
+    case WIRE_HOOK_ALLOCATED:
     case WIRE_HOOK_COUNT:
+      break;
+  }
+  return nullptr;
+}
+
+bpf_program* Sampler::AllocationProgram(wire_hook hook, HookForm form) const {
+  if (!options_.allocation_hooks) return nullptr;
+  switch (form) {
+    case HookForm::kNoted:
+      return hook == WIRE_HOOK_SUSPEND ? skeleton_->progs.hook_suspend_noted : nullptr;
+    case HookForm::kPlain:
+      return skeleton_->progs.hook_allocated;
+    case HookForm::kMember:
+      return skeleton_->progs.hook_allocated_member;
+    case HookForm::kInside:
+      return UprobesTakeCookies() ? skeleton_->progs.hook_allocated_inside : nullptr;
+    case HookForm::kEntryOnFrame:
       break;
   }
   return nullptr;
@@ -197,14 +220,20 @@ bool HasFirstThread(pid_t process) {
   return stat.ok() && stat->state != 'Z';
 }
 
-absl::StatusOr<UniqueFd> Sampler::AttachHook(wire_hook hook, HookForm form, const std::string& path,
-                                             uint64_t file_offset) {
-  const bpf_program* program = HookProgram(hook, form);
+absl::StatusOr<UniqueFd> Sampler::AttachHook(const HookPlace& place, const std::string& path) {
+  const bpf_program* program = HookProgram(place.hook, place.form);
+  if (program == nullptr && place.form == HookForm::kInside) {
+    return WithHint(absl::UnimplementedError("this kernel's probes can't be told apart"), "Linux 5.15 or newer");
+  }
   if (program == nullptr) return absl::InvalidArgumentError("no program for this hook");
-  const bool at_return = hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED;
+  const bool at_return = place.hook == WIRE_HOOK_SUSPENDED || place.hook == WIRE_HOOK_RESTARTED;
   if (at_return) RETURN_IF_ERROR(CheckReturnProbes());
-  return OpenUprobe(path, file_offset, at_return ? UprobeAt::kReturn : UprobeAt::kEntry, bpf_program__fd(program),
-                    HasFirstThread(options_.only_process) ? options_.only_process : 0);
+  return OpenUprobe({.path = path,
+                     .file_offset = place.offset,
+                     .at = at_return ? UprobeAt::kReturn : UprobeAt::kEntry,
+                     .program_fd = bpf_program__fd(program),
+                     .process = HasFirstThread(options_.only_process) ? options_.only_process : 0,
+                     .cookie = place.cookie});
 }
 
 std::vector<HitsOfOthers> Sampler::HookHitsOfOthers() const {

@@ -50,6 +50,7 @@ struct SamplerOptions {
   bool resumed_hook = true;       // WIRE_HOOK_RESTARTED is one of them
   bool jit_hooks = false;
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
+  bool allocation_hooks = false;
   // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
   // is sent while less than half is left. The rest is counted (wire_counters::hook_limited), and the next hit that is
   // sent says how many there were. 0: no limit.
@@ -92,10 +93,10 @@ class Sampler {
   }
   void ForgetTransientCode(pid_t tgid) { transient_code_->Remove(static_cast<uint32_t>(tgid)); }
 
-  // Has calls of a function in a runtime's image reported as struct wire_runtime_event, from all processes that map the
+  // Has calls of a function in a runtime's image reported, from all processes that map the
   // image and are followed; others run into the probe, too, unless it is bound to `only_process`. `hook` decides
   // whether at its entry or at its return. Until the descriptor is closed; see OpenUprobe for the rest.
-  absl::StatusOr<UniqueFd> AttachHook(wire_hook hook, HookForm form, const std::string& path, uint64_t file_offset);
+  absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path);
 
   // One system call.
   std::vector<HitsOfOthers> HookHitsOfOthers() const;
@@ -129,6 +130,7 @@ class Sampler {
   std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }
   bpf_program* HookProgram(wire_hook hook, HookForm form) const;
+  bpf_program* AllocationProgram(wire_hook hook, HookForm form) const;
 
   SamplerOptions options_;
   std::unique_ptr<clrsampler_bpf, SkeletonDeleter> skeleton_;

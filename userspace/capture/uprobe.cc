@@ -1,6 +1,7 @@
 #include "capture/uprobe.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -59,24 +60,24 @@ bool MayOpenPerfUprobes() {
 }
 
 // -1 and errno, as the system call says it.
-UniqueFd CreateLink(const char* path, uint64_t file_offset, UprobeAt at, int program_fd, pid_t process) {
+UniqueFd CreateLink(const UprobePlace& place) {
   UprobeLink link{};
-  link.program_fd = static_cast<uint32_t>(program_fd);
+  link.program_fd = static_cast<uint32_t>(place.program_fd);
   link.attach_type = kUprobeMulti;
-  link.path = reinterpret_cast<uint64_t>(path);
-  link.offsets = reinterpret_cast<uint64_t>(&file_offset);
+  link.path = reinterpret_cast<uint64_t>(place.path.c_str());
+  link.offsets = reinterpret_cast<uint64_t>(&place.file_offset);
+  link.cookies = place.cookie == 0 ? 0 : reinterpret_cast<uint64_t>(&place.cookie);
   link.count = 1;
-  link.pid = static_cast<uint32_t>(process);
-  if (at == UprobeAt::kReturn) link.uprobe_flags = kUprobeMultiReturn;
+  link.pid = static_cast<uint32_t>(place.process);
+  if (place.at == UprobeAt::kReturn) link.uprobe_flags = kUprobeMultiReturn;
   return UniqueFd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof link)));
 }
 
-absl::StatusOr<UniqueFd> OpenUprobeLink(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd,
-                                        pid_t process) {
-  UniqueFd opened = CreateLink(path.c_str(), file_offset, at, program_fd, process);
+absl::StatusOr<UniqueFd> OpenUprobeLink(const UprobePlace& place) {
+  UniqueFd opened = CreateLink(place);
   if (opened.valid()) return opened;
   const bool unknown = errno == EINVAL;
-  const absl::Status error = ErrnoError(errno, absl::StrCat("planting a probe in ", path));
+  const absl::Status error = ErrnoError(errno, absl::StrCat("planting a probe in ", place.path));
   return unknown ? WithHint(error, "before Linux 6.6 this takes CAP_SYS_ADMIN, or root") : error;
 }
 
@@ -88,7 +89,7 @@ bool TryLinks() {
   LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = static_cast<bpf_attach_type>(kUprobeMulti));
   const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_KPROBE, nullptr, "GPL", nothing.data(), nothing.size(), &options));
   if (!program.valid()) return false;
-  const UniqueFd link = CreateLink("/", 0, UprobeAt::kEntry, program.get(), 0);
+  const UniqueFd link = CreateLink({.path = "/", .program_fd = program.get()});
   return !link.valid() && errno == EBADF;
 }
 
@@ -128,7 +129,10 @@ bool TryBinding() {
   const UniqueFd program = LoadCounter(map.get());
   if (!program.valid()) return false;
   std::vector<UniqueFd> probe;
-  probe.push_back(CreateLink("/proc/self/exe", *offset, UprobeAt::kEntry, program.get(), getpid()));
+  probe.push_back(CreateLink({.path = "/proc/self/exe",
+                              .file_offset = *offset,
+                              .program_fd = program.get(),
+                              .process = getpid()}));
   if (!probe.front().valid()) return false;
   std::thread(clrsampler_probed_function).join();
   // The kernel takes 0.06 s to remove it, for which nobody has to wait.
@@ -138,29 +142,40 @@ bool TryBinding() {
   return bpf_map_lookup_elem(map.get(), &key, &hits) == 0 && hits == 1;
 }
 
-absl::StatusOr<UniqueFd> OpenPerfUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd) {
+// A link of its own carries the cookie. It keeps the event: its descriptor alone is what the owner has to hold.
+absl::StatusOr<UniqueFd> StartWithCookie(UniqueFd event, const UprobePlace& place) {
+  LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = place.cookie});
+  UniqueFd link(bpf_link_create(place.program_fd, event.get(), BPF_PERF_EVENT, &options));
+  if (!link.valid() || ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+    return ErrnoError(errno, absl::StrCat("starting a probe in ", place.path));
+  }
+  return link;
+}
+
+absl::StatusOr<UniqueFd> OpenPerfUprobe(const UprobePlace& place) {
   const absl::StatusOr<uint32_t> type = ReadNumber(kType, "");
   RETURN_IF_ERROR(type.status());
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = *type;
-  if (at == UprobeAt::kReturn) {
+  if (place.at == UprobeAt::kReturn) {
     const absl::StatusOr<uint32_t> bit = ReadNumber(kReturnBit, "config:");
     RETURN_IF_ERROR(bit.status());
     if (*bit >= 64) return absl::UnimplementedError("the kernel's return probes are of an unknown kind");
     attributes.config = uint64_t{1} << *bit;
   }
-  attributes.uprobe_path = reinterpret_cast<uint64_t>(path.c_str());
-  attributes.probe_offset = file_offset;
+  attributes.uprobe_path = reinterpret_cast<uint64_t>(place.path.c_str());
+  attributes.probe_offset = place.file_offset;
   // All processes. The CPU is that of the event, whose records nobody reads; the program runs on any.
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   const int cpu = online.ok() && !online->empty() ? online->front() : 0;
   UniqueFd event(
       static_cast<int>(syscall(SYS_perf_event_open, &attributes, /*pid=*/-1, cpu, /*group=*/-1, PERF_FLAG_FD_CLOEXEC)));
-  if (!event.valid()) return ErrnoError(errno, absl::StrCat("planting a probe in ", path));
-  if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program_fd) != 0 ||
+  if (!event.valid()) return ErrnoError(errno, absl::StrCat("planting a probe in ", place.path));
+  if (place.cookie != 0) return StartWithCookie(std::move(event), place);
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, place.program_fd) != 0 ||
       ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
-    return ErrnoError(errno, absl::StrCat("starting a probe in ", path));
+    return ErrnoError(errno, absl::StrCat("starting a probe in ", place.path));
   }
   return event;
 }
@@ -174,10 +189,16 @@ bool UprobesBindToProcess() {
   return bind;
 }
 
-absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd,
-                                    pid_t process) {
-  if (!UsesLinks()) return OpenPerfUprobe(path, file_offset, at, program_fd);
-  return OpenUprobeLink(path, file_offset, at, program_fd, UprobesBindToProcess() ? process : 0);
+bool UprobesTakeCookies() {
+  static const bool take = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, nullptr) == 1;
+  return take;
+}
+
+absl::StatusOr<UniqueFd> OpenUprobe(const UprobePlace& place) {
+  if (!UsesLinks()) return OpenPerfUprobe(place);
+  UprobePlace bound = place;
+  if (!UprobesBindToProcess()) bound.process = 0;
+  return OpenUprobeLink(bound);
 }
 
 void CloseUprobes(std::vector<UniqueFd> probes) {

@@ -27,12 +27,23 @@ uint32_t UprobeAttachType();
 // missed that process's other threads ("bpf: Fix uprobe multi pid filter check"), so it is tried once, in 0.3 ms.
 bool UprobesBindToProcess();
 
+// Whether a program can ask for its probe's cookie (Linux 5.15). Tried once.
+bool UprobesTakeCookies();
+
+struct UprobePlace {
+  std::string path;
+  uint64_t file_offset = 0;
+  UprobeAt at = UprobeAt::kEntry;
+  int program_fd = -1;
+  pid_t process = 0;    // 0: any
+  uint64_t cookie = 0;  // not 0: only where UprobesTakeCookies
+};
+
 // Has `program_fd`, a BPF program of type kprobe with the attach type above, run whenever a process executes the
-// instruction at `file_offset` of the file at `path` (or returns from the function that begins there): `process` (0:
-// any), where UprobesBindToProcess. The probe lives as long as the descriptor; the file is looked up once.
-// Precondition: an instruction begins there; if none does, the processes that come by crash.
-absl::StatusOr<UniqueFd> OpenUprobe(const std::string& path, uint64_t file_offset, UprobeAt at, int program_fd,
-                                    pid_t process = 0);
+// instruction at `file_offset` of the file at `path` (or returns from the function that begins there): `process`, where
+// UprobesBindToProcess. The probe lives as long as the descriptor; the file is looked up once. Precondition: an
+// instruction begins there; if none does, the processes that come by crash.
+absl::StatusOr<UniqueFd> OpenUprobe(const UprobePlace& place);
 
 // Removes probes, and returns when they are gone. For each the kernel waits until no CPU can be in it any more, 0.06 s;
 // links wait together, in a thread each.

@@ -5,6 +5,7 @@ namespace clrsampler {
 const char* FrameKindText(const Frame& frame) {
   if (frame.kind == FrameKind::kMark) return "mark";
   if (frame.kind == FrameKind::kRole) return "role";
+  if (frame.kind == FrameKind::kType) return "type";
   if (!frame.named()) return "none";
   switch (frame.kind) {
     case FrameKind::kKernel:
@@ -18,6 +19,7 @@ const char* FrameKindText(const Frame& frame) {
     case FrameKind::kAot:
       return "aot";
     case FrameKind::kMark:
+    case FrameKind::kType:
     case FrameKind::kRole:
       break;
   }

@@ -82,7 +82,8 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.perf_maps = *std::move(perf_maps);
   options.frequency_hz = config.frequency_hz;
   options.replay = config.unwind == "replay";
-  options.view = config.view == "pause"           ? RecordView::kPause
+  options.view = config.event == "alloc"          ? RecordView::kAllocations
+                 : config.view == "pause"         ? RecordView::kPause
                  : config.view == "suspend-delay" ? RecordView::kSuspendDelay
                  : config.view == "jit"           ? RecordView::kJit
                                                   : RecordView::kCpu;
@@ -164,6 +165,9 @@ absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std:
 
 // These views count what events of the runtime tell: no thread has a name there, and compilations have no time.
 absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& options, const ProfileFilter& filter) {
+  if (options.view == RecordView::kAllocations && config.view != "cpu") {
+    return BadValue("--event alloc counts bytes, and --view chooses among CPU times", "leave --view out");
+  }
   if ((options.view == RecordView::kJit || options.view == RecordView::kSuspendDelay) &&
       (filter.thread || filter.from_ns || filter.to_ns)) {
     return BadValue(absl::StrCat("--view ", config.view, " cannot be filtered by --thread, --from or --to"),
@@ -289,9 +293,12 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
   meta.view = options.view == RecordView::kPause          ? ProfileView::kPause
               : options.view == RecordView::kSuspendDelay ? ProfileView::kSuspendDelay
               : options.view == RecordView::kJit          ? ProfileView::kJit
+              : options.view == RecordView::kAllocations  ? ProfileView::kAllocations
                                                           : ProfileView::kCpu;
   const bool samples = options.view == RecordView::kCpu || options.view == RecordView::kPause;
-  meta.unit = samples ? WeightUnit::kSamples : WeightUnit::kMicroseconds;
+  meta.unit = samples                                      ? WeightUnit::kSamples
+              : options.view == RecordView::kAllocations ? WeightUnit::kBytes
+                                                         : WeightUnit::kMicroseconds;
   if (samples) meta.period_ns = options.period_ns();
   const uint64_t age_ns = SystemClock().Now().ns - recorder.began().ns;
   meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
@@ -354,6 +361,12 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   DeclareLines(app, config.lines);
   DeclareCode(app, config.keep_code);
   DeclareEmbedSource(app, config.lines);
+  app.add_option("--event", config.event,
+                 "cpu: what runs; alloc: where .NET programs allocate memory, in bytes, with the types of the objects;\n"
+                 "docs/allocations.md")
+      ->check(CLI::IsMember({"cpu", "alloc"}))
+      ->capture_default_str()
+      ->type_name("EVENT");
   app.add_option("--view", config.view,
                  "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
                  "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md;\n"

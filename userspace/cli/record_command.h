@@ -30,6 +30,7 @@ struct RecordConfig {
   bool keep_code = false;
   bool annotate_source = false;
   bool addresses = false;
+  std::string event = "cpu";
   std::string view = "cpu";
   bool no_hooks = false;
   bool try_unknown_runtime = false;

@@ -22,6 +22,7 @@ const ProfileModel& ModelOf(const Window& window, ProfileView view) {
       return window.suspend_delay;
     case ProfileView::kCpu:
     case ProfileView::kPause:
+    case ProfileView::kAllocations:  // windows have none
       break;
   }
   return window.cpu;

@@ -33,6 +33,7 @@ FrameSuffix SuffixOf(ModelFrameKind kind) {
     case ModelFrameKind::kNative:
     case ModelFrameKind::kRole:
     case ModelFrameKind::kMark:
+    case ModelFrameKind::kType:
       return FrameSuffix::kNone;
   }
   return FrameSuffix::kNone;

@@ -131,6 +131,7 @@ class Collector {
       case ModelFrameKind::kKernel:
       case ModelFrameKind::kRole:
       case ModelFrameKind::kMark:
+      case ModelFrameKind::kType:
       case ModelFrameKind::kInlined:
         break;
     }

@@ -59,6 +59,7 @@ std::string MappingName(const ProfileModel& model, const ModelFrame& frame) {
     case ModelFrameKind::kAot:
     case ModelFrameKind::kRole:
     case ModelFrameKind::kMark:
+    case ModelFrameKind::kType:
     case ModelFrameKind::kInlined:
       break;
   }
@@ -129,7 +130,9 @@ class PprofEncoder {
     if (meta.unit == WeightUnit::kSamples) WriteValueType(pprof::Profile::kSampleType, "samples", "count");
     if (counts_time_) WriteValueType(pprof::Profile::kSampleType, shown = "cpu", "nanoseconds");
     if (meta.unit != WeightUnit::kSamples) {
-      shown = meta.view == ProfileView::kSuspendDelay ? "suspend_delay" : "cpu";
+      shown = meta.unit == WeightUnit::kBytes            ? "alloc_space"
+              : meta.view == ProfileView::kSuspendDelay ? "suspend_delay"
+                                                        : "cpu";
       WriteValueType(pprof::Profile::kSampleType, shown, WeightUnitText(meta.unit));
     }
     builder_.add_int64(pprof::Profile::kDefaultSampleType, strings_.Add(shown));

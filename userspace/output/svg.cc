@@ -36,7 +36,8 @@ constexpr std::array<KindStyle, kModelFrameKindCount> kStyles = {{{"#d8dadd", "n
                                                                   {"#e9c46f", "NativeAOT", true},
                                                                   {"#dba1c4", "runtime role"},
                                                                   {"#c9ccd1", "mark"},
-                                                                  {"#57c79f", "inlined", true}}};
+                                                                  {"#57c79f", "inlined", true},
+                                                                  {"#b5c46a", "type", true}}};
 constexpr absl::string_view kRootColor = "#e3e5e8", kProcessColor = "#b9c3d6";
 
 struct Box {
@@ -159,6 +160,8 @@ std::string WeightText(uint64_t weight, WeightUnit unit) {
       return absl::StrFormat("%.3f ms", static_cast<double>(weight) / 1e3);
     case WeightUnit::kNanoseconds:
       return absl::StrFormat("%.3f ms", static_cast<double>(weight) / 1e6);
+    case WeightUnit::kBytes:
+      return absl::StrFormat("%.3f MB", static_cast<double>(weight) / 1e6);
   }
   return "";
 }

@@ -76,7 +76,8 @@ void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const
   const uint64_t limited = deltas_.Since("hook_limited", counters.hook_limited) + of_host;
   account.pauses = deltas_.Since("pauses", parts.hooks->PauseCounts());
   account.jit = deltas_.Since("jit", parts.hooks->JitCounts());
-  for (auto* counts : {&account.pauses, &account.jit}) {
+  account.allocations = deltas_.Since("allocations", parts.hooks->AllocationCounts());
+  for (auto* counts : {&account.pauses, &account.jit, &account.allocations}) {
     if (counts->empty()) continue;
     (*counts)["events_lost"] = lost;
     (*counts)["events_of_others"] = filtered;

@@ -1,4 +1,4 @@
-// The two kinds of hooks. Each is planted, paid for and taken out by itself.
+// The kinds of hooks. Each is planted, paid for and taken out by itself.
 #ifndef CLRSAMPLER_PIPELINE_HOOK_PART_H_
 #define CLRSAMPLER_PIPELINE_HOOK_PART_H_
 
@@ -11,15 +11,23 @@
 namespace clrsampler {
 
 enum class HookPart : uint8_t {
-  kSuspensions,   // SuspendEE, RestartEE and collections
-  kCompilations,  // compileMethod
+  kSuspensions = WIRE_PART_SUSPENSIONS,    // SuspendEE, RestartEE and collections
+  kCompilations = WIRE_PART_COMPILATIONS,  // compileMethod
+  kAllocations = WIRE_PART_ALLOCATIONS,    // where the collector reports allocated memory
 };
-inline constexpr std::array<HookPart, 2> kHookParts = {HookPart::kSuspensions, HookPart::kCompilations};
+inline constexpr std::array kHookParts = {HookPart::kSuspensions, HookPart::kCompilations, HookPart::kAllocations};
 inline constexpr size_t IndexOf(HookPart part) { return static_cast<size_t>(part); }
 
 inline HookPart PartOf(uint32_t wire_hook) {
-  return wire_hook == WIRE_HOOK_COMPILE || wire_hook == WIRE_HOOK_COMPILED ? HookPart::kCompilations
-                                                                           : HookPart::kSuspensions;
+  switch (wire_hook) {
+    case WIRE_HOOK_COMPILE:
+    case WIRE_HOOK_COMPILED:
+      return HookPart::kCompilations;
+    case WIRE_HOOK_ALLOCATED:
+      return HookPart::kAllocations;
+    default:
+      return HookPart::kSuspensions;
+  }
 }
 
 }  // namespace clrsampler

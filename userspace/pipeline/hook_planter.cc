@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "capture/uprobe.h"
+#include "clr/hooks/allocation_search.h"
 #include "clr/hooks/jit_flags.h"
 #include "clr/runtime_image.h"
 #include "formats/elf/elf_image.h"
@@ -48,6 +49,34 @@ const Mapping* FindJit(const Process& process) {
   return nullptr;
 }
 
+uint64_t Packed(const ProbeValue& value) {
+  constexpr uint64_t kNumberMask = (uint64_t{1} << WIRE_PLACE_NUMBER_BITS) - 1;
+  const auto packed = [&](wire_place kind) {
+    return uint64_t{kind} << WIRE_PLACE_NUMBER_BITS | (static_cast<uint64_t>(int64_t{value.number}) & kNumberMask);
+  };
+  switch (value.kind) {
+    case ProbeValue::Kind::kRegister:
+      return packed(WIRE_PLACE_REGISTER);
+    case ProbeValue::Kind::kFrame:
+      return packed(WIRE_PLACE_FRAME);
+    case ProbeValue::Kind::kConstant:
+      return packed(WIRE_PLACE_CONSTANT);
+    case ProbeValue::Kind::kUnknown:
+      break;
+  }
+  return WIRE_PLACE_NONE;
+}
+
+HookPlace PlaceOf(const AllocationPoint& point) {
+  const AllocationFacts& facts = point.facts;
+  if (point.inlined) {
+    const uint64_t cookie =
+        Packed(facts.bytes) | Packed(facts.heap) << WIRE_PLACE_BITS | Packed(facts.object) << 2 * WIRE_PLACE_BITS;
+    return {WIRE_HOOK_ALLOCATED, HookForm::kInside, point.offset.value, cookie};
+  }
+  return {WIRE_HOOK_ALLOCATED, facts.of_one_heap ? HookForm::kMember : HookForm::kPlain, point.offset.value};
+}
+
 // A trap where none was measured yet, and what a hit costs beyond it: 0.3 to 1.4 us for our program, and what the
 // thread has to fetch again into its caches. By the work that a program which does little else got done, a hit cost
 // it 1.7 us in all on one machine, with traps of 0.57 us, and 3.7 us on another, with traps of 0.70 us
@@ -59,7 +88,17 @@ constexpr uint64_t kHitsThatMatter = 1'000;
 // Between two looks at who else runs into hooks.
 constexpr uint64_t kOthersNs = 250'000'000;
 
-absl::string_view WhatIsSeen(HookPart part) { return part == HookPart::kSuspensions ? "pauses" : "compilations"; }
+absl::string_view WhatIsSeen(HookPart part) {
+  switch (part) {
+    case HookPart::kSuspensions:
+      return "pauses";
+    case HookPart::kCompilations:
+      return "compilations";
+    case HookPart::kAllocations:
+      return "allocations";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -71,12 +110,32 @@ HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes,
       notices_(notices),
       clock_(clock),
       debug_files_(images),
-      rations_(options_.share),
+      rations_(options_.share, KindsWanted()),
       trap_ns_(kUsualTrapNs) {}
 
 HookPlanter::~HookPlanter() { Finish(); }
 
+bool HookPlanter::Wants(HookPart part) const {
+  switch (part) {
+    case HookPart::kSuspensions:
+      return options_.suspensions;
+    case HookPart::kCompilations:
+      return options_.compilations;
+    case HookPart::kAllocations:
+      return options_.allocations;
+  }
+  return false;
+}
+
+int HookPlanter::KindsWanted() const {
+  return static_cast<int>(std::ranges::count_if(kHookParts, [this](HookPart part) { return Wants(part); }));
+}
+
 void HookPlanter::Look(const Process& process) {
+  if (process.exited != MonotonicTime::Max()) {
+    const auto target = targets_.find(process.key);
+    if (target != targets_.end()) target->second.ended = process.exited;
+  }
   if (process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) return;
   Target& target = targets_[process.key];
   if (std::exchange(target.exec_count, process.exec_count) != process.exec_count) {
@@ -84,14 +143,17 @@ void HookPlanter::Look(const Process& process) {
     rations_.Forget(process.key);
   }
   const auto lacks = [&](HookPart part) { return Wants(part) && target.hooked[IndexOf(part)] == nullptr; };
-  if (!lacks(HookPart::kSuspensions) && !lacks(HookPart::kCompilations)) return;
+  if (std::ranges::none_of(kHookParts, lacks)) return;
   if (!target.look.Due(process.mappings, clock_)) return;
+  std::array<bool, kHookParts.size()> lacked{};
+  for (const HookPart part : kHookParts) lacked[IndexOf(part)] = lacks(part);
   const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
   if (!runtime) return;
   const std::string version = absl::StrCat(".NET ", runtime->version.Text());
   const bool holds_jit = runtime->form == DeploymentForm::kSingleFile;
   Wanted wanted{.of_runtime = true};
   wanted.parts[IndexOf(HookPart::kSuspensions)] = lacks(HookPart::kSuspensions);
+  wanted.parts[IndexOf(HookPart::kAllocations)] = lacks(HookPart::kAllocations);
   wanted.parts[IndexOf(HookPart::kCompilations)] = holds_jit && lacks(HookPart::kCompilations);
   if (wanted.parts != Wanted().parts) Hook(process, runtime->mapping, wanted, version, target);
   if (!holds_jit && lacks(HookPart::kCompilations)) {
@@ -102,6 +164,11 @@ void HookPlanter::Look(const Process& process) {
   }
   for (const HookPart part : kHookParts) {
     const Hooked* hooked = target.hooked[IndexOf(part)].get();
+    if (lacked[IndexOf(part)] && hooked != nullptr && hooked->set != nullptr) {
+      const MonotonicTime now = clock_.Now();
+      target.complete_ns[IndexOf(part)] = hooked->set->CompleteNs(now);
+      target.hooked_at[IndexOf(part)] = now;
+    }
     rations_.Use(process.key, part, hooked == nullptr ? nullptr : hooked->set.get(),
                  process.compiles_since >= options_.began);
   }
@@ -164,7 +231,7 @@ std::shared_ptr<HookPlanter::Hooked> HookPlanter::Known(const ImageFile& image, 
 }
 
 void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wanted& wanted, const Fresh& fresh) {
-  const ImageFile& image = *(fresh[0] != nullptr ? fresh[0] : fresh[1])->image;
+  const ImageFile& image = *(*std::ranges::find_if(fresh, [](const Hooked* hooked) { return hooked != nullptr; }))->image;
   const auto refuse_all = [&](const absl::Status& status) {
     for (Hooked* hooked : fresh) {
       if (hooked != nullptr) hooked->status = status;
@@ -208,15 +275,44 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wa
   for (const HookPart part : kHookParts) {
     Hooked* hooked = fresh[IndexOf(part)];
     if (hooked == nullptr) continue;
-    absl::StatusOr<std::vector<HookPlace>> places = part == HookPart::kSuspensions
-                                                        ? SuspensionPlaces(hooks, image.path, *hooked)
-                                                        : CompilationPlaces(hooks, wanted.of_runtime);
+    absl::StatusOr<std::vector<HookPlace>> places = PlacesOf(part, hooks, *elf, wanted.of_runtime, *hooked);
     hooked->status = places.status();
     if (!places.ok()) continue;
     hooked->set = std::make_unique<HookSet>(options_.attach, file, clock_);
     hooked->status = hooked->set->Plant(*places);
     if (!hooked->status.ok()) hooked->set = nullptr;
   }
+}
+
+absl::StatusOr<std::vector<HookPlace>> HookPlanter::PlacesOf(HookPart part, const RuntimeHooks& hooks,
+                                                             const ElfImage& elf, bool of_runtime, Hooked& hooked) {
+  switch (part) {
+    case HookPart::kSuspensions:
+      return SuspensionPlaces(hooks, hooked.image->path, hooked);
+    case HookPart::kCompilations:
+      return CompilationPlaces(hooks, of_runtime);
+    case HookPart::kAllocations:
+      break;
+  }
+  const absl::StatusOr<std::vector<AllocationPoint>> points = LocateAllocations(elf);
+  RETURN_IF_ERROR(points.status());
+  if (hooked.image->content.damaged()) return absl::DataLossError("the file was changed while it was read");
+  // The first to come: what it says of an object holds from then on.
+  std::vector<HookPlace> places;
+  const HookPoints& suspend = hooks[HookKind::kSuspendEE];
+  hooked.sees_types = suspend.ok();
+  if (suspend.ok()) {
+    for (const HookPoint& point : *suspend) {
+      places.push_back({WIRE_HOOK_SUSPEND, HookForm::kNoted, point.offset.value});
+    }
+  } else if (options_.say_refusals) {
+    notices_.Add("allocation_types", hooked.image->path,
+                 absl::StrCat("types of allocated objects in ", hooked.image->path,
+                              " are not known: ", suspend.status().message()),
+                 HintOf(suspend.status()));
+  }
+  for (const AllocationPoint& point : *points) places.push_back(PlaceOf(point));
+  return places;
 }
 
 absl::StatusOr<std::vector<HookPlace>> HookPlanter::SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
@@ -300,7 +396,7 @@ bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint6
   }
   Hooked* hooked = HookedOf(key, part);
   const bool has_set = hooked != nullptr && hooked->set != nullptr;
-  if (rations_.Spend(key, part, time, CostNs(hits) + more_ns) && has_set) Rest(*hooked, part, key.tgid);
+  if (rations_.Spend(key, part, time, CostNs(hits) + more_ns) && has_set) Rest(*hooked, part, key.tgid, time);
   bool complete = true, has_rested = false;
   const auto look_at = [&](const HookSet& set) {
     complete &= set.IsCompleteAt(time);
@@ -318,8 +414,8 @@ bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint6
   return complete;
 }
 
-void HookPlanter::Rest(Hooked& hooked, HookPart part, uint32_t cause) {
-  if (!hooked.set->Rest()) return;
+void HookPlanter::Rest(Hooked& hooked, HookPart part, uint32_t cause, MonotonicTime time) {
+  if (!hooked.set->Rest(time)) return;
   ++counters_.rests;
   Rested rested{part, cause, {}};
   for (const auto& [key, target] : targets_) {
@@ -351,15 +447,16 @@ void HookPlanter::ChargeOthers(MonotonicTime now) {
   others_asked_ = now;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint64_t> hits;
   for (const HitsOfOthers& other : options_.hits_of_others()) {
-    const std::pair<uint32_t, uint32_t> who{other.who.tgid, other.who.of_jit};
+    const std::pair<uint32_t, uint32_t> who{other.who.tgid, other.who.part};
     hits[who] = other.hits;
     const auto before = hits_of_others_.find(who);
     const bool goes_on = before != hits_of_others_.end() && before->second <= other.hits;
     const uint64_t fresh = other.hits - (goes_on ? before->second : 0);
-    const HookPart part = other.who.of_jit != 0 ? HookPart::kCompilations : HookPart::kSuspensions;
+    if (other.who.part >= kHookParts.size()) continue;
+    const HookPart part = kHookParts[other.who.part];
     if (fresh == 0 || !rations_.SpendOther(other.who.tgid, part, now, CostNs(fresh))) continue;
     ForEachPlanted([&](Hooked& hooked, HookPart its) {
-      if (its == part) Rest(hooked, part, other.who.tgid);
+      if (its == part) Rest(hooked, part, other.who.tgid, now);
     });
   }
   hits_of_others_ = std::move(hits);
@@ -405,6 +502,22 @@ bool HookPlanter::SeesReturns(ProcessKey key) const {
   return hooked == nullptr || hooked->sees_returns;
 }
 
+MonotonicTime HookPlanter::SeesTypesSince(ProcessKey key) const {
+  const Hooked* hooked = HookedOf(key, HookPart::kAllocations);
+  if (hooked == nullptr || hooked->set == nullptr || !hooked->sees_types) return MonotonicTime::Max();
+  return hooked->set->complete_since();
+}
+
+HookPlanter::Coverage HookPlanter::CoverageOf(ProcessKey key, HookPart part, MonotonicTime now) const {
+  const auto target = targets_.find(key);
+  const size_t index = IndexOf(part);
+  if (target == targets_.end() || target->second.hooked[index] == nullptr) return {};
+  const HookSet* set = target->second.hooked[index]->set.get();
+  const MonotonicTime until = std::min(now, target->second.ended), from = target->second.hooked_at[index];
+  if (set == nullptr || until <= from) return {};
+  return {until.ns - from.ns, set->CompleteNs(until) - target->second.complete_ns[index]};
+}
+
 bool HookPlanter::TellsOfMethods(ProcessKey key) const {
   const Hooked* jit = HookedOf(key, HookPart::kCompilations);
   return jit != nullptr && jit->set != nullptr && jit->status.ok() && !jit->set->rests();
@@ -418,7 +531,7 @@ MonotonicTime HookPlanter::SeesAllSince(ProcessKey key, HookPart part) const {
 absl::Status HookPlanter::Sees(ProcessKey key, HookPart part) const {
   const Hooked* hooked = HookedOf(key, part);
   if (hooked != nullptr) return hooked->status;
-  return NotWatched(key, part == HookPart::kSuspensions ? ".NET runtime" : ".NET compiler");
+  return NotWatched(key, part == HookPart::kCompilations ? ".NET compiler" : ".NET runtime");
 }
 
 void HookPlanter::Forget(ProcessKey key) {

@@ -38,6 +38,7 @@ struct HookPlanterOptions {
   bool suspensions = false;  // HookPart::kSuspensions
   bool resumed = true;       // also where RestartEE returns
   bool compilations = false;
+  bool allocations = false;
   AttachHookFunction attach;
   // A program that compiles more than a thousand methods a second, second after second, pays for one probe a
   // compilation instead of two: that at the beginning is left out as soon as the stack is known to tell the same
@@ -77,12 +78,22 @@ class HookPlanter {
   // Why nothing of the process is seen; OK: the hooks are planted.
   absl::Status SeesSuspensions(ProcessKey key) const { return Sees(key, HookPart::kSuspensions); }
   absl::Status SeesCompilations(ProcessKey key) const { return Sees(key, HookPart::kCompilations); }
+  absl::Status SeesAllocations(ProcessKey key) const { return Sees(key, HookPart::kAllocations); }
   // Whether SuspendEE and RestartEE are seen to return, beside being called.
   bool SeesReturns(ProcessKey key) const;
   // Whether each of its compilations is seen at this moment.
   bool TellsOfMethods(ProcessKey key) const;
   // What began before may lack a part.
   MonotonicTime SeesAllSince(ProcessKey key, HookPart part) const;
+
+  // Types of objects that were allocated before this are not known; Max: none is.
+  MonotonicTime SeesTypesSince(ProcessKey key) const;
+  // Since the process's hooks were first there, until it ended or `now`.
+  struct Coverage {
+    uint64_t watched_ns = 0;
+    uint64_t complete_ns = 0;  // of these: all of them were there
+  };
+  Coverage CoverageOf(ProcessKey key, HookPart part, MonotonicTime now) const;
 
   // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
   // not to be used, since some of the probes may be missing.
@@ -118,6 +129,7 @@ class HookPlanter {
     absl::Status status;           // why; or why it never comes back
     bool by_symbols = false;       // which alone name its functions; those of a separate file count, too
     bool sees_returns = false;     // of SuspendEE and RestartEE
+    bool sees_types = false;       // of allocated objects
     // Of a compiler.
     JitStart start;
     CompilationRate rate;
@@ -126,6 +138,9 @@ class HookPlanter {
     MappingsPace look;
     uint32_t exec_count = 0;
     std::array<std::shared_ptr<Hooked>, kHookParts.size()> hooked;
+    std::array<MonotonicTime, kHookParts.size()> hooked_at{};
+    std::array<uint64_t, kHookParts.size()> complete_ns{};  // HookSet::CompleteNs at that time
+    MonotonicTime ended = MonotonicTime::Max();
   };
 
   // What is to be planted in an image: a single-file host has both.
@@ -133,9 +148,8 @@ class HookPlanter {
     std::array<bool, kHookParts.size()> parts{};
     bool of_runtime = false;  // it has the runtime's functions; else it is the compiler alone
   };
-  bool Wants(HookPart part) const {
-    return part == HookPart::kSuspensions ? options_.suspensions : options_.compilations;
-  }
+  bool Wants(HookPart part) const;
+  int KindsWanted() const;
   void Hook(const Process& process, const Mapping& mapping, const Wanted& wanted, absl::string_view version,
             Target& target);
   std::shared_ptr<Hooked> Known(const ImageFile& image, HookPart part) const;
@@ -144,13 +158,15 @@ class HookPlanter {
   absl::StatusOr<std::vector<HookPlace>> SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
                                                           Hooked& hooked);
   static absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hooks, bool of_runtime);
+  absl::StatusOr<std::vector<HookPlace>> PlacesOf(HookPart part, const RuntimeHooks& hooks, const ElfImage& elf,
+                                                  bool of_runtime, Hooked& hooked);
 
   Hooked* HookedOf(ProcessKey key, HookPart part) const;
   absl::Status Sees(ProcessKey key, HookPart part) const;
   template <typename Function>
   void ForEachPlanted(Function&& function) const;  // (Hooked&, HookPart), also of those at rest
 
-  void Rest(Hooked& hooked, HookPart part, uint32_t cause);
+  void Rest(Hooked& hooked, HookPart part, uint32_t cause, MonotonicTime time);
   void Return(Hooked& hooked, HookPart part);
   void ChargeOthers(MonotonicTime now);
   void TakeMeasured();

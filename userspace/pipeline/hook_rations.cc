@@ -6,7 +6,7 @@ void HookRations::Use(ProcessKey process, HookPart part, const HookSet* set, boo
   auto found = rations_.find(process);
   if (found == rations_.end()) {
     const Ration full{nullptr, BudgetOf(starts)};
-    found = rations_.emplace(process, std::array{full, full}).first;
+    found = rations_.emplace(process, std::array{full, full, full}).first;
   }
   found->second[IndexOf(part)].set = set;
 }

@@ -1,12 +1,14 @@
 // What hooks have cost each process, and so which of them have to rest (hook_budget.h). Pure.
 //
-// A process has half of its share for each kind of hooks, so that a storm of compilations takes nothing from pauses. A
+// A process has an equal part of its share for each kind of hooks, so that a storm of compilations takes nothing from
+// pauses. A
 // set of probes is in a file: it rests for all that map the file as soon as one of them has had its share, and until
 // none has. Processes that are not followed run into the same probes, and what a trap costs is spent before any filter
 // is asked. Which file they map is not known, so they count for every set of the kind.
 #ifndef CLRSAMPLER_PIPELINE_HOOK_RATIONS_H_
 #define CLRSAMPLER_PIPELINE_HOOK_RATIONS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +26,8 @@ class HookSet;
 
 class HookRations {
  public:
-  // `share`: of one CPU, for each process; 0: no limit.
-  explicit HookRations(double share) : share_(share) {}
+  // `share`: of one CPU, for each process; 0: no limit. `kinds`: how many kinds of hooks share it.
+  HookRations(double share, int kinds) : share_(share), kinds_(std::max(kinds, 1)) {}
 
   bool limited() const { return share_ > 0; }
 
@@ -50,9 +52,10 @@ class HookRations {
     const HookSet* set = nullptr;
     HookBudget budget;
   };
-  HookBudget BudgetOf(bool starts) const { return {share_ / static_cast<double>(kHookParts.size()), starts}; }
+  HookBudget BudgetOf(bool starts) const { return {share_ / kinds_, starts}; }
 
   const double share_;
+  const int kinds_;
   absl::flat_hash_map<ProcessKey, std::array<Ration, kHookParts.size()>> rations_;
   absl::flat_hash_map<std::pair<uint32_t, HookPart>, HookBudget> others_;
 };

@@ -44,7 +44,7 @@ absl::Status HookSet::Plant(const std::vector<HookPlace>& places) {
 absl::Status HookSet::Attach(Probe& probe) const {
   // By descriptor: the very file that was looked at, wherever its path leads by now.
   absl::StatusOr<UniqueFd> attached =
-      attach_(probe.place.hook, probe.place.form, absl::StrCat("/proc/self/fd/", file_->fd.get()), probe.place.offset);
+      attach_(probe.place, absl::StrCat("/proc/self/fd/", file_->fd.get()));
   RETURN_IF_ERROR(attached.status());
   probe.descriptor = *std::move(attached);
   return absl::OkStatus();
@@ -64,8 +64,9 @@ bool HookSet::RemovalIsDone() const {
       places_.empty() ? 0 : static_cast<int>(places_.front().place.hook));
 }
 
-bool HookSet::Rest() {
+bool HookSet::Rest(MonotonicTime time) {
   if (rests_ || !RemovalIsDone()) return false;
+  complete_ns_ = CompleteNs(time);
   rests_ = has_rested_ = true;
   removal_ = std::async(std::launch::async, [probes = TakeProbes()]() mutable { CloseUprobes(std::move(probes)); });
   return true;

@@ -20,15 +20,8 @@
 
 namespace clrsampler {
 
-struct HookPlace {
-  wire_hook hook;
-  HookForm form;
-  uint64_t offset;  // in the file
-};
-
 // Plants one; it stays until the descriptor is closed (capture/sampler.h).
-using AttachHookFunction = std::function<absl::StatusOr<UniqueFd>(wire_hook hook, HookForm form,
-                                                                  const std::string& path, uint64_t file_offset)>;
+using AttachHookFunction = std::function<absl::StatusOr<UniqueFd>(const HookPlace& place, const std::string& path)>;
 
 // Main loop only.
 class HookSet {
@@ -43,9 +36,9 @@ class HookSet {
   // In this order; all, or none.
   absl::Status Plant(const std::vector<HookPlace>& places);
 
-  // Takes the probes out; the kernel needs 60 ms for that, in another thread. false: not now, since those that were
-  // taken out before are not gone yet.
-  bool Rest();
+  // Takes the probes out; the kernel needs 60 ms for that, in another thread. What they say counts until `time`. false:
+  // not now, since those that were taken out before are not gone yet.
+  bool Rest(MonotonicTime time);
   // Puts them back, those that are left out excepted. Where that fails the set goes on resting: FAILED_PRECONDITION for
   // good, since the file is no longer what it was; else MayReturn says when to try again.
   absl::Status Return();
@@ -62,6 +55,10 @@ class HookSet {
   // While some of them are missing, what the others say has no meaning: not before this.
   MonotonicTime complete_since() const { return complete_since_; }
   bool IsCompleteAt(MonotonicTime time) const { return !rests_ && time >= complete_since_; }
+  // For how long all were there, up to `until`.
+  uint64_t CompleteNs(MonotonicTime until) const {
+    return complete_ns_ + (rests_ || until <= complete_since_ ? 0 : until.ns - complete_since_.ns);
+  }
 
   // For who closes those of many sets at once. The set is of no use after.
   std::vector<UniqueFd> TakeProbes();
@@ -86,6 +83,7 @@ class HookSet {
   std::future<void> removal_;
   bool rests_ = false, has_rested_ = false;
   MonotonicTime complete_since_ = MonotonicTime::Max();
+  uint64_t complete_ns_ = 0;  // before that
   MonotonicTime try_again_ = MonotonicTime::Min();
 };
 

@@ -36,7 +36,7 @@ struct HeldSample {
   std::vector<uint64_t> record;  // struct wire_cpu_sample and what follows it, aligned
   std::optional<RawStack> raw;   // a view of that
   EarlyStack early;
-  bool of_clock = false;  // a CPU sample; else the stack of a compilation
+  bool of_clock = false;  // a CPU sample; else the stack of a thread that ran into a hook
 };
 using HeldItem = std::variant<std::unique_ptr<HeldSample>, SideBandEvent, RuntimeItem>;
 
@@ -77,7 +77,7 @@ class Intake {
   MonotonicTime OldestOr(MonotonicTime time) const { return queue_.OldestOr(time); }
   // Of processes, and of methods that were compiled, that have been taken.
   uint64_t news() const { return news_; }
-  // Of the CPUs' clocks, without stacks of compilations.
+  // Of the CPUs' clocks, without stacks of hooks.
   size_t waiting_samples() const { return waiting_samples_; }
   // Of hooks, with their stacks: those that came while too much waited, and those beyond the host's budget.
   uint64_t runtime_events_dropped() const { return runtime_events_dropped_; }

@@ -40,13 +40,15 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
                   options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles;
   events.resumed = options.on_pause != nullptr;  // profiles have no use for it
   events.compilations = told_of_compilations || events.roles;
+  events.allocations = options.view == RecordView::kAllocations;
   events.compilation_stacks = told_of_compilations || (options.windows.has_value() && events.compilations);
   return events;
 }
 
 double HookShareFor(const RecordOptions& options) {
   const bool asked_for = options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
-                         (options.view != RecordView::kCpu && !options.windows);
+                         (options.view != RecordView::kCpu && options.view != RecordView::kAllocations &&
+                          !options.windows);
   return asked_for ? 0 : options.hook_share;
 }
 
@@ -70,6 +72,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.resumed_hook = events.resumed;
   sampler.jit_hooks = events.compilations;
   sampler.jit_stacks = events.compilation_stacks;
+  sampler.allocation_hooks = events.allocations;
   if (in_windows) {
     sampler.hook_hits_a_second = kHookHitsASecond;
     sampler.hook_hits_at_once = kHookHitsAtOnce;
@@ -77,7 +80,8 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   if (options.ring_bytes != 0) {
     sampler.hook_ring_bytes = options.ring_bytes;
   } else {
-    sampler.hook_ring_bytes = events.compilation_stacks && !in_windows ? kJitStacksRingBytes : kHookRingBytes;
+    const bool stacks = events.compilation_stacks || events.allocations;
+    sampler.hook_ring_bytes = stacks && !in_windows ? kJitStacksRingBytes : kHookRingBytes;
   }
   return sampler;
 }

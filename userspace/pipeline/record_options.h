@@ -80,9 +80,10 @@ struct RuntimeEvents {
   bool resumed = false;  // also when a pause's threads run again, one hit of six
   bool compilations = false;
   bool compilation_stacks = false;
+  bool allocations = false;
   bool roles = false;  // frames are added by the former two
 
-  bool any() const { return pauses || compilations; }
+  bool any() const { return pauses || compilations || allocations; }
 };
 
 bool IsWholeHost(const RecordOptions& options);

@@ -154,9 +154,10 @@ absl::Status RecorderImpl::Init() {
   RETURN_IF_ERROR(parts_.targets.Follow(*parts_.capture, *parts_.stop));
 
   RuntimeWatch* hooks = parts_.hooks ? &*parts_.hooks : nullptr;
-  const SamplesKept kept = options.view == RecordView::kJit ? SamplesKept::kNone
-                           : options.only_blame             ? SamplesKept::kPossiblyBlamed
-                                                            : SamplesKept::kAll;
+  const bool counts_samples = options.view != RecordView::kJit && options.view != RecordView::kAllocations;
+  const SamplesKept kept = !counts_samples      ? SamplesKept::kNone
+                           : options.only_blame ? SamplesKept::kPossiblyBlamed
+                                                : SamplesKept::kAll;
   parts_.intake.emplace(Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder,
                                       *parts_.sources.memory, hooks, parts_.account, parts_.notices},
                         kept, HookEventsFor(options));
@@ -190,10 +191,11 @@ void RecorderImpl::StartHooks() {
   options.hooks.suspensions = events.pauses;
   options.hooks.resumed = events.resumed;
   options.hooks.compilations = events.compilations;
+  options.hooks.allocations = events.allocations;
   // A run that asks for compilations themselves gets all of each.
   options.hooks.rest_in_storms = !record.on_compilation && record.view != RecordView::kJit;
-  options.hooks.attach = [this](wire_hook hook, HookForm form, const std::string& path, uint64_t offset) {
-    return parts_.capture->AttachHook(hook, form, path, offset);
+  options.hooks.attach = [this](const HookPlace& place, const std::string& path) {
+    return parts_.capture->AttachHook(place, path);
   };
   options.hooks.share = HookShareFor(record);
   if (parts_.tape == nullptr || !parts_.tape->plays()) {
@@ -218,6 +220,15 @@ void RecorderImpl::StartHooks() {
   }
   options.jit.on_stack = [this](const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
     if (session_->Selects(process)) session_->sink().AddCompiledStack(process, frames, own_ns);
+  };
+  options.allocations.on_allocation = [this](const ObservedAllocation& allocation) {
+    session_->sink().AddAllocation(allocation);
+  };
+  options.allocations.type_frame = [this](const Process& process, uint64_t method_table) {
+    return parts_.sources.memory->TypeFrame(process, method_table);
+  };
+  options.on_allocation_factor = [this](ProcessKey key, double factor) {
+    session_->sink().ScaleAllocations(key, factor);
   };
   parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.resolver,
                        parts_.frames, parts_.clock);
@@ -382,13 +393,21 @@ void RecorderImpl::SlowTurn(MonotonicTime now) {
 }
 
 void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
-  const auto* compiled = std::get_if<CompiledEvent>(&item);
-  const auto* event = std::get_if<wire_runtime_event>(&item);
-  const uint32_t tgid = compiled != nullptr ? compiled->event.tgid : event->tgid;
-  const uint64_t start = compiled != nullptr ? compiled->event.process_start_ns : event->process_start_ns;
-  Process& process = parts_.table.FindOrScan(tgid, start);
-  if (compiled != nullptr) parts_.resolver.CatchUp(process, compiled->arrived, turn_.started);
-  parts_.hooks->Handle(process, item);
+  const auto process_of = [this](const auto& event) -> Process& {
+    return parts_.table.FindOrScan(event.tgid, event.process_start_ns);
+  };
+  Process* process = nullptr;
+  if (const auto* compiled = std::get_if<CompiledEvent>(&item)) {
+    process = &process_of(compiled->event);
+    parts_.resolver.CatchUp(*process, compiled->arrived, turn_.started);
+  } else if (const auto* allocation = std::get_if<AllocationEvent>(&item)) {
+    process = &process_of(allocation->event);
+    if (!session_->Selects(*process)) return;
+    session_->sink().Announce(*process);
+  } else {
+    process = &process_of(std::get<wire_runtime_event>(item));
+  }
+  parts_.hooks->Handle(*process, item);
 }
 
 void RecorderImpl::HandleEvent(const SideBandEvent& event) {

@@ -1,6 +1,7 @@
 #include "pipeline/run_profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -50,6 +51,34 @@ void RunProfile::AddCompiledStack(const Process& process, std::span<const FrameI
   const uint64_t own_us = std::max<uint64_t>(own_ns / 1000, 1);
   stacks_.Add(stack, own_us);
   if (keep_samples_) samples_.Add(ThreadOf(process, 0, ""), MonotonicTime::Max(), stack, SampleState::kNone, own_us);
+}
+
+void RunProfile::AddAllocation(const ObservedAllocation& allocation) {
+  if (view_ != RecordView::kAllocations) return;
+  const StackId stack = stacks_.Intern(ledger_.Of(allocation.process).label, allocation.frames);
+  Allocations& of_process = allocations_[allocation.process];
+  if (keep_samples_) {
+    of_process.samples.push_back({stack, allocation.bytes, allocation.time, allocation.tid});
+  } else {
+    of_process.by_stack[stack] += allocation.bytes;
+  }
+}
+
+void RunProfile::ScaleAllocations(ProcessKey process, double factor) {
+  const auto found = allocations_.find(process);
+  if (found == allocations_.end()) return;
+  const auto scaled = [factor](uint64_t bytes) {
+    return static_cast<uint64_t>(std::llround(static_cast<double>(bytes) * factor));
+  };
+  const ProcessLedger::Identity identity = ledger_.Of(process);
+  for (const AllocatedSample& one : found->second.samples) {
+    const uint64_t bytes = scaled(one.bytes);
+    stacks_.Add(one.stack, bytes);
+    samples_.Add({process.tgid, one.tid, identity.comm, "", identity.container_id}, one.time, one.stack,
+                 SampleState::kNone, bytes);
+  }
+  for (const auto& [stack, bytes] : found->second.by_stack) stacks_.Add(stack, scaled(bytes));
+  allocations_.erase(found);
 }
 
 }  // namespace clrsampler

@@ -18,6 +18,7 @@ enum class RecordView : uint8_t {
   kPause,         // what ran while all threads of a .NET process stood still
   kSuspendDelay,  // what ran while they were asked to, in microseconds of delay instead of samples
   kJit,           // what methods were compiled for, in microseconds of compiling instead of samples
+  kAllocations,   // where memory was allocated, in bytes
 };
 
 // Main loop only.
@@ -32,6 +33,9 @@ class RunProfile : public SampleSink {
   void AddCollection(ProcessKey, const GcDone&) override {}
   void AddCompilation(ProcessKey, const NamedCompilation&) override {}
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
+  void Announce(const Process& process) override { ledger_.LabelOf(process); }
+  void AddAllocation(const ObservedAllocation& allocation) override;
+  void ScaleAllocations(ProcessKey process, double factor) override;
 
   // For the end of the run.
   void ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& names) {
@@ -48,6 +52,18 @@ class RunProfile : public SampleSink {
   StackTable stacks_;
   SampleLog samples_;
   ProcessLedger ledger_;
+  // Bytes that wait for their factor.
+  struct AllocatedSample {
+    StackId stack = 0;
+    uint64_t bytes = 0;
+    MonotonicTime time;
+    uint32_t tid = 0;
+  };
+  struct Allocations {
+    std::vector<AllocatedSample> samples;              // where each is kept
+    absl::flat_hash_map<StackId, uint64_t> by_stack;  // else
+  };
+  absl::flat_hash_map<ProcessKey, Allocations> allocations_;
 };
 
 }  // namespace clrsampler

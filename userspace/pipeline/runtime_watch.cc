@@ -59,9 +59,11 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
     : options_(std::move(options)),
       notices_(notices),
       frames_(frames),
+      clock_(clock),
       planter_(options_.hooks, runtimes, images, notices, clock),
       pauses_(options_.on_pause, options_.on_collection, options_.hooks.resumed, frames),
-      jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock) {}
+      jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock),
+      allocations_(options_.allocations, frames) {}
 
 uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
   if (missed == 0) return 0;
@@ -111,14 +113,20 @@ void RuntimeWatch::NoteRested(MonotonicTime time, const Process* cause) {
     const MonotonicTime cut = std::max(time, MonotonicTime{newest_.ns + 1});
     for (const ProcessKey key : rested.processes) {
       const auto activity = activities_.find(key);
-      if (rested.part == HookPart::kSuspensions) {
-        pauses_.MissedBeforeArrival(key);
-        if (activity != activities_.end()) activity->second.CutPauses();
-      } else if (activity != activities_.end()) {
-        activity->second.CutCompilations();
+      switch (rested.part) {
+        case HookPart::kSuspensions:
+          pauses_.MissedBeforeArrival(key);
+          if (activity != activities_.end()) activity->second.CutPauses();
+          break;
+        case HookPart::kCompilations:
+          if (activity != activities_.end()) activity->second.CutCompilations();
+          break;
+        case HookPart::kAllocations:
+          continue;  // nothing is ever under way
       }
       cuts_[{key, rested.part}].push_back(cut);
     }
+    if (rested.part == HookPart::kAllocations) continue;  // its share of the time says it, in the profile itself
     const bool of_compiler = rested.part == HookPart::kCompilations;
     const std::string who = cause == nullptr ? ", which is not recorded," : absl::StrCat(" (", cause->comm, ")");
     notices_.Add("hooks_rest", absl::StrCat(rested.cause),
@@ -135,7 +143,7 @@ void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
   for (const HookPart part : kHookParts) {
     const auto cuts = cuts_.find({key, part});
     if (cuts == cuts_.end() || time < cuts->second.front()) continue;
-    part == HookPart::kSuspensions ? pauses_.Cut(key) : jit_.Cut(key);
+    part == HookPart::kCompilations ? jit_.Cut(key) : pauses_.Cut(key);
     std::erase_if(cuts->second, [time](MonotonicTime cut) { return cut <= time; });
     if (cuts->second.empty()) cuts_.erase(cuts);
   }
@@ -165,7 +173,18 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
                     planter_.SeesAllSince(process.key, HookPart::kCompilations), activities_[process.key]);
 }
 
+std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_allocation& event) {
+  // What the kernel did not send is in its sums; nothing else depends on it.
+  const AllocationWatch::Since since = allocations_.Note(process.key, event);
+  const uint64_t more_ns = event.has_stack != 0 ? kStackNs : 0;
+  if (!Admit(process, HookPart::kAllocations, {event.header.time_ns}, since.hits, more_ns)) return std::nullopt;
+  return allocations_.Arrived(process, event, since.bytes, planter_.SeesTypesSince(process.key));
+}
+
 void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
+  if (const auto* allocation = std::get_if<AllocationEvent>(&item)) {
+    return allocations_.Handle(process.key, *allocation);
+  }
   if (const auto* compiled = std::get_if<CompiledEvent>(&item)) {
     CutAt(process.key, {compiled->event.header.time_ns});
     NoteMissedAtHandling(process, compiled->event.missed);
@@ -246,7 +265,18 @@ void RuntimeWatch::DropBefore(MonotonicTime time) {
   for (auto& [key, activity] : activities_) activity.DropBefore(time);
 }
 
+void RuntimeWatch::TellAllocationFactor(ProcessKey key) {
+  if (options_.on_allocation_factor == nullptr) return;
+  const HookPlanter::Coverage coverage = planter_.CoverageOf(key, HookPart::kAllocations, clock_.Now());
+  options_.on_allocation_factor(key, allocations_.FactorOf(key, coverage.complete_ns, coverage.watched_ns));
+}
+
 void RuntimeWatch::Forget(ProcessKey key) {
+  if (allocations_.Knows(key)) {
+    allocations_.GiveWaiting(key);
+    TellAllocationFactor(key);
+    allocations_.Forget(key);
+  }
   pauses_.Forget(key);
   jit_.Forget(key);
   planter_.Forget(key);
@@ -258,6 +288,10 @@ void RuntimeWatch::Forget(ProcessKey key) {
 void RuntimeWatch::Finish() {
   pauses_.Finish();
   jit_.Finish();
+  for (const ProcessKey key : allocations_.processes()) {
+    allocations_.GiveWaiting(key);
+    TellAllocationFactor(key);
+  }
 }
 
 std::map<std::string, uint64_t> RuntimeWatch::PauseCounts() const {
@@ -271,6 +305,13 @@ std::map<std::string, uint64_t> RuntimeWatch::JitCounts() const {
   if (!options_.hooks.compilations) return {};
   std::map<std::string, uint64_t> counts = jit_.counters().ByName();
   counts["entry_probe_rests"] = planter_.counters().left_out;
+  AddPlanterCounts(counts);
+  return counts;
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::AllocationCounts() const {
+  if (!options_.hooks.allocations) return {};
+  std::map<std::string, uint64_t> counts = allocations_.counters().ByName();
   AddPlanterCounts(counts);
   return counts;
 }

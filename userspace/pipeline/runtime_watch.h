@@ -3,6 +3,7 @@
 //   HookPlanter        plants the hooks
 //   PauseWatch         pauses, and who delays them
 //   JitWatch           compilations
+//   AllocationWatch    allocated memory
 //   RuntimeActivity    what a thread did at the time of a sample, for frames like "[gc gen1 blocking]"
 //
 // An event is given to Arrived as it leaves the ring, waits in the recorder's queue, and is given to Handle in its
@@ -21,6 +22,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "pipeline/allocation_watch.h"
 #include "pipeline/hook_planter.h"
 #include "pipeline/jit_watch.h"
 #include "pipeline/pause_watch.h"
@@ -36,9 +38,12 @@ struct RuntimeWatchOptions {
   std::function<void(const ObservedPause&)> on_pause;
   PauseWatch::OnCollection on_collection;
   JitWatch::Callbacks jit;
+  AllocationWatch::Callbacks allocations;
+  // What the stacks of a process are to be multiplied with; once, behind the last of them.
+  std::function<void(ProcessKey, double factor)> on_allocation_factor;
 };
 
-using RuntimeItem = std::variant<wire_runtime_event, CompiledEvent>;
+using RuntimeItem = std::variant<wire_runtime_event, CompiledEvent, AllocationEvent>;
 
 // Main loop only. Borrows what it is given.
 class RuntimeWatch {
@@ -51,11 +56,13 @@ class RuntimeWatch {
   void Tick(MonotonicTime now);
   absl::Status SeesSuspensions(ProcessKey key) const { return planter_.SeesSuspensions(key); }
   absl::Status SeesCompilations(ProcessKey key) const { return planter_.SeesCompilations(key); }
+  absl::Status SeesAllocations(ProcessKey key) const { return planter_.SeesAllocations(key); }
   bool TellsOfMethods(ProcessKey key) const { return planter_.TellsOfMethods(key); }
 
   // nullopt: it has no meaning, since others around it are missing.
   std::optional<RuntimeItem> Arrived(const Process& process, const wire_runtime_event& event);
   std::optional<RuntimeItem> Arrived(const Process& process, const wire_compiled& event);
+  std::optional<RuntimeItem> Arrived(const Process& process, const wire_allocation& event);
   void Handle(const Process& process, const RuntimeItem& item);
 
   // Whether a sample that leaves the ring now may fall between a request and its stop.
@@ -67,6 +74,9 @@ class RuntimeWatch {
   }
   void CompiledStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
     jit_.HandleStack(process, sample, frames);
+  }
+  void AllocationStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+    allocations_.HandleStack(process.key, sample, frames);
   }
   PausePhase PhaseOf(ProcessKey key, MonotonicTime time) {
     CutAt(key, time);
@@ -91,6 +101,7 @@ class RuntimeWatch {
 
   std::map<std::string, uint64_t> PauseCounts() const;  // as --stats writes them; empty without such hooks
   std::map<std::string, uint64_t> JitCounts() const;
+  std::map<std::string, uint64_t> AllocationCounts() const;
 
  private:
   // Hits that a process's hooks had and that were not sent, as of the last event.
@@ -109,6 +120,7 @@ class RuntimeWatch {
   // that had its share; nullptr: one that is not recorded.
   void NoteRested(MonotonicTime time, const Process* cause);
   void CutAt(ProcessKey key, MonotonicTime time);
+  void TellAllocationFactor(ProcessKey key);
   void AddPlanterCounts(std::map<std::string, uint64_t>& counts) const;
   FrameId RoleFrame(const char* text);
   std::optional<Role> RoleByStack(std::span<const FrameId> frames);
@@ -117,9 +129,11 @@ class RuntimeWatch {
   RuntimeWatchOptions options_;
   Notices& notices_;
   FrameTable& frames_;
+  const Clock& clock_;
   HookPlanter planter_;
   PauseWatch pauses_;
   JitWatch jit_;
+  AllocationWatch allocations_;
   absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
   absl::flat_hash_map<ProcessKey, Missed> missed_;
   MonotonicTime newest_ = MonotonicTime::Min();  // event that was taken

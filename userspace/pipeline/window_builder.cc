@@ -88,7 +88,7 @@ bool WindowBuilder::Add(const NamedSample& named) {
   } else {
     for (auto frame = named.frames.rbegin(); frame != named.frames.rend(); ++frame) {
       const FrameKind kind = frames_.at(*frame).kind;
-      if (kind == FrameKind::kMark || kind == FrameKind::kRole) continue;
+      if (kind == FrameKind::kMark || kind == FrameKind::kRole || kind == FrameKind::kType) continue;
       if (kind == FrameKind::kKernel) share = CpuShare::kKernel;
       if (kind == FrameKind::kJit || kind == FrameKind::kR2r || kind == FrameKind::kAot) share = CpuShare::kManaged;
       break;
@@ -249,6 +249,7 @@ void WindowBuilder::CountFrames(Account& account) {
           counts = &process.managed;
           break;
         case FrameKind::kMark:
+        case FrameKind::kType:
         case FrameKind::kRole:
           continue;
       }

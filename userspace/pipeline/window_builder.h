@@ -42,6 +42,9 @@ class WindowBuilder : public SampleSink {
   uint64_t AddPause(const ObservedPause& pause) override;
   void AddCollection(ProcessKey process, const GcDone& done) override;
   void AddCompilation(ProcessKey process, const NamedCompilation& compilation) override;
+  void Announce(const Process&) override {}
+  void AddAllocation(const ObservedAllocation&) override {}
+  void ScaleAllocations(ProcessKey, double) override {}
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
 
   // What only its owner knows of a process. Nothing happens to one that this window does not have.

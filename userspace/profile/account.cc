@@ -17,6 +17,7 @@ void Account::CountFrame(const Frame& frame, uint64_t times) {
       counts = &managed;
       break;
     case FrameKind::kMark:
+    case FrameKind::kType:
       marks[frame.text] += times;
       return;
     case FrameKind::kRole:

@@ -13,7 +13,9 @@
 namespace clrsampler {
 namespace {
 
-bool IsCode(ModelFrameKind kind) { return kind != ModelFrameKind::kRole && kind != ModelFrameKind::kMark; }
+bool IsCode(ModelFrameKind kind) {
+  return kind != ModelFrameKind::kRole && kind != ModelFrameKind::kMark && kind != ModelFrameKind::kType;
+}
 
 bool IsManaged(ModelFrameKind kind) {
   return kind == ModelFrameKind::kJit || kind == ModelFrameKind::kR2r || kind == ModelFrameKind::kAot;

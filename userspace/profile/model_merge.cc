@@ -21,6 +21,7 @@ struct CommonUnit {
 };
 
 uint64_t NanosecondsOf(const ProfileMeta& meta) {
+  if (meta.unit == WeightUnit::kBytes) return 0;
   return meta.unit == WeightUnit::kNanoseconds ? 1 : meta.unit == WeightUnit::kMicroseconds ? 1000 : meta.period_ns;
 }
 
@@ -39,6 +40,11 @@ absl::StatusOr<CommonUnit> FindCommonUnit(const std::vector<ProfileModel>& profi
   common.unit = WeightUnit::kNanoseconds;
   for (size_t i = 0; i < profiles.size(); ++i) {
     common.factors[i] = NanosecondsOf(profiles[i].meta);
+    if (profiles[i].meta.unit == WeightUnit::kBytes) {
+      return WithHint(absl::InvalidArgumentError(
+                          absl::StrCat("profile ", i + 1, " counts bytes, and others count samples or times")),
+                      "merge profiles of one kind");
+    }
     if (common.factors[i] == 0) {
       return WithHint(absl::InvalidArgumentError(absl::StrCat(
                           "profile ", i + 1, " has samples of unknown length, and others have other units")),

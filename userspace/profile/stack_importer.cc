@@ -19,6 +19,8 @@ ModelFrameKind KindOf(FrameKind kind) {
       return ModelFrameKind::kMark;
     case FrameKind::kRole:
       return ModelFrameKind::kRole;
+    case FrameKind::kType:
+      return ModelFrameKind::kType;
   }
   return ModelFrameKind::kUnknown;
 }

@@ -24,6 +24,7 @@ enum class FrameKind : uint8_t {
   kAot,     // managed code of a NativeAOT program: an ELF image
   kMark,    // no code: a word about the stack at that place, like "[caller may be missing]"
   kRole,    // no code: what the runtime's frames below it are for, like "[gc gen1 blocking]"
+  kType,    // no code: of what type the object is that its caller allocates
 };
 
 // Which source named the frame. kNone: nobody could, and Frame::text says why in brackets.

@@ -61,8 +61,8 @@ absl::Status Churn(uint64_t rounds, const std::vector<uint32_t>& pids) {
   for (uint64_t round = 0; round < rounds; ++round) {
     HookPlanterOptions hooks;
     hooks.suspensions = hooks.compilations = true;
-    hooks.attach = [&](wire_hook hook, HookForm form, const std::string& path, uint64_t offset) {
-      return (*sampler)->AttachHook(hook, form, path, offset);
+    hooks.attach = [&](const HookPlace& place, const std::string& path) {
+      return (*sampler)->AttachHook(place, path);
     };
     HookPlanter planter(std::move(hooks), runtimes, images, notices, clock);
     for (const uint32_t pid : pids) {

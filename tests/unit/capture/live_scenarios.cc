@@ -630,7 +630,7 @@ absl::StatusOr<uint64_t> FileOffsetOf(uint64_t address) {
 absl::StatusOr<UniqueFd> ProbeHookedCall(Sampler& sampler) {
   const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
   if (!offset.ok()) return offset.status();
-  return sampler.AttachHook(WIRE_HOOK_SUSPEND, HookForm::kPlain, "/proc/self/exe", *offset);
+  return sampler.AttachHook({WIRE_HOOK_SUSPEND, HookForm::kPlain, *offset}, "/proc/self/exe");
 }
 
 absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
@@ -644,12 +644,12 @@ absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
   std::vector<UniqueFd> probes;
   for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
     absl::StatusOr<UniqueFd> probe =
-        (*sampler)->AttachHook(static_cast<wire_hook>(hook), HookForm::kPlain, "/proc/self/exe", *offset);
+        (*sampler)->AttachHook({static_cast<wire_hook>(hook), HookForm::kPlain, *offset}, "/proc/self/exe");
     if (!probe.ok()) return probe.status();
     probes.push_back(*std::move(probe));
   }
   RETURN_IF_ERROR(
-      Expect((*sampler)->AttachHook(WIRE_HOOK_GC_END, HookForm::kMember, "/proc/self/exe", *offset).ok(), "member"));
+      Expect((*sampler)->AttachHook({WIRE_HOOK_GC_END, HookForm::kMember, *offset}, "/proc/self/exe").ok(), "member"));
   constexpr uint64_t kCalls = 200;
   for (uint64_t i = 0; i < kCalls; ++i) HookedCall(i, 1, 0);  // of no tracked process
   RETURN_IF_ERROR((*sampler)->Track(getpid()));
@@ -692,7 +692,7 @@ absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
   RETURN_IF_ERROR(Expect(counters.hook_lost == 0, counters.hook_lost, " lost"));
   uint64_t of_jit = 0, of_runtime = 0;
   for (const HitsOfOthers& other : (*sampler)->HookHitsOfOthers()) {
-    (other.who.of_jit != 0 ? of_jit : of_runtime) += other.hits;
+    (other.who.part == WIRE_PART_COMPILATIONS ? of_jit : of_runtime) += other.hits;
   }
   RETURN_IF_ERROR(Expect(of_jit == 2 * kCalls && of_runtime == (WIRE_HOOK_COMPILED - 2) * kCalls, of_jit, " and ",
                          of_runtime, " hits of who is not followed"));

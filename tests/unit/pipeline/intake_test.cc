@@ -47,7 +47,7 @@ class FakeCapture : public Capture {
     return absl::OkStatus();
   }
   void ForgetTransientCode(pid_t) override {}
-  absl::StatusOr<UniqueFd> AttachHook(wire_hook, HookForm, const std::string&, uint64_t) override {
+  absl::StatusOr<UniqueFd> AttachHook(const HookPlace&, const std::string&) override {
     return absl::UnimplementedError("no probes");
   }
   std::vector<HitsOfOthers> HookHitsOfOthers() const override { return {}; }

@@ -25,6 +25,7 @@ struct ProbeValue {
 // at a site the event's own word (0, 1, 2); there it may be unknown.
 struct AllocationFacts {
   ProbeValue bytes, heap, object;
+  bool of_one_heap = false;  // a function's entry: the heap comes before these arguments, as in the server collector
 
   friend bool operator==(const AllocationFacts&, const AllocationFacts&) = default;
 };

@@ -341,7 +341,7 @@ std::optional<AllocationFacts> FactsOfReport(std::span<const std::byte> code) {
   const auto in = [](Register machine) { return ProbeValue{ProbeValue::Kind::kRegister, kDwarf[machine]}; };
   // (bytes, generation, object, size), behind the heap where there are several.
   if (is(report->bytes, kDi) && is(report->object, kDx)) return AllocationFacts{in(kDi), in(kSi), in(kDx)};
-  if (is(report->bytes, kSi) && is(report->object, kCx)) return AllocationFacts{in(kSi), in(kDx), in(kCx)};
+  if (is(report->bytes, kSi) && is(report->object, kCx)) return AllocationFacts{in(kSi), in(kDx), in(kCx), /*of_one_heap=*/true};
   return std::nullopt;
 }
 

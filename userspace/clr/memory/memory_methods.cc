@@ -337,6 +337,15 @@ void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry, uint64_
   }
 }
 
+std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t method_table) {
+  Target* const target = TargetOf(process, clock_.Now());
+  if (target == nullptr || target->runtime == nullptr) return std::nullopt;
+  const std::optional<std::string> type = target->runtime->TypeName(method_table);
+  if (!type) return std::nullopt;
+  return frames_.Intern(
+      Frame{FrameKind::kType, NameSource::kRuntimeMemory, TypeNameText(*type, options_.names), "", ""});
+}
+
 MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target, uint64_t address, MonotonicTime since,
                                           bool at_entry) {
   if (target.settled.size() >= kMaxSettled) target.settled.clear();

@@ -104,6 +104,9 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   void Poll(const Process& process, MonotonicTime now) override;
   // A method was compiled just now: has the sampler told of its heap, if that may be freed and is a new one.
   void NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc);
+  // The frame that says the type of an object, by the MethodTable that the object had at this moment. nullopt: it could
+  // not be read.
+  std::optional<FrameId> TypeFrame(const Process& process, uint64_t method_table);
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
   // A .NET process is young, so that what it runs may be gone with it in a moment; or one loads assemblies that can be
   // freed.

@@ -216,6 +216,15 @@ std::optional<ManagedCode> RuntimeMemory::Unpublished(uint64_t method_desc) {
   return found;
 }
 
+std::optional<std::string> RuntimeMemory::TypeName(uint64_t method_table) {
+  MemoryProbe probe(memory_);
+  std::string text = types_->Type(probe, method_table);
+  last_failure_ = probe.failure();
+  last_detail_ = probe.detail();
+  if (!probe.ok() || !IsMethodName(text)) return std::nullopt;
+  return text;
+}
+
 std::optional<RuntimeCode> RuntimeMemory::FindCode(uint64_t address) {
   if (const auto recent = recent_.find(address); recent != recent_.end()) {
     last_failure_ = ProbeFailure::kNone;

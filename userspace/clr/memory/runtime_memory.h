@@ -96,6 +96,8 @@ class RuntimeMemory {
   // A method that the compiler is through with and that the runtime has not published yet: what Find will say of its
   // first address, without a tier. Only for code that is never freed. nullopt as above.
   std::optional<ManagedCode> Unpublished(uint64_t method_desc);
+  // The type of objects with this MethodTable, in the runtime's own notation. nullopt as above.
+  std::optional<std::string> TypeName(uint64_t method_table);
   // Cheaper, most of all for an address that Find found a moment ago, and without a say in the counters of names.
   // nullopt as above.
   std::optional<RuntimeCode> FindCode(uint64_t address);

@@ -43,6 +43,9 @@ class RuntimeTypes {
   // With a failed probe the result is of no meaning. `transient`: the method can be freed while the process runs.
   RuntimeMethod Method(MemoryProbe& probe, uint64_t method_desc, bool transient);
 
+  // The text of the type with this MethodTable, which can be of an assembly that is freed while the process runs.
+  std::string Type(MemoryProbe& probe, uint64_t method_table) { return TypeText(probe, method_table, true, 0); }
+
   // Whether the arguments of generic methods may be named: their place is not checked by anything but a self test.
   void TrustMethodArguments(bool trust) { trust_method_arguments_ = trust; }
 

@@ -331,4 +331,8 @@ std::string FrameText(const MethodName& name, NameStyle style) {
   return out;
 }
 
+std::string TypeNameText(absl::string_view type, NameStyle style) {
+  return style == NameStyle::kRaw ? std::string(type) : TypeText(type, {});
+}
+
 }  // namespace clrsampler

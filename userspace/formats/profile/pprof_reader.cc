@@ -248,6 +248,10 @@ PprofFile ReadTables(absl::string_view bytes) {
 }
 
 // Nanoseconds of a unit of time; 0: it is none.
+bool IsAllocatedBytes(absl::string_view type, absl::string_view unit) {
+  return type == "alloc_space" && unit == "bytes";
+}
+
 uint64_t NanosecondsOf(absl::string_view unit) {
   if (unit == "nanoseconds" || unit == "ns") return 1;
   if (unit == "microseconds" || unit == "us") return 1'000;
@@ -298,6 +302,7 @@ class PprofReader {
       const int rank = unit == "count" && type == "samples" ? 5
                        : NanosecondsOf(unit) > 0            ? 3 + (by_default ? 1 : 0)
                        : unit == "count"                    ? 1 + (by_default ? 1 : 0)
+                       : IsAllocatedBytes(type, unit)       ? 3 + (by_default ? 1 : 0)
                                                             : 0;
       if (rank <= best) continue;
       best = rank;
@@ -311,12 +316,16 @@ class PprofReader {
         scale_ = nanoseconds == 1'000 ? 1 : nanoseconds;
       }
       meta.view = type == "suspend_delay" ? ProfileView::kSuspendDelay : ProfileView::kCpu;
+      if (IsAllocatedBytes(type, unit)) {
+        meta.unit = WeightUnit::kBytes;
+        meta.view = ProfileView::kAllocations;
+      }
     }
     if (best > 0) return absl::OkStatus();
     return WithHint(absl::UnimplementedError(absl::StrCat("the values of the profile are ",
                                                           absl::CHexEscape(TextOf(file_.sample_types[0].unit)),
                                                           ", not samples or times")),
-                    "clrsampler reads profiles of CPU time and of other times, not of memory");
+                    "clrsampler reads profiles of CPU time, of other times and of allocated bytes");
   }
 
   void ReadMeta() {

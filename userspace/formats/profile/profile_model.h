@@ -58,12 +58,12 @@ struct ModelLimits {
 inline constexpr ModelLimits kReadLimits = {.samples = 1 << 25, .nodes = 1 << 25, .frames = 1 << 22};
 
 // What the weights of a profile's samples tell; words of `--view`.
-enum class ProfileView : uint8_t { kCpu, kJit, kPause, kSuspendDelay };
-absl::string_view ProfileViewText(ProfileView view);  // "cpu", "jit", "pause", "suspend-delay"
+enum class ProfileView : uint8_t { kCpu, kJit, kPause, kSuspendDelay, kAllocations };
+absl::string_view ProfileViewText(ProfileView view);  // "cpu", "jit", "pause", "suspend-delay", "alloc"
 std::optional<ProfileView> ProfileViewOf(absl::string_view text);
 
-enum class WeightUnit : uint8_t { kSamples, kMicroseconds, kNanoseconds };
-absl::string_view WeightUnitText(WeightUnit unit);  // "samples", "microseconds", "nanoseconds"
+enum class WeightUnit : uint8_t { kSamples, kMicroseconds, kNanoseconds, kBytes };
+absl::string_view WeightUnitText(WeightUnit unit);  // "samples", "microseconds", "nanoseconds", "bytes"
 std::optional<WeightUnit> WeightUnitOf(absl::string_view text);
 
 enum class ModelFrameKind : uint8_t {
@@ -76,8 +76,9 @@ enum class ModelFrameKind : uint8_t {
   kRole,     // no code: what a thread of the runtime is for
   kMark,     // no code: a word about the stack at that place
   kInlined,  // code that stands inside its caller's
+  kType,     // no code: of what type the object is that its caller allocates
 };
-inline constexpr int kModelFrameKindCount = 9;
+inline constexpr int kModelFrameKindCount = 10;
 absl::string_view ModelFrameKindText(ModelFrameKind kind);  // "kernel", as .json files have it
 std::optional<ModelFrameKind> ModelFrameKindOf(absl::string_view text);
 

@@ -240,6 +240,7 @@ struct Unit {
 };
 std::optional<Unit> UnitOf(absl::string_view text) {
   if (text == "none") return Unit{WeightUnit::kSamples, 1};
+  if (text == "bytes") return Unit{WeightUnit::kBytes, 1};
   if (text == "microseconds") return Unit{WeightUnit::kMicroseconds, 1};
   if (text == "nanoseconds") return Unit{WeightUnit::kNanoseconds, 1};
   if (text == "milliseconds") return Unit{WeightUnit::kNanoseconds, 1e6};

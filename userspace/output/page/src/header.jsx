@@ -6,6 +6,7 @@ const VIEWS = {
   cpu: 'CPU time',
   jit: 'JIT compilation',
   pause: 'while .NET threads stood still',
+  alloc: 'where memory was allocated',
   'suspend-delay': 'what kept .NET threads from stopping',
 };
 

@@ -9,14 +9,14 @@ export const THEMES = {
     paper: '#ffffff', ink: '#17191c', muted: '#e3e5e8', mutedInk: '#54585e', fade: 0.45, spread: 0.28,
     kinds: {
       jit: '#f4ab3d', r2r: '#f3e06a', aot: '#e9c46f', inlined: '#57c79f', native: '#86c8ef', kernel: '#f08d5f', role: '#dba1c4',
-      mark: '#c9ccd1', unknown: '#d8dadd', process: '#b9c3d6',
+      mark: '#c9ccd1', type: '#b5c46a', unknown: '#d8dadd', process: '#b9c3d6',
     },
   },
   dark: {
     paper: '#16181c', ink: '#eceef1', muted: '#33373e', mutedInk: '#a4a9b1', fade: 0.4, spread: 0.16,
     kinds: {
       jit: '#d98f12', r2r: '#cfb92f', aot: '#bf9440', inlined: '#27a67b', native: '#63b3e4', kernel: '#e4794a', role: '#cf92b8',
-      mark: '#949aa3', unknown: '#9aa0a8', process: '#93a1bc',
+      mark: '#949aa3', type: '#a3b552', unknown: '#9aa0a8', process: '#93a1bc',
     },
   },
 };
@@ -29,6 +29,7 @@ export const KIND_TEXTS = {
   native: ['native', 'the runtime, libc and other native libraries'],
   kernel: ['kernel', 'the operating system'],
   role: ['runtime role', 'what a thread of the runtime is for'],
+  type: ['type', 'of the object that its caller allocates; no code'],
   mark: ['mark', 'a word about the stack at this place; no code'],
   unknown: ['not known', 'the profile does not say'],
   process: ['process', ''],

@@ -6,11 +6,11 @@ import {inert, shorterNames} from './text.js';
 export const DATA_VERSION = 1;
 
 /** Kinds of frames as the data numbers them; the last one is made here. */
-export const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined', 'process'];
+export const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined', 'type', 'process'];
 /** Kinds of lines as the data numbers them. */
 const LINE_KINDS = ['none', 'exact', 'optimised'];
 const PROCESS_KIND = KINDS.indexOf('process');
-const DOTTED = new Set(['jit', 'r2r', 'aot', 'inlined', 'unknown']);  // kinds whose names have namespaces
+const DOTTED = new Set(['jit', 'r2r', 'aot', 'inlined', 'type', 'unknown']);  // kinds whose names have namespaces
 
 /** @param {string} base64  @returns {Promise<object>} the parsed JSON */
 export async function unpack(base64) {

@@ -66,8 +66,18 @@ export function durationText(ns) {
   return `${value.toFixed(Math.abs(value) >= 100 || step === 1 ? 0 : Math.abs(value) >= 10 ? 1 : 2)} ${unit}`;
 }
 
-/** "1,234 samples", or a time where weights are times */
+const BYTE_STEPS = [[1e12, 'TB'], [1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB']];
+
+/** "1.31 MB" */
+export function bytesText(bytes) {
+  const [step, unit] = BYTE_STEPS.find(([size]) => Math.abs(bytes) >= size) ?? [1, 'B'];
+  const value = bytes / step;
+  return `${value.toFixed(Math.abs(value) >= 100 || step === 1 ? 0 : Math.abs(value) >= 10 ? 1 : 2)} ${unit}`;
+}
+
+/** "1,234 samples", or a time or bytes where weights are these */
 export function weightText(weight, unit) {
+  if (unit === 'bytes') return bytesText(weight);
   const ns = NS_PER_UNIT[unit];
   if (ns) return durationText(weight * ns);
   return `${countText(weight)} ${Math.round(weight) === 1 ? 'sample' : 'samples'}`;
@@ -75,6 +85,7 @@ export function weightText(weight, unit) {
 
 /** The same without the word "samples": for tables. */
 export function shortWeightText(weight, unit) {
+  if (unit === 'bytes') return bytesText(weight);
   return NS_PER_UNIT[unit] ? durationText(weight * NS_PER_UNIT[unit]) : countText(weight);
 }
 

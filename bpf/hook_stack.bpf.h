@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The stack of a thread that runs into a hook. The walk and its format are the sampler's. */
+#ifndef CLRSAMPLER_HOOK_STACK_BPF_H_
+#define CLRSAMPLER_HOOK_STACK_BPF_H_
+
+#include "code_witness.bpf.h"
+#include "runtime_hook.bpf.h"
+#include "user_stack.bpf.h"
+
+extern const volatile __u32 first_hook_slot;
+
+/*
+ * Walks the stack in the slot that the caller has taken, and sends it.
+ */
+static __always_inline void walk_and_send(struct user_registers *regs, __u32 slot, struct scratch *scratch)
+{
+	struct wire_cpu_sample *sample = &scratch->sample;
+	__u64 used, bytes;
+
+	sample->ip = REGISTERS_IP(regs);
+	sample->sp = REGISTERS_SP(regs);
+	sample->fp = REGISTERS_FP(regs);
+	sample->lr = REGISTERS_LR(regs);
+	COPY_GENERAL_REGISTERS(sample->general, regs);
+	find_transient_code(scratch);
+	walk_user_stack(scratch, slot);
+	used = scratch->used;
+	barrier_var(used);
+	if (sample->witnesses && used <= SCRATCH_WORDS - WIRE_MAX_WITNESSES * WITNESS_WORDS) {
+		/* all eight, of which only those that are there are sent */
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->witnesses), scratch->witnesses);
+		used += sample->witnesses * WITNESS_WORDS;
+	} else {
+		sample->witnesses = 0;
+	}
+	bytes = used * sizeof(__u64);
+	if (bytes > sizeof(scratch->words))
+		bytes = sizeof(scratch->words);
+	bytes += sizeof(*sample);
+	sample->header.size = bytes;
+	/* the hit is counted already; user space sees that its stack is missing */
+	bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));
+}
+
+/* The events themselves go first: these have 88 to 192 bytes each, a stack some KiB. */
+static __always_inline bool has_room_for_stack(void)
+{
+	return bpf_ringbuf_query(&hook_records, BPF_RB_AVAIL_DATA) <
+	       bpf_ringbuf_query(&hook_records, BPF_RB_RING_SIZE) / 2;
+}
+
+/*
+ * What follows the record of a hit. Where hooks may be preempted, another thread may come by on this CPU while its slot
+ * is in use. It goes without a stack then.
+ */
+static __always_inline void send_hook_stack(struct user_registers *regs, __u16 kind, __u64 now,
+					    struct hook_caller *caller)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct scratch *scratch = scratch_of(first_hook_slot + cpu);
+	struct wire_cpu_sample *sample;
+
+	if (!scratch || scratch->owner)
+		return;
+	scratch->owner = caller->tid;
+	sample = &scratch->sample;
+	__builtin_memset(sample, 0, sizeof(*sample));
+	scratch->used = 0;
+	sample->header.kind = kind;
+	sample->header.cpu = cpu;
+	sample->header.time_ns = now;
+	sample->tgid = caller->tgid;
+	sample->tid = caller->tid;
+	sample->process_start_ns = caller->process_start_ns;
+	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	walk_and_send(regs, first_hook_slot + cpu, scratch);
+	scratch->owner = 0;
+}
+
+#endif

@@ -1,0 +1,114 @@
+#include "pipeline/allocation_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace clrsampler {
+namespace {
+
+bool IsManaged(const Frame& frame) {
+  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
+}
+
+// The kernel's sums begin anew where a process was pushed out of its map.
+uint64_t Grown(uint64_t& last, uint64_t now, uint64_t at_least) {
+  if (now < last && last - now < last / 2) return 0;  // events of two CPUs have crossed
+  const uint64_t grown = now < last ? at_least : now - last;
+  last = now;
+  return grown;
+}
+
+}  // namespace
+
+std::map<std::string, uint64_t> AllocationWatchCounters::ByName() const {
+  return {{"records", records},       {"without_stack", without_stack},   {"types_seen", types_seen},
+          {"types_not_seen", types_not_seen}, {"types_not_named", types_not_named}, {"bytes", bytes}};
+}
+
+AllocationWatch::Since AllocationWatch::Note(ProcessKey key, const wire_allocation& event) {
+  Target& target = targets_[key];
+  return {std::max<uint64_t>(Grown(target.last_hits, event.total_hits, 1), 1),
+          Grown(target.last_bytes, event.total_bytes, event.weight == 0 ? 0 : event.bytes)};
+}
+
+AllocationEvent AllocationWatch::Arrived(const Process& process, const wire_allocation& event, uint64_t bytes_since,
+                                         MonotonicTime types_since) {
+  AllocationEvent arrived{event, bytes_since, std::nullopt};
+  if (event.type_before != 0 && types_since.ns <= event.time_before) {
+    ++counters_.types_seen;
+    arrived.type_before = callbacks_.type_frame(process, event.type_before);
+    if (!arrived.type_before) ++counters_.types_not_named;
+  }
+  return arrived;
+}
+
+void AllocationWatch::Handle(ProcessKey key, const AllocationEvent& allocation) {
+  const wire_allocation& event = allocation.event;
+  Target& target = targets_[key];
+  target.seen_bytes += allocation.bytes_since;
+  counters_.bytes += allocation.bytes_since;
+  const auto before = target.waiting.find(event.tid);
+  if (before != target.waiting.end()) {
+    if (before->second.time.ns == event.time_before) before->second.type = allocation.type_before;
+    Give(key, target, event.tid, before->second);
+    target.waiting.erase(before);
+  }
+  if (event.weight == 0) return;
+  ++counters_.records;
+  Waiting waiting;
+  waiting.time = {event.header.time_ns};
+  waiting.bytes = static_cast<uint64_t>(static_cast<double>(event.bytes) * event.weight / WIRE_ALLOCATION_ONE);
+  target.waiting[event.tid] = std::move(waiting);
+}
+
+void AllocationWatch::HandleStack(ProcessKey key, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+  const auto target = targets_.find(key);
+  if (target == targets_.end()) return;
+  const auto waiting = target->second.waiting.find(sample.tid);
+  if (waiting == target->second.waiting.end() || waiting->second.time.ns != sample.header.time_ns) return;
+  // The runtime's own functions say nothing that the type does not.
+  size_t end = frames.size();
+  while (end > 0 && !IsManaged(frames_.at(frames[end - 1]))) --end;
+  waiting->second.frames.assign(frames.begin(), end == 0 ? frames.end() : frames.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+void AllocationWatch::Give(ProcessKey key, Target& target, uint32_t tid, Waiting& waiting) {
+  if (waiting.frames.empty()) {
+    ++counters_.without_stack;
+    waiting.frames.push_back(MarkFrame("[stack not taken]"));
+  }
+  if (!waiting.type) ++counters_.types_not_seen;
+  waiting.frames.push_back(waiting.type ? *waiting.type : MarkFrame("[type not seen]"));
+  target.given_bytes += waiting.bytes;
+  callbacks_.on_allocation({key, waiting.frames, waiting.time, tid, waiting.bytes});
+}
+
+FrameId AllocationWatch::MarkFrame(const char* text) {
+  return frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, text, "", ""});
+}
+
+void AllocationWatch::GiveWaiting(ProcessKey key) {
+  const auto found = targets_.find(key);
+  if (found == targets_.end()) return;
+  for (auto& [tid, waiting] : found->second.waiting) Give(key, found->second, tid, waiting);
+  found->second.waiting.clear();
+}
+
+double AllocationWatch::FactorOf(ProcessKey key, uint64_t complete_ns, uint64_t watched_ns) const {
+  const auto found = targets_.find(key);
+  if (found == targets_.end() || found->second.given_bytes == 0) return 1;
+  const double by_stacks =
+      static_cast<double>(found->second.seen_bytes) / static_cast<double>(found->second.given_bytes);
+  const double by_time = complete_ns == 0 || complete_ns >= watched_ns
+                             ? 1
+                             : static_cast<double>(watched_ns) / static_cast<double>(complete_ns);
+  return by_stacks * by_time;
+}
+
+std::vector<ProcessKey> AllocationWatch::processes() const {
+  std::vector<ProcessKey> keys;
+  for (const auto& [key, target] : targets_) keys.push_back(key);
+  return keys;
+}
+
+}  // namespace clrsampler
