@@ -12,7 +12,7 @@
 #include "hook_stack.bpf.h"
 
 /* Of one CPU in WINDOW_NS, at the rate of the window before. */
-#define STACKS_A_WINDOW 20
+#define STACKS_A_WINDOW 4
 #define WINDOW_NS 10000000
 
 struct allocation {

@@ -31,9 +31,9 @@ AllocationWatch::Since AllocationWatch::Note(ProcessKey key, const wire_allocati
           Grown(target.last_bytes, event.total_bytes, event.weight == 0 ? 0 : event.bytes)};
 }
 
-AllocationEvent AllocationWatch::Arrived(const Process& process, const wire_allocation& event, uint64_t bytes_since,
+AllocationEvent AllocationWatch::Arrived(const Process& process, const wire_allocation& event, Since since,
                                          MonotonicTime types_since) {
-  AllocationEvent arrived{event, bytes_since, std::nullopt};
+  AllocationEvent arrived{event, since.bytes, since.hits, std::nullopt};
   if (event.type_before != 0 && types_since.ns <= event.time_before) {
     ++counters_.types_seen;
     arrived.type_before = callbacks_.type_frame(process, event.type_before);
@@ -46,6 +46,7 @@ void AllocationWatch::Handle(ProcessKey key, const AllocationEvent& allocation) 
   const wire_allocation& event = allocation.event;
   Target& target = targets_[key];
   target.seen_bytes += allocation.bytes_since;
+  target.seen_hits += allocation.hits_since;
   counters_.bytes += allocation.bytes_since;
   const auto before = target.waiting.find(event.tid);
   if (before != target.waiting.end()) {
@@ -94,15 +95,15 @@ void AllocationWatch::GiveWaiting(ProcessKey key) {
   found->second.waiting.clear();
 }
 
-double AllocationWatch::FactorOf(ProcessKey key, uint64_t complete_ns, uint64_t watched_ns) const {
+double AllocationWatch::FactorOf(ProcessKey key) const {
   const auto found = targets_.find(key);
   if (found == targets_.end() || found->second.given_bytes == 0) return 1;
-  const double by_stacks =
-      static_cast<double>(found->second.seen_bytes) / static_cast<double>(found->second.given_bytes);
-  const double by_time = complete_ns == 0 || complete_ns >= watched_ns
-                             ? 1
-                             : static_cast<double>(watched_ns) / static_cast<double>(complete_ns);
-  return by_stacks * by_time;
+  return static_cast<double>(found->second.seen_bytes) / static_cast<double>(found->second.given_bytes);
+}
+
+uint64_t AllocationWatch::HitsOf(ProcessKey key) const {
+  const auto found = targets_.find(key);
+  return found == targets_.end() ? 0 : found->second.seen_hits;
 }
 
 std::vector<ProcessKey> AllocationWatch::processes() const {

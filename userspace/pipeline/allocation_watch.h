@@ -38,6 +38,7 @@ struct AllocationWatchCounters {
 struct AllocationEvent {
   wire_allocation event{};
   uint64_t bytes_since = 0;            // the process's event before
+  uint64_t hits_since = 0;
   std::optional<FrameId> type_before;  // of the record at event.time_before
 };
 
@@ -68,7 +69,7 @@ class AllocationWatch {
   };
   Since Note(ProcessKey key, const wire_allocation& event);
   // It counts; its turn (Handle) comes later. `types_since`: no object from before has a type.
-  AllocationEvent Arrived(const Process& process, const wire_allocation& event, uint64_t bytes_since,
+  AllocationEvent Arrived(const Process& process, const wire_allocation& event, Since since,
                           MonotonicTime types_since);
 
   // Both in the order of their times. `frames` is outermost first.
@@ -80,9 +81,9 @@ class AllocationWatch {
   void GiveWaiting(ProcessKey key);
   void Forget(ProcessKey key) { targets_.erase(key); }
 
-  // What all stacks of a process must be multiplied with so that they come to what it has allocated. `complete_ns`:
-  // how long its probes were there; `watched_ns`: how long it was watched.
-  double FactorOf(ProcessKey key, uint64_t complete_ns, uint64_t watched_ns) const;
+  // What all stacks of a process must be multiplied with so that they come to what was seen to be allocated.
+  double FactorOf(ProcessKey key) const;
+  uint64_t HitsOf(ProcessKey key) const;  // of events that count
   std::vector<ProcessKey> processes() const;
   const AllocationWatchCounters& counters() const { return counters_; }
 
@@ -97,6 +98,7 @@ class AllocationWatch {
   };
   struct Target {
     uint64_t last_bytes = 0, last_hits = 0;  // of the kernel's sums
+    uint64_t seen_hits = 0;
     uint64_t seen_bytes = 0;                 // of events that count, with what was summed up between them
     uint64_t given_bytes = 0;                // of stacks
     absl::flat_hash_map<uint32_t, Waiting> waiting;  // by thread

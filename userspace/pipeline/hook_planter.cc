@@ -83,6 +83,9 @@ HookPlace PlaceOf(const AllocationPoint& point) {
 // (docs/performance.md).
 constexpr uint64_t kUsualTrapNs = 600;
 constexpr uint64_t kBeyondTrapNs = 3'000;
+// The same of allocations, most of which only add to a sum: 1.1 us with the trap, by the CPU time of a program that
+// allocates 2 to 5 GB a second (docs/allocations.md).
+constexpr uint64_t kBeyondAllocationNs = 500;
 // Fewer hits in a whole run cost nothing that could be limited.
 constexpr uint64_t kHitsThatMatter = 1'000;
 // Between two looks at who else runs into hooks.
@@ -132,10 +135,6 @@ int HookPlanter::KindsWanted() const {
 }
 
 void HookPlanter::Look(const Process& process) {
-  if (process.exited != MonotonicTime::Max()) {
-    const auto target = targets_.find(process.key);
-    if (target != targets_.end()) target->second.ended = process.exited;
-  }
   if (process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) return;
   Target& target = targets_[process.key];
   if (std::exchange(target.exec_count, process.exec_count) != process.exec_count) {
@@ -145,8 +144,7 @@ void HookPlanter::Look(const Process& process) {
   const auto lacks = [&](HookPart part) { return Wants(part) && target.hooked[IndexOf(part)] == nullptr; };
   if (std::ranges::none_of(kHookParts, lacks)) return;
   if (!target.look.Due(process.mappings, clock_)) return;
-  std::array<bool, kHookParts.size()> lacked{};
-  for (const HookPart part : kHookParts) lacked[IndexOf(part)] = lacks(part);
+  const bool lacked_allocations = lacks(HookPart::kAllocations);
   const std::optional<DotNetRuntime> runtime = runtimes_.Find(process);
   if (!runtime) return;
   const std::string version = absl::StrCat(".NET ", runtime->version.Text());
@@ -164,14 +162,11 @@ void HookPlanter::Look(const Process& process) {
   }
   for (const HookPart part : kHookParts) {
     const Hooked* hooked = target.hooked[IndexOf(part)].get();
-    if (lacked[IndexOf(part)] && hooked != nullptr && hooked->set != nullptr) {
-      const MonotonicTime now = clock_.Now();
-      target.complete_ns[IndexOf(part)] = hooked->set->CompleteNs(now);
-      target.hooked_at[IndexOf(part)] = now;
-    }
     rations_.Use(process.key, part, hooked == nullptr ? nullptr : hooked->set.get(),
                  process.compiles_since >= options_.began);
   }
+  const Hooked* allocations = target.hooked[IndexOf(HookPart::kAllocations)].get();
+  if (lacked_allocations && allocations != nullptr) NoteCoverage(allocations, clock_.Now());
 }
 
 void HookPlanter::Hook(const Process& process, const Mapping& mapping, const Wanted& wanted, absl::string_view version,
@@ -388,7 +383,9 @@ void HookPlanter::NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t coun
   }
 }
 
-uint64_t HookPlanter::CostNs(uint64_t hits) const { return hits * (trap_ns_ + kBeyondTrapNs); }
+uint64_t HookPlanter::CostNs(HookPart part, uint64_t hits) const {
+  return hits * (trap_ns_ + (part == HookPart::kAllocations ? kBeyondAllocationNs : kBeyondTrapNs));
+}
 
 bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
   if (rations_.limited() && hits_ < kHitsThatMatter && (hits_ += hits) >= kHitsThatMatter) {
@@ -396,7 +393,13 @@ bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint6
   }
   Hooked* hooked = HookedOf(key, part);
   const bool has_set = hooked != nullptr && hooked->set != nullptr;
-  if (rations_.Spend(key, part, time, CostNs(hits) + more_ns) && has_set) Rest(*hooked, part, key.tgid, time);
+  if (rations_.Spend(key, part, time, CostNs(part, hits) + more_ns) && has_set) {
+    if (part == HookPart::kAllocations) {
+      hooked->exhausted_by = key.tgid;  // at a moment at which the process's CPU time is known, too: Tick
+    } else {
+      Rest(*hooked, part, key.tgid, time);
+    }
+  }
   bool complete = true, has_rested = false;
   const auto look_at = [&](const HookSet& set) {
     complete &= set.IsCompleteAt(time);
@@ -415,7 +418,9 @@ bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint6
 }
 
 void HookPlanter::Rest(Hooked& hooked, HookPart part, uint32_t cause, MonotonicTime time) {
+  if (part == HookPart::kAllocations && !hooked.set->rests()) NoteCoverage(&hooked, time);
   if (!hooked.set->Rest(time)) return;
+  if (part == HookPart::kAllocations) NoteCoverage(&hooked, time);
   ++counters_.rests;
   Rested rested{part, cause, {}};
   for (const auto& [key, target] : targets_) {
@@ -430,6 +435,7 @@ void HookPlanter::Return(Hooked& hooked, HookPart part) {
     hooked.set->LeaveOut(WIRE_HOOK_COMPILE);
   }
   const absl::Status returned = hooked.set->Return();
+  if (part == HookPart::kAllocations) NoteCoverage(&hooked, clock_.Now());
   hooked.rate.Restart(clock_.Now());
   if (returned.ok()) return;
   const bool for_good = !hooked.set->planted();
@@ -454,7 +460,7 @@ void HookPlanter::ChargeOthers(MonotonicTime now) {
     const uint64_t fresh = other.hits - (goes_on ? before->second : 0);
     if (other.who.part >= kHookParts.size()) continue;
     const HookPart part = kHookParts[other.who.part];
-    if (fresh == 0 || !rations_.SpendOther(other.who.tgid, part, now, CostNs(fresh))) continue;
+    if (fresh == 0 || !rations_.SpendOther(other.who.tgid, part, now, CostNs(part, fresh))) continue;
     ForEachPlanted([&](Hooked& hooked, HookPart its) {
       if (its == part) Rest(hooked, part, other.who.tgid, now);
     });
@@ -492,7 +498,9 @@ void HookPlanter::Tick(MonotonicTime now) {
     if (rests) counters_.rested_ns += passed_ns;
   }
   ChargeOthers(now);
+  if (options_.allocations) NoteCoverage(nullptr, now);
   ForEachPlanted([&](Hooked& hooked, HookPart part) {
+    if (const uint32_t cause = std::exchange(hooked.exhausted_by, 0); cause != 0) Rest(hooked, part, cause, now);
     if (hooked.set->MayReturn() && !rations_.MustRest(hooked.set.get(), part, now)) Return(hooked, part);
   });
 }
@@ -508,14 +516,20 @@ MonotonicTime HookPlanter::SeesTypesSince(ProcessKey key) const {
   return hooked->set->complete_since();
 }
 
-HookPlanter::Coverage HookPlanter::CoverageOf(ProcessKey key, HookPart part, MonotonicTime now) const {
+double HookPlanter::AllocationFactor(ProcessKey key, uint64_t hits) const {
   const auto target = targets_.find(key);
-  const size_t index = IndexOf(part);
-  if (target == targets_.end() || target->second.hooked[index] == nullptr) return {};
-  const HookSet* set = target->second.hooked[index]->set.get();
-  const MonotonicTime until = std::min(now, target->second.ended), from = target->second.hooked_at[index];
-  if (set == nullptr || until <= from) return {};
-  return {until.ns - from.ns, set->CompleteNs(until) - target->second.complete_ns[index]};
+  if (target == targets_.end() || !target->second.allocations.begun()) return 1;
+  return target->second.allocations.Factor(CostNs(HookPart::kAllocations, hits));
+}
+
+// Of all processes with these hooks; nullptr: of all that have hooks for allocations.
+void HookPlanter::NoteCoverage(const Hooked* hooked, MonotonicTime now) {
+  for (auto& [key, target] : targets_) {
+    const Hooked* its = target.hooked[IndexOf(HookPart::kAllocations)].get();
+    if (its == nullptr || its->set == nullptr || (hooked != nullptr && its != hooked)) continue;
+    const bool complete = its->set->planted() && !its->set->rests();
+    target.allocations.Note(complete, now, options_.process_cpu_ns(key.tgid));
+  }
 }
 
 bool HookPlanter::TellsOfMethods(ProcessKey key) const {

@@ -22,6 +22,7 @@
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
 #include "pipeline/compilation_rate.h"
+#include "pipeline/hook_coverage.h"
 #include "pipeline/hook_part.h"
 #include "pipeline/hook_rations.h"
 #include "pipeline/hook_set.h"
@@ -52,6 +53,8 @@ struct HookPlanterOptions {
   std::function<absl::StatusOr<uint64_t>()> measure_trap;
   // CaptureControl::HookHitsOfOthers; asked some times a second where there is a limit.
   std::function<std::vector<HitsOfOthers>()> hits_of_others;
+  // Of a process, user and system; nullopt: it has ended.
+  std::function<std::optional<uint64_t>(uint32_t tgid)> process_cpu_ns;
   Tape* tape = nullptr;  // has the answers where there is one
 };
 
@@ -88,12 +91,8 @@ class HookPlanter {
 
   // Types of objects that were allocated before this are not known; Max: none is.
   MonotonicTime SeesTypesSince(ProcessKey key) const;
-  // Since the process's hooks were first there, until it ended or `now`.
-  struct Coverage {
-    uint64_t watched_ns = 0;
-    uint64_t complete_ns = 0;  // of these: all of them were there
-  };
-  Coverage CoverageOf(ProcessKey key, HookPart part, MonotonicTime now) const;
+  // What was allocated while the hooks were there, with so many hits, is to be multiplied with this.
+  double AllocationFactor(ProcessKey key, uint64_t hits) const;
 
   // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
   // not to be used, since some of the probes may be missing.
@@ -130,6 +129,7 @@ class HookPlanter {
     bool by_symbols = false;       // which alone name its functions; those of a separate file count, too
     bool sees_returns = false;     // of SuspendEE and RestartEE
     bool sees_types = false;       // of allocated objects
+    uint32_t exhausted_by = 0;     // it is to rest, since this process has had its share; 0: it is not
     // Of a compiler.
     JitStart start;
     CompilationRate rate;
@@ -138,9 +138,7 @@ class HookPlanter {
     MappingsPace look;
     uint32_t exec_count = 0;
     std::array<std::shared_ptr<Hooked>, kHookParts.size()> hooked;
-    std::array<MonotonicTime, kHookParts.size()> hooked_at{};
-    std::array<uint64_t, kHookParts.size()> complete_ns{};  // HookSet::CompleteNs at that time
-    MonotonicTime ended = MonotonicTime::Max();
+    HookCoverage allocations;
   };
 
   // What is to be planted in an image: a single-file host has both.
@@ -168,9 +166,10 @@ class HookPlanter {
 
   void Rest(Hooked& hooked, HookPart part, uint32_t cause, MonotonicTime time);
   void Return(Hooked& hooked, HookPart part);
+  void NoteCoverage(const Hooked* hooked, MonotonicTime now);
   void ChargeOthers(MonotonicTime now);
   void TakeMeasured();
-  uint64_t CostNs(uint64_t hits) const;
+  uint64_t CostNs(HookPart part, uint64_t hits) const;
 
   const HookPlanterOptions options_;
   RuntimeDiscovery& runtimes_;

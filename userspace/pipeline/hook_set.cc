@@ -66,7 +66,7 @@ bool HookSet::RemovalIsDone() const {
 
 bool HookSet::Rest(MonotonicTime time) {
   if (rests_ || !RemovalIsDone()) return false;
-  complete_ns_ = CompleteNs(time);
+  complete_until_ = time;
   rests_ = has_rested_ = true;
   removal_ = std::async(std::launch::async, [probes = TakeProbes()]() mutable { CloseUprobes(std::move(probes)); });
   return true;

@@ -54,10 +54,8 @@ class HookSet {
   bool has_rested() const { return has_rested_; }
   // While some of them are missing, what the others say has no meaning: not before this.
   MonotonicTime complete_since() const { return complete_since_; }
-  bool IsCompleteAt(MonotonicTime time) const { return !rests_ && time >= complete_since_; }
-  // For how long all were there, up to `until`.
-  uint64_t CompleteNs(MonotonicTime until) const {
-    return complete_ns_ + (rests_ || until <= complete_since_ ? 0 : until.ns - complete_since_.ns);
+  bool IsCompleteAt(MonotonicTime time) const {
+    return time >= complete_since_ && (!rests_ || time < complete_until_);
   }
 
   // For who closes those of many sets at once. The set is of no use after.
@@ -83,7 +81,7 @@ class HookSet {
   std::future<void> removal_;
   bool rests_ = false, has_rested_ = false;
   MonotonicTime complete_since_ = MonotonicTime::Max();
-  uint64_t complete_ns_ = 0;  // before that
+  MonotonicTime complete_until_ = MonotonicTime::Max();  // of a set that rests
   MonotonicTime try_again_ = MonotonicTime::Min();
 };
 

@@ -204,6 +204,10 @@ void RecorderImpl::StartHooks() {
     options.hooks.measure_trap = [] { return absl::UnavailableError("the tape says"); };
   }
   options.hooks.hits_of_others = [this] { return parts_.capture->HookHitsOfOthers(); };
+  options.hooks.process_cpu_ns = [this](uint32_t tgid) {
+    return Taped(
+        parts_.tape, [tgid] { return ProcessCpuNs(tgid); }, "cpu time ", tgid);
+  };
   options.hooks.began = parts_.clock.Now();
   options.hooks.tape = parts_.tape;
   options.roles = events.roles;

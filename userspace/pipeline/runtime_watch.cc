@@ -59,7 +59,6 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
     : options_(std::move(options)),
       notices_(notices),
       frames_(frames),
-      clock_(clock),
       planter_(options_.hooks, runtimes, images, notices, clock),
       pauses_(options_.on_pause, options_.on_collection, options_.hooks.resumed, frames),
       jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock),
@@ -178,7 +177,7 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
   const AllocationWatch::Since since = allocations_.Note(process.key, event);
   const uint64_t more_ns = event.has_stack != 0 ? kStackNs : 0;
   if (!Admit(process, HookPart::kAllocations, {event.header.time_ns}, since.hits, more_ns)) return std::nullopt;
-  return allocations_.Arrived(process, event, since.bytes, planter_.SeesTypesSince(process.key));
+  return allocations_.Arrived(process, event, since, planter_.SeesTypesSince(process.key));
 }
 
 void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
@@ -267,8 +266,8 @@ void RuntimeWatch::DropBefore(MonotonicTime time) {
 
 void RuntimeWatch::TellAllocationFactor(ProcessKey key) {
   if (options_.on_allocation_factor == nullptr) return;
-  const HookPlanter::Coverage coverage = planter_.CoverageOf(key, HookPart::kAllocations, clock_.Now());
-  options_.on_allocation_factor(key, allocations_.FactorOf(key, coverage.complete_ns, coverage.watched_ns));
+  const double unseen = planter_.AllocationFactor(key, allocations_.HitsOf(key));
+  options_.on_allocation_factor(key, unseen * allocations_.FactorOf(key));
 }
 
 void RuntimeWatch::Forget(ProcessKey key) {

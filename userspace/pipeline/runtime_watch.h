@@ -129,7 +129,6 @@ class RuntimeWatch {
   RuntimeWatchOptions options_;
   Notices& notices_;
   FrameTable& frames_;
-  const Clock& clock_;
   HookPlanter planter_;
   PauseWatch pauses_;
   JitWatch jit_;
