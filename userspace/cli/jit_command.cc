@@ -57,7 +57,7 @@ absl::Status RunJit(const WatchConfig& config) {
   return RunWatch(config,
                   {.options = *std::move(options),
                    .can_watch = [&](Recorder& recorder) { return recorder.WatchesCompilationsOf(config.pid); },
-                   .summary = [&](double seconds) { return summary.Text(seconds); },
+                   .summary = [&](const Recorder& recorder) { return summary.Text(recorder.account().duration_seconds); },
                    .needs_samples = false},
                   output);
 }

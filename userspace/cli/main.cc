@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/allocs_command.h"
 #include "cli/annotate_command.h"
 #include "cli/convert_command.h"
 #include "cli/diff_command.h"
@@ -88,6 +89,7 @@ int main(int argc, char** argv) {
       "  clrsampler stacks --pid PID [--json]\n"
       "  clrsampler pauses --pid PID [--json]\n"
       "  clrsampler jit --pid PID [--json]\n"
+      "  clrsampler allocs --pid PID [--json]\n"
       "  clrsampler annotate METHOD FILE.json\n"
       "  clrsampler convert IN OUT\n"
       "  clrsampler merge IN... -o OUT\n"
@@ -134,6 +136,9 @@ int main(int argc, char** argv) {
       app.add_subcommand("pauses", "print each pause of a .NET process: what for, how long, who delayed it");
   clrsampler::PausesConfig pauses_config;
   clrsampler::DeclarePausesOptions(*pauses, pauses_config);
+  CLI::App* allocs = app.add_subcommand("allocs", "what a .NET process allocates: how much, of which types, and where");
+  clrsampler::AllocsConfig allocs_config;
+  clrsampler::DeclareAllocsOptions(*allocs, allocs_config);
   CLI::App* jit = app.add_subcommand("jit", "print each method that a .NET process compiles: how long, and for whom");
   clrsampler::WatchConfig jit_config;
   clrsampler::DeclareJitOptions(*jit, jit_config);
@@ -199,6 +204,7 @@ int main(int argc, char** argv) {
   if (*r2rmap) return ReportStatus(clrsampler::RunR2rMap(r2rmap_config));
   if (*stacks) return ReportStatus(clrsampler::RunStacks(stacks_config));
   if (*pauses) return ReportStatus(clrsampler::RunPauses(pauses_config));
+  if (*allocs) return ReportStatus(clrsampler::RunAllocs(allocs_config));
   if (*jit) return ReportStatus(clrsampler::RunJit(jit_config));
   if (*annotate) return ReportStatus(clrsampler::RunAnnotate(annotate_config));
   if (*diff) return ReportStatus(clrsampler::RunDiff(diff_config));

@@ -71,7 +71,7 @@ absl::Status RunPauses(const PausesConfig& config) {
   return RunWatch(config.watch,
                   {.options = *std::move(options),
                    .can_watch = [&](Recorder& recorder) { return recorder.WatchesPausesOf(config.watch.pid); },
-                   .summary = [&](double seconds) { return summary.Text(seconds); }},
+                   .summary = [&](const Recorder& recorder) { return summary.Text(recorder.account().duration_seconds); }},
                   output);
 }
 

@@ -30,6 +30,7 @@
 #include "cli/size_option.h"
 #include "os/clock.h"
 #include "os/file_io.h"
+#include "output/allocation_summary.h"
 #include "output/profile_writer.h"
 #include "output/stats_json.h"
 #include "output/summary.h"
@@ -514,7 +515,12 @@ absl::Status RunRecord(const RecordConfig& config) {
       MethodWeights weights(config.addresses ? NamelessLeaves::kByAddress : NamelessLeaves::kByRole);
       weights.Add(*model);
       hottest = {weights.Sorted(), weights.total(), weights.nameless_runtime(),
-                 written.ok() ? WhatNext(config, *outputs) : ""};
+                 "", written.ok() ? WhatNext(config, *outputs) : ""};
+    }
+    if (options->view == RecordView::kAllocations) {
+      constexpr size_t kRows = 5;
+      hottest.instead =
+          AllocationSummaryText(SummarizeAllocations((*recorder)->frames(), (*recorder)->stacks()), account, kRows);
     }
     std::fputs(SummaryText(account, hottest).c_str(), stderr);
   }

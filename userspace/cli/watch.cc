@@ -43,8 +43,9 @@ absl::Status RunWatch(const WatchConfig& config, const Watch& watch, LineOutput&
                config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
   RETURN_IF_ERROR((*recorder)->Run(nullptr));
   const Account account = (*recorder)->account();
+  const std::string summary = config.json && !watch.summary_with_json ? "" : watch.summary(**recorder);
   recorder->reset();  // probes are gone and signals work again while a slow reader takes the rest
-  if (!config.json) output.Print(absl::StripSuffix(watch.summary(account.duration_seconds), "\n"));
+  if (!summary.empty()) output.Print(absl::StripSuffix(summary, "\n"));
   RETURN_IF_ERROR(output.Finish());
   SayLeftOut(output);
   for (const Notice& notice : account.notices) {

@@ -1,4 +1,4 @@
-// What `pauses` and `jit` share: they print each event of one process as it comes, and a summary at the end.
+// What `pauses`, `jit` and `allocs` share: they print what one process does as it comes, or a summary at the end.
 #ifndef CLRSAMPLER_CLI_WATCH_H_
 #define CLRSAMPLER_CLI_WATCH_H_
 
@@ -36,7 +36,8 @@ absl::StatusOr<RecordOptions> WatchOptions(const WatchConfig& config);
 struct Watch {
   RecordOptions options;  // with a receiver of the events, which prints them
   std::function<absl::Status(Recorder&)> can_watch;
-  std::function<std::string(double seconds)> summary;
+  std::function<std::string(const Recorder&)> summary;
+  bool summary_with_json = false;  // it is what --json prints; else --json prints the events alone
   bool needs_samples = true;  // else it is no news that there were none
 };
 

@@ -85,24 +85,7 @@ std::string NamelessRuntimeText(const Account& account, const HottestMethods& ho
       100.0 * share);
 }
 
-}  // namespace
-
-std::string PrintableText(absl::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (byte >= 0x20 && byte != 0x7f && !c1) {
-      out += text[i];
-      continue;
-    }
-    out += '?';
-    if (c1) ++i;
-  }
-  return out;
-}
-
-std::string SummaryText(const Account& account, const HottestMethods& hottest) {
+std::string SamplesText(const Account& account, const HottestMethods& hottest) {
   std::string text = absl::StrFormat("%d samples in %.1f s", account.samples_written, account.duration_seconds);
   absl::StrAppend(&text, " (", account.samples_expected, " expected from CPU time), ", account.processes.size(),
                   account.processes.size() == 1 ? " process" : " processes");
@@ -146,6 +129,28 @@ std::string SummaryText(const Account& account, const HottestMethods& hottest) {
         Shortened(PrintableText(method.name)));
   }
   absl::StrAppend(&text, NamelessRuntimeText(account, hottest));
+  return text;
+}
+
+}  // namespace
+
+std::string PrintableText(absl::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (byte >= 0x20 && byte != 0x7f && !c1) {
+      out += text[i];
+      continue;
+    }
+    out += '?';
+    if (c1) ++i;
+  }
+  return out;
+}
+
+std::string SummaryText(const Account& account, const HottestMethods& hottest) {
+  std::string text = hottest.instead.empty() ? SamplesText(account, hottest) : hottest.instead;
   for (const Notice& notice : account.notices) {
     absl::StrAppend(&text, "note: ", PrintableText(notice.message), "\n");
     if (!notice.hint.empty()) absl::StrAppend(&text, "  hint: ", PrintableText(notice.hint), "\n");

@@ -106,6 +106,11 @@ uint64_t AllocationWatch::HitsOf(ProcessKey key) const {
   return found == targets_.end() ? 0 : found->second.seen_hits;
 }
 
+uint64_t AllocationWatch::BytesOf(ProcessKey key) const {
+  const auto found = targets_.find(key);
+  return found == targets_.end() ? 0 : found->second.seen_bytes;
+}
+
 std::vector<ProcessKey> AllocationWatch::processes() const {
   std::vector<ProcessKey> keys;
   for (const auto& [key, target] : targets_) keys.push_back(key);

@@ -83,7 +83,9 @@ class AllocationWatch {
 
   // What all stacks of a process must be multiplied with so that they come to what was seen to be allocated.
   double FactorOf(ProcessKey key) const;
-  uint64_t HitsOf(ProcessKey key) const;  // of events that count
+  // Of events that count.
+  uint64_t HitsOf(ProcessKey key) const;
+  uint64_t BytesOf(ProcessKey key) const;
   std::vector<ProcessKey> processes() const;
   const AllocationWatchCounters& counters() const { return counters_; }
 

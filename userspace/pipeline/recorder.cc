@@ -69,6 +69,11 @@ class RecorderImpl : public Recorder {
     if (!parts_.hooks || process == nullptr) return NotWatched(pid);
     return parts_.hooks->SeesCompilations(process->key);
   }
+  absl::Status WatchesAllocationsOf(uint32_t pid) override {
+    const Process* process = parts_.table.Find(pid);
+    if (!parts_.hooks || process == nullptr) return NotWatched(pid);
+    return parts_.hooks->SeesAllocations(process->key);
+  }
 
   const FrameTable& frames() const override { return parts_.frames; }
   const SourceFiles& source_files() const override { return parts_.sources.source_files(); }

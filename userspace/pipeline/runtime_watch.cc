@@ -267,6 +267,7 @@ void RuntimeWatch::DropBefore(MonotonicTime time) {
 void RuntimeWatch::TellAllocationFactor(ProcessKey key) {
   if (options_.on_allocation_factor == nullptr) return;
   const double unseen = planter_.AllocationFactor(key, allocations_.HitsOf(key));
+  estimated_bytes_ += unseen * static_cast<double>(allocations_.BytesOf(key));
   options_.on_allocation_factor(key, unseen * allocations_.FactorOf(key));
 }
 
@@ -311,6 +312,7 @@ std::map<std::string, uint64_t> RuntimeWatch::JitCounts() const {
 std::map<std::string, uint64_t> RuntimeWatch::AllocationCounts() const {
   if (!options_.hooks.allocations) return {};
   std::map<std::string, uint64_t> counts = allocations_.counters().ByName();
+  counts["estimated_bytes"] = static_cast<uint64_t>(estimated_bytes_);
   AddPlanterCounts(counts);
   return counts;
 }

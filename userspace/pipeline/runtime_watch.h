@@ -133,6 +133,7 @@ class RuntimeWatch {
   PauseWatch pauses_;
   JitWatch jit_;
   AllocationWatch allocations_;
+  double estimated_bytes_ = 0;  // of processes that are done with: what they have allocated, seen or not
   absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
   absl::flat_hash_map<ProcessKey, Missed> missed_;
   MonotonicTime newest_ = MonotonicTime::Min();  // event that was taken
