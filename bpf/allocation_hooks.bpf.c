@@ -62,8 +62,7 @@ static __always_inline __u64 take_type_before(__u32 thread, struct allocation_su
 
 	if (!pending || !pending->object)
 		return 0;
-	if (sum->suspended_ns < pending->time_ns &&
-	    bpf_probe_read_user(&type, sizeof(type), (void *)pending->object))
+	if (sum->suspended_ns < pending->time_ns && bpf_probe_read_user(&type, sizeof(type), (void *)pending->object))
 		type = 0;
 	pending->object = 0;
 	*time = pending->time_ns;
@@ -177,9 +176,9 @@ SEC("?uprobe")
 int hook_allocated(struct user_registers *regs)
 {
 	struct allocation allocation = {
-		.bytes = ARGUMENT_1(regs),
-		.heap = heap_of_generation(ARGUMENT_2(regs)),
-		.object = ARGUMENT_3(regs),
+	    .bytes = ARGUMENT_1(regs),
+	    .heap = heap_of_generation(ARGUMENT_2(regs)),
+	    .object = ARGUMENT_3(regs),
 	};
 
 	return allocated(regs, &allocation);
@@ -190,9 +189,9 @@ SEC("?uprobe")
 int hook_allocated_member(struct user_registers *regs)
 {
 	struct allocation allocation = {
-		.bytes = ARGUMENT_2(regs),
-		.heap = heap_of_generation(ARGUMENT_3(regs)),
-		.object = ARGUMENT_4(regs),
+	    .bytes = ARGUMENT_2(regs),
+	    .heap = heap_of_generation(ARGUMENT_3(regs)),
+	    .object = ARGUMENT_4(regs),
 	};
 
 	return allocated(regs, &allocation);
@@ -210,22 +209,22 @@ static __always_inline __u64 register_by_number(struct user_registers *regs, __u
 	__u64 value = 0;
 
 	switch (number) {
-	REGISTER_CASE(0, ax);
-	REGISTER_CASE(1, dx);
-	REGISTER_CASE(2, cx);
-	REGISTER_CASE(3, bx);
-	REGISTER_CASE(4, si);
-	REGISTER_CASE(5, di);
-	REGISTER_CASE(6, bp);
-	REGISTER_CASE(7, sp);
-	REGISTER_CASE(8, r8);
-	REGISTER_CASE(9, r9);
-	REGISTER_CASE(10, r10);
-	REGISTER_CASE(11, r11);
-	REGISTER_CASE(12, r12);
-	REGISTER_CASE(13, r13);
-	REGISTER_CASE(14, r14);
-	REGISTER_CASE(15, r15);
+		REGISTER_CASE(0, ax);
+		REGISTER_CASE(1, dx);
+		REGISTER_CASE(2, cx);
+		REGISTER_CASE(3, bx);
+		REGISTER_CASE(4, si);
+		REGISTER_CASE(5, di);
+		REGISTER_CASE(6, bp);
+		REGISTER_CASE(7, sp);
+		REGISTER_CASE(8, r8);
+		REGISTER_CASE(9, r9);
+		REGISTER_CASE(10, r10);
+		REGISTER_CASE(11, r11);
+		REGISTER_CASE(12, r12);
+		REGISTER_CASE(13, r13);
+		REGISTER_CASE(14, r14);
+		REGISTER_CASE(15, r15);
 	}
 	return value;
 }

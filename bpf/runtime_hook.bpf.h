@@ -146,8 +146,7 @@ static __always_inline void count_other(__u32 part)
  * Counts the hit; false: nothing is to be sent, since the caller is of no process that is followed, or has had its
  * share.
  */
-static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller, __u64 now,
-					__u32 part)
+static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller, __u64 now, __u32 part)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);

@@ -118,7 +118,7 @@ extern struct hook_others_map hook_others SEC(".maps");
 struct allocation_sum {
 	__u64 process_start_ns;
 	__u64 bytes;
-	__u64 hits; /* of all probes */
+	__u64 hits;	    /* of all probes */
 	__u64 suspended_ns; /* when its runtime last began to stop its threads */
 };
 

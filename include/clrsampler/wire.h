@@ -298,12 +298,12 @@ struct wire_allocation {
 	__u64 type_before; /* MethodTable of the object of an earlier record of this thread; 0: nobody saw it */
 	__u64 time_before; /* of that record */
 	__u64 total_bytes; /* of the process so far, hits without a record included */
-	__u64 total_hits; /* with those of SuspendEE */
-	__u32 heap;	 /* WIRE_HEAP_* */
-	__u32 weight;	 /* hits that this one stands for, in 1 / WIRE_ALLOCATION_ONE */
-	__u32 missed;	 /* as in struct wire_runtime_event */
-	__u32 has_stack; /* not 0: a WIRE_ALLOCATION_STACK of the same time was to follow */
-	char comm[16];	 /* of the thread */
+	__u64 total_hits;  /* with those of SuspendEE */
+	__u32 heap;	   /* WIRE_HEAP_* */
+	__u32 weight;	   /* hits that this one stands for, in 1 / WIRE_ALLOCATION_ONE */
+	__u32 missed;	   /* as in struct wire_runtime_event */
+	__u32 has_stack;   /* not 0: a WIRE_ALLOCATION_STACK of the same time was to follow */
+	char comm[16];	   /* of the thread */
 };
 
 /*

@@ -10,7 +10,8 @@
 // and the same for what else is found: "jit-interface GUID", "jit-return IMAGE OFFSET ADDRESS FLAGS", "gc-settings
 // ADDRESS". With --allocations a line for each place where the collector reports allocated memory:
 //   allocations OFFSET ADDRESS function|inlined BYTES HEAP OBJECT EVIDENCE
-// where rN is a register by its DWARF number, [fp+N] a word of the frame and N a constant. Exit status 1: something was refused; 2: a file can't be read.
+// where rN is a register by its DWARF number, [fp+N] a word of the frame and N a constant. Exit status 1: something was
+// refused; 2: a file can't be read.
 #include <cstdio>
 #include <optional>
 #include <string>

@@ -15,8 +15,8 @@ enum class HookForm : uint8_t {
   kPlain = 0,
   kMember = 1,        // DiagGC: `this` comes before the arguments
   kEntryOnFrame = 2,  // compileMethod is done: CompileForm::kEntryOnFrame (clr/hooks/code_reference.h)
-  kInside = 3,        // allocations: inside of a function; the probe's cookie says where the facts are (enum wire_place)
-  kNoted = 4,         // SuspendEE: only noted, for the types of allocated objects
+  kInside = 3,  // allocations: inside of a function; the probe's cookie says where the facts are (enum wire_place)
+  kNoted = 4,   // SuspendEE: only noted, for the types of allocated objects
 };
 inline constexpr std::array kHookForms = {HookForm::kPlain, HookForm::kMember, HookForm::kEntryOnFrame,
                                           HookForm::kInside, HookForm::kNoted};

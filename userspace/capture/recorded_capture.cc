@@ -1,6 +1,9 @@
 #include "capture/recorded_capture.h"
 
 #include <fcntl.h>
+#include <array>
+#include <cstddef>
+#include <cstring>
 
 #include <algorithm>
 
@@ -45,6 +48,20 @@ struct TapeCodec<SideBandEvent> {
     }
     event.path = std::string(in.GetText());
     return event;
+  }
+};
+
+// Of streams that were saved before there was a count of sums, that is 0.
+template <>
+struct TapeCodec<wire_counters> {
+  static constexpr size_t kSmallest = offsetof(wire_counters, hook_summed);
+  static void Write(const wire_counters& counters, TapeWriter& out) { out.Put(counters); }
+  static wire_counters Read(TapeReader& in) {
+    if (in.left() >= sizeof(wire_counters)) return in.Get<wire_counters>();
+    const auto all_but_sums = in.Get<std::array<std::byte, kSmallest>>();
+    wire_counters counters{};
+    std::memcpy(&counters, all_but_sums.data(), kSmallest);
+    return counters;
   }
 };
 

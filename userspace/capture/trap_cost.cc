@@ -49,7 +49,8 @@ absl::StatusOr<uint64_t> MeasureTrapNs() {
   const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_KPROBE, nullptr, "GPL", nothing.data(), nothing.size(), &options));
   if (!program.valid()) return ErrnoError(errno, "measuring what a probe costs");
   const uint64_t bare = CallNs();
-  const absl::StatusOr<UniqueFd> probe = OpenUprobe({.path = "/proc/self/exe", .file_offset = *offset, .program_fd = program.get()});
+  const absl::StatusOr<UniqueFd> probe =
+      OpenUprobe({.path = "/proc/self/exe", .file_offset = *offset, .program_fd = program.get()});
   if (!probe.ok()) return probe.status();
   const uint64_t trapped = CallNs();
   return trapped - std::min(trapped, bare);

@@ -129,10 +129,8 @@ bool TryBinding() {
   const UniqueFd program = LoadCounter(map.get());
   if (!program.valid()) return false;
   std::vector<UniqueFd> probe;
-  probe.push_back(CreateLink({.path = "/proc/self/exe",
-                              .file_offset = *offset,
-                              .program_fd = program.get(),
-                              .process = getpid()}));
+  probe.push_back(
+      CreateLink({.path = "/proc/self/exe", .file_offset = *offset, .program_fd = program.get(), .process = getpid()}));
   if (!probe.front().valid()) return false;
   std::thread(clrsampler_probed_function).join();
   // The kernel takes 0.06 s to remove it, for which nobody has to wait.

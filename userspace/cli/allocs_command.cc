@@ -21,12 +21,11 @@ nlohmann::ordered_json Rows(const std::vector<AllocatedBytes>& rows) {
 
 std::string Json(const AllocationSummary& summary, const Account& account) {
   const auto seen = account.allocations.find("bytes");
-  const nlohmann::ordered_json json = {
-      {"seconds", account.duration_seconds},
-      {"bytes", summary.bytes},
-      {"bytes_seen", seen == account.allocations.end() ? uint64_t{0} : seen->second},
-      {"types", Rows(summary.types)},
-      {"methods", Rows(summary.methods)}};
+  const nlohmann::ordered_json json = {{"seconds", account.duration_seconds},
+                                       {"bytes", summary.bytes},
+                                       {"bytes_seen", seen == account.allocations.end() ? uint64_t{0} : seen->second},
+                                       {"types", Rows(summary.types)},
+                                       {"methods", Rows(summary.methods)}};
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -54,12 +54,13 @@ absl::Status RunJit(const WatchConfig& config) {
     summary.Add(named);
     output.Print(config.json ? Json(named) : CompilationLine(named, summary.first()));
   };
-  return RunWatch(config,
-                  {.options = *std::move(options),
-                   .can_watch = [&](Recorder& recorder) { return recorder.WatchesCompilationsOf(config.pid); },
-                   .summary = [&](const Recorder& recorder) { return summary.Text(recorder.account().duration_seconds); },
-                   .needs_samples = false},
-                  output);
+  return RunWatch(
+      config,
+      {.options = *std::move(options),
+       .can_watch = [&](Recorder& recorder) { return recorder.WatchesCompilationsOf(config.pid); },
+       .summary = [&](const Recorder& recorder) { return summary.Text(recorder.account().duration_seconds); },
+       .needs_samples = false},
+      output);
 }
 
 }  // namespace clrsampler

@@ -68,11 +68,12 @@ absl::Status RunPauses(const PausesConfig& config) {
                                 PrintableText(culprit.method), " (thread ", culprit.tid, ")"));
     }
   };
-  return RunWatch(config.watch,
-                  {.options = *std::move(options),
-                   .can_watch = [&](Recorder& recorder) { return recorder.WatchesPausesOf(config.watch.pid); },
-                   .summary = [&](const Recorder& recorder) { return summary.Text(recorder.account().duration_seconds); }},
-                  output);
+  return RunWatch(
+      config.watch,
+      {.options = *std::move(options),
+       .can_watch = [&](Recorder& recorder) { return recorder.WatchesPausesOf(config.watch.pid); },
+       .summary = [&](const Recorder& recorder) { return summary.Text(recorder.account().duration_seconds); }},
+      output);
 }
 
 }  // namespace clrsampler

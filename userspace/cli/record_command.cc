@@ -297,7 +297,7 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
               : options.view == RecordView::kAllocations  ? ProfileView::kAllocations
                                                           : ProfileView::kCpu;
   const bool samples = options.view == RecordView::kCpu || options.view == RecordView::kPause;
-  meta.unit = samples                                      ? WeightUnit::kSamples
+  meta.unit = samples                                    ? WeightUnit::kSamples
               : options.view == RecordView::kAllocations ? WeightUnit::kBytes
                                                          : WeightUnit::kMicroseconds;
   if (samples) meta.period_ns = options.period_ns();
@@ -362,9 +362,10 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   DeclareLines(app, config.lines);
   DeclareCode(app, config.keep_code);
   DeclareEmbedSource(app, config.lines);
-  app.add_option("--event", config.event,
-                 "cpu: what runs; alloc: where .NET programs allocate memory, in bytes, with the types of the objects;\n"
-                 "docs/allocations.md")
+  app.add_option(
+         "--event", config.event,
+         "cpu: what runs; alloc: where .NET programs allocate memory, in bytes, with the types of the objects;\n"
+         "docs/allocations.md")
       ->check(CLI::IsMember({"cpu", "alloc"}))
       ->capture_default_str()
       ->type_name("EVENT");
@@ -514,8 +515,8 @@ absl::Status RunRecord(const RecordConfig& config) {
     if (model.ok()) {
       MethodWeights weights(config.addresses ? NamelessLeaves::kByAddress : NamelessLeaves::kByRole);
       weights.Add(*model);
-      hottest = {weights.Sorted(), weights.total(), weights.nameless_runtime(),
-                 "", written.ok() ? WhatNext(config, *outputs) : ""};
+      hottest = {weights.Sorted(), weights.total(), weights.nameless_runtime(), "",
+                 written.ok() ? WhatNext(config, *outputs) : ""};
     }
     if (options->view == RecordView::kAllocations) {
       constexpr size_t kRows = 5;

@@ -38,7 +38,7 @@ struct Watch {
   std::function<absl::Status(Recorder&)> can_watch;
   std::function<std::string(const Recorder&)> summary;
   bool summary_with_json = false;  // it is what --json prints; else --json prints the events alone
-  bool needs_samples = true;  // else it is no news that there were none
+  bool needs_samples = true;       // else it is no news that there were none
 };
 
 // Until the duration is over, a signal comes or the process ends. `output` is what the receiver prints to.

@@ -71,6 +71,7 @@ class TapeReader {
     bytes_.remove_prefix(size);
     return text;
   }
+  size_t left() const { return bytes_.size(); }
   // How many values of at least `bytes_each` follow; more than there is room for counts as damage.
   size_t GetCount(size_t bytes_each) {
     const auto count = Get<uint64_t>();

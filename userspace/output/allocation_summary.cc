@@ -71,9 +71,9 @@ std::string AllocationSummaryText(const AllocationSummary& summary, const Accoun
   if (summary.bytes == 0) {
     return absl::StrFormat("nothing was seen to be allocated in %.1f s: the collector tells of each 100 KB\n", seconds);
   }
-  std::string text = absl::StrFormat("%.1f MB were allocated in %.1f s, %.1f MB/s; %s\n",
-                                     static_cast<double>(summary.bytes) / 1e6, seconds,
-                                     static_cast<double>(summary.bytes) / 1e6 / seconds, SeenText(account));
+  std::string text =
+      absl::StrFormat("%.1f MB were allocated in %.1f s, %.1f MB/s; %s\n", static_cast<double>(summary.bytes) / 1e6,
+                      seconds, static_cast<double>(summary.bytes) / 1e6 / seconds, SeenText(account));
   AddTable("type", summary.types, rows, summary.bytes, seconds, text);
   AddTable("allocated in", summary.methods, rows, summary.bytes, seconds, text);
   return text;

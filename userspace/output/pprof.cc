@@ -130,7 +130,7 @@ class PprofEncoder {
     if (meta.unit == WeightUnit::kSamples) WriteValueType(pprof::Profile::kSampleType, "samples", "count");
     if (counts_time_) WriteValueType(pprof::Profile::kSampleType, shown = "cpu", "nanoseconds");
     if (meta.unit != WeightUnit::kSamples) {
-      shown = meta.unit == WeightUnit::kBytes            ? "alloc_space"
+      shown = meta.unit == WeightUnit::kBytes           ? "alloc_space"
               : meta.view == ProfileView::kSuspendDelay ? "suspend_delay"
                                                         : "cpu";
       WriteValueType(pprof::Profile::kSampleType, shown, WeightUnitText(meta.unit));

@@ -18,7 +18,7 @@ struct HottestMethods {
   uint64_t nameless_runtime = 0;      // of it: functions of a .NET runtime without a name
   // Of a profile that counts no samples: what is said instead of them, of frames and methods.
   std::string instead;
-  std::string more;                   // "clrsampler convert cpu.json cpu.html": how to see more; empty: nothing is said
+  std::string more;  // "clrsampler convert cpu.json cpu.html": how to see more; empty: nothing is said
 };
 
 // At most a dozen lines, each ending in a newline, plus the notices.

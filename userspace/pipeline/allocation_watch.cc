@@ -21,8 +21,12 @@ uint64_t Grown(uint64_t& last, uint64_t now, uint64_t at_least) {
 }  // namespace
 
 std::map<std::string, uint64_t> AllocationWatchCounters::ByName() const {
-  return {{"records", records},       {"without_stack", without_stack},   {"types_seen", types_seen},
-          {"types_not_seen", types_not_seen}, {"types_not_named", types_not_named}, {"bytes", bytes}};
+  return {{"records", records},
+          {"without_stack", without_stack},
+          {"types_seen", types_seen},
+          {"types_not_seen", types_not_seen},
+          {"types_not_named", types_not_named},
+          {"bytes", bytes}};
 }
 
 AllocationWatch::Since AllocationWatch::Note(ProcessKey key, const wire_allocation& event) {
@@ -70,7 +74,8 @@ void AllocationWatch::HandleStack(ProcessKey key, const wire_cpu_sample& sample,
   // The runtime's own functions say nothing that the type does not.
   size_t end = frames.size();
   while (end > 0 && !IsManaged(frames_.at(frames[end - 1]))) --end;
-  waiting->second.frames.assign(frames.begin(), end == 0 ? frames.end() : frames.begin() + static_cast<std::ptrdiff_t>(end));
+  waiting->second.frames.assign(frames.begin(),
+                                end == 0 ? frames.end() : frames.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
 void AllocationWatch::Give(ProcessKey key, Target& target, uint32_t tid, Waiting& waiting) {

@@ -37,7 +37,7 @@ struct AllocationWatchCounters {
 // An event between its arrival and its turn.
 struct AllocationEvent {
   wire_allocation event{};
-  uint64_t bytes_since = 0;            // the process's event before
+  uint64_t bytes_since = 0;  // the process's event before
   uint64_t hits_since = 0;
   std::optional<FrameId> type_before;  // of the record at event.time_before
 };
@@ -61,16 +61,15 @@ class AllocationWatch {
   };
   AllocationWatch(Callbacks callbacks, FrameTable& frames) : callbacks_(std::move(callbacks)), frames_(frames) {}
 
-  // An event has left the ring, what the process has had since the one before. To be called for each, before it is known
-  // whether it counts.
+  // An event has left the ring, what the process has had since the one before. To be called for each, before it is
+  // known whether it counts.
   struct Since {
     uint64_t hits = 0;
     uint64_t bytes = 0;
   };
   Since Note(ProcessKey key, const wire_allocation& event);
   // It counts; its turn (Handle) comes later. `types_since`: no object from before has a type.
-  AllocationEvent Arrived(const Process& process, const wire_allocation& event, Since since,
-                          MonotonicTime types_since);
+  AllocationEvent Arrived(const Process& process, const wire_allocation& event, Since since, MonotonicTime types_since);
 
   // Both in the order of their times. `frames` is outermost first.
   void Handle(ProcessKey key, const AllocationEvent& allocation);
@@ -101,8 +100,8 @@ class AllocationWatch {
   struct Target {
     uint64_t last_bytes = 0, last_hits = 0;  // of the kernel's sums
     uint64_t seen_hits = 0;
-    uint64_t seen_bytes = 0;                 // of events that count, with what was summed up between them
-    uint64_t given_bytes = 0;                // of stacks
+    uint64_t seen_bytes = 0;                         // of events that count, with what was summed up between them
+    uint64_t given_bytes = 0;                        // of stacks
     absl::flat_hash_map<uint32_t, Waiting> waiting;  // by thread
   };
 

@@ -226,7 +226,8 @@ std::shared_ptr<HookPlanter::Hooked> HookPlanter::Known(const ImageFile& image, 
 }
 
 void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wanted& wanted, const Fresh& fresh) {
-  const ImageFile& image = *(*std::ranges::find_if(fresh, [](const Hooked* hooked) { return hooked != nullptr; }))->image;
+  const ImageFile& image =
+      *(*std::ranges::find_if(fresh, [](const Hooked* hooked) { return hooked != nullptr; }))->image;
   const auto refuse_all = [&](const absl::Status& status) {
     for (Hooked* hooked : fresh) {
       if (hooked != nullptr) hooked->status = status;

@@ -43,8 +43,7 @@ absl::Status HookSet::Plant(const std::vector<HookPlace>& places) {
 
 absl::Status HookSet::Attach(Probe& probe) const {
   // By descriptor: the very file that was looked at, wherever its path leads by now.
-  absl::StatusOr<UniqueFd> attached =
-      attach_(probe.place, absl::StrCat("/proc/self/fd/", file_->fd.get()));
+  absl::StatusOr<UniqueFd> attached = attach_(probe.place, absl::StrCat("/proc/self/fd/", file_->fd.get()));
   RETURN_IF_ERROR(attached.status());
   probe.descriptor = *std::move(attached);
   return absl::OkStatus();

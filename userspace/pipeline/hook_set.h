@@ -54,9 +54,7 @@ class HookSet {
   bool has_rested() const { return has_rested_; }
   // While some of them are missing, what the others say has no meaning: not before this.
   MonotonicTime complete_since() const { return complete_since_; }
-  bool IsCompleteAt(MonotonicTime time) const {
-    return time >= complete_since_ && (!rests_ || time < complete_until_);
-  }
+  bool IsCompleteAt(MonotonicTime time) const { return time >= complete_since_ && (!rests_ || time < complete_until_); }
 
   // For who closes those of many sets at once. The set is of no use after.
   std::vector<UniqueFd> TakeProbes();

@@ -46,9 +46,9 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
 }
 
 double HookShareFor(const RecordOptions& options) {
-  const bool asked_for = options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
-                         (options.view != RecordView::kCpu && options.view != RecordView::kAllocations &&
-                          !options.windows);
+  const bool asked_for =
+      options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
+      (options.view != RecordView::kCpu && options.view != RecordView::kAllocations && !options.windows);
   return asked_for ? 0 : options.hook_share;
 }
 

@@ -60,7 +60,7 @@ class RunProfile : public SampleSink {
     uint32_t tid = 0;
   };
   struct Allocations {
-    std::vector<AllocatedSample> samples;              // where each is kept
+    std::vector<AllocatedSample> samples;             // where each is kept
     absl::flat_hash_map<StackId, uint64_t> by_stack;  // else
   };
   absl::flat_hash_map<ProcessKey, Allocations> allocations_;

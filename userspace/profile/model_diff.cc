@@ -261,8 +261,8 @@ class MovedStacks {
   // What the kernel has is not compiled anew, and roles are no code.
   bool MayBeInlined(uint32_t stack) const {
     const ModelFrameKind kind = diff_.methods[tree_.method[stack]].kind;
-    return kind != ModelFrameKind::kKernel && kind != ModelFrameKind::kRole &&
-           kind != ModelFrameKind::kMark && kind != ModelFrameKind::kType;
+    return kind != ModelFrameKind::kKernel && kind != ModelFrameKind::kRole && kind != ModelFrameKind::kMark &&
+           kind != ModelFrameKind::kType;
   }
 
   // Stacks of one recording whose callees stand, in the other one, elsewhere below the same caller; and those that call

@@ -61,9 +61,7 @@ absl::Status Churn(uint64_t rounds, const std::vector<uint32_t>& pids) {
   for (uint64_t round = 0; round < rounds; ++round) {
     HookPlanterOptions hooks;
     hooks.suspensions = hooks.compilations = true;
-    hooks.attach = [&](const HookPlace& place, const std::string& path) {
-      return (*sampler)->AttachHook(place, path);
-    };
+    hooks.attach = [&](const HookPlace& place, const std::string& path) { return (*sampler)->AttachHook(place, path); };
     HookPlanter planter(std::move(hooks), runtimes, images, notices, clock);
     for (const uint32_t pid : pids) {
       const Process& process = table.FindOrScan(pid, 0);

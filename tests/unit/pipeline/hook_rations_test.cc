@@ -21,7 +21,7 @@ class HookRationsTest : public testing::Test {
 
   SystemClock clock_;
   const std::unique_ptr<HookSet> runtime_ = MakeSet(), jit_ = MakeSet(), second_runtime_ = MakeSet();
-  HookRations rations_{0.003};
+  HookRations rations_{0.003, 2};
 };
 
 TEST_F(HookRationsTest, AStormOfOneKindTakesNothingFromTheOther) {
@@ -77,7 +77,7 @@ TEST_F(HookRationsTest, ThousandsOfOthersAreNotAllRemembered) {
 }
 
 TEST_F(HookRationsTest, WithoutALimitNothingRests) {
-  HookRations free(0);
+  HookRations free(0, 2);
   free.Use(kWeb, kPauses, runtime_.get(), false);
   EXPECT_FALSE(free.Spend(kWeb, kPauses, {kSecond}, kSecond));
   EXPECT_FALSE(free.SpendOther(99, kPauses, {kSecond}, kSecond));

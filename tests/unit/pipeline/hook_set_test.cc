@@ -33,9 +33,9 @@ class HookSetTest : public testing::Test {
     unlink(name);
     EXPECT_EQ(fstat(file.fd.get(), &file.status), 0);
     file_ = std::make_shared<const OpenedFile>(std::move(file));
-    set_ = std::make_unique<HookSet>([this](wire_hook hook, HookForm, const std::string& path,
-                                            uint64_t offset) { return Attach(hook, path, offset); },
-                                     file_, clock_);
+    set_ = std::make_unique<HookSet>(
+        [this](const HookPlace& place, const std::string& path) { return Attach(place.hook, path, place.offset); },
+        file_, clock_);
   }
 
   absl::StatusOr<UniqueFd> Attach(wire_hook hook, const std::string& path, uint64_t offset) {
@@ -92,10 +92,18 @@ TEST_F(HookSetTest, HalfASetIsNone) {
   EXPECT_FALSE(set_->IsCompleteAt({1000 * kSecond}));
 }
 
+TEST_F(HookSetTest, WhatWasHitBeforeItRestsCountsWheneverItArrives) {
+  ASSERT_TRUE(Plant().ok());
+  const MonotonicTime rests{clock_.now.ns + kSecond};
+  ASSERT_TRUE(set_->Rest(rests));
+  EXPECT_TRUE(set_->IsCompleteAt({rests.ns - 1}));
+  EXPECT_FALSE(set_->IsCompleteAt(rests));
+}
+
 TEST_F(HookSetTest, AtRestNoneIsThereAndThenAllAreBack) {
   ASSERT_TRUE(Plant().ok());
-  ASSERT_TRUE(set_->Rest());
-  EXPECT_FALSE(set_->Rest()) << "it does already";
+  ASSERT_TRUE(set_->Rest(clock_.Now()));
+  EXPECT_FALSE(set_->Rest(clock_.Now())) << "it does already";
   EXPECT_THAT(There(), IsEmpty());
   EXPECT_FALSE(set_->IsCompleteAt({1000 * kSecond}));
   ASSERT_TRUE(set_->MayReturn());
@@ -110,7 +118,7 @@ TEST_F(HookSetTest, AtRestNoneIsThereAndThenAllAreBack) {
 
 TEST_F(HookSetTest, WhatCouldNotComeBackIsTriedAgain) {
   ASSERT_TRUE(Plant().ok());
-  ASSERT_TRUE(set_->Rest());
+  ASSERT_TRUE(set_->Rest(clock_.Now()));
   WaitForRemoval();
   fails_ = WIRE_HOOK_COMPILE;
   EXPECT_FALSE(set_->Return().ok());
@@ -127,7 +135,7 @@ TEST_F(HookSetTest, WhatCouldNotComeBackIsTriedAgain) {
 
 TEST_F(HookSetTest, IntoAFileThatWasChangedNothingComesBack) {
   ASSERT_TRUE(Plant().ok());
-  ASSERT_TRUE(set_->Rest());
+  ASSERT_TRUE(set_->Rest(clock_.Now()));
   WaitForRemoval();
   ASSERT_EQ(write(file_->fd.get(), "code", 4), 4);
   EXPECT_EQ(set_->Return().code(), absl::StatusCode::kFailedPrecondition);
@@ -144,7 +152,7 @@ TEST_F(HookSetTest, OneIsLeftOutUntilItIsLetInAlsoBehindARest) {
   EXPECT_TRUE(set_->is_out(WIRE_HOOK_COMPILE));
   EXPECT_THAT(There(), ElementsAre(WIRE_HOOK_COMPILED));
   EXPECT_TRUE(set_->IsCompleteAt(clock_.now)) << "nobody misses it";
-  ASSERT_TRUE(set_->Rest());
+  ASSERT_TRUE(set_->Rest(clock_.Now()));
   WaitForRemoval();
   ASSERT_TRUE(set_->Return().ok());
   EXPECT_THAT(There(), ElementsAre(WIRE_HOOK_COMPILED));
@@ -162,7 +170,7 @@ TEST_F(HookSetTest, LetInAtRestItComesBackWithTheOthers) {
   ASSERT_TRUE(Plant().ok());
   ASSERT_TRUE(set_->LeaveOut(WIRE_HOOK_COMPILE));
   WaitForRemoval();
-  ASSERT_TRUE(set_->Rest());
+  ASSERT_TRUE(set_->Rest(clock_.Now()));
   set_->LetIn(WIRE_HOOK_COMPILE);
   EXPECT_THAT(There(), IsEmpty());
   ASSERT_TRUE(set_->Return().ok());

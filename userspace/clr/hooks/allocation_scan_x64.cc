@@ -18,7 +18,18 @@ constexpr uint8_t kLevel = 5;                // of verbose events
 constexpr int8_t kSlot = 14 * 8;
 
 // Machine numbers of registers, and the DWARF numbers that probes use (psABI, figure 3.36).
-enum Register : uint8_t { kAx = 0, kCx = 1, kDx = 2, kBp = 5, kSi = 6, kDi = 7, kR8 = 8, kR9 = 9, kR10 = 10, kR11 = 11 };
+enum Register : uint8_t {
+  kAx = 0,
+  kCx = 1,
+  kDx = 2,
+  kBp = 5,
+  kSi = 6,
+  kDi = 7,
+  kR8 = 8,
+  kR9 = 9,
+  kR10 = 10,
+  kR11 = 11
+};
 constexpr std::array<uint8_t, 16> kDwarf = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 constexpr std::array kClobbered = {kAx, kCx, kDx, kSi, kDi, kR8, kR9, kR10, kR11};
 
@@ -215,7 +226,8 @@ class Values {
  private:
   void Store(const Parts& parts) {
     // What a store elsewhere may have changed is not known, but a report has none: it would go to the stack.
-    if (parts.base_only && parts.rm == kBp) stored_[parts.displacement] = parts.wide ? registers_[parts.reg] : ProbeValue{};
+    if (parts.base_only && parts.rm == kBp)
+      stored_[parts.displacement] = parts.wide ? registers_[parts.reg] : ProbeValue{};
   }
   ProbeValue Loaded(const Parts& parts) const {
     if (!parts.base_only || parts.rm != kBp) return {};
@@ -341,7 +353,8 @@ std::optional<AllocationFacts> FactsOfReport(std::span<const std::byte> code) {
   const auto in = [](Register machine) { return ProbeValue{ProbeValue::Kind::kRegister, kDwarf[machine]}; };
   // (bytes, generation, object, size), behind the heap where there are several.
   if (is(report->bytes, kDi) && is(report->object, kDx)) return AllocationFacts{in(kDi), in(kSi), in(kDx)};
-  if (is(report->bytes, kSi) && is(report->object, kCx)) return AllocationFacts{in(kSi), in(kDx), in(kCx), /*of_one_heap=*/true};
+  if (is(report->bytes, kSi) && is(report->object, kCx))
+    return AllocationFacts{in(kSi), in(kDx), in(kCx), /*of_one_heap=*/true};
   return std::nullopt;
 }
 

@@ -45,9 +45,10 @@ Found SearchAll(const ImageCode& code) {
     if (reports.sites.empty()) continue;
     found.resets += reports.resets;
     for (const AllocationSite& site : reports.sites) {
-      found.inlined.push_back({function, site.offset, true, site.facts,
-                               absl::StrCat("the function at ", AddressText(code.Start(function)),
-                                            " compares a sum with 100 KB and calls slot 14 of the event sink with it")});
+      found.inlined.push_back(
+          {function, site.offset, true, site.facts,
+           absl::StrCat("the function at ", AddressText(code.Start(function)),
+                        " compares a sum with 100 KB and calls slot 14 of the event sink with it")});
     }
   }
   return found;
@@ -103,8 +104,8 @@ absl::StatusOr<AllocationPoint> PointOf(const ImageCode& code, const Report& rep
                         .facts = report.facts,
                         .evidence = report.evidence};
   if (!report.inlined && !code.BeginsWithFrame(report.function)) {
-    return absl::FailedPreconditionError(absl::StrCat("the function at ", AddressText(point.address),
-                                                      " sets up its frame in no known way"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the function at ", AddressText(point.address), " sets up its frame in no known way"));
   }
   if (code.image().ToOffset(point.address) != point.offset || code.image().ToAddress(point.offset) != point.address) {
     return absl::DataLossError(
