@@ -15,7 +15,21 @@ import r2r_names_test
 VERSIONS = ("9.0.23", "10.0.15", "11.0.0")
 
 
+# stp x29,x30,[sp,#-32]!; stp x19,x20,[sp,#16]; mov x29,sp; ret
+CODE = bytes.fromhex("fd7bbea9f35301a9fd030091c0035fd6")
+RECORD, PAIR = ((29, -32), (30, -24)), ((19, -16), (20, -8))
+ROWS = [(0, (31, 0, (), False)), (4, (31, 32, RECORD, False)), (8, (31, 32, PAIR + RECORD, False)), (12, (29, 32, PAIR + RECORD, False))]
+
+
 class Arm64FramesTest(check_program.CheckProgramTest):
+    def test_wrong_rows_are_noticed(self):
+        self.assertEqual(arm64_frames.difference(CODE, ROWS), ("", 4))
+        for index in range(4):
+            for wrong in ((31, 48, RECORD, False), (29, 48, PAIR + RECORD, False), (29, 32, RECORD, False), (29, 32, PAIR + RECORD, True)):
+                rows = [*ROWS[:index], (4 * index, wrong), *ROWS[index + 1:]]
+                self.assertIn(f"at {4 * index}: ", arm64_frames.difference(CODE, rows)[0])
+            self.assertNotEqual(arm64_frames.difference(CODE, ROWS[:index] + ROWS[index + 1:] if index else ROWS[:3])[0], "")
+
     def compare(self, path):
         """Functions, and places that were compared in them."""
         try:

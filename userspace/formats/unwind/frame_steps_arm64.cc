@@ -83,9 +83,15 @@ bool IsAllocation(uint32_t instruction, uint32_t bytes) {
 // A method that replaces another one while it runs keeps that one's frame: its first code is the frame, and no
 // instruction of its own makes it.
 bool KeepsFrameOfAnother(const Arm64UnwindInfo& info, std::span<const std::byte> code) {
-  if (info.before_function != 0 || info.codes.empty() || info.codes.front().op != Arm64UnwindOp::kAlloc) return false;
-  const std::optional<uint32_t> first = LoadAt<uint32_t>(code, 0);
-  return first.has_value() && !IsAllocation(*first, info.codes.front().value);
+  const std::span<const Arm64UnwindCode> codes(info.codes);
+  if (info.before_function != 0 || codes.empty() || codes.front().op != Arm64UnwindOp::kAlloc) return false;
+  const auto contradicts = [&](size_t index) {
+    const std::optional<uint32_t> instruction = LoadAt<uint32_t>(code, index * kInstructionBytes);
+    if (!instruction || index >= codes.size() || codes[index].op != Arm64UnwindOp::kAlloc) return false;
+    return !IsAllocation(*instruction, codes[index].value);
+  };
+  // The second one tells where both frames begin with as many bytes.
+  return contradicts(0) || contradicts(1);
 }
 
 }  // namespace

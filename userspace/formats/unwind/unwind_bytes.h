@@ -17,7 +17,8 @@
 
 namespace clrsampler {
 
-// With its chain; x86-64 codes of one part have 528 at most. Records of arm64 can be larger, with 65,535 epilogues.
+// With its chain; x86-64 codes of one part have 528 at most. Records of arm64 with a
+// thousand epilogues are larger, and are not read.
 inline constexpr size_t kMaxUnwindPartBytes = 4096;
 
 // Copies memory of a process; false: not all of it could be read.

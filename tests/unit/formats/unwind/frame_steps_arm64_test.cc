@@ -40,6 +40,9 @@ TEST(FrameStepsArm64Test, AMethodThatReplacesAnotherOneKeepsItsFrame) {
   // The same where the first instruction is sub sp,sp,#64.
   EXPECT_THAT(*StepsOf({"ff0301d1", unwind}),
               ElementsAre(Cfa(4, 31, 64), Cfa(8, 31, 96), Saved(8, 29, -96), Saved(8, 30, -88), Cfa(12, 29, 96)));
+  // Both frames begin with 64 bytes: sub sp,sp,#64; stp x29,x30,[sp]
+  EXPECT_THAT(*StepsOf({"ff0301d1fd7b00a9", "0a000010e1400404e4e4e4e4"}),
+              ElementsAre(Cfa(0, 31, 64), Cfa(4, 31, 128), Saved(8, 29, -128), Saved(8, 30, -120), Cfa(12, 29, 128)));
   // sub sp,sp,#1,lsl #12, with alloc_m 4096
   EXPECT_THAT(*StepsOf({"ff0740d1", "0a000008c100e4e4"}), ElementsAre(Cfa(4, 31, 4096)));
 }
