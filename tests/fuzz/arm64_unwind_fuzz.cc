@@ -32,11 +32,11 @@ void CheckBytes(std::span<const std::byte> record, const absl::StatusOr<Arm64Unw
   if (bytes.ok()) Require(*Arm64UnwindInfo::Parse(AsBytes(*bytes)) == *info);
 }
 
-// Steps fit a function that is as long as its prologue, and can be written.
+// Steps fit a function that is as long as its prologue, with a few instructions that have no code, and can be written.
 void CheckSteps(std::span<const std::byte> record, std::span<const std::byte> code, const Arm64UnwindInfo& info) {
   auto steps = FrameStepsOfArm64(record, code);
   if (!steps.ok()) return;
-  const auto end = static_cast<uint32_t>(4 * info.codes.size() + 4);
+  const auto end = static_cast<uint32_t>(4 * info.codes.size() + 4 + 32);
   uint32_t least = 0;
   for (const FrameStep& step : *steps) {
     Require(step.offset >= least && step.offset < end && step.offset % 4 == 0);

@@ -38,8 +38,8 @@ absl::StatusOr<std::vector<FrameStep>> FrameStepsOf(const UnwindInfo& info);
 // `bytes`.
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOfX64(std::span<const std::byte> bytes);
 
-// Of an .xdata record. `code` is the function's own from its first byte on, of which the first instruction is of use:
-// it tells whether the frame begins with one that was there before. DataLoss: as above, and registers that are saved
+// Of an .xdata record. `code` is the function's own from its first byte on, of which the first instructions are of use:
+// they tell whether the frame begins with one that was there before. DataLoss: as above, and registers that are saved
 // outside of the frame.
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOfArm64(std::span<const std::byte> unwind,
                                                          std::span<const std::byte> code);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMaxFrameBytes = 1 << 30;
 constexpr uint32_t kInstructionBytes = 4;
+constexpr uint32_t kPaciasp = 0xD503233F;
 constexpr uint8_t kDwarfFp = 29, kDwarfSp = 31;
 
 class Arm64StepMaker {
@@ -94,16 +95,29 @@ bool KeepsFrameOfAnother(const Arm64UnwindInfo& info, std::span<const std::byte>
   return contradicts(0) || contradicts(1);
 }
 
+// Where such a method signs its return address, on .NET 11, it first undoes the signature of the other one. These
+// instructions have no codes.
+size_t InstructionsWithoutCode(const Arm64UnwindInfo& info, std::span<const std::byte> code) {
+  constexpr size_t kMost = 8;  // there are 5
+  if (info.codes.size() < 2 || info.codes[1].op != Arm64UnwindOp::kSignReturn) return 0;
+  for (size_t i = 0; i < kMost; ++i) {
+    if (LoadAt<uint32_t>(code, i * kInstructionBytes) == kPaciasp) return i;
+  }
+  return 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOfArm64(std::span<const std::byte> unwind,
                                                          std::span<const std::byte> code) {
   const absl::StatusOr<Arm64UnwindInfo> info = Arm64UnwindInfo::Parse(unwind);
   RETURN_IF_ERROR(info.status());
-  const size_t before = KeepsFrameOfAnother(*info, code) ? 1 : info->before_function;
+  const bool keeps_frame = KeepsFrameOfAnother(*info, code);
+  const size_t before = keeps_frame ? 1 : info->before_function;
+  const size_t without_code = keeps_frame ? InstructionsWithoutCode(*info, code) : 0;
   Arm64StepMaker maker;
   for (size_t i = 0; i < info->codes.size(); ++i) {
-    const auto done = static_cast<uint32_t>(i < before ? 0 : i + 1 - before);
+    const auto done = static_cast<uint32_t>(i < before ? 0 : i + 1 - before + without_code);
     if (!maker.Take(info->codes[i], done * kInstructionBytes)) {
       return absl::DataLossError("arm64 unwind info: a frame that no prologue makes");
     }

@@ -58,6 +58,14 @@ TEST(FrameStepsArm64Test, SignedReturnsAndWhatIsDoneBefore) {
       ElementsAre(FrameStep{0, FrameRule::kReturnSigned, 0, 0}, Saved(0, 29, -16), Saved(0, 30, -8), Cfa(0, 29, 16)));
 }
 
+TEST(FrameStepsArm64Test, AMethodThatReplacesASignedOneSignsItsReturnAgain) {
+  // Shapes.Osr.OuterLoop of .NET 11 begins so: ldp x29,x30,[x29]; add x16,sp,#144; mov x17,x30; autia1716; mov x30,x17;
+  // paciasp; stp x29,x30,[sp,#-112]!. The codes: set_fp; save_fplr_x 112; pac_sign_lr; alloc_s 144.
+  EXPECT_THAT(*StepsOf({"bd7b40a9f0430291f1031eaa9f2103d5fe0311aa3f2303d5fd7bb9a9", "0a000010e18dfc09e4e4e4e4"}),
+              ElementsAre(Cfa(0, 31, 144), FrameStep{24, FrameRule::kReturnSigned, 0, 0}, Cfa(28, 31, 256),
+                          Saved(28, 29, -256), Saved(28, 30, -248), Cfa(32, 29, 256)));
+}
+
 TEST(FrameStepsArm64Test, FramesThatNoPrologueMakesAreErrors) {
   const auto fails = [](const char* unwind) { return !StepsOf({kArm64Plain.code, unwind}).ok(); };
   EXPECT_FALSE(fails("0a000008e18303e4"));
