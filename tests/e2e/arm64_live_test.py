@@ -35,6 +35,8 @@ SHAPES = ("chains", "tiny", "localloc", "exceptions", "osr", "tail-calls", "inte
 # Mode -> the share of managed frames that must be named. zoo loads and emits collectible assemblies in a loop (measured: 0.9977 to 0.9989).
 # jit frees each method after its one call, as on x64: what is gone before it is read has no name.
 WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo": 0.997, "jit": 0.99}
+# Modes whose recordings also write a jitdump. Others compile code that is gone soon, so nothing else is to be read at that time.
+WITH_CODE = ("json", "linq", "async")
 ADDRESSES = 8000
 STACKS_EXACT = 0.999
 SIGNED = "DOTNET_JitPacEnabled=1"
@@ -386,14 +388,15 @@ class Arm64MatrixTest(Arm64LiveTest):
         compared = 0
         for version in VERSIONS:
             with self.subTest(version):
-                script = (self.look_script() + self.names_script() + "".join(self.record_script(mode, 6, f"--output /out/{mode}.jitdump") for mode in WORKLOADS) +
+                script = (self.look_script() + self.names_script() + "".join(self.record_script(mode, 6, f"--output /out/{mode}.jitdump" if mode in WITH_CODE else "") for mode in WORKLOADS) +
                           self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.culprit_script())
                 guest = self.run_guest(version, script, timeout=600)
                 compared += self.check_names(guest, version)
                 for mode in WORKLOADS:
                     with self.subTest(mode=mode):
                         self.check_named(guest, mode, version)
-                        self.check_unwinding(guest, mode, version, least=20)
+                        if mode in WITH_CODE:
+                            self.check_unwinding(guest, mode, version, least=50)
                 with self.subTest("pauses"):
                     self.check_pauses(guest, version)
                 with self.subTest("compilations"):
