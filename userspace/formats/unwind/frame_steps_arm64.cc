@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMaxFrameBytes = 1 << 30;
 constexpr uint32_t kInstructionBytes = 4;
-constexpr uint32_t kPaciasp = 0xD503233F;
+constexpr uint32_t kPaciasp = 0xD503233F, kTakesCallersRegisters = 0xA9407BBD;  // ldp x29, x30, [x29]
 constexpr uint8_t kDwarfFp = 29, kDwarfSp = 31;
 
 class Arm64StepMaker {
@@ -95,11 +95,13 @@ bool KeepsFrameOfAnother(const Arm64UnwindInfo& info, std::span<const std::byte>
   return contradicts(0) || contradicts(1);
 }
 
-// Where such a method signs its return address, on .NET 11, it first undoes the signature of the other one. These
-// instructions have no codes.
+// On .NET 11 such a method first takes the caller's registers from the other one's record. Where it signs its return
+// address, it also undoes the other one's signature. These instructions have no codes.
 size_t InstructionsWithoutCode(const Arm64UnwindInfo& info, std::span<const std::byte> code) {
   constexpr size_t kMost = 8;  // there are 5
-  if (info.codes.size() < 2 || info.codes[1].op != Arm64UnwindOp::kSignReturn) return 0;
+  if (info.codes.size() < 2 || info.codes[1].op != Arm64UnwindOp::kSignReturn) {
+    return LoadAt<uint32_t>(code, 0) == kTakesCallersRegisters ? 1 : 0;
+  }
   for (size_t i = 0; i < kMost; ++i) {
     if (LoadAt<uint32_t>(code, i * kInstructionBytes) == kPaciasp) return i;
   }

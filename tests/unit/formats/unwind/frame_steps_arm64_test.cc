@@ -58,6 +58,13 @@ TEST(FrameStepsArm64Test, SignedReturnsAndWhatIsDoneBefore) {
       ElementsAre(FrameStep{0, FrameRule::kReturnSigned, 0, 0}, Saved(0, 29, -16), Saved(0, 30, -8), Cfa(0, 29, 16)));
 }
 
+TEST(FrameStepsArm64Test, AMethodThatReplacesAnotherOneTakesItsCallersRegisters) {
+  // Workload.Loops.Spin of .NET 11 begins so: ldp x29,x30,[x29]; stp x29,x30,[sp,#-16]!; mov x29,sp. The codes: set_fp;
+  // save_fplr_x 16; alloc_s 48.
+  EXPECT_THAT(*StepsOf({"bd7b40a9fd7bbfa9fd030091", "0a000008e18103e4"}),
+              ElementsAre(Cfa(0, 31, 48), Cfa(8, 31, 64), Saved(8, 29, -64), Saved(8, 30, -56), Cfa(12, 29, 64)));
+}
+
 TEST(FrameStepsArm64Test, AMethodThatReplacesASignedOneSignsItsReturnAgain) {
   // Shapes.Osr.OuterLoop of .NET 11 begins so: ldp x29,x30,[x29]; add x16,sp,#144; mov x17,x30; autia1716; mov x30,x17;
   // paciasp; stp x29,x30,[sp,#-112]!. The codes: set_fp; save_fplr_x 112; pac_sign_lr; alloc_s 144.
