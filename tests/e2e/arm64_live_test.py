@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 
+import arm64_frames
 import culprits
 import deployments
 import harness
@@ -34,6 +35,8 @@ SHAPES = ("chains", "tiny", "localloc", "exceptions", "osr", "tail-calls", "inte
 # Mode -> the share of managed frames that must be named. zoo loads and emits collectible assemblies in a loop (measured: 0.9977 to 0.9989).
 # jit frees each method after its one call, as on x64: what is gone before it is read has no name.
 WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo": 0.997, "jit": 0.99}
+# Modes whose recordings also write a jitdump. Others compile code that is gone soon, so nothing else is to be read at that time.
+WITH_CODE = ("json", "linq", "async")
 ADDRESSES = 8000
 STACKS_EXACT = 0.999
 SIGNED = "DOTNET_JitPacEnabled=1"
@@ -86,12 +89,15 @@ clrsampler names --pid $pid --without files --random {addresses} >/out/names.ran
 cp /tmp/jit-$pid.dump /out/names.dump
 end; rm -f /tmp/perf-* /tmp/jit-*
 """
+# Commands that need nothing but a process; the last ones show the code of a method whose hot line is known.
 LOOK = """
-begin look {workload} json
+begin look {program}
 clrsampler ps >/out/look.ps 2>&1
 clrsampler doctor --pid $pid >/out/look.doctor 2>&1; echo $? >/out/look.status
 clrsampler stacks --pid $pid >/out/look.stacks 2>&1
+clrsampler --quiet --pid $pid --duration 1s --frequency 499 --code --output /out/look.json 2>/out/look.err
 end
+clrsampler annotate Hot.Dear /out/look.json >/out/look.text 2>>/out/look.err
 """
 # Lines of the frames of threads that stand still.
 LINES = """
@@ -180,6 +186,10 @@ class Arm64LiveTest(harness.LiveTest):
                 f"begin culprit {program} delay-suppress --native /app/libshapes_native.so\nunset DOTNET_TieredCompilation\nsleep {seconds}\n"
                 "waits >/out/culprit.before\nwatch culprit pauses\nwaits >/out/culprit.after\nend\n")
 
+    @staticmethod
+    def look_script():
+        return LOOK.format(program=" ".join(vm_programs.command("lines", "aarch64")))
+
     def names_script(self, program=None):
         return NAMES.format(workload=program or self.workload(), addresses=ADDRESSES)
 
@@ -187,13 +197,50 @@ class Arm64LiveTest(harness.LiveTest):
         return f"begin {mode} {program or self.workload()} {mode}\nrecord {mode} --duration {seconds}s {' '.join(options)}\nend\n"
 
     @staticmethod
-    def stacks_script(mode, seconds=4):
+    def stacks_script(mode, seconds=4, options=""):
         program = " ".join(vm_programs.command("shapes", "aarch64"))
-        return f"begin {mode} {program} {mode} --native /app/libshapes_native.so\nrecord {mode} --duration {seconds}s --max-frames 1024\nend\n"
+        return f"begin {mode} {program} {mode} --native /app/libshapes_native.so\nrecord {mode} --duration {seconds}s --max-frames 1024 {options}\nend\n"
 
     @staticmethod
     def lines_script():
         return LINES.format(program=" ".join(vm_programs.command("lines", "aarch64")))
+
+    def check_code(self, guest, what):
+        """`annotate` has the samples of a method that is not optimised on its hot line, and on arm64 instructions below it."""
+        text, hot = guest.text("look.text"), f"Program.cs:{line_truth.line_of('the hot line')}"
+        self.assertEqual(guest.text("look.err"), "")
+        head, *bodies = text.split("\n\n")[1:]
+        total = sum(int(n) for n in re.findall(r"^ *(\d+) +[\d.]+%  \w+\.cs:", head, re.M))
+        on_line = sum(int(n) for n in re.findall(rf"^ *(\d+) +[\d.]+%  {hot}\b", head, re.M))
+        self.assertGreater(total, 20, text)
+        self.assertLessEqual(total - on_line, stack_truth.allowed_faults(total, 0.99), head)
+        instructions, line = [], None
+        for row in "\n".join(bodies).splitlines():
+            if found := re.match(r" +(\w+\.cs:\d+)", row):
+                line = found[1]
+            elif found := re.match(r" *(\d+) +[\d.]+%  [0-9a-f]{6}  (\w+)", row):
+                instructions.append((line, int(found[1]), found[2]))
+        self.assertEqual(sum(samples for _, samples, _ in instructions), total, text)
+        self.assertEqual(sum(samples for at, samples, _ in instructions if at == hot), on_line, text)
+        self.assertIn(", arm64, ", bodies[0])
+        self.assertRegex(text, r"(?m)^ .{17}[0-9a-f]{6}  fdiv ")
+        print(f"  {what}: {on_line} of {total} samples on the hot line, at {len(instructions)} instructions", flush=True)
+
+    def check_unwinding(self, guest, name, what, least):
+        """The unwind data in our jitdump says of each prologue what its instructions do. A method that replaces another one while it runs begins
+        with that one's frame, of which its own instructions say nothing."""
+        counts = collections.Counter()
+        for method, code, frame in arm64_frames.jitdump_bodies(guest.bytes(f"{name}.jitdump")):
+            self.assertIsNotNone(frame, method)
+            counts["methods"] += 1
+            for begin, end, rows in arm64_frames.eh_frame_functions(frame, len(code)):
+                kept = rows[0][1][1] if begin == 0 and "OSR" in method else 0
+                wrong, compared = arm64_frames.difference(code[begin:end], rows, kept)
+                self.assertEqual(wrong, "", f"{method} {begin} {code[begin:end].hex()}")
+                counts.update(functions=1, instructions=compared, replaces_another=kept > 0, signed=rows[-1][1][-1])
+        print(f"  {what} {name}: unwind data in the jitdump is what the instructions do: {dict(counts)}", flush=True)
+        self.assertGreater(counts["methods"], least)
+        return counts
 
     def check_lines(self, guest):
         ours = {thread["tid"]: thread["frames"] for thread in map(json.loads, guest.text("lines.stacks").splitlines())}
@@ -294,24 +341,28 @@ class Arm64LiveTest(harness.LiveTest):
             self.assertGreater(min(frames["by_source"]["r2r-image"], frames["by_source"]["memory"]), 200)
 
     def check_look(self, guest, version):
-        self.assertRegex(guest.text("look.ps"), rf"workload .*{re.escape(version)}.*arm64")
+        self.assertRegex(guest.text("look.ps"), rf"lines .*{re.escape(version)}.*arm64")
         doctor = guest.text("look.doctor")
         self.assertEqual(guest.text("look.status").strip(), "0", doctor)
         self.assertIn(f".NET {version}, framework-dependent, arm64", doctor)
         self.assertRegex(doctor, r"(?m)^pass .*names: full \(memory, r2r\)")
         self.assertRegex(doctor, r"(?m)^pass .*pauses: can be seen, with the collections in them")
         stacks = guest.text("look.stacks")
-        self.assertIn("Workload.", stacks)
+        self.assertIn("Lines.", stacks)
         self.assertNotIn("[jit:", stacks)
 
     def test_one_start(self):
-        script = (LOOK.format(workload=self.workload()) + self.names_script() + self.record_script("json", 3, "--no-hooks") + self.stacks_script("chains", 3) +
-                  self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit"))
+        script = (self.look_script() + self.names_script() + self.record_script("json", 3, "--no-hooks", "--output /out/json.jitdump") +
+                  self.stacks_script("chains", 3) + self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit"))
         guest = self.run_guest(VERSION, script)
         with self.subTest("names"):
             self.assertGreater(self.check_names(guest, VERSION), 5000)
         with self.subTest("named"):
             self.check_named(guest, "json", VERSION)
+        with self.subTest("unwind data"):
+            self.check_unwinding(guest, "json", VERSION, least=50)
+        with self.subTest("code"):
+            self.check_code(guest, VERSION)
         with self.subTest("stacks"):
             self.check_stacks(guest, "chains", VERSION)
         with self.subTest("pauses"):
@@ -337,13 +388,15 @@ class Arm64MatrixTest(Arm64LiveTest):
         compared = 0
         for version in VERSIONS:
             with self.subTest(version):
-                script = (LOOK.format(workload=self.workload()) + self.names_script() + "".join(self.record_script(mode) for mode in WORKLOADS) +
+                script = (self.look_script() + self.names_script() + "".join(self.record_script(mode, 6, f"--output /out/{mode}.jitdump" if mode in WITH_CODE else "") for mode in WORKLOADS) +
                           self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.culprit_script())
                 guest = self.run_guest(version, script, timeout=600)
                 compared += self.check_names(guest, version)
                 for mode in WORKLOADS:
                     with self.subTest(mode=mode):
                         self.check_named(guest, mode, version)
+                        if mode in WITH_CODE:
+                            self.check_unwinding(guest, mode, version, least=50)
                 with self.subTest("pauses"):
                     self.check_pauses(guest, version)
                 with self.subTest("compilations"):
@@ -352,6 +405,7 @@ class Arm64MatrixTest(Arm64LiveTest):
                     self.check_culprit(guest, version)
                 with self.subTest("look"):
                     self.check_look(guest, version)
+                    self.check_code(guest, version)
         self.assertGreaterEqual(compared, 20_000, "addresses that were compared")
 
     def test_lines(self):
@@ -364,11 +418,16 @@ class Arm64MatrixTest(Arm64LiveTest):
             for signed in (False, True):
                 with self.subTest(version, signed=signed):
                     # pauth-impdef: the machine's own way to sign, which is fast to emulate.
-                    guest = self.run_guest(version, "".join(self.stacks_script(mode) for mode in SHAPES), env=SIGNED if signed else "",
-                                           cpu=("--cpu", "max,pauth-impdef=on") if signed else (), timeout=500)
+                    script = "".join(self.stacks_script(mode, options=f"--output /out/{mode}.jitdump") for mode in SHAPES)
+                    guest = self.run_guest(version, script, env=SIGNED if signed else "", cpu=("--cpu", "max,pauth-impdef=on") if signed else (), timeout=500)
+                    what, counts = f"{version}{' signed' if signed else ''}", collections.Counter()
                     for mode in SHAPES:
                         with self.subTest(mode=mode):
-                            self.check_stacks(guest, mode, f"{version}{' signed' if signed else ''}")
+                            self.check_stacks(guest, mode, what)
+                            counts += self.check_unwinding(guest, mode, what, least=3)
+                    self.assertGreater(counts["replaces_another"], 0, counts)
+                    # .NET 9 and 10 have no such setting.
+                    self.assertEqual(counts["signed"] > 0, signed and version == VERSIONS[-1], counts)
 
     def test_deployments(self):
         """Programs that bring their runtime: in their own file, as one composite image, or as a part of their own code."""

@@ -11,6 +11,8 @@
 //   r2r_check il-map-entries IMAGE                             prints BEGIN IL:NATIVE... for each method with an IL
 //   map:
 //                                                              BEGIN is hexadecimal, the others decimal
+//   r2r_check frames IMAGE                                     prints BEGIN BYTES EH_FRAME of each method of an image
+//                                                              for arm64, as a jitdump has it
 //   r2r_check [--references DIR]... names IMAGE                prints BEGIN END PART NAME for each runtime function
 //
 // IMAGE may be a single-file host: then all its images are checked. Exit status 1: something is missing or wrong.
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "checked_image.h"
+#include "frames.h"
 
 namespace clrsampler {
 namespace {
@@ -152,6 +155,8 @@ int PrintIlMaps(absl::string_view, Loaded& loaded, AssemblyOpener&) {
   return 0;
 }
 
+int PrintFramesOf(absl::string_view, Loaded& loaded, AssemblyOpener&) { return PrintFrames(*loaded.image); }
+
 int PrintNames(absl::string_view, Loaded& loaded, AssemblyOpener& opener) {
   constexpr const char* kParts[] = {"hot", "funclet", "cold", "resumption"};
   for (uint32_t i = 0; i < loaded.image->function_count(); ++i) {
@@ -226,7 +231,8 @@ int CompareWithMap(const std::vector<MapRow>& rows, absl::string_view name, Load
 
 int Usage() {
   std::fputs(
-      "usage: r2r_check [--references DIR]... coverage IMAGE... | il-maps IMAGE... | il-map-entries IMAGE | "
+      "usage: r2r_check [--references DIR]... coverage IMAGE... | il-maps IMAGE... | il-map-entries IMAGE | frames "
+      "IMAGE | "
       "map IMAGE R2RMAP | jitdump DUMP MAPS | live DUMP PID | names IMAGE\n",
       stderr);
   return 2;
@@ -242,8 +248,11 @@ int Main(std::vector<std::string> arguments) {
   const std::string mode = arguments[0];
   arguments.erase(arguments.begin());
   int problems = 0;
-  const std::map<std::string, ImageCheck> checks = {
-      {"coverage", Coverage}, {"names", PrintNames}, {"il-maps", IlMaps}, {"il-map-entries", PrintIlMaps}};
+  const std::map<std::string, ImageCheck> checks = {{"coverage", Coverage},
+                                                    {"names", PrintNames},
+                                                    {"il-maps", IlMaps},
+                                                    {"il-map-entries", PrintIlMaps},
+                                                    {"frames", PrintFramesOf}};
   if (const auto check = checks.find(mode); check != checks.end()) {
     for (const std::string& path : arguments) problems += ForEachImage(path, references, check->second);
   } else if (mode == "map" && arguments.size() == 2) {

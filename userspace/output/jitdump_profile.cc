@@ -78,21 +78,27 @@ std::vector<JitdumpDebugEntry> DebugEntries(const ProfileModel& model, const Mod
   return entries;
 }
 
-// Of all parts that have some that can be read; nullopt: of none. That of arm64 is not written.
+absl::StatusOr<std::vector<FrameStep>> StepsOf(const ModelCode& code, const ModelUnwind& part) {
+  if (code.machine == CodeMachine::kX64) return FrameStepsOfX64(AsBytes(part.bytes));
+  return FrameStepsOfArm64(AsBytes(part.bytes), AsBytes(code.bytes).subspan(part.begin, part.end - part.begin));
+}
+
+// Of all parts that have some that can be read; nullopt: of none.
 std::optional<EhFrame> UnwindingOf(const ModelCode& code) {
-  if (code.machine != CodeMachine::kX64) return std::nullopt;
+  const FrameMachine machine = code.machine == CodeMachine::kX64 ? FrameMachine::kX64 : FrameMachine::kArm64;
+  const auto code_bytes = static_cast<uint32_t>(code.bytes.size());
   std::vector<FrameFunction> parts;
   for (const ModelUnwind& part : code.unwind) {
-    absl::StatusOr<std::vector<FrameStep>> steps = FrameStepsOfX64(AsBytes(part.bytes));
+    absl::StatusOr<std::vector<FrameStep>> steps = StepsOf(code, part);
     if (!steps.ok()) continue;
     FrameFunction function{part.begin, part.end, *std::move(steps)};
     // Alone, so that one that does not fit takes no other one with it.
-    if (WriteEhFrame(FrameMachine::kX64, static_cast<uint32_t>(code.bytes.size()), {&function, 1}).ok()) {
+    if (WriteEhFrame(machine, code_bytes, {&function, 1}).ok()) {
       parts.push_back(std::move(function));
     }
   }
   if (parts.empty()) return std::nullopt;
-  absl::StatusOr<EhFrame> frame = WriteEhFrame(FrameMachine::kX64, static_cast<uint32_t>(code.bytes.size()), parts);
+  absl::StatusOr<EhFrame> frame = WriteEhFrame(machine, code_bytes, parts);
   if (!frame.ok()) return std::nullopt;
   return *std::move(frame);
 }

@@ -29,7 +29,7 @@ struct CodeLine {
 struct CodeUnwind {
   uint32_t begin = 0;  // from the body's first byte
   uint32_t end = 0;    // exclusive
-  std::string bytes;   // as UnwindBytes (formats/unwind/unwind_bytes.h) gives them; never empty
+  std::string bytes;   // as UnwindBytes or Arm64UnwindBytes (formats/unwind/unwind_bytes.h) give them; never empty
 
   friend bool operator==(const CodeUnwind&, const CodeUnwind&) = default;
 };
@@ -41,7 +41,7 @@ struct CodeBody {
   ElfMachine machine = ElfMachine::kX64;
   // Its lines, ascending; may be empty. They may be more when it is called later: a PDB may have come.
   std::function<std::vector<CodeLine>()> lines;
-  // x86-64 only. The parts ascend, do not overlap, and lie in the body. Empty: it is not known.
+  // The parts ascend, do not overlap, and lie in the body. Empty: it is not known.
   std::vector<CodeUnwind> unwind;
 };
 

@@ -11,6 +11,8 @@
 #include <set>
 
 #include "formats/names/runtime_names.h"
+#include "formats/unwind/arm64_unwind.h"
+#include "formats/unwind/frame_steps.h"
 #include "formats/unwind/unwind_info.h"
 #include "formats/unwind/x64_code.h"
 #include "os/file_io.h"
@@ -228,16 +230,38 @@ TEST_F(R2rMethodsTest, BodiesComeWithTheUnwindDataOfTheirParts) {
   }
 }
 
-TEST_F(R2rMethodsTest, ABodyOfArm64ComesWithoutUnwindData) {
-  Copy("9.0.19-arm64");
+TEST_F(R2rMethodsTest, BodiesOfArm64ComeWithTheRecordsOfTheirParts) {
   Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
-  const std::string bytes = ReadFixture("9.0.19-arm64/shapes.dll");
-  const uint32_t rva = ReadFixtureMap("9.0.19-arm64/shapes.ni.r2rmap").names.begin()->first;
-  const Mapping mapping = Map("shapes.dll");
-  const uint64_t address = mapping.start + *PeImage::Parse(AsBytes(bytes))->OffsetOfRva(rva);
-  const auto body = methods_.BodyOf({process, &mapping, address, address, MonotonicTime{5}});
-  ASSERT_TRUE(body.has_value());
-  EXPECT_TRUE(body->unwind.empty());
+  for (const char* version : {"8.0.30-arm64", "9.0.19-arm64", "10.0.14-arm64"}) {
+    UseFolder(version);
+    Copy(version);
+    const std::string bytes = ReadFixture(absl::StrCat(version, "/shapes.dll"));
+    const auto pe = PeImage::Parse(AsBytes(bytes));
+    const Mapping mapping = Map("shapes.dll");
+    size_t funclets = 0;
+    for (const auto& [rva, text] : ReadFixtureMap(absl::StrCat(version, "/shapes.ni.r2rmap")).names) {
+      const uint64_t address = mapping.start + *pe->OffsetOfRva(rva);
+      const auto body = methods_.BodyOf({process, &mapping, address, address, MonotonicTime{5}});
+      ASSERT_TRUE(body.has_value()) << text;
+      ASSERT_FALSE(body->unwind.empty()) << text;
+      EXPECT_EQ(body->unwind.back().end, body->bytes->size());
+      for (const CodeUnwind& part : body->unwind) {
+        funclets += part.begin != 0 ? 1 : 0;
+        const auto code = AsBytes(*body->bytes).subspan(part.begin, part.end - part.begin);
+        const auto info = Arm64UnwindInfo::Parse(AsBytes(part.bytes));
+        ASSERT_TRUE(info.ok()) << text << " " << info.status();
+        EXPECT_EQ(info->function_bytes, code.size()) << text;
+        EXPECT_EQ(info->bytes, part.bytes.size()) << text;
+        // Every managed function keeps a frame record.
+        const auto steps = FrameStepsOfArm64(AsBytes(part.bytes), code);
+        ASSERT_TRUE(steps.ok()) << text << " " << steps.status();
+        EXPECT_TRUE(std::any_of(steps->begin(), steps->end(), [](const FrameStep& step) {
+          return step.rule == FrameRule::kSaved && step.reg == 30;
+        })) << text;
+      }
+    }
+    EXPECT_GT(funclets, 0u) << version;
+  }
 }
 
 TEST_F(R2rMethodsTest, AMapOfAnotherBuildIsRejected) {

@@ -142,6 +142,25 @@ TEST_F(JitdumpProfileTest, UnwindDataComesAsFramesBeforeItsCode) {
               ElementsAre(HasSubstr("header"), HasSubstr("unwinding 1 76 20 76 "), HasSubstr("load"), "close 1"));
 }
 
+TEST_F(JitdumpProfileTest, RecordsOfArm64AreWrittenAsFrames) {
+  ModelCode code = Body(Method("A"), 4096);
+  code.machine = CodeMachine::kArm64;
+  code.bytes = std::string(40, '\0');
+  // set_fp, save_fplr_x 32; a part whose record has another version; save_fplr_x 16
+  const std::string record("\x0a\0\0\x08\xe1\x83\xe4\xe4", 8), newer("\x0a\0\x04\x08\xe4\xe4\xe4\xe4", 8),
+      funclet("\x04\0\0\x08\x81\xe4\xe4\xe4", 8);
+  code.unwind = {{0, 16, record}, {16, 24, newer}, {24, 40, funclet}};
+  builder_.Code(code);
+  std::string bytes;
+  ASSERT_TRUE(Write(bytes).ok());
+  CollectedJitdump collected;
+  ASSERT_TRUE(FeedAll(bytes, collected).ok());
+  EXPECT_THAT(collected.log, ElementsAre(HasSubstr("header 1 40 183"), HasSubstr("unwinding 1 124 28 124 "),
+                                         HasSubstr("load"), "close 1"));
+  // advance_loc1 4, def_cfa_offset 32, offset 29 4, offset 30 3, advance_loc1 4, def_cfa 29 32
+  EXPECT_THAT(bytes, HasSubstr("\x02\x04\x0e\x20\x9d\x04\x9e\x03\x02\x04\x0c\x1d\x20"));
+}
+
 TEST_F(JitdumpProfileTest, FramesAreSaidToLieInMemoryOnlyWhereNoOtherBodyIs) {
   // Frames of 76 bytes, 8 bytes from the beginning of a body.
   for (const uint64_t address : {uint64_t{4096}, uint64_t{4096 + 83}, uint64_t{8192}, uint64_t{8192 + 84}}) {

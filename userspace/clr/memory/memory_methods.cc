@@ -449,7 +449,7 @@ void MemoryMethods::KeepCode(Target& target, const ManagedCode& found, Known& kn
   std::string bytes(size, '\0');
   if (!target.memory->Read(found.range.begin, std::as_writable_bytes(std::span(bytes)))) return;
   std::vector<CodeUnwind> unwind;
-  if (found.kind == ManagedCode::Kind::kMethod && target.machine == ElfMachine::kX64) {
+  if (found.kind == ManagedCode::Kind::kMethod) {
     unwind = ReadUnwindParts(*target.memory, target.runtime->layout(), found.code);
   }
   if (found.transient && !target.runtime->Stands(found.code)) return;

@@ -244,9 +244,9 @@ std::optional<R2rFunction> R2rImage::Function(uint32_t index) const {
   function.index = index;
   function.begin = Begin(index);
   function.end = End(index, function.begin);
-  if (pe_.machine() == PeMachine::kX64) {
-    function.unwind = LoadAt<uint32_t>(functions_, uint64_t{index} * function_bytes_ + 8).value_or(0);
-  }
+  // The last of its words. On arm64 the lowest bits say that it is the data itself.
+  const uint32_t unwind = LoadAt<uint32_t>(functions_, (uint64_t{index} + 1) * function_bytes_ - 4).value_or(0);
+  if (pe_.machine() == PeMachine::kX64 || (unwind & 3) == 0) function.unwind = unwind;
   const uint32_t owner = owners_[index];
   if (owner == kOwnerNobody) return function;
   if ((owner & kOwnerTag) != kOwnerBack) {

@@ -72,7 +72,7 @@ struct R2rFunction {
   uint32_t index = 0;
   uint32_t method = kNoOwner;  // index of the function where its method begins: the same for all parts of one method
   R2rPart part = R2rPart::kBody;
-  uint32_t unwind = 0;  // RVA of its unwind data; x64 only
+  uint32_t unwind = 0;  // RVA of its unwind data; 0: there is none, but for what the table itself has
 };
 
 // A place in the code of a method: what to ask IlMapOf for, and the map that it gives.

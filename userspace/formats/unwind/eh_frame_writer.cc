@@ -11,15 +11,19 @@ namespace {
 // DW_EH_PE_*, and DW_CFA_* with their operands.
 constexpr uint8_t kPcRelativeSigned4 = 0x1b, kUnsigned4 = 0x03, kHeaderRelativeSigned4 = 0x3b;
 constexpr uint8_t kAdvance1 = 0x02, kAdvance4 = 0x04, kDefCfa = 0x0c, kDefCfaOffset = 0x0e, kOffset = 0x80, kNop = 0;
+constexpr uint8_t kOffsetExtended = 0x05, kNegateRaState = 0x2d;
+constexpr uint8_t kMaxShortRegister = 63;  // that kOffset has room for
 constexpr int kWordBytes = 8;
 constexpr size_t kAlignment = 8;
 
 struct MachineFacts {
   uint8_t stack_pointer;  // DWARF numbers
   uint8_t return_address;
+  uint8_t last_register;
   int32_t entry_cfa;  // from sp when a function is entered
+  bool signs_returns;
 };
-constexpr MachineFacts kX64Facts = {7, 16, 8}, kArm64Facts = {31, 30, 0};
+constexpr MachineFacts kX64Facts = {7, 16, 16, 8, false}, kArm64Facts = {31, 30, 95, 0, true};
 
 uint32_t AlignedUp(uint32_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -36,6 +40,12 @@ class FrameBytes {
   void Uleb(uint32_t value) {
     for (; value >= 0x80; value >>= 7) Byte(static_cast<uint8_t>(value | 0x80));
     Byte(static_cast<uint8_t>(value));
+  }
+  // So many words below the caller's sp.
+  void Saved(uint8_t reg, int32_t words) {
+    Byte(reg <= kMaxShortRegister ? kOffset | reg : kOffsetExtended);
+    if (reg > kMaxShortRegister) Uleb(reg);
+    Uleb(static_cast<uint32_t>(words));
   }
   // An entry is as long as its first field says.
   size_t BeginEntry() {
@@ -75,16 +85,22 @@ absl::Status WriteSteps(const MachineFacts& machine, const FrameFunction& functi
   uint32_t at = 0;
   uint8_t cfa_register = machine.stack_pointer;
   for (const FrameStep& step : function.steps) {
-    if (step.offset < at || step.offset >= function.end - function.begin || step.reg > 31) return misfit(step);
+    if (step.offset < at || step.offset >= function.end - function.begin || step.reg > machine.last_register) {
+      return misfit(step);
+    }
     if (const uint32_t distance = step.offset - at; distance > 0) {
       out.Byte(distance <= 0xff ? kAdvance1 : kAdvance4);
       distance <= 0xff ? out.Byte(static_cast<uint8_t>(distance)) : out.U32(distance);
       at = step.offset;
     }
+    if (step.rule == FrameRule::kReturnSigned) {
+      if (!machine.signs_returns) return misfit(step);
+      out.Byte(kNegateRaState);
+      continue;
+    }
     if (step.rule == FrameRule::kSaved) {
       if (step.value >= 0 || step.value % kWordBytes != 0) return misfit(step);
-      out.Byte(kOffset | step.reg);
-      out.Uleb(static_cast<uint32_t>(-(step.value / kWordBytes)));
+      out.Saved(step.reg, -(step.value / kWordBytes));
       continue;
     }
     if (step.value < 0) return misfit(step);

@@ -1,7 +1,7 @@
 // Unwind data of managed code in the terms of Call Frame Information (DWARF 5, 6.4): where the caller's registers are.
 //
 // A function's steps say what changes at which of its bytes; before the first one its frame is as a call leaves it.
-// They hold for the prologue and the body. Unwind data says nothing of epilogues, so neither do they. Pure; what they
+// They hold for the prologue and the body, and say nothing of epilogues. Pure; what they
 // are made of is hostile.
 #ifndef CLRSAMPLER_FORMATS_UNWIND_FRAME_STEPS_H_
 #define CLRSAMPLER_FORMATS_UNWIND_FRAME_STEPS_H_
@@ -17,8 +17,9 @@
 namespace clrsampler {
 
 enum class FrameRule : uint8_t {
-  kCfa,    // the caller's sp is `reg` + `value` from here on
-  kSaved,  // the caller's `reg` lies at `value` from its sp
+  kCfa,           // the caller's sp is `reg` + `value` from here on
+  kSaved,         // the caller's `reg` lies at `value` from its sp
+  kReturnSigned,  // the return address is signed from here on; arm64 only
 };
 
 struct FrameStep {
@@ -36,6 +37,12 @@ absl::StatusOr<std::vector<FrameStep>> FrameStepsOf(const UnwindInfo& info);
 // Of UNWIND_INFO in bytes. Where it is chained, the RUNTIME_FUNCTION behind it and what that leads to follow in
 // `bytes`.
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOfX64(std::span<const std::byte> bytes);
+
+// Of an .xdata record. `code` is the function's own from its first byte on, of which the first instructions are of use:
+// they tell whether the frame begins with one that was there before. DataLoss: as above, and registers that are saved
+// outside of the frame.
+absl::StatusOr<std::vector<FrameStep>> FrameStepsOfArm64(std::span<const std::byte> unwind,
+                                                         std::span<const std::byte> code);
 
 }  // namespace clrsampler
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "formats/byte_reader.h"
+#include "formats/unwind/arm64_unwind.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -37,6 +39,27 @@ absl::StatusOr<std::string> UnwindBytes(UnwindInfo::Reader read, uint32_t rva) {
       rva);
   RETURN_IF_ERROR(info.status());
   if (bytes.size() > kMaxUnwindPartBytes) return absl::DataLossError("unwind info: a chain of too many bytes");
+  return bytes;
+}
+
+absl::StatusOr<std::string> Arm64UnwindBytes(ReadBytes read, uint64_t address) {
+  const auto unreadable = [] { return absl::DataLossError("arm64 unwind info: it can't be read"); };
+  std::string bytes(kHeaderBytes, '\0');
+  if (!read(address, std::as_writable_bytes(std::span(bytes)))) return unreadable();
+  absl::StatusOr<size_t> size = Arm64UnwindInfo::RecordBytes(AsBytes(bytes));
+  if (!size.ok()) {  // the first word may say that a second one follows
+    bytes.resize(Arm64UnwindInfo::kHeaderBytes);
+    if (!read(address, std::as_writable_bytes(std::span(bytes)))) return unreadable();
+    size = Arm64UnwindInfo::RecordBytes(AsBytes(bytes));
+    RETURN_IF_ERROR(size.status());
+  }
+  if (*size > kMaxUnwindPartBytes) return absl::DataLossError("arm64 unwind info: a record of too many bytes");
+  bytes.resize(*size);
+  if (!read(address, std::as_writable_bytes(std::span(bytes)))) return unreadable();
+  // The size was read a moment before; that of other data is noticed here.
+  const absl::StatusOr<Arm64UnwindInfo> info = Arm64UnwindInfo::Parse(AsBytes(bytes));
+  RETURN_IF_ERROR(info.status());
+  if (info->bytes != bytes.size()) return absl::DataLossError("arm64 unwind info: it changed while it was read");
   return bytes;
 }
 

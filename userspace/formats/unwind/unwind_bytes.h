@@ -1,4 +1,5 @@
-// UNWIND_INFO (unwind_info.h) as bytes: read from where only some bytes can be had, and put together with its chain.
+// Unwind data as bytes, read from where only some bytes can be had: UNWIND_INFO (unwind_info.h) with its chain, and the
+// .xdata record of arm64 (arm64_unwind.h).
 //
 // Pure: whoever asks says how to read. What is read is hostile, and may be another method's by the next read.
 #ifndef CLRSAMPLER_FORMATS_UNWIND_UNWIND_BYTES_H_
@@ -16,7 +17,8 @@
 
 namespace clrsampler {
 
-// With its chain; x86-64 codes of one part have 528 at most.
+// With its chain; x86-64 codes of one part have 528 at most. Records of arm64 with a
+// thousand epilogues are larger, and are not read.
 inline constexpr size_t kMaxUnwindPartBytes = 4096;
 
 // Copies memory of a process; false: not all of it could be read.
@@ -30,6 +32,10 @@ std::span<const std::byte> ReadUnwindInfoBytes(ReadBytes read, uint64_t address,
 // The UNWIND_INFO at an RVA. Where it is chained, the RUNTIME_FUNCTION behind it and what that leads to follow, as
 // FrameStepsOfX64 takes them. DataLoss: as UnwindInfo::ParseWithChain, or more than kMaxUnwindPartBytes.
 absl::StatusOr<std::string> UnwindBytes(UnwindInfo::Reader read, uint32_t rva);
+
+// The .xdata record at an address, as FrameStepsOfArm64 takes it. No byte behind it is read. DataLoss: it can't be
+// read, Arm64UnwindInfo can't be parsed of it, or it has more than kMaxUnwindPartBytes.
+absl::StatusOr<std::string> Arm64UnwindBytes(ReadBytes read, uint64_t address);
 
 }  // namespace clrsampler
 

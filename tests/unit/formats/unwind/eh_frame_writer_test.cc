@@ -17,6 +17,7 @@ namespace clrsampler {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // As perf lays an image out: code at kText, and the frames behind it.
 constexpr uint64_t kText = 0x100;
@@ -134,6 +135,25 @@ TEST(EhFrameWriterTest, StepsFarFromTheBeginningAndOfArm64) {
   EXPECT_EQ(image.At(3996).row, row);
 }
 
+TEST(EhFrameWriterTest, VectorRegistersAndSignedReturnsOfArm64) {
+  const FrameFunction part{0,
+                           40,
+                           {{4, FrameRule::kReturnSigned, 0, 0},
+                            {8, FrameRule::kCfa, 31, 32},
+                            {8, FrameRule::kSaved, 72, -8},
+                            {8, FrameRule::kSaved, 30, -24}}};
+  const auto frame = WriteEhFrame(FrameMachine::kArm64, 40, {&part, 1});
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  // advance_loc1 4, negate_ra_state, advance_loc1 4, def_cfa_offset 32, offset_extended 72 1, offset 30 3
+  EXPECT_THAT(frame->bytes, HasSubstr("\x02\x04\x2d\x02\x04\x0e\x20\x05\x48\x01\x9e\x03"));
+  CfiRow row;
+  row.cfa = CfaRule::kSpOffset;
+  row.cfa_offset = 32;
+  row.ra = RegisterRule::kAtCfaOffset;
+  row.ra_offset = -24;
+  EXPECT_EQ(Image(FrameMachine::kArm64, 40, *frame).At(36).row, row);
+}
+
 TEST(EhFrameWriterTest, TheHeaderAndItsSizeAreMultiplesOfWhatReadersAlign) {
   for (uint32_t code_bytes = 32; code_bytes < 48; ++code_bytes) {
     const FrameFunction part{0, code_bytes, *FrameStepsOfX64(Hex(kFramed.unwind))};
@@ -159,6 +179,7 @@ TEST(EhFrameWriterTest, WhatDoesNotFitIsAnError) {
   EXPECT_TRUE(fails({{0, 32, {{1, FrameRule::kSaved, 6, 0}}}}));
   EXPECT_TRUE(fails({{0, 32, {{1, FrameRule::kSaved, 6, -12}}}}));
   EXPECT_TRUE(fails({{0, 32, {{1, FrameRule::kSaved, 32, -16}}}}));
+  EXPECT_TRUE(fails({{0, 32, {{1, FrameRule::kReturnSigned, 0, 0}}}}));
 }
 
 TEST(FrameStepsTest, AChainFollowsItsFirstPart) {

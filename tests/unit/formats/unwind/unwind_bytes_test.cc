@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/unwind/frame_steps.h"
-#include "unit/formats/unwind/code_bytes.h"
+#include "unit/formats/unwind/arm64_records.h"
 
 namespace clrsampler {
 namespace {
@@ -93,6 +93,55 @@ TEST_F(ReadUnwindInfoBytesTest, WhatCannotBeReadIsEmpty) {
   EXPECT_EQ(SizeRead(Bytes("010000")), 0u);
   EXPECT_EQ(SizeRead(Bytes("01020200023001")), 0u);
   EXPECT_EQ(SizeRead(Bytes(kParent), kAddress - 1), 0u);
+}
+
+// As far as `size`, in a memory that ends there.
+absl::StatusOr<std::string> Arm64BytesOf(absl::string_view image, uint64_t address) {
+  return Arm64UnwindBytes(
+      [&](uint64_t at, std::span<std::byte> into) {
+        if (at > image.size() || into.size() > image.size() - at) return false;
+        std::memcpy(into.data(), image.data() + at, into.size());
+        return true;
+      },
+      address);
+}
+
+TEST(Arm64UnwindBytesTest, ARecordIsReadToItsEndAndNoFurther) {
+  const std::string plain = Bytes(kArm64Plain.unwind);
+  // 3 epilogues, 1 word of codes, a handler, counted in a second word.
+  const std::string large = Bytes("0a0010000300010011111111222222223333333302e4e3e344444444");
+  for (const std::string& record : {plain, large}) {
+    EXPECT_EQ(*Arm64BytesOf("before" + record + "behind", 6), record);
+    EXPECT_EQ(*Arm64BytesOf("before" + record, 6), record);
+    for (size_t size = 0; size < record.size(); ++size) {
+      EXPECT_EQ(Arm64BytesOf(record.substr(0, size), 0).status().code(), absl::StatusCode::kDataLoss) << size;
+    }
+  }
+  EXPECT_EQ(*Arm64BytesOf(Bytes("0a000008e4e4e4e4"), 0), Bytes("0a000008e4e4e4e4"));  // the smallest one
+}
+
+TEST(Arm64UnwindBytesTest, ARecordIsAsLongAsItMayBe) {
+  const auto record_of = [](uint16_t epilogues) {
+    std::string record = Bytes("0a0000000000010002e4e3e3");
+    std::memcpy(record.data() + 4, &epilogues, sizeof epilogues);
+    return record.insert(8, std::string(size_t{4} * epilogues, '\x11'));
+  };
+  const std::string most = record_of((kMaxUnwindPartBytes - 12) / 4);
+  EXPECT_EQ(*Arm64BytesOf(most, 0), most);
+  EXPECT_FALSE(Arm64BytesOf(record_of((kMaxUnwindPartBytes - 12) / 4 + 1), 0).ok());
+  EXPECT_FALSE(Arm64BytesOf(record_of(0xFFFF), 0).ok());
+}
+
+TEST(Arm64UnwindBytesTest, ARecordThatIsReplacedWhileItIsReadIsAnError) {
+  int reads = 0;
+  const auto read = [&](uint64_t, std::span<std::byte> into) {
+    // Its code goes on behind what the first read said.
+    const std::string record = Bytes(++reads == 1 ? "0a000008e4e4e4e4" : "0a00001002e3e3e3e4e4e4e4");
+    std::memcpy(into.data(), record.data(), std::min(into.size(), record.size()));
+    return true;
+  };
+  EXPECT_EQ(Arm64UnwindBytes(read, 0).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(reads, 2);
 }
 
 }  // namespace
