@@ -100,6 +100,35 @@ std::string EncodeEnablePerfMap(PerfMapKind kind) {
   return EncodeDiagnosticsRequest(DiagnosticsCommand::kEnablePerfMap, AsBytes(payload));
 }
 
+std::string EncodeCollectTracing(const TracingRequest& request) {
+  constexpr uint32_t kNettrace = 1;
+  std::string payload;
+  AppendLittle(payload, request.buffer_megabytes, 4);
+  AppendLittle(payload, kNettrace, 4);
+  AppendLittle(payload, 0, 1);  // no words at the end on all methods that there are
+  AppendLittle(payload, request.stacks ? 1 : 0, 1);
+  AppendLittle(payload, 1, 4);  // one provider
+  AppendLittle(payload, request.keywords, 8);
+  AppendLittle(payload, request.level, 4);
+  AppendLittle(payload, request.provider.size() + 1, 4);
+  for (const char c : request.provider) AppendLittle(payload, static_cast<unsigned char>(c), 2);
+  AppendLittle(payload, 0, 2);
+  AppendLittle(payload, 0, 4);  // no filter
+  return EncodeDiagnosticsRequest(DiagnosticsCommand::kCollectTracing3, AsBytes(payload));
+}
+
+absl::StatusOr<uint64_t> ParseTracingSession(std::span<const std::byte> payload) {
+  const std::optional<uint64_t> session = LoadAt<uint64_t>(payload, 0);
+  if (!session.has_value()) return absl::DataLossError("a session of events without a number");
+  return *session;
+}
+
+std::string EncodeStopTracing(uint64_t session) {
+  std::string payload;
+  AppendLittle(payload, session, 8);
+  return EncodeDiagnosticsRequest(DiagnosticsCommand::kStopTracing, AsBytes(payload));
+}
+
 std::string EncodeDiagnosticsReply(std::optional<uint32_t> error, std::span<const std::byte> payload) {
   if (!error.has_value()) return Encode(kServerSet, kOk, payload);
   std::string hresult;
