@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kGc = 0x1;
 constexpr uint64_t kLoader = 0x8;
 constexpr uint64_t kJit = 0x10;
-constexpr uint64_t kThreads = 0x800;  // with the memory of application domains, which no runtime counts any more
+constexpr uint64_t kThreads = 0x800;  // and the memory of application domains, of which no event came from 8 to 11
 constexpr uint64_t kContention = 0x4000;
 constexpr uint64_t kException = 0x8000;
 
