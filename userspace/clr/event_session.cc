@@ -11,12 +11,19 @@
 
 namespace clrsampler {
 
-absl::StatusOr<EventSession> EventSession::Start(Connect connect, const TracingRequest& request, MonotonicTime now) {
-  absl::StatusOr<UniqueFd> connected = connect();
+absl::StatusOr<EventSession> EventSession::Start(Connect connect, TracingRequest request, MonotonicTime now) {
+  EventSession session(std::move(connect), std::move(request));
+  if (absl::Status asked = session.Ask(DiagnosticsCommand::kCollectTracing3, now); !asked.ok()) return asked;
+  return session;
+}
+
+absl::Status EventSession::Ask(DiagnosticsCommand command, MonotonicTime now) {
+  absl::StatusOr<UniqueFd> connected = connect_();
   if (!connected.ok()) return connected.status();
-  DiagnosticsExchange start(*std::move(connected), EncodeCollectTracing(request), {now.ns + kPatienceNs},
-                            AfterReply::kStream);
-  return EventSession(std::move(connect), std::move(start));
+  command_ = command;
+  start_.emplace(*std::move(connected), EncodeCollectTracing(command, request_), MonotonicTime{now.ns + kPatienceNs},
+                 AfterReply::kStream);
+  return absl::OkStatus();
 }
 
 bool EventSession::End(absl::Status status) {
@@ -28,23 +35,25 @@ bool EventSession::End(absl::Status status) {
 }
 
 bool EventSession::Begin(MonotonicTime now, absl::FunctionRef<void(std::span<const std::byte>)> take) {
-  if (!start_.Step(now)) return false;
-  if (!start_.status().ok()) {
-    End(start_.status());
-    return false;
+  if (!start_->Step(now)) return false;
+  absl::Status status = start_->status();
+  if (status.ok() && start_->error() == kDiagnosticsUnknownCommand &&
+      command_ != DiagnosticsCommand::kCollectTracing2) {
+    status = Ask(DiagnosticsCommand::kCollectTracing2, now);
+    if (status.ok()) return false;
   }
-  if (start_.error().has_value()) {
-    End(absl::FailedPreconditionError(DiagnosticsErrorText(*start_.error())));
-    return false;
+  if (status.ok() && start_->error().has_value()) {
+    status = absl::FailedPreconditionError(DiagnosticsErrorText(*start_->error()));
   }
-  const absl::StatusOr<uint64_t> session = ParseTracingSession(start_.payload());
-  if (!session.ok()) {
-    End(session.status());
+  const absl::StatusOr<uint64_t> session = ParseTracingSession(start_->payload());
+  if (status.ok()) status = session.status();
+  if (!status.ok()) {
+    End(std::move(status));
     return false;
   }
   session_ = *session;
-  stream_ = start_.TakeStream();
-  if (!start_.surplus().empty()) take(start_.surplus());
+  stream_ = start_->TakeStream();
+  if (!start_->surplus().empty()) take(start_->surplus());
   if (stopping_) Stop(now);  // it was asked to before it had begun
   return true;
 }

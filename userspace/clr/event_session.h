@@ -35,7 +35,7 @@ class EventSession {
   static constexpr uint64_t kPatienceNs = 10'000'000'000;
 
   // An error is that of `connect`.
-  static absl::StatusOr<EventSession> Start(Connect connect, const TracingRequest& request, MonotonicTime now);
+  static absl::StatusOr<EventSession> Start(Connect connect, TracingRequest request, MonotonicTime now);
 
   // Sends and receives what is possible now; `take` gets the stream's bytes in pieces, at most kStepBytes in one call.
   // True once the session is over: status() says how.
@@ -50,23 +50,27 @@ class EventSession {
   // The runtime has agreed.
   bool began() const { return session_.has_value(); }
   bool over() const { return over_; }
-  // Readable when there is something to take; -1 once over. Requests and their ends are not to be seen by it: while
-  // the session has not begun, and while it stops, Step is to be called every now and then.
-  int fd() const { return began() ? stream_.get() : start_.fd(); }
+  // The stream: readable when there is something to take. -1 before the runtime has agreed, and once over. While the
+  // session has not begun, and while it stops, Step is to be called every now and then.
+  int fd() const { return stream_.get(); }
 
   // Ok: the runtime has closed the stream. DeadlineExceeded: it did not answer, or did not end. Unavailable: it closed
   // the connection without a reply, or reading failed. FailedPrecondition: it refused. DataLoss: it spoke nonsense.
   const absl::Status& status() const { return status_; }
 
  private:
-  EventSession(Connect connect, DiagnosticsExchange start) : connect_(std::move(connect)), start_(std::move(start)) {}
+  EventSession(Connect connect, TracingRequest request) : connect_(std::move(connect)), request_(std::move(request)) {}
+
+  absl::Status Ask(DiagnosticsCommand command, MonotonicTime now);
 
   bool Begin(MonotonicTime now, absl::FunctionRef<void(std::span<const std::byte>)> take);
   bool Receive(absl::FunctionRef<void(std::span<const std::byte>)> take);
   bool End(absl::Status status);
 
   Connect connect_;
-  DiagnosticsExchange start_;
+  TracingRequest request_;
+  DiagnosticsCommand command_{};
+  std::optional<DiagnosticsExchange> start_;  // from Start on
   std::optional<uint64_t> session_;
   UniqueFd stream_;
   std::optional<DiagnosticsExchange> stop_;

@@ -64,7 +64,8 @@ class EventSessionTest : public testing::Test {
 TEST_F(EventSessionTest, TakesAStreamAndStopsByTheSessionsNumber) {
   EXPECT_FALSE(Step());
   EXPECT_FALSE(session_->began());
-  EXPECT_EQ(Received(0), EncodeCollectTracing({.provider = "P", .keywords = 9, .level = 5}));
+  EXPECT_EQ(Received(0),
+            EncodeCollectTracing(DiagnosticsCommand::kCollectTracing3, {.provider = "P", .keywords = 9, .level = 5}));
   Send(0, Session(77) + "Net");  // the stream begins in the same packet
   EXPECT_FALSE(Step());
   EXPECT_TRUE(session_->began());
@@ -134,6 +135,27 @@ TEST_F(EventSessionTest, ARefusalIsSaid) {
   EXPECT_TRUE(Step());
   EXPECT_TRUE(absl::IsFailedPrecondition(session_->status()));
   EXPECT_THAT(session_->status().message(), HasSubstr("could not read the message"));
+}
+
+// As 8.0.34.
+TEST_F(EventSessionTest, ARuntimeThatDoesNotKnowTheCommandIsAskedByTheOlderOne) {
+  Send(0, EncodeDiagnosticsReply(kDiagnosticsUnknownCommand, {}));
+  EXPECT_FALSE(Step());
+  EXPECT_FALSE(Step());
+  ASSERT_EQ(connections_.size(), 2u);
+  EXPECT_EQ(Received(1),
+            EncodeCollectTracing(DiagnosticsCommand::kCollectTracing2, {.provider = "P", .keywords = 9, .level = 5}));
+  Send(1, Session(3) + "abc");
+  EXPECT_FALSE(Step());
+  EXPECT_EQ(taken_, "abc");
+}
+
+TEST_F(EventSessionTest, ARuntimeThatKnowsNeitherCommandRefuses) {
+  Send(0, EncodeDiagnosticsReply(kDiagnosticsUnknownCommand, {}));
+  EXPECT_FALSE(Step());
+  Send(1, EncodeDiagnosticsReply(kDiagnosticsUnknownCommand, {}));
+  EXPECT_TRUE(Step());
+  EXPECT_TRUE(absl::IsFailedPrecondition(session_->status()));
 }
 
 TEST_F(EventSessionTest, NonsenseIsSaid) {

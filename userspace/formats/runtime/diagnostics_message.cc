@@ -100,13 +100,13 @@ std::string EncodeEnablePerfMap(PerfMapKind kind) {
   return EncodeDiagnosticsRequest(DiagnosticsCommand::kEnablePerfMap, AsBytes(payload));
 }
 
-std::string EncodeCollectTracing(const TracingRequest& request) {
+std::string EncodeCollectTracing(DiagnosticsCommand command, const TracingRequest& request) {
   constexpr uint32_t kNettrace = 1;
   std::string payload;
   AppendLittle(payload, request.buffer_megabytes, 4);
   AppendLittle(payload, kNettrace, 4);
   AppendLittle(payload, 0, 1);  // no words at the end on all methods that there are
-  AppendLittle(payload, request.stacks ? 1 : 0, 1);
+  if (command == DiagnosticsCommand::kCollectTracing3) AppendLittle(payload, request.stacks ? 1 : 0, 1);
   AppendLittle(payload, 1, 4);  // one provider
   AppendLittle(payload, request.keywords, 8);
   AppendLittle(payload, request.level, 4);
@@ -114,7 +114,7 @@ std::string EncodeCollectTracing(const TracingRequest& request) {
   for (const char c : request.provider) AppendLittle(payload, static_cast<unsigned char>(c), 2);
   AppendLittle(payload, 0, 2);
   AppendLittle(payload, 0, 4);  // no filter
-  return EncodeDiagnosticsRequest(DiagnosticsCommand::kCollectTracing3, AsBytes(payload));
+  return EncodeDiagnosticsRequest(command, AsBytes(payload));
 }
 
 absl::StatusOr<uint64_t> ParseTracingSession(std::span<const std::byte> payload) {

@@ -25,7 +25,8 @@ namespace clrsampler {
 // Command set in the high byte, command id in the low one.
 enum class DiagnosticsCommand : uint16_t {
   kStopTracing = 0x0201,
-  kCollectTracing3 = 0x0204,  // since 6.0
+  kCollectTracing2 = 0x0203,  // since 5.0
+  kCollectTracing3 = 0x0204,  // since 9.0; 8.0.34 does not know it
   kProcessInfo = 0x0400,
   kProcessInfo2 = 0x0404,  // since 6.0
   kEnablePerfMap = 0x0405,
@@ -52,9 +53,10 @@ struct TracingRequest {
   uint64_t keywords = 0;           // bits: which events
   uint32_t level = 0;              // 1 critical to 5 verbose: up to which
   uint32_t buffer_megabytes = 16;  // of the target's memory, at most; what does not fit is lost
-  bool stacks = false;             // an event has the stack of its thread
+  bool stacks = false;             // an event has the stack of its thread; by kCollectTracing2 it always has
 };
-std::string EncodeCollectTracing(const TracingRequest& request);
+// `command` is kCollectTracing3 or, for runtimes that do not know that, kCollectTracing2.
+std::string EncodeCollectTracing(DiagnosticsCommand command, const TracingRequest& request);
 // The session's number, from the payload of the reply. DataLoss: there is none.
 absl::StatusOr<uint64_t> ParseTracingSession(std::span<const std::byte> payload);
 // Answered on a connection of its own, when all of the session's events were taken from the other one.

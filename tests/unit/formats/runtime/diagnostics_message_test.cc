@@ -48,10 +48,11 @@ absl::StatusOr<RuntimeProcessInfo> Info(DiagnosticsCommand command, absl::string
   return ParseRuntimeProcessInfo(command, AsBytes(bytes));
 }
 
-// The request with which runtimes of 8 to 11 began the sessions of tests/testdata/nettrace, but for its command and the
-// flag for stacks, and the one that ended them.
+// Where this was tried, runtimes answered so: 9.0.23, 10.0.15 and 11.0.0 to the first, 8.0.34 to the second, and all of
+// them to the one that ends a session.
 TEST(DiagnosticsMessageTest, SessionsAreAskedForInTheFormNettrace) {
   EXPECT_EQ(absl::BytesToHexString(EncodeCollectTracing(
+                DiagnosticsCommand::kCollectTracing3,
                 {.provider = "P", .keywords = 0xc819, .level = 5, .buffer_megabytes = 4, .stacks = true})),
             "444f544e45545f4950435f563100"
             "3a00"
@@ -66,6 +67,21 @@ TEST(DiagnosticsMessageTest, SessionsAreAskedForInTheFormNettrace) {
             "05000000"
             "02000000"
             "50000000"
+            "00000000");
+  EXPECT_EQ(absl::BytesToHexString(EncodeCollectTracing(DiagnosticsCommand::kCollectTracing2,
+                                                        {.provider = "", .level = 2, .buffer_megabytes = 1})),
+            "444f544e45545f4950435f563100"
+            "3700"
+            "0203"
+            "0000"
+            "01000000"
+            "01000000"
+            "00"
+            "01000000"
+            "0000000000000000"
+            "02000000"
+            "01000000"
+            "0000"
             "00000000");
   EXPECT_EQ(absl::BytesToHexString(EncodeStopTracing(0x1234)),
             "444f544e45545f4950435f563100"
