@@ -77,8 +77,12 @@ static class EventsMode
             {
                 throw new OutOfStock($"order {number} \u20ac\n", e);
             }
+            finally
+            {
+                s_sum++;
+            }
         }
-        catch (OutOfStock)
+        catch (OutOfStock e) when (e.InnerException != null)
         {
         }
     }

@@ -28,7 +28,6 @@ struct Row {
 using enum ClrEventKind;
 constexpr std::array kRows{
     Row{kThreadCreated, "ThreadCreated", {kThreads, kInformational}},
-    Row{kThreadDestroyed, "ThreadDestroyed", {kThreads, kInformational}},
     Row{kAssemblyLoadFinished, "AssemblyLoadFinished", {kLoader, kInformational}},
     Row{kAssemblyUnloadFinished, "AssemblyUnloadFinished", {kLoader, kInformational}},
     Row{kModuleLoadFinished, "ModuleLoadFinished", {kLoader, kInformational}},

@@ -61,12 +61,6 @@ Parsed ThreadCreated(Source& from) {
   return ClrEvent{ClrEventKind::kThreadCreated, thread};
 }
 
-Parsed ThreadDestroyed(Source& from) {
-  ClrThread thread;
-  thread.runtime_thread = from.fields.Number<uint64_t>();
-  return ClrEvent{ClrEventKind::kThreadDestroyed, thread};
-}
-
 Parsed Assembly(Source& from, ClrEventKind kind) {
   ClrAssembly assembly;
   assembly.assembly = from.fields.Number<uint64_t>();
@@ -145,7 +139,7 @@ Parsed Blocked(Source& from) {
   if (from.version >= 2) {
     contention.lock = from.Pointer();
     contention.object = from.Pointer();
-    contention.owner_tid = from.fields.Number<uint64_t>();
+    contention.owner = from.fields.Number<uint64_t>();
   }
   return ClrEvent{ClrEventKind::kThreadBlockedMonitor, contention};
 }
@@ -247,8 +241,6 @@ Parsed ThreadEvent(uint32_t event_id, Source& from) {
       return Blocked(from);
     case 85:
       return ThreadCreated(from);
-    case 86:
-      return ThreadDestroyed(from);
     case 91:
       return Acquired(from);
     case 250:

@@ -25,7 +25,6 @@ inline constexpr size_t kMaxClrTextUnits = 2048;
 
 enum class ClrEventKind : uint8_t {
   kThreadCreated,
-  kThreadDestroyed,
   kAssemblyLoadFinished,
   kAssemblyUnloadFinished,
   kModuleLoadFinished,
@@ -51,9 +50,9 @@ enum class ClrEventKind : uint8_t {
   kObjectAllocated,
 };
 
+// A thread that was created. No runtime of 8 to 11 sends the event that would say its end.
 struct ClrThread {
-  uint64_t runtime_thread = 0;  // the runtime's own object; the same when it ends
-  // Of a thread that was created:
+  uint64_t runtime_thread = 0;  // the runtime's own object
   uint32_t managed_id = 0;
   uint32_t tid = 0;  // as the kernel numbers it in the process's pid namespace
 };
@@ -102,9 +101,9 @@ struct ClrHandler {
 };
 
 struct ClrContention {
-  uint64_t lock = 0;    // 0: the runtime does not say
-  uint64_t object = 0;  // whose lock it is; moves with collections
-  uint64_t owner_tid = 0;
+  uint64_t lock = 0;                    // 0: the runtime does not say
+  uint64_t object = 0;                  // whose lock it is; moves with collections
+  uint64_t owner = 0;                   // the thread that holds it: its tid, on .NET 11 its managed id
   std::optional<uint64_t> duration_ns;  // of one that is over
 };
 
