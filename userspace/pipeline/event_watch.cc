@@ -29,8 +29,7 @@ absl::Status Explained(const absl::Status& status, uint32_t pid) {
   const auto hint = [&]() -> std::string {
     switch (status.code()) {
       case absl::StatusCode::kNotFound:
-        return "it may be no .NET process, still start, have another TMPDIR by now, or run with "
-               "DOTNET_EnableDiagnostics=0";
+        return "it has one unless it is no .NET process, is still starting, or runs with DOTNET_EnableDiagnostics=0";
       case absl::StatusCode::kPermissionDenied:
         return "run it as the user of that process, or by sudo";
       case absl::StatusCode::kDeadlineExceeded:
