@@ -16,6 +16,7 @@
 #include "cli/convert_command.h"
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
+#include "cli/events_command.h"
 #include "cli/exit_status.h"
 #include "cli/inspect_command.h"
 #include "cli/jit_command.h"
@@ -90,6 +91,7 @@ int main(int argc, char** argv) {
       "  clrsampler pauses --pid PID [--json]\n"
       "  clrsampler jit --pid PID [--json]\n"
       "  clrsampler allocs --pid PID [--json]\n"
+      "  clrsampler events --pid PID [--kind KIND]\n"
       "  clrsampler annotate METHOD FILE.json\n"
       "  clrsampler convert IN OUT\n"
       "  clrsampler merge IN... -o OUT\n"
@@ -142,6 +144,9 @@ int main(int argc, char** argv) {
   CLI::App* jit = app.add_subcommand("jit", "print each method that a .NET process compiles: how long, and for whom");
   clrsampler::WatchConfig jit_config;
   clrsampler::DeclareJitOptions(*jit, jit_config);
+  CLI::App* events = app.add_subcommand("events", "print what a .NET runtime tells: exceptions, threads, modules, ...");
+  clrsampler::EventsConfig events_config;
+  clrsampler::DeclareEventsOptions(*events, events_config);
   CLI::App* convert = app.add_subcommand("convert", "write a profile in another format, or a part of it");
   CLI::App* merge = app.add_subcommand("merge", "add profiles up");
   clrsampler::ConvertConfig convert_config;
@@ -206,6 +211,7 @@ int main(int argc, char** argv) {
   if (*pauses) return ReportStatus(clrsampler::RunPauses(pauses_config));
   if (*allocs) return ReportStatus(clrsampler::RunAllocs(allocs_config));
   if (*jit) return ReportStatus(clrsampler::RunJit(jit_config));
+  if (*events) return ReportStatus(clrsampler::RunEvents(events_config));
   if (*annotate) return ReportStatus(clrsampler::RunAnnotate(annotate_config));
   if (*diff) return ReportStatus(clrsampler::RunDiff(diff_config));
   if (*convert || *merge) return ReportStatus(clrsampler::RunConvert(convert_config));

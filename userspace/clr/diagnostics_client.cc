@@ -1,6 +1,7 @@
 #include "clr/diagnostics_client.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -40,6 +41,14 @@ int64_t BoottimeOffsetNs(absl::string_view proc_root, absl::string_view process)
     }
   }
   return 0;
+}
+
+// A process that gave up root after its start has a socket of root's.
+absl::Status CheckOwner(const UniqueFd& located, const TargetFiles& files, absl::string_view path) {
+  struct stat status {};
+  if (fstat(located.get(), &status) != 0) return ErrnoError(errno, path);
+  if (status.st_uid == 0 || files.owner() == status.st_uid) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user ", status.st_uid));
 }
 
 }  // namespace
@@ -90,7 +99,10 @@ absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const Tar
                                           const TargetFiles& files) {
   absl::Status reason = absl::NotFoundError(absl::StrCat("process ", target.tgid, " has no diagnostics socket"));
   for (const std::string& path : DiagnosticsSocketPaths(proc_root, target)) {
-    const absl::StatusOr<UniqueFd> located = files.LocateSocket(path);
+    absl::StatusOr<UniqueFd> located = files.LocateSocket(path);
+    if (located.ok()) {
+      if (absl::Status owned = CheckOwner(*located, files, path); !owned.ok()) located = std::move(owned);
+    }
     if (!located.ok()) {
       if (!absl::IsNotFound(located.status()) && absl::IsNotFound(reason)) reason = located.status();
       continue;
@@ -121,11 +133,16 @@ absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const Tar
   return reason;
 }
 
-DiagnosticsExchange::DiagnosticsExchange(UniqueFd connected, std::string request, MonotonicTime deadline)
-    : connection_(std::move(connected)), request_(std::move(request)), deadline_(deadline) {}
+DiagnosticsExchange::DiagnosticsExchange(UniqueFd connected, std::string request, MonotonicTime deadline,
+                                         AfterReply after)
+    : connection_(std::move(connected)), after_(after), request_(std::move(request)), deadline_(deadline) {}
 
 std::span<const std::byte> DiagnosticsExchange::payload() const {
   return std::span(received_).subspan(std::min(received_.size(), kDiagnosticsHeaderBytes), payload_bytes_);
+}
+
+std::span<const std::byte> DiagnosticsExchange::surplus() const {
+  return std::span(received_).subspan(std::min(received_.size(), kDiagnosticsHeaderBytes + payload_bytes_));
 }
 
 bool DiagnosticsExchange::End(absl::Status status) {
@@ -158,6 +175,7 @@ bool DiagnosticsExchange::Step(MonotonicTime now) {
     if (!reply->has_value()) continue;  // at most kMaxDiagnosticsMessageBytes: the parser has judged the size
     error_ = (*reply)->error;
     payload_bytes_ = (*reply)->payload.size();
+    if (after_ == AfterReply::kStream && !error_.has_value()) stream_ = std::move(connection_);
     return End(absl::OkStatus());
   }
   if (now >= deadline_) return End(absl::DeadlineExceededError("the runtime did not answer in time"));

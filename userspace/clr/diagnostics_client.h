@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -49,11 +50,18 @@ bool HasDiagnosticsSocket(absl::string_view proc_root, const TargetIdentity& tar
 absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const TargetIdentity& target,
                                           const TargetFiles& files);
 
+// What becomes of the connection when a reply other than a refusal has come.
+enum class AfterReply : uint8_t {
+  kClose,
+  kStream,  // it goes on: TakeStream
+};
+
 // One request and its reply on one connection. Closing it early is no way back: the runtime may act all the same.
 class DiagnosticsExchange {
  public:
   // `deadline` ends the waiting for a reply.
-  DiagnosticsExchange(UniqueFd connected, std::string request, MonotonicTime deadline);
+  DiagnosticsExchange(UniqueFd connected, std::string request, MonotonicTime deadline,
+                      AfterReply after = AfterReply::kClose);
 
   // Sends and receives what is possible now. True once the exchange is over: status() says how.
   bool Step(MonotonicTime now);
@@ -67,11 +75,16 @@ class DiagnosticsExchange {
   const absl::Status& status() const { return status_; }
   std::optional<uint32_t> error() const { return error_; }  // HRESULT of a refusal
   std::span<const std::byte> payload() const;
+  // What came behind the reply already; valid as long as this.
+  std::span<const std::byte> surplus() const;
+  UniqueFd TakeStream() { return std::move(stream_); }
 
  private:
   bool End(absl::Status status);
 
   UniqueFd connection_;
+  UniqueFd stream_;
+  AfterReply after_;
   std::string request_;
   size_t sent_ = 0;
   MonotonicTime deadline_;

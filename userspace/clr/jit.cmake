@@ -3,9 +3,12 @@ clrsampler_library(clr_jit
   SOURCES tailed_file.cc recorded_name.cc jitdump_tailer.cc perf_map_tailer.cc jit_files.cc jit_methods.cc
   DEPS clrsampler_os clrsampler_process clrsampler_formats_jit clrsampler_formats_names clrsampler_symbols_frames
        clrsampler_symbols_method_map absl::flat_hash_map absl::strings)
-# Perf maps that are switched on, and off, over the diagnostics socket.
+# What is asked of a runtime over its diagnostics socket.
+clrsampler_library(clr_diagnostics
+  SOURCES diagnostics_client.cc event_session.cc target_environment.cc
+  DEPS clrsampler_os clrsampler_process clrsampler_formats_proc clrsampler_formats_runtime absl::function_ref absl::strings)
+# Perf maps that are switched on, and off, over that socket.
 clrsampler_library(clr_perf_map_lease
-  SOURCES diagnostics_client.cc lease_record.cc lease_repair.cc lease_store.cc perf_map_lease.cc perf_map_lease_steps.cc
-    perf_map_target.cc target_environment.cc
-  DEPS clrsampler_clr_jit clrsampler_clr_runtime clrsampler_os clrsampler_process clrsampler_formats_proc clrsampler_formats_runtime
+  SOURCES lease_record.cc lease_repair.cc lease_store.cc perf_map_lease.cc perf_map_lease_steps.cc perf_map_target.cc
+  DEPS clrsampler_clr_diagnostics clrsampler_clr_jit clrsampler_clr_runtime clrsampler_os clrsampler_process clrsampler_formats_proc clrsampler_formats_runtime
        absl::flat_hash_map absl::strings)

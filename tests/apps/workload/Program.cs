@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Workload;
 
-// workload MODE [--seconds S] [--threads N] [--depth N] [--more PERCENT] [--log FILE] [--native LIBRARY] [--ticks]
+// workload MODE [--seconds S] [--threads N] [--depth N] [--count N] [--megabytes N] [--more PERCENT] [--log FILE] [--native LIBRARY] [--ticks]
 //
 // Prints `ready PID` when the mode's work begins and `truth {...}` (JSON) when it ends, then exits with 0. With --ticks it prints
 // `tick MONOTONIC_NS UNITS CPU_NS` every half second: units of work done and CPU time of the process, for paired measurements.
@@ -14,7 +14,7 @@ static class Program
         if (args is ["icu", ..]) Libraries.UseCultures();
         if (args.Length == 0 || !Options.TryParse(args, out Options options))
         {
-            Console.Error.WriteLine("usage: workload MODE [--seconds S] [--threads N] [--depth N] [--more PERCENT] [--log FILE] [--native LIBRARY] [--ticks]");
+            Console.Error.WriteLine("usage: workload MODE [--seconds S] [--threads N] [--depth N] [--count N] [--megabytes N] [--more PERCENT] [--log FILE] [--native LIBRARY] [--ticks]");
             return 2;
         }
         Action<Options>? mode = options.Mode switch
@@ -46,6 +46,7 @@ static class Program
             "compare" => CompareMode.Run,
             "pauses" => PauseMode.Run,
             "compile" => CompileMode.Run,
+            "events" => EventsMode.Run,
             "flood-gc" => FloodMode.RunCollections,
             "flood-jit" => FloodMode.RunCompilations,
             "delay-suppress" => PauseMode.RunSuppressed,
@@ -74,6 +75,8 @@ sealed class Options
     public double Seconds { get; private set; } = 10;
     public int Threads { get; private set; } = 1;
     public int Depth { get; private set; } = 120;
+    public int Count { get; private set; } = 100;     // mode events: exceptions
+    public int Megabytes { get; private set; } = 8;  // mode events: allocated at the end
     public int More { get; private set; }  // mode compare: what one method takes longer, in percent
     public string? Log { get; private set; }
     public string? Native { get; private set; }  // tests/apps/shapes_native
@@ -120,6 +123,14 @@ sealed class Options
                 case "--depth":
                     if (!int.TryParse(Next(), out int d)) return false;
                     options.Depth = d;
+                    break;
+                case "--count":
+                    if (!int.TryParse(Next(), out int c)) return false;
+                    options.Count = c;
+                    break;
+                case "--megabytes":
+                    if (!int.TryParse(Next(), out int b)) return false;
+                    options.Megabytes = b;
                     break;
                 case "--more":
                     if (!int.TryParse(Next(), out int m)) return false;

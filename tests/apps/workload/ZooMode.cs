@@ -48,7 +48,7 @@ static class ZooMode
         return assembly;
     }
 
-    static byte[] Image()
+    public static byte[] Image()
     {
         using Stream resource = typeof(ZooMode).Assembly.GetManifestResourceStream("zoo.dll")!;
         var bytes = new byte[resource.Length];

@@ -170,6 +170,15 @@ TEST(DiagnosticsSocketTest, LinksAndFilesInItsPlaceAreRefused) {
       absl::IsFailedPrecondition(ConnectToRuntime(runtime.proc_root(), runtime.identity(), runtime.files()).status()));
 }
 
+TEST(DiagnosticsSocketTest, ASocketOfAnotherUserIsNotConnectedTo) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  FakeRuntime runtime;
+  runtime.Serve();
+  ASSERT_EQ(chown((runtime.InTarget("/tmp") + runtime.SocketName(runtime.ticks())).c_str(), 65534, 65534), 0);
+  const auto connection = ConnectToRuntime(runtime.proc_root(), runtime.identity(), runtime.files());
+  EXPECT_TRUE(absl::IsPermissionDenied(connection.status())) << connection.status();
+}
+
 TEST(DiagnosticsSocketTest, NothingIsSentToAnotherProcess) {
   FakeRuntime runtime;
   runtime.Serve();

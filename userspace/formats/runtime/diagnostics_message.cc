@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "formats/byte_reader.h"
+#include "formats/utf16.h"
 
 namespace clrsampler {
 namespace {
@@ -55,40 +56,6 @@ absl::StatusOr<std::optional<Message>> Split(std::span<const std::byte> bytes) {
                  bytes.subspan(kDiagnosticsHeaderBytes, size - kDiagnosticsHeaderBytes)};
 }
 
-void AppendUtf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out.push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    out.push_back(static_cast<char>(0xC0 | code >> 6));
-    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  } else if (code < 0x10000) {
-    out.push_back(static_cast<char>(0xE0 | code >> 12));
-    out.push_back(static_cast<char>(0x80 | (code >> 6 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  } else {
-    out.push_back(static_cast<char>(0xF0 | code >> 18));
-    out.push_back(static_cast<char>(0x80 | (code >> 12 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (code >> 6 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  }
-}
-
-std::string Utf8(std::span<const std::byte> units) {
-  const auto unit = [&](size_t i) -> uint32_t { return LoadAt<uint16_t>(units, 2 * i).value_or(0); };
-  const size_t count = units.size() / 2;
-  std::string out;
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t code = unit(i);
-    if (code >= 0xD800 && code < 0xDC00 && i + 1 < count && unit(i + 1) >= 0xDC00 && unit(i + 1) < 0xE000) {
-      code = 0x10000 + ((code - 0xD800) << 10) + (unit(++i) - 0xDC00);
-    } else if (code >= 0xD800 && code < 0xE000) {
-      code = 0xFFFD;
-    }
-    AppendUtf8(out, code);
-  }
-  return out;
-}
-
 // Reads fields from the front of a payload; after one that is not all there everything is empty and ok() is false.
 class Fields {
  public:
@@ -111,7 +78,7 @@ class Fields {
     std::span<const std::byte> text = Bytes(2 * units);
     if (text.size() < 2) return "";
     if (text[text.size() - 1] != std::byte{0} || text[text.size() - 2] != std::byte{0}) ok_ = false;
-    return Utf8(text.first(text.size() - 2));
+    return Utf8OfUtf16(text.first(text.size() - 2));
   }
   bool ok() const { return ok_; }
 
@@ -131,6 +98,35 @@ std::string EncodeEnablePerfMap(PerfMapKind kind) {
   std::string payload;
   AppendLittle(payload, static_cast<uint32_t>(kind), 4);
   return EncodeDiagnosticsRequest(DiagnosticsCommand::kEnablePerfMap, AsBytes(payload));
+}
+
+std::string EncodeCollectTracing(DiagnosticsCommand command, const TracingRequest& request) {
+  constexpr uint32_t kNettrace = 1;
+  std::string payload;
+  AppendLittle(payload, request.buffer_megabytes, 4);
+  AppendLittle(payload, kNettrace, 4);
+  AppendLittle(payload, 0, 1);  // no words at the end on all methods that there are
+  if (command == DiagnosticsCommand::kCollectTracing3) AppendLittle(payload, request.stacks ? 1 : 0, 1);
+  AppendLittle(payload, 1, 4);  // one provider
+  AppendLittle(payload, request.keywords, 8);
+  AppendLittle(payload, request.level, 4);
+  AppendLittle(payload, request.provider.size() + 1, 4);
+  for (const char c : request.provider) AppendLittle(payload, static_cast<unsigned char>(c), 2);
+  AppendLittle(payload, 0, 2);
+  AppendLittle(payload, 0, 4);  // no filter
+  return EncodeDiagnosticsRequest(command, AsBytes(payload));
+}
+
+absl::StatusOr<uint64_t> ParseTracingSession(std::span<const std::byte> payload) {
+  const std::optional<uint64_t> session = LoadAt<uint64_t>(payload, 0);
+  if (!session.has_value()) return absl::DataLossError("a session of events without a number");
+  return *session;
+}
+
+std::string EncodeStopTracing(uint64_t session) {
+  std::string payload;
+  AppendLittle(payload, session, 8);
+  return EncodeDiagnosticsRequest(DiagnosticsCommand::kStopTracing, AsBytes(payload));
 }
 
 std::string EncodeDiagnosticsReply(std::optional<uint32_t> error, std::span<const std::byte> payload) {

@@ -1,4 +1,5 @@
-// Messages of the .NET diagnostics IPC protocol, as far as switching perf maps on and off needs them.
+// Messages of the .NET diagnostics IPC protocol, as far as switching perf maps and sessions of events on and off needs
+// them.
 //
 // One connection carries one request and one reply. Both begin with 20 bytes, little-endian: "DOTNET_IPC_V1\0", u16
 // size of the whole message, u8 command set, u8 command id, u16 0. A reply has command set 0xFF; its id is 0x00 for
@@ -23,6 +24,9 @@ namespace clrsampler {
 
 // Command set in the high byte, command id in the low one.
 enum class DiagnosticsCommand : uint16_t {
+  kStopTracing = 0x0201,
+  kCollectTracing2 = 0x0203,  // since 5.0
+  kCollectTracing3 = 0x0204,  // since 9.0; 8.0.34 does not know it
   kProcessInfo = 0x0400,
   kProcessInfo2 = 0x0404,  // since 6.0
   kEnablePerfMap = 0x0405,
@@ -41,6 +45,23 @@ inline constexpr uint32_t kDiagnosticsUnknownCommand = 0x80131385;  // CORDIAGIP
 // The bytes of a request; `payload` is at most kMaxDiagnosticsMessageBytes - kDiagnosticsHeaderBytes long.
 std::string EncodeDiagnosticsRequest(DiagnosticsCommand command, std::span<const std::byte> payload = {});
 std::string EncodeEnablePerfMap(PerfMapKind kind);
+
+// A session of events of one provider, which the runtime sends as nettrace behind its reply, on the same connection.
+// Only the form nettrace is asked for: another number crashed 8.0.34.
+struct TracingRequest {
+  std::string provider;            // ASCII
+  uint64_t keywords = 0;           // bits: which events
+  uint32_t level = 0;              // 1 critical to 5 verbose: up to which
+  uint32_t buffer_megabytes = 16;  // of the target's memory, at most; what does not fit is lost
+  bool stacks = false;             // an event has the stack of its thread; by kCollectTracing2 it always has
+};
+// `command` is kCollectTracing3 or, for runtimes that do not know that, kCollectTracing2.
+std::string EncodeCollectTracing(DiagnosticsCommand command, const TracingRequest& request);
+// The session's number, from the payload of the reply. DataLoss: there is none.
+absl::StatusOr<uint64_t> ParseTracingSession(std::span<const std::byte> payload);
+// Answered on a connection of its own, when all of the session's events were taken from the other one.
+std::string EncodeStopTracing(uint64_t session);
+
 std::string EncodeDiagnosticsReply(std::optional<uint32_t> error, std::span<const std::byte> payload);
 
 struct DiagnosticsRequest {

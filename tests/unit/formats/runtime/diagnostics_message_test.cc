@@ -48,6 +48,54 @@ absl::StatusOr<RuntimeProcessInfo> Info(DiagnosticsCommand command, absl::string
   return ParseRuntimeProcessInfo(command, AsBytes(bytes));
 }
 
+// Where this was tried, runtimes answered so: 9.0.23, 10.0.15 and 11.0.0 to the first, 8.0.34 to the second, and all of
+// them to the one that ends a session.
+TEST(DiagnosticsMessageTest, SessionsAreAskedForInTheFormNettrace) {
+  EXPECT_EQ(absl::BytesToHexString(EncodeCollectTracing(
+                DiagnosticsCommand::kCollectTracing3,
+                {.provider = "P", .keywords = 0xc819, .level = 5, .buffer_megabytes = 4, .stacks = true})),
+            "444f544e45545f4950435f563100"
+            "3a00"
+            "0204"
+            "0000"
+            "04000000"
+            "01000000"
+            "00"
+            "01"
+            "01000000"
+            "19c8000000000000"
+            "05000000"
+            "02000000"
+            "50000000"
+            "00000000");
+  EXPECT_EQ(absl::BytesToHexString(EncodeCollectTracing(DiagnosticsCommand::kCollectTracing2,
+                                                        {.provider = "", .level = 2, .buffer_megabytes = 1})),
+            "444f544e45545f4950435f563100"
+            "3700"
+            "0203"
+            "0000"
+            "01000000"
+            "01000000"
+            "00"
+            "01000000"
+            "0000000000000000"
+            "02000000"
+            "01000000"
+            "0000"
+            "00000000");
+  EXPECT_EQ(absl::BytesToHexString(EncodeStopTracing(0x1234)),
+            "444f544e45545f4950435f563100"
+            "1c00"
+            "0201"
+            "0000"
+            "3412000000000000");
+}
+
+TEST(DiagnosticsMessageTest, ASessionHasANumber) {
+  EXPECT_EQ(*ParseTracingSession(AsBytes(Bytes("f01000140000007f"))), 0x7f000000140010f0u);
+  EXPECT_TRUE(absl::IsDataLoss(ParseTracingSession(AsBytes(Bytes("f0100014000000"))).status()));
+}
+
 TEST(DiagnosticsMessageTest, RequestsAreTheRecordedBytes) {
   EXPECT_EQ(absl::BytesToHexString(EncodeEnablePerfMap(PerfMapKind::kPerfMap)),
             "444f544e45545f4950435f563100"

@@ -1,0 +1,122 @@
+#include "pipeline/event_watch.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "clr/diagnostics_client.h"
+#include "clr/event_session.h"
+#include "formats/proc/status_text.h"
+#include "os/clock.h"
+#include "pipeline/agent_sandbox.h"
+#include "pipeline/stop_events.h"
+#include "process/target_files.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr absl::string_view kProc = "/proc";
+constexpr size_t kMaxStatusBytes = 64 << 10;
+// While a request is under way, and else, where what comes wakes the loop.
+constexpr int kRequestMs = 20;
+constexpr int kIdleMs = 200;
+
+// What people can do about an error of the session.
+absl::Status Explained(const absl::Status& status, uint32_t pid) {
+  const auto hint = [&]() -> std::string {
+    switch (status.code()) {
+      case absl::StatusCode::kNotFound:
+        return "it has one unless it is no .NET process, is still starting, or runs with DOTNET_EnableDiagnostics=0";
+      case absl::StatusCode::kPermissionDenied:
+        return "run it as the user of that process, or by sudo";
+      case absl::StatusCode::kDeadlineExceeded:
+        return "the process may be stopped (SIGSTOP, a debugger), or another tool may hold its diagnostics server";
+      case absl::StatusCode::kUnavailable:
+        return "the process may be about to end, or many tools may ask it at once";
+      case absl::StatusCode::kUnimplemented:
+        return "its runtime is newer than this program knows; try a newer clrsampler";
+      default:
+        return absl::StrCat("clrsampler doctor --pid ", pid, " says more about the process");
+    }
+  };
+  return WithHint(Annotate(status, absl::StrCat("no events of process ", pid)), hint());
+}
+
+absl::StatusOr<TargetIdentity> IdentityOf(uint32_t pid, const TargetFiles& files) {
+  const std::optional<uint64_t> ticks = StartTicksOfLiving(kProc, pid);
+  if (!ticks.has_value())
+    return WithHint(absl::NotFoundError(absl::StrCat("there is no process ", pid)),
+                    "clrsampler ps lists .NET processes");
+  if (!files.reachable()) {
+    return Explained(absl::PermissionDeniedError("it belongs to another user"), pid);
+  }
+  const absl::StatusOr<std::string> text = files.ReadProc("status", kMaxStatusBytes);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<StatusText> status = ParseStatus(*text);
+  if (!status.ok()) return status.status();
+  return TargetIdentity{pid, status->innermost_tgid(), *ticks};
+}
+
+TracingRequest RequestFor(const EventWatchOptions& options) {
+  const ClrEventDemand demand = DemandOf(options.kinds);
+  return {.provider = std::string(kClrProvider),
+          .keywords = demand.keywords,
+          .level = demand.level,
+          .buffer_megabytes = options.buffer_megabytes,
+          .stacks = options.stacks};
+}
+
+// Until the session is over.
+void Run(EventSession& session, ClrEventStream& stream, StopEvents& stop, uint64_t duration_ns,
+         absl::FunctionRef<void()> began) {
+  const SystemClock clock;
+  const auto take = [&](std::span<const std::byte> bytes) {
+    if (absl::Status taken = stream.Take(bytes); !taken.ok()) session.Abandon(std::move(taken));
+  };
+  std::optional<MonotonicTime> end;
+  bool stopping = false;
+  while (!session.over()) {
+    stop.Wait(session.began() && !stopping ? kIdleMs : kRequestMs);
+    const MonotonicTime now = clock.Now();
+    session.Step(now, take);
+    if (session.began() && !session.over() && !end.has_value()) {
+      end = duration_ns == 0 ? MonotonicTime::Max() : MonotonicTime{now.ns + duration_ns};
+      if (absl::Status watched = stop.WatchReadable(session.fd()); !watched.ok()) session.Abandon(std::move(watched));
+      began();
+    }
+    if (!stopping && (stop.signalled() || (end.has_value() && now >= *end))) {
+      session.Stop(now);
+      stopping = true;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
+                                             ClrEventStream::Receiver receiver) {
+  const std::unique_ptr<FileBroker> broker = FileBrokerOfCommand();
+  const TargetFiles files(kProc, options.pid, nullptr, broker.get());
+  const absl::StatusOr<TargetIdentity> target = IdentityOf(options.pid, files);
+  if (!target.ok()) return target.status();
+  absl::StatusOr<StopEvents> stop = StopEvents::Create();
+  if (!stop.ok()) return stop.status();
+  RecordOptions nothing_planted;
+  nothing_planted.roles = false;
+  // Its socket is its user's.
+  RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {.perf_maps = true}).status());
+
+  absl::StatusOr<EventSession> session = EventSession::Start([&] { return ConnectToRuntime(kProc, *target, files); },
+                                                             RequestFor(options), SystemClock().Now());
+  if (!session.ok()) return Explained(session.status(), options.pid);
+  ClrEventStream stream(options.kinds, std::move(receiver));
+  Run(*session, stream, *stop, options.duration_ns, began);
+  const absl::Status finished = stream.Finish();
+  if (!session->status().ok()) return Explained(session->status(), options.pid);
+  return EventWatchResult{stream.lost(), stream.damaged(), stream.unsorted(), !finished.ok()};
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,37 @@
+// The events of one .NET process, by a session of its runtime: no BPF, and no rights but those of the process's user.
+#ifndef CLRSAMPLER_PIPELINE_EVENT_WATCH_H_
+#define CLRSAMPLER_PIPELINE_EVENT_WATCH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "formats/nettrace/clr_event_stream.h"
+
+namespace clrsampler {
+
+struct EventWatchOptions {
+  uint32_t pid = 0;
+  std::vector<ClrEventKind> kinds;
+  uint64_t duration_ns = 0;  // from when the runtime has agreed; 0: until a signal comes or the process ends
+  uint32_t buffer_megabytes = 16;
+  bool stacks = false;
+};
+
+struct EventWatchResult {
+  uint64_t lost = 0;       // the runtime could not keep them
+  uint64_t damaged = 0;    // their payloads are shorter than their fields
+  uint64_t unsorted = 0;   // they came after newer ones
+  bool broke_off = false;  // the process was gone before its last events came
+};
+
+// `began` is called when the runtime has agreed, and `receiver` for each event, in the order of their times. An error
+// is a sentence with a hint: the process is not there or has no such socket, another user's, refuses, does not answer
+// or speaks nonsense. Events that came before it have been given out. Once a process: it gives rights up.
+absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
+                                             ClrEventStream::Receiver receiver);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_EVENT_WATCH_H_
