@@ -32,6 +32,7 @@ class AddressNamerImpl : public AddressNamer {
                               .clock = clock_,
                               .names = options.names,
                               .lines = options.lines,
+                              .line_helper = options.line_helper,
                               .without_files = options.without_files,
                               .without_images = options.without_images,
                               .without_memory = options.without_memory})),
@@ -45,6 +46,7 @@ class AddressNamerImpl : public AddressNamer {
     const MonotonicTime time = clock_.Now();
     resolver_.Observe(process_, {addresses, {}, clock_.Now()});
     resolver_.CatchUp(process_, time, clock_.Now());
+    sources_.AwaitLines(clock_);
     std::vector<Frame> named;
     for (const uint64_t address : addresses) {
       const Mapping* mapping = process_.mappings.Find(address);
