@@ -13,7 +13,7 @@ bool SaysNotOptimised(absl::string_view producer) {
   }
   bool records_options = false, optimised = false;
   for (const absl::string_view word : absl::StrSplit(producer, ' ')) {
-    records_options |= absl::StartsWith(word, "-m");  // which gcc adds by itself
+    records_options |= absl::StartsWith(word, "-m");              // which gcc adds by itself
     if (absl::StartsWith(word, "-O")) optimised = word != "-O0";  // the last one counts
   }
   return records_options && !optimised;

@@ -43,8 +43,7 @@ struct Libdw {
            library.Load("dwarf_errmsg", errmsg) && library.Load("dwarf_get_units", get_units) &&
            library.Load("dwarf_ranges", ranges) && library.Load("dwarf_attr", attr) &&
            library.Load("dwarf_formstring", formstring) && library.Load("dwarf_getsrc_die", getsrc_die) &&
-           library.Load("dwarf_lineno", lineno) &&
-           library.Load("dwarf_linesrc", linesrc);
+           library.Load("dwarf_lineno", lineno) && library.Load("dwarf_linesrc", linesrc);
   }
 };
 

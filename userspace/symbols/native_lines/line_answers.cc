@@ -8,7 +8,7 @@ namespace clrsampler {
 
 std::map<std::string, uint64_t> NativeLineCounters::ByName() const {
   return {{"opened", files}, {"failed", files_failed}, {"addresses", addresses},
-          {"found", found}, {"late", late},                 {"readers_lost", readers_lost}};
+          {"found", found},  {"late", late},           {"readers_lost", readers_lost}};
 }
 
 std::optional<uint64_t> LineAnswers::AddFile(UniqueFd file, std::string path) {
@@ -46,8 +46,8 @@ LineAnswers::Known* LineAnswers::Find(uint64_t file, uint64_t address, Monotonic
 
 void LineAnswers::Ask(uint64_t file, uint64_t address, MonotonicTime time) { Find(file, address, time); }
 
-std::optional<SourcePlace> LineAnswers::Get(uint64_t file, uint64_t address, MonotonicTime time) {
-  Known* const known = Find(file, address, time);
+std::optional<SourcePlace> LineAnswers::Get(uint64_t file, uint64_t address) {
+  Known* const known = Find(file, address, MonotonicTime::Max());
   if (known == nullptr) return std::nullopt;
   if (!known->answered) {
     counters_.late += std::exchange(known->missed, true) ? 0 : 1;

@@ -35,16 +35,15 @@ struct NativeLineCounters {
 // Main loop only. Borrows `notices`.
 class LineAnswers {
  public:
-  static constexpr size_t kMaxFiles = 128;           // open at a time
-  static constexpr size_t kMaxKnown = 128 * 1024;    // addresses; all are forgotten beyond
-  static constexpr size_t kMaxTextBytes = 8 << 20;   // of paths; likewise
-  static constexpr size_t kMaxQueued = 16 * 1024;    // addresses; more are not asked for now
-  static constexpr size_t kMaxOutstanding = 16;      // questions that the helper has
-  static constexpr uint64_t kMaxHoldNs = 1'000'000'000;       // samples wait no longer for an answer
-  static constexpr uint64_t kMaxSilenceNs = 15'000'000'000;   // the helper is ended after it
+  static constexpr size_t kMaxFiles = 128;                   // open at a time
+  static constexpr size_t kMaxKnown = 128 * 1024;            // addresses; all are forgotten beyond
+  static constexpr size_t kMaxTextBytes = 8 << 20;           // of paths; likewise
+  static constexpr size_t kMaxQueued = 16 * 1024;            // addresses; more are not asked for now
+  static constexpr size_t kMaxOutstanding = 16;              // questions that the helper has
+  static constexpr uint64_t kMaxHoldNs = 1'000'000'000;      // samples wait no longer for an answer
+  static constexpr uint64_t kMaxSilenceNs = 15'000'000'000;  // the helper is ended after it
 
-  LineAnswers(std::shared_ptr<LineHelper> helper, Notices& notices)
-      : helper_(std::move(helper)), notices_(notices) {}
+  LineAnswers(std::shared_ptr<LineHelper> helper, Notices& notices) : helper_(std::move(helper)), notices_(notices) {}
 
   // nullopt: too many are open. `path`: for people.
   std::optional<uint64_t> AddFile(UniqueFd file, std::string path);
@@ -53,8 +52,9 @@ class LineAnswers {
 
   // Asks for the line of the code at `address`, as linked, unless it is known or asked for. `time`: of the sample.
   void Ask(uint64_t file, uint64_t address, MonotonicTime time);
-  // Likewise, and gives it if it is known. nullopt: there is none, or it has not come.
-  std::optional<SourcePlace> Get(uint64_t file, uint64_t address, MonotonicTime time);
+  // The line if it is known. nullopt: there is none, or it has not come. What nobody has asked for is asked now, and no
+  // sample waits for it.
+  std::optional<SourcePlace> Get(uint64_t file, uint64_t address);
 
   // Takes answers and hands out questions.
   void Poll(MonotonicTime now);

@@ -149,7 +149,7 @@ class NoLineProcess : public LineHelper {
 }  // namespace
 
 std::unique_ptr<LineHelper> StartLineHelper(const LineProcessLimits& limits,
-                                                            std::function<absl::StatusOr<OpenLineTable>()> load) {
+                                            std::function<absl::StatusOr<OpenLineTable>()> load) {
   absl::StatusOr<OpenLineTable> open = absl::UnavailableError("");
   HelperOptions options{.name = "clrsampler-line", .profile = ReaderKeeperProfile()};
   options.prepare = [&] {

@@ -1,8 +1,8 @@
 // The processes that read debug information of targets, which is hostile.
 //
-// A keeper, which is made at the start and reads nothing, has one reader at a time. The reader is nobody, has no network
-// and opens no file: it answers for those that come with the questions. One that crashes, runs for too long or takes too
-// much memory is replaced, and the file at which that happened is not read again.
+// A keeper, which is made at the start and reads nothing, has one reader at a time. The reader is nobody, has no
+// network and opens no file: it answers for those that come with the questions. One that crashes, runs for too long or
+// takes too much memory is replaced, and the file at which that happened is not read again.
 #ifndef CLRSAMPLER_SYMBOLS_NATIVE_LINES_LINE_PROCESS_H_
 #define CLRSAMPLER_SYMBOLS_NATIVE_LINES_LINE_PROCESS_H_
 
@@ -47,9 +47,8 @@ class LineHelper {
 
 // This program must have one thread, and the right to make a process. `load`: called in the new process, before it has
 // given up its rights; LoadDwarfLines outside tests. What can't be had, libdw or the process, is told as an answer.
-std::unique_ptr<LineHelper> StartLineHelper(
-    const LineProcessLimits& limits = {},
-    std::function<absl::StatusOr<OpenLineTable>()> load = LoadDwarfLines);
+std::unique_ptr<LineHelper> StartLineHelper(const LineProcessLimits& limits = {},
+                                            std::function<absl::StatusOr<OpenLineTable>()> load = LoadDwarfLines);
 
 }  // namespace clrsampler
 

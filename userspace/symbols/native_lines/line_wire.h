@@ -31,7 +31,7 @@ struct LineQuestion {
 struct NativeLine {
   std::string file;  // UTF-8 without control characters; empty: there is no line
   uint32_t line = 0;
-  bool exact = false;   // the code was not optimised
+  bool exact = false;  // the code was not optimised
 
   friend bool operator==(const NativeLine&, const NativeLine&) = default;
 };

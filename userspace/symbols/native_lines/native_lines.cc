@@ -75,7 +75,7 @@ std::optional<SourcePlace> NativeLines::PlaceOf(const FrameQuery& query) {
   const auto place = elf_.LinePlaceOf(query.process, *query.mapping, query.lookup_address);
   if (!place) return std::nullopt;
   const std::optional<uint64_t> number = FileNumber(query.process, *query.mapping, *place);
-  return number ? answers_.Get(*number, place->address.value, query.time) : std::nullopt;
+  return number ? answers_.Get(*number, place->address.value) : std::nullopt;
 }
 
 void NativeLines::Forget(ProcessKey) { DropUnused(); }

@@ -62,7 +62,7 @@ class LineAnswersTest : public testing::Test {
   }
   // The line of an address, 0: none.
   uint32_t Line(uint64_t file, uint64_t address) {
-    const std::optional<SourcePlace> place = answers_.Get(file, address, {kMs});
+    const std::optional<SourcePlace> place = answers_.Get(file, address);
     return place ? place->line : 0;
   }
   bool Said(const char* part) {
@@ -86,7 +86,7 @@ TEST_F(LineAnswersTest, WhatWasAskedForIsThereWhenItHasBeenAnswered) {
   EXPECT_EQ(helper_->asked[0].addresses, (std::vector<uint64_t>{57, 58}));
   helper_->AnswerAll();
   answers_.Poll({3 * kMs});
-  EXPECT_EQ(answers_.Get(file, 57, {kMs}), (SourcePlace{"/src/a.c", 57, 0, LineKind::kOptimised}));
+  EXPECT_EQ(answers_.Get(file, 57), (SourcePlace{"/src/a.c", 57, 0, LineKind::kOptimised}));
   EXPECT_EQ(Line(file, 58), 58u);
   answers_.Poll({4 * kMs});
   EXPECT_TRUE(helper_->asked.empty()) << "what is known is not asked again";
@@ -109,6 +109,7 @@ TEST_F(LineAnswersTest, SamplesWaitForAnswersButNotForLong) {
 TEST_F(LineAnswersTest, AFrameThatWentWithoutALineGetsOneLater) {
   const uint64_t file = Open();
   EXPECT_EQ(Line(file, 57), 0u);
+  EXPECT_EQ(answers_.AnsweredUntil(), MonotonicTime::Max()) << "it is too late to wait";
   answers_.Poll({2 * kMs});
   helper_->AnswerAll();
   answers_.Poll({3 * kMs});

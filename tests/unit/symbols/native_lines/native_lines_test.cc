@@ -32,8 +32,7 @@ class Line57 : public LineHelper {
     inodes.push_back(status.st_ino);
     addresses.insert(addresses.end(), question->addresses.begin(), question->addresses.end());
     const NativeLine line{"/src/a.c", 57, false};
-    said_.push_back(
-        LineAnswerBytes({question->number, "", std::vector<NativeLine>(question->addresses.size(), line)}));
+    said_.push_back(LineAnswerBytes({question->number, "", std::vector<NativeLine>(question->addresses.size(), line)}));
     return true;
   }
   std::optional<std::string> Receive() override {
