@@ -20,6 +20,7 @@ import time
 import harness
 import runtimes
 import stack_truth
+import symbol_servers
 from service import Service
 
 PROGRAMS = os.path.join(os.path.dirname(harness.MINIJIT), "native_lines")
@@ -33,6 +34,7 @@ def line_of(comment):
 
 
 HOT, CALLER = line_of("the hot line"), line_of("the line of the caller")
+NO_PROXY = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
 EXACT, OPTIMISED = 1, 2  # formats/names/line_kind.h
 
 
@@ -97,7 +99,7 @@ class NativeLinesTest(harness.LiveTest):
     NEEDS = ("addr2line", "llvm-symbolizer", "nm", "readelf")
 
     def recorded(self, target, *options, cpu_seconds=3, during=None):
-        agent = harness.Agent(("--pid", str(target.host_pid), "--frequency", "499", "--lines", *options))
+        agent = harness.Agent(("--pid", str(target.host_pid), "--frequency", "499", "--lines", *options), env=NO_PROXY)
         agent.wait_until_sampling()
         if during:
             during(agent)
@@ -131,6 +133,18 @@ class NativeLinesTest(harness.LiveTest):
                 self.assertEqual(frames["line_kind"][at], kind)
                 self.assertGreater(result.stats["lines"]["native"]["frames"], 1000)
                 self.assertEqual(result.stats["lines"]["native"]["failed"], 0)
+
+    def test_lines_from_a_symbol_server(self):
+        """The first recording fetches the debug file, and has lines from when it comes. The next one has it in the cache."""
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
+            path = shutil.copy(os.path.join(PROGRAMS, "stripped"), folder)
+            with open(os.path.join(PROGRAMS, "stripped.debug"), "rb") as file:
+                files = {symbol_servers.debuginfod_path(symbol_servers.build_id(path)): file.read()}
+            with symbol_servers.Server(files) as server, program("stripped", folder) as target:
+                options = ("--symbol-server", "debuginfod+" + server.url, "--symbol-cache", cache)
+                first = self.recorded(target, *options)
+                self.assertGreater(frames_of(first.profile, "dear")[f"dear:{HOT}"], 100)
+                self.check_hot_line(self.recorded(target, *options))
 
     def test_standing_frames(self):
         with program("plain") as target:
