@@ -21,6 +21,13 @@
 namespace clrsampler {
 namespace {
 
+// The fixtures are made by the compiler of this test; gcc lists its options in debug information.
+#ifdef __clang__
+constexpr bool kCompilerListsOptions = false;
+#else
+constexpr bool kCompilerListsOptions = true;
+#endif
+
 std::string Bytes(const std::string& fixture) { return *ReadWholeFile(ElfFixture(fixture), 64 << 20); }
 
 std::string TextOfLine(const NativeLine& line) {
@@ -52,7 +59,7 @@ TEST_F(DwarfLinesTest, TheLineIsThatOfTheCompiler) {
     const NativeLine line = (*table)->At(start);
     EXPECT_TRUE(absl::EndsWith(line.file, "/fixture_code.cc")) << line.file;
     EXPECT_EQ(TextOfLine(line), "int Order::Total(int count) const { return count * 3 + rand(); }");
-    EXPECT_TRUE(line.exact) << "it was compiled with -O0";
+    EXPECT_EQ(line.exact, kCompilerListsOptions) << "it was compiled with -O0";
   }
 }
 
