@@ -7,7 +7,7 @@ namespace clrsampler {
 
 void DeclareLines(CLI::App& app, LineOptions& lines) {
   app.add_flag("--lines", lines.wanted,
-               "file and line of each managed frame (docs/lines.md).\n"
+               "file and line of each managed and native frame (docs/lines.md).\n"
                "PDBs are looked for inside the assembly, beside it, and where the compiler wrote them");
   app.add_option("--pdb-path", lines.pdb_folders,
                  "another folder with PDBs; may be given several times; implies --lines")

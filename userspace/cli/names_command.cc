@@ -83,6 +83,7 @@ absl::Status RunNames(const NamesConfig& config) {
   nothing_planted.roles = false;
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   options.files = files.get();
+  options.line_helper = LineHelperFor(config.lines);
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {}).status());
   absl::StatusOr<std::unique_ptr<AddressNamer>> namer = AddressNamer::Create(config.pid, options);
   RETURN_IF_ERROR(namer.status());

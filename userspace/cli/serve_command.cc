@@ -382,6 +382,8 @@ int ServeMain(const std::vector<std::string>& arguments) {
   absl::StatusOr<std::shared_ptr<FileBroker>> files = StartFileBroker();  // it stays as well
   if (!files.ok()) return ReportStatus(files.status());
   options->record.files = *files;
+  const std::shared_ptr<LineHelper> line_helper = LineHelperFor(options->record.lines);
+  options->record.line_helper = line_helper;
   if (const absl::Status entered = EnterSandboxOf(*options); !entered.ok()) return ReportStatus(entered);
   std::optional<ServeOptions> before;  // those of before a reload, until the new ones have proved good
   while (true) {
@@ -400,6 +402,7 @@ int ServeMain(const std::vector<std::string>& arguments) {
     }
     if (changed.ok()) {
       changed->record.files = *files;
+      changed->record.line_helper = line_helper;
       before = *std::move(options);
       options = std::move(changed);
       options->log("the configuration was read again");

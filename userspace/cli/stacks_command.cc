@@ -77,9 +77,10 @@ absl::Status RunStacks(const StacksConfig& config) {
   RecordOptions nothing_planted;
   nothing_planted.roles = false;
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  const std::shared_ptr<LineHelper> line_helper = LineHelperFor(config.lines);
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {.stops_threads = true}).status());
   const absl::StatusOr<ThreadStacks> stacks =
-      TakeThreadStacks(config.pid, ParseNames(config.names), config.lines, files.get());
+      TakeThreadStacks(config.pid, ParseNames(config.names), config.lines, files.get(), line_helper);
   if (!stacks.ok()) return stacks.status();
   for (const ThreadStack& thread : stacks->threads) {
     if (config.json) {

@@ -26,6 +26,7 @@ using prometheus::Labels;
 constexpr size_t kMostWords = 32;
 constexpr char kUnlisted[] = "unlisted";
 constexpr const char* kPdbResults[] = {"found", "without", "refused"};  // of AssemblyPdbsCounters::ByName
+constexpr const char* kNativeLineResults[] = {"opened", "failed"};      // of NativeLineCounters::ByName
 constexpr uint64_t kQuietNs = uint64_t{600} * 1'000'000'000;
 
 // A container whose name is one of our two words is told apart from what they mean.
@@ -359,6 +360,11 @@ class PrometheusMetrics : public Metrics {
     for (const char* result : kPdbResults) {
       const auto count = account.pdbs.find(result);
       if (count != account.pdbs.end()) add(MetricId::kPdbs, {{"result", result}}, count->second);
+    }
+    add(MetricId::kNativeFramesWithLine, {}, account.native_frames_with_line);
+    for (const char* result : kNativeLineResults) {
+      const auto count = account.native_lines.find(result);
+      if (count != account.native_lines.end()) add(MetricId::kNativeLineFiles, {{"result", result}}, count->second);
     }
     add(MetricId::kStacks, {{"result", "complete"}}, account.stacks_complete);
     add(MetricId::kStacks, {{"result", "truncated"}}, account.stacks_truncated);

@@ -10,4 +10,13 @@ void ReturnLargeBlocks() {
 #endif
 }
 
+size_t HeapBytesInUse() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+  const struct mallinfo2 heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+#else
+  return 0;
+#endif
+}
+
 }  // namespace clrsampler

@@ -2,6 +2,8 @@
 #ifndef CLRSAMPLER_OS_HEAP_H_
 #define CLRSAMPLER_OS_HEAP_H_
 
+#include <cstddef>
+
 namespace clrsampler {
 
 // Blocks from 1 MiB on are mappings of their own, and go back as soon as they are freed. glibc raises that size, to
@@ -9,6 +11,9 @@ namespace clrsampler {
 // that a question to the history of a large host takes is 47 MiB instead of 71, and a window 30 instead of 52. To be
 // called first in main. Does nothing with another C library.
 void ReturnLargeBlocks();
+
+// Of all blocks that are not freed. 0 with another C library than glibc 2.33 or newer.
+size_t HeapBytesInUse();
 
 }  // namespace clrsampler
 

@@ -267,8 +267,9 @@ absl::Status WriteLines(const ProfileModel& model, const WriterOptions& options,
     const absl::string_view name = model.text(frame.name);
     const bool annotated = options.annotate_source && frame.source != 0;
     const FrameSuffix suffix = SuffixOf(frame.kind);
-    // Foreign formats have lines of other code, which their readers do not expect in folded text.
-    const uint32_t line = suffix == FrameSuffix::kManaged ? frame.line : 0;
+    // Other profilers have lines of native code too, which readers of their folded text do not expect.
+    const bool ours = suffix == FrameSuffix::kManaged || frame.line_kind != LineKind::kNone;
+    const uint32_t line = ours ? frame.line : 0;
     frame_texts.push_back(
         texts.Add(annotated ? FoldedFrame(absl::StrCat(name, " [", model.text(frame.source), "]"), suffix, line)
                             : FoldedFrame(name, suffix, line)));

@@ -50,6 +50,10 @@ std::string StatsJson(const Account& account) {
   if (!account.pdbs.empty()) {
     json["lines"] = {
         {"frames", account.frames_with_line}, {"pdbs", account.pdbs}, {"without_pdb", account.without_pdb}};
+    if (!account.native_lines.empty()) {
+      json["lines"]["native"] = account.native_lines;
+      json["lines"]["native"]["frames"] = account.native_frames_with_line;
+    }
   }
   if (!account.code.empty()) json["code"] = account.code;
   if (!account.perf_maps.empty()) json["perf_maps"] = account.perf_maps;

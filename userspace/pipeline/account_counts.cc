@@ -47,6 +47,9 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
     account.pdbs["awaited"] = pdbs.awaited;  // which goes down again
     account.without_pdb = {parts.pdbs->without().begin(), parts.pdbs->without().end()};
   }
+  if (parts.native_lines != nullptr) {
+    account.native_lines = deltas_.Since("native_lines", parts.native_lines->counters().ByName());
+  }
   account.bpf_map_bytes = parts.capture.map_bytes();
   account.notice_counts = deltas_.Since("notices", parts.notices.counts());
   account.notices = parts.notices.TakeKept();

@@ -16,6 +16,7 @@
 #include "pipeline/stack_unwinder.h"
 #include "profile/account.h"
 #include "status/notices.h"
+#include "symbols/native_lines/native_lines.h"
 
 namespace clrsampler {
 
@@ -28,8 +29,9 @@ struct CountingParts {
   const ClockAccount& clock;
   const StackUnwinder& unwinder;
   const MemoryMethods& memory;
-  const PerfMapLeases* perf_maps;  // nullptr: none are switched on
-  const AssemblyPdbs* pdbs;        // nullptr: nobody wants lines
+  const PerfMapLeases* perf_maps;   // nullptr: none are switched on
+  const AssemblyPdbs* pdbs;         // nullptr: nobody wants lines
+  const NativeLines* native_lines;  // likewise
   Notices& notices;
 };
 

@@ -13,6 +13,7 @@
 #include "process/file_broker.h"
 #include "process/process_table.h"
 #include "status/status.h"
+#include "symbols/native_lines/native_lines.h"
 #include "symbols/resolver.h"
 
 namespace clrsampler {
@@ -32,6 +33,7 @@ class AddressNamerImpl : public AddressNamer {
                               .clock = clock_,
                               .names = options.names,
                               .lines = options.lines,
+                              .line_helper = options.line_helper,
                               .without_files = options.without_files,
                               .without_images = options.without_images,
                               .without_memory = options.without_memory})),
@@ -46,7 +48,9 @@ class AddressNamerImpl : public AddressNamer {
     resolver_.Observe(process_, {addresses, {}, clock_.Now()});
     resolver_.CatchUp(process_, time, clock_.Now());
     std::vector<Frame> named;
-    for (const uint64_t address : addresses) {
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      if (i % kAskedAtOnce == 0) AskForLines(addresses.subspan(i, std::min(kAskedAtOnce, addresses.size() - i)));
+      const uint64_t address = addresses[i];
       const Mapping* mapping = process_.mappings.Find(address);
       named.push_back(frames_.at(resolver_.Resolve({process_, mapping, address, address, time}).frame));
     }
@@ -95,6 +99,15 @@ class AddressNamerImpl : public AddressNamer {
   }
 
  private:
+  // Questions about native code that wait are bounded, below that of addresses here.
+  static constexpr size_t kAskedAtOnce = 8192;
+
+  void AskForLines(std::span<const uint64_t> addresses) {
+    if (sources_.native_lines == nullptr) return;
+    sources_.native_lines->Observe(process_, {addresses, {}, clock_.Now()});
+    sources_.AwaitLines(clock_);
+  }
+
   std::string WhyNoMemory() {
     if (sources_.memory == nullptr) return "it was left out";
     std::string why = sources_.memory->RefusalOf(process_.key);

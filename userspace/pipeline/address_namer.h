@@ -17,10 +17,12 @@
 namespace clrsampler {
 
 class FileBroker;
+class LineHelper;
 
 struct AddressNamerOptions {
   NameStyle names = NameStyle::kRaw;
   LineOptions lines = {};
+  std::shared_ptr<LineHelper> line_helper = nullptr;  // nullptr: native code has no lines
   bool without_files = false;
   bool without_images = false;
   bool without_memory = false;

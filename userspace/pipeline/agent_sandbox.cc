@@ -39,6 +39,10 @@ absl::StatusOr<std::unique_ptr<FileBroker>> StartFileBroker() {
   return FileBroker::Start([] { return EnterSandbox(FileWorkerProfile()).status(); });
 }
 
+std::shared_ptr<LineHelper> LineHelperFor(const LineOptions& lines) {
+  return lines.wanted ? StartLineHelper() : nullptr;
+}
+
 std::unique_ptr<FileBroker> FileBrokerOfCommand() {
   absl::StatusOr<std::unique_ptr<FileBroker>> started = StartFileBroker();
   return started.ok() ? *std::move(started) : nullptr;

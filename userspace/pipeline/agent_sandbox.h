@@ -10,6 +10,7 @@
 #include "pipeline/record_options.h"
 #include "process/file_broker.h"
 #include "sandbox/sandbox.h"
+#include "symbols/native_lines/line_process.h"
 
 namespace clrsampler {
 
@@ -22,7 +23,11 @@ absl::StatusOr<std::vector<std::string>> EnterAgentSandbox(const RecordOptions& 
 // up.
 absl::StatusOr<std::unique_ptr<FileBroker>> StartFileBroker();
 
-// The same for a command that goes on without one, as it then waits for all file systems itself; nullptr.
+// The process that reads lines of native code; nullptr: nobody wants lines. Likewise.
+std::shared_ptr<LineHelper> LineHelperFor(const LineOptions& lines);
+
+// The same as StartFileBroker for a command that goes on without one, as it then waits for all file systems itself;
+// nullptr.
 std::unique_ptr<FileBroker> FileBrokerOfCommand();
 
 }  // namespace clrsampler

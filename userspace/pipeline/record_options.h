@@ -28,6 +28,7 @@
 namespace clrsampler {
 
 class FileBroker;
+class LineHelper;
 
 // The continuous mode: windows of the whole host, all views at once.
 struct WindowOptions {
@@ -66,6 +67,7 @@ struct RecordOptions {
   bool keep_code = false;  // the machine code of methods, and the samples of each instruction; RecordView::kCpu alone
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
+  std::shared_ptr<LineHelper> line_helper;          // reads lines of native code; nullptr: the recorder starts one
   std::shared_ptr<FileBroker> files;                // opens files of targets; nullptr: the recorder starts one
   std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
   // On which the run is saved, or from which it is played instead of looking at this machine; nullptr: neither.

@@ -281,6 +281,7 @@ void RecorderImpl::End() {
   parts_.account.duration_seconds = static_cast<double>(parts_.clock.Now().ns - parts_.started.ns) / 1e9;
   parts_.targets.CountCommand();
   parts_.intake->Drain();
+  parts_.sources.AwaitLines(parts_.clock);
   turn_.last_chance = true;
   turn_.started = parts_.clock.Now();
   HandleUntil(MonotonicTime::Max());
@@ -497,7 +498,10 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Create(const RecordOptions& 
     if (!started.ok()) return started.status();
     broker = *std::move(started);
   }
-  auto recorder = std::make_unique<RecorderImpl>(options, std::move(symbol_server), std::move(broker));
+  RecordOptions with_helper = options;
+  // A tape has no answers of it.
+  if (options.tape == nullptr && options.line_helper == nullptr) with_helper.line_helper = LineHelperFor(options.lines);
+  auto recorder = std::make_unique<RecorderImpl>(with_helper, std::move(symbol_server), std::move(broker));
   RETURN_IF_ERROR(recorder->Init());
   return std::unique_ptr<Recorder>(std::move(recorder));
 }

@@ -46,6 +46,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
            .perf_map_promised = [this](ProcessKey key) { return perf_maps.IsOn(key) || perf_maps.IsComing(key); },
            .try_unknown_runtime = options.try_unknown_runtime,
            .lines = options.lines,
+           .line_helper = options.line_helper,
            .keep_code = options.keep_code,
            .broker = broker.get(),
            .tape = tape})),
@@ -103,9 +104,9 @@ void RunParts::UpdateClock() {
 }
 
 void RunParts::CountAccount() {
-  counts.AddTo(account,
-               {*capture, hooks ? &*hooks : nullptr, *intake, kernel, targets.expected(), clock_account, unwinder,
-                *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr, sources.pdbs.get(), notices});
+  counts.AddTo(account, {*capture, hooks ? &*hooks : nullptr, *intake, kernel, targets.expected(), clock_account,
+                         unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr,
+                         sources.pdbs.get(), sources.native_lines, notices});
 }
 
 }  // namespace clrsampler

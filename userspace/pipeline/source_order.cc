@@ -8,9 +8,13 @@
 #include "clr/r2r_methods.h"
 #include "clr/runtime_facts.h"
 #include "symbols/elf_symbols_source.h"
+#include "symbols/native_lines/native_lines.h"
 
 namespace clrsampler {
 namespace {
+
+// A debug file is opened once: 0.2 s of one with 300 MB.
+constexpr uint64_t kMaxAwaitNs = 3'000'000'000;
 
 // The jitdump's records of precompiled methods, asked last: they name code in images that could not be read.
 class PrecompiledFromJitdump : public FrameSource {
@@ -31,15 +35,19 @@ class PrecompiledFromJitdump : public FrameSource {
 
 std::vector<LineSource*> Sources::line_sources() const {
   std::vector<LineSource*> lines;
-  if (pdbs == nullptr) return lines;
-  if (precompiled != nullptr) lines.push_back(precompiled);
-  if (memory != nullptr) lines.push_back(memory);
+  if (pdbs != nullptr && precompiled != nullptr) lines.push_back(precompiled);
+  if (pdbs != nullptr && memory != nullptr) lines.push_back(memory);
+  if (native_lines != nullptr) lines.push_back(native_lines);
   return lines;
 }
 
 const SourceFiles& Sources::source_files() const {
   static const SourceFiles* const kNone = new SourceFiles();
   return pdbs != nullptr ? pdbs->source_files() : *kNone;
+}
+
+void Sources::AwaitLines(const Clock& clock) const {
+  if (native_lines != nullptr) native_lines->Await(kMaxAwaitNs, clock);
 }
 
 std::optional<CodeBody> Sources::CodeOf(const FrameQuery& query) const {
@@ -80,8 +88,16 @@ Sources MakeSources(const SourceContext& context) {
   }
   ElfSymbolsSource::Options elf_options;
   elf_options.symbol_files = context.symbol_files;
-  sources.in_order.push_back(std::make_unique<ElfSymbolsSource>(context.images, context.frames, context.notices,
-                                                                context.names, std::move(elf_options)));
+  elf_options.lines = context.lines.wanted && context.line_helper != nullptr;
+  const bool native_lines = elf_options.lines;
+  auto elf = std::make_unique<ElfSymbolsSource>(context.images, context.frames, context.notices, context.names,
+                                                std::move(elf_options));
+  if (native_lines) {
+    auto native = std::make_unique<NativeLines>(*elf, context.line_helper, context.notices);
+    sources.native_lines = native.get();
+    sources.in_order.push_back(std::move(native));
+  }
+  sources.in_order.push_back(std::move(elf));
   if (!context.without_files) sources.in_order.push_back(std::move(precompiled));
   if (!context.without_memory) {
     MemoryMethodsOptions options;

@@ -24,7 +24,9 @@
 
 namespace clrsampler {
 
+class LineHelper;
 class MemoryMethods;
+class NativeLines;
 class R2rMethods;
 
 // Borrows everything it is given; those outlive the sources.
@@ -43,7 +45,8 @@ struct SourceContext {
   std::function<bool(ProcessKey)> perf_map_promised = nullptr;
   bool try_unknown_runtime = false;  // MemoryMethodsOptions
   LineOptions lines = {};
-  bool keep_code = false;  // of the methods that samples meet, for Sources::CodeOf
+  std::shared_ptr<LineHelper> line_helper = nullptr;  // nullptr: native code has no lines
+  bool keep_code = false;                             // of the methods that samples meet, for Sources::CodeOf
   // Left out, as by `names --without`: to compare one source with another.
   bool without_files = false;   // jitdump, perf map
   bool without_images = false;  // precompiled images
@@ -55,8 +58,9 @@ struct SourceContext {
 struct Sources {
   std::unique_ptr<AssemblyPdbs> pdbs;  // nullptr: nobody wants lines; outlives the sources, which borrow it
   std::vector<std::unique_ptr<FrameSource>> in_order;
-  MemoryMethods* memory = nullptr;    // one of them; nullptr: left out
-  R2rMethods* precompiled = nullptr;  // likewise
+  MemoryMethods* memory = nullptr;      // one of them; nullptr: left out
+  R2rMethods* precompiled = nullptr;    // likewise
+  NativeLines* native_lines = nullptr;  // likewise
   ReadMemory read_memory;
 
   std::vector<FrameSource*> borrowed() const {
@@ -67,6 +71,8 @@ struct Sources {
   // None where nobody wants lines.
   std::vector<LineSource*> line_sources() const;
   const SourceFiles& source_files() const;
+  // All samples that there are have been observed: waits for lines that are on the way, for a moment at most.
+  void AwaitLines(const Clock& clock) const;
   // Of whichever source has it; nullopt as in CodeSource.
   std::optional<CodeBody> CodeOf(const FrameQuery& query) const;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "capture/thread_dump.h"
 #include "clr/runtime_discovery.h"
@@ -53,7 +54,7 @@ void LookWhileItStands(const Process& process, DumpedThread& thread, StackUnwind
 }  // namespace
 
 absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, const LineOptions& lines,
-                                              FileBroker* files) {
+                                              FileBroker* files, std::shared_ptr<LineHelper> line_helper) {
   SystemClock clock;
   Notices notices;
   FrameTable frames;
@@ -67,7 +68,8 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, con
                                        .notices = notices,
                                        .clock = clock,
                                        .names = names,
-                                       .lines = lines});
+                                       .lines = lines,
+                                       .line_helper = std::move(line_helper)});
   Resolver resolver(sources.borrowed(), frames, sources.line_sources());
   StackUnwinder unwinder({.replay = true, .max_frames = UINT16_MAX}, sources, images, resolver, clock);
 
@@ -84,6 +86,7 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, con
   options.look = [&](DumpedThread& thread) { LookWhileItStands(process, thread, unwinder, clock); };
   dumped = DumpThreads(pid, options);
   RETURN_IF_ERROR(dumped.status());
+  sources.AwaitLines(clock);
   ThreadStacks result;
   for (const DumpedThread& thread : *dumped) {
     ThreadStack stack;

@@ -3,6 +3,7 @@
 #define CLRSAMPLER_PIPELINE_THREAD_STACKS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 namespace clrsampler {
 
 class FileBroker;
+class LineHelper;
 
 struct ThreadFrame {
   UserFrame user;
@@ -35,9 +37,11 @@ struct ThreadStacks {
 };
 
 // Each thread stands still for the time that its stack is copied (capture/thread_dump.h) and its code that may be freed
-// is read. `files`: as TargetFiles'. Errors: NotFound, PermissionDenied.
+// is read. `files`: as TargetFiles'. `line_helper`: nullptr: native code has no lines. Errors: NotFound,
+// PermissionDenied.
 absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, const LineOptions& lines = {},
-                                              FileBroker* files = nullptr);
+                                              FileBroker* files = nullptr,
+                                              std::shared_ptr<LineHelper> line_helper = nullptr);
 
 }  // namespace clrsampler
 

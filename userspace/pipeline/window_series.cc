@@ -37,6 +37,7 @@ Window WindowSeries::Close(MonotonicTime end, Account account, std::vector<uint3
   account.marks = std::move(window.account.marks);
   account.roles = std::move(window.account.roles);
   account.frames_with_line = window.account.frames_with_line;
+  account.native_frames_with_line = window.account.native_frames_with_line;
   account.duration_seconds = static_cast<double>(times.length_ns) / 1e9;
   window.account = std::move(account);
   window.number = times.number;

@@ -31,7 +31,7 @@ void Account::CountFrame(const Frame& frame, uint64_t times) {
     counts->unnamed += times;
     unnamed_reasons[frame.text] += times;
   }
-  if (frame.place.line != 0) frames_with_line += times;
+  if (frame.place.line != 0) (counts == &native ? native_frames_with_line : frames_with_line) += times;
   frames_by_source[static_cast<size_t>(frame.source)] += times;
 }
 

@@ -62,8 +62,10 @@ struct Account {
   std::map<std::string, uint64_t> symbol_server;  // SymbolServerCounters::ByName; empty without a server
   std::map<std::string, uint64_t> pdbs;           // AssemblyPdbsCounters::ByName; empty without --lines
   std::vector<std::string> without_pdb;           // names of assemblies, the first few
+  std::map<std::string, uint64_t> native_lines;   // NativeLineCounters::ByName; empty without --lines
   uint64_t frames_with_line = 0;                  // managed ones
-  std::map<std::string, uint64_t> code;           // CodeLog::CountersByName; empty without --code
+  uint64_t native_frames_with_line = 0;
+  std::map<std::string, uint64_t> code;  // CodeLog::CountersByName; empty without --code
   std::vector<Notice> notices;
   std::map<std::string, uint64_t> notice_counts;
   double duration_seconds = 0;

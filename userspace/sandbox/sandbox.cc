@@ -23,6 +23,8 @@
 namespace clrsampler {
 namespace {
 
+constexpr FileUser kNobody{65534, 65534};  // in all distributions
+
 bool MayChangeUser() { return geteuid() == 0 && HasCapability(CAP_SETUID) && HasCapability(CAP_SETGID); }
 
 absl::Status BecomeUser(FileUser user) {
@@ -89,7 +91,7 @@ SandboxProfile WriterProfile() {
 SandboxProfile FetcherProfile() {
   SandboxProfile profile;
   profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kLocalSockets, SyscallGroup::kNetwork};
-  if (MayChangeUser()) profile.user = FileUser{65534, 65534};  // nobody, in all distributions
+  if (MayChangeUser()) profile.user = kNobody;
   // Libraries, certificates, and how names are looked up: /etc/resolv.conf is a link to /run on many hosts.
   profile.readable = {"/etc",
                       "/usr",
@@ -121,8 +123,23 @@ SandboxProfile FetcherProfile() {
 SandboxProfile FileWorkerProfile() {
   SandboxProfile profile;
   profile.capabilities = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
-  profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kLocalSockets, SyscallGroup::kFileWorkers};
+  profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kLocalSockets, SyscallGroup::kFork,
+                      SyscallGroup::kFileWorkers};
   if (MayChangeUser()) profile.file_user = AgentFileUser();
+  return profile;
+}
+
+SandboxProfile ReaderKeeperProfile() {
+  SandboxProfile profile;
+  profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kTalk, SyscallGroup::kFork, SyscallGroup::kGiveUp};
+  if (MayChangeUser()) profile.user = kNobody;
+  profile.readable.emplace();
+  return profile;
+}
+
+SandboxProfile ReaderProfile() {
+  SandboxProfile profile;
+  profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kTalk};
   return profile;
 }
 

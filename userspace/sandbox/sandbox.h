@@ -48,6 +48,12 @@ SandboxProfile FetcherProfile();
 // For the processes that open files of targets: they see what the agent sees, write into nothing, and have no network.
 SandboxProfile FileWorkerProfile();
 
+// For the process that makes readers of hostile files, one at a time: nobody, who opens no file.
+SandboxProfile ReaderKeeperProfile();
+
+// For such a reader, which its keeper has forked: files are handed over to it, and it answers.
+SandboxProfile ReaderProfile();
+
 // For what only writes results any more, in places that it has chosen: it has no rights but its user's.
 SandboxProfile WriterProfile();
 

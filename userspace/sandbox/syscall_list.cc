@@ -53,9 +53,10 @@ constexpr const char* kWriteCalls[] = {"chmod",    "fchmod",    "fchmodat",  "fa
 
 constexpr const char* kProfileCalls[] = {"bpf", "perf_event_open", "process_vm_readv", "pidfd_open", "kcmp"};
 
-constexpr const char* kSocketCalls[] = {"accept",     "accept4", "bind",       "connect",  "getpeername", "getsockname",
-                                        "getsockopt", "listen",  "recvfrom",   "recvmmsg", "recvmsg",     "sendmmsg",
-                                        "sendmsg",    "sendto",  "setsockopt", "shutdown", "socketpair"};
+constexpr const char* kTalkCalls[] = {"recvfrom", "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "shutdown"};
+
+constexpr const char* kSocketCalls[] = {"accept",      "accept4",    "bind",   "connect",    "getpeername",
+                                        "getsockname", "getsockopt", "listen", "setsockopt", "socketpair"};
 
 constexpr uint64_t kThread = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;
 constexpr uint64_t kNamespaces =
@@ -108,9 +109,12 @@ void AddProfile(Rules& rules) {
                     PERF_EVENT_IOC_SET_BPF, PERF_EVENT_IOC_ID, PERF_EVENT_IOC_RESET, PERF_EVENT_IOC_REFRESH});
 }
 
-void AddFileWorkers(Rules& rules) {
+void AddFork(Rules& rules) {
   rules.Add("clone", {{0, kThread | kNamespaces, 0}});  // fork(3)
   rules.Add("prctl", {{0, kInt, PR_SET_PDEATHSIG}});
+}
+
+void AddFileWorkers(Rules& rules) {
   rules.Add("memfd_create");
   rules.Add("process_vm_readv");
   rules.Add("ioctl", {{1, kInt, NS_GET_USERNS}});
@@ -130,7 +134,7 @@ void AddNetwork(Rules& rules) {
 
 std::vector<SyscallRule> SyscallRules(std::span<const SyscallGroup> groups, std::span<const pid_t> pids) {
   Rules rules;
-  bool sockets = false;
+  bool sockets = false, talk = false;
   for (const SyscallGroup group : groups) {
     switch (group) {
       case SyscallGroup::kBase:
@@ -145,6 +149,9 @@ std::vector<SyscallRule> SyscallRules(std::span<const SyscallGroup> groups, std:
       case SyscallGroup::kStopThreads:
         rules.AddIfOneOf("ptrace", 0, {PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET, PTRACE_DETACH}, kAll);
         break;
+      case SyscallGroup::kFork:
+        AddFork(rules);
+        break;
       case SyscallGroup::kFileWorkers:
         AddFileWorkers(rules);
         break;
@@ -157,6 +164,9 @@ std::vector<SyscallRule> SyscallRules(std::span<const SyscallGroup> groups, std:
         AddNetwork(rules);
         sockets = true;
         break;
+      case SyscallGroup::kTalk:
+        talk = true;
+        break;
       case SyscallGroup::kLocalSockets:
         rules.Add("socket", {{0, kInt, AF_UNIX}});
         sockets = true;
@@ -164,6 +174,7 @@ std::vector<SyscallRule> SyscallRules(std::span<const SyscallGroup> groups, std:
     }
   }
   if (sockets) rules.AddAll(kSocketCalls);
+  if (sockets || talk) rules.AddAll(kTalkCalls);
   return std::move(rules).Take();
 }
 

@@ -18,8 +18,10 @@ enum class SyscallGroup : uint8_t {
   kWriteFiles,   // makes, renames and removes files
   kProfile,      // BPF, perf events, the memory of other processes (to read it)
   kStopThreads,  // the part of ptrace(2) by which `clrsampler stacks` reads registers
+  kTalk,         // over sockets that it has
   kLocalSockets,
-  kFileWorkers,  // makes processes like itself, which answer for files of targets
+  kFork,         // makes processes like itself, which end with it
+  kFileWorkers,  // answers for files of targets
   kGiveUp,       // capabilities and system calls go, and none comes back
   kNetwork,      // TCP and UDP, and what name look-ups take
 };

@@ -32,7 +32,7 @@ struct FetchOutcome {
   std::string detail;  // of a failure, for people
 };
 
-// Blocks. Runs in the fetching process (fetch_process.h), so nothing in it has to be trusted to end.
+// Blocks. Runs in the fetching process (sandbox/helper_process.h), so nothing in it has to be trusted to end.
 class SymbolFetcher {
  public:
   virtual ~SymbolFetcher() = default;

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "os/mapped_file.h"
 #include "process/image_files.h"
+#include "sandbox/sandbox.h"
 #include "status/status.h"
 #include "symbol_server/symbol_check.h"
 
@@ -24,14 +25,14 @@ constexpr absl::string_view kCannot = "cannot ";
 // In the fetching process: orders in, replies out, until the other end is gone.
 void ServeOrders(int socket, const SymbolServerOptions& options) {
   const auto say = [socket](absl::string_view text) {
-    (void)!send(socket, text.data(), std::min(text.size(), FetchProcess::kMaxDatagramBytes), MSG_NOSIGNAL);
+    (void)!send(socket, text.data(), std::min(text.size(), HelperProcess::kMaxDatagramBytes), MSG_NOSIGNAL);
   };
   absl::StatusOr<std::unique_ptr<SymbolFetcher>> fetcher = MakeCurlFetcher(options.limits);
   if (!fetcher.ok()) {
     return say(absl::StrCat(kCannot, fetcher.status().message(), "\n", HintOf(fetcher.status())));
   }
   FetchWorker worker(options.servers, *std::move(fetcher));
-  while (std::optional<FetchProcess::Message> message = FetchProcess::Wait(socket)) {
+  while (std::optional<HelperProcess::Message> message = HelperProcess::Wait(socket)) {
     const auto order = ParseOrder(message->text);
     if (!order || !message->file.valid()) continue;
     const OrderReply reply = worker.Do(order->first, order->second, message->file.get());
@@ -56,13 +57,14 @@ absl::StatusOr<std::unique_ptr<SymbolServer>> SymbolServer::Start(SymbolServerOp
     return WithHint(Annotate(cache.status(), "no cache for symbol files"),
                     "--symbol-cache DIR chooses a folder; without --symbol-server none is needed");
   }
-  absl::StatusOr<FetchProcess> process =
-      FetchProcess::Start(options.limits.file_bytes, [&](int socket) { ServeOrders(socket, options); });
+  absl::StatusOr<HelperProcess> process = HelperProcess::Start(
+      {.name = "clrsampler-get", .max_file_bytes = options.limits.file_bytes, .profile = FetcherProfile()},
+      [&](int socket) { ServeOrders(socket, options); });
   if (!process.ok()) return process.status();
   return std::unique_ptr<SymbolServer>(new SymbolServer(std::move(options), *std::move(cache), *std::move(process)));
 }
 
-SymbolServer::SymbolServer(SymbolServerOptions options, SymbolCache cache, FetchProcess process)
+SymbolServer::SymbolServer(SymbolServerOptions options, SymbolCache cache, HelperProcess process)
     : options_(std::move(options)),
       cache_(std::move(cache)),
       process_(std::move(process)),

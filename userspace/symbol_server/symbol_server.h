@@ -12,8 +12,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "sandbox/helper_process.h"
 #include "status/notices.h"
-#include "symbol_server/fetch_process.h"
 #include "symbol_server/fetch_worker.h"
 #include "symbol_server/symbol_cache.h"
 #include "symbol_server/symbol_fetcher.h"
@@ -71,7 +71,7 @@ class SymbolServer : public SymbolFiles {
     std::weak_ptr<const ImageFile> file;  // shared while a source uses it
   };
 
-  SymbolServer(SymbolServerOptions options, SymbolCache cache, FetchProcess process);
+  SymbolServer(SymbolServerOptions options, SymbolCache cache, HelperProcess process);
   std::shared_ptr<const ImageFile> OpenCached(const SymbolFileKey& key);
   void Take(const OrderReply& reply, Notices& notices);
   void SendOrder(Notices& notices);
@@ -81,7 +81,7 @@ class SymbolServer : public SymbolFiles {
 
   const SymbolServerOptions options_;
   SymbolCache cache_;
-  FetchProcess process_;
+  HelperProcess process_;
   const pid_t process_pid_;
   const uint64_t servers_number_;
   std::vector<std::unique_ptr<Wanted>> wanted_;       // the number of an order is the place here

@@ -22,6 +22,10 @@ void SetPlace(VirtualAddress start, VirtualAddress end, const std::string& path,
   frame.size = static_cast<uint32_t>(std::min<uint64_t>(end.value - start.value, UINT32_MAX));
 }
 
+bool HasDebugLines(const ElfImage& image) {
+  return image.FindSection(".debug_line") != nullptr || image.FindSection(".zdebug_line") != nullptr;
+}
+
 // musl's libc has hidden functions without symbols or unwind data: what calls them tells where they begin. Empty for
 // other images.
 std::vector<CodeFunction> FunctionsByCode(const ElfImage& image) {
@@ -42,6 +46,8 @@ struct ElfSymbolsSource::Image {
   std::string path;  // in the mount namespaces of its processes
   std::shared_ptr<const ImageFile> file;
   std::shared_ptr<const ImageFile> debug_file;
+  std::shared_ptr<const ImageFile> lines_file;  // has debug information of lines; nullptr: none is known
+  bool lines_fetched = false;
   std::vector<std::byte> vdso_bytes;
   std::optional<ElfImage> elf;  // nullopt: could not be read, every address has the frame `nameless`
   ElfSymbols symbols;
@@ -100,6 +106,7 @@ ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notic
       notices_(notices),
       style_(style),
       symbol_files_(options.symbol_files),
+      lines_(options.lines),
       idle_bytes_(options.idle_bytes),
       idle_images_(options.idle_images),
       debug_files_(images, std::move(options.host_debug_root)) {}
@@ -134,6 +141,20 @@ std::optional<Resolution> ElfSymbolsSource::Resolve(const FrameQuery& query) {
   const std::optional<VirtualAddress> address = image->elf->ToAddress({mapping.file_offset + inside});
   if (!address) return std::nullopt;
   return Resolution{NameAt(*image, *address)};
+}
+
+std::optional<ElfSymbolsSource::LinePlace> ElfSymbolsSource::LinePlaceOf(const Process& process, const Mapping& mapping,
+                                                                         uint64_t lookup_address) {
+  if (!lines_ || mapping.kind != MappingKind::kFile) return std::nullopt;
+  if (lookup_address < mapping.start || lookup_address >= mapping.end) return std::nullopt;
+  const std::shared_ptr<Image>& image = ImageOf(process, mapping);
+  if (image == nullptr || !image->elf) return std::nullopt;
+  image->last_used = ++clock_;
+  TakeFetched(*image);
+  if (image->lines_file == nullptr) return std::nullopt;
+  const auto address = image->elf->ToAddress({mapping.file_offset + (lookup_address - mapping.start)});
+  if (!address) return std::nullopt;
+  return LinePlace{image->lines_file, image->lines_fetched, *address};
 }
 
 FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
@@ -215,6 +236,11 @@ void ElfSymbolsSource::TakeFetched(Image& image) {
   if (answer.state == SymbolFiles::State::kNone) return;
   const absl::StatusOr<ElfImage> debug = ElfImage::Parse(answer.file->bytes());
   if (!debug.ok()) return;
+  if (lines_ && image.lines_file == nullptr && HasDebugLines(*debug)) {
+    image.lines_file = answer.file;
+    image.lines_fetched = true;
+  }
+  if (image.elf->symtab()) return;  // it has its own names
   ElfSymbols symbols = ElfSymbols::Build(*debug, *image.elf);
   if (symbols.empty() || answer.file->content.damaged()) return;
   counters_.index_bytes += symbols.memory_bytes() - image.symbols.memory_bytes();
@@ -289,7 +315,8 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& p
   if (!ElfImage::HasMagic((*file)->bytes())) return nullptr;
   absl::StatusOr<ElfImage> elf = ElfImage::Parse((*file)->bytes());
   std::optional<DebugFile> debug;
-  if (elf.ok() && !elf->symtab()) debug = debug_files_.Find(process, mapping.path, *file, *elf);
+  if (elf.ok() && (!elf->symtab() || (lines_ && !HasDebugLines(*elf))))
+    debug = debug_files_.Find(process, mapping.path, *file, *elf);
   counters_.debug_files_wrong = debug_files_.mismatches();
   std::shared_ptr<Image>& known = by_sources_[{file->get(), debug ? debug->file.get() : nullptr, mapping.path}];
   if (known == nullptr) known = Index(*file, mapping.path, std::move(elf), std::move(debug));
@@ -321,6 +348,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(std::shared_ptr
       image->wanted = ElfDebugKey(elf->build_id(), path);
     }
   }
+  if (lines_) FindLines(file, *elf, debug, *image);
   if (image->symbols.empty()) image->symbols = ElfSymbols::Build(*elf, *elf);
   if (absl::StatusOr<EhFrameTable> functions = EhFrameTable::Parse(*elf); functions.ok()) {
     image->functions = *std::move(functions);
@@ -337,6 +365,18 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(std::shared_ptr
   image->file = std::move(file);
   counters_.index_bytes += image->symbols.memory_bytes();
   return image;
+}
+
+void ElfSymbolsSource::FindLines(const std::shared_ptr<const ImageFile>& file, const ElfImage& elf,
+                                 const std::optional<DebugFile>& debug, Image& image) {
+  if (debug) image.debug_file = debug->file;
+  if (HasDebugLines(elf)) {
+    image.lines_file = file;
+  } else if (debug) {
+    if (HasDebugLines(debug->image)) image.lines_file = debug->file;
+  } else if (symbol_files_ != nullptr) {
+    image.wanted = ElfDebugKey(elf.build_id(), image.path);
+  }
 }
 
 std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Vdso() {

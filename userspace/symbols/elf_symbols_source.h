@@ -59,6 +59,7 @@ class ElfSymbolsSource : public FrameSource {
   struct Options {
     std::string host_debug_root = "/usr/lib/debug";
     SymbolFiles* symbol_files = nullptr;  // asked for what is not on this machine; nullptr: nobody is
+    bool lines = false;                   // LinePlaceOf will be asked
     size_t idle_bytes = 8 << 20;
     size_t idle_images = 256;  // each holds its file mapped
   };
@@ -87,6 +88,15 @@ class ElfSymbolsSource : public FrameSource {
   void AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names) override;
   void Forget(ProcessKey key) override;
 
+  // Where debug information tells the line of the code at `lookup_address`: the image itself, or its separate debug
+  // file. nullopt: neither has any, or it is no code of an ELF image.
+  struct LinePlace {
+    std::shared_ptr<const ImageFile> file;
+    bool fetched = false;    // it lies in the cache of symbol files
+    VirtualAddress address;  // as linked
+  };
+  std::optional<LinePlace> LinePlaceOf(const Process& process, const Mapping& mapping, uint64_t lookup_address);
+
   const Counters& counters() const { return counters_; }
 
  private:
@@ -96,6 +106,8 @@ class ElfSymbolsSource : public FrameSource {
   std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping);
   std::shared_ptr<Image> Index(std::shared_ptr<const ImageFile> file, std::string path, absl::StatusOr<ElfImage> elf,
                                std::optional<DebugFile> debug);
+  void FindLines(const std::shared_ptr<const ImageFile>& file, const ElfImage& elf,
+                 const std::optional<DebugFile>& debug, Image& image);
   std::shared_ptr<Image> Failed(const std::string& path, const absl::Status& status);
   std::shared_ptr<Image> Vdso();
   FrameId NameAt(Image& image, VirtualAddress address);
@@ -112,6 +124,7 @@ class ElfSymbolsSource : public FrameSource {
   Notices& notices_;
   NameStyle style_;
   SymbolFiles* symbol_files_;
+  const bool lines_;
   const size_t idle_bytes_, idle_images_;
   DebugFileFinder debug_files_;
   Counters counters_;

@@ -14,6 +14,9 @@ class LineSource {
  public:
   virtual ~LineSource() = default;
 
+  // Frames of other kinds are not asked about.
+  virtual bool HasLinesOf(FrameKind kind) const { return kind == FrameKind::kJit || kind == FrameKind::kR2r; }
+
   // The line of the code at `lookup_address` at that time. Asked after Resolve has named the frame, with the same
   // question. nullopt: it has none that is known.
   virtual std::optional<SourcePlace> PlaceOf(const FrameQuery& query) = 0;

@@ -38,15 +38,17 @@ Resolution Resolver::Resolve(const FrameQuery& query) {
   Resolution answer = ResolveName(query);
   if (lines_.empty() && !found_managed_) return answer;
   const Frame& named = frames_.at(answer.frame);
-  if (!named.named() || (named.kind != FrameKind::kJit && named.kind != FrameKind::kR2r)) return answer;
+  if (!named.named()) return answer;
+  const bool managed = named.kind == FrameKind::kJit || named.kind == FrameKind::kR2r;
   const FrameId plain = answer.frame;
   answer.frame = WithLine(query, plain);
-  if (found_managed_) found_managed_(query, plain, answer.frame);
+  if (found_managed_ && managed) found_managed_(query, plain, answer.frame);
   return answer;
 }
 
 FrameId Resolver::WithLine(const FrameQuery& query, FrameId plain) {
   for (LineSource* source : lines_) {
+    if (!source->HasLinesOf(frames_.at(plain).kind)) continue;
     std::optional<SourcePlace> place = source->PlaceOf(query);
     if (!place) continue;
     Frame frame = frames_.at(plain);

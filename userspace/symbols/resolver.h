@@ -17,7 +17,7 @@ namespace clrsampler {
 // Main loop only. Borrows sources and table; they outlive it.
 class Resolver {
  public:
-  // With sources of lines, frames of managed code say their line.
+  // With sources of lines, frames of the code that these know say their line.
   Resolver(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines = {})
       : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames) {}
 

@@ -95,10 +95,15 @@ TEST(MetricsTest, LinesAndPdbsAreCountedWhereTheyAreWanted) {
   for (uint64_t i = 2; i <= 3; ++i) {
     Window window = *ShopWindow(i);
     window.account.frames_with_line = 40;
+    window.account.native_frames_with_line = 7;
+    window.account.native_lines = {{"opened", 4}, {"failed", 1}, {"addresses", 90}};
     window.account.pdbs = {{"found", 5}, {"embedded", 2}, {"without", 3}, {"refused", 1}};
     metrics->Observe(window);
   }
   EXPECT_EQ(Sum(*metrics, "clrsampler_frames_with_line_total"), 80);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_native_frames_with_line_total"), 14);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_native_line_files_total", {"result=\"opened\""}), 8);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_native_line_files_total", {"result=\"failed\""}), 2);
   EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total", {"result=\"found\""}), 10);
   EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total", {"result=\"without\""}), 6);
   EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total", {"result=\"refused\""}), 2);

@@ -57,6 +57,19 @@ TEST_F(FoldedWriterTest, WritesSortedLinesWithKindSuffixes) {
             "web;main;System.String.Concat_[j];do_syscall_64_[k] 2\n");
 }
 
+// Lines of other profilers' native code say no kind.
+TEST_F(FoldedWriterTest, NativeCodeHasItsLineWhereItIsOurs) {
+  ModelFrame frame;
+  frame.kind = ModelFrameKind::kNative;
+  frame.name = builder_.String("malloc");
+  frame.line = 3301;
+  frame.line_kind = LineKind::kOptimised;
+  const FrameIndex ours = builder_.Frame(frame);
+  frame.line_kind = LineKind::kNone;
+  Add("web", {ours, builder_.Frame(frame)}, 2);
+  EXPECT_EQ(Write(), "web;malloc:3301;malloc 2\n");
+}
+
 TEST_F(FoldedWriterTest, FramesThatReadTheSameAreOneLine) {
   // The same method named by two sources.
   const FrameIndex first = Make(ModelFrameKind::kJit, "A.B", "jitdump", "QuickJitted");

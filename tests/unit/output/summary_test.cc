@@ -60,6 +60,16 @@ TEST(SummaryTest, NamesTheFiveHottestMethodsInADozenLines) {
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12);
 }
 
+TEST(SummaryTest, WithoutManagedCodeLinesAreThoseOfNativeCode) {
+  Account account;
+  Frame native{FrameKind::kNative, NameSource::kElfSymbols, "main"};
+  native.place = {"main.c", 3, 0, LineKind::kExact};
+  account.CountFrame(native, 2);
+  account.pdbs = {{"found", 0}};
+  account.native_lines = {{"opened", 1}};
+  EXPECT_THAT(SummaryText(account), HasSubstr("lines: 100.0 % of the native frames have one\n"));
+}
+
 TEST(SummaryTest, WithLinesItSaysHowManyFramesHaveOneAndWhichAssembliesHaveNone) {
   Account account;
   account.CountFrame(Frame{FrameKind::kJit, NameSource::kRuntimeMemory, "Shop.Cart.Total"}, 1);
@@ -69,6 +79,13 @@ TEST(SummaryTest, WithLinesItSaysHowManyFramesHaveOneAndWhichAssembliesHaveNone)
   account.CountFrame(with_line, 3);
   account.pdbs = {{"found", 1}, {"without", 0}};
   EXPECT_THAT(SummaryText(account), HasSubstr("lines: 75.0 % of the managed frames have one\n"));
+  Frame native{FrameKind::kNative, NameSource::kElfSymbols, "malloc"};
+  account.CountFrame(native, 1);
+  native.place = {"malloc.c", 3301, 0, LineKind::kOptimised};
+  account.CountFrame(native, 1);
+  account.native_lines = {{"opened", 1}};
+  EXPECT_THAT(SummaryText(account),
+              HasSubstr("lines: 75.0 % of the managed frames, 50.0 % of the native frames have one\n"));
   account.pdbs["without"] = 5;
   account.without_pdb = {"A", "B\x1b", "C", "D", "E"};
   EXPECT_THAT(SummaryText(account), HasSubstr("have one; no PDB: A, B?, C and 2 more (--pdb-path, --symbol-server)\n"));

@@ -76,7 +76,8 @@ TEST(SyscallListTest, ThreadsAndNoProcesses) {
 }
 
 TEST(SyscallListTest, FileWorkersForkAndOpenNoNamespace) {
-  constexpr SyscallGroup kWorkers[] = {SyscallGroup::kBase, SyscallGroup::kLocalSockets, SyscallGroup::kFileWorkers};
+  constexpr SyscallGroup kWorkers[] = {SyscallGroup::kBase, SyscallGroup::kLocalSockets, SyscallGroup::kFork,
+                                       SyscallGroup::kFileWorkers};
   EXPECT_TRUE(Allows(kWorkers, "clone", {CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD}));
   EXPECT_FALSE(Allows(kWorkers, "clone", {CLONE_NEWUSER | SIGCHLD}));
   EXPECT_FALSE(Allows(kWorkers, "clone", {CLONE_VM | CLONE_VFORK | SIGCHLD}));
@@ -85,6 +86,17 @@ TEST(SyscallListTest, FileWorkersForkAndOpenNoNamespace) {
     EXPECT_FALSE(Allows(kWorkers, name)) << name;
   }
   EXPECT_FALSE(Allows(kWorkers, "socket", {AF_INET, SOCK_STREAM}));
+}
+
+TEST(SyscallListTest, ReadersAnswerAndOpenNoSocket) {
+  constexpr SyscallGroup kReader[] = {SyscallGroup::kBase, SyscallGroup::kTalk};
+  EXPECT_TRUE(Allows(kReader, "recvmsg"));
+  EXPECT_TRUE(Allows(kReader, "sendto"));
+  for (const char* name : {"connect", "bind", "accept4", "process_vm_readv", "memfd_create", "seccomp", "capset"}) {
+    EXPECT_FALSE(Allows(kReader, name)) << name;
+  }
+  EXPECT_FALSE(Allows(kReader, "socket", {AF_UNIX, SOCK_STREAM}));
+  EXPECT_FALSE(Allows(kReader, "clone", {SIGCHLD}));
 }
 
 TEST(SyscallListTest, NoMemoryIsWrittenAndRun) {

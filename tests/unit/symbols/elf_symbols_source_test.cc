@@ -291,6 +291,48 @@ TEST_F(ElfSymbolsSourceTest, NobodyIsAskedForAnImageWithSymbolsOrADebugFile) {
   EXPECT_THAT(files.asked(), testing::IsEmpty());
 }
 
+// By which file a debugger would read the line, and at which address.
+TEST_F(ElfSymbolsSourceTest, LinesAreInTheImageOrInItsDebugFile) {
+  FakeSymbolFiles files;
+  ElfSymbolsSource source(images_, frames_, notices_, NameStyle::kShort, {"/nowhere", &files, true});
+  const uint64_t address = AddressOf(ElfFixture("liblines.so"), "exported_entry");
+  for (const auto& [image, lines] : {std::pair{"liblines.so", "liblines.so"}, {"libaway.so", "libaway.so.dbg"}}) {
+    const auto place = source.LinePlaceOf(process_, MappingOf(ElfFixture(image)), address + 4);
+    ASSERT_TRUE(place.has_value()) << image;
+    EXPECT_EQ(place->file->path, ElfFixture(lines));
+    EXPECT_FALSE(place->fetched);
+    const std::string bytes = *ReadWholeFile(ElfFixture("liblines.so"), 64 << 20);
+    EXPECT_EQ(place->address.value, FindSymbol(*ElfImage::Parse(AsBytes(bytes)), "exported_entry")->address.value + 4);
+  }
+  EXPECT_THAT(files.asked(), testing::IsEmpty());
+  EXPECT_FALSE(source.LinePlaceOf(process_, MappingOf(ElfFixture("liblines.so")), kBase - 1).has_value());
+  EXPECT_FALSE(source.LinePlaceOf(process_, MappingOf(ElfFixture("libwhole.so")), address).has_value());
+  EXPECT_THAT(files.asked(), testing::ElementsAre(BuildIdOf(ElfFixture("libwhole.so"))))
+      << "it has names, and no lines";
+}
+
+TEST_F(ElfSymbolsSourceTest, LinesMayComeFromAServer) {
+  FakeSymbolFiles files;
+  ElfSymbolsSource source(images_, frames_, notices_, NameStyle::kShort, {"/nowhere", &files, true});
+  CopiedFixture copy;
+  const Mapping mapping = MappingOf(copy.Copy(ElfFixture("libaway.so"), "libaway.so"));
+  const uint64_t address = AddressOf(ElfFixture("liblines.so"), "exported_entry");
+  EXPECT_FALSE(source.LinePlaceOf(process_, mapping, address).has_value());
+  files.Arrives(BuildIdOf(mapping.path), ElfFixture("libaway.so.dbg"));
+  const auto place = source.LinePlaceOf(process_, mapping, address);
+  ASSERT_TRUE(place.has_value());
+  EXPECT_TRUE(place->fetched);
+  EXPECT_EQ(source.counters().debug_files_fetched, 0u) << "its names are its own";
+}
+
+TEST_F(ElfSymbolsSourceTest, WithoutAWishForLinesNobodyLooksForThem) {
+  FakeSymbolFiles files;
+  ElfSymbolsSource source(images_, frames_, notices_, NameStyle::kShort, {"/nowhere", &files});
+  const uint64_t address = AddressOf(ElfFixture("liblines.so"), "exported_entry");
+  EXPECT_FALSE(source.LinePlaceOf(process_, MappingOf(ElfFixture("liblines.so")), address).has_value());
+  EXPECT_THAT(files.asked(), testing::IsEmpty());
+}
+
 TEST_F(ElfSymbolsSourceTest, AFifoInPlaceOfTheDebugFileDoesNotStopUs) {
   CopiedFixture copy;
   const std::string lone = copy.Copy(ElfFixture("libstripped.so"), "libstripped.so");

@@ -147,16 +147,23 @@ class Lines : public LineSource {
   int asked = 0;
 };
 
+// The same of native code.
+class NativeCodeLines : public Lines {
+ public:
+  bool HasLinesOf(FrameKind kind) const override { return kind == FrameKind::kNative || kind == FrameKind::kAot; }
+};
+
 class ResolverWithLinesTest : public testing::Test {
  protected:
   const Frame& At(FrameKind kind, NameSource source, uint64_t address) {
     FixedSource names(Resolution{frames_.Intern(Frame{kind, source, "Shop.Cart.Total"})});
-    Resolver resolver({&names}, frames_, {&first_, &second_});
+    Resolver resolver({&names}, frames_, {&first_, &second_, &native_});
     return frames_.at(resolver.Resolve({process_, nullptr, address, address, {500}}).frame);
   }
 
   FrameTable frames_;
   Lines first_, second_;
+  NativeCodeLines native_;
   Process process_{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
 };
 
@@ -173,10 +180,19 @@ TEST_F(ResolverWithLinesTest, WithoutALineItStaysAsItIs) {
   EXPECT_EQ(second_.asked, 1);
 }
 
-TEST_F(ResolverWithLinesTest, FramesWithoutANameAndNativeOnesAreNotAskedFor) {
+TEST_F(ResolverWithLinesTest, FramesWithoutANameAreNotAskedFor) {
   EXPECT_EQ(At(FrameKind::kJit, NameSource::kNone, 100).place, SourcePlace());
-  EXPECT_EQ(At(FrameKind::kNative, NameSource::kElfSymbols, 100).place, SourcePlace());
+  EXPECT_EQ(At(FrameKind::kNative, NameSource::kNone, 100).place, SourcePlace());
   EXPECT_EQ(first_.asked, 0);
+  EXPECT_EQ(native_.asked, 0);
+}
+
+TEST_F(ResolverWithLinesTest, ASourceIsAskedOfItsKindsOfCodeAlone) {
+  EXPECT_EQ(At(FrameKind::kNative, NameSource::kElfSymbols, 100).place.line, 57u);
+  EXPECT_EQ(At(FrameKind::kAot, NameSource::kElfSymbols, 100).place.line, 57u);
+  EXPECT_EQ(At(FrameKind::kKernel, NameSource::kKallsyms, 100).place, SourcePlace());
+  EXPECT_EQ(first_.asked, 0);
+  EXPECT_EQ(native_.asked, 2);
 }
 
 }  // namespace

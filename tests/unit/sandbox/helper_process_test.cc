@@ -1,4 +1,4 @@
-#include "symbol_server/fetch_process.h"
+#include "sandbox/helper_process.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,10 @@ namespace {
 
 constexpr uint64_t kLimit = 1 << 20;
 
+HelperOptions Fetcher() { return {.name = "fetcher", .max_file_bytes = kLimit, .profile = FetcherProfile()}; }
+
 // The tests wait for the other process as the main loop does: by asking again.
-std::optional<std::string> Await(FetchProcess& process) {
+std::optional<std::string> Await(HelperProcess& process) {
   for (;;) {
     if (std::optional<std::string> datagram = process.Receive()) return datagram;
     if (process.ended()) return std::nullopt;
@@ -28,8 +30,8 @@ int OpenSocket(int family, int type) { return socket(family, type, 1); }
 
 void Say(int socket, const std::string& text) { (void)!send(socket, text.data(), text.size(), 0); }
 
-TEST(FetchProcessTest, CarriesDatagramsBothWays) {
-  auto process = FetchProcess::Start(kLimit, [](int socket) {
+TEST(HelperProcessTest, CarriesDatagramsBothWays) {
+  auto process = HelperProcess::Start(Fetcher(), [](int socket) {
     char buffer[100];
     for (ssize_t got; (got = recv(socket, buffer, sizeof buffer, 0)) > 0;) {
       Say(socket, "echo " + std::string(buffer, static_cast<size_t>(got)));
@@ -44,10 +46,10 @@ TEST(FetchProcessTest, CarriesDatagramsBothWays) {
   EXPECT_FALSE(process->ended());
 }
 
-TEST(FetchProcessTest, IsEndedWhateverItDoes) {
+TEST(HelperProcessTest, IsEndedWhateverItDoes) {
   pid_t pid = 0;
   {
-    auto process = FetchProcess::Start(kLimit, [](int socket) {
+    auto process = HelperProcess::Start(Fetcher(), [](int socket) {
       Say(socket, "stuck");
       for (;;) pause();
     });
@@ -59,16 +61,16 @@ TEST(FetchProcessTest, IsEndedWhateverItDoes) {
   EXPECT_EQ(errno, ESRCH) << "gone, and no zombie";
 }
 
-TEST(FetchProcessTest, ItsOwnEndIsSeen) {
-  auto process = FetchProcess::Start(kLimit, [](int) {});
+TEST(HelperProcessTest, ItsOwnEndIsSeen) {
+  auto process = HelperProcess::Start(Fetcher(), [](int) {});
   ASSERT_TRUE(process.ok());
   EXPECT_FALSE(Await(*process).has_value());
   EXPECT_TRUE(process->ended());
   EXPECT_FALSE(process->Send("anything"));
 }
 
-TEST(FetchProcessTest, ManyOrdersDoNotBlock) {
-  auto process = FetchProcess::Start(kLimit, [](int) {
+TEST(HelperProcessTest, ManyOrdersDoNotBlock) {
+  auto process = HelperProcess::Start(Fetcher(), [](int) {
     for (;;) pause();
   });
   ASSERT_TRUE(process.ok());
@@ -77,12 +79,12 @@ TEST(FetchProcessTest, ManyOrdersDoNotBlock) {
   while (process->Send(text)) ++sent;
   EXPECT_GT(sent, 10);
   EXPECT_FALSE(process->ended());
-  EXPECT_FALSE(process->Send(std::string(FetchProcess::kMaxDatagramBytes + 1, 'x')));
+  EXPECT_FALSE(process->Send(std::string(HelperProcess::kMaxDatagramBytes + 1, 'x')));
 }
 
-TEST(FetchProcessTest, AFileGoesAlongWithADatagram) {
-  auto process = FetchProcess::Start(kLimit, [](int socket) {
-    while (const auto message = FetchProcess::Wait(socket)) {
+TEST(HelperProcessTest, AFileGoesAlongWithADatagram) {
+  auto process = HelperProcess::Start(Fetcher(), [](int socket) {
+    while (const auto message = HelperProcess::Wait(socket)) {
       const bool written = message->file.valid() && write(message->file.get(), "here", 4) == 4;
       Say(socket, message->text + (written ? " written" : " nothing"));
     }
@@ -99,11 +101,11 @@ TEST(FetchProcessTest, AFileGoesAlongWithADatagram) {
 }
 
 // What an attacker who took over the process would have.
-TEST(FetchProcessTest, HasNoCapabilitiesNoOpenFilesAndASmallDisk) {
+TEST(HelperProcessTest, HasNoCapabilitiesNoOpenFilesAndASmallDisk) {
   const UniqueFd opened(open("/etc/hostname", O_RDONLY | O_CLOEXEC));
   const int secret = fcntl(opened.get(), F_DUPFD, 50);  // without close-on-exec
   ASSERT_GE(secret, 0);
-  auto process = FetchProcess::Start(kLimit, [secret](int socket) {
+  auto process = HelperProcess::Start(Fetcher(), [secret](int socket) {
     std::string said = fcntl(secret, F_GETFD) < 0 ? "closed" : "open";
     FILE* status = fopen("/proc/self/status", "re");
     char line[256];
@@ -112,7 +114,7 @@ TEST(FetchProcessTest, HasNoCapabilitiesNoOpenFilesAndASmallDisk) {
       if (text.rfind("CapEff:", 0) == 0 || text.rfind("CapPrm:", 0) == 0) said += " " + text.substr(8, 16);
       if (text.rfind("NoNewPrivs:", 0) == 0) said += " " + text.substr(12, 1);
     }
-    const auto message = FetchProcess::Wait(socket);
+    const auto message = HelperProcess::Wait(socket);
     said += ftruncate(message->file.get(), kLimit + 1) == 0 ? " large" : " limited";
     said += ftruncate(message->file.get(), kLimit) == 0 ? " enough" : " nothing";
     Say(socket, said);
@@ -127,10 +129,10 @@ TEST(FetchProcessTest, HasNoCapabilitiesNoOpenFilesAndASmallDisk) {
 }
 
 // The same of what it may do. Each of these works where nothing is given up.
-TEST(FetchProcessTest, ReachesNothingOfThisHost) {
+TEST(HelperProcessTest, ReachesNothingOfThisHost) {
   char path[] = "/tmp/clrsampler_reach_XXXXXX";
   const UniqueFd file(mkstemp(path));
-  auto process = FetchProcess::Start(kLimit, [&path](int socket) {
+  auto process = HelperProcess::Start(Fetcher(), [&path](int socket) {
     std::string said;
     const auto tried = [&](const char* what, bool worked) { said += worked ? std::string(what) + " " : ""; };
     tried("read", UniqueFd(open(path, O_RDONLY)).valid());

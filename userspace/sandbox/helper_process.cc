@@ -1,4 +1,4 @@
-#include "symbol_server/fetch_process.h"
+#include "sandbox/helper_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "os/life_line.h"
-#include "sandbox/sandbox.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -36,24 +35,25 @@ bool TakeDescriptors(int socket, int life) {
   return syscall(SYS_close_range, kLife + 1, ~0u, 0) == 0;  // Linux 5.9
 }
 
-[[noreturn]] void RunChild(int socket, int life, uint64_t max_file_bytes, const FetchProcess::Main& main) {
-  prctl(PR_SET_NAME, "clrsampler-get");
+[[noreturn]] void RunChild(int socket, int life, const HelperOptions& options, const HelperProcess::Main& main) {
+  prctl(PR_SET_NAME, options.name);
   // Ctrl-C goes to all processes of the terminal: what it means is the main loop's business.
   for (const int number : {SIGINT, SIGHUP, SIGTERM, SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
   if (!TakeDescriptors(socket, life)) _exit(1);
-  const rlimit file_size{max_file_bytes, max_file_bytes};
+  const rlimit file_size{options.max_file_bytes, options.max_file_bytes};
   setrlimit(RLIMIT_FSIZE, &file_size);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   // What the kernel lacks of it is told by the agent, which has the same kernel.
-  if (!EnterSandbox(FetcherProfile()).ok() || !EndWithPipe(kLife)) _exit(1);
+  if (options.prepare) options.prepare();
+  if (!EnterSandbox(options.profile).ok() || !EndWithPipe(kLife)) _exit(1);
   main(kSocket);
   _exit(0);
 }
 
 }  // namespace
 
-absl::StatusOr<FetchProcess> FetchProcess::Start(uint64_t max_file_bytes, const Main& main) {
+absl::StatusOr<HelperProcess> HelperProcess::Start(const HelperOptions& options, const Main& main) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return ErrnoError(errno, "socketpair");
   UniqueFd ours(ends[0]), theirs(ends[1]);
@@ -64,18 +64,18 @@ absl::StatusOr<FetchProcess> FetchProcess::Start(uint64_t max_file_bytes, const 
   if (pid == 0) {
     ours.reset();
     life_write.reset();
-    RunChild(theirs.release(), life_read.release(), max_file_bytes, main);
+    RunChild(theirs.release(), life_read.release(), options, main);
   }
-  return FetchProcess(pid, std::move(ours), std::move(life_write));
+  return HelperProcess(pid, std::move(ours), std::move(life_write));
 }
 
-FetchProcess::FetchProcess(FetchProcess&& other) noexcept
+HelperProcess::HelperProcess(HelperProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       socket_(std::move(other.socket_)),
       life_(std::move(other.life_)),
       ended_(other.ended_) {}
 
-bool FetchProcess::Send(absl::string_view datagram, int file) {
+bool HelperProcess::Send(absl::string_view datagram, int file) {
   if (ended_ || datagram.size() > kMaxDatagramBytes) return false;
   iovec part{const_cast<char*>(datagram.data()), datagram.size()};
   msghdr message{};
@@ -96,7 +96,7 @@ bool FetchProcess::Send(absl::string_view datagram, int file) {
   return false;
 }
 
-std::optional<FetchProcess::Message> FetchProcess::Wait(int socket) {
+std::optional<HelperProcess::Message> HelperProcess::Wait(int socket) {
   char buffer[kMaxDatagramBytes];
   iovec part{buffer, sizeof buffer};
   msghdr message{};
@@ -118,7 +118,7 @@ std::optional<FetchProcess::Message> FetchProcess::Wait(int socket) {
   return Message{std::string(buffer, static_cast<size_t>(got)), UniqueFd(file)};
 }
 
-std::optional<std::string> FetchProcess::Receive() {
+std::optional<std::string> HelperProcess::Receive() {
   if (ended_) return std::nullopt;
   char buffer[kMaxDatagramBytes];
   const ssize_t got = recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
@@ -127,7 +127,7 @@ std::optional<std::string> FetchProcess::Receive() {
   return std::nullopt;
 }
 
-void FetchProcess::End() {
+void HelperProcess::End() {
   if (pid_ < 0) return;
   const pid_t pid = std::exchange(pid_, -1);
   life_.reset();

@@ -1,10 +1,10 @@
-// The process that talks to symbol servers.
+// A process that reads what strangers wrote: the answers of symbol servers, debug information.
 //
 // A process and not a thread: it can be ended at any moment, also while a name server does not answer; and what parses
-// the answers of strangers has nothing to lose. It is `nobody` without capabilities, in a sandbox that lets it read
-// certificates and libraries (sandbox/sandbox.h), and writes into descriptors that it is given, up to a limit.
-#ifndef CLRSAMPLER_SYMBOL_SERVER_FETCH_PROCESS_H_
-#define CLRSAMPLER_SYMBOL_SERVER_FETCH_PROCESS_H_
+// the bytes of strangers has nothing to lose. It is in a sandbox (sandbox/sandbox.h), and has no files but those that
+// it is handed over. Into these it writes up to a limit.
+#ifndef CLRSAMPLER_SANDBOX_HELPER_PROCESS_H_
+#define CLRSAMPLER_SANDBOX_HELPER_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -16,22 +16,31 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "os/unique_fd.h"
+#include "sandbox/sandbox.h"
 
 namespace clrsampler {
 
+struct HelperOptions {
+  const char* name;             // of the process, at most 15 characters
+  uint64_t max_file_bytes = 0;  // no file grows beyond it
+  SandboxProfile profile;
+  std::function<void()> prepare = nullptr;  // in the new process, before the sandbox
+};
+
 // Move-only owner: the process ends with it, or with this program however that ends.
-class FetchProcess {
+class HelperProcess {
  public:
   // Runs in the new process with one end of a pair of datagram sockets, the only descriptor it has besides the standard
   // ones and the one by which it is ended; its return ends the process. This program must have one thread.
   using Main = std::function<void(int socket)>;
-  static absl::StatusOr<FetchProcess> Start(uint64_t max_file_bytes, const Main& main);
+  static absl::StatusOr<HelperProcess> Start(const HelperOptions& options, const Main& main);
 
-  FetchProcess(FetchProcess&& other) noexcept;
-  FetchProcess& operator=(FetchProcess&&) = delete;
-  ~FetchProcess() { End(); }
+  HelperProcess(HelperProcess&& other) noexcept;
+  HelperProcess& operator=(HelperProcess&&) = delete;
+  ~HelperProcess() { End(); }
 
   pid_t pid() const { return pid_; }
+  int socket() const { return socket_.get(); }  // readable: something has come, or it has ended
   // `file`: goes along, -1: none. False: the other side takes no more now, or has ended.
   bool Send(absl::string_view datagram, int file = -1);
   // nullopt: nothing has come. Does not wait.
@@ -48,10 +57,10 @@ class FetchProcess {
   };
   static std::optional<Message> Wait(int socket);
 
-  static constexpr size_t kMaxDatagramBytes = 4096;
+  static constexpr size_t kMaxDatagramBytes = 64 * 1024;
 
  private:
-  FetchProcess(pid_t pid, UniqueFd socket, UniqueFd life)
+  HelperProcess(pid_t pid, UniqueFd socket, UniqueFd life)
       : pid_(pid), socket_(std::move(socket)), life_(std::move(life)) {}
 
   pid_t pid_ = -1;
@@ -64,4 +73,4 @@ class FetchProcess {
 
 }  // namespace clrsampler
 
-#endif  // CLRSAMPLER_SYMBOL_SERVER_FETCH_PROCESS_H_
+#endif  // CLRSAMPLER_SANDBOX_HELPER_PROCESS_H_

@@ -1,0 +1,55 @@
+// The processes that read debug information of targets, which is hostile.
+//
+// A keeper, which is made at the start and reads nothing, has one reader at a time. The reader is nobody, has no
+// network and opens no file: it answers for those that come with the questions. One that crashes, runs for too long or
+// takes too much memory is replaced, and the file at which that happened is not read again.
+#ifndef CLRSAMPLER_SYMBOLS_NATIVE_LINES_LINE_PROCESS_H_
+#define CLRSAMPLER_SYMBOLS_NATIVE_LINES_LINE_PROCESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "symbols/native_lines/line_table.h"
+
+namespace clrsampler {
+
+struct LineProcessLimits {
+  unsigned question_seconds = 10;
+  uint64_t data_bytes = uint64_t{512} << 20;  // of a reader, besides what it begins with; mapped files do not count
+  int readers = 64;                           // how many in all
+};
+
+// The agent's end. Main loop only.
+class LineHelper {
+ public:
+  virtual ~LineHelper() = default;
+  // False: it takes no more now, or has ended.
+  virtual bool Send(absl::string_view question, int file) = 0;
+  // nullopt: nothing has come. Does not wait.
+  virtual std::optional<std::string> Receive() = 0;
+  // Waits until something has come or it has ended, for so long at most.
+  virtual void WaitMs(int milliseconds) = 0;
+  virtual bool ended() const = 0;
+  // For good, whatever it does.
+  virtual void End() = 0;
+
+  // Questions and files of all users of one helper: those of a run before must not be taken for others.
+  uint64_t NextNumber() { return ++last_number_; }
+
+ private:
+  uint64_t last_number_ = 0;
+};
+
+// This program must have one thread, and the right to make a process. `load`: called in the new process, before it has
+// given up its rights; LoadDwarfLines outside tests. What can't be had, libdw or the process, is told as an answer.
+std::unique_ptr<LineHelper> StartLineHelper(const LineProcessLimits& limits = {},
+                                            std::function<absl::StatusOr<OpenLineTable>()> load = LoadDwarfLines);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_SYMBOLS_NATIVE_LINES_LINE_PROCESS_H_
