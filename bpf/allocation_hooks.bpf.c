@@ -108,8 +108,12 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 		was_not_sent(counts, &caller);
 		return 0;
 	}
-	sum_bytes = __sync_fetch_and_add(&sum->bytes, allocation->bytes) + allocation->bytes;
-	sum_hits = __sync_fetch_and_add(&sum->hits, 1) + 1;
+	/* Read back behind the addition: before Linux 5.12 an addition does not say what was there. */
+	__sync_fetch_and_add(&sum->bytes, allocation->bytes);
+	__sync_fetch_and_add(&sum->hits, 1);
+	barrier();
+	sum_bytes = sum->bytes;
+	sum_hits = sum->hits;
 	type_before = take_type_before(id, sum, &time_before);
 	weight = choose(allocation->bytes, now);
 	if (!weight && !type_before) {

@@ -48,8 +48,8 @@ std::string LockdownMode() {
 }
 
 void ProbeEverythingElse(FeatureReport& report) {
-  report.features.push_back(HelperFeature(kFeatureAttachCookie, BPF_FUNC_get_attach_cookie, false,
-                                          "Linux 5.15: one probe program for many places"));
+  report.features.push_back(
+      {"attach cookie", HasAttachCookie(), false, "Linux 5.15: one probe program for many places"});
   report.features.push_back(
       HelperFeature("bpf_get_current_task_btf", BPF_FUNC_get_current_task_btf, false, "Linux 5.11"));
   report.features.push_back(HelperFeature("bpf_loop", BPF_FUNC_loop, false, "Linux 5.17; not needed"));
@@ -67,6 +67,10 @@ void ProbeEverythingElse(FeatureReport& report) {
 }
 
 }  // namespace
+
+bool HasAttachCookie() {
+  return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_attach_cookie, nullptr) == 1;
+}
 
 bool FeatureReport::Has(absl::string_view name) const {
   const auto found =

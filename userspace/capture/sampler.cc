@@ -151,6 +151,7 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;
   bpf_program__set_autoload(program_, true);
+  has_cookies_ = options_.allocation_hooks && HasAttachCookie();
   for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
     for (const HookForm form : kHookForms) {
       if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), form)) {
@@ -205,7 +206,7 @@ bpf_program* Sampler::AllocationProgram(wire_hook hook, HookForm form) const {
     case HookForm::kMember:
       return skeleton_->progs.hook_allocated_member;
     case HookForm::kInside:
-      return UprobesTakeCookies() ? skeleton_->progs.hook_allocated_inside : nullptr;
+      return has_cookies_ ? skeleton_->progs.hook_allocated_inside : nullptr;
     case HookForm::kEntryOnFrame:
       break;
   }

@@ -145,6 +145,7 @@ class Sampler {
   SystemClock clock_;
   std::vector<int> silent_;
   bool started_ = false;
+  bool has_cookies_ = false;  // probes can be told apart
   mutable wire_counters last_counters_{};
 };
 

@@ -1,7 +1,6 @@
 #include "capture/uprobe.h"
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -185,11 +184,6 @@ uint32_t UprobeAttachType() { return UsesLinks() ? kUprobeMulti : 0; }
 bool UprobesBindToProcess() {
   static const bool bind = UsesLinks() && TryBinding();
   return bind;
-}
-
-bool UprobesTakeCookies() {
-  static const bool take = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, nullptr) == 1;
-  return take;
 }
 
 absl::StatusOr<UniqueFd> OpenUprobe(const UprobePlace& place) {

@@ -27,16 +27,13 @@ uint32_t UprobeAttachType();
 // missed that process's other threads ("bpf: Fix uprobe multi pid filter check"), so it is tried once, in 0.3 ms.
 bool UprobesBindToProcess();
 
-// Whether a program can ask for its probe's cookie (Linux 5.15). Tried once.
-bool UprobesTakeCookies();
-
 struct UprobePlace {
   std::string path;
   uint64_t file_offset = 0;
   UprobeAt at = UprobeAt::kEntry;
   int program_fd = -1;
   pid_t process = 0;    // 0: any
-  uint64_t cookie = 0;  // not 0: only where UprobesTakeCookies
+  uint64_t cookie = 0;  // for the program; takes HasAttachCookie (capture/feature_report.h)
 };
 
 // Has `program_fd`, a BPF program of type kprobe with the attach type above, run whenever a process executes the

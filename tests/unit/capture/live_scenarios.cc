@@ -642,7 +642,7 @@ absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
   const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
   if (!offset.ok()) return offset.status();
   std::vector<UniqueFd> probes;
-  for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
+  for (int hook = 1; hook <= WIRE_HOOK_COMPILED; ++hook) {
     absl::StatusOr<UniqueFd> probe =
         (*sampler)->AttachHook({static_cast<wire_hook>(hook), HookForm::kPlain, *offset}, "/proc/self/exe");
     if (!probe.ok()) return probe.status();
@@ -699,6 +699,111 @@ absl::Status HooksReportCallsWithTheirStacks(ScenarioSetting& setting) {
   return Expect(counters.hook_hits == counters.hook_filtered + counters.hook_sent &&
                     counters.hook_sent == WIRE_HOOK_COMPILED * kCalls,
                 counters.hook_hits, " hits, ", counters.hook_filtered, " filtered, ", counters.hook_sent, " sent");
+}
+
+extern "C" __attribute__((noinline, used)) uint64_t HookedSuspend(uint64_t reason) {
+  asm volatile("" : "+r"(reason)::"memory");
+  return reason;
+}
+
+// Of the arguments of HookedCall, by the calling convention and DWARF's numbers of registers.
+uint64_t CookieOfArguments() {
+#if defined(__x86_64__)
+  constexpr uint64_t kFirst = 5, kThird = 1;
+#else
+  constexpr uint64_t kFirst = 0, kThird = 2;
+#endif
+  const auto place = [](wire_place kind, uint64_t number) { return uint64_t{kind} << WIRE_PLACE_NUMBER_BITS | number; };
+  return place(WIRE_PLACE_REGISTER, kFirst) | place(WIRE_PLACE_CONSTANT, WIRE_HEAP_LARGE) << WIRE_PLACE_BITS |
+         place(WIRE_PLACE_REGISTER, kThird) << 2 * WIRE_PLACE_BITS;
+}
+
+struct AllocationsSeen {
+  uint64_t records = 0, stacks = 0, types = 0, wrong = 0, sum = 0;
+  double told = 0;  // by the records and what each stands for
+};
+
+AllocationsSeen DrainAllocations(Sampler& sampler, uint64_t type) {
+  AllocationsSeen seen;
+  uint64_t last = 0, last_with_weight = 0;
+  sampler.Drain([&](std::span<const std::byte> record) {
+    wire_header header;
+    std::memcpy(&header, record.data(), sizeof header);
+    if (header.kind == WIRE_ALLOCATION_STACK) {
+      ++seen.stacks;
+      seen.wrong += header.time_ns != last || Decode(record).frames.size() < 2;
+    }
+    if (header.kind != WIRE_ALLOCATION) return;
+    wire_allocation allocation;
+    std::memcpy(&allocation, record.data(), sizeof allocation);
+    ++seen.records;
+    seen.sum = allocation.total_bytes;
+    seen.told += static_cast<double>(allocation.bytes) * allocation.weight / WIRE_ALLOCATION_ONE;
+    if (allocation.type_before != 0) {
+      ++seen.types;
+      seen.wrong += allocation.type_before != type || allocation.time_before != last_with_weight;
+    }
+    seen.wrong += allocation.heap != WIRE_HEAP_LARGE || allocation.tgid != static_cast<uint32_t>(getpid());
+    last = header.time_ns;
+    if (allocation.weight != 0) last_with_weight = header.time_ns;
+  });
+  return seen;
+}
+
+absl::Status AllocationsAreSummedUp(ScenarioSetting& setting) {
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  const absl::StatusOr<uint64_t> suspend = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedSuspend));
+  if (!offset.ok()) return offset.status();
+  if (!suspend.ok()) return suspend.status();
+  const struct { uint64_t type = 0xfeed; } object;
+  for (const HookForm form : {HookForm::kPlain, HookForm::kInside}) {
+    SamplerOptions options = Filtered();
+    options.frequency_hz = setting.frequency;
+    options.allocation_hooks = true;
+    auto sampler = Sampler::Create(options, ProbeFeatures());
+    if (!sampler.ok()) return sampler.status();
+    RETURN_IF_ERROR((*sampler)->Track(getpid()));
+    absl::StatusOr<UniqueFd> noted =
+        (*sampler)->AttachHook({WIRE_HOOK_SUSPEND, HookForm::kNoted, *suspend}, "/proc/self/exe");
+    if (!noted.ok()) return noted.status();
+    absl::StatusOr<UniqueFd> probe =
+        (*sampler)->AttachHook({.hook = WIRE_HOOK_ALLOCATED,
+                                .form = form,
+                                .offset = *offset,
+                                .cookie = form == HookForm::kInside ? CookieOfArguments() : 0},
+                               "/proc/self/exe");
+    if (!probe.ok() && form == HookForm::kInside && absl::IsUnimplemented(probe.status())) {
+      setting.notes += " no cookies";
+      continue;
+    }
+    if (!probe.ok()) return probe.status();
+    constexpr uint64_t kCalls = 5000, kBytes = 110'000, kLargeHeap = 3;
+    for (uint64_t i = 0; i < kCalls; ++i) HookedCall(kBytes, kLargeHeap, reinterpret_cast<uint64_t>(&object));
+    const AllocationsSeen seen = DrainAllocations(**sampler, object.type);
+    setting.notes += absl::StrCat(" ", seen.records, " records, ", seen.stacks, " stacks, ", seen.types, " types");
+    RETURN_IF_ERROR(Expect(seen.wrong == 0, seen.wrong, " wrong records"));
+    // The last record may be followed by hits that only add to the sum.
+    RETURN_IF_ERROR(
+        Expect(seen.sum > kCalls * kBytes / 2 && seen.sum <= kCalls * kBytes, seen.sum, " bytes in the sum"));
+    RETURN_IF_ERROR(Expect(seen.stacks > 0 && seen.types > 0, seen.stacks, " stacks, ", seen.types, " types"));
+    const wire_counters counters = (*sampler)->counters();
+    RETURN_IF_ERROR(Expect(counters.hook_hits == kCalls && counters.hook_sent == seen.records &&
+                               counters.hook_summed == kCalls - seen.records,
+                           counters.hook_hits, " hits, ", counters.hook_sent, " sent, ", counters.hook_summed,
+                           " summed"));
+    // In calmer times each hit is sent. What was allocated before a suspension has no type: it may have moved.
+    for (int i = 0; i < 20; ++i) {
+      Sleep(0.011);
+      HookedCall(kBytes, kLargeHeap, reinterpret_cast<uint64_t>(&object));
+    }
+    DrainAllocations(**sampler, object.type);
+    HookedSuspend(1);
+    HookedCall(kBytes, kLargeHeap, reinterpret_cast<uint64_t>(&object));
+    const AllocationsSeen after = DrainAllocations(**sampler, object.type);
+    RETURN_IF_ERROR(Expect(after.records == 1 && after.types == 0, after.records, " records, ", after.types,
+                           " types of objects that may have moved"));
+  }
+  return absl::OkStatus();
 }
 
 // Of a process whose first thread is gone the others are seen all the same.
@@ -886,6 +991,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"NamesKernelAddressesAsKallsymsDoes", NamesKernelAddressesAsKallsymsDoes},
       {"SideBandTellsALifeInOrder", SideBandTellsALifeInOrder},
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
+      {"AllocationsAreSummedUp", AllocationsAreSummedUp},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
       {"HooksAreBoundToTheOnlyProcess", HooksAreBoundToTheOnlyProcess},
       {"HooksSeeAProcessWithoutItsFirstThread", HooksSeeAProcessWithoutItsFirstThread},

@@ -12,7 +12,9 @@ using testing::Not;
 
 class AllocationSummaryTest : public testing::Test {
  protected:
-  FrameId Managed(const char* text) { return frames_.Intern(Frame{FrameKind::kJit, NameSource::kJitdump, text, "", ""}); }
+  FrameId Managed(const char* text) {
+    return frames_.Intern(Frame{FrameKind::kJit, NameSource::kJitdump, text, "", ""});
+  }
   FrameId Type(const char* text) {
     return frames_.Intern(Frame{FrameKind::kType, NameSource::kRuntimeMemory, text, "", ""});
   }
