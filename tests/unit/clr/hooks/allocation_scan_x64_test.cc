@@ -74,10 +74,10 @@ TEST(AllocationScanX64Test, NothingIsReadBeyondTheEnd) {
 // A caller of the report: cmp r12, 0x19001; jb over it; its arguments; call. A call right behind the jump is another
 // use of the limit.
 TEST(AllocationScanX64Test, TheFunctionThatIsCalledAboveTheLimit) {
-  const std::string caller = Code("554889e5") + Code("4981fc01900100") + Code("7208") + Code("4c89e7") +
-                             Code("e8f0000000") + Code("5dc3");
+  const std::string caller =
+      Code("554889e5") + Code("4981fc01900100") + Code("7208") + Code("4c89e7") + Code("e8f0000000") + Code("5dc3");
   EXPECT_TRUE(x64::MayReportAllocations(AsBytes(caller)));
-  const x64::AllocationReports found = x64::FindAllocationReports(AsBytes(caller), kStart);
+  const AllocationReports found = x64::FindAllocationReports(AsBytes(caller), kStart);
   EXPECT_THAT(found.called, ElementsAre(VirtualAddress{kStart.value + 21 + 0xf0}));
   EXPECT_THAT(found.sites, IsEmpty());
   const std::string other = Code("554889e5") + Code("483d01900100") + Code("7205") + Code("e8f0000000") + Code("5dc3");
@@ -91,8 +91,7 @@ class AllocationSiteTest : public testing::Test {
   static std::string Function(const char* rare) {
     const std::string reset = Code("4981fe01900100b800000000490f42c6");
     // cmp r14, 0x19001; jb; mov rax, [rbp-0xb0]; mov rbx, [rax]; mov eax, [rip]; cmp eax, 5; jge to the end of this.
-    const std::string site =
-        Code("4981fe019001007219488b8550ffffff488b188b050000000083f8050f8d01000000") + Code("c3");
+    const std::string site = Code("4981fe019001007219488b8550ffffff488b188b050000000083f8050f8d01000000") + Code("c3");
     return Code("554889e5") + reset + site + Code(rare);
   }
   // test dword [rip], 1; je; call; r10 = table; the arguments; call [r10 + 0x70]
@@ -102,7 +101,7 @@ class AllocationSiteTest : public testing::Test {
 
 TEST_F(AllocationSiteTest, ItsFactsAreFollowedToTheRegistersAtTheBranch) {
   const std::string code = Function(kRare);
-  const x64::AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
+  const AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
   ASSERT_EQ(found.sites.size(), 1u);
   EXPECT_EQ(found.unknown_sites, 0u);
   EXPECT_EQ(found.resets, 1u);
@@ -115,7 +114,7 @@ TEST_F(AllocationSiteTest, AWordOfTheFrameThatTheRarePartHasChangedIsNotTheOneAt
   std::string stored = kRare;
   stored.replace(stored.find("4989d8"), 6, "4c8b8560ffffff");
   std::string code = Function(stored.c_str());
-  x64::AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
+  AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
   ASSERT_EQ(found.sites.size(), 1u);
   EXPECT_EQ(found.sites[0].facts.object, Register(15));
   // One that was not: mov r8, [rbp-0xa8].
@@ -130,7 +129,7 @@ TEST_F(AllocationSiteTest, AnotherSumIsNotUnderstood) {
   std::string other = kRare;
   other.replace(other.find("4c89f6"), 6, "4c89ee");  // mov rsi, r13
   const std::string code = Function(other.c_str());
-  const x64::AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
+  const AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
   EXPECT_THAT(found.sites, IsEmpty());
   EXPECT_EQ(found.unknown_sites, 1u);
 }
