@@ -2,7 +2,7 @@
 """The agent for arm64 with real runtimes, in a virtual machine: names, stacks, pauses, compilations, and what `ps` and `doctor` say.
 
 One start of one machine for each case. What is judged: each name against the target's own jitdump, each stack against what tests/apps/shapes
-says that there can be, collections and compilations against what the runtime counts.
+says that there can be, collections, compilations and allocated bytes against what the runtime counts.
 
   arm64_live_test.py                        .NET 10.0.15: a minute
   CLRSAMPLER_MATRIX=full arm64_live_test.py  all versions, all modes, kernels, signed return addresses, published programs
@@ -39,6 +39,7 @@ WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo"
 WITH_CODE = ("json", "linq", "async")
 ADDRESSES = 8000
 STACKS_EXACT = 0.999
+ALLOCATED = {"rate": 20, "seconds": 3}  # megabytes a second
 SIGNED = "DOTNET_JitPacEnabled=1"
 # How the program is published -> its mode, and the share of stacks that must be whole. The collector inside NativeAOT programs has no unwind
 # data, and its leaves no frame record.
@@ -105,6 +106,24 @@ begin lines {program}
 clrsampler stacks --pid $pid --json --names raw --lines >/out/lines.stacks 2>/out/lines.err
 end
 """
+# What a program allocates in a time that it is told to, and says afterwards. --hook-budget 0: a trap in an emulated processor costs many times
+# what it costs elsewhere, and what is measured here is not what was estimated for the time in which probes rest.
+ALLOCATIONS = """
+mkfifo /tmp/seconds
+{program} {rate} </tmp/seconds >/out/alloc.target 2>&1 &
+pid=$!
+exec 9>/tmp/seconds
+until grep -q ^ready /out/alloc.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/alloc.target; exit 1; }}; done
+clrsampler record --event alloc --hook-budget 0 --pid $pid --output /out/alloc.folded --stats /out/alloc.stats 2>/out/alloc.err &
+recorder=$!
+until grep -q "sampling process" /out/alloc.err; do sleep 0.1; [ -d /proc/$recorder ] || {{ cat /out/alloc.err; exit 1; }}; done
+echo {seconds} >&9
+until grep -q total /out/alloc.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/alloc.target; exit 1; }}; done
+kill -INT $recorder; wait $recorder
+echo $? >/out/alloc.status
+exec 9>&-
+end; rm /tmp/seconds
+"""
 
 
 class Guest:
@@ -164,7 +183,7 @@ class Arm64LiveTest(harness.LiveTest):
                 published = deployments.publish_folder(form, version, system="linux-arm64")
                 parts = [*vm_programs.library_parts(), "--add", f"{published}:/app/{form}"]
             else:
-                parts = vm_programs.parts(["workload", "shapes", "lines"], "aarch64", version)
+                parts = vm_programs.parts(["workload", "shapes", "lines", "allocations"], "aarch64", version)
         except runtimes.Missing as reason:
             self.unavailable(str(reason))
         out = os.environ.get("CLRSAMPLER_VM_KEEP", folder)
@@ -249,6 +268,25 @@ class Arm64LiveTest(harness.LiveTest):
         self.assertGreater(equal, 500, guest.text("lines.err"))
         self.assertLessEqual(silent, equal * 0.01)
         print(f"  lines: {equal} frames equal, {silent} without a line", flush=True)
+
+    @staticmethod
+    def allocations_script():
+        return ALLOCATIONS.format(program=" ".join(vm_programs.command("allocations", "aarch64")), **ALLOCATED)
+
+    def check_allocations(self, guest, what):
+        """The bytes of a recording are those that the runtime counts, and most have a method and a type."""
+        truth = json.loads(next(line for line in guest.text("alloc.target").splitlines() if "total" in line))
+        self.assertEqual(guest.text("alloc.status").strip(), "0", guest.text("alloc.err"))
+        stacks = [line.rsplit(" ", 1) for line in guest.text("alloc.folded").splitlines()]
+        total = sum(int(count) for _, count in stacks)
+        of_methods = sum(int(count) for stack, count in stacks if "Allocations.Program." in stack)
+        typed = sum(int(count) for stack, count in stacks if not stack.endswith("[type not seen]"))
+        print(f"  {what}: {total / 1e6:.2f} MB, the runtime counts {truth['total'] / 1e6:.2f} MB in {truth['took']:.1f} s; "
+              f"{of_methods / total:.1%} in its methods, {typed / total:.1%} with a type", flush=True)
+        # A report is of 100 KB, some of which may have been taken before; measured: 0.2 to 0.5 % too many.
+        self.assertLess(abs(total / truth["total"] - 1), 0.02, guest.text("alloc.err"))
+        self.assertGreater(of_methods, 0.95 * total, guest.text("alloc.folded")[:3000])
+        self.assertGreater(typed, 0.9 * total, guest.text("alloc.stats"))
 
     def watch_script(self, mode, command):
         return f"begin {mode} {self.workload(mode)}\nwatch {mode} {command}\nend\n"
@@ -353,7 +391,8 @@ class Arm64LiveTest(harness.LiveTest):
 
     def test_one_start(self):
         script = (self.look_script() + self.names_script() + self.record_script("json", 3, "--no-hooks", "--output /out/json.jitdump") +
-                  self.stacks_script("chains", 3) + self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit"))
+                  self.stacks_script("chains", 3) + self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") +
+                  self.allocations_script())
         guest = self.run_guest(VERSION, script)
         with self.subTest("names"):
             self.assertGreater(self.check_names(guest, VERSION), 5000)
@@ -369,6 +408,8 @@ class Arm64LiveTest(harness.LiveTest):
             self.check_pauses(guest, VERSION)
         with self.subTest("compilations"):
             self.check_compilations(guest, VERSION)
+        with self.subTest("allocations"):
+            self.check_allocations(guest, VERSION)
         with self.subTest("look"):
             self.check_look(guest, VERSION)
 
@@ -389,7 +430,8 @@ class Arm64MatrixTest(Arm64LiveTest):
         for version in VERSIONS:
             with self.subTest(version):
                 script = (self.look_script() + self.names_script() + "".join(self.record_script(mode, 6, f"--output /out/{mode}.jitdump" if mode in WITH_CODE else "") for mode in WORKLOADS) +
-                          self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.culprit_script())
+                          self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.allocations_script() +
+                          self.culprit_script())
                 guest = self.run_guest(version, script, timeout=600)
                 compared += self.check_names(guest, version)
                 for mode in WORKLOADS:
@@ -401,6 +443,8 @@ class Arm64MatrixTest(Arm64LiveTest):
                     self.check_pauses(guest, version)
                 with self.subTest("compilations"):
                     self.check_compilations(guest, version)
+                with self.subTest("allocations"):
+                    self.check_allocations(guest, version)
                 with self.subTest("culprit"):
                     self.check_culprit(guest, version)
                 with self.subTest("look"):

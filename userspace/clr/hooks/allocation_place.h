@@ -2,7 +2,11 @@
 #ifndef CLRSAMPLER_CLR_HOOKS_ALLOCATION_PLACE_H_
 #define CLRSAMPLER_CLR_HOOKS_ALLOCATION_PLACE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "formats/elf/address_conversion.h"
 
 namespace clrsampler {
 
@@ -34,6 +38,16 @@ struct AllocationFacts {
 struct AllocationSite {
   uint64_t offset = 0;  // from the function's first byte
   AllocationFacts facts;
+};
+
+// What is in one function.
+struct AllocationReports {
+  // Functions that are called where the sum is above the limit.
+  std::vector<VirtualAddress> called;
+  // Places where the report stands in this function itself.
+  std::vector<AllocationSite> sites;
+  size_t unknown_sites = 0;  // those that are not understood
+  size_t resets = 0;         // places where the sum begins anew once it is above the limit: one for each report
 };
 
 }  // namespace clrsampler

@@ -77,7 +77,7 @@ std::optional<Parts> PartsOf(std::span<const std::byte> code, const X64Instructi
   parts.base_only = parts.mod != 3 && (modrm & 7) != 4 && !(parts.mod == 0 && (modrm & 7) == 5);
   if (parts.mod != 3 && (modrm & 7) == 4) ++at;
   if (parts.mod == 1) {
-    parts.displacement = LoadAt<int8_t>(code, at).value_or(0);
+    parts.displacement = (LoadAt<uint8_t>(code, at).value_or(0) ^ 0x80) - 0x80;  // signed
     at += 1;
   } else if (parts.mod == 2 || (parts.mod == 0 && (modrm & 7) == 5)) {
     parts.displacement = LoadAt<int32_t>(code, at).value_or(0);
@@ -163,7 +163,7 @@ bool IsConditionalMove(const Step& step) {
 class Values {
  public:
   Values() {
-    for (uint8_t i = 0; i < registers_.size(); ++i) registers_[i] = {ProbeValue::Kind::kRegister, kDwarf[i]};
+    for (size_t i = 0; i < registers_.size(); ++i) registers_[i] = {ProbeValue::Kind::kRegister, kDwarf[i]};
   }
 
   const ProbeValue& at(uint8_t machine_register) const { return registers_[machine_register & 15]; }

@@ -11,22 +11,11 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "clr/hooks/allocation_place.h"
 #include "formats/elf/address_conversion.h"
 
 namespace clrsampler::x64 {
-
-// What is in one function.
-struct AllocationReports {
-  // Functions that are called where the sum is above the limit.
-  std::vector<VirtualAddress> called;
-  // Places where the report stands in this function itself.
-  std::vector<AllocationSite> sites;
-  size_t unknown_sites = 0;  // those that are not understood
-  size_t resets = 0;         // places where the sum begins anew once it is above the limit: one for each report
-};
 
 // Whether a search is worth while: the limit is somewhere among the bytes.
 bool MayReportAllocations(std::span<const std::byte> code);

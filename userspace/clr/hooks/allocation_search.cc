@@ -1,10 +1,13 @@
 #include "clr/hooks/allocation_search.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "clr/hooks/allocation_scan_arm64.h"
 #include "clr/hooks/allocation_scan_x64.h"
 #include "clr/hooks/image_code.h"
 #include "clr/runtime_image.h"
@@ -13,11 +16,20 @@
 namespace clrsampler {
 namespace {
 
-// One for each collector: workstation and server.
-constexpr size_t kMaxFunctions = 2;
-
 constexpr absl::string_view kUnknownBuild =
     "this build of .NET is arranged in another way than those that are known; docs/hooks.md says what is looked for";
+
+// What knows a machine's code.
+struct Scan {
+  bool (*may_report)(std::span<const std::byte>);
+  AllocationReports (*find)(std::span<const std::byte>, VirtualAddress);
+  std::optional<AllocationFacts> (*facts_of)(std::span<const std::byte>);
+};
+
+Scan ScanOf(ElfMachine machine) {
+  if (machine == ElfMachine::kX64) return {x64::MayReportAllocations, x64::FindAllocationReports, x64::FactsOfReport};
+  return {arm64::MayReportAllocations, arm64::FindAllocationReports, arm64::FactsOfReport};
+}
 
 // Where one report stands.
 struct Report {
@@ -34,12 +46,12 @@ struct Found {
   size_t unknown = 0, resets = 0;
 };
 
-Found SearchAll(const ImageCode& code) {
+Found SearchAll(const ImageCode& code, const Scan& scan) {
   Found found;
   for (FunctionIndex function = 0; function < code.functions().size(); ++function) {
     const std::span<const std::byte> bytes = code.Code(function);
-    if (!x64::MayReportAllocations(bytes)) continue;
-    x64::AllocationReports reports = x64::FindAllocationReports(bytes, code.Start(function));
+    if (!scan.may_report(bytes)) continue;
+    AllocationReports reports = scan.find(bytes, code.Start(function));
     found.called.insert(found.called.end(), reports.called.begin(), reports.called.end());
     found.unknown += reports.unknown_sites;
     if (reports.sites.empty()) continue;
@@ -54,13 +66,13 @@ Found SearchAll(const ImageCode& code) {
   return found;
 }
 
-absl::StatusOr<std::vector<Report>> Functions(const ImageCode& code, std::vector<VirtualAddress> called) {
+std::vector<Report> Functions(const ImageCode& code, const Scan& scan, std::vector<VirtualAddress> called) {
   std::sort(called.begin(), called.end(), [](auto a, auto b) { return a.value < b.value; });
   called.erase(std::unique(called.begin(), called.end()), called.end());
   std::vector<Report> reports;
   for (const VirtualAddress address : called) {
     const std::optional<FunctionIndex> function = code.functions().StartingAt(address);
-    const auto facts = function ? x64::FactsOfReport(code.Code(*function)) : std::nullopt;
+    const auto facts = function ? scan.facts_of(code.Code(*function)) : std::nullopt;
     if (!facts) continue;  // the sum is compared for other reasons, too
     reports.push_back({*function, 0, false, *facts,
                        "called where a sum is above 100 KB, and calls slot 14 of the event sink with that sum"});
@@ -68,21 +80,25 @@ absl::StatusOr<std::vector<Report>> Functions(const ImageCode& code, std::vector
   return reports;
 }
 
+// The workstation collector's, and the server collector's, which has several heaps. All runtimes hold both: with one
+// alone a process that uses the other would seem to allocate nothing.
+bool AreOneForEachCollector(const std::vector<Report>& functions) {
+  return functions.size() == 2 && functions[0].facts.of_one_heap != functions[1].facts.of_one_heap;
+}
+
 absl::StatusOr<std::vector<Report>> FindReports(const ImageCode& code) {
-  if (code.image().machine() != ElfMachine::kX64) {
-    return absl::UnimplementedError("where arm64 runtimes report allocations is not known");
-  }
-  Found found = SearchAll(code);
-  absl::StatusOr<std::vector<Report>> functions = Functions(code, std::move(found.called));
-  if (!functions.ok()) return functions;
+  const Scan scan = ScanOf(code.image().machine());
+  Found found = SearchAll(code, scan);
+  std::vector<Report> functions = Functions(code, scan, std::move(found.called));
   if (found.inlined.empty() && found.unknown == 0) {
-    if (functions->empty()) return absl::NotFoundError("nothing reports a sum above 100 KB to the event sink");
-    if (functions->size() > kMaxFunctions) {
-      return absl::FailedPreconditionError(absl::StrCat(functions->size(), " functions report allocations"));
+    if (functions.empty()) return absl::NotFoundError("nothing reports a sum above 100 KB to the event sink");
+    if (!AreOneForEachCollector(functions)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(functions.size(), " functions report allocations, and not one for each collector"));
     }
     return functions;
   }
-  if (!functions->empty()) {
+  if (!functions.empty()) {
     return absl::FailedPreconditionError("allocations are reported by functions and in others, too");
   }
   if (found.unknown != 0) {

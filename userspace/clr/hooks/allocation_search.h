@@ -3,11 +3,11 @@
 // that question sees every 100 KB, and each large object, always (gc_heap::adjust_limit_clr and
 // fire_etw_allocation_event, src/coreclr/gc/gc.cpp).
 //
-//  - .NET 8 to 10: the report is a function of its own, one for each collector that is linked in. It is called behind
+//  - .NET 8 to 10: the report is a function of its own, one for each of the two collectors. It is called behind
 //    a comparison with 100 KB, and is nothing but the report: level, keyword, slot 14 of the event sink.
 //  - .NET 11: the report is inlined at 20 places. The probe goes to the branch that is taken where somebody listens. As
 //    many places set the sum back to zero in these functions: so none is missing.
-// Measured on 8.0.0 to 11.0.0 on x64. On arm64 nothing is searched.
+// Measured on x64 (8.0.0 to 11.0.0) and arm64 (9.0.23, 10.0.15, 11.0.0, and the single-file host of 8.0.34).
 #ifndef CLRSAMPLER_CLR_HOOKS_ALLOCATION_SEARCH_H_
 #define CLRSAMPLER_CLR_HOOKS_ALLOCATION_SEARCH_H_
 

@@ -77,7 +77,7 @@ TEST(AllocationScanX64Test, TheFunctionThatIsCalledAboveTheLimit) {
   const std::string caller =
       Code("554889e5") + Code("4981fc01900100") + Code("7208") + Code("4c89e7") + Code("e8f0000000") + Code("5dc3");
   EXPECT_TRUE(x64::MayReportAllocations(AsBytes(caller)));
-  const x64::AllocationReports found = x64::FindAllocationReports(AsBytes(caller), kStart);
+  const AllocationReports found = x64::FindAllocationReports(AsBytes(caller), kStart);
   EXPECT_THAT(found.called, ElementsAre(VirtualAddress{kStart.value + 21 + 0xf0}));
   EXPECT_THAT(found.sites, IsEmpty());
   const std::string other = Code("554889e5") + Code("483d01900100") + Code("7205") + Code("e8f0000000") + Code("5dc3");
@@ -101,7 +101,7 @@ class AllocationSiteTest : public testing::Test {
 
 TEST_F(AllocationSiteTest, ItsFactsAreFollowedToTheRegistersAtTheBranch) {
   const std::string code = Function(kRare);
-  const x64::AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
+  const AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
   ASSERT_EQ(found.sites.size(), 1u);
   EXPECT_EQ(found.unknown_sites, 0u);
   EXPECT_EQ(found.resets, 1u);
@@ -114,7 +114,7 @@ TEST_F(AllocationSiteTest, AWordOfTheFrameThatTheRarePartHasChangedIsNotTheOneAt
   std::string stored = kRare;
   stored.replace(stored.find("4989d8"), 6, "4c8b8560ffffff");
   std::string code = Function(stored.c_str());
-  x64::AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
+  AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
   ASSERT_EQ(found.sites.size(), 1u);
   EXPECT_EQ(found.sites[0].facts.object, Register(15));
   // One that was not: mov r8, [rbp-0xa8].
@@ -129,7 +129,7 @@ TEST_F(AllocationSiteTest, AnotherSumIsNotUnderstood) {
   std::string other = kRare;
   other.replace(other.find("4c89f6"), 6, "4c89ee");  // mov rsi, r13
   const std::string code = Function(other.c_str());
-  const x64::AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
+  const AllocationReports found = x64::FindAllocationReports(AsBytes(code), kStart);
   EXPECT_THAT(found.sites, IsEmpty());
   EXPECT_EQ(found.unknown_sites, 1u);
 }
