@@ -33,7 +33,7 @@ static __always_inline __u32 heap_of_generation(__u32 generation)
 static __always_inline __u32 choose(__u64 bytes, __u64 now)
 {
 	struct allocation_pace *pace;
-	__u64 passed, weight;
+	__u64 passed, weight, measured;
 	__u32 zero = 0;
 
 	pace = bpf_map_lookup_elem(&allocation_paces, &zero);
@@ -41,7 +41,10 @@ static __always_inline __u32 choose(__u64 bytes, __u64 now)
 		return WIRE_ALLOCATION_ONE;
 	passed = now - pace->window_began_ns;
 	if (passed >= WINDOW_NS) {
-		pace->bytes_a_stack = pace->bytes / STACKS_A_WINDOW / (passed / WINDOW_NS);
+		/* Probes that rested for a second come back to what they left: the pace falls by half a window at most.
+		 */
+		measured = pace->bytes / STACKS_A_WINDOW / (passed / WINDOW_NS);
+		pace->bytes_a_stack = measured > pace->bytes_a_stack / 2 ? measured : pace->bytes_a_stack / 2;
 		pace->bytes = 0;
 		pace->window_began_ns = now;
 	}

@@ -243,6 +243,13 @@ void CheckHooks(const ProcessFacts& facts, Findings& findings) {
   } else {
     Add(findings, FindingLevel::kPass, "pauses", "pauses: can be seen, with the collections in them");
   }
+  if (facts.hooks->allocations.ok()) {
+    Add(findings, FindingLevel::kPass, "allocations", "allocations: can be seen, with the types of the objects");
+  } else {
+    Add(findings, FindingLevel::kWarn, "allocations",
+        absl::StrCat("allocations: can't be seen: ", facts.hooks->allocations.message()),
+        "none needed for anything but `clrsampler allocs` and --event alloc; docs/allocations.md");
+  }
 }
 
 void CheckContainer(const ProcessFacts& facts, Findings& findings) {

@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "clr/hooks/allocation_search.h"
 #include "clr/hooks/hook_locator.h"
 #include "clr/jit_files.h"
 #include "clr/lease_store.h"
@@ -180,15 +181,16 @@ UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images) {
 
 HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, ImageFiles& images) {
   const auto image = images.Get(process, runtime.mapping);
-  if (!image.ok()) return {image.status(), image.status()};
+  if (!image.ok()) return {image.status(), image.status(), image.status()};
   const absl::StatusOr<ElfImage> elf = ElfImage::Parse((*image)->bytes());
-  if (!elf.ok()) return {elf.status(), elf.status()};
+  if (!elf.ok()) return {elf.status(), elf.status(), elf.status()};
   const RuntimeHooks hooks = LocateHooks({.runtime = &*elf});
   HookFacts facts;
   for (const HookKind kind : {HookKind::kSuspendEE, HookKind::kRestartEE}) facts.pauses.Update(hooks[kind].status());
   for (const HookKind kind : {HookKind::kDiagGcStart, HookKind::kDiagGcEnd}) {
     facts.collections.Update(hooks[kind].status());
   }
+  facts.allocations = LocateAllocations(*elf).status();
   return facts;
 }
 

@@ -23,9 +23,9 @@ class HookBudget {
   static constexpr int kTimesOwed = 4;
 
   // `share`: of one CPU, 0.0015 for 0.15 %. `starts`: the process begins now.
-  HookBudget(double share, bool starts)
+  HookBudget(double share, bool starts, uint64_t seconds_at_once = kSecondsAtOnce)
       : share_(share),
-        at_once_ns_(static_cast<int64_t>(share * kSecondsAtOnce * 1e9)),
+        at_once_ns_(static_cast<int64_t>(share * static_cast<double>(seconds_at_once) * 1e9)),
         left_ns_(at_once_ns_ * (starts ? kTimesAtStart : 1)) {}
 
   // Until `time` hits took the process `cost_ns`.

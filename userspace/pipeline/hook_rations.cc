@@ -5,8 +5,8 @@ namespace clrsampler {
 void HookRations::Use(ProcessKey process, HookPart part, const HookSet* set, bool starts) {
   auto found = rations_.find(process);
   if (found == rations_.end()) {
-    const Ration full{nullptr, BudgetOf(starts)};
-    found = rations_.emplace(process, std::array{full, full, full}).first;
+    const auto full = [&](HookPart its) { return Ration{nullptr, BudgetOf(its, starts)}; };
+    found = rations_.emplace(process, std::array{full(kHookParts[0]), full(kHookParts[1]), full(kHookParts[2])}).first;
   }
   found->second[IndexOf(part)].set = set;
 }
@@ -26,7 +26,7 @@ bool HookRations::SpendOther(uint32_t tgid, HookPart part, MonotonicTime time, u
   if (others_.size() >= kMaxOthers) {
     absl::erase_if(others_, [time](auto& other) { return !other.second.Exhausted(time); });
   }
-  HookBudget& budget = others_.try_emplace({tgid, part}, BudgetOf(false)).first->second;
+  HookBudget& budget = others_.try_emplace({tgid, part}, BudgetOf(part, false)).first->second;
   budget.Spend(time, cost_ns);
   return budget.Exhausted(time);
 }

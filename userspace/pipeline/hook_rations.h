@@ -52,7 +52,13 @@ class HookRations {
     const HookSet* set = nullptr;
     HookBudget budget;
   };
-  HookBudget BudgetOf(bool starts) const { return {share_ / kinds_, starts}; }
+  // What is allocated while probes rest is told by what is seen, so many short stretches say more than a long one.
+  static constexpr uint64_t kAllocationSecondsAtOnce = 1;
+
+  HookBudget BudgetOf(HookPart part, bool starts) const {
+    return {share_ / kinds_, starts,
+            part == HookPart::kAllocations ? kAllocationSecondsAtOnce : HookBudget::kSecondsAtOnce};
+  }
 
   const double share_;
   const int kinds_;

@@ -67,8 +67,12 @@ void RunProfile::AddAllocation(const ObservedAllocation& allocation) {
 void RunProfile::ScaleAllocations(ProcessKey process, double factor) {
   const auto found = allocations_.find(process);
   if (found == allocations_.end()) return;
-  const auto scaled = [factor](uint64_t bytes) {
-    return static_cast<uint64_t>(std::llround(static_cast<double>(bytes) * factor));
+  // What rounding takes from one the next one gets, so that their sum is what it is.
+  double sum = 0;
+  const auto scaled = [&](uint64_t bytes) {
+    const auto before = static_cast<uint64_t>(std::llround(sum));
+    sum += static_cast<double>(bytes) * factor;
+    return static_cast<uint64_t>(std::llround(sum)) - before;
   };
   const ProcessLedger::Identity identity = ledger_.Of(process);
   for (const AllocatedSample& one : found->second.samples) {

@@ -182,5 +182,14 @@ TEST(ProcessChecksTest, PausesThatCanNotBeSeenAreAWarningWithTheEvidenceThatFail
   EXPECT_NE(Worst(facts, "pauses").what.find("can't be seen: no tracepoint of that name"), std::string::npos);
 }
 
+TEST(ProcessChecksTest, AllocationsThatCanNotBeSeenAreAWarning) {
+  ProcessFacts facts = HealthyProcess();
+  facts.hooks.emplace();
+  EXPECT_EQ(Worst(facts, "allocations").level, FindingLevel::kPass);
+  facts.hooks->allocations = absl::NotFoundError("nothing reports a sum");
+  EXPECT_EQ(Worst(facts, "allocations").level, FindingLevel::kWarn);
+  EXPECT_NE(Worst(facts, "allocations").what.find("can't be seen: nothing reports a sum"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -58,7 +58,8 @@ inline ProfileModel MadeUpProfile(const MadeUpOptions& options = {}) {
       builder.Source(frame.source_file, i % 3 == 0 ? 0 : builder.String(absl::StrCat("https://example.org/", i)),
                      i % 5 == 0 ? absl::StrCat("class Shop", i, "\n{\n}\n") : "");
     }
-    frame.kind = static_cast<ModelFrameKind>(i % (kModelFrameKindCount - 1));  // none inlined: pprof has its own way
+    frame.kind = static_cast<ModelFrameKind>(
+        i % static_cast<size_t>(ModelFrameKind::kInlined));  // none of those: pprof has its own way
     frame.name =
         builder.String(absl::StrCat("Shop.Orders.Handlers", i % 40, "<int>.Method", i, "+<lambda_", i % 3, ">"));
     if (i % 3 == 0) frame.system_name = builder.String(absl::StrCat("instance void [Shop] Shop::M", i, "(int32)"));

@@ -18,9 +18,9 @@ TEST(HookCoverageTest, WhereTheProbesAreThereAllTheTimeNothingIsEstimated) {
 TEST(HookCoverageTest, TheMeasureIsCpuTime) {
   HookCoverage coverage;
   coverage.Note(true, {0}, 0);
-  coverage.Note({8 * kSecond}, kSecond / 4);              // it idles for the most part
-  coverage.Note(false, {9 * kSecond}, kSecond);           // it works, and the probes go
-  coverage.Note(true, {12 * kSecond}, 4 * kSecond);       // it works all the time
+  coverage.Note({8 * kSecond}, kSecond / 4);         // it idles for the most part
+  coverage.Note(false, {9 * kSecond}, kSecond);      // it works, and the probes go
+  coverage.Note(true, {12 * kSecond}, 4 * kSecond);  // it works all the time
   coverage.Note({13 * kSecond}, 5 * kSecond);
   EXPECT_DOUBLE_EQ(coverage.share(), 2.0 / 5);
   EXPECT_DOUBLE_EQ(coverage.Factor(0), 2.5);

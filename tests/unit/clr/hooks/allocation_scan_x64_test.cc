@@ -74,8 +74,8 @@ TEST(AllocationScanX64Test, NothingIsReadBeyondTheEnd) {
 // A caller of the report: cmp r12, 0x19001; jb over it; its arguments; call. A call right behind the jump is another
 // use of the limit.
 TEST(AllocationScanX64Test, TheFunctionThatIsCalledAboveTheLimit) {
-  const std::string caller = Code("554889e5") + Code("4981fc01900100") + Code("7208") + Code("4c89e7") +
-                             Code("e8f0000000") + Code("5dc3");
+  const std::string caller =
+      Code("554889e5") + Code("4981fc01900100") + Code("7208") + Code("4c89e7") + Code("e8f0000000") + Code("5dc3");
   EXPECT_TRUE(x64::MayReportAllocations(AsBytes(caller)));
   const x64::AllocationReports found = x64::FindAllocationReports(AsBytes(caller), kStart);
   EXPECT_THAT(found.called, ElementsAre(VirtualAddress{kStart.value + 21 + 0xf0}));
@@ -91,8 +91,7 @@ class AllocationSiteTest : public testing::Test {
   static std::string Function(const char* rare) {
     const std::string reset = Code("4981fe01900100b800000000490f42c6");
     // cmp r14, 0x19001; jb; mov rax, [rbp-0xb0]; mov rbx, [rax]; mov eax, [rip]; cmp eax, 5; jge to the end of this.
-    const std::string site =
-        Code("4981fe019001007219488b8550ffffff488b188b050000000083f8050f8d01000000") + Code("c3");
+    const std::string site = Code("4981fe019001007219488b8550ffffff488b188b050000000083f8050f8d01000000") + Code("c3");
     return Code("554889e5") + reset + site + Code(rare);
   }
   // test dword [rip], 1; je; call; r10 = table; the arguments; call [r10 + 0x70]
