@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "cli/line_output.h"
 #include "formats/nettrace/clr_events.h"
 #include "output/event_line.h"
+#include "pipeline/agent_sandbox.h"
 #include "pipeline/event_watch.h"
 
 namespace clrsampler {
@@ -72,7 +74,9 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
 }
 
 absl::Status RunEvents(const EventsConfig& config) {
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   EventWatchOptions options;
+  options.files = files.get();
   options.pid = config.pid;
   options.kinds = KindsOf(config.kinds);
   options.buffer_megabytes = config.buffer_megabytes;

@@ -19,13 +19,14 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/duration_option.h"
+#include "cli/event_source_command.h"
 #include "cli/hook_budget_option.h"
 #include "cli/lines_option.h"
 #include "cli/names_option.h"
 #include "cli/output_file.h"
-#include "cli/output_name.h"
 #include "cli/pids_option.h"
 #include "cli/profile_options.h"
+#include "cli/record_results.h"
 #include "cli/ring_option.h"
 #include "cli/size_option.h"
 #include "os/clock.h"
@@ -142,28 +143,6 @@ void SayStart(const RecordConfig& config, const RecordOptions& options) {
                options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
 }
 
-std::string CommOf(uint32_t pid) {
-  const absl::StatusOr<std::string> comm = ReadWholeFile(absl::StrCat("/proc/", pid, "/comm"), 4096);
-  return comm.ok() ? std::string(absl::StripAsciiWhitespace(*comm)) : "process";
-}
-
-// One file twice would be two results in one another.
-absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std::optional<OutputFile>& stats) {
-  std::vector<const OutputFile*> files;
-  for (const ProfileOutput& output : outputs) {
-    if (output.file) files.push_back(&*output.file);
-  }
-  if (stats) files.push_back(&*stats);
-  for (size_t i = 0; i < files.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (!files[i]->SameAs(*files[j])) continue;
-      return BadValue(absl::StrCat("two results would go to ", files[i]->name()),
-                      "give each --output and --stats a file of its own");
-    }
-  }
-  return absl::OkStatus();
-}
-
 // These views count what events of the runtime tell: no thread has a name there, and compilations have no time.
 absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& options, const ProfileFilter& filter) {
   if (options.view == RecordView::kAllocations && config.view != "cpu") {
@@ -198,57 +177,6 @@ absl::Status KeepCodeFor(const std::vector<ProfileOutput>& outputs, RecordOption
     options.keep_code = options.lines.wanted = true;
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& config, const RecordOptions& options) {
-  RecordingSubject subject;
-  subject.pids = options.pids;
-  subject.start = absl::Now();
-  subject.comm = !options.pids.empty()      ? CommOf(options.pids.front())
-                 : !options.command.empty() ? options.command[0].substr(options.command[0].rfind('/') + 1)
-                                            : "host";
-  std::vector<std::string> names;
-  for (const std::string& pattern : config.outputs) {
-    absl::StatusOr<std::string> name = ExpandOutputName(pattern, subject);
-    if (!name.ok()) return name.status();
-    names.push_back(*std::move(name));
-  }
-  if (names.empty()) names.emplace_back("-");
-  std::vector<ProfileOutput> outputs;
-  for (const std::string& name : names) {
-    absl::StatusOr<ProfileOutput> output = OpenProfileOutput(name, config.format, config.build_tool);
-    if (!output.ok()) return output.status();
-    outputs.push_back(*std::move(output));
-  }
-  RETURN_IF_ERROR(CheckBuildToolConfig(outputs, config.build_tool));
-  return outputs;
-}
-
-// What to do with the result, by the best of the outputs.
-std::string WhatNext(const RecordConfig& config, const std::vector<ProfileOutput>& outputs) {
-  const auto of_format = [&](absl::string_view format) -> const ProfileOutput* {
-    for (const ProfileOutput& output : outputs) {
-      if (output.file && output.writer->format == format) return &output;
-    }
-    return nullptr;
-  };
-  for (const char* format : {"html", "svg"}) {
-    const ProfileOutput* page = config.outputs.empty() ? nullptr : of_format(format);
-    if (page != nullptr) return absl::StrCat("open ", page->name(), " in a browser");
-  }
-  for (const char* format : {"json", "pprof", "speedscope", "folded"}) {
-    const ProfileOutput* file = config.outputs.empty() ? nullptr : of_format(format);
-    if (file == nullptr) continue;
-    if (file->writer->format == "pprof") return absl::StrCat("go tool pprof -http=: ", file->name());
-    return absl::StrCat("clrsampler convert ", file->name(), " profile.html, and open it in a browser");
-  }
-  if (!config.outputs.empty()) return "give it to your compiler or linker: docs/compiler-feedback.md";
-  return "-o cpu.html gives a page that opens in any browser";
-}
-
-std::string HostName() {
-  char name[256] = "";
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 absl::StatusOr<std::string> ReadTape(const std::string& path) {
@@ -365,10 +293,22 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_option(
          "--event", config.event,
          "cpu: what runs; alloc: where .NET programs allocate memory, in bytes, with the types of the objects;\n"
-         "docs/allocations.md")
-      ->check(CLI::IsMember({"cpu", "alloc"}))
+         "exception: where exceptions are thrown, with their types; contention: where threads wait for locks, in\n"
+         "nanoseconds; docs/events.md")
+      ->check(CLI::IsMember({"cpu", "alloc", "exception", "contention"}))
       ->capture_default_str()
       ->type_name("EVENT");
+  app.add_option("--source", config.source,
+                 "of events: probe, in runtimes, as root; eventpipe, the runtime's own event stream, as its user and\n"
+                 "without BPF, which exception and contention have; docs/events.md")
+      ->check(CLI::IsMember({"probe", "eventpipe"}))
+      ->capture_default_str()
+      ->type_name("SOURCE");
+  app.add_option("--event-buffer", config.event_buffer_megabytes,
+                 "of --source eventpipe: what the runtime may keep until it is taken, in its own memory")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->type_name("MB");
   app.add_option("--view", config.view,
                  "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
                  "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md;\n"
@@ -425,6 +365,8 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
 }
 
 absl::Status RunRecord(const RecordConfig& config) {
+  RETURN_IF_ERROR(CheckEventSource(config));
+  if (config.source == "eventpipe") return RunEventSource(config);
   const bool replays = !config.replay.empty();
   std::unique_ptr<RecordedTape> played;
   if (replays) {
@@ -441,18 +383,15 @@ absl::Status RunRecord(const RecordConfig& config) {
   const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
   if (!filter.ok()) return filter.status();
   RETURN_IF_ERROR(CheckFilter(config, *options, *filter));
-  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, *options);
+  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, options->pids, options->command);
   if (!outputs.ok()) return outputs.status();
   if (!replays) RETURN_IF_ERROR(KeepCodeFor(*outputs, *options));
   RETURN_IF_ERROR(CheckFilter(config, *options, *filter));
   options->keep_samples = options->keep_code || filter->thread || filter->from_ns || filter->to_ns;
   for (const ProfileOutput& output : *outputs) options->keep_samples |= output.writer->takes_samples;
-  std::optional<OutputFile> stats;
-  if (config.stats.has_value()) {
-    absl::StatusOr<OutputFile> opened = OutputFile::Open(*config.stats);
-    if (!opened.ok()) return opened.status();
-    stats = *std::move(opened);
-  }
+  absl::StatusOr<std::optional<OutputFile>> opened_stats = OpenStats(config);
+  RETURN_IF_ERROR(opened_stats.status());
+  std::optional<OutputFile>& stats = *opened_stats;
   RETURN_IF_ERROR(CheckDistinct(*outputs, stats));
   std::unique_ptr<SavedTape> saved_tape;
   if (!config.save_stream.empty()) {

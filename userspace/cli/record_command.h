@@ -31,6 +31,8 @@ struct RecordConfig {
   bool annotate_source = false;
   bool addresses = false;
   std::string event = "cpu";
+  std::string source = "probe";
+  uint32_t event_buffer_megabytes = 16;
   std::string view = "cpu";
   bool no_hooks = false;
   bool try_unknown_runtime = false;

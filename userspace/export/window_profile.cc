@@ -22,7 +22,9 @@ const ProfileModel& ModelOf(const Window& window, ProfileView view) {
       return window.suspend_delay;
     case ProfileView::kCpu:
     case ProfileView::kPause:
-    case ProfileView::kAllocations:  // windows have none
+    case ProfileView::kAllocations:  // windows have none of these
+    case ProfileView::kExceptions:
+    case ProfileView::kContention:
       break;
   }
   return window.cpu;

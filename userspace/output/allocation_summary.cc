@@ -21,14 +21,15 @@ std::vector<AllocatedBytes> Sorted(const absl::flat_hash_map<std::string, uint64
   return rows;
 }
 
-uint64_t CountOf(const Account& account, const char* name) {
-  const auto found = account.allocations.find(name);
-  return found == account.allocations.end() ? 0 : found->second;
+uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const char* name) {
+  const auto found = counts.find(name);
+  return found == counts.end() ? 0 : found->second;
 }
 
 // How much of it was seen, and what the rest rests on.
 std::string SeenText(const Account& account) {
-  const uint64_t seen = CountOf(account, "bytes"), told = CountOf(account, "estimated_bytes");
+  if (CountOf(account.events, "lost") > 0) return "more were, since events were lost";
+  const uint64_t seen = CountOf(account.allocations, "bytes"), told = CountOf(account.allocations, "estimated_bytes");
   if (told <= seen) return "every 100 KB of them was seen";
   return absl::StrFormat(
       "%.0f %% of them were seen, the rest is estimated by CPU time: the probes rest where they would cost more than "

@@ -126,12 +126,13 @@ class PprofEncoder {
 
   void WriteHead() {
     const ProfileMeta& meta = model_.meta;
-    absl::string_view shown = "samples";
-    if (meta.unit == WeightUnit::kSamples) WriteValueType(pprof::Profile::kSampleType, "samples", "count");
+    absl::string_view shown = meta.view == ProfileView::kExceptions ? pprof::kExceptions : "samples";
+    if (meta.unit == WeightUnit::kSamples) WriteValueType(pprof::Profile::kSampleType, shown, "count");
     if (counts_time_) WriteValueType(pprof::Profile::kSampleType, shown = "cpu", "nanoseconds");
     if (meta.unit != WeightUnit::kSamples) {
       shown = meta.unit == WeightUnit::kBytes           ? "alloc_space"
               : meta.view == ProfileView::kSuspendDelay ? "suspend_delay"
+              : meta.view == ProfileView::kContention   ? pprof::kContention
                                                         : "cpu";
       WriteValueType(pprof::Profile::kSampleType, shown, WeightUnitText(meta.unit));
     }

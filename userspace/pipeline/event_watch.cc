@@ -1,6 +1,5 @@
 #include "pipeline/event_watch.h"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -98,16 +97,17 @@ void Run(EventSession& session, ClrEventStream& stream, StopEvents& stop, uint64
 
 absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
                                              ClrEventStream::Receiver receiver) {
-  const std::unique_ptr<FileBroker> broker = FileBrokerOfCommand();
-  const TargetFiles files(kProc, options.pid, nullptr, broker.get());
+  const TargetFiles files(kProc, options.pid, nullptr, options.files);
   const absl::StatusOr<TargetIdentity> target = IdentityOf(options.pid, files);
   if (!target.ok()) return target.status();
   absl::StatusOr<StopEvents> stop = StopEvents::Create();
   if (!stop.ok()) return stop.status();
   RecordOptions nothing_planted;
   nothing_planted.roles = false;
-  // Its socket is its user's.
-  RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {.perf_maps = true}).status());
+  AgentNeeds needs = options.needs;
+  needs.perf_maps = true;  // its socket is its user's
+  RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, needs).status());
+  if (options.prepare) options.prepare();
 
   absl::StatusOr<EventSession> session = EventSession::Start([&] { return ConnectToRuntime(kProc, *target, files); },
                                                              RequestFor(options), SystemClock().Now());

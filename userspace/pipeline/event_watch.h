@@ -3,11 +3,14 @@
 #define CLRSAMPLER_PIPELINE_EVENT_WATCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "formats/nettrace/clr_event_stream.h"
+#include "process/file_broker.h"
+#include "sandbox/sandbox.h"
 
 namespace clrsampler {
 
@@ -17,6 +20,10 @@ struct EventWatchOptions {
   uint64_t duration_ns = 0;  // from when the runtime has agreed; 0: until a signal comes or the process ends
   uint32_t buffer_megabytes = 16;
   bool stacks = false;
+  FileBroker* files = nullptr;  // as TargetFiles'; outlives the call
+  AgentNeeds needs = {};        // what the caller does besides
+  // Called once rights are given up, before the runtime is asked; may be empty.
+  std::function<void()> prepare = nullptr;
 };
 
 struct EventWatchResult {

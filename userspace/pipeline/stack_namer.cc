@@ -6,12 +6,6 @@
 #include "formats/names/async_body.h"
 
 namespace clrsampler {
-namespace {
-
-constexpr absl::string_view kDeeper = "[deeper than the limit of frames]";
-
-}  // namespace
-
 FrameId StackNamer::Mark(absl::string_view text) {
   return frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, std::string(text), "", ""});
 }
@@ -70,7 +64,7 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
   out = NamedStack{};
   out.generation = generation;
   out.frames.reserve(user.frames.size() + raw.kernel_addresses().size());
-  if (user.end == StackEnd::kTruncated) out.frames.push_back(Mark(kDeeper));
+  if (user.end == StackEnd::kTruncated) out.frames.push_back(Mark(kDeeperThanLimit));
   for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame) {
     if (frame->doubt != FrameDoubt::kNone) out.frames.push_back(Mark(MarkText(frame->doubt)));
     // A call is returning by way of a return probe, and the kernel has forgotten already where to.

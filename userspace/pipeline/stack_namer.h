@@ -16,6 +16,9 @@
 
 namespace clrsampler {
 
+// The outermost frame of a stack that was cut off.
+inline constexpr absl::string_view kDeeperThanLimit = "[deeper than the limit of frames]";
+
 struct NamedStack {
   std::vector<FrameId> frames;  // outermost first
   uint32_t sources = 0;         // bit for each NameSource that named a frame

@@ -26,6 +26,8 @@ absl::string_view NameSourceText(NameSource source) {
       return "memory";
     case NameSource::kRuntimeTable:
       return "runtime-table";
+    case NameSource::kRuntimeEvent:
+      return "runtime-event";
   }
   return "none";
 }

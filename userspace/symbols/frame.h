@@ -24,7 +24,7 @@ enum class FrameKind : uint8_t {
   kAot,     // managed code of a NativeAOT program: an ELF image
   kMark,    // no code: a word about the stack at that place, like "[caller may be missing]"
   kRole,    // no code: what the runtime's frames below it are for, like "[gc gen1 blocking]"
-  kType,    // no code: of what type the object is that its caller allocates
+  kType,    // no code: of what type the object is that its caller allocates or throws
 };
 
 // Which source named the frame. kNone: nobody could, and Frame::text says why in brackets.
@@ -39,8 +39,9 @@ enum class NameSource : uint8_t {
   kR2rImage,  // the image's own tables and metadata
   kRuntimeMemory,
   kRuntimeTable,  // of a stripped .NET runtime: a table in its image names the function
+  kRuntimeEvent,  // an event that the runtime sent has the text
 };
-constexpr int kNameSourceCount = 10;
+constexpr int kNameSourceCount = 11;
 absl::string_view NameSourceText(NameSource source);  // "jitdump", as --stats writes it
 
 struct Frame {

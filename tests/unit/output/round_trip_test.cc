@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "formats/profile/gzip.h"
 #include "formats/profile/profile_reader.h"
 #include "output/profile_writer.h"
 #include "unit/output/made_up_profile.h"
@@ -264,6 +265,36 @@ TEST(RoundTripTest, DelaysKeepTheirUnit) {
       EXPECT_EQ(read.total_weight, model.total_weight) << format;
     }
     EXPECT_EQ(ReadBack(model, "pprof").meta.view, ProfileView::kSuspendDelay);
+  }
+}
+
+// The pprof type alone says it, for files that other programs have written anew without our comments.
+TEST(RoundTripTest, EventsKeepTheirViewAndUnit) {
+  const struct {
+    ProfileView view;
+    WeightUnit unit;
+    const char* type;
+  } kCases[] = {{ProfileView::kExceptions, WeightUnit::kSamples, "exceptions"},
+                {ProfileView::kContention, WeightUnit::kNanoseconds, "contention"},
+                {ProfileView::kAllocations, WeightUnit::kBytes, "alloc_space"}};
+  for (const auto& [view, unit, type] : kCases) {
+    ProfileModel model = testing::MadeUpProfile();
+    model.meta.view = view;
+    model.meta.unit = unit;
+    model.meta.period_ns = 0;
+    for (const char* format : {"json", "pprof"}) {
+      const ProfileModel read = ReadBack(model, format);
+      EXPECT_EQ(read.meta.view, view) << format;
+      EXPECT_EQ(read.meta.unit, unit) << format;
+      EXPECT_EQ(read.total_weight, model.total_weight) << format;
+    }
+    const std::string pprof = *Gunzip(Written(model, "pprof"), 1 << 20);
+    EXPECT_THAT(pprof, HasSubstr(type));
+    std::string uncommented = pprof;
+    const size_t comment = uncommented.find("view: ");
+    ASSERT_NE(comment, std::string::npos);
+    uncommented[comment] = 'x';
+    EXPECT_EQ(ReadProfile(uncommented)->meta.view, view);
   }
 }
 

@@ -8,7 +8,7 @@ _clrsampler() {
   local words= values=
   case $command in
     '')
-      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs jit events convert merge annotate diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs jit events convert merge annotate diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -25,7 +25,9 @@ _clrsampler() {
         --stats) values=:files ;;
         --names) values='short full raw' ;;
         --pdb-path) values=:folders ;;
-        --event) values='cpu alloc' ;;
+        --event) values='cpu alloc exception contention' ;;
+        --source) values='probe eventpipe' ;;
+        --event-buffer) values=:any ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --hook-budget) values=:any ;;
         --ring-bytes) values=:any ;;
@@ -41,7 +43,7 @@ _clrsampler() {
         --save-stream) values=:files ;;
       esac ;;
     record)
-      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -58,7 +60,9 @@ _clrsampler() {
         --stats) values=:files ;;
         --names) values='short full raw' ;;
         --pdb-path) values=:folders ;;
-        --event) values='cpu alloc' ;;
+        --event) values='cpu alloc exception contention' ;;
+        --source) values='probe eventpipe' ;;
+        --event-buffer) values=:any ;;
         --view) values='cpu pause suspend-delay jit' ;;
         --hook-budget) values=:any ;;
         --ring-bytes) values=:any ;;

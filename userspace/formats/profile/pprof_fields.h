@@ -65,6 +65,10 @@ inline constexpr absl::string_view kHostComment = "host: ";
 inline constexpr absl::string_view kCommandComment = "command: ";
 inline constexpr absl::string_view kWholeHostComment = "whole host";
 
+// Types of values other than CPU time that both sides know.
+inline constexpr absl::string_view kExceptions = "exceptions";  // a count
+inline constexpr absl::string_view kContention = "contention";  // a time: that of waiting for locks
+
 // Keys of labels.
 inline constexpr absl::string_view kPidLabel = "pid";
 inline constexpr absl::string_view kTidLabel = "tid";

@@ -247,17 +247,24 @@ PprofFile ReadTables(absl::string_view bytes) {
   return file;
 }
 
-// Nanoseconds of a unit of time; 0: it is none.
 bool IsAllocatedBytes(absl::string_view type, absl::string_view unit) {
   return type == "alloc_space" && unit == "bytes";
 }
 
+// Nanoseconds of a unit of time; 0: it is none.
 uint64_t NanosecondsOf(absl::string_view unit) {
   if (unit == "nanoseconds" || unit == "ns") return 1;
   if (unit == "microseconds" || unit == "us") return 1'000;
   if (unit == "milliseconds" || unit == "ms") return 1'000'000;
   if (unit == "seconds" || unit == "s") return 1'000'000'000;
   return 0;
+}
+
+ProfileView ViewOf(absl::string_view type, absl::string_view unit) {
+  if (IsAllocatedBytes(type, unit)) return ProfileView::kAllocations;
+  if (type == pprof::kExceptions && unit == "count") return ProfileView::kExceptions;
+  if (type == pprof::kContention && NanosecondsOf(unit) > 0) return ProfileView::kContention;
+  return type == "suspend_delay" ? ProfileView::kSuspendDelay : ProfileView::kCpu;
 }
 
 class PprofReader {
@@ -299,11 +306,11 @@ class PprofReader {
     for (size_t i = 0; i < file_.sample_types.size(); ++i) {
       const absl::string_view type = TextOf(file_.sample_types[i].type), unit = TextOf(file_.sample_types[i].unit);
       const bool by_default = file_.default_type != 0 && type == TextOf(file_.default_type);
-      const int rank = unit == "count" && type == "samples" ? 5
-                       : NanosecondsOf(unit) > 0            ? 3 + (by_default ? 1 : 0)
-                       : unit == "count"                    ? 1 + (by_default ? 1 : 0)
-                       : IsAllocatedBytes(type, unit)       ? 3 + (by_default ? 1 : 0)
-                                                            : 0;
+      const int rank = unit == "count" && (type == "samples" || type == pprof::kExceptions) ? 5
+                       : NanosecondsOf(unit) > 0                                            ? 3 + (by_default ? 1 : 0)
+                       : unit == "count"                                                    ? 1 + (by_default ? 1 : 0)
+                       : IsAllocatedBytes(type, unit)                                       ? 3 + (by_default ? 1 : 0)
+                                                                                            : 0;
       if (rank <= best) continue;
       best = rank;
       value_ = i;
@@ -315,11 +322,8 @@ class PprofReader {
         meta.unit = nanoseconds == 1'000 ? WeightUnit::kMicroseconds : WeightUnit::kNanoseconds;
         scale_ = nanoseconds == 1'000 ? 1 : nanoseconds;
       }
-      meta.view = type == "suspend_delay" ? ProfileView::kSuspendDelay : ProfileView::kCpu;
-      if (IsAllocatedBytes(type, unit)) {
-        meta.unit = WeightUnit::kBytes;
-        meta.view = ProfileView::kAllocations;
-      }
+      meta.view = ViewOf(type, unit);
+      if (meta.view == ProfileView::kAllocations) meta.unit = WeightUnit::kBytes;
     }
     if (best > 0) return absl::OkStatus();
     return WithHint(absl::UnimplementedError(absl::StrCat("the values of the profile are ",

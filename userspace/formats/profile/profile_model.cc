@@ -10,13 +10,14 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kViews[] = {"cpu", "jit", "pause", "suspend-delay", "alloc"};
+constexpr absl::string_view kViews[] = {"cpu", "jit", "pause", "suspend-delay", "alloc", "exception", "contention"};
 constexpr absl::string_view kUnits[] = {"samples", "microseconds", "nanoseconds", "bytes"};
 constexpr absl::string_view kKinds[] = {"unknown", "kernel", "native", "jit",     "r2r",
                                         "aot",     "role",   "mark",   "inlined", "type"};
 constexpr absl::string_view kStates[] = {"none", "suspending", "paused"};
 constexpr absl::string_view kLineKinds[] = {"none", "exact", "optimised"};
 constexpr absl::string_view kMachines[] = {"x86-64", "arm64"};
+static_assert(std::size(kViews) == kProfileViewCount);
 static_assert(std::size(kMachines) == kCodeMachineCount);
 static_assert(std::size(kLineKinds) == kLineKindCount);
 static_assert(std::size(kKinds) == kModelFrameKindCount);

@@ -57,9 +57,11 @@ struct ModelLimits {
 };
 inline constexpr ModelLimits kReadLimits = {.samples = 1 << 25, .nodes = 1 << 25, .frames = 1 << 22};
 
-// What the weights of a profile's samples tell; words of `--view`.
-enum class ProfileView : uint8_t { kCpu, kJit, kPause, kSuspendDelay, kAllocations };
-absl::string_view ProfileViewText(ProfileView view);  // "cpu", "jit", "pause", "suspend-delay", "alloc"
+// What the weights of a profile's samples tell; words of `--view` and `--event`.
+enum class ProfileView : uint8_t { kCpu, kJit, kPause, kSuspendDelay, kAllocations, kExceptions, kContention };
+inline constexpr int kProfileViewCount = 7;
+// "cpu", "jit", "pause", "suspend-delay", "alloc", "exception", "contention"
+absl::string_view ProfileViewText(ProfileView view);
 std::optional<ProfileView> ProfileViewOf(absl::string_view text);
 
 enum class WeightUnit : uint8_t { kSamples, kMicroseconds, kNanoseconds, kBytes };
@@ -76,7 +78,7 @@ enum class ModelFrameKind : uint8_t {
   kRole,     // no code: what a thread of the runtime is for
   kMark,     // no code: a word about the stack at that place
   kInlined,  // code that stands inside its caller's
-  kType,     // no code: of what type the object is that its caller allocates
+  kType,     // no code: of what type the object is that its caller allocates or throws
 };
 inline constexpr int kModelFrameKindCount = 10;
 absl::string_view ModelFrameKindText(ModelFrameKind kind);  // "kernel", as .json files have it

@@ -235,6 +235,10 @@ TEST(ProfileModelTest, WordsAreReadBack) {
     const auto kind = static_cast<LineKind>(i);
     EXPECT_EQ(LineKindOf(LineKindText(kind)), kind);
   }
+  for (int i = 0; i < kProfileViewCount; ++i) {
+    const auto view = static_cast<ProfileView>(i);
+    EXPECT_EQ(ProfileViewOf(ProfileViewText(view)), view);
+  }
   EXPECT_EQ(ProfileViewOf("suspend-delay"), ProfileView::kSuspendDelay);
   EXPECT_EQ(WeightUnitOf("microseconds"), WeightUnit::kMicroseconds);
   EXPECT_EQ(ModelFrameKindOf("JIT"), std::nullopt);

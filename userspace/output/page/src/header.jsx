@@ -7,6 +7,8 @@ const VIEWS = {
   jit: 'JIT compilation',
   pause: 'while .NET threads stood still',
   alloc: 'where memory was allocated',
+  exception: 'where exceptions were thrown',
+  contention: 'where threads waited for locks',
   'suspend-delay': 'what kept .NET threads from stopping',
 };
 

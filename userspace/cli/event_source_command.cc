@@ -1,0 +1,201 @@
+#include "cli/event_source_command.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "cli/duration_option.h"
+#include "cli/names_option.h"
+#include "cli/pids_option.h"
+#include "cli/profile_options.h"
+#include "cli/record_results.h"
+#include "output/event_summary.h"
+#include "output/stats_json.h"
+#include "output/summary.h"
+#include "pipeline/agent_sandbox.h"
+#include "pipeline/counted_event.h"
+#include "pipeline/event_profile.h"
+#include "pipeline/event_watch.h"
+#include "profile/run_model.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+absl::Status Refused(absl::string_view what, absl::string_view hint) {
+  return WithHint(absl::InvalidArgumentError(what), hint);
+}
+
+// Options that mean something to the sampler and its probes only, where they were given.
+absl::Status CheckSamplerOptions(const RecordConfig& config) {
+  const RecordConfig usual;
+  const struct {
+    const char* option;
+    bool given;
+  } kOptions[] = {{"--view", config.view != usual.view},
+                  {"--code", config.keep_code},
+                  {"--frequency", config.frequency_hz != usual.frequency_hz},
+                  {"--unwind", config.unwind != usual.unwind},
+                  {"--mark-suspension", config.mark_suspension},
+                  {"--no-hooks", config.no_hooks},
+                  {"--try-unknown-runtime", config.try_unknown_runtime},
+                  {"--ring-bytes", config.ring_bytes.has_value()},
+                  {"--symbol-server", !config.symbol_servers.empty()},
+                  {"--enable-perf-map", config.perf_maps.enable},
+                  {"--save-stacks", !config.save_stacks.empty()},
+                  {"--save-stream", !config.save_stream.empty()}};
+  for (const auto& [option, given] : kOptions) {
+    if (given)
+      return Refused(absl::StrCat("--source eventpipe has no ", option), absl::StrCat("leave ", option, " out"));
+  }
+  return absl::OkStatus();
+}
+
+struct Results {
+  std::vector<ProfileOutput> outputs;
+  std::optional<OutputFile> stats;
+};
+
+absl::StatusOr<Results> OpenResults(const RecordConfig& config, uint32_t pid) {
+  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, {pid}, {});
+  RETURN_IF_ERROR(outputs.status());
+  for (const ProfileOutput& output : *outputs) {
+    if (!output.writer->needs_code) continue;
+    return Refused(
+        absl::StrCat(output.name(), ": a .", output.writer->format, " holds machine code, which events lack"),
+        "give it another extension");
+  }
+  absl::StatusOr<std::optional<OutputFile>> stats = OpenStats(config);
+  RETURN_IF_ERROR(stats.status());
+  RETURN_IF_ERROR(CheckDistinct(*outputs, *stats));
+  return Results{*std::move(outputs), *std::move(stats)};
+}
+
+absl::StatusOr<EventWatchOptions> WatchOptionsOf(const RecordConfig& config, uint32_t pid, ProfileView view) {
+  EventWatchOptions options;
+  options.pid = pid;
+  options.kinds = EventKindsOf(view);
+  options.buffer_megabytes = config.event_buffer_megabytes;
+  options.stacks = true;
+  if (!config.duration.has_value()) return options;
+  const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);
+  RETURN_IF_ERROR(duration.status());
+  options.duration_ns = *duration;
+  return options;
+}
+
+absl::StatusOr<ProfileModel> ModelOf(const EventProfile& profile, const EventProfileOptions& options) {
+  ProfileMeta meta;
+  meta.view = options.view;
+  meta.unit = EventUnitOf(options.view);
+  const uint64_t age_ns = SystemClock().Now().ns - profile.began().ns;
+  meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
+  meta.start_monotonic_ns = profile.began().ns;
+  meta.duration_ns = static_cast<uint64_t>(profile.account().duration_seconds * 1e9);
+  meta.host = HostName();
+  meta.pids = {options.stacks.pid};
+  meta.creator = "clrsampler " CLRSAMPLER_VERSION;
+  meta.account_json = StatsJson(profile.account());
+  if (!options.keep_samples) {
+    return CountedRunModel(profile.frames(), profile.stacks(), std::move(meta), profile.source_files());
+  }
+  return SampledRunModel(profile.frames(), profile.stacks(), profile.samples(), profile.began(), std::move(meta),
+                         profile.source_files());
+}
+
+absl::Status WriteResults(const RecordConfig& config, const EventProfile& profile, const EventProfileOptions& options,
+                          const ProfileFilter& filter, Results& results) {
+  absl::StatusOr<ProfileModel> model = ModelOf(profile, options);
+  if (model.ok()) model = ApplyFilter(*std::move(model), filter);
+  absl::Status written = model.status();
+  for (ProfileOutput& output : results.outputs) {
+    if (!model.ok()) break;
+    written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));
+  }
+  // The account is worth having even where the stacks found no taker.
+  if (results.stats) {
+    RETURN_IF_ERROR(results.stats->Write(StatsJson(profile.account())));
+    RETURN_IF_ERROR(results.stats->Finish());
+  }
+  if (config.quiet) return written;
+  constexpr size_t kRows = 5;
+  HottestMethods said;
+  said.instead = EventSummaryText(options.view, profile.frames(), profile.stacks(), profile.account(), kRows);
+  if (written.ok()) said.more = WhatNext(config, results.outputs);
+  std::fputs(SummaryText(profile.account(), said).c_str(), stderr);
+  return written;
+}
+
+}  // namespace
+
+absl::Status CheckEventSource(const RecordConfig& config) {
+  const bool by_stream = config.source == "eventpipe";
+  if (!by_stream && (config.event == "exception" || config.event == "contention")) {
+    return Refused(absl::StrCat("--event ", config.event, " is only in the runtime's own event stream"),
+                   "add --source eventpipe");
+  }
+  if (!by_stream) return absl::OkStatus();
+  if (config.event == "cpu") {
+    return Refused("--source eventpipe has no samples of CPU time",
+                   "--event alloc, exception or contention says what to record");
+  }
+  if (!config.command.empty()) {
+    return Refused("--source eventpipe takes a process that runs, and no command", "start it, then name it with --pid");
+  }
+  return CheckSamplerOptions(config);
+}
+
+absl::Status RunEventSource(const RecordConfig& config) {
+  // A reader that closes the pipe early (head) must not kill us before the summary.
+  signal(SIGPIPE, SIG_IGN);
+  const absl::StatusOr<std::vector<uint32_t>> pids = ParsePids(config.pids);
+  RETURN_IF_ERROR(pids.status());
+  if (pids->size() != 1) return Refused("--source eventpipe takes one process", "name it with --pid PID");
+  const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
+  RETURN_IF_ERROR(filter.status());
+  absl::StatusOr<Results> results = OpenResults(config, pids->front());
+  RETURN_IF_ERROR(results.status());
+
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  EventProfileOptions options;
+  options.view = *ProfileViewOf(config.event);
+  LineOptions lines = config.lines;
+  lines.wanted |= lines.source_texts;
+  options.stacks = {pids->front(), ParseNames(config.names), lines, LineHelperFor(lines), files.get()};
+  options.keep_samples = filter->thread || filter->from_ns || filter->to_ns;
+  for (const ProfileOutput& output : results->outputs) options.keep_samples |= output.writer->takes_samples;
+  options.buffer_megabytes = config.event_buffer_megabytes;
+
+  absl::StatusOr<EventWatchOptions> watch = WatchOptionsOf(config, pids->front(), options.view);
+  RETURN_IF_ERROR(watch.status());
+  watch->files = files.get();
+  // A file for each image: which they are is known at the end.
+  watch->needs.late_outputs = std::any_of(results->outputs.begin(), results->outputs.end(),
+                                          [](const ProfileOutput& output) { return !output.file; });
+  std::optional<EventProfile> profile;
+  watch->prepare = [&] { profile.emplace(options); };
+  const auto began = [&] {
+    profile->Begin();
+    if (config.quiet) return;
+    std::fprintf(stderr, "watching process %u; %s\n", pids->front(),
+                 config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
+  };
+  const absl::StatusOr<EventWatchResult> result =
+      WatchEvents(*watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
+  // What came before an error is worth having.
+  if (!result.ok() && (!profile || profile->account().samples_written == 0)) return result.status();
+  profile->Finish(result.ok() ? *result : EventWatchResult());
+  absl::Status written = WriteResults(config, *profile, options, *filter, *results);
+  written.Update(result.status());
+  return written;
+}
+
+}  // namespace clrsampler

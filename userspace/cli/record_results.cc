@@ -1,0 +1,99 @@
+#include "cli/record_results.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/output_name.h"
+#include "os/file_io.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+std::string CommOf(uint32_t pid) {
+  const absl::StatusOr<std::string> comm = ReadWholeFile(absl::StrCat("/proc/", pid, "/comm"), 4096);
+  return comm.ok() ? std::string(absl::StripAsciiWhitespace(*comm)) : "process";
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& config, const std::vector<uint32_t>& pids,
+                                                       const std::vector<std::string>& command) {
+  RecordingSubject subject;
+  subject.pids = pids;
+  subject.start = absl::Now();
+  subject.comm = !pids.empty()      ? CommOf(pids.front())
+                 : !command.empty() ? command[0].substr(command[0].rfind('/') + 1)
+                                    : "host";
+  std::vector<std::string> names;
+  for (const std::string& pattern : config.outputs) {
+    absl::StatusOr<std::string> name = ExpandOutputName(pattern, subject);
+    if (!name.ok()) return name.status();
+    names.push_back(*std::move(name));
+  }
+  if (names.empty()) names.emplace_back("-");
+  std::vector<ProfileOutput> outputs;
+  for (const std::string& name : names) {
+    absl::StatusOr<ProfileOutput> output = OpenProfileOutput(name, config.format, config.build_tool);
+    if (!output.ok()) return output.status();
+    outputs.push_back(*std::move(output));
+  }
+  RETURN_IF_ERROR(CheckBuildToolConfig(outputs, config.build_tool));
+  return outputs;
+}
+
+absl::StatusOr<std::optional<OutputFile>> OpenStats(const RecordConfig& config) {
+  if (!config.stats.has_value()) return std::nullopt;
+  absl::StatusOr<OutputFile> opened = OutputFile::Open(*config.stats);
+  if (!opened.ok()) return opened.status();
+  return *std::move(opened);
+}
+
+absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std::optional<OutputFile>& stats) {
+  std::vector<const OutputFile*> files;
+  for (const ProfileOutput& output : outputs) {
+    if (output.file) files.push_back(&*output.file);
+  }
+  if (stats) files.push_back(&*stats);
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!files[i]->SameAs(*files[j])) continue;
+      return WithHint(absl::InvalidArgumentError(absl::StrCat("two results would go to ", files[i]->name())),
+                      "give each --output and --stats a file of its own");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string WhatNext(const RecordConfig& config, const std::vector<ProfileOutput>& outputs) {
+  const auto of_format = [&](absl::string_view format) -> const ProfileOutput* {
+    for (const ProfileOutput& output : outputs) {
+      if (output.file && output.writer->format == format) return &output;
+    }
+    return nullptr;
+  };
+  for (const char* format : {"html", "svg"}) {
+    const ProfileOutput* page = config.outputs.empty() ? nullptr : of_format(format);
+    if (page != nullptr) return absl::StrCat("open ", page->name(), " in a browser");
+  }
+  for (const char* format : {"json", "pprof", "speedscope", "folded"}) {
+    const ProfileOutput* file = config.outputs.empty() ? nullptr : of_format(format);
+    if (file == nullptr) continue;
+    if (file->writer->format == "pprof") return absl::StrCat("go tool pprof -http=: ", file->name());
+    return absl::StrCat("clrsampler convert ", file->name(), " profile.html, and open it in a browser");
+  }
+  if (!config.outputs.empty()) return "give it to your compiler or linker: docs/compiler-feedback.md";
+  return "-o cpu.html gives a page that opens in any browser";
+}
+
+std::string HostName() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+}  // namespace clrsampler
