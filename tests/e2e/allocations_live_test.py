@@ -51,7 +51,7 @@ class Recording:
         self.err = tempfile.TemporaryFile()
         self.process = subprocess.Popen([harness.AGENT, *arguments], stdout=subprocess.PIPE, stderr=self.err, text=True)
         deadline = time.monotonic() + 60
-        while b"ing process" not in self.said():
+        while b"process" not in self.said():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
                 raise AssertionError(self.said().decode())

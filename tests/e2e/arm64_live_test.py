@@ -116,7 +116,7 @@ exec 9>/tmp/seconds
 until grep -q ^ready /out/alloc.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/alloc.target; exit 1; }}; done
 clrsampler record --event alloc --hook-budget 0 --pid $pid --output /out/alloc.folded --stats /out/alloc.stats 2>/out/alloc.err &
 recorder=$!
-until grep -q "sampling process" /out/alloc.err; do sleep 0.1; [ -d /proc/$recorder ] || {{ cat /out/alloc.err; exit 1; }}; done
+until grep -q "allocations of process" /out/alloc.err; do sleep 0.1; [ -d /proc/$recorder ] || {{ cat /out/alloc.err; exit 1; }}; done
 echo {seconds} >&9
 until grep -q total /out/alloc.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/alloc.target; exit 1; }}; done
 kill -INT $recorder; wait $recorder

@@ -139,7 +139,10 @@ void SayStart(const RecordConfig& config, const RecordOptions& options) {
   if (!options.pids.empty())
     what = absl::StrCat(options.pids.size() == 1 ? "process " : "processes ", absl::StrJoin(options.pids, ", "));
   if (!options.command.empty()) what = options.command[0];
-  std::fprintf(stderr, "sampling %s at %u Hz; %s\n", what.c_str(), options.frequency_hz,
+  const std::string begun = options.view == RecordView::kAllocations
+                                ? absl::StrCat("counting the allocations of ", what)
+                                : absl::StrCat("sampling ", what, " at ", options.frequency_hz, " Hz");
+  std::fprintf(stderr, "%s; %s\n", begun.c_str(),
                options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
 }
 
