@@ -186,6 +186,13 @@ class AllocationsTest(harness.LiveTest):
         self.assertLessEqual(set(TYPES.values()), {row["name"] for row in table["types"]})
         self.assertIn("Allocations.Program.Orders", {row["name"] for row in table["methods"]})
 
+    def test_another_collector_is_said(self):
+        with Program(NEWEST, 50, env={"DOTNET_GCName": "libclrgc.so"}) as program:
+            recording = Recording("record", "--event", "alloc", "--pid", str(program.pid), "-o", os.path.join(self.folder, "out.folded"))
+            program.allocate(1)
+            recording.finish()
+            self.assertIn("collects with a library of its own", recording.said().decode())
+
     def test_what_can_not_be_watched_is_said(self):
         with harness.busy_program() as program:
             done = subprocess.run([harness.AGENT, "allocs", "--pid", str(program.pid), "--duration", "1s"], capture_output=True, text=True,

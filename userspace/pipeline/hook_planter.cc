@@ -77,6 +77,13 @@ HookPlace PlaceOf(const AllocationPoint& point) {
   return {WIRE_HOOK_ALLOCATED, facts.of_one_heap ? HookForm::kMember : HookForm::kPlain, point.offset.value};
 }
 
+// A collector in a library of its own takes the place of the runtime's, whose probes are then never hit.
+bool HasOwnCollector(const Process& process) {
+  return std::ranges::any_of(process.mappings.all(), [](const Mapping& mapping) {
+    return absl::EndsWith(mapping.path, "/libclrgc.so") || absl::EndsWith(mapping.path, "/libclrgcexp.so");
+  });
+}
+
 // A trap where none was measured yet, and what a hit costs beyond it: 0.3 to 1.4 us for our program, and what the
 // thread has to fetch again into its caches. By the work that a program which does little else got done, a hit cost
 // it 1.7 us in all on one machine, with traps of 0.57 us, and 3.7 us on another, with traps of 0.70 us
@@ -166,7 +173,15 @@ void HookPlanter::Look(const Process& process) {
                  process.compiles_since >= options_.began);
   }
   const Hooked* allocations = target.hooked[IndexOf(HookPart::kAllocations)].get();
-  if (lacked_allocations && allocations != nullptr) NoteCoverage(allocations, clock_.Now());
+  if (lacked_allocations && allocations != nullptr) {
+    NoteCoverage(allocations, clock_.Now());
+    if (HasOwnCollector(process)) {
+      notices_.Add("own_collector", absl::StrCat(process.key.tgid),
+                   absl::StrCat("process ", process.key.tgid, " (", process.comm,
+                                ") collects with a library of its own, whose allocations are not seen"),
+                   "without DOTNET_GCName it uses the runtime's collector; --source eventpipe sees those of any");
+    }
+  }
 }
 
 void HookPlanter::Hook(const Process& process, const Mapping& mapping, const Wanted& wanted, absl::string_view version,
