@@ -41,8 +41,7 @@ static __always_inline __u32 choose(__u64 bytes, __u64 now)
 		return WIRE_ALLOCATION_ONE;
 	passed = now - pace->window_began_ns;
 	if (passed >= WINDOW_NS) {
-		/* Probes that rested for a second come back to what they left: the pace falls by half a window at most.
-		 */
+		/* From window to window it falls by half at most: probes that have rested come back to what they left. */
 		measured = pace->bytes / STACKS_A_WINDOW / (passed / WINDOW_NS);
 		pace->bytes_a_stack = measured > pace->bytes_a_stack / 2 ? measured : pace->bytes_a_stack / 2;
 		pace->bytes = 0;
@@ -86,6 +85,8 @@ static __always_inline struct allocation_sum *sum_of(__u32 process, struct hook_
 
 	if (sum && sum->process_start_ns == caller->process_start_ns)
 		return sum;
+	/* Whether threads were stopped before is not known: objects from before have no type. */
+	fresh.suspended_ns = bpf_ktime_get_ns();
 	bpf_map_update_elem(&allocation_sums, &process, &fresh, BPF_ANY);
 	return bpf_map_lookup_elem(&allocation_sums, &process);
 }
