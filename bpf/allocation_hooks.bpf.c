@@ -41,7 +41,7 @@ static __always_inline __u32 choose(__u64 bytes, __u64 now)
 		return WIRE_ALLOCATION_ONE;
 	passed = now - pace->window_began_ns;
 	if (passed >= WINDOW_NS) {
-		/* From window to window it falls by half at most: probes that have rested come back to what they left. */
+		/* It falls by half at most: probes that have rested come back to what they left. */
 		measured = pace->bytes / STACKS_A_WINDOW / (passed / WINDOW_NS);
 		pace->bytes_a_stack = measured > pace->bytes_a_stack / 2 ? measured : pace->bytes_a_stack / 2;
 		pace->bytes = 0;
