@@ -28,15 +28,17 @@ ClrEvent Acquired(std::optional<uint64_t> duration_ns) {
 }
 
 TEST(CountedEventTest, BytesExceptionsAndNanosecondsAreCounted) {
-  const std::optional<CountedEvent> tick = CountEvent(ProfileView::kAllocations, Tick(106'600));
+  // What is counted has views of the event's texts.
+  const ClrEvent tick_event = Tick(106'600), thrown_event = Thrown(), wait_event = Acquired(20'000'000);
+  const std::optional<CountedEvent> tick = CountEvent(ProfileView::kAllocations, tick_event);
   ASSERT_TRUE(tick.has_value());
   EXPECT_EQ(tick->weight, 106'600u);
   EXPECT_EQ(tick->type, "System.String");
-  const std::optional<CountedEvent> thrown = CountEvent(ProfileView::kExceptions, Thrown());
+  const std::optional<CountedEvent> thrown = CountEvent(ProfileView::kExceptions, thrown_event);
   ASSERT_TRUE(thrown.has_value());
   EXPECT_EQ(thrown->weight, 1u);
   EXPECT_EQ(thrown->type, "Shop.OutOfStock");
-  const std::optional<CountedEvent> wait = CountEvent(ProfileView::kContention, Acquired(20'000'000));
+  const std::optional<CountedEvent> wait = CountEvent(ProfileView::kContention, wait_event);
   ASSERT_TRUE(wait.has_value());
   EXPECT_EQ(wait->weight, 20'000'000u);
   EXPECT_EQ(wait->type, "");
