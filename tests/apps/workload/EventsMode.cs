@@ -87,14 +87,19 @@ static class EventsMode
         }
     }
 
+    // The thread may have waited for other things before, such as for the lock of its event.
+    static volatile bool s_atLock;
+
     // A thread that has to wait for a lock which this one has.
     static void Block()
     {
+        s_atLock = false;
         using var started = new ManualResetEventSlim();
         var thread = new Thread(() =>
         {
             s_threads.Add(Clock.ThreadId());  // nobody else is there to add one
             started.Set();
+            s_atLock = true;
             lock (s_lock) s_sum += s_page?.First ?? 0;
         });
         lock (s_lock)
@@ -102,7 +107,7 @@ static class EventsMode
             thread.Start();
             started.Wait();
             // Until it sleeps in the lock: before that it spins for less than a millisecond.
-            while ((thread.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
+            while (!s_atLock || (thread.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
             Thread.Sleep(20);
         }
         thread.Join();
