@@ -330,7 +330,9 @@ class Arm64LiveTest(harness.LiveTest):
         print(f"  {what} {mode}: {verdict}", flush=True)
         self.assertEqual((verdict.counts["invented"], verdict.counts["missing"]), (0, 0), f"{verdict}\n{verdict.worst()}")
         self.assertLessEqual(verdict.faults, stack_truth.allowed_faults(verdict.judged, STACKS_EXACT), f"{verdict}\n{verdict.worst()}")
-        self.assertGreater(verdict.judged, 0.9 * profile.total, verdict)
+        # An emulated processor takes its time to compile a program that has just started, in a thread without a chain.
+        compiling = sum(count for stack, count in profile.stacks if any(frame.startswith("[jit") for frame in stack))
+        self.assertGreater(verdict.judged, 0.9 * (profile.total - compiling), verdict)
 
     def check_pauses(self, guest, what):
         truth, pauses = guest.truth("pauses"), guest.events("pauses")
