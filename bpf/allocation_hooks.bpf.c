@@ -3,17 +3,15 @@
  * Hooks where the collector reports that 100 KB more were allocated, or a large object. Where these are:
  * clr/hooks/allocation_search.h.
  *
- * Every hit adds to the sum of its process. Which of them are sent with their stacks is chosen at random, so that no
- * rhythm of a program can meet a rhythm of ours; at low rates it is all of them.
+ * Every hit adds to the sum of its process. Some are sent with their stacks: sampling_pace.bpf.h.
  *
  * The object's type is written only after the hit. So it is read at the next hit of the same thread: by then it is
  * there, and the object is where it was unless the runtime has stopped its threads meanwhile.
  */
 #include "hook_stack.bpf.h"
+#include "sampling_pace.bpf.h"
 
-/* Of one CPU in WINDOW_NS, at the rate of the window before. */
-#define STACKS_A_WINDOW 4
-#define WINDOW_NS 10000000
+#define STACKS_A_CPU ((struct pace_limit){.window_ns = 10000000, .sent = 4})
 
 struct allocation {
 	__u64 bytes;
@@ -26,34 +24,12 @@ static __always_inline __u32 heap_of_generation(__u32 generation)
 	return generation == 3 ? WIRE_HEAP_LARGE : generation == 4 ? WIRE_HEAP_PINNED : WIRE_HEAP_SMALL;
 }
 
-/*
- * How many hits one that is sent stands for, in 1 / WIRE_ALLOCATION_ONE. 0: this one is not sent. The more bytes a hit
- * has, the more likely it is sent, so that each stack stands for as many bytes.
- */
 static __always_inline __u32 choose(__u64 bytes, __u64 now)
 {
-	struct allocation_pace *pace;
-	__u64 passed, weight, measured;
 	__u32 zero = 0;
+	struct sampling_pace *pace = bpf_map_lookup_elem(&allocation_paces, &zero);
 
-	pace = bpf_map_lookup_elem(&allocation_paces, &zero);
-	if (!pace)
-		return WIRE_ALLOCATION_ONE;
-	passed = now - pace->window_began_ns;
-	if (passed >= WINDOW_NS) {
-		/* It falls by half at most: probes that have rested come back to what they left. */
-		measured = pace->bytes / STACKS_A_WINDOW / (passed / WINDOW_NS);
-		pace->bytes_a_stack = measured > pace->bytes_a_stack / 2 ? measured : pace->bytes_a_stack / 2;
-		pace->bytes = 0;
-		pace->window_began_ns = now;
-	}
-	pace->bytes += bytes;
-	if (!bytes || pace->bytes_a_stack <= bytes)
-		return WIRE_ALLOCATION_ONE;
-	weight = pace->bytes_a_stack * WIRE_ALLOCATION_ONE / bytes;
-	if ((__u64)bpf_get_prandom_u32() * weight >> 32 >= WIRE_ALLOCATION_ONE)
-		return 0;
-	return weight > 0xffffffff ? 0xffffffff : weight;
+	return pace ? choose_by_size(pace, bytes, STACKS_A_CPU, now) : WIRE_ALLOCATION_ONE;
 }
 
 /* The MethodTable of the object of the thread's record before; 0: it cannot be told any more. */

@@ -5,6 +5,7 @@
 
 #include "code_witness.bpf.h"
 #include "runtime_hook.bpf.h"
+#include "stack_record.bpf.h"
 #include "user_stack.bpf.h"
 
 extern const volatile __u32 first_hook_slot;
@@ -15,7 +16,7 @@ extern const volatile __u32 first_hook_slot;
 static __always_inline void walk_and_send(struct user_registers *regs, __u32 slot, struct scratch *scratch)
 {
 	struct wire_cpu_sample *sample = &scratch->sample;
-	__u64 used, bytes;
+	__u64 bytes;
 
 	sample->ip = REGISTERS_IP(regs);
 	sample->sp = REGISTERS_SP(regs);
@@ -24,20 +25,7 @@ static __always_inline void walk_and_send(struct user_registers *regs, __u32 slo
 	COPY_GENERAL_REGISTERS(sample->general, regs);
 	find_transient_code(scratch);
 	walk_user_stack(scratch, slot);
-	used = scratch->used;
-	barrier_var(used);
-	if (sample->witnesses && used <= SCRATCH_WORDS - WIRE_MAX_WITNESSES * WITNESS_WORDS) {
-		/* all eight, of which only those that are there are sent */
-		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->witnesses), scratch->witnesses);
-		used += sample->witnesses * WITNESS_WORDS;
-	} else {
-		sample->witnesses = 0;
-	}
-	bytes = used * sizeof(__u64);
-	if (bytes > sizeof(scratch->words))
-		bytes = sizeof(scratch->words);
-	bytes += sizeof(*sample);
-	sample->header.size = bytes;
+	bytes = close_stack(scratch);
 	/* the hit is counted already; user space sees that its stack is missing */
 	bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));
 }

@@ -61,20 +61,39 @@ struct uprobe_task {
 } RELOCATED;
 
 struct task_struct {
+	long state;	      /* before 5.14 */
+	unsigned int __state; /* since then; 0: it runs or can run */
 	unsigned int flags;
 	void *stack;
 	struct mm_struct *mm;
+	int pid;
 	int tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
-	__u64 start_boottime; /* real_start_time before 5.5 */
+	char comm[16];
+	unsigned long nvcsw, nivcsw; /* how often it has left a CPU, by itself and not */
+	__u64 start_time;	     /* CLOCK_MONOTONIC */
+	__u64 start_boottime;	     /* real_start_time before 5.5 */
 	struct uprobe_task *utask;
 	struct thread_struct thread;
 } RELOCATED;
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} RELOCATED;
+
+/* What an iterator over tasks gets. */
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task; /* NULL: that was the last one */
+} RELOCATED;
+
 /* include/linux/sched.h; the values have not changed since 2.6 and 3.9 */
 #define PF_VCPU 0x00000001
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
 #if defined(__TARGET_ARCH_x86)
@@ -112,6 +131,7 @@ struct user_registers {
 
 struct pt_regs {
 	__u64 pc;
+	int syscallno; /* -1: none */
 } RELOCATED;
 
 #define REGISTERS_IP(r) ((r)->pc)

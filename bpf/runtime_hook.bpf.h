@@ -8,6 +8,7 @@
 #ifndef CLRSAMPLER_RUNTIME_HOOK_BPF_H_
 #define CLRSAMPLER_RUNTIME_HOOK_BPF_H_
 
+#include "hook_ring.bpf.h"
 #include "tracked.bpf.h"
 
 #if defined(__TARGET_ARCH_x86)
@@ -30,18 +31,6 @@
 extern const volatile __u32 hook_hits_a_second;
 extern const volatile __u32 hook_hits_at_once;
 extern volatile __u32 hook_hits_were_lost;
-extern const volatile __u32 hook_wake_bytes;
-
-/*
- * Wakes the reader with the record that makes another quarter of the ring full, and not with each one after it: a wake
- * costs an interrupt.
- */
-static __always_inline __u64 wake_by_fill(__u64 bytes)
-{
-	__u64 waiting = bpf_ringbuf_query(&hook_records, BPF_RB_AVAIL_DATA);
-
-	return (waiting ^ (waiting + bytes)) & hook_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-}
 
 struct hook_caller {
 	__u64 process_start_ns;

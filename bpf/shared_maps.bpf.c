@@ -59,7 +59,7 @@ struct allocation_sum_map allocation_sums SEC(".maps");
 struct allocation_pending_map allocations_pending SEC(".maps");
 
 /* 24 bytes a CPU. */
-struct allocation_pace_map allocation_paces SEC(".maps");
+struct sampling_pace_map allocation_paces SEC(".maps");
 
 /*
  * Of one process: so many hits a second on average, and so many at once; 0: no limit. A stack counts as

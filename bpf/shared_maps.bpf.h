@@ -144,20 +144,20 @@ struct allocation_pending_map {
 };
 extern struct allocation_pending_map allocations_pending SEC(".maps");
 
-/* How much is allocated on a CPU. */
-struct allocation_pace {
+/* How much comes on a CPU: sampling_pace.bpf.h. */
+struct sampling_pace {
 	__u64 window_began_ns;
-	__u64 bytes;	     /* in this window so far */
-	__u64 bytes_a_stack; /* by the one before */
+	__u64 sum;	   /* of the sizes in this window so far */
+	__u64 size_of_one; /* that one which is sent stands for, by the window before */
 };
 
-struct allocation_pace_map {
+struct sampling_pace_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct allocation_pace);
+	__type(value, struct sampling_pace);
 };
-extern struct allocation_pace_map allocation_paces SEC(".maps");
+extern struct sampling_pace_map allocation_paces SEC(".maps");
 
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

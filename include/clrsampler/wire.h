@@ -13,6 +13,7 @@
 typedef unsigned char __u8;
 typedef unsigned short __u16;
 typedef unsigned int __u32;
+typedef int __s32;
 typedef unsigned long long __u64;
 #else
 #include <linux/types.h>
@@ -51,6 +52,9 @@ enum wire_kind {
 	WIRE_COMPILED_STACK = 4, /* struct wire_cpu_sample, of the thread and the time of the WIRE_COMPILED before it */
 	WIRE_ALLOCATION = 5,	 /* struct wire_allocation */
 	WIRE_ALLOCATION_STACK = 6, /* struct wire_cpu_sample, of the WIRE_ALLOCATION before it */
+	WIRE_WAIT = 16,		   /* struct wire_wait */
+	WIRE_WAIT_STACK = 17,	   /* struct wire_cpu_sample, of the thread and the time of the WIRE_WAIT before it */
+	WIRE_WAKER_STACK = 18, /* struct wire_cpu_sample, of the waker and the time of a wire_wait that will follow */
 };
 
 /* What a runtime did: functions of it that uprobes sit on. `values` of struct wire_runtime_event in brackets. */
@@ -123,6 +127,17 @@ struct wire_counters {
 	__u64 hook_lost;    /* no room in the ring of hooks */
 	__u64 hook_limited; /* of a process that has had its share */
 	__u64 hook_summed;  /* allocations that only add to their process's sum */
+	/*
+	 * Of parts of waits (struct wire_wait) that have ended: waits = wait_short + wait_passed_over + wait_kept.
+	 * Records are as many as the kept ones at most, since one has both parts of a wait.
+	 */
+	__u64 waits;
+	__u64 wait_short;	/* below the threshold */
+	__u64 wait_passed_over; /* by chance: others stand for them */
+	__u64 wait_kept;
+	__u64 wait_records_sent;
+	__u64 wait_records_lost;  /* no room in the ring of hooks */
+	__u64 wait_without_stack; /* of those sent: the interrupt that takes the stack did not come in time */
 };
 
 struct wire_header {
@@ -306,6 +321,55 @@ struct wire_allocation {
 	char comm[16];	   /* of the thread */
 };
 
+#define WIRE_WAIT_HAS_STACK 1	    /* a WIRE_WAIT_STACK of the same time follows */
+#define WIRE_WAIT_HAS_WAKER_STACK 2 /* a WIRE_WAKER_STACK of the time woken_ns was to come before this */
+#define WIRE_WAIT_THREAD_ENDED 4    /* the thread's last record: totals, and no wait */
+#define WIRE_WAIT_OPEN 8 /* the wait was not over when the tracing ended; weights 0: the thread was running */
+
+/* A wait that is sent stands for this many / 256 at least. */
+#define WIRE_WAIT_ONE 256
+
+/*
+ * A thread has waited and runs again. What it waited for came after blocked_ns; until it had a CPU it took runnable_ns
+ * more. Both parts are chosen each for itself, with a weight in 1 / WIRE_WAIT_ONE; 0: the part is not chosen. Totals
+ * are the thread's, from the time that it was first seen: all that it did, sent or not, this wait included.
+ */
+struct wire_wait {
+	struct wire_header header;
+	__u32 tgid; /* as in struct wire_cpu_sample */
+	__u32 tid;
+	__u64 process_start_ns;
+	__u64 blocked_ns;
+	__u64 runnable_ns;
+	__u64 woken_ns; /* 0: nobody was seen to wake it */
+	__u64 seen_ns;	/* when the thread was first seen, or began */
+	__u64 total_cpu_ns;
+	__u64 total_blocked_ns;
+	__u64 total_runnable_ns;
+	__u64 total_short_ns; /* of both: parts below the threshold */
+	__u64 total_waits;
+	__u32 waker_tgid; /* 0 with woken_ns: an interrupt of an idle CPU, or who is outside of our pid namespace */
+	__u32 waker_tid;
+	__u32 blocked_weight;
+	__u32 runnable_weight;
+	__u32 flags;   /* WIRE_WAIT_* */
+	__s32 syscall; /* its number; -1: none, as in a page fault, or not known */
+	char comm[16]; /* of the thread */
+	char waker_comm[16];
+};
+
+/* What a thread was at when the tracing ended: read from the iterator over tasks. */
+#define WIRE_OPEN_KERNEL_FRAMES 32
+struct wire_open_wait {
+	struct wire_wait wait; /* totals with the part that goes on; header: time_ns alone */
+	__u64 ip, sp, fp, lr;  /* as in struct wire_cpu_sample; ip 0: there are no user registers */
+	__u64 general[WIRE_GENERAL_REGISTERS];
+	__u64 switches; /* how often it has left a CPU: while that stays the same it has not run */
+	__u32 reserved;
+	__u32 kernel_frames;
+	__u64 kernel[WIRE_OPEN_KERNEL_FRAMES]; /* addresses, leaf first */
+};
+
 /*
  * Where a process keeps transient code, and how to read it: user space tells the sampler (map transient_code, by
  * tgid).
@@ -353,6 +417,8 @@ static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
 static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
+static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
+static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
@@ -365,6 +431,8 @@ _Static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 _Static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 _Static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
 _Static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
+_Static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
+_Static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
 #endif
 
 #endif /* CLRSAMPLER_WIRE_H_ */

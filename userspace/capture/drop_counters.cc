@@ -50,6 +50,13 @@ wire_counters SumCounters(std::span<const wire_counters> per_cpu) {
     sum.hook_lost += one.hook_lost;
     sum.hook_limited += one.hook_limited;
     sum.hook_summed += one.hook_summed;
+    sum.waits += one.waits;
+    sum.wait_short += one.wait_short;
+    sum.wait_passed_over += one.wait_passed_over;
+    sum.wait_kept += one.wait_kept;
+    sum.wait_records_sent += one.wait_records_sent;
+    sum.wait_records_lost += one.wait_records_lost;
+    sum.wait_without_stack += one.wait_without_stack;
     for (int reason = 0; reason < WIRE_DROP_COUNT; ++reason) sum.drops[reason] += one.drops[reason];
   }
   return sum;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -51,17 +52,18 @@ struct TapeCodec<SideBandEvent> {
   }
 };
 
-// Of streams that were saved before there was a count of sums, that is 0.
+// Streams that were saved by older versions end earlier: what had no count then is 0.
 template <>
 struct TapeCodec<wire_counters> {
-  static constexpr size_t kSmallest = offsetof(wire_counters, hook_summed);
+  static constexpr size_t kWords = sizeof(wire_counters) / sizeof(uint64_t);
+  static constexpr size_t kAlwaysThere = offsetof(wire_counters, hook_summed) / sizeof(uint64_t);
   static void Write(const wire_counters& counters, TapeWriter& out) { out.Put(counters); }
   static wire_counters Read(TapeReader& in) {
-    if (in.left() >= sizeof(wire_counters)) return in.Get<wire_counters>();
-    const auto all_but_sums = in.Get<std::array<std::byte, kSmallest>>();
-    wire_counters counters{};
-    std::memcpy(&counters, all_but_sums.data(), kSmallest);
-    return counters;
+    std::array<uint64_t, kWords> words{};
+    for (size_t i = 0; i < kWords && (i < kAlwaysThere || in.left() >= sizeof(uint64_t)); ++i) {
+      words[i] = in.Get<uint64_t>();
+    }
+    return std::bit_cast<wire_counters>(words);
   }
 };
 

@@ -92,7 +92,9 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& o
   std::unique_ptr<Sampler> sampler(new Sampler(options));
   const LibbpfLog log;
   RaiseLockedMemoryLimit();
-  absl::Status loaded = sampler->Load(features);
+  absl::Status loaded = sampler->Load(features, /*task_storage=*/options.waits);
+  // Linux 5.11 and 5.12 have the storage, but not for programs of this kind: only the verifier tells.
+  if (!loaded.ok() && options.waits) loaded = sampler->Load(features, /*task_storage=*/false);
   if (!loaded.ok()) {
     const std::string said = log.Tail(6);
     if (said.empty()) return loaded;
@@ -102,7 +104,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& o
   return sampler;
 }
 
-absl::Status Sampler::Configure(const FeatureReport& features) {
+absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage) {
   const absl::StatusOr<int> possible = PossibleCpuLimit();
   if (!possible.ok()) return possible.status();
   // The ring by the CPUs that can fill it: virtual machines announce hundreds of possible ones.
@@ -111,9 +113,10 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   ring_bytes_ = options_.ring_bytes == 0 ? DefaultRingBytes(filling, options_.frequency_hz)
                                          : std::bit_ceil(std::max<uint64_t>(options_.ring_bytes, 4096));
   const bool hooks = options_.suspension_hooks || options_.jit_hooks || options_.allocation_hooks;
+  const bool hook_ring = hooks || options_.waits;
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   ring_bytes_ = std::max(ring_bytes_, page);
-  hook_ring_bytes_ = hooks ? std::max(std::bit_ceil(options_.hook_ring_bytes), page) : page;
+  hook_ring_bytes_ = hook_ring ? std::max(std::bit_ceil(options_.hook_ring_bytes), page) : page;
   if (std::max(ring_bytes_, hook_ring_bytes_) > (uint64_t{1} << 31)) {
     return absl::InvalidArgumentError("a ring buffer has at most 2 GiB");
   }
@@ -151,6 +154,13 @@ absl::Status Sampler::Configure(const FeatureReport& features) {
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;
   bpf_program__set_autoload(program_, true);
+  waits_.emplace(*skeleton_,
+                 WaitTracerOptions{.wanted = options_.waits,
+                                   .min_wait_ns = options_.min_wait_ns,
+                                   .waker_stacks = options_.waker_stacks,
+                                   .only_process = pid_namespace == 0 ? options_.only_process : 0,
+                                   .task_storage = task_storage},
+                 slots);
   has_cookies_ = options_.allocation_hooks && HasAttachCookie();
   for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
     for (const HookForm form : kHookForms) {
@@ -254,7 +264,9 @@ std::vector<HitsOfOthers> Sampler::HookHitsOfOthers() const {
   return others;
 }
 
-absl::Status Sampler::Load(const FeatureReport& features) {
+absl::Status Sampler::Load(const FeatureReport& features, bool task_storage) {
+  waits_.reset();
+  skeleton_.reset();
   absl::StatusOr<KernelTypes> types = KernelTypes::Create();
   if (types.ok()) {
     LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = types->path().c_str());
@@ -264,7 +276,7 @@ absl::Status Sampler::Load(const FeatureReport& features) {
   }
   if (skeleton_ == nullptr) skeleton_.reset(clrsampler_bpf__open());
   if (skeleton_ == nullptr) return ErrnoError(errno, "opening the BPF object");
-  RETURN_IF_ERROR(Configure(features));
+  RETURN_IF_ERROR(Configure(features, task_storage));
   const int error = clrsampler_bpf__load(skeleton_.get());
   if (error != 0) return LoadError(-error, "loading the BPF programs", features.lockdown);
 
@@ -309,7 +321,8 @@ absl::Status Sampler::Start() {
   started_ = true;
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   if (!online.ok()) return online.status();
-  return events_->Follow(*online, /*all_or_nothing=*/true);
+  RETURN_IF_ERROR(events_->Follow(*online, /*all_or_nothing=*/true));
+  return waits_->Start(clock_.Now(), *online);
 }
 
 absl::Status Sampler::SetFrequency(int frequency_hz) {
@@ -330,12 +343,15 @@ absl::Status Sampler::AttachNewCpus(std::span<const int> online, CpuPulse::BusyN
   std::vector<uint64_t> hits;
   for (const wire_counters& counters : CountersByCpu()) hits.push_back(counters.hits);
   silent_ = pulse_.Silent(clock_.Now().ns, cpus(), hits, period_ns(), busy_ns);
-  return events_->Follow(online, /*all_or_nothing=*/false, silent_);
+  absl::Status followed = events_->Follow(online, /*all_or_nothing=*/false, silent_);
+  followed.Update(waits_->AttachNewCpus(online, silent_));
+  return followed;
 }
 
 void Sampler::StopSampling() {
   if (!started_) return;
   started_ = false;
+  waits_->Stop();
   // Disabling waits for the CPU; closing alone may leave the last hit running for a moment.
   for (const auto& [cpu, event] : events_->events()) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
   events_->CloseAll();
@@ -377,6 +393,7 @@ void Sampler::Drain(RecordFunction on_record) {
   MergeByTime(hook_ring_, ring_, samples_press, on_record);
   hook_ring_.End();
   ring_.End();
+  for (const std::vector<uint64_t>& record : waits_->TakeOpenWaits()) on_record(std::as_bytes(std::span(record)));
 }
 
 std::vector<wire_counters> Sampler::CountersByCpu() const {

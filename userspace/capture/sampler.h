@@ -21,6 +21,7 @@
 #include "capture/ring_reader.h"
 #include "capture/sampling_period.h"
 #include "capture/transient_code_map.h"
+#include "capture/wait_tracer.h"
 #include "clrsampler/wire.h"
 #include "os/clock.h"
 #include "os/unique_fd.h"
@@ -51,6 +52,9 @@ struct SamplerOptions {
   bool jit_hooks = false;
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
   bool allocation_hooks = false;
+  bool waits = false;        // where threads wait is told: struct wire_wait
+  uint64_t min_wait_ns = 0;  // WaitTracerOptions, as the next one
+  bool waker_stacks = true;
   // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
   // is sent while less than half is left. The rest is counted (wire_counters::hook_limited), and the next hit that is
   // sent says how many there were. 0: no limit.
@@ -124,8 +128,8 @@ class Sampler {
   };
 
   explicit Sampler(const SamplerOptions& options) : options_(options) {}
-  absl::Status Load(const FeatureReport& features);
-  absl::Status Configure(const FeatureReport& features);
+  absl::Status Load(const FeatureReport& features, bool task_storage);
+  absl::Status Configure(const FeatureReport& features, bool task_storage);
   int OpenAndAttach(int cpu) const;
   std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }
@@ -141,6 +145,7 @@ class Sampler {
   RingReader hook_ring_;
   std::optional<TransientCodeMap> transient_code_;
   std::unique_ptr<CpuEvents> events_;
+  std::optional<WaitTracer> waits_;
   CpuPulse pulse_;
   SystemClock clock_;
   std::vector<int> silent_;

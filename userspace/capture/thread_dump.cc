@@ -9,14 +9,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <memory>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "capture/stack_copy.h"
 #include "clrsampler/wire.h"
 #include "os/clock.h"
 #include "os/file_io.h"
@@ -25,19 +26,14 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kPage = 4096;
-constexpr uint64_t kMaxGapWords = WIRE_GAP_MASK;
-
-struct Registers {
-  uint64_t ip = 0, sp = 0, fp = 0, lr = 0;
-  std::array<uint64_t, WIRE_GENERAL_REGISTERS> general{};
-};
-
 // Detaches when it goes: the thread runs on, or stays stopped if it was, and gets the signal that stopped it.
 class Seized {
  public:
   explicit Seized(pid_t tid) : tid_(tid) {}
-  ~Seized() { ptrace(PTRACE_DETACH, tid_, nullptr, reinterpret_cast<void*>(signal_)); }
+  ~Seized() {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the system call takes a number in the place of a pointer
+    ptrace(PTRACE_DETACH, tid_, nullptr, reinterpret_cast<void*>(signal_));
+  }
   Seized(const Seized&) = delete;
   Seized& operator=(const Seized&) = delete;
 
@@ -62,8 +58,9 @@ class Seized {
     return absl::DeadlineExceededError("it does not stop: it waits for a device or a file system");
   }
 
-  absl::StatusOr<Registers> Read() const {
-    Registers registers;
+  // A sample with nothing but registers.
+  absl::StatusOr<wire_cpu_sample> Read() const {
+    wire_cpu_sample sample{};
 #if defined(__x86_64__)
     user_regs_struct user{};
     iovec into{&user, sizeof user};
@@ -71,12 +68,12 @@ class Seized {
         into.iov_len < sizeof user) {
       return absl::ErrnoToStatus(errno, "its registers can't be read");
     }
-    registers = {user.rip,
-                 user.rsp,
-                 user.rbp,
-                 0,
-                 {user.rax, user.rdx, user.rcx, user.rbx, user.rsi, user.rdi, user.rbp, user.rsp, user.r8, user.r9,
-                  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15}};
+    sample.ip = user.rip;
+    sample.sp = user.rsp;
+    sample.fp = user.rbp;
+    const uint64_t general[] = {user.rax, user.rdx, user.rcx, user.rbx, user.rsi, user.rdi, user.rbp, user.rsp,
+                                user.r8,  user.r9,  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15};
+    std::copy(std::begin(general), std::end(general), sample.general);
 #elif defined(__aarch64__)
     user_regs_struct user{};
     iovec into{&user, sizeof user};
@@ -84,104 +81,18 @@ class Seized {
         into.iov_len < sizeof user) {
       return absl::ErrnoToStatus(errno, "its registers can't be read");
     }
-    registers = {user.pc, user.sp, user.regs[29], user.regs[30], {}};
+    sample.ip = user.pc;
+    sample.sp = user.sp;
+    sample.fp = user.regs[29];
+    sample.lr = user.regs[30];
 #endif
-    return registers;
+    return sample;
   }
 
  private:
   pid_t tid_;
   intptr_t signal_ = 0;
 };
-
-// From sp upwards, as far as memory goes.
-std::vector<uint64_t> ReadStack(int memory, uint64_t sp, uint64_t max_bytes) {
-  std::vector<uint64_t> words;
-  uint64_t at = sp;
-  while (at - sp < max_bytes) {
-    const uint64_t bytes = std::min(kPage - at % kPage, max_bytes - (at - sp)) / sizeof(uint64_t) * sizeof(uint64_t);
-    if (bytes == 0) break;
-    const size_t before = words.size();
-    words.resize(before + bytes / sizeof(uint64_t));
-    const absl::StatusOr<size_t> got = ReadAt(memory, at, std::as_writable_bytes(std::span(words).subspan(before)));
-    if (!got.ok() || *got != bytes) {
-      words.resize(before);
-      break;
-    }
-    at += bytes;
-  }
-  return words;
-}
-
-// The frame-pointer chain through the stack, with all words between its frames: what the sampler sends, uncut.
-void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire_cpu_sample& sample,
-                 std::vector<uint64_t>& out) {
-  uint64_t last = 0;  // index of the first word that is not taken yet
-  sample.stop = WIRE_STOP_BAD_FP;
-  for (uint64_t frame = fp;;) {
-    if (frame == 0) {
-      sample.stop = WIRE_STOP_END;
-      break;
-    }
-    if (frame < sp || frame % sizeof(uint64_t) != 0) break;
-    const uint64_t index = (frame - sp) / sizeof(uint64_t);
-    if (index < last || stack.size() < 2 || index > stack.size() - 2) break;
-    if (sample.user_frames == UINT16_MAX) {
-      sample.stop = WIRE_STOP_MAX_FRAMES;
-      break;
-    }
-    if (index - last > kMaxGapWords) {
-      // As the sampler does: the first and the last words of a long gap.
-      constexpr uint64_t kHalf = kMaxGapWords / 2;
-      out.push_back((sp + (last + kHalf - 2) * sizeof(uint64_t)) | (kHalf - 2) << WIRE_GAP_SHIFT |
-                    WIRE_FRAME_WORDS_ONLY);
-      out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
-                 stack.begin() + static_cast<ptrdiff_t>(last + kHalf));
-      ++sample.user_frames;
-      last = index - kHalf;
-    }
-    const uint64_t gap = index - last;
-    out.push_back(frame | gap << WIRE_GAP_SHIFT);
-    out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
-               stack.begin() + static_cast<ptrdiff_t>(last + gap));
-    out.push_back(stack[index]);
-    out.push_back(stack[index + 1]);
-    ++sample.user_frames;
-    last = index + 2;
-    frame = stack[index];
-    if (stack[index + 1] == 0) {
-      sample.stop = WIRE_STOP_END;
-      break;
-    }
-  }
-  const uint64_t tail = std::min<uint64_t>(stack.size() - last, kMaxGapWords);
-  out.push_back(tail << WIRE_GAP_SHIFT);
-  out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
-             stack.begin() + static_cast<ptrdiff_t>(last + tail));
-}
-
-std::vector<uint64_t> RecordOf(uint32_t pid, uint32_t tid, absl::string_view comm, const Registers& registers,
-                               std::span<const uint64_t> stack) {
-  wire_cpu_sample sample{};
-  sample.header.kind = WIRE_CPU_SAMPLE;
-  sample.header.time_ns = SystemClock().Now().ns;
-  sample.tgid = pid;
-  sample.tid = tid;
-  sample.ip = registers.ip;
-  sample.sp = registers.sp;
-  sample.fp = registers.fp;
-  sample.lr = registers.lr;
-  std::copy(registers.general.begin(), registers.general.end(), sample.general);
-  comm.copy(sample.comm, sizeof sample.comm - 1);
-  std::vector<uint64_t> user;
-  AppendChain(registers.sp, registers.fp, stack, sample, user);
-  sample.user_words = static_cast<uint32_t>(user.size());
-  sample.header.size = static_cast<uint32_t>(sizeof sample + user.size() * sizeof(uint64_t));
-  std::vector<uint64_t> record(sizeof sample / sizeof(uint64_t));
-  std::memcpy(record.data(), &sample, sizeof sample);
-  record.insert(record.end(), user.begin(), user.end());
-  return record;
-}
 
 absl::StatusOr<std::vector<uint32_t>> ThreadsOf(const std::string& folder, uint32_t max_threads) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(folder.c_str()), closedir);
@@ -224,10 +135,15 @@ absl::StatusOr<std::vector<DumpedThread>> DumpThreads(uint32_t pid, const Thread
     Seized seized(static_cast<pid_t>(tid));
     const absl::Status stopped = seized.Stop(options.patience_ns);
     if (absl::IsNotFound(stopped)) continue;
-    absl::StatusOr<Registers> registers = stopped.ok() ? seized.Read() : stopped;
+    absl::StatusOr<wire_cpu_sample> registers = stopped.ok() ? seized.Read() : stopped;
     if (registers.ok()) {
-      const std::vector<uint64_t> stack = ReadStack(memory->get(), registers->sp, options.max_stack_bytes);
-      thread.record = RecordOf(pid, tid, thread.comm, *registers, stack);
+      wire_cpu_sample& sample = *registers;
+      sample.header.kind = WIRE_CPU_SAMPLE;
+      sample.header.time_ns = SystemClock().Now().ns;
+      sample.tgid = pid;
+      sample.tid = tid;
+      thread.comm.copy(sample.comm, sizeof sample.comm - 1);
+      thread.record = RecordWithStack(sample, {}, memory->get(), options.max_stack_bytes);
       if (options.look) options.look(thread);
     } else {
       thread.trouble = std::string(registers.status().message());

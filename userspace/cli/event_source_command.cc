@@ -143,8 +143,8 @@ absl::Status CheckEventSource(const RecordConfig& config) {
                    "add --source eventpipe");
   }
   if (!by_stream) return absl::OkStatus();
-  if (config.event == "cpu") {
-    return Refused("--source eventpipe has no samples of CPU time",
+  if (config.event == "cpu" || config.event == "off-cpu" || config.event == "wall") {
+    return Refused("--source eventpipe has no samples of CPU time and no waits of threads",
                    "--event alloc, exception or contention says what to record");
   }
   if (!config.command.empty()) {

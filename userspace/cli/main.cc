@@ -26,6 +26,7 @@
 #include "cli/ps_command.h"
 #include "cli/r2rmap_command.h"
 #include "cli/record_command.h"
+#include "cli/waits_command.h"
 #ifdef CLRSAMPLER_SERVE  // not in a static program, which can open no library
 #include "cli/serve_command.h"
 #endif
@@ -91,6 +92,8 @@ int main(int argc, char** argv) {
       "  clrsampler pauses --pid PID [--json]\n"
       "  clrsampler jit --pid PID [--json]\n"
       "  clrsampler allocs --pid PID [--json]\n"
+      "  clrsampler wall --pid PID [--json]\n"
+      "  clrsampler locks --pid PID [--json]\n"
       "  clrsampler events --pid PID [--kind KIND]\n"
       "  clrsampler annotate METHOD FILE.json\n"
       "  clrsampler convert IN OUT\n"
@@ -140,6 +143,14 @@ int main(int argc, char** argv) {
   clrsampler::DeclarePausesOptions(*pauses, pauses_config);
   CLI::App* allocs = app.add_subcommand("allocs", "what a .NET process allocates: how much, of which types, and where");
   clrsampler::AllocsConfig allocs_config;
+  CLI::App* wall =
+      app.add_subcommand("wall", "what the threads of a .NET process do all the time: run, or wait for what");
+  clrsampler::WaitsConfig wall_config;
+  clrsampler::DeclareWaitsOptions(*wall, wall_config);
+  CLI::App* locks =
+      app.add_subcommand("locks", "where the threads of a .NET process wait for each other, and who ends it");
+  clrsampler::WaitsConfig locks_config;
+  clrsampler::DeclareWaitsOptions(*locks, locks_config);
   clrsampler::DeclareAllocsOptions(*allocs, allocs_config);
   CLI::App* jit = app.add_subcommand("jit", "print each method that a .NET process compiles: how long, and for whom");
   clrsampler::WatchConfig jit_config;
@@ -209,6 +220,8 @@ int main(int argc, char** argv) {
   if (*r2rmap) return ReportStatus(clrsampler::RunR2rMap(r2rmap_config));
   if (*stacks) return ReportStatus(clrsampler::RunStacks(stacks_config));
   if (*pauses) return ReportStatus(clrsampler::RunPauses(pauses_config));
+  if (*wall) return ReportStatus(clrsampler::RunWall(wall_config));
+  if (*locks) return ReportStatus(clrsampler::RunLocks(locks_config));
   if (*allocs) return ReportStatus(clrsampler::RunAllocs(allocs_config));
   if (*jit) return ReportStatus(clrsampler::RunJit(jit_config));
   if (*events) return ReportStatus(clrsampler::RunEvents(events_config));

@@ -35,6 +35,7 @@
 #include "output/profile_writer.h"
 #include "output/stats_json.h"
 #include "output/summary.h"
+#include "output/wait_summary.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/recorder.h"
 #include "profile/run_model.h"
@@ -85,6 +86,8 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.frequency_hz = config.frequency_hz;
   options.replay = config.unwind == "replay";
   options.view = config.event == "alloc"          ? RecordView::kAllocations
+                 : config.event == "off-cpu"      ? RecordView::kOffCpu
+                 : config.event == "wall"         ? RecordView::kWall
                  : config.view == "pause"         ? RecordView::kPause
                  : config.view == "suspend-delay" ? RecordView::kSuspendDelay
                  : config.view == "jit"           ? RecordView::kJit
@@ -92,6 +95,10 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.roles = !config.no_hooks;
   options.try_unknown_runtime = config.try_unknown_runtime;
   options.hook_share = config.hook_budget / 100;
+  auto min_wait = ParseOffsetNs("--min-wait", config.min_wait);
+  if (!min_wait.ok()) return min_wait.status();
+  options.min_wait_ns = *min_wait;
+  options.wakers = config.wakers;
   options.only_blame = options.view == RecordView::kSuspendDelay;
   options.mark_suspension = config.mark_suspension;
   constexpr size_t kSavedStacks = 500;
@@ -139,17 +146,19 @@ void SayStart(const RecordConfig& config, const RecordOptions& options) {
   if (!options.pids.empty())
     what = absl::StrCat(options.pids.size() == 1 ? "process " : "processes ", absl::StrJoin(options.pids, ", "));
   if (!options.command.empty()) what = options.command[0];
-  const std::string begun = options.view == RecordView::kAllocations
-                                ? absl::StrCat("counting the allocations of ", what)
-                                : absl::StrCat("sampling ", what, " at ", options.frequency_hz, " Hz");
+  const std::string begun =
+      options.view == RecordView::kAllocations ? absl::StrCat("counting the allocations of ", what)
+      : options.view == RecordView::kOffCpu    ? absl::StrCat("following the waits of ", what)
+                                               : absl::StrCat("sampling ", what, " at ", options.frequency_hz, " Hz");
   std::fprintf(stderr, "%s; %s\n", begun.c_str(),
                options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
 }
 
 // These views count what events of the runtime tell: no thread has a name there, and compilations have no time.
 absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& options, const ProfileFilter& filter) {
-  if (options.view == RecordView::kAllocations && config.view != "cpu") {
-    return BadValue("--event alloc counts bytes, and --view chooses among CPU times", "leave --view out");
+  if (config.event != "cpu" && config.view != "cpu") {
+    return BadValue(absl::StrCat("--event ", config.event, " is no CPU time, and --view chooses among these"),
+                    "leave --view out");
   }
   if ((options.view == RecordView::kJit || options.view == RecordView::kSuspendDelay) &&
       (filter.thread || filter.from_ns || filter.to_ns)) {
@@ -226,6 +235,8 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
               : options.view == RecordView::kSuspendDelay ? ProfileView::kSuspendDelay
               : options.view == RecordView::kJit          ? ProfileView::kJit
               : options.view == RecordView::kAllocations  ? ProfileView::kAllocations
+              : options.view == RecordView::kOffCpu       ? ProfileView::kOffCpu
+              : options.view == RecordView::kWall         ? ProfileView::kWall
                                                           : ProfileView::kCpu;
   const bool samples = options.view == RecordView::kCpu || options.view == RecordView::kPause;
   meta.unit = samples                                    ? WeightUnit::kSamples
@@ -297,8 +308,9 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
          "--event", config.event,
          "cpu: what runs; alloc: where .NET programs allocate memory, in bytes, with the types of the objects;\n"
          "exception: where exceptions are thrown, with their types; contention: where threads wait for locks, in\n"
-         "nanoseconds; docs/events.md")
-      ->check(CLI::IsMember({"cpu", "alloc", "exception", "contention"}))
+         "nanoseconds; docs/events.md; off-cpu: where threads wait and for what, in microseconds; wall: the same with\n"
+         "what they run; docs/waits.md")
+      ->check(CLI::IsMember({"cpu", "alloc", "exception", "contention", "off-cpu", "wall"}))
       ->capture_default_str()
       ->type_name("EVENT");
   app.add_option("--source", config.source,
@@ -312,6 +324,11 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
       ->type_name("MB");
+  app.add_option("--min-wait", config.min_wait,
+                 "of --event off-cpu and wall: shorter waits are added up and have no stack")
+      ->capture_default_str()
+      ->type_name("TIME");
+  app.add_flag("--wakers", config.wakers, "of the same: behind each wait the stack of the thread that ended it");
   app.add_option("--view", config.view,
                  "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
                  "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md;\n"
@@ -464,6 +481,10 @@ absl::Status RunRecord(const RecordConfig& config) {
       constexpr size_t kRows = 5;
       hottest.instead =
           AllocationSummaryText(SummarizeAllocations((*recorder)->frames(), (*recorder)->stacks()), account, kRows);
+    }
+    if (TellsWaits(options->view)) {
+      constexpr size_t kRows = 10;
+      hottest.instead = WaitSummaryText(SummarizeWaits((*recorder)->frames(), (*recorder)->stacks()), account, kRows);
     }
     std::fputs(SummaryText(account, hottest).c_str(), stderr);
   }

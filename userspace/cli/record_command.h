@@ -36,6 +36,8 @@ struct RecordConfig {
   std::string view = "cpu";
   bool no_hooks = false;
   bool try_unknown_runtime = false;
+  std::string min_wait = "1ms";
+  bool wakers = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
   bool mark_suspension = false;
   std::optional<std::string> stats;

@@ -25,6 +25,8 @@ const ProfileModel& ModelOf(const Window& window, ProfileView view) {
     case ProfileView::kAllocations:  // windows have none of these
     case ProfileView::kExceptions:
     case ProfileView::kContention:
+    case ProfileView::kOffCpu:
+    case ProfileView::kWall:
       break;
   }
   return window.cpu;

@@ -133,8 +133,13 @@ class PprofEncoder {
       shown = meta.unit == WeightUnit::kBytes           ? "alloc_space"
               : meta.view == ProfileView::kSuspendDelay ? "suspend_delay"
               : meta.view == ProfileView::kContention   ? pprof::kContention
+              : meta.view == ProfileView::kOffCpu       ? pprof::kOffCpu
+              : meta.view == ProfileView::kWall         ? pprof::kWall
                                                         : "cpu";
-      WriteValueType(pprof::Profile::kSampleType, shown, WeightUnitText(meta.unit));
+      // Of waits the format's users expect nanoseconds.
+      waits_ = meta.unit == WeightUnit::kMicroseconds &&
+               (meta.view == ProfileView::kOffCpu || meta.view == ProfileView::kWall);
+      WriteValueType(pprof::Profile::kSampleType, shown, WeightUnitText(waits_ ? WeightUnit::kNanoseconds : meta.unit));
     }
     builder_.add_int64(pprof::Profile::kDefaultSampleType, strings_.Add(shown));
     if (meta.period_ns > 0) {
@@ -298,7 +303,7 @@ class PprofEncoder {
       message_.clear();
       pbf_builder<pprof::Sample> sample(message_);
       sample.add_packed_uint64(pprof::Sample::kLocationId, locations.begin(), locations.end());
-      const int64_t values[] = {static_cast<int64_t>(row.weight),
+      const int64_t values[] = {static_cast<int64_t>(row.weight * (waits_ ? 1000 : 1)),
                                 static_cast<int64_t>(row.weight * model_.meta.period_ns)};
       sample.add_packed_int64(pprof::Sample::kValue, values, values + (counts_time_ ? 2 : 1));
       message_ += thread_labels[row.thread];
@@ -324,6 +329,7 @@ class PprofEncoder {
   const ProfileModel& model_;
   GzipStream out_;
   bool counts_time_ = false;
+  bool waits_ = false;  // microseconds that are written as nanoseconds
   PprofStrings strings_;
   std::string chunk_;  // fields of the profile that are not compressed yet
   pbf_builder<pprof::Profile> builder_{chunk_};

@@ -34,6 +34,7 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
     account.lost[name] += deltas_.Since(name, counters.drops[drop]);
   }
   if (parts.hooks != nullptr) AddHooks(account, parts, counters);
+  if (parts.waits != nullptr) AddWaits(account, parts, counters);
   account.samples_expected = deltas_.Since("expected", parts.expected.samples());
   AddClock(account, parts);
   account.unwind = deltas_.Since("unwind", parts.unwinder.Counters());
@@ -70,6 +71,24 @@ void AccountCounts::AddClock(Account& account, const CountingParts& parts) {
           "sampled. The hypervisor says that it took %.1f s of CPU time away",
           account.clock_ran, account.clock_due, account.stolen_seconds),
       "a virtual machine whose host is busy or that is paused; shares of what was sampled still hold");
+}
+
+void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const wire_counters& counters) {
+  std::map<std::string, uint64_t> waits = parts.waits->counters().ByName();
+  waits["ended"] = counters.waits;
+  waits["short"] = counters.wait_short;
+  waits["passed_over"] = counters.wait_passed_over;
+  waits["kept"] = counters.wait_kept;
+  waits["records_sent"] = counters.wait_records_sent;
+  waits["records_lost"] = counters.wait_records_lost + parts.intake.runtime_events_dropped();
+  account.waits = deltas_.Since("waits", waits);
+  if (account.waits["records_lost"] == 0) return;
+  parts.notices.Add(
+      "wait_records_lost", "",
+      absl::StrCat(account.waits["records_lost"],
+                   " records of waits were lost: the agent read too slowly. Their time is spread over the "
+                   "others of their process"),
+      "a larger buffer: --ring-bytes");
 }
 
 void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters) {

@@ -14,6 +14,7 @@
 #include "pipeline/kernel_namer.h"
 #include "pipeline/runtime_watch.h"
 #include "pipeline/stack_unwinder.h"
+#include "pipeline/wait_watch.h"
 #include "profile/account.h"
 #include "status/notices.h"
 #include "symbols/native_lines/native_lines.h"
@@ -23,6 +24,7 @@ namespace clrsampler {
 struct CountingParts {
   const Capture& capture;
   const RuntimeWatch* hooks;  // nullptr: there are none
+  const WaitWatch* waits;     // nullptr: nobody asked
   const Intake& intake;
   const KernelNamer& kernel;
   const ExpectedSamples& expected;
@@ -44,6 +46,7 @@ class AccountCounts {
 
  private:
   void AddClock(Account& account, const CountingParts& parts);
+  void AddWaits(Account& account, const CountingParts& parts, const wire_counters& counters);
   void AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters);
 
   CounterDeltas deltas_;

@@ -20,6 +20,8 @@ std::vector<ClrEventKind> EventKindsOf(ProfileView view) {
     case ProfileView::kJit:
     case ProfileView::kPause:
     case ProfileView::kSuspendDelay:
+    case ProfileView::kOffCpu:
+    case ProfileView::kWall:
       break;
   }
   return {};

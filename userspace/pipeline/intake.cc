@@ -71,7 +71,9 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
   if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent<wire_runtime_event>(record);
   if (header.kind == WIRE_COMPILED) return TakeRuntimeEvent<wire_compiled>(record);
   if (header.kind == WIRE_ALLOCATION) return TakeRuntimeEvent<wire_allocation>(record);
-  if (header.kind == WIRE_COMPILED_STACK || header.kind == WIRE_ALLOCATION_STACK) {
+  if (header.kind == WIRE_WAIT) return TakeWait(record);
+  if (header.kind == WIRE_WAIT_STACK || header.kind == WIRE_WAKER_STACK || header.kind == WIRE_COMPILED_STACK ||
+      header.kind == WIRE_ALLOCATION_STACK) {
     if (HasRoomForHookEvent({header.time_ns}, kWeightOfStack)) TakeStack(record);
     return;
   }
@@ -87,6 +89,15 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
     return;
   }
   TakeStack(record);
+}
+
+void Intake::TakeWait(std::span<const std::byte> record) {
+  wire_wait wait;
+  if (record.size() < sizeof wait) return Lose("damaged_record");
+  std::memcpy(&wait, record.data(), sizeof wait);
+  if (!HasRoomForHookEvent({wait.header.time_ns}, 1)) return;
+  parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
+  queue_.Push({wait.header.time_ns}, HeldItem(wait));
 }
 
 void Intake::TakeStack(std::span<const std::byte> record) {

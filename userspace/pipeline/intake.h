@@ -38,7 +38,7 @@ struct HeldSample {
   EarlyStack early;
   bool of_clock = false;  // a CPU sample; else the stack of a thread that ran into a hook
 };
-using HeldItem = std::variant<std::unique_ptr<HeldSample>, SideBandEvent, RuntimeItem>;
+using HeldItem = std::variant<std::unique_ptr<HeldSample>, SideBandEvent, RuntimeItem, wire_wait>;
 
 // Which CPU samples are kept.
 enum class SamplesKept { kAll, kPossiblyBlamed, kNone };
@@ -93,6 +93,7 @@ class Intake {
   void TakeEvent(SideBandEvent event);
   void TakeRecord(std::span<const std::byte> record);
   void TakeStack(std::span<const std::byte> record);
+  void TakeWait(std::span<const std::byte> record);
   template <typename Event>
   void TakeRuntimeEvent(std::span<const std::byte> record);
   // false: the event is counted as left out.

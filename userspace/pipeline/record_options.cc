@@ -36,7 +36,9 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   const bool told_of_compilations = options.on_compilation != nullptr || options.view == RecordView::kJit;
   RuntimeEvents events;
   events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
-  events.pauses = options.on_pause != nullptr || options.view == RecordView::kPause ||
+  // A thread that waits for the end of a pause says so.
+  const bool waits = TellsWaits(options.view);
+  events.pauses = waits || options.on_pause != nullptr || options.view == RecordView::kPause ||
                   options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles;
   events.resumed = options.on_pause != nullptr;  // profiles have no use for it
   events.compilations = told_of_compilations || events.roles;
@@ -46,9 +48,9 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
 }
 
 double HookShareFor(const RecordOptions& options) {
-  const bool asked_for =
-      options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
-      (options.view != RecordView::kCpu && options.view != RecordView::kAllocations && !options.windows);
+  const bool asked_for = options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
+                         (options.view != RecordView::kCpu && options.view != RecordView::kAllocations &&
+                          !TellsWaits(options.view) && !options.windows);
   return asked_for ? 0 : options.hook_share;
 }
 
@@ -73,6 +75,9 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.jit_hooks = events.compilations;
   sampler.jit_stacks = events.compilation_stacks;
   sampler.allocation_hooks = events.allocations;
+  sampler.waits = TellsWaits(options.view);
+  sampler.min_wait_ns = options.min_wait_ns;
+  sampler.waker_stacks = options.waker_stacks;
   if (in_windows) {
     sampler.hook_hits_a_second = kHookHitsASecond;
     sampler.hook_hits_at_once = kHookHitsAtOnce;
@@ -80,7 +85,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   if (options.ring_bytes != 0) {
     sampler.hook_ring_bytes = options.ring_bytes;
   } else {
-    const bool stacks = events.compilation_stacks || events.allocations;
+    const bool stacks = events.compilation_stacks || events.allocations || sampler.waits;
     sampler.hook_ring_bytes = stacks && !in_windows ? kJitStacksRingBytes : kHookRingBytes;
   }
   return sampler;

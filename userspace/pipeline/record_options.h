@@ -52,8 +52,11 @@ struct RecordOptions {
   // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu.
   bool roles = true;
   bool try_unknown_runtime = false;  // MemoryMethodsOptions
-  double hook_share = 0.003;         // of one CPU that hooks may cost a process; 0: no limit (hook_budget.h)
-  bool mark_suspension = false;      // the outermost frame says in which part of a pause a stack was taken
+  uint64_t min_wait_ns = 1'000'000;  // of waits: shorter ones are counted and have no stack
+  bool waker_stacks = true;
+  bool wakers = false;           // behind each wait, who ended it
+  double hook_share = 0.003;     // of one CPU that hooks may cost a process; 0: no limit (hook_budget.h)
+  bool mark_suspension = false;  // the outermost frame says in which part of a pause a stack was taken
   // Told of each pause of a .NET process, in the order in which they end; may be empty.
   std::function<void(const ObservedPause&)> on_pause;
   // Told of each compilation, in the order in which they end; may be empty.

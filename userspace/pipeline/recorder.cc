@@ -53,7 +53,12 @@ class RecorderImpl : public Recorder {
   RecorderImpl(const RecordOptions& options, std::unique_ptr<SymbolServer> symbol_server,
                std::shared_ptr<FileBroker> broker)
       : parts_(options, std::move(symbol_server), std::move(broker)),
-        profile_(options.view, IsWholeHost(options), options.keep_samples),
+        profile_({.view = options.view,
+                  .with_pid = IsWholeHost(options),
+                  .keep_samples = options.keep_samples,
+                  .wakers = options.wakers,
+                  .min_wait_ns = options.min_wait_ns},
+                 parts_.frames),
         session_(SessionFor(parts_, profile_)) {}
 
   absl::Status Init();
@@ -103,6 +108,8 @@ class RecorderImpl : public Recorder {
   // False: it waits for something that is not read here.
   bool Handle(MonotonicTime time, const HeldItem& item);
   void HandleRuntimeItem(const RuntimeItem& item);
+  void HandleWait(const wire_wait& wait);
+  void SumUpWaits(ProcessKey key);
   void HandleEvent(const SideBandEvent& event);
   void TakePause(const ObservedPause& observed);
   void TakeCompilation(ProcessKey process, const NamedCompilation& compilation);
@@ -151,6 +158,9 @@ absl::Status RecorderImpl::Init() {
   if (parts_.tape == nullptr) RETURN_IF_ERROR(parts_.perf_maps.Start());
   RETURN_IF_ERROR(OpenCapture());
   if (EventsFor(options).any()) StartHooks();
+  if (TellsWaits(options.view)) {
+    parts_.waits.emplace([this](const ObservedWait& wait) { session_->sink().AddWait(wait); }, parts_.frames);
+  }
 
   absl::StatusOr<StopEvents> stop = StopEvents::Create(parts_.tape);
   RETURN_IF_ERROR(stop.status());
@@ -159,7 +169,8 @@ absl::Status RecorderImpl::Init() {
   RETURN_IF_ERROR(parts_.targets.Follow(*parts_.capture, *parts_.stop));
 
   RuntimeWatch* hooks = parts_.hooks ? &*parts_.hooks : nullptr;
-  const bool counts_samples = options.view != RecordView::kJit && options.view != RecordView::kAllocations;
+  const bool counts_samples = options.view != RecordView::kJit && options.view != RecordView::kAllocations &&
+                              options.view != RecordView::kOffCpu;
   const SamplesKept kept = !counts_samples      ? SamplesKept::kNone
                            : options.only_blame ? SamplesKept::kPossiblyBlamed
                                                 : SamplesKept::kAll;
@@ -168,8 +179,9 @@ absl::Status RecorderImpl::Init() {
                         kept, HookEventsFor(options));
   handler_.emplace(
       SampleHandler::Parts{parts_.table, parts_.resolver, parts_.unwinder, parts_.namer, parts_.frames,
-                           parts_.perf_maps, parts_.rate, hooks, parts_.code_log ? &*parts_.code_log : nullptr,
-                           session_->sink(), parts_.account, parts_.notices},
+                           parts_.perf_maps, parts_.rate, hooks, parts_.waits ? &*parts_.waits : nullptr,
+                           parts_.code_log ? &*parts_.code_log : nullptr, session_->sink(), parts_.account,
+                           parts_.notices},
       [this](const Process& process) { return session_->Selects(process); }, options.mark_suspension);
 
   const std::vector<uint32_t> likely =
@@ -287,6 +299,10 @@ void RecorderImpl::End() {
   HandleUntil(MonotonicTime::Max());
   parts_.table.ForEach([this](Process& process) { session_->Describe(process); });
   if (parts_.hooks) parts_.hooks->Finish();
+  if (parts_.waits) {
+    parts_.waits->Finish();
+    for (const ProcessKey key : parts_.waits->processes()) SumUpWaits(key);
+  }
   if (parts_.tape == nullptr) parts_.perf_maps.Finish();
   session_->Finish();
   parts_.stop.reset();  // a second Ctrl-C may now end a writer that waits for a reader which does not read
@@ -374,6 +390,8 @@ bool RecorderImpl::Handle(MonotonicTime time, const HeldItem& item) {
   }
   if (const auto* event = std::get_if<RuntimeItem>(&item)) {
     HandleRuntimeItem(*event);
+  } else if (const auto* wait = std::get_if<wire_wait>(&item)) {
+    HandleWait(*wait);
   } else {
     HandleEvent(std::get<SideBandEvent>(item));
   }
@@ -420,6 +438,13 @@ void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
   parts_.hooks->Handle(*process, item);
 }
 
+void RecorderImpl::HandleWait(const wire_wait& wait) {
+  Process& process = parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
+  if (!parts_.waits || !session_->Selects(process)) return;
+  session_->sink().Announce(process);
+  parts_.waits->Handle(process, wait);
+}
+
 void RecorderImpl::HandleEvent(const SideBandEvent& event) {
   const MonotonicTime time = event.time;
   switch (event.kind) {
@@ -446,6 +471,10 @@ void RecorderImpl::HandleEvent(const SideBandEvent& event) {
 }
 
 void RecorderImpl::TakePause(const ObservedPause& observed) {
+  if (parts_.waits) {
+    parts_.waits->NotePause(observed.process, observed.pause.requested,
+                            observed.pause.resumed.value_or(observed.pause.resume_begun));
+  }
   if (!session_->SelectsKey(observed.process)) return;
   const uint64_t written = session_->sink().AddPause(observed);
   parts_.account.samples_written += written;
@@ -481,6 +510,14 @@ void RecorderImpl::Forget(ProcessKey key) {
   if (parts_.sources.pdbs != nullptr) parts_.sources.pdbs->Forget(key);
   parts_.images.Forget(key);
   if (parts_.hooks) parts_.hooks->Forget(key);
+  if (parts_.waits) {
+    SumUpWaits(key);
+    parts_.waits->Forget(key);
+  }
+}
+
+void RecorderImpl::SumUpWaits(ProcessKey key) {
+  if (const WaitWatch::Threads* threads = parts_.waits->ThreadsOf(key)) session_->sink().SumUpThreads(key, *threads);
 }
 
 }  // namespace

@@ -104,9 +104,10 @@ void RunParts::UpdateClock() {
 }
 
 void RunParts::CountAccount() {
-  counts.AddTo(account, {*capture, hooks ? &*hooks : nullptr, *intake, kernel, targets.expected(), clock_account,
-                         unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr,
-                         sources.pdbs.get(), sources.native_lines, notices});
+  counts.AddTo(account,
+               {*capture, hooks ? &*hooks : nullptr, waits ? &*waits : nullptr, *intake, kernel, targets.expected(),
+                clock_account, unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr,
+                sources.pdbs.get(), sources.native_lines, notices});
 }
 
 }  // namespace clrsampler

@@ -26,6 +26,7 @@
 #include "pipeline/stack_unwinder.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/targets.h"
+#include "pipeline/wait_watch.h"
 #include "process/file_broker.h"
 #include "process/image_files.h"
 #include "process/process_table.h"
@@ -75,6 +76,7 @@ struct RunParts {
   // Once the programs are loaded:
   std::unique_ptr<Capture> capture;
   std::optional<RuntimeWatch> hooks;  // nullopt: there are none
+  std::optional<WaitWatch> waits;     // nullopt: nobody asked
   std::optional<StopEvents> stop;
   std::optional<Intake> intake;
   MonotonicTime started;  // sampling

@@ -6,6 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
 namespace clrsampler {
 namespace {
 
@@ -21,6 +24,13 @@ bool RunProfile::Add(const NamedSample& named) {
   if (view_ == RecordView::kSuspendDelay) return false;
   if (view_ == RecordView::kPause && named.phase != PausePhase::kStopped) return false;
   const StackId stack = stacks_.Intern(label, named.frames);
+  if (view_ == RecordView::kWall) {
+    const wire_cpu_sample& sample = named.sample;
+    const auto [sums, is_new] = waits_.try_emplace(named.process.key, keep_samples_);
+    sums->second.AddCpu(stack, named.weight_ns, {sample.header.time_ns}, sample.tid,
+                        {sample.comm, strnlen(sample.comm, sizeof sample.comm)});
+    return true;
+  }
   stacks_.Add(stack, 1);
   if (keep_samples_) {
     const wire_cpu_sample& sample = named.sample;
@@ -51,6 +61,63 @@ void RunProfile::AddCompiledStack(const Process& process, std::span<const FrameI
   const uint64_t own_us = std::max<uint64_t>(own_ns / 1000, 1);
   stacks_.Add(stack, own_us);
   if (keep_samples_) samples_.Add(ThreadOf(process, 0, ""), MonotonicTime::Max(), stack, SampleState::kNone, own_us);
+}
+
+FrameId RunProfile::Mark(const std::string& text) {
+  return frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, text, "", ""});
+}
+
+// The waker's functions from the innermost one on: they mirror those of the wait.
+void RunProfile::AppendWaker(const ObservedWait& wait) {
+  if (wait.by_interrupt) {
+    wait_frames_.push_back(Mark("[woken by an interrupt]"));
+    return;
+  }
+  if (wait.waker_tid == 0) return;
+  wait_frames_.push_back(Mark(wait.waker_tgid == wait.process.tgid
+                                  ? absl::StrCat("[woken by thread ", wait.waker_comm, "]")
+                                  : absl::StrCat("[woken by ", wait.waker_comm, "-", wait.waker_tgid, "]")));
+  for (auto frame = wait.waker_frames.rbegin(); frame != wait.waker_frames.rend(); ++frame) {
+    if (frames_.at(*frame).kind != FrameKind::kKernel) wait_frames_.push_back(*frame);
+  }
+}
+
+void RunProfile::AddWait(const ObservedWait& wait) {
+  if (!TellsWaits(view_)) return;
+  wait_frames_.assign(wait.frames.begin(), wait.frames.end());
+  wait_frames_.push_back(Mark(absl::StrCat("[", WaitKindText(wait.kind), "]")));
+  if (options_.wakers && wait.kind != WaitKind::kRunnable) AppendWaker(wait);
+  const StackId stack = stacks_.Intern(ledger_.Of(wait.process).label, wait_frames_);
+  waits_.try_emplace(wait.process, keep_samples_).first->second.Add(stack, wait);
+}
+
+void RunProfile::SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) {
+  const auto found = waits_.find(process);
+  GiveWaits(process, found == waits_.end() ? WaitSums() : found->second, threads);
+  if (found != waits_.end()) waits_.erase(found);
+}
+
+void RunProfile::GiveWaits(ProcessKey process, const WaitSums& sums, const WaitWatch::Threads& threads) {
+  const ProcessLedger::Identity identity = ledger_.Of(process);
+  const WaitSums::Rest rest = sums.Give(threads, [&](const WaitSums::Entry& entry) {
+    if (entry.microseconds == 0) return;
+    stacks_.Add(entry.stack, entry.microseconds);
+    if (!keep_samples_) return;
+    samples_.Add({process.tgid, entry.tid, identity.comm, entry.comm, identity.container_id}, entry.began, entry.stack,
+                 SampleState::kNone, entry.microseconds);
+  });
+  const auto add = [&](const std::string& text, uint64_t microseconds) {
+    if (microseconds == 0) return;
+    const FrameId mark = Mark(text);
+    const StackId stack = stacks_.Intern(identity.label, std::span(&mark, 1));
+    stacks_.Add(stack, microseconds);
+    if (!keep_samples_) return;
+    samples_.Add({process.tgid, 0, identity.comm, "", identity.container_id}, MonotonicTime::Max(), stack,
+                 SampleState::kNone, microseconds);
+  };
+  add(absl::StrCat("[waits shorter than ", absl::FormatDuration(absl::Nanoseconds(options_.min_wait_ns)), "]"),
+      rest.short_us);
+  add("[waits not told]", rest.untold_us);
 }
 
 void RunProfile::AddAllocation(const ObservedAllocation& allocation) {

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "pipeline/process_ledger.h"
 #include "pipeline/sample_sink.h"
+#include "pipeline/wait_sums.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
 
@@ -19,14 +20,28 @@ enum class RecordView : uint8_t {
   kSuspendDelay,  // what ran while they were asked to, in microseconds of delay instead of samples
   kJit,           // what methods were compiled for, in microseconds of compiling instead of samples
   kAllocations,   // where memory was allocated, in bytes
+  kOffCpu,        // where threads waited, in microseconds
+  kWall,          // where they waited and what they ran, in microseconds
 };
+
+inline bool TellsWaits(RecordView view) { return view == RecordView::kOffCpu || view == RecordView::kWall; }
 
 // Main loop only.
 class RunProfile : public SampleSink {
  public:
-  // `with_pid`: root frames read comm-PID, as in a whole-host run. `keep_samples`: SampleLog is filled.
-  RunProfile(RecordView view, bool with_pid, bool keep_samples)
-      : view_(view), keep_samples_(keep_samples), ledger_(stacks_, with_pid) {}
+  struct Options {
+    RecordView view = RecordView::kCpu;
+    bool with_pid = false;      // root frames read comm-PID, as in a whole-host run
+    bool keep_samples = false;  // SampleLog is filled
+    bool wakers = false;        // behind each wait who ended it
+    uint64_t min_wait_ns = 0;   // for the text of what is shorter
+  };
+  RunProfile(const Options& options, FrameTable& frames)
+      : view_(options.view),
+        keep_samples_(options.keep_samples),
+        options_(options),
+        frames_(frames),
+        ledger_(stacks_, options.with_pid) {}
 
   bool Add(const NamedSample& sample) override;
   uint64_t AddPause(const ObservedPause& pause) override;
@@ -36,6 +51,8 @@ class RunProfile : public SampleSink {
   void Announce(const Process& process) override { ledger_.LabelOf(process); }
   void AddAllocation(const ObservedAllocation& allocation) override;
   void ScaleAllocations(ProcessKey process, double factor) override;
+  void AddWait(const ObservedWait& wait) override;
+  void SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) override;
 
   // For the end of the run.
   void ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& names) {
@@ -47,8 +64,14 @@ class RunProfile : public SampleSink {
   ProcessLedger& ledger() { return ledger_; }
 
  private:
+  void GiveWaits(ProcessKey process, const WaitSums& sums, const WaitWatch::Threads& threads);
+  void AppendWaker(const ObservedWait& wait);
+  FrameId Mark(const std::string& text);
+
   const RecordView view_;
   const bool keep_samples_;
+  const Options options_;
+  FrameTable& frames_;
   StackTable stacks_;
   SampleLog samples_;
   ProcessLedger ledger_;
@@ -64,6 +87,8 @@ class RunProfile : public SampleSink {
     absl::flat_hash_map<StackId, uint64_t> by_stack;  // else
   };
   absl::flat_hash_map<ProcessKey, Allocations> allocations_;
+  absl::flat_hash_map<ProcessKey, WaitSums> waits_;
+  std::vector<FrameId> wait_frames_;  // reused
 };
 
 }  // namespace clrsampler

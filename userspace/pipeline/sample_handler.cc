@@ -49,6 +49,15 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
     parts_.hooks->AllocationStack(process, sample, named.frames);
     return true;
   }
+  if (sample.header.kind == WIRE_WAIT_STACK || sample.header.kind == WIRE_WAKER_STACK) {
+    if (parts_.waits == nullptr) return true;
+    if (sample.header.kind == WIRE_WAIT_STACK) {
+      parts_.waits->HandleStack(process, sample, named.frames);
+    } else {
+      parts_.waits->HandleWakerStack(sample, named.frames);
+    }
+    return true;
+  }
   StackEnd end = user.end;
   if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(parts_.frames.at(named.frames.front()))) {
     end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it

@@ -16,6 +16,7 @@
 #include "pipeline/sampling_rate.h"
 #include "pipeline/stack_namer.h"
 #include "pipeline/stack_unwinder.h"
+#include "pipeline/wait_watch.h"
 #include "process/process_table.h"
 #include "profile/account.h"
 #include "profile/code_log.h"
@@ -45,6 +46,7 @@ class SampleHandler {
     const PerfMapLeases& perf_maps;
     const SamplingRate& rate;
     RuntimeWatch* hooks;  // nullptr: there are none
+    WaitWatch* waits;     // nullptr: nobody asked
     CodeLog* code;        // nullptr: nobody wants it
     SampleSink& sink;
     Account& account;

@@ -11,6 +11,7 @@
 #include "formats/profile/profile_model.h"
 #include "pipeline/allocation_watch.h"
 #include "pipeline/pause_watch.h"
+#include "pipeline/wait_watch.h"
 #include "process/process.h"
 #include "profile/jit_tracker.h"
 #include "profile/runtime_activity.h"
@@ -58,7 +59,10 @@ class SampleSink {
   virtual void AddCompilation(ProcessKey process, const NamedCompilation& compilation) = 0;
   // `frames` end in the compilation; `own_ns` is what was spent on it alone.
   virtual void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) = 0;
-  // Allocations of the process will come; it may have ended by then.
+  virtual void AddWait(const ObservedWait& wait) = 0;
+  // Behind the last wait of the process: what its threads did in all.
+  virtual void SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) = 0;
+  // Allocations or waits of the process will come; it may have ended by then.
   virtual void Announce(const Process& process) = 0;
   virtual void AddAllocation(const ObservedAllocation& allocation) = 0;
   // Behind the last allocation of the process: what they are to be multiplied with.

@@ -992,6 +992,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"SideBandTellsALifeInOrder", SideBandTellsALifeInOrder},
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
       {"AllocationsAreSummedUp", AllocationsAreSummedUp},
+      {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
       {"HooksAreBoundToTheOnlyProcess", HooksAreBoundToTheOnlyProcess},
       {"HooksSeeAProcessWithoutItsFirstThread", HooksSeeAProcessWithoutItsFirstThread},

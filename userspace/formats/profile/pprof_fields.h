@@ -68,6 +68,8 @@ inline constexpr absl::string_view kWholeHostComment = "whole host";
 // Types of values other than CPU time that both sides know.
 inline constexpr absl::string_view kExceptions = "exceptions";  // a count
 inline constexpr absl::string_view kContention = "contention";  // a time: that of waiting for locks
+inline constexpr absl::string_view kOffCpu = "off_cpu";         // a time: that of waiting
+inline constexpr absl::string_view kWall = "wall";              // a time: that of waiting and running
 
 // Keys of labels.
 inline constexpr absl::string_view kPidLabel = "pid";

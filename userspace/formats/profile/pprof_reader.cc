@@ -264,6 +264,8 @@ ProfileView ViewOf(absl::string_view type, absl::string_view unit) {
   if (IsAllocatedBytes(type, unit)) return ProfileView::kAllocations;
   if (type == pprof::kExceptions && unit == "count") return ProfileView::kExceptions;
   if (type == pprof::kContention && NanosecondsOf(unit) > 0) return ProfileView::kContention;
+  if (type == pprof::kOffCpu && NanosecondsOf(unit) > 0) return ProfileView::kOffCpu;
+  if (type == pprof::kWall && NanosecondsOf(unit) > 0) return ProfileView::kWall;
   return type == "suspend_delay" ? ProfileView::kSuspendDelay : ProfileView::kCpu;
 }
 
@@ -324,6 +326,10 @@ class PprofReader {
       }
       meta.view = ViewOf(type, unit);
       if (meta.view == ProfileView::kAllocations) meta.unit = WeightUnit::kBytes;
+      // Of waits a model has microseconds.
+      const bool waits = meta.view == ProfileView::kOffCpu || meta.view == ProfileView::kWall;
+      divisor_ = waits && meta.unit == WeightUnit::kNanoseconds ? 1'000 : 1;
+      if (waits) meta.unit = WeightUnit::kMicroseconds;
     }
     if (best > 0) return absl::OkStatus();
     return WithHint(absl::UnimplementedError(absl::StrCat("the values of the profile are ",
@@ -376,7 +382,7 @@ class PprofReader {
                       "give the two profiles that it was made of");
     }
     if (value > kMaxTotalWeight / scale_) return absl::OutOfRangeError("a sample's time does not fit into 2^63 ns");
-    sample.weight = value * scale_;
+    sample.weight = value * scale_ / divisor_;
     for (size_t i = location_ids_.size(); i-- > 0 && builder_.ok();) {
       const auto found = file_.locations.find(location_ids_[i]);
       if (found == file_.locations.end()) {
@@ -476,8 +482,9 @@ class PprofReader {
   const absl::string_view bytes_;
   PprofFile file_;
   ProfileModelBuilder builder_{kReadLimits};
-  size_t value_ = 0;    // which of a sample's values
-  uint64_t scale_ = 1;  // from the file's unit
+  size_t value_ = 0;      // which of a sample's values
+  uint64_t scale_ = 1;    // from the file's unit
+  uint64_t divisor_ = 1;  // to ours
   size_t frame_budget_ = std::max(kMinFrameBudget, kMaxFramesPerByte* bytes_.size());
   std::vector<FrameIndex> frames_;
   std::vector<uint64_t> location_ids_, values_;  // of the sample at hand

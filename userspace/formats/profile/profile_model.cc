@@ -10,7 +10,8 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kViews[] = {"cpu", "jit", "pause", "suspend-delay", "alloc", "exception", "contention"};
+constexpr absl::string_view kViews[] = {"cpu",       "jit",        "pause",   "suspend-delay", "alloc",
+                                        "exception", "contention", "off-cpu", "wall"};
 constexpr absl::string_view kUnits[] = {"samples", "microseconds", "nanoseconds", "bytes"};
 constexpr absl::string_view kKinds[] = {"unknown", "kernel", "native", "jit",     "r2r",
                                         "aot",     "role",   "mark",   "inlined", "type"};

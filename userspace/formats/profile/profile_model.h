@@ -58,9 +58,19 @@ struct ModelLimits {
 inline constexpr ModelLimits kReadLimits = {.samples = 1 << 25, .nodes = 1 << 25, .frames = 1 << 22};
 
 // What the weights of a profile's samples tell; words of `--view` and `--event`.
-enum class ProfileView : uint8_t { kCpu, kJit, kPause, kSuspendDelay, kAllocations, kExceptions, kContention };
-inline constexpr int kProfileViewCount = 7;
-// "cpu", "jit", "pause", "suspend-delay", "alloc", "exception", "contention"
+enum class ProfileView : uint8_t {
+  kCpu,
+  kJit,
+  kPause,
+  kSuspendDelay,
+  kAllocations,
+  kExceptions,
+  kContention,
+  kOffCpu,
+  kWall
+};
+inline constexpr int kProfileViewCount = 9;
+// "cpu", "jit", "pause", "suspend-delay", "alloc", "exception", "contention", "off-cpu", "wall"
 absl::string_view ProfileViewText(ProfileView view);
 std::optional<ProfileView> ProfileViewOf(absl::string_view text);
 

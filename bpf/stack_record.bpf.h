@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The end of a stack that was walked in a scratch. */
+#ifndef CLRSAMPLER_STACK_RECORD_BPF_H_
+#define CLRSAMPLER_STACK_RECORD_BPF_H_
+
+#include "shared_maps.bpf.h"
+
+/* Appends witnesses and replaced return addresses, and sets the size; returns the bytes of the whole record. */
+static __always_inline __u64 close_stack(struct scratch *scratch)
+{
+	struct wire_cpu_sample *sample = &scratch->sample;
+	__u64 used = scratch->used, bytes;
+
+	barrier_var(used);
+	if (sample->witnesses && used <= SCRATCH_WORDS - WIRE_MAX_WITNESSES * WITNESS_WORDS) {
+		/* all eight, of which only those that are there are sent */
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->witnesses), scratch->witnesses);
+		used += sample->witnesses * WITNESS_WORDS;
+	} else {
+		sample->witnesses = 0;
+	}
+	barrier_var(used);
+	if (sample->flags >> WIRE_SAMPLE_RETURNS_SHIFT && used <= SCRATCH_WORDS - WIRE_MAX_RETURNS * RETURN_WORDS) {
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->returns), scratch->returns);
+		used += (sample->flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK) * RETURN_WORDS;
+	}
+	bytes = used * sizeof(__u64);
+	if (bytes > sizeof(scratch->words))
+		bytes = sizeof(scratch->words);
+	bytes += sizeof(*sample);
+	sample->header.size = bytes;
+	return bytes;
+}
+
+#endif

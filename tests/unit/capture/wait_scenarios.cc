@@ -1,0 +1,158 @@
+// Where threads wait: what the scheduler's tracepoints tell of threads whose waits are known.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "capture/feature_report.h"
+#include "capture/sampler.h"
+#include "clrsampler/wire.h"
+#include "os/clock.h"
+#include "status/status.h"
+#include "unit/capture/live_scenarios.h"
+#include "unit/capture/live_targets.h"
+
+namespace clrsampler::testing {
+namespace {
+
+constexpr int kRounds = 25;
+constexpr uint64_t kSleepNs = 20'000'000;
+
+uint32_t ThreadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
+// One that sleeps and one that waits for it, and nothing else, until both are told to end.
+struct Pair {
+  Pair() {
+    if (pipe(go) != 0 || pipe(turn) != 0) abort();
+    sleeping = std::thread([this] {
+      sleeper = ThreadId();
+      Receive(go);
+      for (int i = 0; i < kRounds; ++i) {
+        const timespec pause{0, kSleepNs};
+        nanosleep(&pause, nullptr);
+        Send(turn);
+      }
+    });
+    waiting = std::thread([this] {
+      waiter = ThreadId();
+      for (int i = 0; i < kRounds; ++i) Receive(turn);
+    });
+  }
+  void Begin() { Send(go); }
+  static void Send(const int (&to)[2]) {
+    if (write(to[1], "", 1) != 1) abort();
+  }
+  static void Receive(const int (&from)[2]) {
+    char byte;
+    if (read(from[0], &byte, 1) != 1) abort();
+  }
+
+  int go[2], turn[2];
+  std::atomic<uint32_t> sleeper{0}, waiter{0};
+  std::thread sleeping, waiting;
+};
+
+struct Waits {
+  std::vector<wire_wait> waits;
+  wire_wait last{};  // with the thread's sums
+  uint64_t stacks = 0, wrong_stacks = 0, waker_stacks = 0;
+};
+
+std::map<uint32_t, Waits> DrainWaits(Sampler& sampler) {
+  std::map<uint32_t, Waits> by_thread;
+  std::map<uint64_t, uint32_t> wakers;  // by time
+  sampler.Drain([&](std::span<const std::byte> record) {
+    wire_header header;
+    std::memcpy(&header, record.data(), sizeof header);
+    if (header.kind == WIRE_WAIT) {
+      wire_wait wait;
+      std::memcpy(&wait, record.data(), sizeof wait);
+      Waits& of_thread = by_thread[wait.tid];
+      of_thread.last = wait;
+      if ((wait.flags & WIRE_WAIT_THREAD_ENDED) != 0) return;
+      of_thread.waits.push_back(wait);
+      const auto waker = wakers.find(wait.woken_ns);
+      if (waker != wakers.end()) ++of_thread.waker_stacks;
+    } else if (header.kind == WIRE_WAIT_STACK || header.kind == WIRE_WAKER_STACK) {
+      const DecodedSample stack = Decode(record);
+      if (header.kind == WIRE_WAKER_STACK) {
+        wakers[header.time_ns] = stack.head.tid;
+        return;
+      }
+      Waits& of_thread = by_thread[stack.head.tid];
+      ++of_thread.stacks;
+      const bool fits = of_thread.last.header.time_ns == header.time_ns && stack.well_formed && !stack.kernel.empty() &&
+                        stack.head.ip != 0;
+      if (!fits) ++of_thread.wrong_stacks;
+    }
+  });
+  return by_thread;
+}
+
+}  // namespace
+
+absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting) {
+  SamplerOptions options;
+  options.filter_processes = true;
+  options.only_process = getpid();
+  options.frequency_hz = 1;
+  options.waits = true;
+  options.min_wait_ns = 1'000'000;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  auto pair = std::make_unique<Pair>();
+  while (pair->sleeper == 0 || pair->waiter == 0) usleep(1000);
+  RETURN_IF_ERROR((*sampler)->Start());
+  pair->Begin();
+  pair->sleeping.join();
+  pair->waiting.join();
+  usleep(100'000);
+  (*sampler)->StopSampling();
+  std::map<uint32_t, Waits> told = DrainWaits(**sampler);
+  const auto fail = [](const auto&... parts) { return absl::InternalError(absl::StrCat(parts...)); };
+  const wire_counters counters = (*sampler)->counters();
+  for (const uint32_t tid : {pair->sleeper.load(), pair->waiter.load()}) {
+    const bool sleeps = tid == pair->sleeper;
+    const Waits& of_thread = told[tid];
+    uint64_t expected = 0, by_sleeper = 0, waited_ns = 0, blocked_ns = 0;
+    for (const wire_wait& wait : of_thread.waits) {
+      blocked_ns += wait.blocked_ns;
+      if (wait.syscall != (sleeps ? SYS_clock_nanosleep : SYS_read) || wait.blocked_weight == 0) continue;
+      ++expected;
+      waited_ns += wait.blocked_ns + wait.runnable_ns;
+      if (wait.waker_tid == pair->sleeper) ++by_sleeper;
+    }
+    setting.notes += absl::StrCat(" ", sleeps ? "sleeper: " : "waiter: ", expected, " waits, ", of_thread.stacks,
+                                  " stacks, ", of_thread.waker_stacks, " of wakers;");
+    // On a busy machine one that comes late finds that what it would wait for has come.
+    if (waited_ns < kRounds * kSleepNs * 9 / 10) return fail(waited_ns, " ns of ", kRounds, " waits");
+    if (!sleeps && by_sleeper != expected) return fail(by_sleeper, " of ", expected, " were ended by the sleeper");
+    if (!sleeps && of_thread.waker_stacks < expected) return fail(of_thread.waker_stacks, " stacks of the waker");
+    if (of_thread.wrong_stacks != 0) return fail(of_thread.wrong_stacks, " wrong stacks of ", of_thread.stacks);
+    if (of_thread.stacks + 1 < of_thread.waits.size()) {
+      return fail(of_thread.stacks, " stacks of ", of_thread.waits.size(), " waits");
+    }
+    const wire_wait& last = of_thread.last;
+    if ((last.flags & WIRE_WAIT_THREAD_ENDED) == 0) return fail("the thread's end was not told");
+    const uint64_t life = last.header.time_ns - last.seen_ns;
+    const uint64_t sum = last.total_cpu_ns + last.total_blocked_ns + last.total_runnable_ns;
+    if (sum > life || sum < life - life / 100) return fail("times of ", sum, " ns in a life of ", life);
+    if (last.total_blocked_ns < blocked_ns) return fail(last.total_blocked_ns, " ns blocked, ", blocked_ns, " told");
+  }
+  if (counters.wait_records_lost != 0) return fail(counters.wait_records_lost, " records lost");
+  if (counters.waits != counters.wait_short + counters.wait_passed_over + counters.wait_kept) {
+    return fail("the counters do not add up: ", counters.waits, " waits");
+  }
+  setting.notes += absl::StrCat(" ", counters.wait_without_stack, " records without a stack");
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler::testing

@@ -1,0 +1,195 @@
+#include "pipeline/wait_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include <string>
+#include <vector>
+
+namespace clrsampler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr ProcessKey kShop{42, 7};
+
+class WaitWatchTest : public testing::Test {
+ protected:
+  struct Given {
+    WaitKind kind;
+    uint64_t ns;
+    double stands_for;
+    std::vector<std::string> stack, waker_stack;
+    uint32_t waker;
+    bool by_interrupt;
+  };
+
+  WaitWatchTest()
+      : watch_(
+            [this](const ObservedWait& wait) {
+              given_.push_back({wait.kind, wait.wait_ns, wait.stands_for, Texts(wait.frames), Texts(wait.waker_frames),
+                                wait.waker_tid, wait.by_interrupt});
+            },
+            frames_) {}
+
+  std::vector<std::string> Texts(std::span<const FrameId> ids) {
+    std::vector<std::string> texts;
+    for (const FrameId id : ids) texts.push_back(frames_.at(id).text);
+    return texts;
+  }
+  FrameId Managed(const char* text) {
+    return frames_.Intern(Frame{FrameKind::kJit, NameSource::kRuntimeMemory, text, "", ""});
+  }
+  FrameId Runtime(const char* text) {
+    return frames_.Intern(Frame{FrameKind::kNative, NameSource::kFunctionStart, text, "libcoreclr.so", ""});
+  }
+  FrameId Kernel(const char* text) {
+    return frames_.Intern(Frame{FrameKind::kKernel, NameSource::kKallsyms, text, "", ""});
+  }
+  std::vector<FrameId> Stack(const char* method) {
+    return {Managed(method), Runtime("wait"), Kernel("do_futex"), Kernel("futex_wait"), Kernel("schedule"),
+            Kernel("__schedule"), Kernel("finish_task_switch"), Kernel("sysvec_irq_work")};
+  }
+
+  wire_wait Wait(uint64_t time, uint64_t blocked, uint64_t runnable = 0) {
+    wire_wait wait{};
+    wait.header.time_ns = time;
+    wait.tgid = kShop.tgid;
+    wait.tid = 1;
+    wait.blocked_ns = blocked;
+    wait.runnable_ns = runnable;
+    wait.blocked_weight = blocked == 0 ? 0 : WIRE_WAIT_ONE;
+    wait.runnable_weight = runnable == 0 ? 0 : WIRE_WAIT_ONE;
+    wait.flags = WIRE_WAIT_HAS_STACK;
+    wait.syscall = SYS_futex;
+    return wait;
+  }
+  void TakeStack(uint64_t time, const std::vector<FrameId>& frames) {
+    wire_cpu_sample sample{};
+    sample.header.time_ns = time;
+    sample.tid = 1;
+    watch_.HandleStack(process_, sample, frames);
+  }
+  void TakeWaker(uint64_t time, uint32_t tid, const std::vector<FrameId>& frames) {
+    wire_cpu_sample sample{};
+    sample.header.time_ns = time;
+    sample.tid = tid;
+    watch_.HandleWakerStack(sample, frames);
+  }
+
+  FrameTable frames_;
+  const Process process_{kShop, TargetFiles("/nonexistent", kShop.tgid)};
+  std::vector<Given> given_;
+  WaitWatch watch_;
+};
+
+TEST_F(WaitWatchTest, AWaitHasItsStackUpToTheSchedulerAndItsWaker) {
+  TakeWaker(800, 2, {Managed("Shop.Gate.Release"), Kernel("futex_wake")});
+  wire_wait wait = Wait(1000, 700, 200);
+  wait.woken_ns = 800;
+  wait.waker_tid = 2;
+  wait.flags |= WIRE_WAIT_HAS_WAKER_STACK;
+  watch_.Handle(process_, wait);
+  EXPECT_THAT(given_, IsEmpty());  // its stack is still to come
+  TakeStack(1000, Stack("System.Threading.Monitor.Enter_Slowpath"));
+  ASSERT_THAT(given_, SizeIs(2));
+  EXPECT_EQ(given_[0].kind, WaitKind::kMonitor);
+  EXPECT_EQ(given_[0].ns, 700);
+  EXPECT_THAT(given_[0].stack,
+              ElementsAre("System.Threading.Monitor.Enter_Slowpath", "wait", "do_futex", "futex_wait"));
+  EXPECT_THAT(given_[0].waker_stack, ElementsAre("Shop.Gate.Release", "futex_wake"));
+  EXPECT_EQ(given_[0].waker, 2);
+  EXPECT_EQ(given_[1].kind, WaitKind::kRunnable);
+  EXPECT_EQ(given_[1].ns, 200);
+  EXPECT_EQ(given_[1].waker, 0);
+  EXPECT_EQ(watch_.counters().without_stack, 0);
+}
+
+TEST_F(WaitWatchTest, AThreadThatAnInterruptMeetsHasWokenNobody) {
+  TakeWaker(800, 2, {Managed("Shop.Order.Total"), Kernel("asm_sysvec_apic_timer_interrupt"), Kernel("hrtimer_wakeup")});
+  wire_wait wait = Wait(1000, 700);
+  wait.woken_ns = 800;
+  wait.waker_tid = 2;
+  watch_.Handle(process_, wait);
+  TakeStack(1000, Stack("System.Threading.Thread.Sleep"));
+  ASSERT_THAT(given_, SizeIs(1));
+  EXPECT_TRUE(given_[0].by_interrupt);
+  EXPECT_EQ(given_[0].waker, 0);
+  EXPECT_THAT(given_[0].waker_stack, IsEmpty());
+}
+
+TEST_F(WaitWatchTest, AStackThatWasTakenTooLateIsNone) {
+  watch_.Handle(process_, Wait(1000, 700));
+  TakeStack(1000, {Managed("Shop.Order.Total"), Kernel("sysvec_irq_work")});
+  ASSERT_THAT(given_, SizeIs(1));
+  EXPECT_THAT(given_[0].stack, ElementsAre("[stack not taken]"));
+  EXPECT_EQ(given_[0].kind, WaitKind::kOther);
+  EXPECT_EQ(watch_.counters().late_stacks, 1);
+}
+
+TEST_F(WaitWatchTest, OneThatStillGoesOnHasNoScheduler) {
+  wire_wait wait = Wait(1000, 700);
+  wait.flags |= WIRE_WAIT_OPEN;
+  watch_.Handle(process_, wait);
+  TakeStack(1000, {Managed("System.Threading.Thread.Sleep"), Kernel("do_futex")});
+  ASSERT_THAT(given_, SizeIs(1));
+  EXPECT_THAT(given_[0].stack, ElementsAre("System.Threading.Thread.Sleep", "do_futex"));
+}
+
+TEST_F(WaitWatchTest, AStackOfAnotherWaitIsNotTaken) {
+  watch_.Handle(process_, Wait(1000, 700));
+  TakeStack(1001, Stack("Shop.Order.Total"));
+  EXPECT_THAT(given_, IsEmpty());
+  watch_.Handle(process_, Wait(2000, 300));
+  ASSERT_THAT(given_, SizeIs(1));
+  EXPECT_THAT(given_[0].stack, ElementsAre("[stack not taken]"));
+  watch_.Finish();
+  EXPECT_THAT(given_, SizeIs(2));
+}
+
+TEST_F(WaitWatchTest, WeightsSayHowManyAWaitStandsFor) {
+  wire_wait wait = Wait(1000, 700);
+  wait.blocked_weight = 3 * WIRE_WAIT_ONE / 2;
+  watch_.Handle(process_, wait);
+  TakeStack(1000, Stack("System.Threading.Thread.Sleep"));
+  ASSERT_THAT(given_, SizeIs(1));
+  EXPECT_EQ(given_[0].stands_for, 1.5);
+}
+
+TEST_F(WaitWatchTest, OnlyAWaitThatMeetsAPauseIsOneForTheRuntime) {
+  watch_.NotePause(kShop, {500}, {900});
+  watch_.Handle(process_, Wait(1000, 400));  // from 600 on
+  TakeStack(1000, Stack("Shop.Order.Total"));
+  watch_.Handle(process_, Wait(2000, 400));
+  TakeStack(2000, Stack("Shop.Order.Total"));
+  ASSERT_THAT(given_, SizeIs(2));
+  EXPECT_EQ(given_[0].kind, WaitKind::kSuspended);
+  EXPECT_EQ(given_[1].kind, WaitKind::kFutex);
+}
+
+TEST_F(WaitWatchTest, SumsAreTheLastOnesOfEachThread) {
+  wire_wait wait = Wait(1000, 700);
+  wait.total_cpu_ns = 10;
+  watch_.Handle(process_, wait);
+  wait = Wait(3000, 0);
+  wait.flags = WIRE_WAIT_THREAD_ENDED;
+  wait.seen_ns = 100;
+  wait.total_cpu_ns = 30;
+  wait.total_blocked_ns = 800;
+  watch_.Handle(process_, wait);
+  const WaitWatch::Threads* threads = watch_.ThreadsOf(kShop);
+  ASSERT_NE(threads, nullptr);
+  ASSERT_THAT(*threads, SizeIs(1));
+  EXPECT_EQ(threads->at(1).cpu_ns, 30);
+  EXPECT_EQ(threads->at(1).blocked_ns, 800);
+  EXPECT_TRUE(threads->at(1).ended);
+  EXPECT_THAT(given_, SizeIs(1));  // an end is no wait
+  watch_.Forget(kShop);
+  EXPECT_EQ(watch_.ThreadsOf(kShop), nullptr);
+}
+
+}  // namespace
+}  // namespace clrsampler

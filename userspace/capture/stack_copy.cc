@@ -1,0 +1,97 @@
+#include "capture/stack_copy.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "absl/status/statusor.h"
+#include "os/file_io.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr uint64_t kMaxGapWords = WIRE_GAP_MASK;
+
+// From sp upwards, as far as memory goes.
+std::vector<uint64_t> ReadStack(int memory, uint64_t sp, uint64_t max_bytes) {
+  std::vector<uint64_t> words;
+  uint64_t at = sp;
+  while (at - sp < max_bytes) {
+    const uint64_t bytes = std::min(kPage - at % kPage, max_bytes - (at - sp)) / sizeof(uint64_t) * sizeof(uint64_t);
+    if (bytes == 0) break;
+    const size_t before = words.size();
+    words.resize(before + bytes / sizeof(uint64_t));
+    const absl::StatusOr<size_t> got = ReadAt(memory, at, std::as_writable_bytes(std::span(words).subspan(before)));
+    if (!got.ok() || *got != bytes) {
+      words.resize(before);
+      break;
+    }
+    at += bytes;
+  }
+  return words;
+}
+
+// The frame-pointer chain through the stack, with all words between its frames: what the sampler sends, uncut.
+void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire_cpu_sample& sample,
+                 std::vector<uint64_t>& out) {
+  uint64_t last = 0;  // index of the first word that is not taken yet
+  sample.stop = WIRE_STOP_BAD_FP;
+  for (uint64_t frame = fp;;) {
+    if (frame == 0) {
+      sample.stop = WIRE_STOP_END;
+      break;
+    }
+    if (frame < sp || frame % sizeof(uint64_t) != 0) break;
+    const uint64_t index = (frame - sp) / sizeof(uint64_t);
+    if (index < last || stack.size() < 2 || index > stack.size() - 2) break;
+    if (sample.user_frames == UINT16_MAX) {
+      sample.stop = WIRE_STOP_MAX_FRAMES;
+      break;
+    }
+    if (index - last > kMaxGapWords) {
+      // As the sampler does: the first and the last words of a long gap.
+      constexpr uint64_t kHalf = kMaxGapWords / 2;
+      out.push_back((sp + (last + kHalf - 2) * sizeof(uint64_t)) | (kHalf - 2) << WIRE_GAP_SHIFT |
+                    WIRE_FRAME_WORDS_ONLY);
+      out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
+                 stack.begin() + static_cast<ptrdiff_t>(last + kHalf));
+      ++sample.user_frames;
+      last = index - kHalf;
+    }
+    const uint64_t gap = index - last;
+    out.push_back(frame | gap << WIRE_GAP_SHIFT);
+    out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
+               stack.begin() + static_cast<ptrdiff_t>(last + gap));
+    out.push_back(stack[index]);
+    out.push_back(stack[index + 1]);
+    ++sample.user_frames;
+    last = index + 2;
+    frame = stack[index];
+    if (stack[index + 1] == 0) {
+      sample.stop = WIRE_STOP_END;
+      break;
+    }
+  }
+  const uint64_t tail = std::min<uint64_t>(stack.size() - last, kMaxGapWords);
+  out.push_back(tail << WIRE_GAP_SHIFT);
+  out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
+             stack.begin() + static_cast<ptrdiff_t>(last + tail));
+}
+
+}  // namespace
+
+std::vector<uint64_t> RecordWithStack(wire_cpu_sample head, std::span<const uint64_t> kernel, int memory,
+                                      uint64_t max_stack_bytes) {
+  std::vector<uint64_t> words(kernel.begin(), kernel.end());
+  AppendChain(head.sp, head.fp, ReadStack(memory, head.sp, max_stack_bytes), head, words);
+  head.kernel_frames = static_cast<uint16_t>(kernel.size());
+  head.user_words = static_cast<uint32_t>(words.size() - kernel.size());
+  head.header.size = static_cast<uint32_t>(sizeof head + words.size() * sizeof(uint64_t));
+  std::vector<uint64_t> record(sizeof head / sizeof(uint64_t));
+  std::memcpy(record.data(), &head, sizeof head);
+  record.insert(record.end(), words.begin(), words.end());
+  return record;
+}
+
+}  // namespace clrsampler

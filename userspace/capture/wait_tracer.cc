@@ -1,0 +1,234 @@
+#include "capture/wait_tracer.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "capture/load_error.h"
+#include "capture/stack_copy.h"
+#include "clrsampler.skel.h"
+#include "os/file_io.h"
+#include "os/unique_fd.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxThreads = 65'536;
+constexpr int kMaxLooks = 5;
+constexpr uint64_t kUsualStackBytes = 32 << 10;
+constexpr uint64_t kMaxStackBytes = 1 << 20;  // of one, as for `clrsampler stacks`
+
+}  // namespace
+
+// An event without a ring wakes nobody. This one is read by nobody either, so the kernel writes over what is old.
+class WaitTracer::Page {
+ public:
+  explicit Page(int fd)
+      : bytes_(2 * static_cast<size_t>(sysconf(_SC_PAGESIZE))),
+        map_(mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd, 0)) {}
+  Page(const Page&) = delete;
+  Page& operator=(const Page&) = delete;
+  ~Page() {
+    if (valid()) munmap(map_, bytes_);
+  }
+  bool valid() const { return map_ != MAP_FAILED; }
+
+ private:
+  const size_t bytes_;
+  void* const map_;
+};
+
+void WaitTracer::LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
+
+WaitTracer::WaitTracer(clrsampler_bpf& skeleton, const WaitTracerOptions& options, uint32_t possible_cpus)
+    : skeleton_(skeleton),
+      wanted_(options.wanted),
+      alarms_([this](int cpu) { return OpenAlarm(cpu); }, "following waits") {
+  auto& maps = skeleton.maps;
+  const bool in_storage = options.wanted && options.task_storage;
+  bpf_map__set_autocreate(maps.wait_storage, in_storage);
+  if (!options.wanted || in_storage) bpf_map__set_max_entries(maps.wait_times, 1);
+  if (!options.wanted) return;
+  bpf_map__set_max_entries(maps.wait_alarms, possible_cpus);
+  auto& constants = *skeleton.rodata;
+  constants.use_task_storage = in_storage;
+  constants.only_tgid = static_cast<uint32_t>(options.only_process);
+  constants.min_wait_ns = options.min_wait_ns;
+  constants.take_waker_stacks = options.waker_stacks;
+  auto& programs = skeleton.progs;
+  for (bpf_program* program : {programs.wait_switch, programs.wait_waking, programs.wait_stack, programs.wait_threads}) {
+    bpf_program__set_autoload(program, true);
+  }
+}
+
+WaitTracer::~WaitTracer() { Stop(); }
+
+int WaitTracer::OpenAlarm(int cpu) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_BPF_OUTPUT;
+  attributes.sample_type = PERF_SAMPLE_RAW;
+  attributes.sample_period = 1;
+  attributes.wakeup_events = 1;
+  const int fd = OpenCpuEvent(attributes, cpu);
+  if (fd < 0) return fd;
+  auto page = std::make_unique<Page>(fd);
+  const uint32_t key = static_cast<uint32_t>(cpu);
+  if (!page->valid() || bpf_map_update_elem(bpf_map__fd(skeleton_.maps.wait_alarms), &key, &fd, BPF_ANY) != 0) {
+    const int error = errno;
+    close(fd);
+    return -error;
+  }
+  pages_[cpu] = std::move(page);
+  return fd;
+}
+
+absl::Status WaitTracer::Start(MonotonicTime now, std::span<const int> online) {
+  if (!wanted_) return absl::OkStatus();
+  RETURN_IF_ERROR(alarms_.Follow(online, /*all_or_nothing=*/true));
+  skeleton_.bss->waits_began_ns = now.ns;
+  auto& programs = skeleton_.progs;
+  // The one that takes what the others leave is there first.
+  for (bpf_program* program : {programs.wait_stack, programs.wait_waking, programs.wait_switch}) {
+    bpf_link* link = bpf_program__attach(program);
+    if (link == nullptr) {
+      const int error = errno;
+      Stop();
+      return LoadError(error, "following the scheduler", "");
+    }
+    links_.emplace_back(link);
+  }
+  threads_.reset(bpf_program__attach_iter(programs.wait_threads, nullptr));
+  if (threads_ == nullptr) return LoadError(errno, "looking at threads", "");
+  return absl::OkStatus();
+}
+
+absl::Status WaitTracer::AttachNewCpus(std::span<const int> online, std::span<const int> stopped) {
+  if (links_.empty()) return absl::OkStatus();
+  return alarms_.Follow(online, /*all_or_nothing=*/false, stopped, [this](int cpu) { pages_.erase(cpu); });
+}
+
+std::vector<wire_open_wait> WaitTracer::LookAtThreads() const {
+  const UniqueFd iterator(bpf_iter_create(bpf_link__fd(threads_.get())));
+  std::vector<wire_open_wait> threads;
+  if (!iterator.valid()) return threads;
+  size_t filled = 0;  // bytes
+  while (threads.size() < kMaxThreads) {
+    threads.resize(filled / sizeof(wire_open_wait) + 64);
+    const auto room = std::as_writable_bytes(std::span(threads)).subspan(filled);
+    const ssize_t got = read(iterator.get(), room.data(), room.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (got <= 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  threads.resize(filled / sizeof(wire_open_wait));
+  return threads;
+}
+
+namespace {
+
+std::vector<uint64_t> StackOf(const wire_open_wait& open) {
+  const absl::StatusOr<UniqueFd> memory = OpenForReading(absl::StrCat("/proc/", open.wait.tgid, "/mem"));
+  if (!memory.ok()) return {};
+  wire_cpu_sample head{};
+  head.header.kind = WIRE_WAIT_STACK;
+  head.header.time_ns = open.wait.header.time_ns;
+  head.tgid = open.wait.tgid;
+  head.tid = open.wait.tid;
+  head.process_start_ns = open.wait.process_start_ns;
+  head.ip = open.ip;
+  head.sp = open.sp;
+  head.fp = open.fp;
+  head.lr = open.lr;
+  std::copy(std::begin(open.general), std::end(open.general), head.general);
+  std::copy(std::begin(open.wait.comm), std::end(open.wait.comm), head.comm);
+  head.flags = WIRE_SAMPLE_IN_KERNEL;
+  const size_t frames = std::min<size_t>(open.kernel_frames, WIRE_OPEN_KERNEL_FRAMES);
+  const std::vector<uint64_t> kernel(open.kernel, open.kernel + frames);
+  std::vector<uint64_t> record = RecordWithStack(head, kernel, memory->get(), kUsualStackBytes);
+  wire_cpu_sample taken;
+  std::memcpy(&taken, record.data(), sizeof taken);
+  if (taken.stop == WIRE_STOP_END) return record;
+  return RecordWithStack(head, kernel, memory->get(), kMaxStackBytes);
+}
+
+// How often a thread has left a CPU, as the kernel tells it to everybody; nullopt: it has ended.
+std::optional<uint64_t> SwitchesOf(const wire_wait& wait) {
+  const absl::StatusOr<std::string> text =
+      ReadWholeFile(absl::StrCat("/proc/", wait.tgid, "/task/", wait.tid, "/status"), 16'384);
+  if (!text.ok()) return std::nullopt;
+  uint64_t sum = 0;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    uint64_t count = 0;
+    const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(": \t"), absl::SkipEmpty());
+    if (words.size() == 2 && absl::EndsWith(words[0], "voluntary_ctxt_switches") && absl::SimpleAtoi(words[1], &count)) {
+      sum += count;
+    }
+  }
+  return sum;
+}
+
+struct LookedAt {
+  wire_open_wait open{};
+  std::vector<uint64_t> stack;  // empty: there is none
+};
+
+}  // namespace
+
+// What a thread's memory says is its stack only if it has not run meanwhile; one that has is looked at again.
+void WaitTracer::KeepOpenWaits() {
+  std::map<uint32_t, LookedAt> threads;  // by tid
+  for (int look = 0; look < kMaxLooks; ++look) {
+    bool moved = false;
+    for (const wire_open_wait& open : LookAtThreads()) {
+      LookedAt& thread = threads[open.wait.tid];
+      if (!thread.stack.empty()) continue;
+      thread.open = open;
+      if (open.ip == 0) continue;
+      thread.stack = StackOf(open);
+      if (SwitchesOf(open.wait) == open.switches) continue;
+      thread.stack.clear();
+      moved = true;
+    }
+    if (!moved) break;
+  }
+  for (auto& [tid, thread] : threads) {
+    wire_wait& wait = thread.open.wait;
+    wait.header.kind = WIRE_WAIT;
+    wait.header.size = sizeof wait;
+    const bool has_stack = !thread.stack.empty();
+    if (has_stack) wait.flags |= WIRE_WAIT_HAS_STACK;
+    std::vector<uint64_t>& record = open_waits_.emplace_back(sizeof wait / sizeof(uint64_t));
+    std::memcpy(record.data(), &wait, sizeof wait);
+    if (has_stack) open_waits_.push_back(std::move(thread.stack));
+  }
+}
+
+void WaitTracer::Stop() {
+  if (threads_ != nullptr) {
+    links_.clear();
+    KeepOpenWaits();
+    threads_.reset();
+  }
+  while (!links_.empty()) links_.pop_back();  // the last one first
+  alarms_.CloseAll();
+  pages_.clear();
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,32 @@
+// `clrsampler wall` and `clrsampler locks`: where the threads of a .NET process wait, and for what.
+#ifndef CLRSAMPLER_CLI_WAITS_COMMAND_H_
+#define CLRSAMPLER_CLI_WAITS_COMMAND_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/watch.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace clrsampler {
+
+struct WaitsConfig {
+  WatchConfig watch;
+  std::string min_wait = "1ms";
+  uint32_t rows = 20;
+};
+
+void DeclareWaitsOptions(CLI::App& app, WaitsConfig& config);
+
+// All that the threads do: waiting by kind, and running.
+absl::Status RunWall(const WaitsConfig& config);
+// What they wait for each other for, and who ended it.
+absl::Status RunLocks(const WaitsConfig& config);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_WAITS_COMMAND_H_

@@ -1,0 +1,62 @@
+// The waits of one process by stack, until the times of its threads are known: then those that stand for others are
+// brought to what there was in all, and those that stand for themselves stay what they are.
+#ifndef CLRSAMPLER_PIPELINE_WAIT_SUMS_H_
+#define CLRSAMPLER_PIPELINE_WAIT_SUMS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "os/clock.h"
+#include "pipeline/wait_watch.h"
+#include "profile/stack_table.h"
+
+namespace clrsampler {
+
+// A value. Main loop only.
+class WaitSums {
+ public:
+  struct Entry {
+    StackId stack = 0;
+    uint64_t microseconds = 0;
+    MonotonicTime began;  // 0, as tid and comm: of many waits
+    uint32_t tid = 0;
+    std::string comm;
+  };
+
+  // `keep_each`: Give gives every wait by itself.
+  explicit WaitSums(bool keep_each = false) : keep_each_(keep_each) {}
+
+  void Add(StackId stack, const ObservedWait& wait);
+  // CPU time of a sample.
+  void AddCpu(StackId stack, uint64_t period_ns, MonotonicTime time, uint32_t tid, absl::string_view comm);
+
+  // All of it, scaled. Sums are exact: what rounding takes from one the next one gets.
+  struct Rest {
+    uint64_t short_us = 0;   // waits below the threshold
+    uint64_t untold_us = 0;  // of longer ones: nothing that stands for them was told
+  };
+  Rest Give(const WaitWatch::Threads& threads, const std::function<void(const Entry&)>& give) const;
+
+ private:
+  struct Kept {
+    Entry entry;
+    double ns = 0;
+    bool stands_for_others = false;
+    bool cpu = false;
+  };
+  struct ByStack {
+    double exact_ns = 0, sampled_ns = 0, cpu_ns = 0;
+  };
+
+  const bool keep_each_;
+  std::vector<Kept> each_;
+  std::map<StackId, ByStack> by_stack_;  // in an order that does not depend on the run: a replay rounds alike
+  ByStack sums_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_WAIT_SUMS_H_

@@ -1,0 +1,236 @@
+#include "pipeline/wait_watch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+namespace {
+
+// A waker's stack waits for the record of the wait that it ended, which comes when the woken thread has a CPU.
+constexpr uint64_t kMaxWakerAgeNs = 5'000'000'000;
+constexpr size_t kMaxWakers = 4096;
+
+bool IsManaged(const Frame& frame) {
+  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
+}
+
+// Where the kernel's part of a wait ends and its scheduler begins.
+bool IsScheduler(absl::string_view name) {
+  return name == "schedule" || name == "__schedule" || absl::StartsWith(name, "preempt_schedule") ||
+         name == "schedule_preempt_disabled" || name == "irqentry_exit_cond_resched" || name == "__cond_resched" ||
+         name == "schedule_tail" || name == "ret_from_fork";
+}
+
+// What an interrupt's handler is entered by. A thread that it meets has not woken anybody.
+bool IsInterruptEntry(absl::string_view name) {
+  return absl::StartsWith(name, "asm_sysvec_") || absl::StartsWith(name, "sysvec_") ||
+         absl::StartsWith(name, "asm_common_interrupt") || name == "common_interrupt" || name == "el1_interrupt" ||
+         name == "el0_interrupt" || name == "gic_handle_irq" || name == "__handle_domain_irq" ||
+         name == "apic_timer_interrupt" || absl::StartsWith(name, "asm_call_irq") || name == "call_on_irq_stack";
+}
+
+// A single-file program has the runtime in itself; then its threads are not told from those of native code.
+bool IsRuntime(absl::string_view module) {
+  return absl::StartsWith(module, "libcoreclr") || absl::StartsWith(module, "libclrjit") ||
+         absl::StartsWith(module, "libclrgc") || absl::StartsWith(module, "libSystem.Native");
+}
+
+absl::string_view CommOf(const char (&comm)[16]) { return {comm, strnlen(comm, sizeof comm)}; }
+
+}  // namespace
+
+std::map<std::string, uint64_t> WaitWatchCounters::ByName() const {
+  return {{"records", records},
+          {"without_stack", without_stack},
+          {"without_waker_stack", without_waker_stack},
+          {"late_stacks", late_stacks}};
+}
+
+bool WaitWatch::WasPaused(ProcessKey key, const wire_wait& wait) const {
+  const auto pause = pauses_.find(key);
+  if (pause == pauses_.end()) return false;
+  const uint64_t running = wait.header.time_ns - std::min<uint64_t>(wait.header.time_ns, wait.runnable_ns);
+  const uint64_t began = running - std::min<uint64_t>(running, wait.blocked_ns);
+  return began <= pause->second.second.ns && running >= pause->second.first.ns;
+}
+
+void WaitWatch::Handle(const Process& process, const wire_wait& wait) {
+  const std::pair<ProcessKey, uint32_t> thread{process.key, wait.tid};
+  if (const auto before = pending_.find(thread); before != pending_.end()) {
+    Give(process.key, before->second, {});
+    pending_.erase(before);
+  }
+  ThreadTimes& times = threads_[process.key][wait.tid];
+  times.comm = std::string(CommOf(wait.comm));
+  times.seen = {wait.seen_ns};
+  times.until = {wait.header.time_ns};
+  times.cpu_ns = wait.total_cpu_ns;
+  times.blocked_ns = wait.total_blocked_ns;
+  times.runnable_ns = wait.total_runnable_ns;
+  times.short_ns = wait.total_short_ns;
+  times.waits = wait.total_waits;
+  times.ended = (wait.flags & WIRE_WAIT_THREAD_ENDED) != 0;
+  if (times.ended) return;
+  ++counters_.records;
+  const Pending pending{wait, WasPaused(process.key, wait)};
+  if ((wait.flags & WIRE_WAIT_HAS_STACK) != 0) {
+    pending_[thread] = pending;
+  } else {
+    Give(process.key, pending, {});
+  }
+}
+
+void WaitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+  const auto found = pending_.find(std::pair(process.key, sample.tid));
+  if (found == pending_.end() || found->second.wait.header.time_ns != sample.header.time_ns) return;
+  std::vector<FrameId> own(frames.begin(), frames.end());
+  // Of a thread that still waits the kernel leaves its scheduler's functions out.
+  const bool open = (found->second.wait.flags & WIRE_WAIT_OPEN) != 0;
+  if (!open && !TakeOffSwitch(own)) {
+    ++counters_.late_stacks;
+    own.clear();
+  }
+  Give(process.key, found->second, own);
+  pending_.erase(found);
+}
+
+void WaitWatch::HandleWakerStack(const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+  while (!wakers_.empty() &&
+         (wakers_.size() >= kMaxWakers || wakers_.front().time_ns + kMaxWakerAgeNs < sample.header.time_ns)) {
+    wakers_.pop_front();
+  }
+  Waker waker{sample.header.time_ns, sample.tid, {frames.begin(), frames.end()}, false};
+  waker.by_interrupt = std::any_of(frames.begin(), frames.end(), [&](FrameId id) {
+    const Frame& frame = frames_.at(id);
+    return frame.kind == FrameKind::kKernel && IsInterruptEntry(frame.text);
+  });
+  wakers_.push_back(std::move(waker));
+}
+
+bool WaitWatch::TakeOffSwitch(std::vector<FrameId>& frames) const {
+  const auto kernel = std::find_if(frames.begin(), frames.end(),
+                                   [&](FrameId id) { return frames_.at(id).kind == FrameKind::kKernel; });
+  const auto scheduler = std::find_if(kernel, frames.end(), [&](FrameId id) { return IsScheduler(frames_.at(id).text); });
+  if (scheduler == frames.end()) {
+    // Without names of kernel functions nobody can tell, and the kernel's order is relied on.
+    const bool nameless = kernel != frames.end() && !frames_.at(*kernel).named();
+    if (!nameless) return false;
+    frames.erase(kernel, frames.end());
+    return true;
+  }
+  frames.erase(scheduler, frames.end());
+  return true;
+}
+
+const WaitWatch::Waker* WaitWatch::WakerOf(const wire_wait& wait) const {
+  if (wait.woken_ns == 0) return nullptr;
+  const auto first = std::lower_bound(wakers_.begin(), wakers_.end(), wait.woken_ns,
+                                      [](const Waker& waker, uint64_t time) { return waker.time_ns < time; });
+  for (auto waker = first; waker != wakers_.end() && waker->time_ns == wait.woken_ns; ++waker) {
+    if (waker->tid == wait.waker_tid) return &*waker;
+  }
+  return nullptr;
+}
+
+// Before .NET 10 a thread that wants a monitor is in no method that says so; the one that gives it is.
+bool WaitWatch::LeavesMonitor(const Waker& waker) const {
+  return std::any_of(waker.frames.begin(), waker.frames.end(), [&](FrameId id) {
+    return absl::StartsWith(frames_.at(id).text, "System.Threading.Monitor.Exit");
+  });
+}
+
+WaitKind WaitWatch::KindOf(const Pending& pending, std::span<const FrameId> frames, const Waker* waker) const {
+  std::vector<absl::string_view> kernel, managed;
+  bool in_runtime = false;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    const Frame& one = frames_.at(*frame);
+    if (one.kind == FrameKind::kKernel) kernel.push_back(one.text);
+    if (IsManaged(one)) managed.push_back(one.text);
+    in_runtime |= managed.empty() && one.kind == FrameKind::kNative && IsRuntime(one.module);
+  }
+  return KindOfWait({.syscall = pending.wait.syscall,
+                     .kernel = kernel,
+                     .managed = managed,
+                     .suspended = pending.suspended,
+                     .ended_by_monitor = waker != nullptr && !waker->by_interrupt && LeavesMonitor(*waker),
+                     .in_runtime = in_runtime});
+}
+
+void WaitWatch::Give(ProcessKey key, const Pending& pending, std::span<const FrameId> frames) {
+  const wire_wait& wait = pending.wait;
+  ObservedWait observed;
+  const Waker* const waker = WakerOf(wait);
+  const FrameId unseen = MarkFrame("[stack not taken]");
+  if (frames.empty()) {
+    ++counters_.without_stack;
+    frames = std::span(&unseen, 1);
+    observed.kind = WaitKind::kOther;
+  } else {
+    observed.kind = KindOf(pending, frames, waker);
+  }
+  if (waker == nullptr && (wait.flags & WIRE_WAIT_HAS_WAKER_STACK) != 0) ++counters_.without_waker_stack;
+  observed.process = key;
+  observed.tid = wait.tid;
+  observed.comm = CommOf(wait.comm);
+  observed.ended = {wait.header.time_ns};
+  observed.frames = frames;
+  observed.by_interrupt = (waker != nullptr && waker->by_interrupt) || (wait.woken_ns != 0 && wait.waker_tid == 0);
+  if (!observed.by_interrupt) {
+    observed.waker_tgid = wait.waker_tgid;
+    observed.waker_tid = wait.waker_tid;
+    observed.waker_comm = CommOf(wait.waker_comm);
+    if (waker != nullptr) observed.waker_frames = waker->frames;
+  }
+  if (wait.blocked_weight != 0) {
+    observed.wait_ns = wait.blocked_ns;
+    observed.stands_for = static_cast<double>(wait.blocked_weight) / WIRE_WAIT_ONE;
+    on_wait_(observed);
+  }
+  if (wait.runnable_weight == 0) return;
+  observed.kind = WaitKind::kRunnable;
+  observed.wait_ns = wait.runnable_ns;
+  observed.stands_for = static_cast<double>(wait.runnable_weight) / WIRE_WAIT_ONE;
+  observed.waker_tgid = observed.waker_tid = 0;
+  observed.waker_comm = {};
+  observed.waker_frames = {};
+  on_wait_(observed);
+}
+
+FrameId WaitWatch::MarkFrame(absl::string_view text) {
+  return frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, std::string(text), "", ""});
+}
+
+void WaitWatch::Finish() {
+  for (const auto& [thread, pending] : pending_) Give(thread.first, pending, {});
+  pending_.clear();
+}
+
+void WaitWatch::Forget(ProcessKey key) {
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    if (pending->first.first == key) {
+      Give(key, pending->second, {});
+      pending_.erase(pending++);
+    } else {
+      ++pending;
+    }
+  }
+  threads_.erase(key);
+  pauses_.erase(key);
+}
+
+std::vector<ProcessKey> WaitWatch::processes() const {
+  std::vector<ProcessKey> keys;
+  for (const auto& [key, threads] : threads_) keys.push_back(key);
+  return keys;
+}
+
+const WaitWatch::Threads* WaitWatch::ThreadsOf(ProcessKey key) const {
+  const auto found = threads_.find(key);
+  return found == threads_.end() ? nullptr : &found->second;
+}
+
+}  // namespace clrsampler
