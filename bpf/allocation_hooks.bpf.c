@@ -11,9 +11,11 @@
  */
 #include "hook_stack.bpf.h"
 
-/* Of one CPU in WINDOW_NS, at the rate of the window before. */
+/* Of one CPU in WINDOW_NS, at the rate of the window before, where nothing is thinned. */
 #define STACKS_A_WINDOW 4
 #define WINDOW_NS 10000000
+
+extern const volatile __u32 allocation_thinning;
 
 struct allocation {
 	__u64 bytes;
@@ -42,7 +44,7 @@ static __always_inline __u32 choose(__u64 bytes, __u64 now)
 	passed = now - pace->window_began_ns;
 	if (passed >= WINDOW_NS) {
 		/* It falls by half at most: probes that have rested come back to what they left. */
-		measured = pace->bytes / STACKS_A_WINDOW / (passed / WINDOW_NS);
+		measured = pace->bytes / STACKS_A_WINDOW * allocation_thinning / (passed / WINDOW_NS);
 		pace->bytes_a_stack = measured > pace->bytes_a_stack / 2 ? measured : pace->bytes_a_stack / 2;
 		pace->bytes = 0;
 		pace->window_began_ns = now;
@@ -102,7 +104,8 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 	bool with_stack;
 	__u32 weight;
 
-	if (!counts || !hook_is_hit(counts, &caller, now, WIRE_PART_ALLOCATIONS))
+	/* What is sent is bounded by its own pace, and takes nothing of what pauses and compilations may have. */
+	if (!counts || !hook_is_followed(counts, &caller, WIRE_PART_ALLOCATIONS))
 		return 0;
 	sum = sum_of(id >> 32, &caller);
 	if (!sum) { /* somebody else needed the room */
@@ -121,7 +124,7 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 		counts->hook_summed++;
 		return 0;
 	}
-	with_stack = weight && has_room_for_stack() && has_budget_for_stack(&caller);
+	with_stack = weight && has_room_for_stack();
 	/* in the ring itself: on the BPF stack there is no room for it beside a walk */
 	record = bpf_ringbuf_reserve(&hook_records, sizeof(*record), 0);
 	if (!record) {
@@ -143,7 +146,7 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 	record->total_hits = sum_hits;
 	record->heap = allocation->heap;
 	record->weight = weight;
-	record->missed = caller.missed;
+	record->missed = 0;
 	record->has_stack = with_stack;
 	__builtin_memset(record->comm, 0, sizeof(record->comm));
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
@@ -168,7 +171,7 @@ int hook_suspend_noted(struct user_registers *regs)
 	struct allocation_sum *sum;
 	__u64 now = bpf_ktime_get_ns();
 
-	if (!counts || !hook_is_hit(counts, &caller, now, WIRE_PART_ALLOCATIONS))
+	if (!counts || !hook_is_followed(counts, &caller, WIRE_PART_ALLOCATIONS))
 		return 0;
 	counts->hook_summed++;
 	sum = sum_of(bpf_get_current_pid_tgid() >> 32, &caller);

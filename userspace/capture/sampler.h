@@ -51,6 +51,8 @@ struct SamplerOptions {
   bool jit_hooks = false;
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
   bool allocation_hooks = false;
+  // Of allocations each CPU sends at most 400 stacks a second, divided by this.
+  uint32_t allocation_thinning = 1;
   // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
   // is sent while less than half is left. The rest is counted (wire_counters::hook_limited), and the next hit that is
   // sent says how many there were. 0: no limit.

@@ -36,6 +36,7 @@ struct WindowOptions {
   WindowLengths lengths;
   std::function<bool(const Process&)> selects;  // whose samples count; empty: all
   RateLimits limits;                            // frequency_hz: that of RecordOptions
+  bool allocations = false;                     // what .NET programs allocate as well
 };
 
 struct RecordOptions {
