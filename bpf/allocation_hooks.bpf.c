@@ -104,7 +104,6 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 	bool with_stack;
 	__u32 weight;
 
-	/* What is sent is bounded by its own pace, and takes nothing of what pauses and compilations may have. */
 	if (!counts || !hook_is_followed(counts, &caller, WIRE_PART_ALLOCATIONS))
 		return 0;
 	sum = sum_of(id >> 32, &caller);
@@ -124,7 +123,12 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 		counts->hook_summed++;
 		return 0;
 	}
-	with_stack = weight && has_room_for_stack();
+	/* Only what is sent counts: a program may allocate more often than it may collect and compile. */
+	if (!has_budget(&caller, now)) {
+		counts->hook_limited++;
+		return 0;
+	}
+	with_stack = weight && has_room_for_stack() && has_budget_for_stack(&caller);
 	/* in the ring itself: on the BPF stack there is no room for it beside a walk */
 	record = bpf_ringbuf_reserve(&hook_records, sizeof(*record), 0);
 	if (!record) {
@@ -146,7 +150,7 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 	record->total_hits = sum_hits;
 	record->heap = allocation->heap;
 	record->weight = weight;
-	record->missed = 0;
+	record->missed = caller.missed;
 	record->has_stack = with_stack;
 	__builtin_memset(record->comm, 0, sizeof(record->comm));
 	bpf_get_current_comm(record->comm, sizeof(record->comm));

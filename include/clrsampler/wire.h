@@ -301,7 +301,7 @@ struct wire_allocation {
 	__u64 total_hits;  /* with those of SuspendEE */
 	__u32 heap;	   /* WIRE_HEAP_* */
 	__u32 weight;	   /* hits that this one stands for, in 1 / WIRE_ALLOCATION_ONE */
-	__u32 missed;	   /* 0: what is not sent is in the sums */
+	__u32 missed;	   /* as in struct wire_runtime_event */
 	__u32 has_stack;   /* not 0: a WIRE_ALLOCATION_STACK of the same time was to follow */
 	char comm[16];	   /* of the thread */
 };

@@ -158,9 +158,7 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
     return;
   }
   // To those who pair events it is all the same where one was lost.
-  if constexpr (!std::is_same_v<Event, wire_allocation>) {
-    if (const auto lost = backlog_.find(event.tgid); lost != backlog_.end()) event.missed += lost->second;
-  }
+  if (const auto lost = backlog_.find(event.tgid); lost != backlog_.end()) event.missed += lost->second;
   Process& process = parts_.table.FindOrScan(event.tgid, event.process_start_ns);
   if constexpr (std::is_same_v<Event, wire_compiled>) {
     ++news_;
