@@ -50,9 +50,10 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   const bool told_of_compilations = options.on_compilation != nullptr || options.view == RecordView::kJit;
   RuntimeEvents events;
   events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
-  events.pauses = options.on_pause != nullptr || options.view == RecordView::kPause ||
-                  options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles;
-  events.resumed = options.on_pause != nullptr;  // profiles have no use for it
+  const bool told_of_pauses = options.on_pause != nullptr || options.on_runtime_event != nullptr;
+  events.pauses = told_of_pauses || options.view == RecordView::kPause || options.view == RecordView::kSuspendDelay ||
+                  options.mark_suspension || events.roles;
+  events.resumed = told_of_pauses;  // profiles have no use for it
   events.compilations = told_of_compilations || events.roles;
   events.allocations =
       options.windows.has_value() ? options.windows->allocations : options.view == RecordView::kAllocations;
@@ -62,7 +63,8 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
 
 double HookShareFor(const RecordOptions& options) {
   const bool asked_for =
-      options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
+      options.on_pause != nullptr || options.on_runtime_event != nullptr || options.on_compilation != nullptr ||
+      options.mark_suspension ||
       (options.view != RecordView::kCpu && options.view != RecordView::kAllocations && !options.windows);
   return asked_for ? 0 : options.hook_share;
 }

@@ -194,6 +194,7 @@ void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
   NoteMissedAtHandling(process, event.missed);
   if (event.hook == WIRE_HOOK_COMPILE) return jit_.HandleBegin(process, event);
   if (const std::optional<RuntimeEvent> said = EventOf(event)) {
+    if (options_.on_event) options_.on_event(*said);
     pauses_.Handle(process, *said, planter_.SeesReturns(process.key));
   }
 }

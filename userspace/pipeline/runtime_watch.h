@@ -36,6 +36,7 @@ struct RuntimeWatchOptions {
   bool jit_stacks = false;  // compilations come with stacks
   NameStyle names = NameStyle::kShort;
   std::function<void(const ObservedPause&)> on_pause;
+  std::function<void(const RuntimeEvent&)> on_event;  // each that pauses are made of; may be empty
   PauseWatch::OnCollection on_collection;
   JitWatch::Callbacks jit;
   AllocationWatch::Callbacks allocations;

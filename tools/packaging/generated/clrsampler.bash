@@ -207,8 +207,8 @@ _clrsampler() {
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         --format) values='text json' ;;
-        --kind) values='ThreadCreated AssemblyLoadFinished AssemblyUnloadFinished ModuleLoadFinished ModuleUnloadFinished JITCompilationStarted JITCompilationFinished FunctionUnloadStarted ExceptionThrown ExceptionSearchFilterEnter ExceptionSearchFilterLeave ExceptionUnwindFinallyEnter ExceptionUnwindFinallyLeave ExceptionCatcherEnter ExceptionCatcherLeave ThreadBlockedMonitor ThreadAcquiredMonitor RuntimeSuspendStarted RuntimeSuspendFinished RuntimeResumeStarted RuntimeResumeFinished GarbageCollectionStarted GarbageCollectionFinished ObjectAllocated' ;;
-        --source) values='eventpipe' ;;
+        --kind) values='ThreadCreated ThreadDestroyed ThreadNameChanged AssemblyLoadFinished AssemblyUnloadFinished ModuleLoadFinished ModuleUnloadFinished JITCompilationStarted JITCompilationFinished FunctionUnloadStarted ExceptionThrown ExceptionSearchFilterEnter ExceptionSearchFilterLeave ExceptionUnwindFinallyEnter ExceptionUnwindFinallyLeave ExceptionCatcherEnter ExceptionCatcherLeave ThreadBlockedMonitor ThreadAcquiredMonitor RuntimeSuspendStarted RuntimeSuspendFinished RuntimeResumeStarted RuntimeResumeFinished GarbageCollectionStarted GarbageCollectionFinished ObjectAllocated' ;;
+        --source) values='eventpipe probe' ;;
         --buffer) values=:any ;;
       esac ;;
     convert)
