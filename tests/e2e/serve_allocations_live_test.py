@@ -11,6 +11,7 @@ import harness
 import runtimes
 from allocations_live_test import Program
 from pprof import pprof_tool
+from serve_live_test import cpu_seconds
 from service import Service
 
 NEWEST = runtimes.PACKED_VERSIONS[-1]
@@ -32,6 +33,13 @@ class ServeAllocationsTest(harness.LiveTest):
             self.assertLess(time.monotonic(), end, f"nothing is counted\n{service.said()}")
 
     @staticmethod
+    def allocate(service, program, seconds):
+        """What the program says, and the agent's share of a CPU meanwhile."""
+        cpu, begin = cpu_seconds(service.process.pid), time.monotonic()
+        truth = program.allocate(seconds)
+        return truth, (cpu_seconds(service.process.pid) - cpu) / (time.monotonic() - begin)
+
+    @staticmethod
     def comm(program):
         with open(f"/proc/{program.pid}/comm", encoding="utf-8") as file:
             return file.read().strip()
@@ -51,9 +59,10 @@ class ServeAllocationsTest(harness.LiveTest):
         with Service() as service, Program(NEWEST, 50) as program:
             process, before = self.wait_until_counted(service, program)
             begin = time.time()
-            truth = program.allocate(8)
+            truth, share = self.allocate(service, program, 8)
             service.wait_for_windows(2)  # that of its end, and one more
             seen = service.sum(METRIC, process=process) - before
+            print(f"    50 MB/s: {seen / truth['total']:.4f} of it are told; the agent takes {100 * share:.1f} % of a CPU", flush=True)
             self.assert_within(abs(seen / truth["total"] - 1), 0.02, f"{seen} bytes are counted of {truth['total']}")
             self.assertEqual(service.sum("clrsampler_hooks_rested_seconds_total"), 0)
 
@@ -80,10 +89,11 @@ class ServeAllocationsTest(harness.LiveTest):
     def test_a_rate_that_probes_can_not_follow_is_estimated(self):
         with Service() as service, Program(NEWEST, 1000) as program:
             process, before = self.wait_until_counted(service, program)
-            truth = program.allocate(10)
+            truth, share = self.allocate(service, program, 10)
             service.wait_for_windows(3)
             seen = service.sum(METRIC, process=process) - before
-            print(f"    {truth['total'] / truth['took'] / 1e6:.0f} MB/s: {seen / truth['total']:.3f} of it are told", flush=True)
+            print(f"    {truth['total'] / truth['took'] / 1e6:.0f} MB/s: {seen / truth['total']:.3f} of it are told; "
+                  f"the agent takes {100 * share:.1f} % of a CPU", flush=True)
             self.assert_within(abs(seen / truth["total"] - 1), 0.4, f"{seen} bytes are told of {truth['total']}")
 
     def test_a_trigger_fires_once(self):
@@ -117,7 +127,9 @@ class ServeAllocationsTest(harness.LiveTest):
 
     def test_it_can_be_left_out(self):
         with Service("--no-allocations") as service, Program(NEWEST, 50) as program:
-            program.allocate(3)
+            service.wait_for_windows(2)
+            _, share = self.allocate(service, program, 8)
+            print(f"    left out: the agent takes {100 * share:.1f} % of a CPU", flush=True)
             service.wait_for_windows(2)
             self.assertEqual(service.sum(METRIC), 0)
         done = subprocess.run([harness.AGENT, "serve", "--no-allocations", "--trigger", "alloc>1MB/s"], capture_output=True, text=True, timeout=60)

@@ -122,9 +122,8 @@ std::vector<std::string> MappedAssemblies(uint32_t pid) {
   for (const MapsLine& line : ParseMaps(*text).lines) {
     if (const absl::string_view name = AssemblyOfPath(line.path); !name.empty()) names.emplace_back(name);
   }
-  std::ranges::sort(names);
-  const auto rest = std::ranges::unique(names);
-  names.erase(rest.begin(), rest.end());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

@@ -146,7 +146,7 @@ absl::StatusOr<bool> HistoryWriter::Maintain(uint64_t now_unix_ns) {
       return true;
     }
   }
-  const absl::StatusOr<bool> more = Shrink();
+  absl::StatusOr<bool> more = Shrink();
   if (!more.ok()) return NoRoomHint(more.status());
   return more;
 }
