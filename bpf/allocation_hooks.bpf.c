@@ -11,7 +11,10 @@
 #include "hook_stack.bpf.h"
 #include "sampling_pace.bpf.h"
 
-#define STACKS_A_CPU ((struct pace_limit){.window_ns = 10000000, .sent = 4})
+/* Of which the thinning leaves a part. */
+#define STACKS_A_CPU ((struct pace_limit){.window_ns = 10000000, .sent = 4, .thinning = allocation_thinning})
+
+extern const volatile __u32 allocation_thinning;
 
 struct allocation {
 	__u64 bytes;
@@ -78,7 +81,7 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 	bool with_stack;
 	__u32 weight;
 
-	if (!counts || !hook_is_hit(counts, &caller, now, WIRE_PART_ALLOCATIONS))
+	if (!counts || !hook_is_followed(counts, &caller, WIRE_PART_ALLOCATIONS))
 		return 0;
 	sum = sum_of(id >> 32, &caller);
 	if (!sum) { /* somebody else needed the room */
@@ -95,6 +98,11 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 	weight = choose(allocation->bytes, now);
 	if (!weight && !type_before) {
 		counts->hook_summed++;
+		return 0;
+	}
+	/* Only what is sent counts: a program may allocate more often than it may collect and compile. */
+	if (!has_budget(&caller, now)) {
+		counts->hook_limited++;
 		return 0;
 	}
 	with_stack = weight && has_room_for_stack() && has_budget_for_stack(&caller);
@@ -144,7 +152,7 @@ int hook_suspend_noted(struct user_registers *regs)
 	struct allocation_sum *sum;
 	__u64 now = bpf_ktime_get_ns();
 
-	if (!counts || !hook_is_hit(counts, &caller, now, WIRE_PART_ALLOCATIONS))
+	if (!counts || !hook_is_followed(counts, &caller, WIRE_PART_ALLOCATIONS))
 		return 0;
 	counts->hook_summed++;
 	sum = sum_of(bpf_get_current_pid_tgid() >> 32, &caller);

@@ -132,10 +132,9 @@ static __always_inline void count_other(__u32 part)
 }
 
 /*
- * Counts the hit; false: nothing is to be sent, since the caller is of no process that is followed, or has had its
- * share.
+ * Counts the hit; false: the caller is of no process that is followed.
  */
-static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller, __u64 now, __u32 part)
+static __always_inline bool hook_is_followed(struct wire_counters *counts, struct hook_caller *caller, __u32 part)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -158,6 +157,14 @@ static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hoo
 		return false;
 	}
 	caller->process_start_ns = BPF_CORE_READ(leader, start_boottime);
+	return true;
+}
+
+/* The same; false as well where the process has had its share. */
+static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hook_caller *caller, __u64 now, __u32 part)
+{
+	if (!hook_is_followed(counts, caller, part))
+		return false;
 	if (!has_budget(caller, now)) {
 		counts->hook_limited++;
 		return false;

@@ -12,10 +12,11 @@
 /* What an event that stands for itself alone weighs: WIRE_ALLOCATION_ONE, WIRE_WAIT_ONE. */
 #define PACE_ONE 256
 
-/* Constants: some `sent` events of one CPU in `window_ns`. */
+/* Constants: some `sent` / `thinning` events of one CPU in `window_ns`. */
 struct pace_limit {
 	__u64 window_ns;
 	__u32 sent;
+	__u32 thinning;
 };
 
 /*
@@ -29,12 +30,12 @@ static __always_inline __u32 choose_by_size(struct sampling_pace *pace, __u64 si
 	passed = now - pace->window_began_ns;
 	if (passed >= limit.window_ns) {
 		/* It falls by half at most: probes that have rested come back to what they left. */
-		measured = pace->sum / limit.sent / (passed / limit.window_ns);
+		measured = pace->sum / limit.sent * limit.thinning / (passed / limit.window_ns);
 		pace->size_of_one = measured > pace->size_of_one / 2 ? measured : pace->size_of_one / 2;
 		pace->sum = 0;
 		pace->window_began_ns = now;
 	}
-	size_of_one = pace->sum / limit.sent;
+	size_of_one = pace->sum / limit.sent * limit.thinning;
 	if (size_of_one < pace->size_of_one)
 		size_of_one = pace->size_of_one;
 	pace->sum += size;

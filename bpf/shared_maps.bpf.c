@@ -70,6 +70,9 @@ const volatile __u32 hook_hits_at_once = 0;
 /* Of any process: from then on hook_budgets are looked up without a limit, too, since they say how many are missing. */
 volatile __u32 hook_hits_were_lost = 0;
 
+/* Stacks of allocations are so many times fewer than the programs choose by themselves; at least 1. */
+const volatile __u32 allocation_thinning = 1;
+
 /* A power of two, a quarter of the hooks' ring. */
 const volatile __u32 hook_wake_bytes = 256 << 10;
 

@@ -21,7 +21,7 @@
 #include <bpf/bpf_tracing.h>
 
 /* Parts of waits that are told. The window is long enough for threads that are all woken at once. */
-#define WAITS_A_CPU ((struct pace_limit){.window_ns = 100000000, .sent = 50})
+#define WAITS_A_CPU ((struct pace_limit){.window_ns = 100000000, .sent = 50, .thinning = 1})
 /* A wait is as likely to be told as one of this length at least, so that long ones of some leave room for others. */
 #define LONGEST_SIZE_NS 10000000
 

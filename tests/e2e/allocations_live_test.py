@@ -186,6 +186,21 @@ class AllocationsTest(harness.LiveTest):
         self.assertLessEqual(set(TYPES.values()), {row["name"] for row in table["types"]})
         self.assertIn("Allocations.Program.Orders", {row["name"] for row in table["methods"]})
 
+    def test_allocs_by_the_event_stream(self):
+        with Program(NEWEST, 50) as program:
+            watch = Recording("allocs", "--pid", str(program.pid), "--json", "--source", "eventpipe")
+            truth = program.allocate(3)
+            table = json.loads(watch.finish())
+        # The runtime describes its events to the new session first, and allocates for that.
+        self.assertAlmostEqual(table["bytes"], truth["total"], delta=0.03 * truth["total"])
+        self.assertEqual((table["events_lost"], table["bytes_seen"]), (0, table["bytes"]))
+        self.assertIn("Allocations.Program.Orders", {row["name"] for row in table["methods"]})
+        self.assertIn("Allocations.Order", {row["name"] for row in table["types"]})
+        done = subprocess.run([harness.AGENT, "allocs", "--source", "eventpipe", "--hook-budget", "1", "--pid", "1"], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("hint: leave --hook-budget out", done.stderr)
+
     def test_another_collector_is_said(self):
         with Program(NEWEST, 50, env={"DOTNET_GCName": "libclrgc.so"}) as program:
             recording = Recording("record", "--event", "alloc", "--pid", str(program.pid), "-o", os.path.join(self.folder, "out.folded"))

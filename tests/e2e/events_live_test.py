@@ -220,6 +220,74 @@ class EventsLiveTest(harness.LiveTest):
             self.assertEqual(senders(target.host_pid), before)
 
 
+class ProbeTest(harness.LiveTest):
+    """`--source probe`: what is seen from outside is what the program says, and what its own stream says."""
+    NEEDS = ("dotnet",)
+
+    def test_both_sources_agree(self):
+        for version in runtimes.PACKED_VERSIONS:
+            with self.subTest(version=version):
+                self.need_runtime(version)
+                with program(version, count=20, env={"DOTNET_TieredCompilation": "0"}) as target, \
+                        Events(target.host_pid) as stream, Events(target.host_pid, "--source", "probe") as probe:
+                    target.signal(signal.SIGHUP)
+                    truth = truth_of(target)
+                    seen = [[event for event in watcher.finish() if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]
+                            for watcher in (stream, probe)]
+                self.check(version, truth, *seen)
+
+    def check(self, version, truth, streamed, probed):
+        def of(events, kind):
+            return [event for event in events if event["event"] == kind]
+        self.assertEqual([event["time_ns"] for event in probed], sorted(event["time_ns"] for event in probed))
+        for kind in ("GarbageCollectionStarted", "GarbageCollectionFinished"):
+            for field in ("generation", "thread"):
+                self.assertEqual(*([event[field] for event in of(events, kind)] for events in (streamed, probed)), kind)
+        numbers = [[event["number"] for event in of(events, "GarbageCollectionFinished")] for events in (streamed, probed)]
+        self.assertEqual(*numbers)
+        self.assertEqual(len(numbers[1]), truth["collections"])
+        for kind in ("RuntimeSuspendStarted", "RuntimeSuspendFinished", "RuntimeResumeStarted", "RuntimeResumeFinished"):
+            self.assertEqual(*(len(of(events, kind)) for events in (streamed, probed)), kind)
+        self.assertEqual(*([event["reason"] for event in of(events, "RuntimeSuspendStarted")] for events in (streamed, probed)))
+        # Addresses are those of the code: the same methods, by whatever name.
+        compiled = [collections.Counter(event["address"] for event in of(events, "JITCompilationFinished")) for events in (streamed, probed)]
+        self.assertEqual(*compiled)
+        self.assertEqual(compiled[1].total(), truth["compiled"])
+        created = collections.Counter(event["tid"] for event in of(probed, "ThreadCreated"))
+        self.assertEqual({tid: created[tid] for tid in truth["threads"]}, {tid: 1 for tid in truth["threads"]})
+        by_runtime = {event["tid"] for event in of(streamed, "ThreadCreated")}
+        self.assertLessEqual(by_runtime & set(truth["threads"]), set(created))
+        # The program waits for its threads, so that all of them have ended.
+        ended = collections.Counter(event["tid"] for event in of(probed, "ThreadDestroyed"))
+        self.assertEqual({tid: ended[tid] for tid in truth["threads"]}, {tid: 1 for tid in truth["threads"]})
+        sources = {kind: {event["source"] for event in of(probed, kind)} for kind in {event["event"] for event in probed}}
+        self.assertEqual(sources["ThreadCreated"], {"kernel"})
+        self.assertEqual(sources["GarbageCollectionStarted"], {"probe"})
+        # One that is loaded from memory again and again, each time by the same name: told when its first method is compiled.
+        loaded = [event for event in of(probed, "ModuleLoadFinished") if event["path"].startswith("zoo")]
+        self.assertLessEqual(len(loaded), 1)
+        self.assertLessEqual(sources.get("ModuleLoadFinished", set()), {"memory", "kernel"})
+        print(f"    {version}: {dict(collections.Counter((event['event'], event['source']) for event in probed))}", flush=True)
+
+    def test_threads_alone_take_no_probes(self):
+        version = runtimes.PACKED_VERSIONS[-1]
+        self.need_runtime(version)
+        with program(version, count=20, megabytes=1) as target, \
+                Events(target.host_pid, "--source", "probe", "--kind", "ThreadCreated,ThreadDestroyed") as watcher:
+            target.signal(signal.SIGHUP)
+            truth = truth_of(target)
+            events = watcher.finish()
+        self.assertEqual({event["event"] for event in events}, {"ThreadCreated", "ThreadDestroyed"})
+        self.assertLessEqual(set(truth["threads"]), {event["tid"] for event in events})
+
+    def test_a_kind_of_the_other_source_is_said(self):
+        for source, kind, hint in (("probe", "ExceptionThrown", "--source eventpipe has it"), ("eventpipe", "ThreadDestroyed", "--source probe sees it")):
+            done = subprocess.run([harness.AGENT, "events", "--pid", str(os.getpid()), "--source", source, "--kind", kind, "--duration", "1s"],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"hint: {hint}", done.stderr)
+
+
 class HostileTest(harness.LiveTest):
     """A program with the socket of a runtime that is none: it answers in every way but the right one."""
 

@@ -258,7 +258,7 @@ describe('whose samples', () => {
   }));
 
   test('each view is asked for, and says what its numbers are', () => withPage(async (opened, fake) => {
-    for (const [name, view, unit] of [['JIT', 'jit', 'ms/s'], ['Pauses', 'pause', 'ms/s'], ['Suspend delay', 'suspend-delay', 'ms/s'], ['CPU', 'cpu', 'cores']]) {
+    for (const [name, view, unit] of [['JIT', 'jit', 'ms/s'], ['Pauses', 'pause', 'ms/s'], ['Suspend delay', 'suspend-delay', 'ms/s'], ['Allocations', 'alloc', 'MB/s'], ['CPU', 'cpu', 'cores']]) {
       await opened.page.getByRole('radio', {name, exact: true}).click();
       await opened.settled();
       assert.equal(asked(fake, '/api/profile').at(-1).view, view);

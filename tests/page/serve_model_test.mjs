@@ -136,7 +136,7 @@ test('a question beyond the budget is asked again when the server says so', () =
 const ANSWER = {
   begin: 1000, step_ms: 500, steps: 4, covered: [true, true, false, true],
   series: [
-    {label: 'a\u202e', pid: 1, container: 'x', dotnet: true, cores: [1, 2, 0, 3], pause_ms: [0, 50, 0, 0], suspend_ms: [0, 5, 0, 0], jit_ms: [10, 0, 0, 0]},
+    {label: 'a\u202e', pid: 1, container: 'x', dotnet: true, cores: [1, 2, 0, 3], pause_ms: [0, 50, 0, 0], suspend_ms: [0, 5, 0, 0], jit_ms: [10, 0, 0, 0], alloc_bytes: [2e6, 0, 0, 0]},
     {label: 'b', pid: 2, container: '', dotnet: false, cores: [0.5, 0.5, 0, 0.5]},
     {label: '[others]', pid: null, container: '', dotnet: false, cores: [1, 'x', null, -4, 5, 6]},
   ],
@@ -175,6 +175,7 @@ test('means are of what was recorded, in the measure\u2019s unit', () => {
   assert.equal(meanIn(timeline, timeline.series[0], MEASURES.cpu, {from: 2000, to: 2500}), 0);
   assert.equal(meanIn(timeline, timeline.series[0], MEASURES.jit, {from: 1000, to: 1500}), 20);  // 10 ms in half a second
   assert.deepEqual([...valuesOf(timeline.series[0], MEASURES.pause, timeline.grid)], [0, 100, 0, 0]);
+  assert.deepEqual([...valuesOf(timeline.series[0], MEASURES.alloc, timeline.grid)], [4, 0, 0, 0]);  // 2 MB in half a second
   assert.equal(coverageOf(timeline, {from: 1500, to: 2500}), 0.5);
   assert.equal(coverageOf(timeline, {from: 2000, to: 2500}), 0);
 });

@@ -150,6 +150,7 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
   constants.first_hook_slot = slots;
   constants.hook_hits_a_second = options_.hook_hits_a_second;
   constants.hook_hits_at_once = options_.hook_hits_at_once;
+  constants.allocation_thinning = std::max(options_.allocation_thinning, 1u);
   constants.use_task_pt_regs = features.Has(kFeatureTaskPtRegs);
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;

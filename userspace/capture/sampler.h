@@ -55,6 +55,8 @@ struct SamplerOptions {
   bool waits = false;        // where threads wait is told: struct wire_wait
   uint64_t min_wait_ns = 0;  // WaitTracerOptions, as the next one
   bool waker_stacks = true;
+  // Of allocations each CPU sends at most 400 stacks a second, divided by this.
+  uint32_t allocation_thinning = 1;
   // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
   // is sent while less than half is left. The rest is counted (wire_counters::hook_limited), and the next hit that is
   // sent says how many there were. 0: no limit.

@@ -3,12 +3,23 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/strip.h"
+#include "cli/duration_option.h"
+#include "cli/names_option.h"
 #include "output/allocation_summary.h"
+#include "pipeline/agent_sandbox.h"
+#include "pipeline/counted_event.h"
+#include "pipeline/event_profile.h"
+#include "pipeline/event_watch.h"
 #include "pipeline/recorder.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -20,24 +31,91 @@ nlohmann::ordered_json Rows(const std::vector<AllocatedBytes>& rows) {
 }
 
 std::string Json(const AllocationSummary& summary, const Account& account) {
-  const auto seen = account.allocations.find("bytes");
-  const nlohmann::ordered_json json = {{"seconds", account.duration_seconds},
-                                       {"bytes", summary.bytes},
-                                       {"bytes_seen", seen == account.allocations.end() ? uint64_t{0} : seen->second},
-                                       {"types", Rows(summary.types)},
-                                       {"methods", Rows(summary.methods)}};
+  nlohmann::ordered_json json = {{"seconds", account.duration_seconds}, {"bytes", summary.bytes}};
+  // Probes estimate what they do not see, and events are seen or lost.
+  if (const auto lost = account.events.find("lost"); lost != account.events.end()) {
+    json["bytes_seen"] = summary.bytes;
+    json["events_lost"] = lost->second;
+  } else {
+    const auto seen = account.allocations.find("bytes");
+    json["bytes_seen"] = seen == account.allocations.end() ? uint64_t{0} : seen->second;
+  }
+  json["types"] = Rows(summary.types);
+  json["methods"] = Rows(summary.methods);
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string Tables(const AllocsConfig& config, const FrameTable& frames, const StackTable& stacks,
+                   const Account& account) {
+  const AllocationSummary summary = SummarizeAllocations(frames, stacks);
+  return config.watch.json ? Json(summary, account) : AllocationSummaryText(summary, account, config.rows);
+}
+
+absl::StatusOr<EventWatchOptions> StreamOptions(const AllocsConfig& config, FileBroker* files) {
+  if (config.hook_budget != AllocsConfig().hook_budget) {
+    return WithHint(absl::InvalidArgumentError("--source eventpipe has no --hook-budget"), "leave --hook-budget out");
+  }
+  EventWatchOptions options;
+  options.pid = config.watch.pid;
+  options.kinds = EventKindsOf(ProfileView::kAllocations);
+  options.buffer_megabytes = config.event_buffer_megabytes;
+  options.stacks = true;
+  options.files = files;
+  if (!config.watch.duration.has_value()) return options;
+  const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.watch.duration);
+  RETURN_IF_ERROR(duration.status());
+  options.duration_ns = *duration;
+  return options;
+}
+
+absl::Status RunByStream(const AllocsConfig& config) {
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  absl::StatusOr<EventWatchOptions> watch = StreamOptions(config, files.get());
+  RETURN_IF_ERROR(watch.status());
+  EventProfileOptions options;
+  options.view = ProfileView::kAllocations;
+  options.stacks = {.pid = config.watch.pid, .names = ParseNames(config.watch.names), .files = files.get()};
+  options.buffer_megabytes = config.event_buffer_megabytes;
+  std::optional<EventProfile> profile;
+  watch->prepare = [&] { profile.emplace(options); };
+  const auto began = [&] {
+    profile->Begin();
+    SayWatching(config.watch);
+  };
+  const absl::StatusOr<EventWatchResult> result =
+      WatchEvents(*watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
+  RETURN_IF_ERROR(result.status());
+  profile->Finish(*result);
+  const Account& account = profile->account();
+  LineOutput output(STDOUT_FILENO);
+  output.Print(absl::StripSuffix(Tables(config, profile->frames(), profile->stacks(), account), "\n"));
+  RETURN_IF_ERROR(output.Finish());
+  SayLeftOut(output);
+  SayNotices(account, /*needs_samples=*/false);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 void DeclareAllocsOptions(CLI::App& app, AllocsConfig& config) {
   DeclareWatchOptions(app, config.watch, "the tables as one object; docs/allocations.md has the fields");
+  app.add_option(
+         "--source", config.source,
+         "probe: in the runtime, as root; eventpipe: the runtime's own event stream, as its user and without BPF")
+      ->check(CLI::IsMember({"probe", "eventpipe"}))
+      ->capture_default_str()
+      ->type_name("SOURCE");
+  app.add_option("--event-buffer", config.event_buffer_megabytes,
+                 "of --source eventpipe: what the runtime may keep until it is taken, in its own memory")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->type_name("MB");
   DeclareHookBudget(app, config.hook_budget);
   app.add_option("--rows", config.rows, "so many types and methods at most")->capture_default_str()->type_name("N");
 }
 
 absl::Status RunAllocs(const AllocsConfig& config) {
+  if (config.source == "eventpipe") return RunByStream(config);
   absl::StatusOr<RecordOptions> options = WatchOptions(config.watch);
   if (!options.ok()) return options.status();
   options->frequency_hz = 1;  // samples have no part in this
@@ -49,9 +127,7 @@ absl::Status RunAllocs(const AllocsConfig& config) {
                    .can_watch = [&](Recorder& recorder) { return recorder.WatchesAllocationsOf(config.watch.pid); },
                    .summary =
                        [&](const Recorder& recorder) {
-                         const AllocationSummary summary = SummarizeAllocations(recorder.frames(), recorder.stacks());
-                         return config.watch.json ? Json(summary, recorder.account())
-                                                  : AllocationSummaryText(summary, recorder.account(), config.rows);
+                         return Tables(config, recorder.frames(), recorder.stacks(), recorder.account());
                        },
                    .summary_with_json = true,
                    .needs_samples = false},

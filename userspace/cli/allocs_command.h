@@ -2,6 +2,10 @@
 #ifndef CLRSAMPLER_CLI_ALLOCS_COMMAND_H_
 #define CLRSAMPLER_CLI_ALLOCS_COMMAND_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include "absl/status/status.h"
 #include "cli/hook_budget_option.h"
 #include "cli/watch.h"
@@ -14,6 +18,8 @@ namespace clrsampler {
 
 struct AllocsConfig {
   WatchConfig watch;
+  std::string source = "probe";
+  uint32_t event_buffer_megabytes = 16;
   double hook_budget = kDefaultHookBudget;
   size_t rows = 15;
 };

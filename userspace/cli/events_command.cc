@@ -9,11 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/duration_option.h"
+#include "cli/event_probe_command.h"
 #include "cli/line_output.h"
 #include "formats/nettrace/clr_events.h"
 #include "output/event_line.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/event_watch.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -64,8 +66,11 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
       ->delimiter(',')
       ->check(CLI::IsMember(KindNames()))
       ->type_name("KIND");
-  app.add_option("--source", config.source, "where they come from; the only one is the runtime's own event stream")
-      ->check(CLI::IsMember({"eventpipe"}))
+  app.add_option(
+         "--source", config.source,
+         "eventpipe: the runtime's own event stream; probe: seen from outside, as root; docs/events.md says which\n"
+         "source has which kind")
+      ->check(CLI::IsMember({"eventpipe", "probe"}))
       ->capture_default_str();
   app.add_option("--buffer", config.buffer_megabytes, "what the runtime may keep until it is taken, in its own memory")
       ->check(CLI::Range(1, 1024))
@@ -74,11 +79,17 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
 }
 
 absl::Status RunEvents(const EventsConfig& config) {
+  if (config.source == "probe") return RunEventProbe(config);
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   EventWatchOptions options;
   options.files = files.get();
   options.pid = config.pid;
   options.kinds = KindsOf(config.kinds);
+  for (const ClrEventKind kind : options.kinds) {
+    if (DemandOf(kind).keywords != 0 || config.kinds.empty()) continue;
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("no runtime sends ", ClrEventName(kind))),
+                    "--source probe sees it");
+  }
   options.buffer_megabytes = config.buffer_megabytes;
   if (config.duration.has_value()) {
     const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);

@@ -105,6 +105,7 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
   options.version = CLRSAMPLER_VERSION;
   options.record.frequency_hz = config.frequency_hz;
   options.record.roles = !config.no_hooks;
+  options.allocations = !config.no_hooks && !config.no_allocations;
   options.record.try_unknown_runtime = config.try_unknown_runtime;
   options.record.hook_share = config.hook_budget / 100;
   options.record.names = ParseNames(config.names);
@@ -153,6 +154,10 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
   for (const std::string& text : config.triggers) {
     absl::StatusOr<Trigger> trigger = ParseTrigger(text);
     if (!trigger.ok()) return trigger.status();
+    if (trigger->kind == TriggerKind::kAllocations && !options.allocations) {
+      return WithHint(absl::InvalidArgumentError(absl::StrCat("--trigger ", text, " watches what is not recorded")),
+                      "leave out --no-hooks and --no-allocations, or the trigger");
+    }
     options.flights.triggers.push_back(*std::move(trigger));
   }
   options.flights.directory = config.recordings;
@@ -293,7 +298,9 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
   app.add_option("--uid", config.uids, "keep processes of this user")->allow_extra_args(false)->type_name("UID");
   DeclareNames(app, config.names);
   DeclareLines(app, config.lines);
-  app.add_flag("--no-hooks", config.no_hooks, "plant no probes in .NET runtimes: no pauses, no compilations");
+  app.add_flag("--no-hooks", config.no_hooks,
+               "plant no probes in .NET runtimes: no pauses, no compilations, no allocations");
+  app.add_flag("--no-allocations", config.no_allocations, "plant none where .NET runtimes allocate memory");
   DeclareHookBudget(app, config.hook_budget);
   DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
   DeclarePerfMaps(app, config.perf_maps);
@@ -341,7 +348,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
       ->type_name("HEADER");
   several("--trigger", config.triggers,
           "keep the minute around such an event at full detail:\n"
-          "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s'")
+          "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s', 'alloc>500MB/s'")
       ->type_name("EVENT");
   app.add_option("--recordings", config.recordings, "folder for these")->capture_default_str()->type_name("DIR");
   app.add_option("--recordings-size", config.recordings_size, "what they may take; the oldest go first")

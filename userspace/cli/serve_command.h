@@ -26,6 +26,7 @@ struct ServeConfig {
   std::vector<uint32_t> uids;
   std::string names = "short";
   bool no_hooks = false;
+  bool no_allocations = false;
   bool try_unknown_runtime = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
   PerfMapConfig perf_maps;

@@ -34,13 +34,25 @@ absl::StatusOr<RecordOptions> WatchOptions(const WatchConfig& config) {
   return options;
 }
 
+void SayWatching(const WatchConfig& config) {
+  std::fprintf(stderr, "watching process %u; %s\n", config.pid,
+               config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
+}
+
+void SayNotices(const Account& account, bool needs_samples) {
+  for (const Notice& notice : account.notices) {
+    if (notice.kind == "no_samples" && !needs_samples) continue;
+    std::fprintf(stderr, "note: %s\n", PrintableText(notice.message).c_str());
+    if (!notice.hint.empty()) std::fprintf(stderr, "  hint: %s\n", PrintableText(notice.hint).c_str());
+  }
+}
+
 absl::Status RunWatch(const WatchConfig& config, const Watch& watch, LineOutput& output) {
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(watch.options);
   if (!recorder.ok()) return recorder.status();
   RETURN_IF_ERROR(watch.can_watch(**recorder));
   RETURN_IF_ERROR(EnterAgentSandbox(watch.options, {}).status());
-  std::fprintf(stderr, "watching process %u; %s\n", config.pid,
-               config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
+  SayWatching(config);
   RETURN_IF_ERROR((*recorder)->Run(nullptr));
   const Account account = (*recorder)->account();
   const std::string summary = config.json && !watch.summary_with_json ? "" : watch.summary(**recorder);
@@ -48,11 +60,7 @@ absl::Status RunWatch(const WatchConfig& config, const Watch& watch, LineOutput&
   if (!summary.empty()) output.Print(absl::StripSuffix(summary, "\n"));
   RETURN_IF_ERROR(output.Finish());
   SayLeftOut(output);
-  for (const Notice& notice : account.notices) {
-    if (notice.kind == "no_samples" && !watch.needs_samples) continue;
-    std::fprintf(stderr, "note: %s\n", PrintableText(notice.message).c_str());
-    if (!notice.hint.empty()) std::fprintf(stderr, "  hint: %s\n", PrintableText(notice.hint).c_str());
-  }
+  SayNotices(account, watch.needs_samples);
   return absl::OkStatus();
 }
 

@@ -41,6 +41,12 @@ struct Watch {
   bool needs_samples = true;       // else it is no news that there were none
 };
 
+// That it begins, on standard error.
+void SayWatching(const WatchConfig& config);
+
+// What went wrong meanwhile, on standard error. `needs_samples`: as in Watch.
+void SayNotices(const Account& account, bool needs_samples);
+
 // Until the duration is over, a signal comes or the process ends. `output` is what the receiver prints to.
 absl::Status RunWatch(const WatchConfig& config, const Watch& watch, LineOutput& output);
 

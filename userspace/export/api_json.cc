@@ -85,7 +85,8 @@ std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses) {
                               {"cores", series.cores},
                               {"pause_ms", MsArray(series.pause_ns)},
                               {"suspend_ms", MsArray(series.suspend_ns)},
-                              {"jit_ms", MsArray(series.compile_ns)}});
+                              {"jit_ms", MsArray(series.compile_ns)},
+                              {"alloc_bytes", series.allocated_bytes}});
   }
   std::sort(pauses.longest.begin(), pauses.longest.end(), [](const HistoryPause& a, const HistoryPause& b) {
     return a.pause.requested_unix_ns < b.pause.requested_unix_ns;
@@ -192,7 +193,8 @@ std::string ProcessesJson(const Timeline& timeline,
                                  {"runtime", runtime == runtimes.end() ? Json() : OrNull(runtime->second)},
                                  {"cores", Mean(series.cores, timeline.covered)},
                                  {"pause_ms", Ms(Sum(series.pause_ns))},
-                                 {"jit_ms", Ms(Sum(series.compile_ns))}});
+                                 {"jit_ms", Ms(Sum(series.compile_ns))},
+                                 {"alloc_bytes", Sum(series.allocated_bytes)}});
   }
   return Dump(json);
 }

@@ -36,6 +36,7 @@ constexpr absl::string_view kPprofIndex =
     "  /debug/pprof/profile?seconds=30                 CPU time of all processes in the next seconds (1 to 300)\n"
     "  /debug/pprof/profile?seconds=30&pid=4711        of one process\n"
     "  /debug/pprof/profile?seconds=30&container=shop  of the processes of a container\n"
+    "  /debug/pprof/allocs?seconds=30                  bytes that .NET programs allocate in that time\n"
     "\n"
     "  go tool pprof -http : 'http://127.0.0.1:9404/debug/pprof/profile?seconds=30'\n"
     "\n"
@@ -57,9 +58,9 @@ EndpointParts WithDefaults(EndpointParts parts) {
 
 // The word under which requests to a path are counted: one of a few, whatever clients ask for.
 std::string RouteOf(const std::string& path) {
-  for (const absl::string_view route :
-       {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/profile", "/api/diff", "/api/pauses",
-        "/api/jit", "/api/health", "/api/processes", "/api/recordings", "/debug/pprof/profile"}) {
+  for (const absl::string_view route : {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/profile",
+                                        "/api/diff", "/api/pauses", "/api/jit", "/api/health", "/api/processes",
+                                        "/api/recordings", "/debug/pprof/profile", "/debug/pprof/allocs"}) {
     if (path == route) return std::string(route);
   }
   if (path == "/debug/pprof" || path == "/debug/pprof/") return "/debug/pprof";
@@ -121,7 +122,7 @@ absl::Status CheckNotEmpty(const ProfileModel& model, const HistorySelection& se
 }
 
 ProfileView ViewOf(QueryReader& reader) {
-  return *ProfileViewOf(reader.Word("view", {"cpu", "jit", "pause", "suspend-delay"}));
+  return *ProfileViewOf(reader.Word("view", {"cpu", "jit", "pause", "suspend-delay", "alloc"}));
 }
 
 ProfileForm FormOf(QueryReader& reader) {
@@ -166,7 +167,8 @@ void Endpoints::Handle(const HttpRequest& request, HttpReply reply) {
   if (route == "/metrics") return send(Metrics(request, *target));
   if (route == "/-/ready") return send(Ready(*target));
   if (route == "/" || route == "/assets") return send(Asset(request, target->path));
-  if (route == "/debug/pprof/profile") return LiveProfile(request, *target, now, send);
+  if (route == "/debug/pprof/profile") return LiveProfile(request, *target, ProfileView::kCpu, now, send);
+  if (route == "/debug/pprof/allocs") return LiveProfile(request, *target, ProfileView::kAllocations, now, send);
   if (route == "/debug/pprof") {
     const absl::Status known = QueryReader(*target, now).Finish();
     return send(known.ok() ? TextAnswer("text/plain; charset=utf-8", std::string(kPprofIndex)) : ErrorAnswer(known));
@@ -321,8 +323,8 @@ absl::StatusOr<HttpAnswer> Endpoints::Status(uint64_t now_unix_ns) {
   return TextAnswer(kJson, StatusJson(status));
 }
 
-void Endpoints::LiveProfile(const HttpRequest& request, const RequestTarget& target, uint64_t now_unix_ns,
-                            HttpReply reply) {
+void Endpoints::LiveProfile(const HttpRequest& request, const RequestTarget& target, ProfileView view,
+                            uint64_t now_unix_ns, const HttpReply& reply) {
   QueryReader reader(target, now_unix_ns);
   HistorySelection selection;
   selection.from_unix_ns = now_unix_ns;
@@ -336,14 +338,13 @@ void Endpoints::LiveProfile(const HttpRequest& request, const RequestTarget& tar
   }
   if (!status.ok()) return reply(ErrorAnswer(status));
   if (std::optional<HttpAnswer> refusal = workers_.Admit(request.client)) return reply(*std::move(refusal));
-  status = live_.Begin(selection, ProfileView::kCpu, now_unix_ns,
-                       [this, reply, client = request.client](const absl::StatusOr<ProfileModel>& model) {
-                         reply(workers_.RunHere(client, [&] {
-                           absl::StatusOr<HttpAnswer> answer =
-                               model.ok() ? ProfileAnswer(*model, {.format = "pprof"}) : model.status();
-                           return answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status());
-                         }));
-                       });
+  status = live_.Begin(
+      selection, view, now_unix_ns, [this, reply, client = request.client](const absl::StatusOr<ProfileModel>& model) {
+        reply(workers_.RunHere(client, [&] {
+          absl::StatusOr<HttpAnswer> answer = model.ok() ? ProfileAnswer(*model, {.format = "pprof"}) : model.status();
+          return answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status());
+        }));
+      });
   if (!status.ok()) reply(ErrorAnswer(status));
 }
 

@@ -76,7 +76,8 @@ class Endpoints {
   absl::StatusOr<Job> ProcessesJob(QueryReader& reader);
   absl::StatusOr<Job> RecordingJob(QueryReader& reader, const std::string& id);
   absl::StatusOr<HttpAnswer> Status(uint64_t now_unix_ns);
-  void LiveProfile(const HttpRequest& request, const RequestTarget& target, uint64_t now_unix_ns, HttpReply reply);
+  void LiveProfile(const HttpRequest& request, const RequestTarget& target, ProfileView view, uint64_t now_unix_ns,
+                   const HttpReply& reply);
   HttpAnswer Metrics(const HttpRequest& request, const RequestTarget& target);
   HttpAnswer Ready(const RequestTarget& target) const;
   HttpAnswer Asset(const HttpRequest& request, const std::string& path) const;

@@ -12,7 +12,7 @@ namespace {
 // After the end of the time that was asked for: a window, its names and its way to us.
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kLookUp = std::chrono::seconds(1);
-constexpr uint64_t kCutNs = 5'000'000;  // WindowClock::kSlewNs
+constexpr uint64_t kCutNs = 5'000'000;  // WindowClock::kSlewNs: a window ends so near to where it was asked to
 
 uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
@@ -35,6 +35,9 @@ LiveProfiles::~LiveProfiles() {
 
 absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView view, uint64_t now_unix_ns, Done done) {
   const uint64_t length = selection.to_unix_ns - std::min(now_unix_ns, selection.to_unix_ns);
+  // What has no times of its own counts where its window begins: that has to be here.
+  HistorySelection covered = selection;
+  if (view != ProfileView::kCpu) covered.from_unix_ns -= std::min(kCutNs, covered.from_unix_ns);
   {
     const std::lock_guard lock(mutex_);
     if (waiting_ >= kMostWaiting) {
@@ -43,9 +46,10 @@ absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView 
     }
     ++waiting_;
     begun_.push_back(
-        {std::make_unique<WindowProfile>(selection, view, false), selection.from_unix_ns, selection.to_unix_ns,
+        {std::make_unique<WindowProfile>(covered, view, false), selection.from_unix_ns, selection.to_unix_ns,
          std::chrono::steady_clock::now() + std::chrono::nanoseconds(length) + kPatience, std::move(done)});
   }
+  if (want_cut_ && view != ProfileView::kCpu) want_cut_(selection.from_unix_ns);
   if (want_cut_) want_cut_(selection.to_unix_ns);
   windows_.Wake();
   return absl::OkStatus();

@@ -32,8 +32,8 @@ class LiveProfiles {
   // Whoever waits is told Unavailable.
   ~LiveProfiles();
 
-  // The time of `selection` begins at `now_unix_ns`. `done` is called on the thread of this object. Unavailable: too
-  // many wait already.
+  // The time of `selection` begins at `now_unix_ns`, where another window begins then if `view` is not that of CPU
+  // time. `done` is called on the thread of this object. Unavailable: too many wait already.
   absl::Status Begin(const HistorySelection& selection, ProfileView view, uint64_t now_unix_ns, Done done);
 
  private:

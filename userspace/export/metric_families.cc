@@ -29,6 +29,8 @@ constexpr MetricFamilyRow kRows[] = {
     {kJitSeconds, kCounter, "clrsampler_jit_seconds_total", "process, tier",
      "Time in the JIT compiler, of each method alone."},
     {kJitMethods, kCounter, "clrsampler_jit_methods_total", "process, tier", "Compilations."},
+    {kAllocatedBytes, kCounter, "clrsampler_allocated_bytes_total", "process",
+     "Bytes that the collector handed out for objects; what was allocated while probes rested is estimated."},
     {kSamplesExpected, kCounter, "clrsampler_samples_expected_total", "",
      "Samples that the CPU time of the processes should have given."},
     {kSamplesTaken, kCounter, "clrsampler_samples_taken_total", "", "Samples that came from the kernel."},

@@ -21,6 +21,7 @@ enum class MetricId : uint8_t {
   kBackgroundCollections,
   kJitSeconds,
   kJitMethods,
+  kAllocatedBytes,
   kSamplesExpected,
   kSamplesTaken,
   kSamplesWritten,

@@ -94,6 +94,7 @@ ProcessSeries::~ProcessSeries() {
     if (one != nullptr) families_.counter(MetricId::kCollections).Remove(one);
   }
   if (background_ != nullptr) families_.counter(MetricId::kBackgroundCollections).Remove(background_);
+  if (allocated_ != nullptr) families_.counter(MetricId::kAllocatedBytes).Remove(allocated_);
   for (auto& [tier, one] : jit_) {
     families_.counter(MetricId::kJitSeconds).Remove(one.first);
     families_.counter(MetricId::kJitMethods).Remove(one.second);
@@ -119,11 +120,12 @@ void ProcessSeries::Describe(const WindowProcess& process) {
 
 void ProcessSeries::Add(const ProcessAmounts& amounts) {
   for (size_t i = 0; i < cpu_.size(); ++i) cpu_[i]->Increment(Seconds(amounts.cpu_ns[i]));
-  if (amounts.dotnet) MakeCollections();
+  if (amounts.dotnet) MakeOfDotNet();
   for (size_t i = 0; i < collections_.size(); ++i) {
     if (collections_[i] != nullptr) collections_[i]->Increment(static_cast<double>(amounts.collections[i]));
   }
   if (background_ != nullptr) background_->Increment(static_cast<double>(amounts.background));
+  if (allocated_ != nullptr) allocated_->Increment(static_cast<double>(amounts.allocated_bytes));
   for (const auto& [key, sums] : amounts.pauses) {
     const auto [pause, suspend] = HistogramsOf(key);
     pause->ObserveMultiple(sums.pause_buckets, Seconds(sums.pause_ns));
@@ -137,8 +139,9 @@ void ProcessSeries::Add(const ProcessAmounts& amounts) {
 }
 
 // From the first sight on, so that the first collection is a step from 0.
-void ProcessSeries::MakeCollections() {
+void ProcessSeries::MakeOfDotNet() {
   if (background_ != nullptr) return;
+  allocated_ = &families_.counter(MetricId::kAllocatedBytes).Add({{"process", process_}});
   background_ = &families_.counter(MetricId::kBackgroundCollections).Add({{"process", process_}});
   for (size_t i = 0; i < collections_.size(); ++i) {
     collections_[i] =

@@ -60,6 +60,7 @@ struct ProcessAmounts {
   std::array<uint64_t, 3> collections{};
   uint64_t background = 0;
   std::map<std::string, std::pair<uint64_t, uint64_t>> jit;  // by tier: compilations, ns
+  uint64_t allocated_bytes = 0;
   bool dotnet = false;
 };
 
@@ -102,7 +103,7 @@ class ProcessSeries {
   void Add(const ProcessAmounts& amounts);
 
  private:
-  void MakeCollections();
+  void MakeOfDotNet();
   std::pair<prometheus::Histogram*, prometheus::Histogram*> HistogramsOf(const PauseKey& key);
   std::pair<prometheus::Counter*, prometheus::Counter*> JitOf(const std::string& tier);
 
@@ -112,6 +113,7 @@ class ProcessSeries {
   std::map<PauseKey, std::pair<prometheus::Histogram*, prometheus::Histogram*>> pauses_;
   std::array<prometheus::Counter*, 3> collections_{};
   prometheus::Counter* background_ = nullptr;
+  prometheus::Counter* allocated_ = nullptr;
   std::map<std::string, std::pair<prometheus::Counter*, prometheus::Counter*>> jit_;
   prometheus::Gauge* info_ = nullptr;
   prometheus::Labels described_;

@@ -228,7 +228,8 @@ class PrometheusMetrics : public Metrics {
       all[i].cpu_ns = process.cpu_ns;
       all[i].collections = process.collections;
       all[i].background = process.background_collections;
-      all[i].dotnet = !process.runtime.empty() || process.hooked;
+      all[i].allocated_bytes = process.allocated_bytes;
+      all[i].dotnet = !process.runtime.empty() || process.hooked || process.allocated_bytes > 0;
       if (process.pauses > seen.pauses) {
         const uint64_t count = process.pauses - seen.pauses;
         const uint64_t pause_ns = process.pause_ns - std::min(seen.pause_ns, process.pause_ns);

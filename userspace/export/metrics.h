@@ -46,7 +46,7 @@ class Metrics {
 
   virtual void CountWindow(WindowResult result) = 0;
   virtual void SetStoreBytes(uint64_t bytes) = 0;
-  // `trigger` is its kind: "pause", "suspend-delay", "cpu".
+  // `trigger` is its kind: "pause", "suspend-delay", "cpu", "alloc".
   virtual void CountRecording(absl::string_view trigger, RecordingResult result) = 0;
   virtual void CountRequest(absl::string_view endpoint, unsigned status) = 0;
   virtual void CountConnectionEnd(absl::string_view end) = 0;

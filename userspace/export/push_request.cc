@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -23,8 +24,10 @@ namespace {
 constexpr char kOther[] = "other";
 constexpr size_t kMaxWordBytes = 100;
 // Without it, values of CPU time would be taken for counts of samples at 100 Hz.
-constexpr absl::string_view kSampleTypes =
+constexpr absl::string_view kCpuTypes =
     R"({"cpu":{"units":"nanoseconds","display-name":"cpu","aggregation":"sum","cumulative":false,"sampled":true}})";
+constexpr absl::string_view kAllocationTypes =
+    R"({"alloc_space":{"units":"bytes","display-name":"alloc_space","aggregation":"sum","cumulative":false}})";
 
 // A word of a name or label: what separates them in "name{key=value,...}" can't be in one.
 std::string Word(absl::string_view text) {
@@ -54,15 +57,15 @@ std::string NameOf(const WindowProcess& process, PushBy by, std::map<std::string
   return NameOf(process.container.empty() ? process.comm : process.container, labels);
 }
 
-// These samples of the window as pprof.
-absl::StatusOr<std::string> Encode(const Window& window, const std::vector<size_t>& rows) {
+// These samples of a window's profile as pprof.
+absl::StatusOr<std::string> Encode(const Window& window, const ProfileModel& profile, const std::vector<size_t>& rows) {
   ProfileModelBuilder builder;
-  builder.meta() = window.cpu.meta;
+  builder.meta() = profile.meta;
   builder.meta().start_unix_ns = window.begin_unix_ns;
   builder.meta().duration_ns = window.end_unix_ns - window.begin_unix_ns;
-  ModelCopier copier(window.cpu, builder);
+  ModelCopier copier(profile, builder);
   for (const size_t row : rows) {
-    ModelSample sample = window.cpu.samples.at(row);
+    ModelSample sample = profile.samples.at(row);
     sample.thread = copier.Thread(sample.thread);
     sample.stack = copier.Stack(sample.stack);
     builder.Add(sample);
@@ -75,6 +78,50 @@ absl::StatusOr<std::string> Encode(const Window& window, const std::vector<size_
     return absl::OkStatus();
   }));
   return bytes;
+}
+
+// Under which name each process of a window is pushed.
+class Services {
+ public:
+  Services(const Window& window, PushBy by, size_t most, const std::map<std::string, std::string>& labels)
+      : other_(NameOf(kOther, labels)) {
+    absl::flat_hash_map<std::string, uint64_t> cpu_ns;
+    for (const WindowProcess& process : window.processes) {
+      const std::string name = NameOf(process, by, labels);
+      cpu_ns[name] += process.total_cpu_ns();
+      name_of_pid_[process.pid] = name;
+    }
+    std::vector<std::pair<uint64_t, std::string>> ranked;
+    for (const auto& [name, ns] : cpu_ns) ranked.emplace_back(std::numeric_limits<uint64_t>::max() - ns, name);
+    std::sort(ranked.begin(), ranked.end());
+    if (ranked.size() > most) ranked.resize(most);
+    for (auto& [rank, name] : ranked) own_.insert(std::move(name));
+  }
+
+  const std::string& Of(uint32_t pid) const {
+    const auto found = name_of_pid_.find(pid);
+    return found != name_of_pid_.end() && own_.contains(found->second) ? found->second : other_;
+  }
+
+ private:
+  const std::string other_;
+  absl::flat_hash_map<uint32_t, std::string> name_of_pid_;
+  absl::flat_hash_set<std::string> own_;
+};
+
+// One after the other: the tables of a copy are as large as those of the window.
+absl::Status AddRequests(const Window& window, const ProfileModel& profile, const Services& services,
+                         std::vector<PushRequest>& requests) {
+  std::map<std::string, std::vector<size_t>> rows;
+  for (size_t row = 0; row < profile.samples.size(); ++row) {
+    rows[services.Of(profile.threads[profile.samples.thread[row]].pid)].push_back(row);
+  }
+  for (const auto& [name, own_rows] : rows) {
+    absl::StatusOr<std::string> bytes = Encode(window, profile, own_rows);
+    RETURN_IF_ERROR(bytes.status());
+    requests.push_back({name, profile.meta.view, window.begin_unix_ns, window.end_unix_ns, *std::move(bytes)});
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -103,38 +150,10 @@ absl::StatusOr<std::string> ParsePushUrl(absl::string_view text) {
 
 absl::StatusOr<std::vector<PushRequest>> PushRequestsOf(const Window& window, PushBy by, size_t most,
                                                         const std::map<std::string, std::string>& labels) {
-  absl::flat_hash_map<std::string, uint64_t> cpu_ns;
-  absl::flat_hash_map<uint32_t, std::string> name_of_pid;
-  for (const WindowProcess& process : window.processes) {
-    const std::string name = NameOf(process, by, labels);
-    cpu_ns[name] += process.total_cpu_ns();
-    name_of_pid[process.pid] = name;
-  }
-  std::vector<std::pair<uint64_t, std::string>> ranked;
-  for (const auto& [name, ns] : cpu_ns) ranked.emplace_back(std::numeric_limits<uint64_t>::max() - ns, name);
-  std::sort(ranked.begin(), ranked.end());
-  if (ranked.size() > most) ranked.resize(most);
-  const std::string other = NameOf(kOther, labels);
-
-  std::vector<const std::string*> names;  // of threads
-  for (const ModelThread& thread : window.cpu.threads) {
-    const auto found = name_of_pid.find(thread.pid);
-    const bool own = found != name_of_pid.end() && std::any_of(ranked.begin(), ranked.end(), [&](const auto& one) {
-                       return one.second == found->second;
-                     });
-    names.push_back(own ? &found->second : &other);
-  }
-  std::map<std::string, std::vector<size_t>> rows;
-  for (size_t row = 0; row < window.cpu.samples.size(); ++row)
-    rows[*names[window.cpu.samples.thread[row]]].push_back(row);
-
-  // One after the other: the tables of a copy are as large as those of the window.
+  const Services services(window, by, most, labels);
   std::vector<PushRequest> requests;
-  for (const auto& [name, own_rows] : rows) {
-    absl::StatusOr<std::string> profile = Encode(window, own_rows);
-    if (!profile.ok()) return profile.status();
-    requests.push_back({name, window.begin_unix_ns, window.end_unix_ns, *std::move(profile)});
-  }
+  RETURN_IF_ERROR(AddRequests(window, window.cpu, services, requests));
+  RETURN_IF_ERROR(AddRequests(window, window.allocations, services, requests));
   return requests;
 }
 
@@ -146,7 +165,7 @@ std::string PushUrl(const std::string& base, const PushRequest& request) {
                       "&format=pprof&spyName=clrsampler");
 }
 
-PushBody MakePushBody(const std::string& profile) {
+PushBody MakePushBody(const std::string& profile, ProfileView view) {
   std::string boundary;
   size_t salt = profile.size();
   do {
@@ -161,8 +180,9 @@ PushBody MakePushBody(const std::string& profile) {
   PushBody body;
   body.content_type = absl::StrCat("multipart/form-data; boundary=", boundary);
   body.bytes = absl::StrCat(part("profile", "profile.pprof", "application/octet-stream", profile),
-                            part("sample_type_config", "config.json", "application/json", kSampleTypes), "--", boundary,
-                            "--\r\n");
+                            part("sample_type_config", "config.json", "application/json",
+                                 view == ProfileView::kAllocations ? kAllocationTypes : kCpuTypes),
+                            "--", boundary, "--\r\n");
   return body;
 }
 

@@ -1,4 +1,5 @@
-// A window -> the requests that bring its CPU profiles to Pyroscope's /ingest: one for each service.
+// A window -> the requests that bring its profiles to Pyroscope's /ingest: one of CPU time for each service, and one of
+// allocations for each that allocates.
 //
 //   POST BASE/ingest?name=SERVICE{labels}&from=UNIX&until=UNIX&format=pprof&spyName=clrsampler
 //   multipart/form-data: profile (pprof, gzip), sample_type_config (what its values are)
@@ -25,6 +26,7 @@ enum class PushBy : uint8_t {
 
 struct PushRequest {
   std::string name;  // "shop-web{comm=Shop,host=web-3,pid=4711}"
+  ProfileView view = ProfileView::kCpu;
   uint64_t from_unix_ns = 0, until_unix_ns = 0;
   std::string profile;  // pprof
 };
@@ -33,8 +35,8 @@ struct PushRequest {
 // in it (credentials belong into a header), a query.
 absl::StatusOr<std::string> ParsePushUrl(absl::string_view text);
 
-// At most `most` requests, the services with most CPU time first; the rest are one more, "other", so that the CPU time
-// of the host stays whole. Errors of the writer.
+// At most `most` services, those with most CPU time; the rest are one more, "other", so that the CPU time of the host
+// stays whole. Errors of the writer.
 absl::StatusOr<std::vector<PushRequest>> PushRequestsOf(const Window& window, PushBy by, size_t most,
                                                         const std::map<std::string, std::string>& labels);
 
@@ -43,7 +45,7 @@ struct PushBody {
   std::string content_type;
   std::string bytes;
 };
-PushBody MakePushBody(const std::string& profile);
+PushBody MakePushBody(const std::string& profile, ProfileView view);
 
 }  // namespace clrsampler
 

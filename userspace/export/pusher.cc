@@ -96,7 +96,7 @@ class WindowPusher : public Pusher {
 
   void SendOne() {
     const PushRequest& request = queue_.front().request;
-    const PushBody body = MakePushBody(request.profile);
+    const PushBody body = MakePushBody(request.profile, request.view);
     std::vector<std::string> headers = options_.headers;
     headers.push_back(absl::StrCat("Content-Type: ", body.content_type));
     const PostOutcome outcome = poster_->Post(PushUrl(options_.url, request), headers, body.bytes);
@@ -123,7 +123,7 @@ class WindowPusher : public Pusher {
   }
 
   // Each reason once in a row.
-  void Say(std::string sentence) {
+  void Say(const std::string& sentence) {
     if (sentence == last_said_) return;
     last_said_ = sentence;
     observer_.said(sentence);

@@ -106,6 +106,7 @@ class RecentHistory : public History {
         one.pause_ns[step] += process.pause_ns;
         one.suspend_ns[step] += process.suspend_ns;
         one.compile_ns[step] += process.compile_ns;
+        one.allocated_bytes[step] += process.allocated_bytes;
       }
     }
     std::vector<std::pair<double, TimelineSeries>> ranked;
@@ -252,6 +253,7 @@ class RecentHistory : public History {
     series.pause_ns.resize(steps);
     series.suspend_ns.resize(steps);
     series.compile_ns.resize(steps);
+    series.allocated_bytes.resize(steps);
   }
 
   static void AddSeries(TimelineSeries& sum, const TimelineSeries& more) {
@@ -260,6 +262,7 @@ class RecentHistory : public History {
       sum.pause_ns[i] += more.pause_ns[i];
       sum.suspend_ns[i] += more.suspend_ns[i];
       sum.compile_ns[i] += more.compile_ns[i];
+      sum.allocated_bytes[i] += more.allocated_bytes[i];
     }
     sum.dotnet |= more.dotnet;
   }

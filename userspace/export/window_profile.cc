@@ -20,10 +20,11 @@ const ProfileModel& ModelOf(const Window& window, ProfileView view) {
       return window.jit;
     case ProfileView::kSuspendDelay:
       return window.suspend_delay;
+    case ProfileView::kAllocations:
+      return window.allocations;
     case ProfileView::kCpu:
     case ProfileView::kPause:
-    case ProfileView::kAllocations:  // windows have none of these
-    case ProfileView::kExceptions:
+    case ProfileView::kExceptions:  // windows have neither of these
     case ProfileView::kContention:
     case ProfileView::kOffCpu:
     case ProfileView::kWall:
@@ -68,7 +69,7 @@ WindowProfile::WindowProfile(const HistorySelection& selection, ProfileView view
     : selection_(selection), view_(view), keep_times_(keep_times) {
   ProfileMeta& meta = builder_.meta();
   meta.view = view;
-  meta.unit = WeightUnit::kNanoseconds;
+  meta.unit = WindowUnitOf(view);
   meta.whole_host = true;
   meta.start_unix_ns = selection.from_unix_ns;
   meta.duration_ns = selection.to_unix_ns - selection.from_unix_ns;

@@ -33,6 +33,7 @@ void PutFlag(Json& fields, const char* name, bool flag) {
 void Put(Json& /*fields*/, const std::monostate& /*nothing*/) {}
 void Put(Json& fields, const ClrThread& thread) {
   PutNumber(fields, "tid", thread.tid);
+  PutText(fields, "name", thread.name);
   PutNumber(fields, "managed_id", thread.managed_id);
   PutAddress(fields, "runtime_thread", thread.runtime_thread);
 }
@@ -82,7 +83,7 @@ void Put(Json& fields, const ClrSuspension& suspension) {
 }
 void Put(Json& fields, const ClrCollection& collection) {
   fields["generation"] = collection.generation;
-  fields["number"] = collection.number;
+  PutNumber(fields, "number", collection.number);
   PutText(fields, "type", collection.type);
   // One that ends says no reason, and its number would read as one.
   if (!collection.type.empty()) PutText(fields, "reason", GcReasonText(collection.reason));
@@ -115,11 +116,12 @@ std::string ValueText(const Json& value) {
 
 }  // namespace
 
-std::string EventLine(const ClrEventRecord& record, uint64_t first_ns) {
+std::string EventLine(const ClrEventRecord& record, uint64_t first_ns, absl::string_view source) {
   const double seconds = record.time_ns > first_ns ? static_cast<double>(record.time_ns - first_ns) / 1e9 : 0;
   std::string line = absl::StrFormat("%10.6f  %-27s  on %d ", seconds, ClrEventName(record.event.kind), record.tid);
   const Json fields = FieldsOf(record.event);
   for (const auto& [name, value] : fields.items()) absl::StrAppend(&line, " ", name, "=", ValueText(value));
+  if (!source.empty()) absl::StrAppend(&line, " source=", source);
   return line;
 }
 

@@ -100,20 +100,17 @@ void AllocationWatch::GiveWaiting(ProcessKey key) {
   found->second.waiting.clear();
 }
 
-double AllocationWatch::FactorOf(ProcessKey key) const {
+std::optional<AllocationWatch::Stretch> AllocationWatch::TakeStretch(ProcessKey key) {
   const auto found = targets_.find(key);
-  if (found == targets_.end() || found->second.given_bytes == 0) return 1;
-  return static_cast<double>(found->second.seen_bytes) / static_cast<double>(found->second.given_bytes);
-}
-
-uint64_t AllocationWatch::HitsOf(ProcessKey key) const {
-  const auto found = targets_.find(key);
-  return found == targets_.end() ? 0 : found->second.seen_hits;
-}
-
-uint64_t AllocationWatch::BytesOf(ProcessKey key) const {
-  const auto found = targets_.find(key);
-  return found == targets_.end() ? 0 : found->second.seen_bytes;
+  if (found == targets_.end()) return std::nullopt;
+  Target& target = found->second;
+  if (target.given_bytes == 0 && target.seen_bytes > 0) return std::nullopt;
+  Stretch stretch{target.seen_hits, target.seen_bytes, 1};
+  if (target.given_bytes > 0) {
+    stretch.factor = static_cast<double>(target.seen_bytes) / static_cast<double>(target.given_bytes);
+  }
+  target.seen_hits = target.seen_bytes = target.given_bytes = 0;
+  return stretch;
 }
 
 std::vector<ProcessKey> AllocationWatch::processes() const {

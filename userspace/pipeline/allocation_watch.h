@@ -2,8 +2,8 @@
 // their stacks, and with the types of the objects, which are known one event later (include/clrsampler/wire.h).
 //
 // Bytes are exact where every hit is seen: the collector says how many there were since it last told. What was not seen
-// while probes rested is estimated by time, and hits without a stack of their own by those with one; both at the end,
-// by one factor for each process.
+// while probes rested is estimated by time, and hits without a stack of their own by those with one; both by one factor
+// for each process and stretch of time: a whole run, or a window.
 #ifndef CLRSAMPLER_PIPELINE_ALLOCATION_WATCH_H_
 #define CLRSAMPLER_PIPELINE_ALLOCATION_WATCH_H_
 
@@ -80,11 +80,14 @@ class AllocationWatch {
   void GiveWaiting(ProcessKey key);
   void Forget(ProcessKey key) { targets_.erase(key); }
 
-  // What all stacks of a process must be multiplied with so that they come to what was seen to be allocated.
-  double FactorOf(ProcessKey key) const;
-  // Of events that count.
-  uint64_t HitsOf(ProcessKey key) const;
-  uint64_t BytesOf(ProcessKey key) const;
+  // Of a process since the last call.
+  struct Stretch {
+    uint64_t hits = 0;   // of events that count
+    uint64_t bytes = 0;  // of these
+    double factor = 1;   // what all its stacks must be multiplied with so that they come to `bytes`
+  };
+  // nullopt: no stack was given for what was allocated. It stays for the next call.
+  std::optional<Stretch> TakeStretch(ProcessKey key);
   std::vector<ProcessKey> processes() const;
   const AllocationWatchCounters& counters() const { return counters_; }
 
@@ -99,9 +102,11 @@ class AllocationWatch {
   };
   struct Target {
     uint64_t last_bytes = 0, last_hits = 0;  // of the kernel's sums
+    // Of the stretch at hand:
     uint64_t seen_hits = 0;
-    uint64_t seen_bytes = 0;                         // of events that count, with what was summed up between them
-    uint64_t given_bytes = 0;                        // of stacks
+    uint64_t seen_bytes = 0;   // of events that count, with what was summed up between them
+    uint64_t given_bytes = 0;  // of stacks
+
     absl::flat_hash_map<uint32_t, Waiting> waiting;  // by thread
   };
 

@@ -34,6 +34,13 @@ class HookCoverage {
   }
   void Note(MonotonicTime now, std::optional<uint64_t> cpu_ns) { Note(complete_, now, cpu_ns); }
 
+  // Counts anew from the last Note on. Where the probes were never there it does not: what the process did meanwhile
+  // is for those to tell that come next.
+  void Restart() {
+    if (complete_wall_ns_ == 0) return;
+    wall_ns_ = complete_wall_ns_ = cpu_ns_ = complete_cpu_ns_ = 0;
+  }
+
   bool begun() const { return begun_; }
   bool complete() const { return complete_; }
   // Of all that was watched.

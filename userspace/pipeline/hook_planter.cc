@@ -437,7 +437,7 @@ void HookPlanter::Rest(Hooked& hooked, HookPart part, uint32_t cause, MonotonicT
   if (part == HookPart::kAllocations && !hooked.set->rests()) NoteCoverage(&hooked, time);
   if (!hooked.set->Rest(time)) return;
   if (part == HookPart::kAllocations) NoteCoverage(&hooked, time);
-  ++counters_.rests;
+  ++(part == HookPart::kAllocations ? counters_.allocation_rests : counters_.rests).times;
   Rested rested{part, cause, {}};
   for (const auto& [key, target] : targets_) {
     if (target.hooked[IndexOf(part)].get() == &hooked) rested.processes.push_back(key);
@@ -508,10 +508,12 @@ void HookPlanter::Tick(MonotonicTime now) {
   last_tick_ = now;
   if (measuring_.valid()) TakeMeasured();
   for (const auto& [key, target] : targets_) {
-    const bool rests = std::any_of(target.hooked.begin(), target.hooked.end(), [](const auto& hooked) {
+    const auto rests = [&hooks = target.hooked](HookPart part) {
+      const Hooked* hooked = hooks[IndexOf(part)].get();
       return hooked != nullptr && hooked->set != nullptr && hooked->set->rests();
-    });
-    if (rests) counters_.rested_ns += passed_ns;
+    };
+    if (rests(HookPart::kSuspensions) || rests(HookPart::kCompilations)) counters_.rests.rested_ns += passed_ns;
+    if (rests(HookPart::kAllocations)) counters_.allocation_rests.rested_ns += passed_ns;
   }
   ChargeOthers(now);
   if (options_.allocations) NoteCoverage(nullptr, now);
@@ -532,10 +534,13 @@ MonotonicTime HookPlanter::SeesTypesSince(ProcessKey key) const {
   return hooked->set->complete_since();
 }
 
-double HookPlanter::AllocationFactor(ProcessKey key, uint64_t hits) const {
+double HookPlanter::TakeAllocationFactor(ProcessKey key, uint64_t hits) {
   const auto target = targets_.find(key);
   if (target == targets_.end() || !target->second.allocations.begun()) return 1;
-  return target->second.allocations.Factor(CostNs(HookPart::kAllocations, hits));
+  HookCoverage& coverage = target->second.allocations;
+  const double factor = coverage.Factor(CostNs(HookPart::kAllocations, hits));
+  coverage.Restart();
+  return factor;
 }
 
 // Of all processes with these hooks; nullptr: of all that have hooks for allocations.

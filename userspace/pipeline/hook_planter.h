@@ -62,8 +62,13 @@ struct HookPlanterCounters {
   uint64_t images_hooked = 0;
   uint64_t images_refused = 0;  // in part or altogether
   uint64_t left_out = 0;        // times that the probe at the beginning of compilations was taken out
-  uint64_t rests = 0;           // times that a process had had its share
-  uint64_t rested_ns = 0;       // for which processes went without some of their hooks since then, added up
+  // Times that a process had had its share, and for how long processes went without some of their hooks since then,
+  // added up; of allocations apart, since these are estimated then.
+  struct Rests {
+    uint64_t times = 0;
+    uint64_t rested_ns = 0;
+  };
+  Rests rests, allocation_rests;
   uint64_t not_admitted = 0;    // hits that came meanwhile
   uint64_t while_planting = 0;  // hits of the first probes of a file, before the last was there
 };
@@ -91,8 +96,9 @@ class HookPlanter {
 
   // Types of objects that were allocated before this are not known; Max: none is.
   MonotonicTime SeesTypesSince(ProcessKey key) const;
-  // What was allocated while the hooks were there, with so many hits, is to be multiplied with this.
-  double AllocationFactor(ProcessKey key, uint64_t hits) const;
+  // What was allocated while the hooks were there, with so many hits, is to be multiplied with this; since the last
+  // call.
+  double TakeAllocationFactor(ProcessKey key, uint64_t hits);
 
   // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
   // not to be used, since some of the probes may be missing.

@@ -164,7 +164,8 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   if (parts_.hooks == nullptr) return;
   // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
   if (!HasRoomForHookEvent({event.header.time_ns}, WeightOf(event))) {
-    ++backlog_[event.tgid];
+    // Sums of allocations go on with the next record.
+    if constexpr (!std::is_same_v<Event, wire_allocation>) ++backlog_[event.tgid];
     return;
   }
   // To those who pair events it is all the same where one was lost.

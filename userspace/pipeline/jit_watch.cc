@@ -131,6 +131,7 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled, 
   observed.tgid = process.key.tgid;
   observed.compilation = *std::move(whole);
   observed.method = frame.text;
+  observed.module = frame.module;
   observed.place = frame.place;
   observed.source = frame.source;
   observed.tier = std::string(JitTierText(event.flags));

@@ -1,6 +1,7 @@
 #include "pipeline/record_options.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "capture/sampling_period.h"
 
@@ -26,6 +27,19 @@ constexpr uint32_t kHookHitsAtOnce = 40'000;
 constexpr uint32_t kHostHitsASecond = kHookHitsASecond;
 constexpr uint32_t kHostHitsAtOnce = 2 * kHookHitsAtOnce;
 
+// Without thinning a CPU sends so many stacks of allocations a second.
+constexpr uint32_t kAllocationStacks = 400;
+// What all CPUs send in a continuous run, where that is less than what --frequency gives: a stack and its records count
+// as ten events, so that these are a quarter of what the host may report.
+constexpr uint32_t kHostAllocationStacks = 100;
+
+// In a continuous run each CPU sends as many stacks of allocations as samples.
+uint32_t AllocationThinning(uint32_t frequency_hz) {
+  const uint32_t by_rate = kAllocationStacks / std::max(frequency_hz, 1u);
+  const uint32_t cpus = std::max(std::thread::hardware_concurrency(), 1u);
+  return std::max({by_rate, cpus * kAllocationStacks / kHostAllocationStacks, 1u});
+}
+
 }  // namespace
 
 uint64_t RecordOptions::period_ns() const { return SamplingPeriodNs(frequency_hz); }
@@ -36,19 +50,22 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   const bool told_of_compilations = options.on_compilation != nullptr || options.view == RecordView::kJit;
   RuntimeEvents events;
   events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
+  const bool told_of_pauses = options.on_pause != nullptr || options.on_runtime_event != nullptr;
   // A thread that waits for the end of a pause says so.
   const bool waits = TellsWaits(options.view);
-  events.pauses = waits || options.on_pause != nullptr || options.view == RecordView::kPause ||
+  events.pauses = waits || told_of_pauses || options.view == RecordView::kPause ||
                   options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles;
-  events.resumed = options.on_pause != nullptr;  // profiles have no use for it
+  events.resumed = told_of_pauses;  // profiles have no use for it
   events.compilations = told_of_compilations || events.roles;
-  events.allocations = options.view == RecordView::kAllocations;
+  events.allocations =
+      options.windows.has_value() ? options.windows->allocations : options.view == RecordView::kAllocations;
   events.compilation_stacks = told_of_compilations || (options.windows.has_value() && events.compilations);
   return events;
 }
 
 double HookShareFor(const RecordOptions& options) {
-  const bool asked_for = options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
+  const bool asked_for = options.on_pause != nullptr || options.on_runtime_event != nullptr ||
+                         options.on_compilation != nullptr || options.mark_suspension ||
                          (options.view != RecordView::kCpu && options.view != RecordView::kAllocations &&
                           !TellsWaits(options.view) && !options.windows);
   return asked_for ? 0 : options.hook_share;
@@ -78,6 +95,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.waits = TellsWaits(options.view);
   sampler.min_wait_ns = options.min_wait_ns;
   sampler.waker_stacks = options.waker_stacks;
+  if (in_windows) sampler.allocation_thinning = AllocationThinning(options.frequency_hz);
   if (in_windows) {
     sampler.hook_hits_a_second = kHookHitsASecond;
     sampler.hook_hits_at_once = kHookHitsAtOnce;

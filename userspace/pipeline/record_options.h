@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "capture/sampler.h"
+#include "capture/side_band_parser.h"
 #include "clr/lines/assembly_pdbs.h"
 #include "clr/perf_map_lease.h"
 #include "formats/names/frame_text.h"
@@ -22,6 +23,7 @@
 #include "pipeline/run_profile.h"
 #include "pipeline/window_clock.h"
 #include "process/process.h"
+#include "profile/suspension_tracker.h"
 #include "profile/window.h"
 #include "symbol_server/symbol_server.h"
 
@@ -36,6 +38,7 @@ struct WindowOptions {
   WindowLengths lengths;
   std::function<bool(const Process&)> selects;  // whose samples count; empty: all
   RateLimits limits;                            // frequency_hz: that of RecordOptions
+  bool allocations = false;                     // what .NET programs allocate as well
 };
 
 struct RecordOptions {
@@ -61,6 +64,10 @@ struct RecordOptions {
   std::function<void(const ObservedPause&)> on_pause;
   // Told of each compilation, in the order in which they end; may be empty.
   std::function<void(const NamedCompilation&)> on_compilation;
+  // Told of each call that pauses and collections are made of, and of what the kernel says of the recorded processes;
+  // in the order of their times, also beside each other and on_compilation. Both may be empty.
+  std::function<void(const RuntimeEvent&)> on_runtime_event;
+  std::function<void(const SideBandEvent&)> on_task_event;
   std::optional<WindowOptions> windows;  // `view`, `keep_samples` and so on have no meaning then
   bool only_blame = false;    // with on_pause: samples count, but have names only where they may delay a pause
   bool keep_samples = false;  // each sample with its time, thread and state, for formats that have them

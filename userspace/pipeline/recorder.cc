@@ -231,6 +231,7 @@ void RecorderImpl::StartHooks() {
   options.jit_stacks = events.compilation_stacks;
   options.names = record.names;
   options.on_pause = [this](const ObservedPause& observed) { TakePause(observed); };
+  options.on_event = record.on_runtime_event;
   options.on_collection = [this](ProcessKey key, const GcDone& done) {
     if (session_->SelectsKey(key)) session_->sink().AddCollection(key, done);
   };
@@ -446,6 +447,7 @@ void RecorderImpl::HandleWait(const wire_wait& wait) {
 }
 
 void RecorderImpl::HandleEvent(const SideBandEvent& event) {
+  if (parts_.options.on_task_event) parts_.options.on_task_event(event);
   const MonotonicTime time = event.time;
   switch (event.kind) {
     case SideBandKind::kFork:

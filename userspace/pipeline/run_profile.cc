@@ -1,13 +1,13 @@
 #include "pipeline/run_profile.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "pipeline/scaled_sum.h"
 
 namespace clrsampler {
 namespace {
@@ -134,21 +134,15 @@ void RunProfile::AddAllocation(const ObservedAllocation& allocation) {
 void RunProfile::ScaleAllocations(ProcessKey process, double factor) {
   const auto found = allocations_.find(process);
   if (found == allocations_.end()) return;
-  // What rounding takes from one the next one gets, so that their sum is what it is.
-  double sum = 0;
-  const auto scaled = [&](uint64_t bytes) {
-    const auto before = static_cast<uint64_t>(std::llround(sum));
-    sum += static_cast<double>(bytes) * factor;
-    return static_cast<uint64_t>(std::llround(sum)) - before;
-  };
+  ScaledSum scaled(factor);
   const ProcessLedger::Identity identity = ledger_.Of(process);
   for (const AllocatedSample& one : found->second.samples) {
-    const uint64_t bytes = scaled(one.bytes);
+    const uint64_t bytes = scaled.Next(one.bytes);
     stacks_.Add(one.stack, bytes);
     samples_.Add({process.tgid, one.tid, identity.comm, "", identity.container_id}, one.time, one.stack,
                  SampleState::kNone, bytes);
   }
-  for (const auto& [stack, bytes] : found->second.by_stack) stacks_.Add(stack, scaled(bytes));
+  for (const auto& [stack, bytes] : found->second.by_stack) stacks_.Add(stack, scaled.Next(bytes));
   allocations_.erase(found);
 }
 

@@ -19,7 +19,9 @@ class RunSession : public Session {
   bool wants_compilations() const override { return false; }
   // Processes of a whole host may live for less than a turn; and whoever is shown events as they come is to see them.
   bool may_rest() const override {
-    return !parts_.targets.whole_host() && !parts_.options.on_pause && !parts_.options.on_compilation;
+    const RecordOptions& options = parts_.options;
+    return !parts_.targets.whole_host() && !options.on_pause && !options.on_runtime_event && !options.on_task_event &&
+           !options.on_compilation;
   }
   void Begin() override {}
   void Reach(MonotonicTime) override {}

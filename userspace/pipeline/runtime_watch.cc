@@ -194,6 +194,7 @@ void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
   NoteMissedAtHandling(process, event.missed);
   if (event.hook == WIRE_HOOK_COMPILE) return jit_.HandleBegin(process, event);
   if (const std::optional<RuntimeEvent> said = EventOf(event)) {
+    if (options_.on_event) options_.on_event(*said);
     pauses_.Handle(process, *said, planter_.SeesReturns(process.key));
   }
 }
@@ -265,10 +266,15 @@ void RuntimeWatch::DropBefore(MonotonicTime time) {
 }
 
 void RuntimeWatch::TellAllocationFactor(ProcessKey key) {
-  if (options_.on_allocation_factor == nullptr) return;
-  const double unseen = planter_.AllocationFactor(key, allocations_.HitsOf(key));
-  estimated_bytes_ += unseen * static_cast<double>(allocations_.BytesOf(key));
-  options_.on_allocation_factor(key, unseen * allocations_.FactorOf(key));
+  const std::optional<AllocationWatch::Stretch> stretch = allocations_.TakeStretch(key);
+  if (!stretch) return;
+  const double unseen = planter_.TakeAllocationFactor(key, stretch->hits);
+  estimated_bytes_ += unseen * static_cast<double>(stretch->bytes);
+  options_.on_allocation_factor(key, unseen * stretch->factor);
+}
+
+void RuntimeWatch::TellAllocationFactors() {
+  for (const ProcessKey key : allocations_.processes()) TellAllocationFactor(key);
 }
 
 void RuntimeWatch::Forget(ProcessKey key) {
@@ -288,16 +294,14 @@ void RuntimeWatch::Forget(ProcessKey key) {
 void RuntimeWatch::Finish() {
   pauses_.Finish();
   jit_.Finish();
-  for (const ProcessKey key : allocations_.processes()) {
-    allocations_.GiveWaiting(key);
-    TellAllocationFactor(key);
-  }
+  for (const ProcessKey key : allocations_.processes()) allocations_.GiveWaiting(key);
+  TellAllocationFactors();
 }
 
 std::map<std::string, uint64_t> RuntimeWatch::PauseCounts() const {
   if (!options_.hooks.suspensions) return {};
   std::map<std::string, uint64_t> counts = pauses_.counters().ByName();
-  AddPlanterCounts(counts);
+  AddPlanterCounts(planter_.counters().rests, counts);
   return counts;
 }
 
@@ -305,7 +309,7 @@ std::map<std::string, uint64_t> RuntimeWatch::JitCounts() const {
   if (!options_.hooks.compilations) return {};
   std::map<std::string, uint64_t> counts = jit_.counters().ByName();
   counts["entry_probe_rests"] = planter_.counters().left_out;
-  AddPlanterCounts(counts);
+  AddPlanterCounts(planter_.counters().rests, counts);
   return counts;
 }
 
@@ -313,16 +317,17 @@ std::map<std::string, uint64_t> RuntimeWatch::AllocationCounts() const {
   if (!options_.hooks.allocations) return {};
   std::map<std::string, uint64_t> counts = allocations_.counters().ByName();
   counts["estimated_bytes"] = static_cast<uint64_t>(estimated_bytes_);
-  AddPlanterCounts(counts);
+  AddPlanterCounts(planter_.counters().allocation_rests, counts);
   return counts;
 }
 
-void RuntimeWatch::AddPlanterCounts(std::map<std::string, uint64_t>& counts) const {
+void RuntimeWatch::AddPlanterCounts(const HookPlanterCounters::Rests& rests,
+                                    std::map<std::string, uint64_t>& counts) const {
   const HookPlanterCounters& planter = planter_.counters();
   counts["images_hooked"] = planter.images_hooked;
   counts["images_refused"] = planter.images_refused;
-  counts["rests"] = planter.rests;
-  counts["rested_ms"] = planter.rested_ns / 1'000'000;
+  counts["rests"] = rests.times;
+  counts["rested_ms"] = rests.rested_ns / 1'000'000;
   counts["hits_at_rest"] = planter.not_admitted;
   counts["hits_while_planting"] = planter.while_planting;
 }

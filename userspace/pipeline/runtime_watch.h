@@ -36,10 +36,12 @@ struct RuntimeWatchOptions {
   bool jit_stacks = false;  // compilations come with stacks
   NameStyle names = NameStyle::kShort;
   std::function<void(const ObservedPause&)> on_pause;
+  std::function<void(const RuntimeEvent&)> on_event;  // each that pauses are made of; may be empty
   PauseWatch::OnCollection on_collection;
   JitWatch::Callbacks jit;
   AllocationWatch::Callbacks allocations;
-  // What the stacks of a process are to be multiplied with; once, behind the last of them.
+  // What the stacks of a process that came since the last call are to be multiplied with: behind its last one, and
+  // where TellAllocationFactors asks for it.
   std::function<void(ProcessKey, double factor)> on_allocation_factor;
 };
 
@@ -95,6 +97,8 @@ class RuntimeWatch {
   // Nothing from before this time will be asked.
   void DropBefore(MonotonicTime time);
   void Forget(ProcessKey key);
+  // Of all processes: a stretch of time ends, a window.
+  void TellAllocationFactors();
   // Reports what is not complete. The hooks stay until this object goes: for that the kernel takes 0.2 s, and a result
   // need not wait for it.
   void Finish();
@@ -121,7 +125,7 @@ class RuntimeWatch {
   void NoteRested(MonotonicTime time, const Process* cause);
   void CutAt(ProcessKey key, MonotonicTime time);
   void TellAllocationFactor(ProcessKey key);
-  void AddPlanterCounts(std::map<std::string, uint64_t>& counts) const;
+  void AddPlanterCounts(const HookPlanterCounters::Rests& rests, std::map<std::string, uint64_t>& counts) const;
   FrameId RoleFrame(const char* text);
   std::optional<Role> RoleByStack(std::span<const FrameId> frames);
   size_t PlaceOf(std::span<const FrameId> frames, bool compiling) const;

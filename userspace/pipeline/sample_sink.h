@@ -65,7 +65,7 @@ class SampleSink {
   // Allocations or waits of the process will come; it may have ended by then.
   virtual void Announce(const Process& process) = 0;
   virtual void AddAllocation(const ObservedAllocation& allocation) = 0;
-  // Behind the last allocation of the process: what they are to be multiplied with.
+  // What the allocations of the process that came since the last call are to be multiplied with.
   virtual void ScaleAllocations(ProcessKey process, double factor) = 0;
 };
 

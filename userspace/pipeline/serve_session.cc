@@ -45,6 +45,7 @@ void ServeSession::Reach(MonotonicTime time) {
 
 void ServeSession::Close(MonotonicTime end) {
   parts_.UpdateClock();
+  if (parts_.hooks) parts_.hooks->TellAllocationFactors();
   parts_.table.ForEach([this](Process& process) { Describe(process); });
   parts_.CountAccount();
   options_.on_window(windows_.Close(end, std::exchange(parts_.account, {}), parts_.rate.TakeWindow()));

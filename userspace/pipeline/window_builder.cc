@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/scaled_sum.h"
 #include "profile/model_sources.h"
 #include "profile/stack_importer.h"
 
@@ -28,6 +29,8 @@ void WindowBuilder::Clear() {
   samples_.clear();
   delays_.clear();
   compiled_.clear();
+  allocated_.clear();
+  unscaled_.clear();
   pauses_.clear();
   pauses_left_out_ = 0;
   methods_.clear();
@@ -174,6 +177,25 @@ void WindowBuilder::AddCompiledStack(const Process& process, std::span<const Fra
   compiled_.push_back({ThreadOf(row, 0, ""), Intern(row, frames), own_ns});
 }
 
+void WindowBuilder::AddAllocation(const ObservedAllocation& allocation) {
+  const uint32_t row = RowOf(allocation.process);
+  unscaled_[allocation.process].push_back(
+      {ThreadOf(row, allocation.tid, ""), Intern(row, allocation.frames), allocation.bytes});
+}
+
+void WindowBuilder::ScaleAllocations(ProcessKey process, double factor) {
+  const auto found = unscaled_.find(process);
+  if (found == unscaled_.end()) return;
+  uint64_t& allocated_bytes = rows_[RowOf(process)].process.allocated_bytes;
+  ScaledSum scaled(factor);
+  for (WeighedStack& allocation : found->second) {
+    allocation.weight = scaled.Next(allocation.weight);
+    allocated_bytes += allocation.weight;
+    allocated_.push_back(allocation);
+  }
+  unscaled_.erase(found);
+}
+
 void WindowBuilder::Describe(const Process& process) {
   if (Has(process.key)) RowOf(process);
 }
@@ -211,15 +233,15 @@ absl::StatusOr<ProfileModel> WindowBuilder::CpuModel(ProfileMeta meta) const {
   return std::move(builder).Build();
 }
 
-absl::StatusOr<ProfileModel> WindowBuilder::DelayModel(ProfileMeta meta, const std::vector<Delay>& delays) const {
+absl::StatusOr<ProfileModel> WindowBuilder::ModelOf(ProfileMeta meta, const std::vector<WeighedStack>& stacks) const {
   ProfileModelBuilder builder;
   builder.meta() = std::move(meta);
-  if (delays.empty()) return std::move(builder).Build();
+  if (stacks.empty()) return std::move(builder).Build();
   std::vector<ThreadIndex> threads;
   AddThreads(builder, threads);
   StackImporter importer(frames_, *stacks_, builder);
-  for (const Delay& row : delays) {
-    builder.Add({.thread = threads[row.thread], .stack = importer.Stack(row.stack), .weight = row.ns});
+  for (const WeighedStack& row : stacks) {
+    builder.Add({.thread = threads[row.thread], .stack = importer.Stack(row.stack), .weight = row.weight});
   }
   if (sources_ != nullptr) AddSources(*sources_, builder);
   return std::move(builder).Build();
@@ -263,18 +285,19 @@ absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
   window.begin_unix_ns = begin_unix_ns_;
   CountFrames(window.account);
   ProfileMeta meta;
-  meta.unit = WeightUnit::kNanoseconds;
   meta.start_unix_ns = begin_unix_ns_;
   meta.duration_ns = duration_ns;
   meta.whole_host = true;
   const auto of_view = [&](ProfileView view) {
     ProfileMeta copy = meta;
     copy.view = view;
+    copy.unit = WindowUnitOf(view);
     return copy;
   };
   absl::StatusOr<ProfileModel> cpu = CpuModel(of_view(ProfileView::kCpu));
-  absl::StatusOr<ProfileModel> suspend_delay = DelayModel(of_view(ProfileView::kSuspendDelay), delays_);
-  absl::StatusOr<ProfileModel> jit = DelayModel(of_view(ProfileView::kJit), compiled_);
+  absl::StatusOr<ProfileModel> suspend_delay = ModelOf(of_view(ProfileView::kSuspendDelay), delays_);
+  absl::StatusOr<ProfileModel> jit = ModelOf(of_view(ProfileView::kJit), compiled_);
+  absl::StatusOr<ProfileModel> allocations = ModelOf(of_view(ProfileView::kAllocations), allocated_);
   PrunePauses();
   std::sort(pauses_.begin(), pauses_.end(),
             [](const WindowPause& a, const WindowPause& b) { return a.requested_unix_ns < b.requested_unix_ns; });
@@ -290,12 +313,13 @@ absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
   window.pauses_left_out = pauses_left_out_;
   window.methods_left_out = methods_left_out_;
   Clear();
-  for (auto* model : {&cpu, &suspend_delay, &jit}) {
+  for (auto* model : {&cpu, &suspend_delay, &jit, &allocations}) {
     if (!model->ok()) return model->status();
   }
   window.cpu = *std::move(cpu);
   window.suspend_delay = *std::move(suspend_delay);
   window.jit = *std::move(jit);
+  window.allocations = *std::move(allocations);
   return window;
 }
 

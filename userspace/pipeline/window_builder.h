@@ -1,4 +1,4 @@
-// Samples, pauses and compilations -> one Window after the other.
+// Samples, pauses, compilations and allocations -> one Window after the other.
 //
 // Memory grows with one window only: 24 bytes a sample, and its distinct stacks.
 #ifndef CLRSAMPLER_PIPELINE_WINDOW_BUILDER_H_
@@ -43,8 +43,9 @@ class WindowBuilder : public SampleSink {
   void AddCollection(ProcessKey process, const GcDone& done) override;
   void AddCompilation(ProcessKey process, const NamedCompilation& compilation) override;
   void Announce(const Process&) override {}
-  void AddAllocation(const ObservedAllocation&) override {}
-  void ScaleAllocations(ProcessKey, double) override {}
+  // Counts in the window in which its factor comes.
+  void AddAllocation(const ObservedAllocation& allocation) override;
+  void ScaleAllocations(ProcessKey process, double factor) override;
   void AddWait(const ObservedWait&) override {}  // windows have none
   void SumUpThreads(ProcessKey, const WaitWatch::Threads&) override {}
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
@@ -79,10 +80,10 @@ class WindowBuilder : public SampleSink {
     StackId stack;
     SampleState state;
   };
-  struct Delay {  // or time of a compilation
+  struct WeighedStack {
     uint32_t thread;
     StackId stack;
-    uint64_t ns;
+    uint64_t weight;
   };
 
   void Clear();
@@ -91,7 +92,7 @@ class WindowBuilder : public SampleSink {
   uint32_t ThreadOf(uint32_t row, uint32_t tid, absl::string_view name);
   StackId Intern(uint32_t row, std::span<const FrameId> frames);
   absl::StatusOr<ProfileModel> CpuModel(ProfileMeta meta) const;
-  absl::StatusOr<ProfileModel> DelayModel(ProfileMeta meta, const std::vector<Delay>& delays) const;
+  absl::StatusOr<ProfileModel> ModelOf(ProfileMeta meta, const std::vector<WeighedStack>& stacks) const;
   void AddThreads(ProfileModelBuilder& builder, std::vector<ThreadIndex>& indexes) const;
   void CountFrames(Account& account);
   void PrunePauses();
@@ -107,8 +108,10 @@ class WindowBuilder : public SampleSink {
   std::unique_ptr<StackTable> stacks_;                                       // labels: rows, as decimal numbers
   std::vector<LabelId> labels_;                                              // by row
   std::vector<SampleRow> samples_;
-  std::vector<Delay> delays_;
-  std::vector<Delay> compiled_;
+  std::vector<WeighedStack> delays_;     // ns
+  std::vector<WeighedStack> compiled_;   // ns
+  std::vector<WeighedStack> allocated_;  // bytes
+  absl::flat_hash_map<ProcessKey, std::vector<WeighedStack>> unscaled_;
   std::vector<WindowPause> pauses_;
   uint64_t pauses_left_out_ = 0;
   std::vector<WindowMethod> methods_;

@@ -42,6 +42,7 @@ struct NamedCompilation {
   uint32_t tgid = 0;
   Compilation compilation;
   std::string method;  // "[...]" where it has no name
+  std::string module;  // simple name of its assembly; empty: not known
   std::string tier;    // "OptimizedTier1", as the runtime's perf map says it
   bool il_stub = false;
   NameSource source = NameSource::kNone;

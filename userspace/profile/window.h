@@ -32,7 +32,12 @@ enum class CpuShare : uint8_t {
 inline constexpr int kCpuShareCount = 5;
 absl::string_view CpuShareText(CpuShare share);  // "managed", ...
 
-// One that was sampled, or of which a pause or compilation was seen.
+// What the weights of a window's profile are: nanoseconds, of allocations bytes.
+inline WeightUnit WindowUnitOf(ProfileView view) {
+  return view == ProfileView::kAllocations ? WeightUnit::kBytes : WeightUnit::kNanoseconds;
+}
+
+// One that was sampled, or of which a pause, compilation or allocation was seen.
 struct WindowProcess {
   uint32_t pid = 0;
   // With the pid, which process this is, whoever recorded it: its start, CLOCK_BOOTTIME, in whole ticks of 10 ms. After
@@ -56,6 +61,7 @@ struct WindowProcess {
   std::array<uint64_t, 3> collections{};  // that ended, by generation; background ones among them
   uint64_t background_collections = 0;
   uint64_t compilations = 0, compile_ns = 0;  // alone, without others that were compiled for their sake meanwhile
+  uint64_t allocated_bytes = 0;               // what was not seen is estimated (docs/allocations.md)
 
   uint64_t total_cpu_ns() const;
 };
@@ -96,11 +102,12 @@ struct Window {
   uint32_t frequency_hz = 0;  // samples a second and CPU at its end
   std::vector<uint32_t> frequencies_hz;  // all that it had, in order; more than one where load was shed
 
-  // Weights are nanoseconds. Times are nanoseconds since the window's beginning. meta.start_unix_ns and
+  // Weights are of WindowUnitOf. Times are nanoseconds since the window's beginning. meta.start_unix_ns and
   // meta.duration_ns are those of the window, meta.whole_host is true.
   ProfileModel cpu;            // of CPU time; with time, thread and state
   ProfileModel suspend_delay;  // of delay between a request to stop and the stop
   ProfileModel jit;            // of compiling
+  ProfileModel allocations;    // of memory; innermost frames are types
 
   std::vector<WindowProcess> processes;
   std::vector<WindowPause> pauses;    // in the order of their requests, at most kMaxPauses: then the longest

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -138,6 +140,34 @@ Json PauseJson(const Window& window, const WindowPause& pause) {
   return json;
 }
 
+// Bytes by process, type and method that allocates, as profiles of allocations end in them.
+using AllocatedBytes = std::map<std::tuple<uint32_t, std::string, std::string>, uint64_t>;
+
+void AddAllocations(const ProfileModel& model, AllocatedBytes& sums) {
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    const NodeIndex type = model.samples.stack[row];
+    if (type == kRootNode) continue;
+    const NodeIndex method = model.nodes[type].parent;
+    const auto text = [&](NodeIndex node) {
+      return node == kRootNode ? std::string() : std::string(model.text(model.frame_of(node).name));
+    };
+    sums[{model.threads[model.samples.thread[row]].pid, text(type), text(method)}] += model.samples.weight_of(row);
+  }
+}
+
+Json AllocationsJson(const AllocatedBytes& sums) {
+  std::vector<std::pair<uint64_t, const AllocatedBytes::key_type*>> order;
+  for (const auto& [key, bytes] : sums) order.emplace_back(bytes, &key);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  order.resize(std::min(order.size(), kMaxListed));
+  Json json = Json::array();
+  for (const auto& [bytes, key] : order) {
+    const auto& [pid, type, method] = *key;
+    json.push_back({{"pid", pid}, {"type", type}, {"method", method}, {"bytes", bytes}});
+  }
+  return json;
+}
+
 std::vector<std::string> FilesOf(absl::string_view id) { return {absl::StrCat(id, kProfile), absl::StrCat(id, kInfo)}; }
 
 }  // namespace
@@ -263,6 +293,7 @@ absl::Status FlightRecorder::Write(FlightRecording recording) {
     Json info = InfoJson(recording);
     info["pauses"] = Json::array();
     info["methods"] = Json::array();
+    AllocatedBytes allocated;
     uint64_t first_unix_ns = 0;
     uint64_t last_unix_ns = 0;
     for (const std::shared_ptr<const Window>& window : windows_) {
@@ -270,6 +301,7 @@ absl::Status FlightRecorder::Write(FlightRecording recording) {
       if (models.empty()) first_unix_ns = window->begin_unix_ns;
       last_unix_ns = window->end_unix_ns;
       models.push_back(window->cpu);
+      AddAllocations(window->allocations, allocated);
       for (const WindowPause& pause : window->pauses) {
         if (info["pauses"].size() >= kMaxListed) break;
         if (pause.process < window->processes.size()) info["pauses"].push_back(PauseJson(*window, pause));
@@ -286,6 +318,7 @@ absl::Status FlightRecorder::Write(FlightRecording recording) {
     }
     recording.from_unix_ns = std::max(recording.from_unix_ns, first_unix_ns);
     recording.to_unix_ns = std::min(recording.to_unix_ns, last_unix_ns);
+    info["allocations"] = AllocationsJson(allocated);
     info["from_unix_ns"] = recording.from_unix_ns;
     info["to_unix_ns"] = recording.to_unix_ns;
     absl::StatusOr<ProfileModel> model = MergeProfiles(models);

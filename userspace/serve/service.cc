@@ -222,6 +222,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Service::MakeRecorder() {
   windows.lengths.cuts = &cuts_;
   windows.limits = options_.limits;
   windows.limits.frequency_hz = record.frequency_hz;
+  windows.allocations = options_.allocations;
   if (!options_.selection.empty()) {
     windows.selects = [this](const Process& process) { return Selects(options_.selection, process); };
   }

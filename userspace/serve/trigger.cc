@@ -14,7 +14,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr char kHint[] = "write it as 'pause>100ms', 'suspend-delay>20ms' or 'cpu>80% for 10s'";
+constexpr char kHint[] = "write it as 'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s' or 'alloc>500MB/s'";
 
 // "100ms", "1.5s", "2m"; nullopt: none of these, or nothing.
 std::optional<uint64_t> ParseTime(absl::string_view text) {
@@ -34,6 +34,20 @@ std::optional<uint64_t> ParseTime(absl::string_view text) {
   const double ns = value * unit_ns;
   if (ns < 1 || ns > 24 * 3600e9) return std::nullopt;
   return static_cast<uint64_t>(ns);
+}
+
+// Bytes of "500MB/s", also KB and GB, and KiB, MiB and GiB; nullopt: none of these, or nothing.
+std::optional<double> ParseByteRate(absl::string_view text) {
+  constexpr std::pair<absl::string_view, double> kUnits[] = {
+      {"KiB/s", 1024.0}, {"MiB/s", 1048576.0}, {"GiB/s", 1073741824.0}, {"KB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
+  for (const auto& [unit, bytes] : kUnits) {
+    absl::string_view number = text;
+    if (!absl::ConsumeSuffix(&number, unit)) continue;
+    double value = 0;
+    if (!absl::SimpleAtod(number, &value) || !std::isfinite(value) || value <= 0 || value > 1e12) return std::nullopt;
+    return value * bytes;
+  }
+  return std::nullopt;
 }
 
 absl::Status Bad(absl::string_view text, absl::string_view why) {
@@ -60,6 +74,14 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
     if (!for_ns) return Bad(trigger.text, "what follows 'for' is no time");
     value = absl::StripAsciiWhitespace(value.substr(0, word));
   }
+  if (what == "alloc") {
+    const std::optional<double> rate = ParseByteRate(value);
+    if (!rate) return Bad(trigger.text, "what is allocated is given in bytes a second");
+    trigger.kind = TriggerKind::kAllocations;
+    trigger.more_than_rate = *rate;
+    trigger.for_ns = for_ns.value_or(0);
+    return trigger;
+  }
   if (what == "cpu") {
     trigger.kind = TriggerKind::kCpu;
     double percent = 0;
@@ -67,7 +89,7 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
         percent <= 0 || percent > 1e6) {
       return Bad(trigger.text, "CPU time is given in percent of one CPU");
     }
-    trigger.more_than_cpus = percent / 100;
+    trigger.more_than_rate = percent / 100;
     trigger.for_ns = for_ns.value_or(0);
     return trigger;
   }
@@ -78,7 +100,7 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
   } else {
     return Bad(trigger.text, absl::StrCat("'", what, "' is nothing that is watched"));
   }
-  if (for_ns) return Bad(trigger.text, "'for' goes with cpu only");
+  if (for_ns) return Bad(trigger.text, "'for' goes with cpu and alloc only");
   const std::optional<uint64_t> limit = ParseTime(value);
   if (!limit) return Bad(trigger.text, "what follows > is no time");
   trigger.more_than_ns = *limit;
@@ -86,7 +108,8 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
 }
 
 std::optional<TriggerHit> TriggerWatch::Observe(const Window& window) {
-  return trigger_.kind == TriggerKind::kCpu ? ObserveCpu(window) : ObservePauses(window);
+  const bool of_pauses = trigger_.kind == TriggerKind::kPause || trigger_.kind == TriggerKind::kSuspendDelay;
+  return of_pauses ? ObservePauses(window) : ObserveRate(window);
 }
 
 std::optional<TriggerHit> TriggerWatch::ObservePauses(const Window& window) const {
@@ -107,23 +130,29 @@ std::optional<TriggerHit> TriggerWatch::ObservePauses(const Window& window) cons
   return hit;
 }
 
-std::optional<TriggerHit> TriggerWatch::ObserveCpu(const Window& window) {
+double TriggerWatch::RateOf(const WindowProcess& process, double seconds) const {
+  if (trigger_.kind == TriggerKind::kAllocations) return static_cast<double>(process.allocated_bytes) / seconds;
+  return static_cast<double>(process.total_cpu_ns()) / 1e9 / seconds;
+}
+
+std::optional<TriggerHit> TriggerWatch::ObserveRate(const Window& window) {
   const uint64_t length_ns = window.cpu.meta.duration_ns;
   if (length_ns == 0) return std::nullopt;
   std::optional<TriggerHit> worst;
-  double worst_cpus = 0;
+  double worst_rate = 0;
   for (const WindowProcess& process : window.processes) {
-    const double cpus = static_cast<double>(process.total_cpu_ns()) / static_cast<double>(length_ns);
-    if (cpus <= trigger_.more_than_cpus) continue;
+    const double rate = RateOf(process, static_cast<double>(length_ns) / 1e9);
+    if (rate <= trigger_.more_than_rate) continue;
     Above& above = above_.try_emplace({process.pid, process.started_boot_ns}).first->second;
     above.length_ns += length_ns;
     above.window = window.number;
     if (above.told || above.length_ns < trigger_.for_ns) continue;
     above.told = true;
-    if (cpus <= worst_cpus) continue;
-    worst_cpus = cpus;
+    if (rate <= worst_rate) continue;
+    worst_rate = rate;
     worst = TriggerHit{window.end_unix_ns, process.pid, process.comm, process.container,
-                       absl::StrFormat("%.0f%% of a CPU", cpus * 100)};
+                       trigger_.kind == TriggerKind::kAllocations ? absl::StrFormat("%.1f MB/s allocated", rate / 1e6)
+                                                                  : absl::StrFormat("%.0f%% of a CPU", rate * 100)};
   }
   // Who was below in this window, or is gone, begins anew.
   absl::erase_if(above_, [&](const auto& entry) { return entry.second.window != window.number; });

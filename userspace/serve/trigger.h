@@ -1,4 +1,5 @@
-// Conditions under which a flight recording is kept: "pause>100ms", "suspend-delay>20ms", "cpu>80% for 10s". Pure.
+// Conditions under which a flight recording is kept: "pause>100ms", "suspend-delay>20ms", "cpu>80% for 10s",
+// "alloc>500MB/s". Pure.
 #ifndef CLRSAMPLER_SERVE_TRIGGER_H_
 #define CLRSAMPLER_SERVE_TRIGGER_H_
 
@@ -18,13 +19,14 @@ enum class TriggerKind : uint8_t {
   kPause,         // of a process: from the request until its threads ran again
   kSuspendDelay,  // of a pause: until all threads stood still
   kCpu,           // of a process: CPU time per time; 100 % is one CPU
+  kAllocations,   // of a process: bytes that it allocates per time
 };
 
 struct Trigger {
   TriggerKind kind = TriggerKind::kPause;
   uint64_t more_than_ns = 0;  // kPause, kSuspendDelay
-  double more_than_cpus = 0;  // kCpu
-  uint64_t for_ns = 0;        // kCpu: for so long without a window below
+  double more_than_rate = 0;  // kCpu: CPUs; kAllocations: bytes a second
+  uint64_t for_ns = 0;        // of rates: for so long without a window below
   std::string text;           // as it was given, without spaces at its ends
 };
 
@@ -56,7 +58,8 @@ class TriggerWatch {
     uint64_t window = 0;  // the last one in which it was
   };
   std::optional<TriggerHit> ObservePauses(const Window& window) const;
-  std::optional<TriggerHit> ObserveCpu(const Window& window);
+  std::optional<TriggerHit> ObserveRate(const Window& window);
+  double RateOf(const WindowProcess& process, double seconds) const;
 
   const Trigger trigger_;
   absl::flat_hash_map<ProcessId, Above> above_;

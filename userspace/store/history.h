@@ -79,6 +79,7 @@ struct TimelineSeries {
   std::vector<uint64_t> pause_ns;    // of .NET processes, for each step
   std::vector<uint64_t> suspend_ns;  // likewise
   std::vector<uint64_t> compile_ns;
+  std::vector<uint64_t> allocated_bytes;
 };
 
 struct Timeline {
@@ -150,8 +151,8 @@ class History {
   virtual absl::StatusOr<bool> Maintain(uint64_t now_unix_ns) = 0;
 
   virtual absl::StatusOr<HistorySpan> Span() = 0;
-  // Nanoseconds, without times of samples; by thread but where there were too many rows (tid 0 then: all of a process).
-  // Of `meta`, host, creator and the like are the caller's to fill in.
+  // In WindowUnitOf the view, without times of samples; by thread but where there were too many rows (tid 0 then: all
+  // of a process). Of `meta`, host, creator and the like are the caller's to fill in.
   virtual absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view) = 0;
   virtual absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection& selection, TimelineBy by,
                                                         size_t max_steps, size_t max_series) = 0;

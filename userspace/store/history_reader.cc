@@ -117,13 +117,11 @@ absl::StatusOr<ProfileModel> HistoryReader::Profile(const HistorySelection& sele
   const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
   if (!records.ok()) return records.status();
 
-  const PartKind kind = view == ProfileView::kJit            ? PartKind::kJit
-                        : view == ProfileView::kSuspendDelay ? PartKind::kSuspend
-                                                             : PartKind::kCpu;
+  const PartKind kind = PartOf(view);
   ProfileCollector collector;
   ProfileMeta& meta = collector.meta();
   meta.view = view;
-  meta.unit = WeightUnit::kNanoseconds;
+  meta.unit = WindowUnitOf(view);
   meta.whole_host = !selection.pid;
   if (selection.pid) meta.pids = {*selection.pid};
   uint64_t begin = std::numeric_limits<uint64_t>::max(), end = 0;

@@ -146,7 +146,7 @@ absl::StatusOr<bool> HistoryWriter::Maintain(uint64_t now_unix_ns) {
       return true;
     }
   }
-  const absl::StatusOr<bool> more = Shrink();
+  absl::StatusOr<bool> more = Shrink();
   if (!more.ok()) return NoRoomHint(more.status());
   return more;
 }
@@ -204,9 +204,8 @@ absl::Status HistoryWriter::AddRecord(const WindowRecord& record) {
   RETURN_IF_ERROR(AddPart(PartKey(next_record_, PartKind::kPauses), EncodePauses(record.pauses)));
   RETURN_IF_ERROR(AddPart(PartKey(next_record_, PartKind::kMethods), EncodeMethods(record.methods)));
   for (size_t i = 0; i < record.rows.size(); ++i) {
-    const auto kind = static_cast<PartKind>(static_cast<size_t>(PartKind::kCpu) + i);
     for (const auto& [process, rows] : record.rows[i]) {
-      if (!rows.empty()) RETURN_IF_ERROR(AddPart(PartKey(next_record_, kind, process), EncodeRows(rows)));
+      if (!rows.empty()) RETURN_IF_ERROR(AddPart(PartKey(next_record_, kStackParts[i], process), EncodeRows(rows)));
     }
   }
   return absl::OkStatus();

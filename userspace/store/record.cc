@@ -36,6 +36,7 @@ void VisitCounters(Tally& tally, Visit visit) {
   visit(tally.background_collections);
   visit(tally.compilations);
   visit(tally.compile_ns);
+  visit(tally.allocated_bytes);
 }
 
 template <typename Account, typename Visit>
@@ -109,6 +110,25 @@ uint64_t KeepFirst(std::vector<T>& values, size_t limit) {
 }
 
 }  // namespace
+
+PartKind PartOf(ProfileView view) {
+  switch (view) {
+    case ProfileView::kJit:
+      return PartKind::kJit;
+    case ProfileView::kSuspendDelay:
+      return PartKind::kSuspend;
+    case ProfileView::kAllocations:
+      return PartKind::kAllocations;
+    case ProfileView::kCpu:
+    case ProfileView::kPause:
+    case ProfileView::kExceptions:  // windows have none of these
+    case ProfileView::kContention:
+    case ProfileView::kOffCpu:
+    case ProfileView::kWall:
+      break;
+  }
+  return PartKind::kCpu;
+}
 
 uint64_t ProcessTally::total_cpu_ns() const {
   return std::accumulate(cpu_ns.begin(), cpu_ns.end(), uint64_t{0}, SaturatingSum);

@@ -37,10 +37,15 @@ enum class PartKind : uint8_t {
   kCpu = 4,      // this and the following: of StackRow, a part for each process
   kJit = 5,
   kSuspend = 6,
+  kAllocations = 7,
 };
-inline constexpr int kPartKindCount = 7;
+inline constexpr int kPartKindCount = 8;
+// Those with stacks, and the view that each is read for.
+inline constexpr std::array kStackParts = {PartKind::kCpu, PartKind::kJit, PartKind::kSuspend, PartKind::kAllocations};
+PartKind PartOf(ProfileView view);
 
-// Weight of the samples of a thread with one stack, in nanoseconds. Times inside of a window are not kept.
+// Weight of the samples of a thread with one stack, in nanoseconds, of allocations in bytes. Times inside of a window
+// are not kept.
 struct StackRow {
   uint32_t thread = 0;
   NodeIndex node = kRootNode;
@@ -63,6 +68,7 @@ struct ProcessTally {
   std::array<uint64_t, 3> collections{};
   uint64_t background_collections = 0;
   uint64_t compilations = 0, compile_ns = 0;
+  uint64_t allocated_bytes = 0;
   std::map<StringIndex, uint64_t> pauses_by_kind;  // of those that the window lists
 
   uint64_t total_cpu_ns() const;

@@ -49,7 +49,7 @@ class Merging {
     RETURN_IF_ERROR(Write(PartKey(records_[0], PartKind::kMethods), EncodeMethods(methods)));
 
     RETURN_IF_ERROR(Write(PartKey(records_[0], PartKind::kAccount), EncodeAccount(account)));
-    for (const PartKind kind : {PartKind::kCpu, PartKind::kJit, PartKind::kSuspend}) RETURN_IF_ERROR(MergeStacks(kind));
+    for (const PartKind kind : kStackParts) RETURN_IF_ERROR(MergeStacks(kind));
     for (const int64_t record : records_.subspan(1)) {
       RETURN_IF_ERROR(parts_.erase.Do(PartKey(record, PartKind{0}), PartKeyAfter(record)));
     }

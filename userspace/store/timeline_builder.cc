@@ -84,6 +84,7 @@ void TimelineBuilder::Choose(size_t max_series) {
     series.pause_ns.assign(line_.steps, 0);
     series.suspend_ns.assign(line_.steps, 0);
     series.compile_ns.assign(line_.steps, 0);
+    series.allocated_bytes.assign(line_.steps, 0);
   }
 }
 
@@ -111,10 +112,12 @@ void TimelineBuilder::Fill(const ChapterDictionary& chapter, uint64_t begin_unix
         series.pause_ns[step] += tally.pause_ns;
         series.suspend_ns[step] += tally.suspend_ns;
         series.compile_ns[step] += tally.compile_ns;
+        series.allocated_bytes[step] += tally.allocated_bytes;
       } else {
         add(series.pause_ns, tally.pause_ns);
         add(series.suspend_ns, tally.suspend_ns);
         add(series.compile_ns, tally.compile_ns);
+        add(series.allocated_bytes, tally.allocated_bytes);
       }
     }
   }

@@ -19,6 +19,7 @@ class TakingApart {
     AddRows(window_.cpu, record_.rows[0]);
     AddRows(window_.jit, record_.rows[1]);
     AddRows(window_.suspend_delay, record_.rows[2]);
+    AddRows(window_.allocations, record_.rows[3]);
     AddPauses();
     AddMethods();
     AddAccount();
@@ -56,7 +57,8 @@ class TakingApart {
                                  .collections = process.collections,
                                  .background_collections = process.background_collections,
                                  .compilations = process.compilations,
-                                 .compile_ns = process.compile_ns});
+                                 .compile_ns = process.compile_ns,
+                                 .allocated_bytes = process.allocated_bytes});
     }
   }
 

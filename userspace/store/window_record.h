@@ -19,8 +19,8 @@ struct WindowRecord {
   std::vector<ProcessTally> tallies;
   std::vector<RecordPause> pauses;
   std::vector<RecordMethod> methods;
-  // By process; the three parts of PartKind from kCpu on.
-  std::array<std::map<uint32_t, std::vector<StackRow>>, 3> rows;
+  // By process; in the order of kStackParts.
+  std::array<std::map<uint32_t, std::vector<StackRow>>, kStackParts.size()> rows;
 };
 
 // Adds to the chapter what it does not have. With the chapter's ok() false afterwards the record means nothing.

@@ -806,6 +806,57 @@ absl::Status AllocationsAreSummedUp(ScenarioSetting& setting) {
   return absl::OkStatus();
 }
 
+// Stays on the CPU that it is on until this goes.
+class OnOneCpu {
+ public:
+  OnOneCpu() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  OnOneCpu(const OnOneCpu&) = delete;
+  OnOneCpu& operator=(const OnOneCpu&) = delete;
+  ~OnOneCpu() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_{};
+};
+
+// Of the second of two bursts: what the first one taught its CPU is what the second is paced by. Both are longer than a
+// few windows of that pace, which are 10 ms.
+absl::StatusOr<uint64_t> SentInASecondBurst(const SamplerOptions& options) {
+  const OnOneCpu on_one_cpu;
+  constexpr uint64_t kFirst = 40'000, kSecond = 100'000, kBytes = 110'000;
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  const absl::StatusOr<UniqueFd> probe =
+      (*sampler)->AttachHook({WIRE_HOOK_ALLOCATED, HookForm::kPlain, *offset}, "/proc/self/exe");
+  if (!probe.ok()) return probe.status();
+  for (uint64_t i = 0; i < kFirst; ++i) HookedCall(kBytes, 0, 0);
+  const uint64_t before = (*sampler)->counters().hook_sent;
+  for (uint64_t i = 0; i < kSecond; ++i) HookedCall(kBytes, 0, 0);
+  return (*sampler)->counters().hook_sent - before;
+}
+
+absl::Status AllocationsAreThinned(ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  options.allocation_hooks = true;
+  const absl::StatusOr<uint64_t> usual = SentInASecondBurst(options);
+  if (!usual.ok()) return usual.status();
+  options.allocation_thinning = 100;
+  const absl::StatusOr<uint64_t> thinned = SentInASecondBurst(options);
+  if (!thinned.ok()) return thinned.status();
+  setting.notes += absl::StrCat(" ", *usual, " sent, thinned ", *thinned);
+  // Each is chosen by chance: 40 and more on average, and a hundredth of these.
+  return Expect(*usual >= 15 && *thinned < *usual / 3, *thinned, " of ", *usual, " are left");
+}
+
 // Of a process whose first thread is gone the others are seen all the same.
 absl::Status HooksSeeAProcessWithoutItsFirstThread(ScenarioSetting& setting) {
   constexpr uint64_t kCalls = 50;
@@ -993,6 +1044,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
       {"AllocationsAreSummedUp", AllocationsAreSummedUp},
       {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
+      {"AllocationsAreThinned", AllocationsAreThinned},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
       {"HooksAreBoundToTheOnlyProcess", HooksAreBoundToTheOnlyProcess},
       {"HooksSeeAProcessWithoutItsFirstThread", HooksSeeAProcessWithoutItsFirstThread},

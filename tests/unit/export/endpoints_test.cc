@@ -118,6 +118,7 @@ TEST_F(EndpointsTest, Timeline) {
   EXPECT_EQ(timeline["series"][0]["label"], "Shop");
   EXPECT_EQ(timeline["series"][0]["pid"], 4711);
   EXPECT_EQ(timeline["series"][0]["cores"][0], 0.5);
+  EXPECT_EQ(timeline["series"][0]["alloc_bytes"][0], 42'000'000);
   ASSERT_EQ(timeline["pauses"].size(), 12u);
   for (size_t i = 1; i < 12; ++i) EXPECT_LE(timeline["pauses"][i - 1]["t"], timeline["pauses"][i]["t"]);
   EXPECT_EQ(GetJson("/api/timeline?by=container")["series"][0]["pid"], Json());
@@ -134,6 +135,16 @@ TEST_F(EndpointsTest, ProfilesInEveryFormat) {
   EXPECT_THAT(*folded.body, HasSubstr("Shop-4711;Shop.Main_[j];Shop.Work0_[j] "));
   EXPECT_THAT(*folded.body, ::testing::Not(HasSubstr("envoy")));
   EXPECT_EQ(GetJson("/api/profile?format=page")["version"], 1);
+}
+
+TEST_F(EndpointsTest, AllocationsAreProfilesInBytes) {
+  for (const char* format : {"json", "pprof", "html", "svg", "page"}) {
+    EXPECT_EQ(Get(absl::StrCat("/api/profile?from=-1m&view=alloc&format=", format)).status, 200u) << format;
+  }
+  EXPECT_THAT(*Get("/api/profile?from=-1m&view=alloc&format=folded").body,
+              HasSubstr("Shop-4711;Shop.Work0_[j];Shop.Order 240000000"));
+  const std::string ranges = "from=-30s&base_from=-60s&base_to=-30s&view=alloc";
+  EXPECT_THAT(*Get(absl::StrCat("/api/diff?format=text&", ranges)).body, HasSubstr("Shop.Order"));
 }
 
 TEST_F(EndpointsTest, ProfilesForBuildTools) {
@@ -199,6 +210,7 @@ TEST_F(EndpointsTest, HealthAndProcesses) {
   ASSERT_EQ(processes["processes"].size(), 2u);
   EXPECT_EQ(processes["processes"][0]["runtime"], "10.0.12");
   EXPECT_EQ(processes["processes"][0]["cores"], 0.5);
+  EXPECT_EQ(processes["processes"][0]["alloc_bytes"], 6 * 42'000'000);
   EXPECT_TRUE(processes["processes"][1]["runtime"].is_null());
 }
 
@@ -272,6 +284,20 @@ TEST_F(EndpointsTest, ALiveProfileHasTheSamplesOfJustItsTime) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->total_weight, 100 * kMadeUpSample) << "50 samples of each of the two windows";
   EXPECT_EQ(model->meta.duration_ns, 10 * kMadeUpSecond);
+}
+
+TEST_F(EndpointsTest, ALiveProfileOfAllocationsBeginsAWindow) {
+  now_ = kMadeUpStart + 60 * kMadeUpSecond;
+  std::future<HttpAnswer> answer = Ask("/debug/pprof/allocs?seconds=20");
+  EXPECT_EQ(cuts_, (std::vector<uint64_t>{now_, now_ + 20 * kMadeUpSecond}));
+  for (uint64_t i = 7; i <= 8; ++i) windows_.Add(ShopWindow(i));
+  const HttpAnswer got = answer.get();
+  ASSERT_EQ(got.status, 200u) << *got.body;
+  EXPECT_EQ(got.endpoint, "/debug/pprof/allocs");
+  const absl::StatusOr<ProfileModel> model = ReadProfile(*got.body);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->meta.unit, WeightUnit::kBytes);
+  EXPECT_EQ(model->total_weight, 2 * 42'000'000u);
 }
 
 TEST_F(EndpointsTest, AWindowThatEndsThereIsEnough) {

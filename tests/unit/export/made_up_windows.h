@@ -27,7 +27,7 @@ class WindowBuilder {
     window_.end_unix_ns = begin_unix_ns + length_ns;
     window_.frequency_hz = 20;
     window_.frequencies_hz = {20};
-    for (auto* builder : {&cpu_, &delay_, &jit_}) {
+    for (auto* builder : {&cpu_, &delay_, &jit_, &allocations_}) {
       ProfileMeta& meta = builder->meta();
       meta.unit = WeightUnit::kNanoseconds;
       meta.start_unix_ns = begin_unix_ns;
@@ -38,6 +38,8 @@ class WindowBuilder {
     }
     delay_.meta().view = ProfileView::kSuspendDelay;
     jit_.meta().view = ProfileView::kJit;
+    allocations_.meta().view = ProfileView::kAllocations;
+    allocations_.meta().unit = WeightUnit::kBytes;
   }
 
   WindowProcess& Process(uint32_t pid, const std::string& comm, size_t samples, bool dotnet = true,
@@ -115,11 +117,25 @@ class WindowBuilder {
     window_.methods.push_back(std::move(entry));
   }
 
+  // The same: in its method Work0.
+  void Allocate(const std::string& type, uint64_t bytes) {
+    WindowProcess& process = window_.processes.back();
+    process.allocated_bytes += bytes;
+    const auto node = [&](NodeIndex caller, ModelFrameKind kind, const std::string& name) {
+      return allocations_.Node(caller, allocations_.Frame({.kind = kind, .name = allocations_.String(name)}));
+    };
+    const NodeIndex method = node(kRootNode, ModelFrameKind::kJit, absl::StrCat(process.comm, ".Work0"));
+    const ThreadIndex thread =
+        allocations_.Thread({.pid = process.pid, .tid = process.pid, .comm = allocations_.String(process.comm)});
+    allocations_.Add({.thread = thread, .stack = node(method, ModelFrameKind::kType, type), .weight = bytes});
+  }
+
   Window& window() { return window_; }
   std::shared_ptr<const Window> Build() {
     window_.cpu = *std::move(cpu_).Build();
     window_.suspend_delay = *std::move(delay_).Build();
     window_.jit = *std::move(jit_).Build();
+    window_.allocations = *std::move(allocations_).Build();
     return std::make_shared<const Window>(std::move(window_));
   }
 
@@ -135,7 +151,7 @@ class WindowBuilder {
   }
 
   Window window_;
-  ProfileModelBuilder cpu_, delay_, jit_;
+  ProfileModelBuilder cpu_, delay_, jit_, allocations_;
 };
 
 // Window `number` of a host with a .NET shop in a container, and a native proxy.
@@ -146,6 +162,8 @@ inline std::shared_ptr<const Window> ShopWindow(uint64_t number, uint64_t length
   builder.Pause(length_ns / 2, 20'000'000, 1'000'000, 1);
   builder.Pause(length_ns / 4, 300'000, 40'000, 0);
   builder.Method("Shop.Order.Total()", "OptimizedTier1", 2, 5'000'000);
+  builder.Allocate("Shop.Order", 40'000'000);
+  builder.Allocate("string", 2'000'000);
   builder.Process(99, "envoy", 40, false);
   builder.window().account.managed = {200, 3};
   builder.window().account.lost["ring_full"] = 1;

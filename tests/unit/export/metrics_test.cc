@@ -76,6 +76,8 @@ TEST(MetricsTest, AddsUpWhatWindowsSay) {
   EXPECT_THAT(Sum(*metrics, "clrsampler_gc_time_to_suspend_seconds_sum", {shop}), DoubleNear(3 * 0.00104, 1e-12));
   EXPECT_EQ(Sum(*metrics, "clrsampler_jit_methods_total", {shop, "tier=\"OptimizedTier1\""}), 6);
   EXPECT_THAT(Sum(*metrics, "clrsampler_jit_seconds_total", {shop}), DoubleNear(0.015, 1e-12));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_allocated_bytes_total", {shop}), 126'000'000);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_allocated_bytes_total"), 126'000'000) << "native programs have no such series";
   EXPECT_EQ(Sum(*metrics, "clrsampler_frames_total", {"kind=\"managed\"", "named=\"true\""}), 600);
   EXPECT_EQ(Sum(*metrics, "clrsampler_samples_lost_total", {"reason=\"ring_full\""}), 3);
   EXPECT_EQ(Sum(*metrics, "clrsampler_samples_taken_total"), 420);
@@ -166,8 +168,9 @@ TEST(MetricsTest, ShortLivesByTheThousandLeaveABoundedNumberOfSeries) {
     }
     ASSERT_LE(processes.size(), 10u);
   }
-  // 10 processes and "other", each with at most: 5 shares, 4 collections, 3 generations of two histograms of 20.
-  EXPECT_LE(most, 11 * (1 + 5 + 4 + 3 * 2 * 20) + 11 * 5 + 120);
+  // 10 processes and "other", each with at most: 5 shares, 4 collections, allocations, 3 generations of two histograms
+  // of 20.
+  EXPECT_LE(most, 11 * (1 + 5 + 4 + 1 + 3 * 2 * 20) + 11 * 5 + 120);
   EXPECT_THAT(Sum(*metrics, "clrsampler_host_cpu_seconds_total"), DoubleNear(cpu, 1e-6));
   EXPECT_EQ(Sum(*metrics, "clrsampler_process_info", {"comm=\"service\""}), 5) << "those that stay have theirs";
 }

@@ -34,6 +34,7 @@ TEST(PushUrlTest, TakesServersAndRefusesTheRest) {
 std::map<std::string, uint64_t> WeightsOf(const std::vector<PushRequest>& requests) {
   std::map<std::string, uint64_t> weights;
   for (const PushRequest& request : requests) {
+    if (request.view != ProfileView::kCpu) continue;
     const absl::StatusOr<ProfileModel> model = ReadProfile(request.profile);
     EXPECT_TRUE(model.ok()) << model.status();
     if (model.ok()) weights[request.name] = model->total_weight / kMadeUpSample;
@@ -48,6 +49,21 @@ TEST(PushRequestTest, OneForEachService) {
             (std::map<std::string, uint64_t>{{"shop-web{host=web-3}", 100}, {"envoy{host=web-3}", 40}}));
   EXPECT_EQ((*requests)[0].from_unix_ns, kMadeUpStart + 20 * kMadeUpSecond);
   EXPECT_EQ((*requests)[0].until_unix_ns, kMadeUpStart + 30 * kMadeUpSecond);
+}
+
+TEST(PushRequestTest, AnotherOneForWhatAServiceAllocates) {
+  const auto requests = PushRequestsOf(*ShopWindow(1), PushBy::kService, 50, {});
+  ASSERT_TRUE(requests.ok());
+  ASSERT_EQ(requests->size(), 3u) << "two of CPU time, and one of allocations";
+  const PushRequest& allocations = requests->back();
+  EXPECT_EQ(allocations.name, "shop-web{}");
+  EXPECT_EQ(allocations.view, ProfileView::kAllocations);
+  const absl::StatusOr<ProfileModel> model = ReadProfile(allocations.profile);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->total_weight, 42'000'000u);
+  EXPECT_EQ(model->meta.view, ProfileView::kAllocations);
+  EXPECT_THAT(MakePushBody(allocations.profile, allocations.view).bytes,
+              HasSubstr("\"alloc_space\":{\"units\":\"bytes\""));
 }
 
 TEST(PushRequestTest, OneForEachProcess) {
@@ -77,7 +93,7 @@ TEST(PushRequestTest, NoNameBreaksOutOfItsPlace) {
 }
 
 TEST(PushRequestTest, ABodyEndsWhereItSays) {
-  const PushBody body = MakePushBody("--clrsampler-\r\n");
+  const PushBody body = MakePushBody("--clrsampler-\r\n", ProfileView::kCpu);
   const std::string boundary = body.content_type.substr(body.content_type.find('=') + 1);
   EXPECT_TRUE(absl::EndsWith(body.bytes, absl::StrCat("\r\n--", boundary, "--\r\n")));
   EXPECT_TRUE(absl::StartsWith(body.bytes, absl::StrCat("--", boundary, "\r\n")));
@@ -180,12 +196,12 @@ TEST_F(PusherTest, SendsEachServiceOfEachWindow) {
   MadeUpServer server({200});
   auto pusher = Start(server);
   for (uint64_t i = 1; i <= 3; ++i) windows_.Add(ShopWindow(i));
-  const std::vector<std::string> urls = server.Await(6);
-  ASSERT_EQ(urls.size(), 6u);
+  const std::vector<std::string> urls = server.Await(9);
+  ASSERT_EQ(urls.size(), 9u) << "of two services the CPU time, and of one the allocations";
   EXPECT_EQ(urls[0],
             "http://server/ingest?name=envoy%7B%7D&from=1790000000&until=1790000010&format=pprof&spyName=clrsampler");
   pusher.reset();
-  EXPECT_EQ(results_[PushResult::kSent], 6);
+  EXPECT_EQ(results_[PushResult::kSent], 9);
   EXPECT_TRUE(losses_.empty() && said_.empty());
 }
 
@@ -193,13 +209,13 @@ TEST_F(PusherTest, TriesAgainWhileTheServerIsDown) {
   MadeUpServer server({0, 503, 429, 200});
   auto pusher = Start(server);
   windows_.Add(ShopWindow(1));
-  const std::vector<std::string> urls = server.Await(5);
-  ASSERT_EQ(urls.size(), 5u);
+  const std::vector<std::string> urls = server.Await(6);
+  ASSERT_EQ(urls.size(), 6u);
   EXPECT_EQ(urls[0], urls[3]) << "in order: the first one comes first";
   EXPECT_NE(urls[3], urls[4]);
   pusher.reset();
   EXPECT_EQ(results_[PushResult::kFailed], 3);
-  EXPECT_EQ(results_[PushResult::kSent], 2);
+  EXPECT_EQ(results_[PushResult::kSent], 3);
   EXPECT_THAT(said_, ElementsAre("profiles can't be sent to http://server: nobody there",
                                  "profiles arrive at http://server again"));
 }
@@ -209,10 +225,10 @@ TEST_F(PusherTest, WhatIsRefusedIsNotSentAgain) {
   auto pusher = Start(server);
   windows_.Add(ShopWindow(1));
   windows_.Add(ShopWindow(2));
-  server.Await(4);
+  server.Await(6);
   pusher.reset();
   EXPECT_EQ(losses_[PushLoss::kRefused], 2);
-  EXPECT_EQ(results_[PushResult::kSent], 2);
+  EXPECT_EQ(results_[PushResult::kSent], 4);
   EXPECT_THAT(said_, ElementsAre("http://server refuses profiles: HTTP status 400 (no   thanks)",
                                  "http://server refuses profiles: HTTP status 302 (no   thanks)"));
 }
@@ -223,7 +239,7 @@ TEST_F(PusherTest, AnEndCancelsTheRequestThatIsUnderWay) {
   windows_.Add(ShopWindow(1));
   ASSERT_EQ(server.Await(1).size(), 1u);
   pusher.reset();
-  EXPECT_EQ(losses_[PushLoss::kEnding], 2);
+  EXPECT_EQ(losses_[PushLoss::kEnding], 3);
   EXPECT_TRUE(results_.empty() && said_.empty()) << "nobody has failed";
 }
 
@@ -233,12 +249,12 @@ TEST_F(PusherTest, AQueueThatIsFullLosesTheOldest) {
   auto pusher = Start(server, 3 * one);
   for (uint64_t i = 1; i <= 40; ++i) {
     windows_.Add(ShopWindow(i));
-    server.Await(i * 2);  // time goes on
+    server.Await(i * 3);  // time goes on
   }
   pusher.reset();
-  EXPECT_GT(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kWindow] * 2, 60);
+  EXPECT_GT(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kWindow] * 3, 90);
   EXPECT_LE(losses_[PushLoss::kEnding], 4);
-  EXPECT_EQ(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kEnding] + 2 * losses_[PushLoss::kWindow], 80)
+  EXPECT_EQ(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kEnding] + 3 * losses_[PushLoss::kWindow], 120)
       << "each one is counted";
 }
 

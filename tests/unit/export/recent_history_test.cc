@@ -72,6 +72,13 @@ TEST_F(RecentHistoryTest, PausedSamplesAreAViewOfTheirOwn) {
   EXPECT_EQ(Weight(Between(0, 10), ProfileView::kJit), 0u);
 }
 
+TEST_F(RecentHistoryTest, AllocationsAreAViewInBytes) {
+  const absl::StatusOr<ProfileModel> model = history_->Profile(Between(10, 30), ProfileView::kAllocations);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->total_weight, 2 * 42'000'000u);
+  EXPECT_EQ(model->meta.unit, WeightUnit::kBytes);
+}
+
 TEST_F(RecentHistoryTest, TimesCountFromTheBeginningOfTheRange) {
   const absl::StatusOr<ProfileModel> model = history_->Profile(Between(15, 25), ProfileView::kCpu);
   ASSERT_TRUE(model.ok());
@@ -92,6 +99,7 @@ TEST_F(RecentHistoryTest, TimelineByProcessAndContainer) {
   EXPECT_TRUE(timeline->series[0].dotnet);
   EXPECT_DOUBLE_EQ(timeline->series[0].cores[1], 0.5);
   EXPECT_EQ(timeline->series[0].pause_ns[1], 2 * 20'300'000u);
+  EXPECT_EQ(timeline->series[0].allocated_bytes[1], 2 * 42'000'000u);
   EXPECT_FALSE(timeline->series[1].dotnet);
   timeline = history_->Timeline(Between(0, 60), TimelineBy::kContainer, 100, 1);
   ASSERT_TRUE(timeline.ok());

@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
+
 namespace clrsampler {
 namespace {
 
@@ -20,6 +22,7 @@ TEST(EventLineTest, ALineHasTimeKindThreadAndFields) {
   EXPECT_EQ(EventLine(record, 1'000'000'000),
             "  1.500000  ExceptionThrown              on 4719  type=Shop.OutOfStock message=\"order 17\" "
             "hresult=0x80131500 rethrown=true");
+  EXPECT_TRUE(absl::EndsWith(EventLine(record, 1'000'000'000, "probe"), " rethrown=true source=probe"));
   EXPECT_EQ(EventLine(record, 9'000'000'000).substr(0, 10), "  0.000000") << "older than the first one";
 }
 
@@ -51,7 +54,7 @@ TEST(EventLineTest, JsonSaysWhereAnEventIsFrom) {
 // No field has the name of one that every event has.
 TEST(EventLineTest, FieldsOfKinds) {
   const std::vector<std::pair<decltype(ClrEvent::what), std::set<std::string>>> kinds = {
-      {ClrThread{1, 2, 3}, {"tid", "managed_id", "runtime_thread"}},
+      {ClrThread{1, 2, 3, "n"}, {"tid", "name", "managed_id", "runtime_thread"}},
       {ClrAssembly{1, "a"}, {"name", "assembly"}},
       {ClrModule{1, 2, "a"}, {"path", "module", "assembly"}},
       {ClrMethod{1, 2, "T", "M", "()", 3, 4, 5, 6, "Optimized", true, 7},

@@ -57,6 +57,11 @@ class AllocationWatchTest : public testing::Test {
     const AllocationWatch::Since since = watch_.Note(kShop, event);
     watch_.Handle(kShop, watch_.Arrived(process_, event, since, types_since));
   }
+  uint64_t SeenBytes() {
+    watch_.GiveWaiting(kShop);
+    const std::optional<AllocationWatch::Stretch> stretch = watch_.TakeStretch(kShop);
+    return stretch ? stretch->bytes : 0;
+  }
   void TakeStack(uint64_t time, std::vector<FrameId> frames) {
     wire_cpu_sample sample{};
     sample.header.time_ns = time;
@@ -85,8 +90,10 @@ TEST_F(AllocationWatchTest, AStackIsGivenWithItsTypeWhichTheNextEventTells) {
   watch_.GiveWaiting(kShop);
   ASSERT_EQ(given_.size(), 2u);
   EXPECT_THAT(given_[1].stack, ElementsAre("[stack not taken]", "[type not seen]"));
-  EXPECT_EQ(watch_.FactorOf(kShop), 1);
-  EXPECT_EQ(watch_.BytesOf(kShop), 210'000u);
+  const std::optional<AllocationWatch::Stretch> stretch = watch_.TakeStretch(kShop);
+  ASSERT_TRUE(stretch.has_value());
+  EXPECT_EQ(stretch->factor, 1);
+  EXPECT_EQ(stretch->bytes, 210'000u);
   EXPECT_EQ(watch_.counters().without_stack, 1u);
 }
 
@@ -133,9 +140,10 @@ TEST_F(AllocationWatchTest, HitsThatWereOnlySummedUpCountByFactor) {
   watch_.GiveWaiting(kShop);
   EXPECT_EQ(given_.at(0).bytes, 100'000u);
   EXPECT_EQ(given_.at(1).bytes, 1'000'000u);
-  EXPECT_EQ(watch_.BytesOf(kShop), 1'100'000u);
-  EXPECT_EQ(watch_.HitsOf(kShop), 11u);
-  EXPECT_DOUBLE_EQ(watch_.FactorOf(kShop), 1.0);
+  const AllocationWatch::Stretch stretch = watch_.TakeStretch(kShop).value_or(AllocationWatch::Stretch());
+  EXPECT_EQ(stretch.bytes, 1'100'000u);
+  EXPECT_EQ(stretch.hits, 11u);
+  EXPECT_DOUBLE_EQ(stretch.factor, 1.0);
 }
 
 TEST_F(AllocationWatchTest, ARecordThatOnlyTellsATypeAddsNoStack) {
@@ -147,14 +155,14 @@ TEST_F(AllocationWatchTest, ARecordThatOnlyTellsATypeAddsNoStack) {
   watch_.GiveWaiting(kShop);
   ASSERT_EQ(given_.size(), 1u);
   EXPECT_EQ(given_[0].stack.back(), "Shop.Order");
-  EXPECT_DOUBLE_EQ(watch_.FactorOf(kShop), 2.0) << "its bytes are in the sum";
+  EXPECT_DOUBLE_EQ(watch_.TakeStretch(kShop)->factor, 2.0) << "its bytes are in the sum";
 }
 
 TEST_F(AllocationWatchTest, AnEventThatDoesNotCountStillMovesTheSums) {
   Take(Event(100, 100'000));
   watch_.Note(kShop, Event(200, 700'000));  // while probes were planted
   Take(Event(300, 100'000));
-  EXPECT_EQ(watch_.BytesOf(kShop), 200'000u);
+  EXPECT_EQ(SeenBytes(), 200'000u);
 }
 
 TEST_F(AllocationWatchTest, ASumThatFellBeginsAnew) {
@@ -162,7 +170,7 @@ TEST_F(AllocationWatchTest, ASumThatFellBeginsAnew) {
   Take(Event(200, 100'000));
   sum_bytes_ = sum_hits_ = 0;
   Take(Event(300, 5'000));
-  EXPECT_EQ(watch_.BytesOf(kShop), 205'000u);
+  EXPECT_EQ(SeenBytes(), 205'000u);
 }
 
 TEST_F(AllocationWatchTest, EventsOfTwoCpusMayCross) {
@@ -170,7 +178,28 @@ TEST_F(AllocationWatchTest, EventsOfTwoCpusMayCross) {
   const wire_allocation first = Event(100, 100'000), second = Event(101, 100'000);
   Take(second);
   Take(first);
-  EXPECT_EQ(watch_.BytesOf(kShop), 2'200'000u) << "the first is in the sum of the second";
+  EXPECT_EQ(SeenBytes(), 2'200'000u) << "the first is in the sum of the second";
+}
+
+TEST_F(AllocationWatchTest, AStretchHasWhatCameSinceTheLastOne) {
+  Take(Event(100, 100'000));
+  Take(Event(200, 300'000));  // gives the first
+  EXPECT_EQ(watch_.TakeStretch(kShop)->bytes, 400'000u);
+  EXPECT_DOUBLE_EQ(watch_.TakeStretch(kShop)->factor, 1) << "nothing came";
+  Take(Event(300, 100'000));  // gives the second
+  const std::optional<AllocationWatch::Stretch> second = watch_.TakeStretch(kShop);
+  EXPECT_EQ(second->bytes, 100'000u);
+  EXPECT_DOUBLE_EQ(second->factor * static_cast<double>(given_.at(1).bytes), 100'000);
+}
+
+TEST_F(AllocationWatchTest, BytesWithoutAStackWaitForTheNextStretch) {
+  Take(Event(100, 100'000));
+  EXPECT_FALSE(watch_.TakeStretch(kShop).has_value()) << "its stack waits for its type";
+  Take(Event(200, 50'000));
+  const std::optional<AllocationWatch::Stretch> stretch = watch_.TakeStretch(kShop);
+  ASSERT_TRUE(stretch.has_value());
+  EXPECT_EQ(stretch->bytes, 150'000u);
+  EXPECT_EQ(stretch->hits, 2u);
 }
 
 }  // namespace

@@ -54,5 +54,26 @@ TEST(HookCoverageTest, ProbesThatCostMoreThanHalfAreNotBelieved) {
   EXPECT_DOUBLE_EQ(coverage.Factor(10 * kSecond), 3);
 }
 
+TEST(HookCoverageTest, EachStretchIsToldByItself) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.Note(true, {2 * kSecond}, 2 * kSecond);
+  EXPECT_DOUBLE_EQ(coverage.Factor(0), 2);
+  coverage.Restart();
+  coverage.Note({3 * kSecond}, 3 * kSecond);
+  EXPECT_DOUBLE_EQ(coverage.Factor(0), 1);
+}
+
+TEST(HookCoverageTest, AStretchInWhichTheProbesWereNeverThereBelongsToTheNext) {
+  HookCoverage coverage;
+  coverage.Note(false, {0}, 0);
+  coverage.Note({kSecond}, kSecond);
+  coverage.Restart();
+  coverage.Note(true, {kSecond}, kSecond);
+  coverage.Note({2 * kSecond}, 2 * kSecond);
+  EXPECT_DOUBLE_EQ(coverage.Factor(0), 2);
+}
+
 }  // namespace
 }  // namespace clrsampler

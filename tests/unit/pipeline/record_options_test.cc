@@ -48,6 +48,26 @@ TEST(EventsForTest, WindowsHaveAllViewsAtOnce) {
   EXPECT_TRUE(events.roles && events.pauses && events.compilations && events.compilation_stacks);
 }
 
+TEST(EventsForTest, WindowsHaveAllocationsWhereTheyAreWanted) {
+  RecordOptions options;
+  options.windows.emplace();
+  EXPECT_FALSE(EventsFor(options).allocations);
+  options.windows->allocations = true;
+  EXPECT_TRUE(EventsFor(options).allocations);
+  EXPECT_GT(HookShareFor(options), 0) << "within the budget";
+}
+
+TEST(SamplerOptionsForTest, AContinuousRunTakesAsManyStacksOfAllocationsAsSamples) {
+  RecordOptions options;
+  EXPECT_EQ(SamplerOptionsFor(options).allocation_thinning, 1u);
+  options.windows.emplace();
+  options.windows->allocations = true;
+  options.frequency_hz = 1;
+  EXPECT_GE(SamplerOptionsFor(options).allocation_thinning, 400u);
+  options.frequency_hz = 999;
+  EXPECT_GE(SamplerOptionsFor(options).allocation_thinning, 4u) << "of one CPU: 100 a second at most";
+}
+
 TEST(SamplerOptionsForTest, TheRingOfHooksIsLargeEnoughForCompilationsWithStacksAndTakesNothingFromSamples) {
   RecordOptions options;
   EXPECT_EQ(SamplerOptionsFor(options).ring_bytes, 0) << "the sampler chooses";

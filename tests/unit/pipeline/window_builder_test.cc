@@ -249,5 +249,29 @@ TEST_F(WindowBuilderTest, CompilationsAreSummedByMethodAndTier) {
   EXPECT_EQ(window.jit.total_weight, 400u);
 }
 
+TEST_F(WindowBuilderTest, AllocationsCountInTheWindowOfTheirFactor) {
+  const Process web = Make(7, 1, "web");
+  const std::vector<FrameId> order = {Named(FrameKind::kJit, "Main"), Named(FrameKind::kType, "Shop.Order")};
+  const std::vector<FrameId> text = {order[0], Named(FrameKind::kType, "string")};
+  builder_.AddAllocation({web.key, order, {kBegin + 1}, 8, 100});
+  builder_.AddAllocation({web.key, text, {kBegin + 2}, 8, 101});
+  builder_.ScaleAllocations(web.key, 1.5);
+  builder_.ScaleAllocations({77, 1}, 2);  // one that has allocated nothing
+  builder_.Describe(web);
+  const Window window = Take();
+  ASSERT_EQ(window.processes.size(), 1u);
+  EXPECT_EQ(window.processes[0].comm, "web");
+  EXPECT_EQ(window.processes[0].allocated_bytes, 302u) << "1.5 * 201, rounded once";
+  const ProfileModel& model = window.allocations;
+  EXPECT_EQ(model.total_weight, 302u);
+  EXPECT_EQ(model.meta.unit, WeightUnit::kBytes);
+  EXPECT_EQ(model.meta.view, ProfileView::kAllocations);
+  ASSERT_EQ(model.samples.size(), 2u);
+  EXPECT_EQ(model.text(model.frame_of(model.samples.stack[0]).name), "Shop.Order");
+  EXPECT_EQ(model.frame_of(model.samples.stack[0]).kind, ModelFrameKind::kType);
+  EXPECT_EQ(model.threads[model.samples.thread[0]].tid, 8u);
+  EXPECT_EQ(Take().allocations.samples.size(), 0u);
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -61,6 +61,19 @@ class FlightRecorderTest : public testing::Test {
       builder.Add({second * kSecond + kSecond / 2, thread, node, SampleState::kNone, 50'000'000});
     }
     window->cpu = *std::move(builder).Build();
+    ProfileModelBuilder allocations;
+    const auto node_of = [&](NodeIndex caller, ModelFrameKind kind, const char* name) {
+      return allocations.Node(caller, allocations.Frame({.kind = kind, .name = allocations.String(name)}));
+    };
+    const NodeIndex method = node_of(kRootNode, ModelFrameKind::kJit, "Shop.Cart.Add");
+    const ThreadIndex allocator = allocations.Thread({.pid = 7});
+    const auto add = [&](const char* type, uint64_t bytes) {
+      const NodeIndex stack = node_of(method, ModelFrameKind::kType, type);
+      allocations.Add({.thread = allocator, .stack = stack, .weight = bytes});
+    };
+    add("Shop.Order", 100);
+    add("string", 3000);
+    window->allocations = *std::move(allocations).Build();
     return window;
   }
   FlightRecorderOptions options_;
@@ -89,6 +102,11 @@ TEST_F(FlightRecorderTest, KeepsTheMinuteAroundAHit) {
   const nlohmann::json json = nlohmann::json::parse(info);
   EXPECT_EQ(json["pauses"].size(), 7u);
   EXPECT_EQ(json["pauses"][3]["culprits"][0]["method"], "Shop.Spin");
+  ASSERT_EQ(json["allocations"].size(), 2u);
+  EXPECT_EQ(json["allocations"][0]["type"], "string") << "most bytes first";
+  EXPECT_EQ(json["allocations"][0]["bytes"], 7 * 3000) << "of the windows that the minute lies in";
+  EXPECT_EQ(json["allocations"][1]["method"], "Shop.Cart.Add");
+  EXPECT_EQ(json["allocations"][1]["pid"], 7);
   EXPECT_EQ(recorder->counters().recorded.at("pause>100ms"), 1u);
 }
 

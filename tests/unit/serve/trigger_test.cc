@@ -19,15 +19,46 @@ TEST(TriggerTest, ReadsWhatTheHelpShows) {
   EXPECT_EQ(delay->more_than_ns, 1'500'000'000u);
   const absl::StatusOr<Trigger> cpu = ParseTrigger("cpu>80% for 10s");
   ASSERT_TRUE(cpu.ok()) << cpu.status();
-  EXPECT_DOUBLE_EQ(cpu->more_than_cpus, 0.8);
+  EXPECT_DOUBLE_EQ(cpu->more_than_rate, 0.8);
   EXPECT_EQ(cpu->for_ns, 10'000'000'000u);
   EXPECT_EQ(ParseTrigger("cpu>250%")->for_ns, 0u);
+  const absl::StatusOr<Trigger> alloc = ParseTrigger("alloc > 500 MB/s for 20s");
+  ASSERT_TRUE(alloc.ok()) << alloc.status();
+  EXPECT_EQ(alloc->kind, TriggerKind::kAllocations);
+  EXPECT_DOUBLE_EQ(alloc->more_than_rate, 5e8);
+  EXPECT_EQ(alloc->for_ns, 20'000'000'000u);
+  EXPECT_DOUBLE_EQ(ParseTrigger("alloc>1.5GiB/s")->more_than_rate, 1.5 * 1024 * 1024 * 1024);
 }
 
 TEST(TriggerTest, RefusesTheRestWithAHint) {
-  for (const char* text : {"", "pause", "pause<1ms", "pause>", "pause>1", "pause>0ms", "pause>-1ms", "pause>nanms",
-                           "pause>1e99s", "pause>80%", "pause>1ms for 10s", "cpu>80", "cpu>0%", "cpu>inf%",
-                           "cpu>80% for", "cpu>80% for 10", "cpu>80% for x", "memory>1GiB", ">1ms"}) {
+  for (const char* text : {"",
+                           "pause",
+                           "pause<1ms",
+                           "pause>",
+                           "pause>1",
+                           "pause>0ms",
+                           "pause>-1ms",
+                           "pause>nanms",
+                           "pause>1e99s",
+                           "pause>80%",
+                           "pause>1ms for 10s",
+                           "cpu>80",
+                           "cpu>0%",
+                           "cpu>inf%",
+                           "cpu>80% for",
+                           "cpu>80% for 10",
+                           "cpu>80% for x",
+                           "memory>1GiB",
+                           ">1ms",
+                           "alloc>",
+                           "alloc>500MB",
+                           "alloc>500",
+                           "alloc>0MB/s",
+                           "alloc>-1MB/s",
+                           "alloc>infGB/s",
+                           "alloc>1e300GB/s",
+                           "alloc>80%",
+                           "alloc>1MB/s for"}) {
     const absl::StatusOr<Trigger> trigger = ParseTrigger(text);
     EXPECT_FALSE(trigger.ok()) << text;
     EXPECT_FALSE(HintOf(trigger.status()).empty()) << text;
@@ -102,6 +133,23 @@ TEST(TriggerWatchTest, CpuMustLastAndIsToldOnce) {
   EXPECT_EQ(watch.Observe(MakeWindow(7, {0.1, 1.5}))->pid, 2u);
   EXPECT_FALSE(watch.Observe(MakeWindow(8, {0.9})));
   EXPECT_TRUE(watch.Observe(MakeWindow(9, {0.9})));  // again, after it was below
+}
+
+TEST(TriggerWatchTest, AllocationsAreOfAProcessAndToldOnce) {
+  TriggerWatch watch(*ParseTrigger("alloc>500MB/s"));
+  Window window = MakeWindow(1, {0.5, 0.1});
+  window.processes[0].allocated_bytes = 5'000'000'000;
+  window.processes[1].allocated_bytes = 4'999'999'999;
+  EXPECT_FALSE(watch.Observe(window)) << "not more";
+  window = MakeWindow(2, {0.5, 0.1});
+  window.processes[1].allocated_bytes = 6'543'000'000;
+  const std::optional<TriggerHit> hit = watch.Observe(window);
+  ASSERT_TRUE(hit);
+  EXPECT_EQ(hit->pid, 2u);
+  EXPECT_EQ(hit->time_unix_ns, window.end_unix_ns);
+  EXPECT_EQ(hit->value, "654.3 MB/s allocated");
+  window.number = 3;
+  EXPECT_FALSE(watch.Observe(window)) << "it goes on";
 }
 
 }  // namespace

@@ -91,11 +91,12 @@ TEST_F(HistoryTest, SaysWhatTheDictionaryTakes) {
 TEST_F(HistoryTest, GivesBackTheStacksOfEachView) {
   const auto history = folder_.Open();
   const std::vector<Window> windows = Fill(*history, 7);
-  std::map<std::string, uint64_t> cpu, jit, suspend, pause;
+  std::map<std::string, uint64_t> cpu, jit, suspend, pause, allocations;
   for (const Window& window : windows) {
     Add(cpu, Stacks(window.cpu));
     Add(jit, Stacks(window.jit));
     Add(suspend, Stacks(window.suspend_delay));
+    Add(allocations, Stacks(window.allocations));
   }
   for (const auto& [stack, weight] : cpu) {
     if (stack.find("/paused") != std::string::npos) pause[stack] = weight;
@@ -103,12 +104,13 @@ TEST_F(HistoryTest, GivesBackTheStacksOfEachView) {
   ASSERT_FALSE(pause.empty());
   for (const auto& [view, expected] :
        {std::pair(ProfileView::kCpu, &cpu), std::pair(ProfileView::kJit, &jit),
-        std::pair(ProfileView::kSuspendDelay, &suspend), std::pair(ProfileView::kPause, &pause)}) {
+        std::pair(ProfileView::kSuspendDelay, &suspend), std::pair(ProfileView::kPause, &pause),
+        std::pair(ProfileView::kAllocations, &allocations)}) {
     const absl::StatusOr<ProfileModel> model = history->Profile(All(), view);
     ASSERT_TRUE(model.ok()) << model.status();
     EXPECT_TRUE(Stacks(*model) == *expected) << ProfileViewText(view);
     EXPECT_EQ(model->meta.view, view);
-    EXPECT_EQ(model->meta.unit, WeightUnit::kNanoseconds);
+    EXPECT_EQ(model->meta.unit, view == ProfileView::kAllocations ? WeightUnit::kBytes : WeightUnit::kNanoseconds);
     EXPECT_EQ(model->meta.start_unix_ns, windows.front().begin_unix_ns);
     EXPECT_EQ(model->meta.duration_ns, 7 * 10 * kSecond);
     EXPECT_TRUE(model->meta.whole_host);
@@ -156,7 +158,7 @@ TEST_F(HistoryTest, SelectsByTimeProcessContainerAndThread) {
 }
 
 struct Sums {
-  std::map<std::string, uint64_t> cpu, jit, suspend;
+  std::map<std::string, uint64_t> cpu, jit, suspend, allocations;
   uint64_t pauses, pause_ns, suspend_ns;
   std::map<std::string, uint64_t> by_kind;
   size_t listed_pauses;
@@ -174,6 +176,7 @@ Sums SumsOf(History& history) {
   sums.cpu = Stacks(*history.Profile(all, ProfileView::kCpu));
   sums.jit = Stacks(*history.Profile(all, ProfileView::kJit));
   sums.suspend = Stacks(*history.Profile(all, ProfileView::kSuspendDelay));
+  sums.allocations = Stacks(*history.Profile(all, ProfileView::kAllocations));
   const HistoryPauses pauses = *history.Pauses(all, 100'000);
   sums.pauses = pauses.count;
   sums.pause_ns = pauses.pause_ns;
@@ -218,6 +221,7 @@ TEST_F(HistoryTest, RollUpsKeepAllSums) {
   EXPECT_EQ(span.newest_unix_ns, windows.back().end_unix_ns);
   const Sums after = SumsOf(*history);
   EXPECT_TRUE(after.cpu == before.cpu && after.jit == before.jit && after.suspend == before.suspend);
+  EXPECT_TRUE(after.allocations == before.allocations);
   EXPECT_EQ(after.pauses, before.pauses);
   EXPECT_EQ(after.pause_ns, before.pause_ns);
   EXPECT_EQ(after.by_kind, before.by_kind);
@@ -292,23 +296,27 @@ TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
   EXPECT_EQ(line->steps, 30u);
   EXPECT_EQ(std::count(line->covered.begin(), line->covered.end(), true), 30);
   ASSERT_THAT(line->series, SizeIs(12));
-  uint64_t pauses = 0, compile = 0, expected_pauses = 0, expected_compile = 0;
+  uint64_t pauses = 0, compile = 0, expected_pauses = 0, expected_compile = 0, allocated = 0, expected_allocated = 0;
   double cpu = 0;
   for (const TimelineSeries& series : line->series) {
     EXPECT_TRUE(series.dotnet);
     EXPECT_EQ(series.label, absl::StrCat("Shop.Service", (series.pid - 1000) % 5));
     pauses = std::accumulate(series.pause_ns.begin(), series.pause_ns.end(), pauses);
     compile = std::accumulate(series.compile_ns.begin(), series.compile_ns.end(), compile);
+    allocated = std::accumulate(series.allocated_bytes.begin(), series.allocated_bytes.end(), allocated);
     cpu = std::accumulate(series.cores.begin(), series.cores.end(), cpu);
   }
   for (const Window& window : windows) {
     for (const WindowProcess& process : window.processes) {
       expected_pauses += process.pause_ns;
       expected_compile += process.compile_ns;
+      expected_allocated += process.allocated_bytes;
     }
   }
   EXPECT_EQ(pauses, expected_pauses);
   EXPECT_EQ(compile, expected_compile);
+  EXPECT_EQ(allocated, expected_allocated);
+  EXPECT_GT(allocated, 0u);
   EXPECT_NEAR(cpu * 20, 60 * 60 * 0.052631578, 1e-6);
   EXPECT_EQ(line->series[0].pid, 1000u) << "the busiest first";
 

@@ -26,7 +26,7 @@ struct MadeUpHostOptions {
   size_t threads = 8;  // of a process
   size_t methods = 5000;
   size_t requests = 60;  // kinds of them, of a program
-  size_t pauses = 20, compilations = 30;
+  size_t pauses = 20, compilations = 30, allocations = 15;
   uint64_t period_ns = 52'631'578;  // 19 Hz
   uint32_t seed = 1;
 };
@@ -72,11 +72,13 @@ class MadeUpHost {
     }
     window.cpu = Finish(std::move(cpu), window);
 
-    ProfileModelBuilder jit, suspend;
+    ProfileModelBuilder jit, suspend, allocations;
     for (size_t i = 0; i < options_.compilations; ++i) AddCompilation(window, jit);
     for (size_t i = 0; i < options_.pauses; ++i) AddPause(window, suspend);
     window.jit = Finish(std::move(jit), window);
     window.suspend_delay = Finish(std::move(suspend), window);
+    for (size_t i = 0; i < options_.allocations; ++i) AddAllocation(window, allocations);
+    window.allocations = Finish(std::move(allocations), window);
     return window;
   }
 
@@ -166,6 +168,17 @@ class MadeUpHost {
     for (uint64_t i = 0; i < 12; ++i) node = model.Node(node, Frame(Mix(request, i), model));
     for (const uint64_t method : path_) node = model.Node(node, Frame(method, model));
     return node;
+  }
+
+  void AddAllocation(Window& window, ProfileModelBuilder& model) {
+    const size_t process = Rare(options_.processes);
+    const uint64_t bytes = 100'000 + Below(1'000'000);
+    const FrameIndex type =
+        model.Frame({.kind = ModelFrameKind::kType, .name = model.String(absl::StrCat("Shop.Type", Rare(200)))});
+    model.Add({.thread = model.Thread(ThreadOf(process, Below(options_.threads), model)),
+               .stack = model.Node(Stack(process, model), type),
+               .weight = bytes});
+    window.processes[process].allocated_bytes += bytes;
   }
 
   void AddCompilation(Window& window, ProfileModelBuilder& model) {

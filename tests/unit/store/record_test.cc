@@ -89,6 +89,7 @@ TEST(TalliesTest, ComeBackAndAddUp) {
   ProcessTally tally = {.process = 3, .hooked = true, .samples = 5, .cpu_ns = {1, 0, 3, 0, 5}, .compile_ns = 9};
   tally.managed = {.named = 7, .unnamed = 0};
   tally.collections = {0, 0, 2};
+  tally.allocated_bytes = 1'000'000'000;
   tally.pauses_by_kind = {{4, 2}};
   ProcessTally other = tally;
   other.process = 1;
@@ -105,6 +106,7 @@ TEST(TalliesTest, ComeBackAndAddUp) {
   EXPECT_EQ(decoded[1].managed.named, 14u);
   EXPECT_EQ(decoded[1].collections[2], 4u);
   EXPECT_EQ(decoded[1].compile_ns, 18u);
+  EXPECT_EQ(decoded[1].allocated_bytes, 2'000'000'000u);
   EXPECT_TRUE(decoded[1].hooked);
   EXPECT_FALSE(decoded[1].exited);
   EXPECT_EQ(decoded[1].pauses_by_kind.at(4), 4u);

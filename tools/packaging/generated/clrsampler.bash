@@ -105,7 +105,7 @@ _clrsampler() {
         --hook-budget) values=:any ;;
       esac ;;
     serve)
-      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --lines --pdb-path --no-hooks --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
+      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --lines --pdb-path --no-hooks --no-allocations --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
       case $previous in
         --config) values=:files ;;
         -F|--frequency) values=:any ;;
@@ -185,11 +185,13 @@ _clrsampler() {
         -F|--frequency) values=:any ;;
       esac ;;
     allocs)
-      words='-h --help -p --pid -d --duration --names --json --hook-budget --rows'
+      words='-h --help -p --pid -d --duration --names --json --source --event-buffer --hook-budget --rows'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         --names) values='short full raw' ;;
+        --source) values='probe eventpipe' ;;
+        --event-buffer) values=:any ;;
         --hook-budget) values=:any ;;
         --rows) values=:any ;;
       esac ;;
@@ -225,8 +227,8 @@ _clrsampler() {
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         --format) values='text json' ;;
-        --kind) values='ThreadCreated AssemblyLoadFinished AssemblyUnloadFinished ModuleLoadFinished ModuleUnloadFinished JITCompilationStarted JITCompilationFinished FunctionUnloadStarted ExceptionThrown ExceptionSearchFilterEnter ExceptionSearchFilterLeave ExceptionUnwindFinallyEnter ExceptionUnwindFinallyLeave ExceptionCatcherEnter ExceptionCatcherLeave ThreadBlockedMonitor ThreadAcquiredMonitor RuntimeSuspendStarted RuntimeSuspendFinished RuntimeResumeStarted RuntimeResumeFinished GarbageCollectionStarted GarbageCollectionFinished ObjectAllocated' ;;
-        --source) values='eventpipe' ;;
+        --kind) values='ThreadCreated ThreadDestroyed ThreadNameChanged AssemblyLoadFinished AssemblyUnloadFinished ModuleLoadFinished ModuleUnloadFinished JITCompilationStarted JITCompilationFinished FunctionUnloadStarted ExceptionThrown ExceptionSearchFilterEnter ExceptionSearchFilterLeave ExceptionUnwindFinallyEnter ExceptionUnwindFinallyLeave ExceptionCatcherEnter ExceptionCatcherLeave ThreadBlockedMonitor ThreadAcquiredMonitor RuntimeSuspendStarted RuntimeSuspendFinished RuntimeResumeStarted RuntimeResumeFinished GarbageCollectionStarted GarbageCollectionFinished ObjectAllocated' ;;
+        --source) values='eventpipe probe' ;;
         --buffer) values=:any ;;
       esac ;;
     convert)

@@ -28,6 +28,8 @@ struct Row {
 using enum ClrEventKind;
 constexpr std::array kRows{
     Row{kThreadCreated, "ThreadCreated", {kThreads, kInformational}},
+    Row{kThreadDestroyed, "ThreadDestroyed", {}},
+    Row{kThreadNameChanged, "ThreadNameChanged", {}},
     Row{kAssemblyLoadFinished, "AssemblyLoadFinished", {kLoader, kInformational}},
     Row{kAssemblyUnloadFinished, "AssemblyUnloadFinished", {kLoader, kInformational}},
     Row{kModuleLoadFinished, "ModuleLoadFinished", {kLoader, kInformational}},

@@ -58,7 +58,7 @@ Parsed ThreadCreated(Source& from) {
   from.fields.Bytes(8 + 4);  // application domain, flags
   thread.managed_id = from.fields.Number<uint32_t>();
   thread.tid = from.fields.Number<uint32_t>();
-  return ClrEvent{ClrEventKind::kThreadCreated, thread};
+  return ClrEvent{ClrEventKind::kThreadCreated, std::move(thread)};
 }
 
 Parsed Assembly(Source& from, ClrEventKind kind) {

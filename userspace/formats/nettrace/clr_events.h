@@ -25,6 +25,8 @@ inline constexpr size_t kMaxClrTextUnits = 2048;
 
 enum class ClrEventKind : uint8_t {
   kThreadCreated,
+  kThreadDestroyed,  // no runtime sends this or the next
+  kThreadNameChanged,
   kAssemblyLoadFinished,
   kAssemblyUnloadFinished,
   kModuleLoadFinished,
@@ -50,11 +52,12 @@ enum class ClrEventKind : uint8_t {
   kObjectAllocated,
 };
 
-// A thread that was created. No runtime of 8 to 11 sends the event that would say its end.
+// A thread that was created, ended or got a name. No runtime of 8 to 11 sends the event that would say its end.
 struct ClrThread {
   uint64_t runtime_thread = 0;  // the runtime's own object
   uint32_t managed_id = 0;
   uint32_t tid = 0;  // as the kernel numbers it in the process's pid namespace
+  std::string name;  // 15 bytes at most; empty: not known
 };
 
 struct ClrAssembly {
@@ -113,7 +116,7 @@ struct ClrSuspension {
 };
 
 struct ClrCollection {
-  uint32_t number = 0;
+  uint32_t number = 0;  // from 1; 0: not known
   uint32_t generation = 0;
   // Of one that begins:
   uint32_t reason = 0;     // the runtime's own number: 1 induced
@@ -151,7 +154,7 @@ std::span<const ClrEventKind> AllClrEventKinds();
 std::optional<ClrEventKind> ClrEventKindOf(absl::string_view name);
 
 // What a session has to ask for so that the runtime sends events of a kind: bits of keywords, which add up, and the
-// level, of which the highest counts.
+// level, of which the highest counts. No keywords: no runtime sends them.
 struct ClrEventDemand {
   uint64_t keywords = 0;
   uint32_t level = 0;

@@ -11,13 +11,14 @@ export async function getProfile(url, signal) {
   return new Profile(await getRawJson(url, signal));
 }
 
-const WEIGHT_TEXTS = {cpu: 'of CPU time', jit: 'of compiling', pause: 'while .NET threads stood still', 'suspend-delay': 'until .NET threads stood still'};
+const WEIGHT_TEXTS = {cpu: 'of CPU time', jit: 'of compiling', pause: 'while .NET threads stood still', 'suspend-delay': 'until .NET threads stood still', alloc: 'allocated'};
 
 const EMPTY_TEXTS = {
   cpu: 'no program that was watched ran on a CPU.',
   jit: 'no .NET method was compiled, or compiling was not watched (see Health).',
   pause: 'no .NET runtime stopped its threads while they would have run, or pauses were not watched (see Health).',
   'suspend-delay': 'no thread kept a .NET runtime waiting, or pauses were not watched (see Health).',
+  alloc: 'no .NET program allocated 100 KB, or allocations were not watched (see Health).',
 };
 
 /** Why a profile has no samples. recorded: whether anything is known of its time */

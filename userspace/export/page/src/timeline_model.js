@@ -1,17 +1,21 @@
 // The server's timeline as columns of numbers, and what a drawing of it needs. No canvas here.
 import {inert, processText} from './format.js';
 
+const MS = 'milliseconds a second';
+
 /**
- * What the height of the areas says. `field`: of the answer; `rate`: it is milliseconds in a step, and shown as milliseconds a second.
+ * What the height of the areas says. `field`: of the answer; `rate`: it is a sum in a step, and shown as one in a second; `scale`: what a
+ * number of the answer is of the unit; `mean`: that unit in words.
  */
 export const MEASURES = {
-  cpu: {field: 'cores', rate: false, unit: 'cores', text: 'CPU'},
-  jit: {field: 'jit_ms', rate: true, unit: 'ms/s', text: 'Compiling'},
-  pause: {field: 'pause_ms', rate: true, unit: 'ms/s', text: 'Pauses'},
-  'suspend-delay': {field: 'suspend_ms', rate: true, unit: 'ms/s', text: 'Suspend delay'},
+  cpu: {field: 'cores', rate: false, unit: 'cores', mean: 'cores', text: 'CPU'},
+  jit: {field: 'jit_ms', rate: true, unit: 'ms/s', mean: MS, text: 'Compiling'},
+  pause: {field: 'pause_ms', rate: true, unit: 'ms/s', mean: MS, text: 'Pauses'},
+  'suspend-delay': {field: 'suspend_ms', rate: true, unit: 'ms/s', mean: MS, text: 'Suspend delay'},
+  alloc: {field: 'alloc_bytes', rate: true, scale: 1e-6, unit: 'MB/s', mean: 'megabytes a second', text: 'Allocations'},
 };
 
-const FIELDS = ['cores', 'pause_ms', 'suspend_ms', 'jit_ms'];
+const FIELDS = ['cores', 'pause_ms', 'suspend_ms', 'jit_ms', 'alloc_bytes'];
 const MOST_STEPS = 100_000;
 
 const numberOf = (value) => (Number.isFinite(value) && value > 0 ? value : 0);
@@ -23,7 +27,7 @@ const harmless = (value) => (typeof value === 'string' ? inert(value) : value);
  * @param {object} answer  of api/timeline, with texts as they are: what a series is narrowed to is sent back
  * @param {string} by  what was asked for: 'process' or 'container'
  * @returns {{grid: {begin, step, steps}, covered: Uint8Array, series: object[], pauses: object[]}}
- *   series: {key, label, pid, container, dotnet, cores, pause_ms, suspend_ms, jit_ms: Float64Array, narrowTo: ?object}, as the server
+ *   series: {key, label, pid, container, dotnet, cores, pause_ms, suspend_ms, jit_ms, alloc_bytes: Float64Array, narrowTo: ?object}, as the server
  *   orders them; pauses in the order of their times
  */
 export function readTimeline(answer, by) {
@@ -60,10 +64,13 @@ export function stepAt({begin, step, steps}, time) {
   return Math.min(steps - 1, Math.max(0, Math.floor((time - begin) / step)));
 }
 
+/** A number of the answer in the unit of a measure that is a rate. */
+export const rateOf = (value, {scale = 1}, {step}) => (value * scale * 1000) / step;
+
 /** Values of one series in the measure's unit. */
 export function valuesOf(series, measure, grid) {
   const values = series[measure.field];
-  return measure.rate ? values.map((value) => (value * 1000) / grid.step) : values;
+  return measure.rate ? values.map((value) => rateOf(value, measure, grid)) : values;
 }
 
 /**
@@ -100,7 +107,7 @@ export function meanIn(timeline, series, measure, range) {
     ++count;
   }
   const mean = count > 0 ? sum / count : 0;
-  return measure.rate ? (mean * 1000) / grid.step : mean;
+  return measure.rate ? rateOf(mean, measure, grid) : mean;
 }
 
 /** How much of a range was recorded, 0 to 1. */

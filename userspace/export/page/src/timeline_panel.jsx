@@ -6,7 +6,7 @@ import {Tooltip} from '../../../output/page/src/tooltip.jsx';
 import {msText, processText, roughText} from './format.js';
 import {assignColors, colorOf, MARKS, OTHER} from './series_colors.js';
 import {Timeline} from './timeline.js';
-import {kindText, meanIn, MEASURES, reachOf} from './timeline_model.js';
+import {kindText, meanIn, MEASURES, reachOf, rateOf} from './timeline_model.js';
 import {clockText, rangeText, timeText} from './time_range.js';
 
 export function TimelinePanel({timeline, state, shown, range, recordings, themeName, now, events, keyRef}) {
@@ -57,7 +57,7 @@ function Legend({timeline, measure, range, colorOf, onPick, onHighlight, themeNa
   const marks = MARKS[themeName];
   return (
     <div class="timeline-legend">
-      <ul aria-label={`Legend: mean ${measure.unit === 'cores' ? 'cores' : 'milliseconds a second'} of the chosen range`}>
+      <ul aria-label={`Legend: mean ${measure.mean} of the chosen range`}>
         {rows.map(({series, mean}, i) => {
           const words = <><Swatch color={colorOf(series)} /><span class="cut-end">{series.label}</span><span class="value">{unitText(mean, measure)}</span></>;
           const over = {onPointerEnter: () => onHighlight(i), onPointerLeave: () => onHighlight(-1), onFocus: () => onHighlight(i), onBlur: () => onHighlight(-1)};
@@ -96,7 +96,7 @@ function HoverWords({what, timeline, measure, colorOf, now}) {
     );
   }
   const {series, step, total} = what;
-  const value = (one) => one[measure.field][step] * (measure.rate ? 1000 / grid.step : 1);
+  const value = (one) => (measure.rate ? rateOf(one[measure.field][step], measure, grid) : one[measure.field][step]);
   return (
     <>
       {series && <div class="details-name"><Swatch color={colorOf(series)} /><strong>{series.label}</strong></div>}
