@@ -330,18 +330,18 @@ struct wire_allocation {
  * .NET 8: ETW::ExceptionLog::ExceptionThrown(CrawlFrame*, i32 rethrown, i32 is_new). Thread and tracker know each
  * other.
  */
-#define WIRE_CRAWL_DISPLAY 0x228  /* REGDISPLAY*, whose first word is a CONTEXT* */
-#define WIRE_CRAWL_THREAD 0x290	  /* Thread* */
-#define WIRE_THREAD_TRACKER 0x1e0 /* ExceptionTracker* */
-#define WIRE_TRACKER_THREAD 0x10  /* Thread* */
-#define WIRE_TRACKER_HANDLE 0x40  /* of the object */
+#define WIRE_CRAWL_FRAMELESS 0x204 /* u8: it is of managed code, and no mark that native code has left */
+#define WIRE_CRAWL_DISPLAY 0x228   /* REGDISPLAY*, whose first word is the CONTEXT* of the frame's caller */
+#define WIRE_CRAWL_THREAD 0x290	   /* Thread* */
+#define WIRE_THREAD_TRACKER 0x1e0  /* ExceptionTracker* */
+#define WIRE_TRACKER_THREAD 0x10   /* Thread* */
+#define WIRE_TRACKER_CONTEXT 0x30  /* CONTEXT*: where a signal came, or what native code noted as it threw */
+#define WIRE_TRACKER_HANDLE 0x40   /* of the object */
 
 /* `throw;` in a handler: the exception is no new one. */
 #define WIRE_EXCEPTION_RETHROWN 1
-/* An instruction of the method itself has failed; else it has called what throws. */
-#define WIRE_EXCEPTION_FAULT 2
 /* A WIRE_EXCEPTION_STACK of the same time was to follow. */
-#define WIRE_EXCEPTION_HAS_STACK 4
+#define WIRE_EXCEPTION_HAS_STACK 2
 
 /* An exception is thrown: a handler is about to be looked for. */
 struct wire_exception {

@@ -51,6 +51,7 @@ struct SamplerOptions {
   bool jit_hooks = false;
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
   bool allocation_hooks = false;
+  bool exception_hooks = false;
   // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
   // is sent while less than half is left. The rest is counted (wire_counters::hook_limited), and the next hit that is
   // sent says how many there were. 0: no limit.
@@ -131,6 +132,7 @@ class Sampler {
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }
   bpf_program* HookProgram(wire_hook hook, HookForm form) const;
   bpf_program* AllocationProgram(wire_hook hook, HookForm form) const;
+  bpf_program* ExceptionProgram(HookForm form) const;
 
   SamplerOptions options_;
   std::unique_ptr<clrsampler_bpf, SkeletonDeleter> skeleton_;

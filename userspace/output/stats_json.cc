@@ -61,6 +61,7 @@ std::string StatsJson(const Account& account) {
   if (!account.pauses.empty()) json["pauses"] = account.pauses;
   if (!account.jit.empty()) json["jit"] = account.jit;
   if (!account.allocations.empty()) json["allocations"] = account.allocations;
+  if (!account.exceptions.empty()) json["exceptions"] = account.exceptions;
   if (!account.events.empty()) json["events"] = account.events;
   if (!account.roles.empty()) json["frames"]["roles"] = account.roles;
   json["notices"] = nlohmann::ordered_json::array();

@@ -40,6 +40,7 @@ struct HookPlanterOptions {
   bool resumed = true;       // also where RestartEE returns
   bool compilations = false;
   bool allocations = false;
+  bool exceptions = false;
   AttachHookFunction attach;
   // A program that compiles more than a thousand methods a second, second after second, pays for one probe a
   // compilation instead of two: that at the beginning is left out as soon as the stack is known to tell the same
@@ -82,6 +83,7 @@ class HookPlanter {
   absl::Status SeesSuspensions(ProcessKey key) const { return Sees(key, HookPart::kSuspensions); }
   absl::Status SeesCompilations(ProcessKey key) const { return Sees(key, HookPart::kCompilations); }
   absl::Status SeesAllocations(ProcessKey key) const { return Sees(key, HookPart::kAllocations); }
+  absl::Status SeesExceptions(ProcessKey key) const { return Sees(key, HookPart::kExceptions); }
   // Whether SuspendEE and RestartEE are seen to return, beside being called.
   bool SeesReturns(ProcessKey key) const;
   // Whether each of its compilations is seen at this moment.
@@ -91,8 +93,9 @@ class HookPlanter {
 
   // Types of objects that were allocated before this are not known; Max: none is.
   MonotonicTime SeesTypesSince(ProcessKey key) const;
-  // What was allocated while the hooks were there, with so many hits, is to be multiplied with this.
-  double AllocationFactor(ProcessKey key, uint64_t hits) const;
+  // What hooks of an estimated part have counted while they were there, with so many hits, is to be multiplied with
+  // this.
+  double CoverageFactor(ProcessKey key, HookPart part, uint64_t hits) const;
 
   // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
   // not to be used, since some of the probes may be missing.
@@ -138,7 +141,7 @@ class HookPlanter {
     MappingsPace look;
     uint32_t exec_count = 0;
     std::array<std::shared_ptr<Hooked>, kHookParts.size()> hooked;
-    HookCoverage allocations;
+    std::array<HookCoverage, kHookParts.size()> coverage;  // of estimated parts
   };
 
   // What is to be planted in an image: a single-file host has both.
@@ -155,7 +158,8 @@ class HookPlanter {
   void Plant(const Process& process, const Mapping& mapping, const Wanted& wanted, const Fresh& fresh);
   absl::StatusOr<std::vector<HookPlace>> SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
                                                           Hooked& hooked);
-  static absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hooks, bool of_runtime);
+  absl::StatusOr<std::vector<HookPlace>> AllocationPlaces(const RuntimeHooks& hooks, const ElfImage& elf,
+                                                          Hooked& hooked);
   absl::StatusOr<std::vector<HookPlace>> PlacesOf(HookPart part, const RuntimeHooks& hooks, const ElfImage& elf,
                                                   bool of_runtime, Hooked& hooked);
 
@@ -166,7 +170,7 @@ class HookPlanter {
 
   void Rest(Hooked& hooked, HookPart part, uint32_t cause, MonotonicTime time);
   void Return(Hooked& hooked, HookPart part);
-  void NoteCoverage(const Hooked* hooked, MonotonicTime now);
+  void NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTime now);
   void ChargeOthers(MonotonicTime now);
   void TakeMeasured();
   uint64_t CostNs(HookPart part, uint64_t hits) const;

@@ -41,14 +41,16 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   events.resumed = options.on_pause != nullptr;  // profiles have no use for it
   events.compilations = told_of_compilations || events.roles;
   events.allocations = options.view == RecordView::kAllocations;
+  events.exceptions = options.view == RecordView::kExceptions;
   events.compilation_stacks = told_of_compilations || (options.windows.has_value() && events.compilations);
   return events;
 }
 
 double HookShareFor(const RecordOptions& options) {
+  const bool limited = options.view == RecordView::kCpu || options.view == RecordView::kAllocations ||
+                       options.view == RecordView::kExceptions || options.windows;
   const bool asked_for =
-      options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension ||
-      (options.view != RecordView::kCpu && options.view != RecordView::kAllocations && !options.windows);
+      options.on_pause != nullptr || options.on_compilation != nullptr || options.mark_suspension || !limited;
   return asked_for ? 0 : options.hook_share;
 }
 
@@ -73,6 +75,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.jit_hooks = events.compilations;
   sampler.jit_stacks = events.compilation_stacks;
   sampler.allocation_hooks = events.allocations;
+  sampler.exception_hooks = events.exceptions;
   if (in_windows) {
     sampler.hook_hits_a_second = kHookHitsASecond;
     sampler.hook_hits_at_once = kHookHitsAtOnce;
@@ -80,7 +83,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   if (options.ring_bytes != 0) {
     sampler.hook_ring_bytes = options.ring_bytes;
   } else {
-    const bool stacks = events.compilation_stacks || events.allocations;
+    const bool stacks = events.compilation_stacks || events.allocations || events.exceptions;
     sampler.hook_ring_bytes = stacks && !in_windows ? kJitStacksRingBytes : kHookRingBytes;
   }
   return sampler;

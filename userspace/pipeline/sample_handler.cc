@@ -49,6 +49,10 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
     parts_.hooks->AllocationStack(process, sample, named.frames);
     return true;
   }
+  if (sample.header.kind == WIRE_EXCEPTION_STACK) {
+    parts_.hooks->ExceptionStack(process, sample, named.frames);
+    return true;
+  }
   StackEnd end = user.end;
   if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(parts_.frames.at(named.frames.front()))) {
     end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it

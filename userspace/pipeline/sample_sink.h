@@ -10,6 +10,7 @@
 #include "clrsampler/wire.h"
 #include "formats/profile/profile_model.h"
 #include "pipeline/allocation_watch.h"
+#include "pipeline/exception_watch.h"
 #include "pipeline/pause_watch.h"
 #include "process/process.h"
 #include "profile/jit_tracker.h"
@@ -58,11 +59,14 @@ class SampleSink {
   virtual void AddCompilation(ProcessKey process, const NamedCompilation& compilation) = 0;
   // `frames` end in the compilation; `own_ns` is what was spent on it alone.
   virtual void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) = 0;
-  // Allocations of the process will come; it may have ended by then.
+  // Allocations or exceptions of the process will come; it may have ended by then.
   virtual void Announce(const Process& process) = 0;
   virtual void AddAllocation(const ObservedAllocation& allocation) = 0;
   // Behind the last allocation of the process: what they are to be multiplied with.
   virtual void ScaleAllocations(ProcessKey process, double factor) = 0;
+  // The same of exceptions.
+  virtual void AddException(const ObservedException& exception) = 0;
+  virtual void ScaleExceptions(ProcessKey process, double factor) = 0;
 };
 
 }  // namespace clrsampler

@@ -45,6 +45,8 @@ class WindowBuilder : public SampleSink {
   void Announce(const Process&) override {}
   void AddAllocation(const ObservedAllocation&) override {}
   void ScaleAllocations(ProcessKey, double) override {}
+  void AddException(const ObservedException&) override {}
+  void ScaleExceptions(ProcessKey, double) override {}
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
 
   // What only its owner knows of a process. Nothing happens to one that this window does not have.

@@ -66,7 +66,7 @@ absl::StatusOr<RecordOptions> ParseRunJson(absl::string_view text) {
   options.gap_words = Number(json, "gap_words", options.gap_words, 0, WIRE_MAX_GAP_WORDS);
   options.stack_words = Number(json, "stack_words", options.stack_words, 64, 8192);
   options.replay = Flag(json, "replay", true);
-  options.view = static_cast<RecordView>(Number(json, "view", 0, 0, static_cast<uint32_t>(RecordView::kJit)));
+  options.view = static_cast<RecordView>(Number(json, "view", 0, 0, static_cast<uint32_t>(RecordView::kExceptions)));
   options.roles = Flag(json, "roles", true);
   options.try_unknown_runtime = Flag(json, "try_unknown_runtime", false);
   options.hook_share = Number(json, "hook_share_ppm", 3000, 0, 1'000'000) / 1e6;

@@ -4,9 +4,9 @@
 //
 // Each line on standard input is a task, and is answered with a line of JSON. The end of the input ends it.
 //
-//   throw COUNT           exceptions of four types in three methods, as evenly as COUNT allows: how many of each
-//   storm SECONDS RATE    as many a second; 0: as fast as it can: how many, and how many seconds it took
-//   kind NAME COUNT       of one kind of Kinds
+//   throw COUNT RATE      so many, of four types in three methods by turns, RATE a second at most; 0: as fast as it can
+//   storm SECONDS RATE    the same for so long; the answer says how many
+//   kind NAME COUNT       so many of one of Kinds, whose names the first line of the output has
 using System.Diagnostics;
 using System.Reflection;
 using System.Runtime.CompilerServices;
@@ -58,6 +58,7 @@ public static class Program
         throw new TimeoutException("late");  // line: Ship, TimeoutException
     }
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
     static void ThrowOne(int number)
     {
         switch (number % 4)
@@ -167,23 +168,13 @@ public static class Program
         try { action(); } catch (Exception) { }
     }
 
-    static object Throw(int count)
-    {
-        for (int number = 0; number < count; ++number)
-        {
-            try { ThrowOne(number); } catch (Exception) { }
-        }
-        return new { count };
-    }
-
-    static object Storm(double seconds, double rate)
+    static object Throw(int most, double seconds, double rate)
     {
         var clock = Stopwatch.StartNew();
         int count = 0;
-        while (clock.Elapsed.TotalSeconds < seconds)
+        for (; count < most && clock.Elapsed.TotalSeconds < seconds; ++count)
         {
             try { ThrowOne(count); } catch (Exception) { }
-            ++count;
             if (rate > 0 && count / rate - clock.Elapsed.TotalSeconds > 0.002) Thread.Sleep(1);
         }
         return new { count, took = clock.Elapsed.TotalSeconds };
@@ -203,8 +194,8 @@ public static class Program
             string[] words = line.Split(' ');
             object answer = words[0] switch
             {
-                "throw" => Throw(int.Parse(words[1])),
-                "storm" => Storm(double.Parse(words[1]), double.Parse(words[2])),
+                "throw" => Throw(int.Parse(words[1]), double.MaxValue, double.Parse(words[2])),
+                "storm" => Throw(int.MaxValue, double.Parse(words[1]), double.Parse(words[2])),
                 _ => Kind(words[1], int.Parse(words[2])),
             };
             Console.WriteLine(JsonSerializer.Serialize(answer));

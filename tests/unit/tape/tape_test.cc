@@ -199,7 +199,7 @@ TEST(RunJsonTest, HostileTextIsRefusedOrBounded) {
   ASSERT_TRUE(bounded.ok());
   EXPECT_EQ(bounded->frequency_hz, 1u);
   EXPECT_EQ(bounded->max_frames, static_cast<uint32_t>(WIRE_MAX_USER_FRAMES));
-  EXPECT_EQ(bounded->view, RecordView::kJit);
+  EXPECT_EQ(bounded->view, RecordView::kExceptions);
   EXPECT_THAT(bounded->pids, testing::ElementsAre(3u));
   EXPECT_TRUE(bounded->replay);
 }

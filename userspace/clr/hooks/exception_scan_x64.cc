@@ -20,7 +20,8 @@ constexpr absl::string_view Bytes(const char (&text)[kBytes]) {
 // Keywords of exceptions and of monitoring: the event belongs to both.
 constexpr uint64_t kKeywords = 0x2'0000'8000;
 constexpr size_t kMaxInstructions = 512;  // the report has 240 in 8.0.34
-constexpr uint32_t kCrawlDisplay = WIRE_CRAWL_DISPLAY, kThreadTracker = WIRE_THREAD_TRACKER;
+constexpr uint32_t kCrawlFrameless = WIRE_CRAWL_FRAMELESS, kCrawlDisplay = WIRE_CRAWL_DISPLAY,
+                   kThreadTracker = WIRE_THREAD_TRACKER;
 constexpr uint8_t kTrackerHandle = WIRE_TRACKER_HANDLE;
 
 // Bytes that follow each other; `number` stands behind `before`.
@@ -53,12 +54,13 @@ std::optional<size_t> EndOf(std::span<const std::byte> code, size_t at, const Pi
 
 // The report's own, in this order, with others between them.
 constexpr Piece kReport[] = {
-    {Bytes("\x09\xf2\x0f\x84")},                          // or edx, esi; je
-    {Bytes("\x48\xb8"), kKeywords, 8},                    // mov rax, keywords
-    {Bytes("\x48\xb9"), kKeywords, 8},                    // mov rcx, keywords
-    {Bytes("\x49\x81\xc7"), kThreadTracker, 4,            // add r15, tracker
-     Bytes("\x4c\x89\xff\xe8")},                          // mov rdi, r15; call
-    {Bytes("\x48\x8b\x83"), kCrawlDisplay, 4,             // mov rax, [rbx + display]
+    {Bytes("\x09\xf2\x0f\x84")},                                 // or edx, esi; je
+    {Bytes("\x48\xb8"), kKeywords, 8},                           // mov rax, keywords
+    {Bytes("\x48\xb9"), kKeywords, 8},                           // mov rcx, keywords
+    {Bytes("\x49\x81\xc7"), kThreadTracker, 4,                   // add r15, tracker
+     Bytes("\x4c\x89\xff\xe8")},                                 // mov rdi, r15; call
+    {Bytes("\x80\xbb"), kCrawlFrameless, 4, Bytes("\x00\x74")},  // cmp byte [rbx + frameless], 0; je
+    {Bytes("\x48\x8b\x83"), kCrawlDisplay, 4,                    // mov rax, [rbx + display]
      Bytes("\x48\x8b\x00\x48\x8b\x80\xf8\x00\x00\x00")},  // mov rax, [rax]; mov rax, [rax + 0xf8]: the context's rip
 };
 constexpr size_t kCallPiece = 3;

@@ -50,6 +50,7 @@ TEST(ExceptionScanX64Test, OtherNumbersAreOtherStructures) {
   for (const auto& [from, to] : {std::pair("09f20f84", "09f10f84"),                          // other arguments
                                  std::pair("48b80080000002000000", "48b80080000000000000"),  // another keyword
                                  std::pair("4981c7e0010000", "4981c7e8010000"),              // the tracker elsewhere
+                                 std::pair("80bb0402000000", "80bb0502000000"),              // another kind of frame
                                  std::pair("488b8328020000", "488b8330020000"),              // the registers elsewhere
                                  std::pair("488b80f8000000", "488b8000010000")}) {
     EXPECT_FALSE(x64::ObjectReaderOfReport(AsBytes(Changed(kReport, from, to)), kStart)) << from;
