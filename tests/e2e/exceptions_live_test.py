@@ -138,9 +138,9 @@ class ExceptionsLiveTest(harness.LiveTest):
                       f"{(between - before) / alone['count'] * 1e6:.2f} us of CPU time each alone, {(after - between) / answer['count'] * 1e6:.2f} us watched",
                       flush=True)
                 self.assertLess(told["exceptions_seen"], 0.5 * told["exceptions"])
-                # Measured: 0.91 to 1.41 of it (docs/exceptions.md says why).
-                self.assertGreater(told["exceptions"], 0.5 * answer["count"])
-                self.assertLess(told["exceptions"], 2 * answer["count"])
+                # Measured: 0.64 to 1.67 of it (docs/exceptions.md says why).
+                self.assertGreater(told["exceptions"], answer["count"] / 3)
+                self.assertLess(told["exceptions"], 3 * answer["count"])
                 for row in told["types"]:
                     self.assertAlmostEqual(row["count"], told["exceptions"] / 4, delta=0.1 * told["exceptions"])
 

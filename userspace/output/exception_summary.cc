@@ -38,6 +38,7 @@ std::vector<ThrowingStack> ThrowingStacks(const FrameTable& frames, const StackT
     alike.count += stacks.count(id);
   }
   std::vector<ThrowingStack> sorted;
+  sorted.reserve(by_text.size());
   for (auto& [text, stack] : by_text) sorted.push_back(std::move(stack));
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
   if (sorted.size() > rows) sorted.resize(rows);

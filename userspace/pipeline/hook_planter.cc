@@ -66,8 +66,12 @@ constexpr uint64_t kBeyondTrapNs = 3'000;
 // allocates 2 to 5 GB a second (docs/allocations.md).
 constexpr uint64_t kBeyondAllocationNs = 500;
 // The same of exceptions, with their stacks of six frames: 5.6 us with the trap on 8.0.30, 6.4 us on 9.0.19, whose
-// second pass comes by, too; by the CPU time of a program that throws all the time (docs/exceptions.md).
-constexpr uint64_t kBeyondExceptionNs = 5'000;
+// second pass comes by, too, and 3.8 us on 11.0.0; by the CPU time of a program that throws all the time
+// (docs/exceptions.md).
+constexpr uint64_t kBeyondExceptionNs = 3'200, kBeyondException8Ns = 5'000, kBeyondException9Ns = 5'800;
+uint64_t BeyondExceptionNs(int major) {
+  return major == 8 ? kBeyondException8Ns : major == 9 ? kBeyondException9Ns : kBeyondExceptionNs;
+}
 // Fewer hits in a whole run cost nothing that could be limited.
 constexpr uint64_t kHitsThatMatter = 1'000;
 // Between two looks at who else runs into hooks.
@@ -153,7 +157,10 @@ void HookPlanter::Look(const Process& process) {
                  process.compiles_since >= options_.began);
   }
   const Hooked* exceptions = target.hooked[IndexOf(HookPart::kExceptions)].get();
-  if (lacked_exceptions && exceptions != nullptr) NoteCoverage(exceptions, HookPart::kExceptions, clock_.Now());
+  if (lacked_exceptions && exceptions != nullptr) {
+    target.hooked[IndexOf(HookPart::kExceptions)]->beyond_ns = BeyondExceptionNs(runtime->version.major);
+    NoteCoverage(exceptions, HookPart::kExceptions, clock_.Now());
+  }
   const Hooked* allocations = target.hooked[IndexOf(HookPart::kAllocations)].get();
   if (lacked_allocations && allocations != nullptr) {
     NoteCoverage(allocations, HookPart::kAllocations, clock_.Now());
@@ -375,7 +382,8 @@ void HookPlanter::NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t coun
   }
 }
 
-uint64_t HookPlanter::CostNs(HookPart part, uint64_t hits) const {
+uint64_t HookPlanter::CostNs(HookPart part, uint64_t hits, const Hooked* hooked) const {
+  if (hooked != nullptr && hooked->beyond_ns != 0) return hits * (trap_ns_ + hooked->beyond_ns);
   const uint64_t beyond_ns = part == HookPart::kAllocations  ? kBeyondAllocationNs
                              : part == HookPart::kExceptions ? kBeyondExceptionNs
                                                              : kBeyondTrapNs;
@@ -388,7 +396,7 @@ bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint6
   }
   Hooked* hooked = HookedOf(key, part);
   const bool has_set = hooked != nullptr && hooked->set != nullptr;
-  if (rations_.Spend(key, part, time, CostNs(part, hits) + more_ns) && has_set) {
+  if (rations_.Spend(key, part, time, CostNs(part, hits, hooked) + more_ns) && has_set) {
     if (IsEstimated(part)) {
       hooked->exhausted_by = key.tgid;  // at a moment at which the process's CPU time is known, too: Tick
     } else {
@@ -455,7 +463,7 @@ void HookPlanter::ChargeOthers(MonotonicTime now) {
     const uint64_t fresh = other.hits - (goes_on ? before->second : 0);
     if (other.who.part >= kHookParts.size()) continue;
     const HookPart part = kHookParts[other.who.part];
-    if (fresh == 0 || !rations_.SpendOther(other.who.tgid, part, now, CostNs(part, fresh))) continue;
+    if (fresh == 0 || !rations_.SpendOther(other.who.tgid, part, now, CostNs(part, fresh, nullptr))) continue;
     ForEachPlanted([&](Hooked& hooked, HookPart its) {
       if (its == part) Rest(hooked, part, other.who.tgid, now);
     });
@@ -520,7 +528,7 @@ double HookPlanter::CoverageFactor(ProcessKey key, HookPart part, uint64_t hits)
   const auto target = targets_.find(key);
   if (target == targets_.end()) return 1;
   const HookCoverage& coverage = target->second.coverage[IndexOf(part)];
-  return coverage.begun() ? coverage.Factor(CostNs(part, hits)) : 1;
+  return coverage.begun() ? coverage.Factor(CostNs(part, hits, HookedOf(key, part))) : 1;
 }
 
 // Of all processes with these hooks; nullptr: of all that have hooks of the part.

@@ -132,6 +132,7 @@ class HookPlanter {
     bool by_symbols = false;       // which alone name its functions; those of a separate file count, too
     bool sees_returns = false;     // of SuspendEE and RestartEE
     bool sees_types = false;       // of allocated objects
+    uint64_t beyond_ns = 0;        // what a hit costs beyond the trap; 0: what one of its kind does
     uint32_t exhausted_by = 0;     // it is to rest, since this process has had its share; 0: it is not
     // Of a compiler.
     JitStart start;
@@ -173,7 +174,8 @@ class HookPlanter {
   void NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTime now);
   void ChargeOthers(MonotonicTime now);
   void TakeMeasured();
-  uint64_t CostNs(HookPart part, uint64_t hits) const;
+  // `hooked`: whose hits they are; nullptr: not known.
+  uint64_t CostNs(HookPart part, uint64_t hits, const Hooked* hooked) const;
 
   const HookPlanterOptions options_;
   RuntimeDiscovery& runtimes_;
