@@ -10,19 +10,24 @@
 
 extern const volatile __u32 first_hook_slot;
 
-/*
- * Walks the stack in the slot that the caller has taken, and sends it.
- */
-static __always_inline void walk_and_send(struct user_registers *regs, __u32 slot, struct scratch *scratch)
+/* Where the walk begins. */
+static __always_inline void set_registers(struct wire_cpu_sample *sample, struct user_registers *regs)
 {
-	struct wire_cpu_sample *sample = &scratch->sample;
-	__u64 bytes;
-
 	sample->ip = REGISTERS_IP(regs);
 	sample->sp = REGISTERS_SP(regs);
 	sample->fp = REGISTERS_FP(regs);
 	sample->lr = REGISTERS_LR(regs);
 	COPY_GENERAL_REGISTERS(sample->general, regs);
+}
+
+/*
+ * Walks the stack in the slot that the caller has taken, and sends it.
+ */
+static __always_inline void walk_and_send(__u32 slot, struct scratch *scratch)
+{
+	struct wire_cpu_sample *sample = &scratch->sample;
+	__u64 bytes;
+
 	find_transient_code(scratch);
 	walk_user_stack(scratch, slot);
 	bytes = close_stack(scratch);
@@ -38,18 +43,17 @@ static __always_inline bool has_room_for_stack(void)
 }
 
 /*
- * What follows the record of a hit. Where hooks may be preempted, another thread may come by on this CPU while its slot
- * is in use. It goes without a stack then.
+ * For what follows the record of a hit; who takes it sets its owner to 0 again. Where hooks may be preempted, another
+ * thread may come by on this CPU while its slot is in use. It goes without a stack then: 0.
  */
-static __always_inline void send_hook_stack(struct user_registers *regs, __u16 kind, __u64 now,
-					    struct hook_caller *caller)
+static __always_inline struct scratch *take_hook_slot(__u16 kind, __u64 now, struct hook_caller *caller)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct scratch *scratch = scratch_of(first_hook_slot + cpu);
 	struct wire_cpu_sample *sample;
 
 	if (!scratch || scratch->owner)
-		return;
+		return 0;
 	scratch->owner = caller->tid;
 	sample = &scratch->sample;
 	__builtin_memset(sample, 0, sizeof(*sample));
@@ -61,7 +65,19 @@ static __always_inline void send_hook_stack(struct user_registers *regs, __u16 k
 	sample->tid = caller->tid;
 	sample->process_start_ns = caller->process_start_ns;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	walk_and_send(regs, first_hook_slot + cpu, scratch);
+	return scratch;
+}
+
+/* The stack of the hook itself. */
+static __always_inline void send_hook_stack(struct user_registers *regs, __u16 kind, __u64 now,
+					    struct hook_caller *caller)
+{
+	struct scratch *scratch = take_hook_slot(kind, now, caller);
+
+	if (!scratch)
+		return;
+	set_registers(&scratch->sample, regs);
+	walk_and_send(first_hook_slot + scratch->sample.header.cpu, scratch);
 	scratch->owner = 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which events are sent of those that each have a size: bytes, or nanoseconds. The larger one is, the more likely it is
- * sent, so that each that is sent stands for as much. They are chosen at random, so that no rhythm of a program can meet
- * a rhythm of ours; at low rates it is all of them.
+ * sent, so that each that is sent stands for as much. They are chosen at random, so that no rhythm of a program can
+ * meet a rhythm of ours; at low rates it is all of them.
  */
 #ifndef CLRSAMPLER_SAMPLING_PACE_BPF_H_
 #define CLRSAMPLER_SAMPLING_PACE_BPF_H_

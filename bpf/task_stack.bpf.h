@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The stacks of the current task, of the kernel and of its user code, from the registers that it entered the kernel with. */
+/* The stacks of the current task, of the kernel and of its user code, from the registers that it entered the kernel
+ * with. */
 #ifndef CLRSAMPLER_TASK_STACK_BPF_H_
 #define CLRSAMPLER_TASK_STACK_BPF_H_
 

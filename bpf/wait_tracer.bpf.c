@@ -2,10 +2,9 @@
 /*
  * Where threads wait: the scheduler's tracepoints, for every thread that is followed.
  *
- *   wait_switch   a thread leaves its CPU, another one comes: times are added up, and it is chosen whether the wait that
- *                 has ended is told
- *   wait_waking   somebody ends a thread's wait: who, and from which stack
- *   wait_stack    the stack of a chosen wait
+ *   wait_switch   a thread leaves its CPU, another one comes: times are added up, and it is chosen whether the wait
+ * that has ended is told wait_waking   somebody ends a thread's wait: who, and from which stack wait_stack    the stack
+ * of a chosen wait
  *
  * At its switch nobody can read the memory of the thread that comes: the one that goes is still current. So wait_switch
  * asks for an interrupt of this CPU (an event whose ring has a page, of which nobody reads), and the kernel takes it as
@@ -29,7 +28,7 @@ const volatile __u8 use_task_storage = 0; /* the kernel has it (5.11); else wait
 const volatile __u32 only_tgid = 0;	  /* in the initial pid namespace; 0: is_tracked tells */
 const volatile __u64 min_wait_ns = 0;	  /* shorter parts only add to their thread's sums */
 const volatile __u8 take_waker_stacks = 1;
-volatile __u64 waits_began_ns = 0;	  /* a thread that was there then has waited or run since then */
+volatile __u64 waits_began_ns = 0; /* a thread that was there then has waited or run since then */
 
 /* What is known of a thread: the times of its present state, and its sums. */
 struct thread_times {

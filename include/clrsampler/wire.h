@@ -52,6 +52,8 @@ enum wire_kind {
 	WIRE_COMPILED_STACK = 4, /* struct wire_cpu_sample, of the thread and the time of the WIRE_COMPILED before it */
 	WIRE_ALLOCATION = 5,	 /* struct wire_allocation */
 	WIRE_ALLOCATION_STACK = 6, /* struct wire_cpu_sample, of the WIRE_ALLOCATION before it */
+	WIRE_EXCEPTION = 7,	   /* struct wire_exception */
+	WIRE_EXCEPTION_STACK = 8,  /* struct wire_cpu_sample, of the WIRE_EXCEPTION before it */
 	WIRE_WAIT = 16,		   /* struct wire_wait */
 	WIRE_WAIT_STACK = 17,	   /* struct wire_cpu_sample, of the thread and the time of the WIRE_WAIT before it */
 	WIRE_WAKER_STACK = 18, /* struct wire_cpu_sample, of the waker and the time of a wire_wait that will follow */
@@ -68,6 +70,7 @@ enum wire_hook {
 	WIRE_HOOK_COMPILE,   /* ICorJitCompiler::compileMethod [CORINFO_METHOD_INFO*, MethodDesc*, sp] */
 	WIRE_HOOK_COMPILED,  /* it is done: struct wire_compiled instead of an event */
 	WIRE_HOOK_ALLOCATED, /* the collector has counted 100 KB or a large object: struct wire_allocation instead */
+	WIRE_HOOK_THROWN,    /* the first pass of an exception begins: struct wire_exception instead */
 	WIRE_HOOK_COUNT,
 };
 #define WIRE_HOOK_VALUES 4
@@ -77,6 +80,7 @@ enum wire_hook_part {
 	WIRE_PART_SUSPENSIONS = 0,
 	WIRE_PART_COMPILATIONS = 1,
 	WIRE_PART_ALLOCATIONS = 2,
+	WIRE_PART_EXCEPTIONS = 3,
 };
 
 /* A process that runs into hooks and is not followed: a probe is in a file, for all processes that map it. */
@@ -371,6 +375,51 @@ struct wire_open_wait {
 };
 
 /*
+ * Where the runtime keeps what it knows of an exception, as its first pass begins. The search for the place proves the
+ * numbers of .NET 8 by the code (clr/hooks/exception_scan_x64.h); all are the same in each release of a version.
+ *
+ * .NET 9 to 11: SfiInit(StackFrameIterator*, CONTEXT*, ...). The iterator is a part of the ExInfo, whose other fields
+ * lie at these distances from it: the same on x86-64 and arm64, 9.0.19 to 11.0.0. That it is one, the second argument
+ * says, which is in the ExInfo, too.
+ */
+#define WIRE_EXINFO_FAULT_CONTEXT (-168) /* CONTEXT*: where a signal came */
+#define WIRE_EXINFO_CONTEXT (-24)	 /* CONTEXT*: the second argument */
+#define WIRE_EXINFO_OBJECT (-16)
+#define WIRE_EXINFO_KIND (-8) /* u8: WIRE_EXKIND_* */
+#define WIRE_EXINFO_PASS (-7) /* u8: 1 or 2 */
+#define WIRE_EXKIND_MASK 3
+#define WIRE_EXKIND_FAULT 2
+#define WIRE_EXKIND_RETHROWN 4
+/*
+ * .NET 8: ETW::ExceptionLog::ExceptionThrown(CrawlFrame*, i32 rethrown, i32 is_new). Thread and tracker know each
+ * other.
+ */
+#define WIRE_CRAWL_FRAMELESS 0x204 /* u8: it is of managed code, and no mark that native code has left */
+#define WIRE_CRAWL_DISPLAY 0x228   /* REGDISPLAY*, whose first word is the CONTEXT* of the frame's caller */
+#define WIRE_CRAWL_THREAD 0x290	   /* Thread* */
+#define WIRE_THREAD_TRACKER 0x1e0  /* ExceptionTracker* */
+#define WIRE_TRACKER_THREAD 0x10   /* Thread* */
+#define WIRE_TRACKER_CONTEXT 0x30  /* CONTEXT*: where a signal came, or what native code noted as it threw */
+#define WIRE_TRACKER_HANDLE 0x40   /* of the object */
+
+/* `throw;` in a handler: the exception is no new one. */
+#define WIRE_EXCEPTION_RETHROWN 1
+/* A WIRE_EXCEPTION_STACK of the same time was to follow. */
+#define WIRE_EXCEPTION_HAS_STACK 2
+
+/* An exception is thrown: a handler is about to be looked for. */
+struct wire_exception {
+	struct wire_header header;
+	__u32 tgid; /* as in struct wire_cpu_sample */
+	__u32 tid;
+	__u64 process_start_ns;
+	__u64 type;    /* MethodTable of the object; 0: it could not be read */
+	__u32 missed;  /* as in struct wire_runtime_event */
+	__u32 flags;   /* WIRE_EXCEPTION_* */
+	char comm[16]; /* of the thread */
+};
+
+/*
  * Where a process keeps transient code, and how to read it: user space tells the sampler (map transient_code, by
  * tgid).
  */
@@ -417,6 +466,7 @@ static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
 static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
+static_assert(sizeof(struct wire_exception) == 64, "wire_exception");
 static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
 static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
 #else
@@ -431,6 +481,7 @@ _Static_assert(sizeof(struct wire_transient_page) == 8, "wire_transient_page");
 _Static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 _Static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
 _Static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
+_Static_assert(sizeof(struct wire_exception) == 64, "wire_exception");
 _Static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
 _Static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
 #endif

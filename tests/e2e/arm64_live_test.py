@@ -124,6 +124,26 @@ echo $? >/out/alloc.status
 exec 9>&-
 end; rm /tmp/seconds
 """
+# What a program throws, as it is told to. --hook-budget 0 as above.
+EXCEPTIONS = """
+mkfifo /tmp/tasks
+{program} </tmp/tasks >/out/thrown.target 2>&1 &
+pid=$!
+exec 9>/tmp/tasks
+until grep -q rethrown /out/thrown.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/thrown.target; exit 1; }}; done
+clrsampler exceptions --pid $pid --json --hook-budget 0 >/out/thrown.json 2>/out/thrown.err &
+watcher=$!
+until grep -q "watching process" /out/thrown.err; do sleep 0.1; [ -d /proc/$watcher ] || {{ cat /out/thrown.err; exit 1; }}; done
+echo throw {count} 200 >&9
+echo kind null 5 >&9
+echo kind rethrown 5 >&9
+until [ $(wc -l </out/thrown.target) -ge 4 ]; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/thrown.target; exit 1; }}; done
+kill -INT $watcher; wait $watcher
+echo $? >/out/thrown.status
+exec 9>&-
+end; rm /tmp/tasks
+"""
+THROWN = 400
 
 
 class Guest:
@@ -183,7 +203,7 @@ class Arm64LiveTest(harness.LiveTest):
                 published = deployments.publish_folder(form, version, system="linux-arm64")
                 parts = [*vm_programs.library_parts(), "--add", f"{published}:/app/{form}"]
             else:
-                parts = vm_programs.parts(["workload", "shapes", "lines", "allocations"], "aarch64", version)
+                parts = vm_programs.parts(["workload", "shapes", "lines", "allocations", "exceptions"], "aarch64", version)
         except runtimes.Missing as reason:
             self.unavailable(str(reason))
         out = os.environ.get("CLRSAMPLER_VM_KEEP", folder)
@@ -287,6 +307,24 @@ class Arm64LiveTest(harness.LiveTest):
         self.assertLess(abs(total / truth["total"] - 1), 0.02, guest.text("alloc.err"))
         self.assertGreater(of_methods, 0.95 * total, guest.text("alloc.folded")[:3000])
         self.assertGreater(typed, 0.9 * total, guest.text("alloc.stats"))
+
+    @staticmethod
+    def exceptions_script():
+        return EXCEPTIONS.format(program=" ".join(vm_programs.command("exceptions", "aarch64")), count=THROWN)
+
+    def check_exceptions(self, guest, what):
+        """All are counted, with their types and the methods that threw them, those of signals too."""
+        self.assertEqual(guest.text("thrown.status").strip(), "0", guest.text("thrown.err"))
+        told = json.loads(guest.text("thrown.json"))
+        print(f"  {what}: {told['exceptions']} exceptions, {told['rethrown']} thrown again", flush=True)
+        quarter = THROWN // 4
+        self.assertEqual({row["name"]: row["count"] for row in told["types"]},
+                         {"System.InvalidOperationException": quarter, "Exceptions.OutOfStock": quarter + 5, "Exceptions.Rejected<int>": quarter,
+                          "System.TimeoutException": quarter, "System.NullReferenceException": 5})
+        self.assertEqual({row["name"]: row["count"] for row in told["methods"]},
+                         {"Exceptions.Program.Order": 2 * quarter, "Exceptions.Program.Pay": quarter, "Exceptions.Program.Ship": quarter,
+                          "Exceptions.Program.NullReference": 5, "Exceptions.Program.Rethrown": 5})
+        self.assertEqual((told["exceptions_seen"], told["rethrown"]), (THROWN + 10, 5))
 
     def watch_script(self, mode, command):
         return f"begin {mode} {self.workload(mode)}\nwatch {mode} {command}\nend\n"
@@ -394,7 +432,7 @@ class Arm64LiveTest(harness.LiveTest):
     def test_one_start(self):
         script = (self.look_script() + self.names_script() + self.record_script("json", 3, "--no-hooks", "--output /out/json.jitdump") +
                   self.stacks_script("chains", 3) + self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") +
-                  self.allocations_script())
+                  self.allocations_script() + self.exceptions_script())
         guest = self.run_guest(VERSION, script)
         with self.subTest("names"):
             self.assertGreater(self.check_names(guest, VERSION), 5000)
@@ -412,6 +450,8 @@ class Arm64LiveTest(harness.LiveTest):
             self.check_compilations(guest, VERSION)
         with self.subTest("allocations"):
             self.check_allocations(guest, VERSION)
+        with self.subTest("exceptions"):
+            self.check_exceptions(guest, VERSION)
         with self.subTest("look"):
             self.check_look(guest, VERSION)
 
@@ -432,7 +472,7 @@ class Arm64MatrixTest(Arm64LiveTest):
         for version in VERSIONS:
             with self.subTest(version):
                 script = (self.look_script() + self.names_script() + "".join(self.record_script(mode, 6, f"--output /out/{mode}.jitdump" if mode in WITH_CODE else "") for mode in WORKLOADS) +
-                          self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.allocations_script() +
+                          self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.allocations_script() + self.exceptions_script() +
                           self.culprit_script())
                 guest = self.run_guest(version, script, timeout=600)
                 compared += self.check_names(guest, version)
@@ -447,6 +487,8 @@ class Arm64MatrixTest(Arm64LiveTest):
                     self.check_compilations(guest, version)
                 with self.subTest("allocations"):
                     self.check_allocations(guest, version)
+                with self.subTest("exceptions"):
+                    self.check_exceptions(guest, version)
                 with self.subTest("culprit"):
                     self.check_culprit(guest, version)
                 with self.subTest("look"):

@@ -178,7 +178,6 @@ class EventProfileLiveTest(harness.LiveTest):
 
     def test_what_does_not_go_together_is_refused(self):
         for arguments, sentence in (
-                (("--event", "exception", "--pid", "1"), "--event exception is only in the runtime's own event stream"),
                 (("--event", "contention", "--pid", "1"), "--event contention is only in the runtime's own event stream"),
                 (("--source", "eventpipe", "--pid", "1"), "--source eventpipe has no samples of CPU time"),
                 (("--source", "eventpipe", "--event", "alloc"), "--source eventpipe takes one process"),

@@ -88,6 +88,16 @@ INLINED_ALLOCATIONS = {
         0x2eb474, 0x2ec6c8, 0x2ec7a0, 0x2ef9fc, 0x2efbec, 0x2efddc, 0x2f0004, 0x2f14e0, 0x2f1754, 0x2f19c8, 0x2f1c3c, 0x2f1e24, 0x2f1f7c,
         0x2f213c, 0x2f2294, 0x2ff1bc, 0x928ee8, 0x929e18, 0x92a3ec, 0x955cc0),
 }
+# File offsets of the function that each exception comes by. Those of .NET 9 and newer stand beside the name SfiInit in the image's data, as
+# a reader of relocations finds them that shares no code with ours; those of 8.0 are in listings of objdump, by the keywords 0x200008000.
+EXCEPTIONS = {
+    ("runtime", "linux-x64"): {"8.0.30": 0x3b62d0, "8.0.34": 0x3b6cf0, "9.0.19": 0x3fb7a0, "9.0.23": 0x3fbfa0, "10.0.12": 0x538740,
+                               "10.0.14": 0x537f10, "10.0.15": 0x5382b0, "11.0.0": 0x443830},
+    ("runtime", "linux-musl-x64"): {"8.0.34": 0x3b6c80, "10.0.15": 0x53b0d0, "11.0.0": 0x446230},
+    ("runtime", "linux-arm64"): {"9.0.23": 0x3f1cac, "10.0.15": 0x513ec0, "11.0.0": 0x440e5c},
+    ("host", "linux-x64"): {"8.0.30": 0x533a00, "9.0.19": 0x57ff80, "10.0.14": 0x6c58b0, "11.0.0": 0x6af960},
+    ("host", "linux-arm64"): {"9.0.23": 0x566388, "10.0.15": 0x6ad7d8, "11.0.0": 0x69c8d0},
+}
 # What these functions are called with, (bytes, generation, object) behind the heap and without: registers by their DWARF numbers.
 ALLOCATION_ARGUMENTS = {"x64": ("r4 r1 r2", "r5 r4 r1"), "arm64": ("r1 r2 r3", "r0 r1 r2")}
 GUIDS = {"8": "4bceb905-d550-4a5d-b1eb-276fff68d183", "9": "d6218a78-9a34-4c6f-8db5-077a06022fae",
@@ -224,9 +234,7 @@ class Real(HookTest):
                     self.assertIn("there are no symbols", refusal(output, hook))
 
 
-class Allocations(HookTest):
-    """Where the collector reports what was allocated."""
-
+class PackedImages(HookTest):
     def image(self, kind, system, version):
         """libcoreclr.so, or a single-file host; None: it is one of those that are looked at only where they are."""
         package = f"microsoft.netcore.app.{kind}.{system}"
@@ -235,6 +243,43 @@ class Allocations(HookTest):
             return None
         name = "libcoreclr.so" if kind == "runtime" else "singlefilehost"
         return os.path.join(self.need(runtimes.pack, package, version), "runtimes", system, "native", name)
+
+
+
+class Exceptions(PackedImages):
+    """Where the first pass of each exception begins."""
+
+    def test_places(self):
+        for (kind, system), versions in EXCEPTIONS.items():
+            for version, offset in versions.items():
+                path = self.image(kind, system, version)
+                if path is None:
+                    continue
+                with self.subTest(f"{kind} {version} {system}"):
+                    status, output = check("--exceptions", path)
+                    form = "event" if version.startswith("8.") else "iterator"
+                    self.assertRegex(output, rf"^exceptions {hex(offset)} 0x[0-9a-f]+ {form} ")
+                    self.assertEqual(status, 0)
+
+    def test_damaged(self):
+        """The entry point has another name, or the keywords are others: nothing is given."""
+        for version, old, new, sentence in (("11.0.0", b"\0SfiInit\0", b"\0SfiInix\0", "no entry point is called SfiInit|nothing tests the keywords"),
+                                            ("8.0.30", bytes.fromhex("48b80080000002000000"), bytes.fromhex("48b80080000001000000"),
+                                             "nothing tests the keywords of exceptions")):
+            with self.subTest(version), open(self.image("runtime", "linux-x64", version), "rb") as f:
+                data = f.read()
+                self.assertIn(old, data)
+                with tempfile.TemporaryDirectory(prefix="hooks-") as folder:
+                    copy = os.path.join(folder, "libcoreclr.so")
+                    with open(copy, "wb") as f:
+                        f.write(data.replace(old, new))
+                    status, output = check("--exceptions", copy)
+                self.assertEqual(status, 1, output)
+                self.assertRegex(refusal(output, "exceptions"), f"^({sentence}).*\\(.+\\)$")
+
+
+class Allocations(PackedImages):
+    """Where the collector reports what was allocated."""
 
     def found_in(self, kind, system, version):
         path = self.image(kind, system, version)

@@ -2,6 +2,7 @@
 //
 //   hook_check RUNTIME [--jit JIT] [--debug DEBUG] [--jit-debug DEBUG]
 //   hook_check --allocations RUNTIME
+//   hook_check --exceptions RUNTIME
 //
 // RUNTIME is a libcoreclr.so, a single-file host or a NativeAOT program; DEBUG the separate debug file of the one or
 // the other. Prints a line for each address that is found, or for each refusal:
@@ -10,14 +11,17 @@
 // and the same for what else is found: "jit-interface GUID", "jit-return IMAGE OFFSET ADDRESS FLAGS", "gc-settings
 // ADDRESS". With --allocations a line for each place where the collector reports allocated memory:
 //   allocations OFFSET ADDRESS function|inlined BYTES HEAP OBJECT EVIDENCE
-// where rN is a register by its DWARF number, [fp+N] a word of the frame and N a constant. Exit status 1: something was
-// refused; 2: a file can't be read.
+// where rN is a register by its DWARF number, [fp+N] a word of the frame and N a constant. With --exceptions a line for
+// the place where exceptions come by:
+//   exceptions OFFSET ADDRESS iterator|event EVIDENCE
+// Exit status 1: something was refused; 2: a file can't be read.
 #include <cstdio>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "clr/hooks/allocation_search.h"
+#include "clr/hooks/exception_search.h"
 #include "clr/hooks/hook_locator.h"
 #include "os/file_io.h"
 #include "os/mapped_file.h"
@@ -110,12 +114,21 @@ void PrintAllocations(const ElfImage& runtime) {
   }
 }
 
+void PrintExceptions(const ElfImage& runtime) {
+  const absl::StatusOr<ExceptionPoint> point = LocateExceptions(runtime);
+  if (!point.ok()) return Refused("exceptions", point.status());
+  std::printf("exceptions 0x%llx 0x%llx %s %s\n", static_cast<unsigned long long>(point->offset.value),
+              static_cast<unsigned long long>(point->address.value),
+              point->form == ExceptionForm::kFrameIterator ? "iterator" : "event", point->evidence.c_str());
+}
+
 }  // namespace
 
 int Run(int argc, char** argv) {
   std::string paths[4];  // runtime, its debug file, JIT, its debug file
-  const bool allocations = argc > 1 && absl::string_view(argv[1]) == "--allocations";
-  for (int i = allocations ? 2 : 1; i < argc; ++i) {
+  const absl::string_view subject = argc > 1 ? argv[1] : "";
+  const bool allocations = subject == "--allocations", exceptions = subject == "--exceptions";
+  for (int i = allocations || exceptions ? 2 : 1; i < argc; ++i) {
     const absl::string_view word = argv[i];
     const int option = word == "--debug" ? 1 : word == "--jit" ? 2 : word == "--jit-debug" ? 3 : 0;
     if (option != 0 && i + 1 == argc) break;
@@ -134,8 +147,8 @@ int Run(int argc, char** argv) {
     }
     images[i] = *std::move(opened);
   }
-  if (allocations) {
-    PrintAllocations(*images[0].get());
+  if (allocations || exceptions) {
+    allocations ? PrintAllocations(*images[0].get()) : PrintExceptions(*images[0].get());
     return refusals == 0 ? 0 : 1;
   }
   Print(LocateHooks({images[0].get(), images[1].get(), images[2].get(), images[3].get()}));

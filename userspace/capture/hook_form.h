@@ -15,11 +15,12 @@ enum class HookForm : uint8_t {
   kPlain = 0,
   kMember = 1,        // DiagGC: `this` comes before the arguments
   kEntryOnFrame = 2,  // compileMethod is done: CompileForm::kEntryOnFrame (clr/hooks/code_reference.h)
-  kInside = 3,  // allocations: inside of a function; the probe's cookie says where the facts are (enum wire_place)
-  kNoted = 4,   // SuspendEE: only noted, for the types of allocated objects
+  kInside = 3,      // allocations: inside of a function; the probe's cookie says where the facts are (enum wire_place)
+  kNoted = 4,       // SuspendEE: only noted, for the types of allocated objects
+  kCrawlFrame = 5,  // exceptions of .NET 8: the first argument is a frame, and not where frames are looked for
 };
-inline constexpr std::array kHookForms = {HookForm::kPlain, HookForm::kMember, HookForm::kEntryOnFrame,
-                                          HookForm::kInside, HookForm::kNoted};
+inline constexpr std::array kHookForms = {HookForm::kPlain,  HookForm::kMember, HookForm::kEntryOnFrame,
+                                          HookForm::kInside, HookForm::kNoted,  HookForm::kCrawlFrame};
 
 struct HookPlace {
   wire_hook hook;

@@ -112,7 +112,8 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
   const int filling = online.ok() && !online->empty() ? static_cast<int>(online->size()) : *possible;
   ring_bytes_ = options_.ring_bytes == 0 ? DefaultRingBytes(filling, options_.frequency_hz)
                                          : std::bit_ceil(std::max<uint64_t>(options_.ring_bytes, 4096));
-  const bool hooks = options_.suspension_hooks || options_.jit_hooks || options_.allocation_hooks;
+  const bool stacks = options_.jit_stacks || options_.allocation_hooks || options_.exception_hooks;
+  const bool hooks = options_.suspension_hooks || options_.jit_hooks || stacks;
   const bool hook_ring = hooks || options_.waits;
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   ring_bytes_ = std::max(ring_bytes_, page);
@@ -124,7 +125,7 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
   bpf_map__set_max_entries(maps.samples, static_cast<uint32_t>(ring_bytes_));
   bpf_map__set_max_entries(maps.hook_records, static_cast<uint32_t>(hook_ring_bytes_));
   const auto slots = static_cast<uint32_t>(*possible);
-  bpf_map__set_max_entries(maps.scratch_by_cpu, options_.jit_stacks || options_.allocation_hooks ? 2 * slots : slots);
+  bpf_map__set_max_entries(maps.scratch_by_cpu, stacks ? 2 * slots : slots);
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
 
@@ -178,6 +179,7 @@ bpf_program* Sampler::HookProgram(wire_hook hook, HookForm form) const {
   const auto& programs = skeleton_->progs;
   const bool of_jit = hook == WIRE_HOOK_COMPILE || hook == WIRE_HOOK_COMPILED;
   if (hook == WIRE_HOOK_ALLOCATED || form == HookForm::kNoted) return AllocationProgram(hook, form);
+  if (hook == WIRE_HOOK_THROWN) return ExceptionProgram(form);
   if (of_jit ? !options_.jit_hooks : !options_.suspension_hooks) return nullptr;
   if (hook == WIRE_HOOK_RESTARTED && !options_.resumed_hook) return nullptr;
   const bool plain = form == HookForm::kPlain;
@@ -201,6 +203,7 @@ bpf_program* Sampler::HookProgram(wire_hook hook, HookForm form) const {
       if (form != HookForm::kEntryOnFrame) return nullptr;
       return options_.jit_stacks ? programs.hook_compiled_on_frame_with_stack : programs.hook_compiled_on_frame;
     case WIRE_HOOK_ALLOCATED:
+    case WIRE_HOOK_THROWN:
     case WIRE_HOOK_COUNT:
       break;
   }
@@ -219,9 +222,16 @@ bpf_program* Sampler::AllocationProgram(wire_hook hook, HookForm form) const {
     case HookForm::kInside:
       return has_cookies_ ? skeleton_->progs.hook_allocated_inside : nullptr;
     case HookForm::kEntryOnFrame:
+    case HookForm::kCrawlFrame:
       break;
   }
   return nullptr;
+}
+
+bpf_program* Sampler::ExceptionProgram(HookForm form) const {
+  if (!options_.exception_hooks) return nullptr;
+  if (form == HookForm::kPlain) return skeleton_->progs.hook_thrown;
+  return form == HookForm::kCrawlFrame ? skeleton_->progs.hook_thrown_event : nullptr;
 }
 
 // The kernel finds a process's memory by its first thread (uprobe_multi_link_filter, kernel/trace/bpf_trace.c): where

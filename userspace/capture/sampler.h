@@ -52,6 +52,7 @@ struct SamplerOptions {
   bool jit_hooks = false;
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
   bool allocation_hooks = false;
+  bool exception_hooks = false;
   bool waits = false;        // where threads wait is told: struct wire_wait
   uint64_t min_wait_ns = 0;  // WaitTracerOptions, as the next one
   bool waker_stacks = true;
@@ -137,6 +138,7 @@ class Sampler {
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }
   bpf_program* HookProgram(wire_hook hook, HookForm form) const;
   bpf_program* AllocationProgram(wire_hook hook, HookForm form) const;
+  bpf_program* ExceptionProgram(HookForm form) const;
 
   SamplerOptions options_;
   std::unique_ptr<clrsampler_bpf, SkeletonDeleter> skeleton_;

@@ -10,8 +10,8 @@
 
 namespace clrsampler {
 
-// A wire_cpu_sample with what follows it. `head`: registers, and what names the thread. `memory`: /proc/PID/mem; at most
-// `max_stack_bytes` are read of it, from the stack pointer on, as far as there is memory.
+// A wire_cpu_sample with what follows it. `head`: registers, and what names the thread. `memory`: /proc/PID/mem; at
+// most `max_stack_bytes` are read of it, from the stack pointer on, as far as there is memory.
 std::vector<uint64_t> RecordWithStack(wire_cpu_sample head, std::span<const uint64_t> kernel, int memory,
                                       uint64_t max_stack_bytes);
 

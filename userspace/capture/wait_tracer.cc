@@ -71,7 +71,8 @@ WaitTracer::WaitTracer(clrsampler_bpf& skeleton, const WaitTracerOptions& option
   constants.min_wait_ns = options.min_wait_ns;
   constants.take_waker_stacks = options.waker_stacks;
   auto& programs = skeleton.progs;
-  for (bpf_program* program : {programs.wait_switch, programs.wait_waking, programs.wait_stack, programs.wait_threads}) {
+  for (bpf_program* program :
+       {programs.wait_switch, programs.wait_waking, programs.wait_stack, programs.wait_threads}) {
     bpf_program__set_autoload(program, true);
   }
 }
@@ -177,7 +178,8 @@ std::optional<uint64_t> SwitchesOf(const wire_wait& wait) {
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     uint64_t count = 0;
     const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(": \t"), absl::SkipEmpty());
-    if (words.size() == 2 && absl::EndsWith(words[0], "voluntary_ctxt_switches") && absl::SimpleAtoi(words[1], &count)) {
+    if (words.size() == 2 && absl::EndsWith(words[0], "voluntary_ctxt_switches") &&
+        absl::SimpleAtoi(words[1], &count)) {
       sum += count;
     }
   }

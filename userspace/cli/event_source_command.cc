@@ -138,7 +138,7 @@ absl::Status WriteResults(const RecordConfig& config, const EventProfile& profil
 
 absl::Status CheckEventSource(const RecordConfig& config) {
   const bool by_stream = config.source == "eventpipe";
-  if (!by_stream && (config.event == "exception" || config.event == "contention")) {
+  if (!by_stream && config.event == "contention") {
     return Refused(absl::StrCat("--event ", config.event, " is only in the runtime's own event stream"),
                    "add --source eventpipe");
   }

@@ -17,6 +17,7 @@
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/events_command.h"
+#include "cli/exceptions_command.h"
 #include "cli/exit_status.h"
 #include "cli/inspect_command.h"
 #include "cli/jit_command.h"
@@ -94,6 +95,7 @@ int main(int argc, char** argv) {
       "  clrsampler allocs --pid PID [--json]\n"
       "  clrsampler wall --pid PID [--json]\n"
       "  clrsampler locks --pid PID [--json]\n"
+      "  clrsampler exceptions --pid PID [--json]\n"
       "  clrsampler events --pid PID [--kind KIND]\n"
       "  clrsampler annotate METHOD FILE.json\n"
       "  clrsampler convert IN OUT\n"
@@ -152,6 +154,10 @@ int main(int argc, char** argv) {
   clrsampler::WaitsConfig locks_config;
   clrsampler::DeclareWaitsOptions(*locks, locks_config);
   clrsampler::DeclareAllocsOptions(*allocs, allocs_config);
+  CLI::App* exceptions =
+      app.add_subcommand("exceptions", "what a .NET process throws: how often, of which types, and where");
+  clrsampler::ExceptionsConfig exceptions_config;
+  clrsampler::DeclareExceptionsOptions(*exceptions, exceptions_config);
   CLI::App* jit = app.add_subcommand("jit", "print each method that a .NET process compiles: how long, and for whom");
   clrsampler::WatchConfig jit_config;
   clrsampler::DeclareJitOptions(*jit, jit_config);
@@ -223,6 +229,7 @@ int main(int argc, char** argv) {
   if (*wall) return ReportStatus(clrsampler::RunWall(wall_config));
   if (*locks) return ReportStatus(clrsampler::RunLocks(locks_config));
   if (*allocs) return ReportStatus(clrsampler::RunAllocs(allocs_config));
+  if (*exceptions) return ReportStatus(clrsampler::RunExceptions(exceptions_config));
   if (*jit) return ReportStatus(clrsampler::RunJit(jit_config));
   if (*events) return ReportStatus(clrsampler::RunEvents(events_config));
   if (*annotate) return ReportStatus(clrsampler::RunAnnotate(annotate_config));

@@ -32,6 +32,7 @@
 #include "os/clock.h"
 #include "os/file_io.h"
 #include "output/allocation_summary.h"
+#include "output/event_summary.h"
 #include "output/profile_writer.h"
 #include "output/stats_json.h"
 #include "output/summary.h"
@@ -88,6 +89,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.view = config.event == "alloc"          ? RecordView::kAllocations
                  : config.event == "off-cpu"      ? RecordView::kOffCpu
                  : config.event == "wall"         ? RecordView::kWall
+                 : config.event == "exception"    ? RecordView::kExceptions
                  : config.view == "pause"         ? RecordView::kPause
                  : config.view == "suspend-delay" ? RecordView::kSuspendDelay
                  : config.view == "jit"           ? RecordView::kJit
@@ -147,9 +149,10 @@ void SayStart(const RecordConfig& config, const RecordOptions& options) {
     what = absl::StrCat(options.pids.size() == 1 ? "process " : "processes ", absl::StrJoin(options.pids, ", "));
   if (!options.command.empty()) what = options.command[0];
   const std::string begun =
-      options.view == RecordView::kAllocations ? absl::StrCat("counting the allocations of ", what)
-      : options.view == RecordView::kOffCpu    ? absl::StrCat("following the waits of ", what)
-                                               : absl::StrCat("sampling ", what, " at ", options.frequency_hz, " Hz");
+      options.view == RecordView::kAllocations  ? absl::StrCat("counting the allocations of ", what)
+      : options.view == RecordView::kExceptions ? absl::StrCat("counting the exceptions of ", what)
+      : options.view == RecordView::kOffCpu     ? absl::StrCat("following the waits of ", what)
+                                                : absl::StrCat("sampling ", what, " at ", options.frequency_hz, " Hz");
   std::fprintf(stderr, "%s; %s\n", begun.c_str(),
                options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
 }
@@ -159,6 +162,9 @@ absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& option
   if (config.event != "cpu" && config.view != "cpu") {
     return BadValue(absl::StrCat("--event ", config.event, " is no CPU time, and --view chooses among these"),
                     "leave --view out");
+  }
+  if (options.view == RecordView::kExceptions && config.view != "cpu") {
+    return BadValue("--event exception counts exceptions, and --view chooses among CPU times", "leave --view out");
   }
   if ((options.view == RecordView::kJit || options.view == RecordView::kSuspendDelay) &&
       (filter.thread || filter.from_ns || filter.to_ns)) {
@@ -237,11 +243,12 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
               : options.view == RecordView::kAllocations  ? ProfileView::kAllocations
               : options.view == RecordView::kOffCpu       ? ProfileView::kOffCpu
               : options.view == RecordView::kWall         ? ProfileView::kWall
+              : options.view == RecordView::kExceptions   ? ProfileView::kExceptions
                                                           : ProfileView::kCpu;
   const bool samples = options.view == RecordView::kCpu || options.view == RecordView::kPause;
-  meta.unit = samples                                    ? WeightUnit::kSamples
-              : options.view == RecordView::kAllocations ? WeightUnit::kBytes
-                                                         : WeightUnit::kMicroseconds;
+  meta.unit = samples || options.view == RecordView::kExceptions ? WeightUnit::kSamples
+              : options.view == RecordView::kAllocations         ? WeightUnit::kBytes
+                                                                 : WeightUnit::kMicroseconds;
   if (samples) meta.period_ns = options.period_ns();
   const uint64_t age_ns = SystemClock().Now().ns - recorder.began().ns;
   meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
@@ -315,7 +322,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->type_name("EVENT");
   app.add_option("--source", config.source,
                  "of events: probe, in runtimes, as root; eventpipe, the runtime's own event stream, as its user and\n"
-                 "without BPF, which exception and contention have; docs/events.md")
+                 "without BPF; contention is only there; docs/events.md")
       ->check(CLI::IsMember({"probe", "eventpipe"}))
       ->capture_default_str()
       ->type_name("SOURCE");
@@ -477,14 +484,18 @@ absl::Status RunRecord(const RecordConfig& config) {
       hottest = {weights.Sorted(), weights.total(), weights.nameless_runtime(), "",
                  written.ok() ? WhatNext(config, *outputs) : ""};
     }
+    constexpr size_t kRows = 5;
     if (options->view == RecordView::kAllocations) {
-      constexpr size_t kRows = 5;
       hottest.instead =
           AllocationSummaryText(SummarizeAllocations((*recorder)->frames(), (*recorder)->stacks()), account, kRows);
     }
     if (TellsWaits(options->view)) {
-      constexpr size_t kRows = 10;
-      hottest.instead = WaitSummaryText(SummarizeWaits((*recorder)->frames(), (*recorder)->stacks()), account, kRows);
+      hottest.instead =
+          WaitSummaryText(SummarizeWaits((*recorder)->frames(), (*recorder)->stacks()), account, 2 * kRows);
+    }
+    if (options->view == RecordView::kExceptions) {
+      hottest.instead =
+          EventSummaryText(ProfileView::kExceptions, (*recorder)->frames(), (*recorder)->stacks(), account, kRows);
     }
     std::fputs(SummaryText(account, hottest).c_str(), stderr);
   }

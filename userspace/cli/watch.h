@@ -1,4 +1,5 @@
-// What `pauses`, `jit` and `allocs` share: they print what one process does as it comes, or a summary at the end.
+// What `pauses`, `jit`, `allocs` and `exceptions` share: they print what one process does as it comes, or a summary at
+// the end.
 #ifndef CLRSAMPLER_CLI_WATCH_H_
 #define CLRSAMPLER_CLI_WATCH_H_
 

@@ -250,6 +250,16 @@ void CheckHooks(const ProcessFacts& facts, Findings& findings) {
         absl::StrCat("allocations: can't be seen: ", facts.hooks->allocations.message()),
         "none needed for anything but `clrsampler allocs` and --event alloc; docs/allocations.md");
   }
+  if (facts.hooks->exceptions.ok()) {
+    Add(findings, FindingLevel::kPass, "exceptions",
+        "exceptions: can be seen, with their types and the methods that throw them");
+  } else {
+    Add(findings, FindingLevel::kWarn, "exceptions",
+        absl::StrCat("exceptions: can't be seen: ", facts.hooks->exceptions.message()),
+        "none needed for anything but `clrsampler exceptions` and --event exception, which --source eventpipe sees, "
+        "too; "
+        "docs/exceptions.md");
+  }
 }
 
 void CheckContainer(const ProcessFacts& facts, Findings& findings) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "clr/hooks/allocation_search.h"
+#include "clr/hooks/exception_search.h"
 #include "clr/hooks/hook_locator.h"
 #include "clr/jit_files.h"
 #include "clr/lease_store.h"
@@ -181,9 +182,9 @@ UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images) {
 
 HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, ImageFiles& images) {
   const auto image = images.Get(process, runtime.mapping);
-  if (!image.ok()) return {image.status(), image.status(), image.status()};
+  if (!image.ok()) return {image.status(), image.status(), image.status(), image.status()};
   const absl::StatusOr<ElfImage> elf = ElfImage::Parse((*image)->bytes());
-  if (!elf.ok()) return {elf.status(), elf.status(), elf.status()};
+  if (!elf.ok()) return {elf.status(), elf.status(), elf.status(), elf.status()};
   const RuntimeHooks hooks = LocateHooks({.runtime = &*elf});
   HookFacts facts;
   for (const HookKind kind : {HookKind::kSuspendEE, HookKind::kRestartEE}) facts.pauses.Update(hooks[kind].status());
@@ -191,6 +192,7 @@ HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, Im
     facts.collections.Update(hooks[kind].status());
   }
   facts.allocations = LocateAllocations(*elf).status();
+  facts.exceptions = LocateExceptions(*elf).status();
   return facts;
 }
 

@@ -68,11 +68,12 @@ struct UnwindFacts {
   std::vector<Extent> extents;  // of the others
 };
 
-// Whether `clrsampler pauses` and `clrsampler allocs` find the places in the runtime that they need; else why not.
+// Whether `clrsampler pauses`, `allocs` and `exceptions` find the places in the runtime that they need; else why not.
 struct HookFacts {
   absl::Status pauses;       // without them nothing of a pause is seen
   absl::Status collections;  // without them generations and kinds are not
   absl::Status allocations;
+  absl::Status exceptions;
 };
 
 struct ProcessFacts {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "output/allocation_summary.h"
+#include "output/exception_summary.h"
 #include "output/summary.h"
 
 namespace clrsampler {
@@ -28,11 +29,12 @@ void AddTable(const char* unit, const char* title, const Rows& rows, size_t limi
   if (rows.size() > limit) absl::StrAppendFormat(&text, "%21s and %d more\n", "", rows.size() - limit);
 }
 
-std::string ExceptionsText(const AllocationSummary& summary, double seconds, size_t rows) {
+std::string ExceptionsText(const AllocationSummary& summary, const Account& account, double seconds, size_t rows) {
+  const std::string seen = SeenExceptionsText(account);
   if (summary.bytes == 0) return absl::StrFormat("no exception was thrown in %.1f s\n", seconds);
-  std::string text = absl::StrFormat("%d %s thrown in %.1f s, %.1f a second\n", summary.bytes,
+  std::string text = absl::StrFormat("%d %s thrown in %.1f s, %.1f a second%s%s\n", summary.bytes,
                                      summary.bytes == 1 ? "exception was" : "exceptions were", seconds,
-                                     static_cast<double>(summary.bytes) / seconds);
+                                     static_cast<double>(summary.bytes) / seconds, seen.empty() ? "" : "; ", seen);
   AddTable("a second", "type", summary.types, rows, 1, seconds, text);
   AddTable("a second", "thrown in", summary.methods, rows, 1, seconds, text);
   return text;
@@ -56,7 +58,7 @@ std::string EventSummaryText(ProfileView view, const FrameTable& frames, const S
   const double seconds = std::max(account.duration_seconds, 0.001);
   if (view == ProfileView::kAllocations) return AllocationSummaryText(summary, account, rows);
   if (view == ProfileView::kContention) return ContentionText(summary, account, seconds, rows);
-  return ExceptionsText(summary, seconds, rows);
+  return ExceptionsText(summary, account, seconds, rows);
 }
 
 }  // namespace clrsampler

@@ -62,6 +62,7 @@ std::string StatsJson(const Account& account) {
   if (!account.jit.empty()) json["jit"] = account.jit;
   if (!account.allocations.empty()) json["allocations"] = account.allocations;
   if (!account.waits.empty()) json["waits"] = account.waits;
+  if (!account.exceptions.empty()) json["exceptions"] = account.exceptions;
   if (!account.events.empty()) json["events"] = account.events;
   if (!account.roles.empty()) json["frames"]["roles"] = account.roles;
   json["notices"] = nlohmann::ordered_json::array();

@@ -34,8 +34,8 @@ absl::string_view MarkText(const Frame& frame) {
 
 struct Parts {
   absl::string_view kind;
-  std::span<const FrameId> functions;  // outermost first
-  absl::string_view waker;             // "woken by thread worker"
+  std::span<const FrameId> functions;        // outermost first
+  absl::string_view waker;                   // "woken by thread worker"
   std::span<const FrameId> waker_functions;  // innermost first
 };
 
@@ -73,7 +73,9 @@ void SortByTime(std::vector<WaitSite>& sites) {
   });
 }
 
-std::string Seconds(uint64_t microseconds) { return absl::StrFormat("%.3f s", static_cast<double>(microseconds) / 1e6); }
+std::string Seconds(uint64_t microseconds) {
+  return absl::StrFormat("%.3f s", static_cast<double>(microseconds) / 1e6);
+}
 
 }  // namespace
 
@@ -105,8 +107,7 @@ WaitSummary SummarizeWaits(const FrameTable& frames, const StackTable& stacks, c
   for (const auto& [name, site] : sites) {
     const auto most = std::max_element(site.wakers.begin(), site.wakers.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    summary.sites.push_back(
-        {name.first, name.second, site.microseconds, most == site.wakers.end() ? "" : most->first});
+    summary.sites.push_back({name.first, name.second, site.microseconds, most == site.wakers.end() ? "" : most->first});
   }
   SortByTime(summary.kinds);
   SortByTime(summary.sites);
@@ -115,8 +116,9 @@ WaitSummary SummarizeWaits(const FrameTable& frames, const StackTable& stacks, c
 
 std::string WaitSummaryText(const WaitSummary& summary, const Account& account, size_t rows) {
   const double seconds = std::max(account.duration_seconds, 0.001);
-  std::string text = absl::StrFormat("threads waited for %s in %.1f s, %.1f of them at a time", Seconds(summary.waited_us),
-                                     seconds, static_cast<double>(summary.waited_us) / 1e6 / seconds);
+  std::string text =
+      absl::StrFormat("threads waited for %s in %.1f s, %.1f of them at a time", Seconds(summary.waited_us), seconds,
+                      static_cast<double>(summary.waited_us) / 1e6 / seconds);
   if (summary.running_us > 0) absl::StrAppend(&text, ", and ran for ", Seconds(summary.running_us));
   absl::StrAppendFormat(&text, "\n%12s  %7s  %s\n", "time", "share", "for");
   const auto all = static_cast<double>(std::max<uint64_t>(summary.waited_us + summary.running_us, 1));
@@ -128,7 +130,8 @@ std::string WaitSummaryText(const WaitSummary& summary, const Account& account, 
   absl::StrAppendFormat(&text, "%12s  %-13s  %s\n", "time", "for", "in");
   for (size_t i = 0; i < std::min(rows, summary.sites.size()); ++i) {
     const WaitSite& site = summary.sites[i];
-    absl::StrAppendFormat(&text, "%12s  %-13s  %s\n", Seconds(site.microseconds), site.kind, PrintableText(site.method));
+    absl::StrAppendFormat(&text, "%12s  %-13s  %s\n", Seconds(site.microseconds), site.kind,
+                          PrintableText(site.method));
     if (!site.waker.empty()) absl::StrAppendFormat(&text, "%29s%s\n", "", PrintableText(site.waker));
   }
   if (summary.sites.size() > rows) absl::StrAppendFormat(&text, "%12s  and %d more\n", "", summary.sites.size() - rows);

@@ -19,12 +19,12 @@ struct WaitSite {
   std::string kind;    // WaitKindText, or "running"
   std::string method;  // innermost of the program's own: not of the runtime's libraries, if there is one
   uint64_t microseconds = 0;
-  std::string waker;   // thread and method that ended most of it; empty: not asked for, or nobody
+  std::string waker;  // thread and method that ended most of it; empty: not asked for, or nobody
 };
 
 struct WaitSummary {
-  uint64_t waited_us = 0;   // all kinds but running
-  uint64_t running_us = 0;  // in a recording of wall time
+  uint64_t waited_us = 0;       // all kinds but running
+  uint64_t running_us = 0;      // in a recording of wall time
   std::vector<WaitSite> kinds;  // longest first; method is empty
   std::vector<WaitSite> sites;  // longest first, without those that wait for work to come
 };

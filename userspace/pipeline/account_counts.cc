@@ -99,7 +99,9 @@ void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const
   account.pauses = deltas_.Since("pauses", parts.hooks->PauseCounts());
   account.jit = deltas_.Since("jit", parts.hooks->JitCounts());
   account.allocations = deltas_.Since("allocations", parts.hooks->AllocationCounts());
-  for (auto* counts : {&account.pauses, &account.jit, &account.allocations}) {
+  account.rethrown = parts.hooks->rethrown();
+  account.exceptions = deltas_.Since("exceptions", parts.hooks->ExceptionCounts());
+  for (auto* counts : {&account.pauses, &account.jit, &account.allocations, &account.exceptions}) {
     if (counts->empty()) continue;
     (*counts)["events_lost"] = lost;
     (*counts)["events_of_others"] = filtered;

@@ -49,10 +49,11 @@ class HookCoverage {
   }
 
   // What is counted while the probes are there is to be multiplied with this. The probes themselves have used
-  // `probes_ns` of the CPU time, which the program would not have had without them.
+  // `probes_ns` of the CPU time, which the program would not have had without them: of an exception that takes 1.3 us
+  // they are four fifths.
   double Factor(uint64_t probes_ns) const {
     if (complete_cpu_ns_ == 0) return 1 / share();
-    const uint64_t own_cpu_ns = complete_cpu_ns_ - std::min(probes_ns, complete_cpu_ns_ / 2);
+    const uint64_t own_cpu_ns = complete_cpu_ns_ - std::min(probes_ns, complete_cpu_ns_ / 8 * 7);
     const uint64_t rest_cpu_ns = cpu_ns_ - complete_cpu_ns_;
     return 1 + static_cast<double>(rest_cpu_ns) / static_cast<double>(own_cpu_ns);
   }

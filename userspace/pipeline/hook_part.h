@@ -14,9 +14,16 @@ enum class HookPart : uint8_t {
   kSuspensions = WIRE_PART_SUSPENSIONS,    // SuspendEE, RestartEE and collections
   kCompilations = WIRE_PART_COMPILATIONS,  // compileMethod
   kAllocations = WIRE_PART_ALLOCATIONS,    // where the collector reports allocated memory
+  kExceptions = WIRE_PART_EXCEPTIONS,      // where the first pass of an exception begins
 };
-inline constexpr std::array kHookParts = {HookPart::kSuspensions, HookPart::kCompilations, HookPart::kAllocations};
+inline constexpr std::array kHookParts = {HookPart::kSuspensions, HookPart::kCompilations, HookPart::kAllocations,
+                                          HookPart::kExceptions};
 inline constexpr size_t IndexOf(HookPart part) { return static_cast<size_t>(part); }
+
+// What they count while they are there is told for the whole time (hook_coverage.h), and nothing is ever under way.
+inline constexpr bool IsEstimated(HookPart part) {
+  return part == HookPart::kAllocations || part == HookPart::kExceptions;
+}
 
 inline HookPart PartOf(uint32_t wire_hook) {
   switch (wire_hook) {
@@ -25,6 +32,8 @@ inline HookPart PartOf(uint32_t wire_hook) {
       return HookPart::kCompilations;
     case WIRE_HOOK_ALLOCATED:
       return HookPart::kAllocations;
+    case WIRE_HOOK_THROWN:
+      return HookPart::kExceptions;
     default:
       return HookPart::kSuspensions;
   }

@@ -40,6 +40,7 @@ struct HookPlanterOptions {
   bool resumed = true;       // also where RestartEE returns
   bool compilations = false;
   bool allocations = false;
+  bool exceptions = false;
   AttachHookFunction attach;
   // A program that compiles more than a thousand methods a second, second after second, pays for one probe a
   // compilation instead of two: that at the beginning is left out as soon as the stack is known to tell the same
@@ -68,7 +69,7 @@ struct HookPlanterCounters {
     uint64_t times = 0;
     uint64_t rested_ns = 0;
   };
-  Rests rests, allocation_rests;
+  Rests rests, estimated_rests;
   uint64_t not_admitted = 0;    // hits that came meanwhile
   uint64_t while_planting = 0;  // hits of the first probes of a file, before the last was there
 };
@@ -87,6 +88,7 @@ class HookPlanter {
   absl::Status SeesSuspensions(ProcessKey key) const { return Sees(key, HookPart::kSuspensions); }
   absl::Status SeesCompilations(ProcessKey key) const { return Sees(key, HookPart::kCompilations); }
   absl::Status SeesAllocations(ProcessKey key) const { return Sees(key, HookPart::kAllocations); }
+  absl::Status SeesExceptions(ProcessKey key) const { return Sees(key, HookPart::kExceptions); }
   // Whether SuspendEE and RestartEE are seen to return, beside being called.
   bool SeesReturns(ProcessKey key) const;
   // Whether each of its compilations is seen at this moment.
@@ -96,9 +98,9 @@ class HookPlanter {
 
   // Types of objects that were allocated before this are not known; Max: none is.
   MonotonicTime SeesTypesSince(ProcessKey key) const;
-  // What was allocated while the hooks were there, with so many hits, is to be multiplied with this; since the last
-  // call.
-  double TakeAllocationFactor(ProcessKey key, uint64_t hits);
+  // What hooks of an estimated part have counted while they were there, with so many hits, is to be multiplied with
+  // this; since the last call.
+  double TakeCoverageFactor(ProcessKey key, HookPart part, uint64_t hits);
 
   // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
   // not to be used, since some of the probes may be missing.
@@ -135,6 +137,7 @@ class HookPlanter {
     bool by_symbols = false;       // which alone name its functions; those of a separate file count, too
     bool sees_returns = false;     // of SuspendEE and RestartEE
     bool sees_types = false;       // of allocated objects
+    uint64_t beyond_ns = 0;        // what a hit costs beyond the trap; 0: what one of its kind does
     uint32_t exhausted_by = 0;     // it is to rest, since this process has had its share; 0: it is not
     // Of a compiler.
     JitStart start;
@@ -144,7 +147,7 @@ class HookPlanter {
     MappingsPace look;
     uint32_t exec_count = 0;
     std::array<std::shared_ptr<Hooked>, kHookParts.size()> hooked;
-    HookCoverage allocations;
+    std::array<HookCoverage, kHookParts.size()> coverage;  // of estimated parts
   };
 
   // What is to be planted in an image: a single-file host has both.
@@ -161,7 +164,8 @@ class HookPlanter {
   void Plant(const Process& process, const Mapping& mapping, const Wanted& wanted, const Fresh& fresh);
   absl::StatusOr<std::vector<HookPlace>> SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
                                                           Hooked& hooked);
-  static absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hooks, bool of_runtime);
+  absl::StatusOr<std::vector<HookPlace>> AllocationPlaces(const RuntimeHooks& hooks, const ElfImage& elf,
+                                                          Hooked& hooked);
   absl::StatusOr<std::vector<HookPlace>> PlacesOf(HookPart part, const RuntimeHooks& hooks, const ElfImage& elf,
                                                   bool of_runtime, Hooked& hooked);
 
@@ -172,10 +176,11 @@ class HookPlanter {
 
   void Rest(Hooked& hooked, HookPart part, uint32_t cause, MonotonicTime time);
   void Return(Hooked& hooked, HookPart part);
-  void NoteCoverage(const Hooked* hooked, MonotonicTime now);
+  void NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTime now);
   void ChargeOthers(MonotonicTime now);
   void TakeMeasured();
-  uint64_t CostNs(HookPart part, uint64_t hits) const;
+  // `hooked`: whose hits they are; nullptr: not known.
+  uint64_t CostNs(HookPart part, uint64_t hits, const Hooked* hooked) const;
 
   const HookPlanterOptions options_;
   RuntimeDiscovery& runtimes_;

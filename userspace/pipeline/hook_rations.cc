@@ -6,7 +6,10 @@ void HookRations::Use(ProcessKey process, HookPart part, const HookSet* set, boo
   auto found = rations_.find(process);
   if (found == rations_.end()) {
     const auto full = [&](HookPart its) { return Ration{nullptr, BudgetOf(its, starts)}; };
-    found = rations_.emplace(process, std::array{full(kHookParts[0]), full(kHookParts[1]), full(kHookParts[2])}).first;
+    found = rations_
+                .emplace(process,
+                         std::array{full(kHookParts[0]), full(kHookParts[1]), full(kHookParts[2]), full(kHookParts[3])})
+                .first;
   }
   found->second[IndexOf(part)].set = set;
 }

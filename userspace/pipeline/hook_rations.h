@@ -52,12 +52,11 @@ class HookRations {
     const HookSet* set = nullptr;
     HookBudget budget;
   };
-  // What is allocated while probes rest is told by what is seen, so many short stretches say more than a long one.
-  static constexpr uint64_t kAllocationSecondsAtOnce = 1;
+  // What happens while probes rest is told by what is seen, so many short stretches say more than a long one.
+  static constexpr uint64_t kEstimatedSecondsAtOnce = 1;
 
   HookBudget BudgetOf(HookPart part, bool starts) const {
-    return {share_ / kinds_, starts,
-            part == HookPart::kAllocations ? kAllocationSecondsAtOnce : HookBudget::kSecondsAtOnce};
+    return {share_ / kinds_, starts, IsEstimated(part) ? kEstimatedSecondsAtOnce : HookBudget::kSecondsAtOnce};
   }
 
   const double share_;

@@ -21,6 +21,7 @@ constexpr uint32_t kWeightOfCompilation = 5;
 uint32_t WeightOf(const wire_compiled&) { return kWeightOfCompilation; }
 uint32_t WeightOf(const wire_runtime_event&) { return 1; }
 uint32_t WeightOf(const wire_allocation&) { return 1; }
+uint32_t WeightOf(const wire_exception&) { return 1; }
 
 }  // namespace
 
@@ -71,9 +72,10 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
   if (header.kind == WIRE_RUNTIME_EVENT) return TakeRuntimeEvent<wire_runtime_event>(record);
   if (header.kind == WIRE_COMPILED) return TakeRuntimeEvent<wire_compiled>(record);
   if (header.kind == WIRE_ALLOCATION) return TakeRuntimeEvent<wire_allocation>(record);
+  if (header.kind == WIRE_EXCEPTION) return TakeRuntimeEvent<wire_exception>(record);
   if (header.kind == WIRE_WAIT) return TakeWait(record);
   if (header.kind == WIRE_WAIT_STACK || header.kind == WIRE_WAKER_STACK || header.kind == WIRE_COMPILED_STACK ||
-      header.kind == WIRE_ALLOCATION_STACK) {
+      header.kind == WIRE_ALLOCATION_STACK || header.kind == WIRE_EXCEPTION_STACK) {
     if (HasRoomForHookEvent({header.time_ns}, kWeightOfStack)) TakeStack(record);
     return;
   }

@@ -59,15 +59,16 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   events.compilations = told_of_compilations || events.roles;
   events.allocations =
       options.windows.has_value() ? options.windows->allocations : options.view == RecordView::kAllocations;
+  events.exceptions = options.view == RecordView::kExceptions;
   events.compilation_stacks = told_of_compilations || (options.windows.has_value() && events.compilations);
   return events;
 }
 
 double HookShareFor(const RecordOptions& options) {
+  const bool limited = options.view == RecordView::kCpu || options.view == RecordView::kAllocations ||
+                       options.view == RecordView::kExceptions || TellsWaits(options.view) || options.windows;
   const bool asked_for = options.on_pause != nullptr || options.on_runtime_event != nullptr ||
-                         options.on_compilation != nullptr || options.mark_suspension ||
-                         (options.view != RecordView::kCpu && options.view != RecordView::kAllocations &&
-                          !TellsWaits(options.view) && !options.windows);
+                         options.on_compilation != nullptr || options.mark_suspension || !limited;
   return asked_for ? 0 : options.hook_share;
 }
 
@@ -92,6 +93,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.jit_hooks = events.compilations;
   sampler.jit_stacks = events.compilation_stacks;
   sampler.allocation_hooks = events.allocations;
+  sampler.exception_hooks = events.exceptions;
   sampler.waits = TellsWaits(options.view);
   sampler.min_wait_ns = options.min_wait_ns;
   sampler.waker_stacks = options.waker_stacks;
@@ -103,7 +105,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   if (options.ring_bytes != 0) {
     sampler.hook_ring_bytes = options.ring_bytes;
   } else {
-    const bool stacks = events.compilation_stacks || events.allocations || sampler.waits;
+    const bool stacks = events.compilation_stacks || events.allocations || events.exceptions || sampler.waits;
     sampler.hook_ring_bytes = stacks && !in_windows ? kJitStacksRingBytes : kHookRingBytes;
   }
   return sampler;

@@ -93,9 +93,10 @@ struct RuntimeEvents {
   bool compilations = false;
   bool compilation_stacks = false;
   bool allocations = false;
+  bool exceptions = false;
   bool roles = false;  // frames are added by the former two
 
-  bool any() const { return pauses || compilations || allocations; }
+  bool any() const { return pauses || compilations || allocations || exceptions; }
 };
 
 bool IsWholeHost(const RecordOptions& options);

@@ -79,6 +79,11 @@ class RecorderImpl : public Recorder {
     if (!parts_.hooks || process == nullptr) return NotWatched(pid);
     return parts_.hooks->SeesAllocations(process->key);
   }
+  absl::Status WatchesExceptionsOf(uint32_t pid) override {
+    const Process* process = parts_.table.Find(pid);
+    if (!parts_.hooks || process == nullptr) return NotWatched(pid);
+    return parts_.hooks->SeesExceptions(process->key);
+  }
 
   const FrameTable& frames() const override { return parts_.frames; }
   const SourceFiles& source_files() const override { return parts_.sources.source_files(); }
@@ -170,7 +175,7 @@ absl::Status RecorderImpl::Init() {
 
   RuntimeWatch* hooks = parts_.hooks ? &*parts_.hooks : nullptr;
   const bool counts_samples = options.view != RecordView::kJit && options.view != RecordView::kAllocations &&
-                              options.view != RecordView::kOffCpu;
+                              options.view != RecordView::kExceptions && options.view != RecordView::kOffCpu;
   const SamplesKept kept = !counts_samples      ? SamplesKept::kNone
                            : options.only_blame ? SamplesKept::kPossiblyBlamed
                                                 : SamplesKept::kAll;
@@ -209,6 +214,7 @@ void RecorderImpl::StartHooks() {
   options.hooks.resumed = events.resumed;
   options.hooks.compilations = events.compilations;
   options.hooks.allocations = events.allocations;
+  options.hooks.exceptions = events.exceptions;
   // A run that asks for compilations themselves gets all of each.
   options.hooks.rest_in_storms = !record.on_compilation && record.view != RecordView::kJit;
   options.hooks.attach = [this](const HookPlace& place, const std::string& path) {
@@ -251,6 +257,13 @@ void RecorderImpl::StartHooks() {
   };
   options.on_allocation_factor = [this](ProcessKey key, double factor) {
     session_->sink().ScaleAllocations(key, factor);
+  };
+  options.exceptions.on_exception = [this](const ObservedException& exception) {
+    session_->sink().AddException(exception);
+  };
+  options.exceptions.type_frame = options.allocations.type_frame;
+  options.on_exception_factor = [this](ProcessKey key, double factor) {
+    session_->sink().ScaleExceptions(key, factor);
   };
   parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.resolver,
                        parts_.frames, parts_.clock);
@@ -431,6 +444,10 @@ void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
     parts_.resolver.CatchUp(*process, compiled->arrived, turn_.started);
   } else if (const auto* allocation = std::get_if<AllocationEvent>(&item)) {
     process = &process_of(allocation->event);
+    if (!session_->Selects(*process)) return;
+    session_->sink().Announce(*process);
+  } else if (const auto* exception = std::get_if<ExceptionEvent>(&item)) {
+    process = &process_of(exception->event);
     if (!session_->Selects(*process)) return;
     session_->sink().Announce(*process);
   } else {

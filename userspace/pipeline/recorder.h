@@ -61,6 +61,7 @@ class Recorder {
   // The same of on_compilation.
   virtual absl::Status WatchesCompilationsOf(uint32_t pid) = 0;
   virtual absl::Status WatchesAllocationsOf(uint32_t pid) = 0;
+  virtual absl::Status WatchesExceptionsOf(uint32_t pid) = 0;
 
   virtual const FrameTable& frames() const = 0;
   virtual const SourceFiles& source_files() const = 0;  // empty without lines

@@ -122,28 +122,38 @@ void RunProfile::GiveWaits(ProcessKey process, const WaitSums& sums, const WaitW
 
 void RunProfile::AddAllocation(const ObservedAllocation& allocation) {
   if (view_ != RecordView::kAllocations) return;
-  const StackId stack = stacks_.Intern(ledger_.Of(allocation.process).label, allocation.frames);
-  Allocations& of_process = allocations_[allocation.process];
+  AddWeighted(allocation.process, allocation.frames, allocation.bytes, allocation.time, allocation.tid);
+}
+
+void RunProfile::AddException(const ObservedException& exception) {
+  if (view_ != RecordView::kExceptions) return;
+  AddWeighted(exception.process, exception.frames, 1, exception.time, exception.tid);
+}
+
+void RunProfile::AddWeighted(ProcessKey process, std::span<const FrameId> frames, uint64_t weight, MonotonicTime time,
+                             uint32_t tid) {
+  const StackId stack = stacks_.Intern(ledger_.Of(process).label, frames);
+  Weighted& of_process = weighted_[process];
   if (keep_samples_) {
-    of_process.samples.push_back({stack, allocation.bytes, allocation.time, allocation.tid});
+    of_process.samples.push_back({stack, weight, time, tid});
   } else {
-    of_process.by_stack[stack] += allocation.bytes;
+    of_process.by_stack[stack] += weight;
   }
 }
 
-void RunProfile::ScaleAllocations(ProcessKey process, double factor) {
-  const auto found = allocations_.find(process);
-  if (found == allocations_.end()) return;
+void RunProfile::Scale(ProcessKey process, double factor) {
+  const auto found = weighted_.find(process);
+  if (found == weighted_.end()) return;
   ScaledSum scaled(factor);
   const ProcessLedger::Identity identity = ledger_.Of(process);
-  for (const AllocatedSample& one : found->second.samples) {
-    const uint64_t bytes = scaled.Next(one.bytes);
-    stacks_.Add(one.stack, bytes);
+  for (const WeightedSample& one : found->second.samples) {
+    const uint64_t weight = scaled.Next(one.weight);
+    stacks_.Add(one.stack, weight);
     samples_.Add({process.tgid, one.tid, identity.comm, "", identity.container_id}, one.time, one.stack,
-                 SampleState::kNone, bytes);
+                 SampleState::kNone, weight);
   }
-  for (const auto& [stack, bytes] : found->second.by_stack) stacks_.Add(stack, scaled.Next(bytes));
-  allocations_.erase(found);
+  for (const auto& [stack, weight] : found->second.by_stack) stacks_.Add(stack, scaled.Next(weight));
+  weighted_.erase(found);
 }
 
 }  // namespace clrsampler

@@ -20,6 +20,7 @@ enum class RecordView : uint8_t {
   kSuspendDelay,  // what ran while they were asked to, in microseconds of delay instead of samples
   kJit,           // what methods were compiled for, in microseconds of compiling instead of samples
   kAllocations,   // where memory was allocated, in bytes
+  kExceptions,    // where exceptions were thrown
   kOffCpu,        // where threads waited, in microseconds
   kWall,          // where they waited and what they ran, in microseconds
 };
@@ -50,7 +51,9 @@ class RunProfile : public SampleSink {
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
   void Announce(const Process& process) override { ledger_.LabelOf(process); }
   void AddAllocation(const ObservedAllocation& allocation) override;
-  void ScaleAllocations(ProcessKey process, double factor) override;
+  void ScaleAllocations(ProcessKey process, double factor) override { Scale(process, factor); }
+  void AddException(const ObservedException& exception) override;
+  void ScaleExceptions(ProcessKey process, double factor) override { Scale(process, factor); }
   void AddWait(const ObservedWait& wait) override;
   void SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) override;
 
@@ -64,6 +67,10 @@ class RunProfile : public SampleSink {
   ProcessLedger& ledger() { return ledger_; }
 
  private:
+  // Of an event: its weight is not the last one. `frames` end in a type.
+  void AddWeighted(ProcessKey process, std::span<const FrameId> frames, uint64_t weight, MonotonicTime time,
+                   uint32_t tid);
+  void Scale(ProcessKey process, double factor);
   void GiveWaits(ProcessKey process, const WaitSums& sums, const WaitWatch::Threads& threads);
   void AppendWaker(const ObservedWait& wait);
   FrameId Mark(const std::string& text);
@@ -75,18 +82,18 @@ class RunProfile : public SampleSink {
   StackTable stacks_;
   SampleLog samples_;
   ProcessLedger ledger_;
-  // Bytes that wait for their factor.
-  struct AllocatedSample {
+  // Weights that wait for their factor: bytes, or exceptions.
+  struct WeightedSample {
     StackId stack = 0;
-    uint64_t bytes = 0;
+    uint64_t weight = 0;
     MonotonicTime time;
     uint32_t tid = 0;
   };
-  struct Allocations {
-    std::vector<AllocatedSample> samples;             // where each is kept
+  struct Weighted {
+    std::vector<WeightedSample> samples;              // where each is kept
     absl::flat_hash_map<StackId, uint64_t> by_stack;  // else
   };
-  absl::flat_hash_map<ProcessKey, Allocations> allocations_;
+  absl::flat_hash_map<ProcessKey, Weighted> weighted_;
   absl::flat_hash_map<ProcessKey, WaitSums> waits_;
   std::vector<FrameId> wait_frames_;  // reused
 };

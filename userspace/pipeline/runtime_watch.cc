@@ -1,6 +1,7 @@
 #include "pipeline/runtime_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -62,7 +63,8 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
       planter_(options_.hooks, runtimes, images, notices, clock),
       pauses_(options_.on_pause, options_.on_collection, options_.hooks.resumed, frames),
       jit_(options_.jit, options_.jit_stacks, options_.names, resolver, frames, clock),
-      allocations_(options_.allocations, frames) {}
+      allocations_(options_.allocations, frames),
+      exceptions_(options_.exceptions, frames) {}
 
 uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
   if (missed == 0) return 0;
@@ -121,11 +123,12 @@ void RuntimeWatch::NoteRested(MonotonicTime time, const Process* cause) {
           if (activity != activities_.end()) activity->second.CutCompilations();
           break;
         case HookPart::kAllocations:
+        case HookPart::kExceptions:
           continue;  // nothing is ever under way
       }
       cuts_[{key, rested.part}].push_back(cut);
     }
-    if (rested.part == HookPart::kAllocations) continue;  // its share of the time says it, in the profile itself
+    if (IsEstimated(rested.part)) continue;  // its share of the time says it, in the profile itself
     const bool of_compiler = rested.part == HookPart::kCompilations;
     const std::string who = cause == nullptr ? ", which is not recorded," : absl::StrCat(" (", cause->comm, ")");
     notices_.Add("hooks_rest", absl::StrCat(rested.cause),
@@ -180,7 +183,14 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
   return allocations_.Arrived(process, event, since, planter_.SeesTypesSince(process.key));
 }
 
+std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_exception& event) {
+  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  if (!Admit(process, HookPart::kExceptions, {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
+  return exceptions_.Arrived(process, event, missed);
+}
+
 void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
+  if (const auto* exception = std::get_if<ExceptionEvent>(&item)) return exceptions_.Handle(process.key, *exception);
   if (const auto* allocation = std::get_if<AllocationEvent>(&item)) {
     return allocations_.Handle(process.key, *allocation);
   }
@@ -268,7 +278,7 @@ void RuntimeWatch::DropBefore(MonotonicTime time) {
 void RuntimeWatch::TellAllocationFactor(ProcessKey key) {
   const std::optional<AllocationWatch::Stretch> stretch = allocations_.TakeStretch(key);
   if (!stretch) return;
-  const double unseen = planter_.TakeAllocationFactor(key, stretch->hits);
+  const double unseen = planter_.TakeCoverageFactor(key, HookPart::kAllocations, stretch->hits);
   estimated_bytes_ += unseen * static_cast<double>(stretch->bytes);
   options_.on_allocation_factor(key, unseen * stretch->factor);
 }
@@ -277,7 +287,23 @@ void RuntimeWatch::TellAllocationFactors() {
   for (const ProcessKey key : allocations_.processes()) TellAllocationFactor(key);
 }
 
+void RuntimeWatch::TellExceptionFactor(ProcessKey key) {
+  if (options_.on_exception_factor == nullptr) return;
+  const double factor =
+      planter_.TakeCoverageFactor(key, HookPart::kExceptions, exceptions_.HitsOf(key)) * exceptions_.FactorOf(key);
+  estimated_thrown_ += factor * static_cast<double>(exceptions_.ThrownOf(key));
+  for (const auto& [type, count] : exceptions_.RethrownOf(key)) {
+    rethrown_[frames_.at(type).text] += factor * static_cast<double>(count);
+  }
+  options_.on_exception_factor(key, factor);
+}
+
 void RuntimeWatch::Forget(ProcessKey key) {
+  if (exceptions_.Knows(key)) {
+    exceptions_.GiveWaiting(key);
+    TellExceptionFactor(key);
+    exceptions_.Forget(key);
+  }
   if (allocations_.Knows(key)) {
     allocations_.GiveWaiting(key);
     TellAllocationFactor(key);
@@ -296,6 +322,10 @@ void RuntimeWatch::Finish() {
   jit_.Finish();
   for (const ProcessKey key : allocations_.processes()) allocations_.GiveWaiting(key);
   TellAllocationFactors();
+  for (const ProcessKey key : exceptions_.processes()) {
+    exceptions_.GiveWaiting(key);
+    TellExceptionFactor(key);
+  }
 }
 
 std::map<std::string, uint64_t> RuntimeWatch::PauseCounts() const {
@@ -317,7 +347,21 @@ std::map<std::string, uint64_t> RuntimeWatch::AllocationCounts() const {
   if (!options_.hooks.allocations) return {};
   std::map<std::string, uint64_t> counts = allocations_.counters().ByName();
   counts["estimated_bytes"] = static_cast<uint64_t>(estimated_bytes_);
-  AddPlanterCounts(planter_.counters().allocation_rests, counts);
+  AddPlanterCounts(planter_.counters().estimated_rests, counts);
+  return counts;
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::ExceptionCounts() const {
+  if (!options_.hooks.exceptions) return {};
+  std::map<std::string, uint64_t> counts = exceptions_.counters().ByName();
+  counts["estimated"] = static_cast<uint64_t>(std::llround(estimated_thrown_));
+  AddPlanterCounts(planter_.counters().estimated_rests, counts);
+  return counts;
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::rethrown() const {
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [type, count] : rethrown_) counts[type] = static_cast<uint64_t>(std::llround(count));
   return counts;
 }
 

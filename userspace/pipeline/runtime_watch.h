@@ -4,6 +4,7 @@
 //   PauseWatch         pauses, and who delays them
 //   JitWatch           compilations
 //   AllocationWatch    allocated memory
+//   ExceptionWatch     exceptions
 //   RuntimeActivity    what a thread did at the time of a sample, for frames like "[gc gen1 blocking]"
 //
 // An event is given to Arrived as it leaves the ring, waits in the recorder's queue, and is given to Handle in its
@@ -23,6 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "pipeline/allocation_watch.h"
+#include "pipeline/exception_watch.h"
 #include "pipeline/hook_planter.h"
 #include "pipeline/jit_watch.h"
 #include "pipeline/pause_watch.h"
@@ -43,9 +45,12 @@ struct RuntimeWatchOptions {
   // What the stacks of a process that came since the last call are to be multiplied with: behind its last one, and
   // where TellAllocationFactors asks for it.
   std::function<void(ProcessKey, double factor)> on_allocation_factor;
+  ExceptionWatch::Callbacks exceptions;
+  // The same of exceptions.
+  std::function<void(ProcessKey, double factor)> on_exception_factor;
 };
 
-using RuntimeItem = std::variant<wire_runtime_event, CompiledEvent, AllocationEvent>;
+using RuntimeItem = std::variant<wire_runtime_event, CompiledEvent, AllocationEvent, ExceptionEvent>;
 
 // Main loop only. Borrows what it is given.
 class RuntimeWatch {
@@ -59,12 +64,14 @@ class RuntimeWatch {
   absl::Status SeesSuspensions(ProcessKey key) const { return planter_.SeesSuspensions(key); }
   absl::Status SeesCompilations(ProcessKey key) const { return planter_.SeesCompilations(key); }
   absl::Status SeesAllocations(ProcessKey key) const { return planter_.SeesAllocations(key); }
+  absl::Status SeesExceptions(ProcessKey key) const { return planter_.SeesExceptions(key); }
   bool TellsOfMethods(ProcessKey key) const { return planter_.TellsOfMethods(key); }
 
   // nullopt: it has no meaning, since others around it are missing.
   std::optional<RuntimeItem> Arrived(const Process& process, const wire_runtime_event& event);
   std::optional<RuntimeItem> Arrived(const Process& process, const wire_compiled& event);
   std::optional<RuntimeItem> Arrived(const Process& process, const wire_allocation& event);
+  std::optional<RuntimeItem> Arrived(const Process& process, const wire_exception& event);
   void Handle(const Process& process, const RuntimeItem& item);
 
   // Whether a sample that leaves the ring now may fall between a request and its stop.
@@ -79,6 +86,9 @@ class RuntimeWatch {
   }
   void AllocationStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
     allocations_.HandleStack(process.key, sample, frames);
+  }
+  void ExceptionStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+    exceptions_.HandleStack(process.key, sample, frames);
   }
   PausePhase PhaseOf(ProcessKey key, MonotonicTime time) {
     CutAt(key, time);
@@ -106,6 +116,9 @@ class RuntimeWatch {
   std::map<std::string, uint64_t> PauseCounts() const;  // as --stats writes them; empty without such hooks
   std::map<std::string, uint64_t> JitCounts() const;
   std::map<std::string, uint64_t> AllocationCounts() const;
+  std::map<std::string, uint64_t> ExceptionCounts() const;
+  // By the type's name: how often exceptions were thrown again, seen or not; of processes that are done with.
+  std::map<std::string, uint64_t> rethrown() const;
 
  private:
   // Hits that a process's hooks had and that were not sent, as of the last event.
@@ -125,6 +138,7 @@ class RuntimeWatch {
   void NoteRested(MonotonicTime time, const Process* cause);
   void CutAt(ProcessKey key, MonotonicTime time);
   void TellAllocationFactor(ProcessKey key);
+  void TellExceptionFactor(ProcessKey key);
   void AddPlanterCounts(const HookPlanterCounters::Rests& rests, std::map<std::string, uint64_t>& counts) const;
   FrameId RoleFrame(const char* text);
   std::optional<Role> RoleByStack(std::span<const FrameId> frames);
@@ -137,7 +151,10 @@ class RuntimeWatch {
   PauseWatch pauses_;
   JitWatch jit_;
   AllocationWatch allocations_;
-  double estimated_bytes_ = 0;  // of processes that are done with: what they have allocated, seen or not
+  ExceptionWatch exceptions_;
+  std::map<std::string, double> rethrown_;
+  double estimated_thrown_ = 0;  // of processes that are done with
+  double estimated_bytes_ = 0;   // of processes that are done with: what they have allocated, seen or not
   absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
   absl::flat_hash_map<ProcessKey, Missed> missed_;
   MonotonicTime newest_ = MonotonicTime::Min();  // event that was taken

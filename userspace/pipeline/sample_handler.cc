@@ -49,6 +49,10 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
     parts_.hooks->AllocationStack(process, sample, named.frames);
     return true;
   }
+  if (sample.header.kind == WIRE_EXCEPTION_STACK) {
+    parts_.hooks->ExceptionStack(process, sample, named.frames);
+    return true;
+  }
   if (sample.header.kind == WIRE_WAIT_STACK || sample.header.kind == WIRE_WAKER_STACK) {
     if (parts_.waits == nullptr) return true;
     if (sample.header.kind == WIRE_WAIT_STACK) {

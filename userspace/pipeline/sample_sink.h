@@ -10,6 +10,7 @@
 #include "clrsampler/wire.h"
 #include "formats/profile/profile_model.h"
 #include "pipeline/allocation_watch.h"
+#include "pipeline/exception_watch.h"
 #include "pipeline/pause_watch.h"
 #include "pipeline/wait_watch.h"
 #include "process/process.h"
@@ -62,11 +63,14 @@ class SampleSink {
   virtual void AddWait(const ObservedWait& wait) = 0;
   // Behind the last wait of the process: what its threads did in all.
   virtual void SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) = 0;
-  // Allocations or waits of the process will come; it may have ended by then.
+  // Allocations, exceptions or waits of the process will come; it may have ended by then.
   virtual void Announce(const Process& process) = 0;
   virtual void AddAllocation(const ObservedAllocation& allocation) = 0;
   // What the allocations of the process that came since the last call are to be multiplied with.
   virtual void ScaleAllocations(ProcessKey process, double factor) = 0;
+  // The same of exceptions.
+  virtual void AddException(const ObservedException& exception) = 0;
+  virtual void ScaleExceptions(ProcessKey process, double factor) = 0;
 };
 
 }  // namespace clrsampler

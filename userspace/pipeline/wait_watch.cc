@@ -112,9 +112,10 @@ void WaitWatch::HandleWakerStack(const wire_cpu_sample& sample, std::span<const 
 }
 
 bool WaitWatch::TakeOffSwitch(std::vector<FrameId>& frames) const {
-  const auto kernel = std::find_if(frames.begin(), frames.end(),
-                                   [&](FrameId id) { return frames_.at(id).kind == FrameKind::kKernel; });
-  const auto scheduler = std::find_if(kernel, frames.end(), [&](FrameId id) { return IsScheduler(frames_.at(id).text); });
+  const auto kernel =
+      std::find_if(frames.begin(), frames.end(), [&](FrameId id) { return frames_.at(id).kind == FrameKind::kKernel; });
+  const auto scheduler =
+      std::find_if(kernel, frames.end(), [&](FrameId id) { return IsScheduler(frames_.at(id).text); });
   if (scheduler == frames.end()) {
     // Without names of kernel functions nobody can tell, and the kernel's order is relied on.
     const bool nameless = kernel != frames.end() && !frames_.at(*kernel).named();

@@ -1,7 +1,8 @@
 // Where threads wait: puts the scheduler's records of waits together with their stacks and those of who ended them.
 //
 // A wait has two parts, the one until somebody ended it and the one until the thread had a CPU again; each is chosen by
-// itself and stands for others of its kind (include/clrsampler/wire.h). The thread's sums say how much there was in all.
+// itself and stands for others of its kind (include/clrsampler/wire.h). The thread's sums say how much there was in
+// all.
 #ifndef CLRSAMPLER_PIPELINE_WAIT_WATCH_H_
 #define CLRSAMPLER_PIPELINE_WAIT_WATCH_H_
 
@@ -108,7 +109,7 @@ class WaitWatch {
   absl::flat_hash_map<std::pair<ProcessKey, uint32_t>, Pending> pending_;
   absl::flat_hash_map<ProcessKey, Threads> threads_;
   absl::flat_hash_map<ProcessKey, std::pair<MonotonicTime, MonotonicTime>> pauses_;  // the last one's begin and end
-  std::deque<Waker> wakers_;  // the oldest first
+  std::deque<Waker> wakers_;                                                         // the oldest first
   WaitWatchCounters counters_;
 };
 

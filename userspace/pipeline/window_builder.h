@@ -48,6 +48,8 @@ class WindowBuilder : public SampleSink {
   void ScaleAllocations(ProcessKey process, double factor) override;
   void AddWait(const ObservedWait&) override {}  // windows have none
   void SumUpThreads(ProcessKey, const WaitWatch::Threads&) override {}
+  void AddException(const ObservedException&) override {}
+  void ScaleExceptions(ProcessKey, double) override {}
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
 
   // What only its owner knows of a process. Nothing happens to one that this window does not have.

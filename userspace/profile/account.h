@@ -58,6 +58,8 @@ struct Account {
   std::map<std::string, uint64_t> pauses;         // PauseWatchCounters::ByName; empty where no hooks were planted
   std::map<std::string, uint64_t> jit;            // JitWatchCounters::ByName; likewise
   std::map<std::string, uint64_t> allocations;    // AllocationWatchCounters::ByName; likewise
+  std::map<std::string, uint64_t> exceptions;     // ExceptionWatchCounters::ByName; likewise
+  std::map<std::string, uint64_t> rethrown;       // exceptions that were thrown again, by type; seen or not
   std::map<std::string, uint64_t> waits;          // WaitWatchCounters::ByName, with the kernel's; likewise
   std::map<std::string, uint64_t> events;         // of a runtime's stream; empty where it is not the source
   std::map<std::string, uint64_t> perf_maps;      // PerfMapLeaseCounters::ByName; empty without --enable-perf-map

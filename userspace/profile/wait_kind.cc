@@ -10,9 +10,9 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kTexts[] = {"runnable",  "monitor", "lock", "task wait", "semaphore", "event",
-                                        "sleep",     "idle",    "suspended", "socket", "pipe", "file",
-                                        "poll",      "page fault", "child process", "futex", "other"};
+constexpr absl::string_view kTexts[] = {"runnable", "monitor",    "lock",          "task wait", "semaphore", "event",
+                                        "sleep",    "idle",       "suspended",     "socket",    "pipe",      "file",
+                                        "poll",     "page fault", "child process", "futex",     "other"};
 static_assert(std::size(kTexts) == kWaitKindCount);
 
 // A method of the runtime's libraries by which a wait is told: `name` begins that of a managed frame.
@@ -53,7 +53,8 @@ constexpr Rule kRules[] = {
 };
 
 bool AnyContains(std::span<const absl::string_view> names, absl::string_view part) {
-  return std::any_of(names.begin(), names.end(), [part](absl::string_view name) { return absl::StrContains(name, part); });
+  return std::any_of(names.begin(), names.end(),
+                     [part](absl::string_view name) { return absl::StrContains(name, part); });
 }
 
 std::optional<WaitKind> KindByMethods(std::span<const absl::string_view> managed) {

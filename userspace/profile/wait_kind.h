@@ -19,17 +19,17 @@ enum class WaitKind : uint8_t {
   kLock,       // the runtime's other locks: Lock, ReaderWriterLockSlim, SpinLock
   kTaskWait,   // for a task: Task.Wait, Result, GetResult
   kSemaphore,  // SemaphoreSlim, Semaphore
-  kEvent,      // events and other handles: ManualResetEvent(Slim), AutoResetEvent, Barrier, CountdownEvent, Monitor.Wait
+  kEvent,  // events and other handles: ManualResetEvent(Slim), AutoResetEvent, Barrier, CountdownEvent, Monitor.Wait
   kSleep,
   kIdle,       // for work to come: pool workers, the timer thread, threads of the runtime itself
   kSuspended,  // the runtime has stopped it, or waits for threads to stop
   kSocket,
   kPipe,
   kFile,
-  kPoll,       // for one of several descriptors
+  kPoll,  // for one of several descriptors
   kPageFault,
-  kChild,      // another process
-  kFutex,      // a lock of native code
+  kChild,  // another process
+  kFutex,  // a lock of native code
   kOther,
 };
 inline constexpr int kWaitKindCount = 17;
@@ -46,9 +46,9 @@ struct WaitFacts {
   int32_t syscall = -1;
   std::span<const absl::string_view> kernel;
   std::span<const absl::string_view> managed;
-  bool suspended = false;   // meanwhile the runtime has stopped the process's threads
+  bool suspended = false;         // meanwhile the runtime has stopped the process's threads
   bool ended_by_monitor = false;  // who ended it was leaving a monitor
-  bool in_runtime = false;  // the function that made the system call is the runtime's own
+  bool in_runtime = false;        // the function that made the system call is the runtime's own
 };
 WaitKind KindOfWait(const WaitFacts& facts);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -26,6 +27,7 @@
 #include <numeric>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -857,6 +859,115 @@ absl::Status AllocationsAreThinned(ScenarioSetting& setting) {
   return Expect(*usual >= 15 && *thinned < *usual / 3, *thinned, " of ", *usual, " are left");
 }
 
+// What a runtime of .NET 9 or newer knows of an exception, at the distances from the frame iterator that wire.h has.
+class MadeUpException {
+ public:
+  MadeUpException(uint8_t kind, uint8_t pass, const std::byte* context, const std::byte* fault) {
+    static const struct { uint64_t type = kType; } object;
+    Put(WIRE_EXINFO_OBJECT, reinterpret_cast<uint64_t>(&object));
+    Put(WIRE_EXINFO_CONTEXT, reinterpret_cast<uint64_t>(context));
+    Put(WIRE_EXINFO_FAULT_CONTEXT, reinterpret_cast<uint64_t>(fault));
+    Put(WIRE_EXINFO_KIND, kind);
+    Put(WIRE_EXINFO_PASS, pass);
+  }
+  uint64_t iterator() const { return reinterpret_cast<uint64_t>(bytes_.data()) + kBefore; }
+
+  static constexpr uint64_t kType = 0xfeed0;
+
+ private:
+  static constexpr size_t kBefore = 256;
+  template <typename T>
+  void Put(int distance, T value) {
+    std::memcpy(bytes_.data() + kBefore + distance, &value, sizeof value);
+  }
+
+  alignas(8) std::array<std::byte, kBefore + 64> bytes_{};
+};
+
+// The registers of the function that is at `ip`, with the caller's frame; as a runtime notes them.
+std::array<std::byte, 0x500> MadeUpContext(uint64_t ip) {
+  std::array<std::byte, 0x500> context{};
+  const auto put = [&](size_t at, auto value) { std::memcpy(context.data() + at, &value, sizeof value); };
+  const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+#if defined(__x86_64__)
+  put(0x30, uint32_t{0x10000f});
+  put(0x98, frame);  // rsp
+  put(0xa0, frame);  // rbp
+  put(0xf8, ip);
+#else
+  put(0, uint32_t{0x40000f});
+  put(0xf0, frame);   // x29
+  put(0x100, frame);  // sp
+  put(0x108, ip);
+#endif
+  return context;
+}
+
+absl::Status ExceptionsHaveTheirThrower(ScenarioSetting& setting) {
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  options.exception_hooks = true;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  absl::StatusOr<UniqueFd> probe =
+      (*sampler)->AttachHook({WIRE_HOOK_THROWN, HookForm::kPlain, *offset}, "/proc/self/exe");
+  if (!probe.ok()) return probe.status();
+#if defined(__x86_64__)
+  constexpr uint64_t kBack = 1;
+#else
+  constexpr uint64_t kBack = 4;
+#endif
+  constexpr uint8_t kThrow = 1;
+  const uint64_t call = reinterpret_cast<uint64_t>(&HookedSuspend) + 8, fault = call + 4;
+  const auto thrown_at = MadeUpContext(call), failed_at = MadeUpContext(fault), other = thrown_at;
+  struct Throw {
+    uint8_t kind, pass;
+    const std::byte* said;
+    uint64_t type;  // 0: none is expected
+    uint64_t ip;    // of the stack; 0: likewise
+    bool rethrown = false;
+  };
+  const std::vector<Throw> throws = {
+      {kThrow, 1, thrown_at.data(), MadeUpException::kType, call - kBack},
+      {WIRE_EXKIND_FAULT, 1, thrown_at.data(), MadeUpException::kType, fault},
+      {kThrow | WIRE_EXKIND_RETHROWN, 1, thrown_at.data(), MadeUpException::kType, 0, true},
+      {kThrow, 1, other.data(), 0, 0},  // not the context that the exception has: it is arranged in another way
+      {kThrow, 0, thrown_at.data(), 0, 0},
+  };
+  for (const Throw& one : throws) {
+    const MadeUpException exception(one.kind, one.pass, thrown_at.data(), failed_at.data());
+    HookedCall(exception.iterator(), reinterpret_cast<uint64_t>(one.said), 0);
+  }
+  const MadeUpException second_pass(kThrow, 2, thrown_at.data(), failed_at.data());
+  HookedCall(second_pass.iterator(), reinterpret_cast<uint64_t>(thrown_at.data()), 0);
+
+  std::vector<wire_exception> records;
+  std::map<uint64_t, uint64_t> ips;  // of stacks, by their times
+  (*sampler)->Drain([&](std::span<const std::byte> record) {
+    wire_header header;
+    std::memcpy(&header, record.data(), sizeof header);
+    if (header.kind == WIRE_EXCEPTION_STACK) ips[header.time_ns] = Decode(record).head.ip;
+    if (header.kind == WIRE_EXCEPTION) std::memcpy(&records.emplace_back(), record.data(), sizeof(wire_exception));
+  });
+  RETURN_IF_ERROR(Expect(records.size() == throws.size(), records.size(), " records"));
+  for (size_t i = 0; i < throws.size(); ++i) {
+    const wire_exception& record = records[i];
+    const uint32_t flags =
+        (throws[i].rethrown ? WIRE_EXCEPTION_RETHROWN : 0u) | (throws[i].ip != 0 ? WIRE_EXCEPTION_HAS_STACK : 0u);
+    const uint64_t ip = ips.contains(record.header.time_ns) ? ips[record.header.time_ns] : 0;
+    RETURN_IF_ERROR(Expect(record.type == throws[i].type && record.flags == flags && ip == throws[i].ip, "record ", i,
+                           ": type ", record.type, ", flags ", record.flags, ", ip ", ip, " instead of ",
+                           throws[i].ip));
+  }
+  const wire_counters counters = (*sampler)->counters();
+  return Expect(
+      counters.hook_hits == throws.size() + 1 && counters.hook_summed == 1 && counters.hook_sent == throws.size(),
+      counters.hook_hits, " hits, ", counters.hook_summed, " summed, ", counters.hook_sent, " sent");
+}
+
 // Of a process whose first thread is gone the others are seen all the same.
 absl::Status HooksSeeAProcessWithoutItsFirstThread(ScenarioSetting& setting) {
   constexpr uint64_t kCalls = 50;
@@ -1045,6 +1156,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"AllocationsAreSummedUp", AllocationsAreSummedUp},
       {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
       {"AllocationsAreThinned", AllocationsAreThinned},
+      {"ExceptionsHaveTheirThrower", ExceptionsHaveTheirThrower},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
       {"HooksAreBoundToTheOnlyProcess", HooksAreBoundToTheOnlyProcess},
       {"HooksSeeAProcessWithoutItsFirstThread", HooksSeeAProcessWithoutItsFirstThread},

@@ -189,6 +189,10 @@ TEST(ProcessChecksTest, AllocationsThatCanNotBeSeenAreAWarning) {
   facts.hooks->allocations = absl::NotFoundError("nothing reports a sum");
   EXPECT_EQ(Worst(facts, "allocations").level, FindingLevel::kWarn);
   EXPECT_NE(Worst(facts, "allocations").what.find("can't be seen: nothing reports a sum"), std::string::npos);
+  EXPECT_EQ(Worst(facts, "exceptions").level, FindingLevel::kPass);
+  facts.hooks->exceptions = absl::NotFoundError("no entry point is called SfiInit");
+  EXPECT_EQ(Worst(facts, "exceptions").level, FindingLevel::kWarn);
+  EXPECT_NE(Worst(facts, "exceptions").what.find("can't be seen: no entry point"), std::string::npos);
 }
 
 }  // namespace

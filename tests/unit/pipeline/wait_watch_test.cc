@@ -50,8 +50,8 @@ class WaitWatchTest : public testing::Test {
     return frames_.Intern(Frame{FrameKind::kKernel, NameSource::kKallsyms, text, "", ""});
   }
   std::vector<FrameId> Stack(const char* method) {
-    return {Managed(method), Runtime("wait"), Kernel("do_futex"), Kernel("futex_wait"), Kernel("schedule"),
-            Kernel("__schedule"), Kernel("finish_task_switch"), Kernel("sysvec_irq_work")};
+    return {Managed(method),    Runtime("wait"),      Kernel("do_futex"),           Kernel("futex_wait"),
+            Kernel("schedule"), Kernel("__schedule"), Kernel("finish_task_switch"), Kernel("sysvec_irq_work")};
   }
 
   wire_wait Wait(uint64_t time, uint64_t blocked, uint64_t runnable = 0) {

@@ -30,9 +30,10 @@ TEST(WaitKindTest, EveryKindHasATextThatIsRead) {
 }
 
 TEST(WaitKindTest, ThePurposeOfTheOutermostMethodThatWaitsCounts) {
-  EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.Monitor.Wait", "System.Threading.ManualResetEventSlim.Wait",
-                                 "System.Threading.Tasks.Task.SpinThenBlockingWait", "System.Threading.Tasks.Task.Wait",
-                                 "Shop.Order.Total"}),
+  EXPECT_EQ(Kind(SYS_futex, {},
+                 {"System.Threading.Monitor.Wait", "System.Threading.ManualResetEventSlim.Wait",
+                  "System.Threading.Tasks.Task.SpinThenBlockingWait", "System.Threading.Tasks.Task.Wait",
+                  "Shop.Order.Total"}),
             WaitKind::kTaskWait);
   EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.Monitor.Wait", "System.Threading.SemaphoreSlim.WaitCore"}),
             WaitKind::kSemaphore);
@@ -44,14 +45,16 @@ TEST(WaitKindTest, ThePurposeOfTheOutermostMethodThatWaitsCounts) {
 }
 
 TEST(WaitKindTest, ThreadsThatWaitForWorkAreIdle) {
-  EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.LowLevelLifoSemaphore.WaitForSignal",
-                                 "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"}),
+  EXPECT_EQ(Kind(SYS_futex, {},
+                 {"System.Threading.LowLevelLifoSemaphore.WaitForSignal",
+                  "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"}),
             WaitKind::kIdle);
   EXPECT_EQ(Kind(SYS_epoll_pwait, {}, {"System.Net.Sockets.SocketAsyncEngine.EventLoop"}, false), WaitKind::kIdle);
   EXPECT_EQ(Kind(SYS_futex, {}, {}), WaitKind::kIdle);  // of the runtime itself
   // A pool worker that waits in somebody's work does not.
-  EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.Tasks.Task.Wait", "Shop.Order.Total",
-                                 "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"}),
+  EXPECT_EQ(Kind(SYS_futex, {},
+                 {"System.Threading.Tasks.Task.Wait", "Shop.Order.Total",
+                  "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"}),
             WaitKind::kTaskWait);
 }
 
