@@ -3,17 +3,23 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cli/attach_command.h"
 #include "cli/duration_option.h"
 #include "cli/line_output.h"
+#include "formats/inprocess/library_events.h"
 #include "formats/nettrace/clr_events.h"
 #include "output/event_line.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/event_watch.h"
+#include "pipeline/library_watch.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -21,6 +27,9 @@ namespace {
 std::vector<std::string> KindNames() {
   std::vector<std::string> names;
   for (const ClrEventKind kind : AllClrEventKinds()) names.emplace_back(ClrEventName(kind));
+  for (const absl::string_view name : LibraryEventNames()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
   return names;
 }
 
@@ -51,6 +60,61 @@ void SayWhatIsMissing(const EventWatchResult& result, uint32_t buffer_megabytes)
   if (result.broke_off) std::fprintf(stderr, "note: the process ended before its last events had come\n");
 }
 
+// Each source has kinds that the other one lacks.
+absl::Status CheckKinds(const EventsConfig& config) {
+  for (const std::string& name : config.kinds) {
+    if (config.with_library ? LibraryKindsOf(name) != 0 : ClrEventKindOf(name).has_value()) continue;
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("--kind ", name, " does not come from the ",
+                                                            config.with_library ? "library" : "event stream")),
+                    config.with_library ? "leave --with-library out" : "add --with-library");
+  }
+  return absl::OkStatus();
+}
+
+void SayThatItWatches(const EventsConfig& config) {
+  std::fprintf(stderr, "watching process %u; %s\n", config.pid,
+               config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
+}
+
+absl::Status RunSession(const EventsConfig& config, uint64_t duration_ns, LineOutput& output) {
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  EventWatchOptions options;
+  options.files = files.get();
+  options.pid = config.pid;
+  options.kinds = KindsOf(config.kinds);
+  options.buffer_megabytes = config.buffer_megabytes;
+  options.duration_ns = duration_ns;
+  std::optional<uint64_t> first_ns;
+  const absl::StatusOr<EventWatchResult> result = WatchEvents(
+      options, [&] { SayThatItWatches(config); },
+      [&](const ClrEventRecord& record) {
+        if (!first_ns.has_value()) first_ns = record.time_ns;
+        output.Print(config.format == "json" ? EventJson(record, config.pid, config.source)
+                                             : EventLine(record, *first_ns));
+      });
+  if (result.ok()) SayWhatIsMissing(*result, config.buffer_megabytes);
+  return result.status();
+}
+
+absl::Status RunLibrary(const EventsConfig& config, uint64_t duration_ns, LineOutput& output) {
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  LibraryWatchOptions options;
+  options.files = files.get();
+  options.pid = config.pid;
+  options.kinds = LibraryKindsFor(config.kinds);
+  options.duration_ns = duration_ns;
+  options.ring_bytes = std::bit_ceil(size_t{config.buffer_megabytes} << 20);
+  std::optional<uint64_t> first_ns;
+  const absl::StatusOr<LibraryWatchResult> result = WatchLibrary(
+      options, [&] { SayThatItWatches(config); },
+      [&](const LibraryRecord& record) {
+        if (!first_ns.has_value()) first_ns = record.time_ns;
+        output.Print(config.format == "json" ? EventJson(record, config.pid) : EventLine(record, *first_ns));
+      });
+  if (result.ok()) SayWhatTheLibraryMissed(*result);
+  return result.status();
+}
+
 }  // namespace
 
 void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
@@ -67,6 +131,8 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
   app.add_option("--source", config.source, "where they come from; the only one is the runtime's own event stream")
       ->check(CLI::IsMember({"eventpipe"}))
       ->capture_default_str();
+  app.add_flag("--with-library", config.with_library,
+               "load a profiler library into the process, and have the events from there; docs/notifications.md");
   app.add_option("--buffer", config.buffer_megabytes, "what the runtime may keep until it is taken, in its own memory")
       ->check(CLI::Range(1, 1024))
       ->type_name("MB")
@@ -74,32 +140,19 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
 }
 
 absl::Status RunEvents(const EventsConfig& config) {
-  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
-  EventWatchOptions options;
-  options.files = files.get();
-  options.pid = config.pid;
-  options.kinds = KindsOf(config.kinds);
-  options.buffer_megabytes = config.buffer_megabytes;
+  RETURN_IF_ERROR(CheckKinds(config));
+  uint64_t duration_ns = 0;
   if (config.duration.has_value()) {
     const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);
     if (!duration.ok()) return duration.status();
-    options.duration_ns = *duration;
+    duration_ns = *duration;
   }
   LineOutput output(STDOUT_FILENO);
-  std::optional<uint64_t> first_ns;
-  const auto began = [&] {
-    std::fprintf(stderr, "watching process %u; %s\n", config.pid,
-                 config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
-  };
-  const absl::StatusOr<EventWatchResult> result = WatchEvents(options, began, [&](const ClrEventRecord& record) {
-    if (!first_ns.has_value()) first_ns = record.time_ns;
-    output.Print(config.format == "json" ? EventJson(record, config.pid, config.source) : EventLine(record, *first_ns));
-  });
+  absl::Status watched =
+      config.with_library ? RunLibrary(config, duration_ns, output) : RunSession(config, duration_ns, output);
   if (absl::Status finished = output.Finish(); !finished.ok()) return finished;
   SayLeftOut(output);
-  if (!result.ok()) return result.status();
-  SayWhatIsMissing(*result, config.buffer_megabytes);
-  return absl::OkStatus();
+  return watched;
 }
 
 }  // namespace clrsampler
