@@ -25,10 +25,20 @@ namespace {
 constexpr char kLibraryName[] = "libclrsampler_profiler.so";
 constexpr char kSocketName[] = "agent";
 constexpr const char* kUsualFolders[] = {"/tmp", "/dev/shm", "/var/tmp"};
-// Others read and enter, and change nothing. The umask has no say.
+// Others read and enter, and change nothing. To a socket everybody may connect, and is asked who it is.
 constexpr mode_t kFolderMode = 0755, kFileMode = 0644;
-// Whoever may connect is asked who it is.
-constexpr mode_t kSocketMode = 0666;
+
+// Modes are right from the beginning, without the umask: a name may have changed hands before a chmod of it.
+class WithoutUmask {
+ public:
+  WithoutUmask() : before_(umask(0)) {}
+  ~WithoutUmask() { umask(before_); }
+  WithoutUmask(const WithoutUmask&) = delete;
+  WithoutUmask& operator=(const WithoutUmask&) = delete;
+
+ private:
+  mode_t before_;
+};
 
 bool MayBeSaid(absl::string_view path) {
   for (const char c : path) {
@@ -68,6 +78,8 @@ LibraryPlace::LibraryPlace(LibraryPlace&& other) noexcept
     : parent_(std::move(other.parent_)),
       folder_(std::move(other.folder_)),
       name_(std::exchange(other.name_, std::string())),
+      has_library_(other.has_library_),
+      has_socket_(other.has_socket_),
       listener_(std::move(other.listener_)),
       library_path_(std::move(other.library_path_)),
       socket_path_(std::move(other.socket_path_)) {}
@@ -91,6 +103,7 @@ absl::StatusOr<LibraryPlace> LibraryPlace::MakeIn(const TargetFiles& files, absl
   absl::StatusOr<OpenedFile> parent = files.OpenDirectory(folder);
   RETURN_IF_ERROR(parent.status());
   RETURN_IF_ERROR(CheckFolder(*parent, files, folder));
+  const WithoutUmask without_umask;
   LibraryPlace place;
   place.parent_ = std::move(parent->fd);
   RETURN_IF_ERROR(place.MakeFolder(folder));
@@ -103,13 +116,14 @@ absl::Status LibraryPlace::MakeFolder(absl::string_view folder) {
   absl::StatusOr<std::string> name = RandomName();
   RETURN_IF_ERROR(name.status());
   const std::string path = absl::StrCat(folder, "/", *name);
-  if (mkdirat(parent_.get(), name->c_str(), 0700) != 0) return ErrnoError(errno, path);
+  if (mkdirat(parent_.get(), name->c_str(), kFolderMode) != 0) return ErrnoError(errno, path);
   name_ = *std::move(name);
   folder_ = UniqueFd(openat(parent_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!folder_.valid() || fstat(folder_.get(), &status) != 0) return ErrnoError(errno, path);
-  if (status.st_uid != geteuid()) return absl::FailedPreconditionError(absl::StrCat(path, " belongs to somebody else"));
-  if (fchmod(folder_.get(), kFolderMode) != 0) return ErrnoError(errno, path);
+  if (status.st_uid != geteuid() || (status.st_mode & 07777) != kFolderMode) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is another folder by now"));
+  }
   library_path_ = absl::StrCat(path, "/", kLibraryName);
   socket_path_ = absl::StrCat(path, "/", kSocketName);
   return absl::OkStatus();
@@ -119,7 +133,7 @@ absl::Status LibraryPlace::WriteLibrary(absl::string_view library) {
   const UniqueFd file(
       openat(folder_.get(), kLibraryName, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
   if (!file.valid()) return ErrnoError(errno, library_path_);
-  if (fchmod(file.get(), kFileMode) != 0) return ErrnoError(errno, library_path_);
+  has_library_ = true;
   return Annotate(WriteAll(file.get(), library), library_path_);
 }
 
@@ -130,19 +144,17 @@ absl::Status LibraryPlace::Listen() {
   address.sun_family = AF_UNIX;
   const std::string path = absl::StrCat("/proc/self/fd/", folder_.get(), "/", kSocketName);
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      fchmodat(folder_.get(), kSocketName, kSocketMode, 0) != 0 || listen(listener_.get(), 4) != 0) {
+  if (bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return ErrnoError(errno, socket_path_);
   }
-  return absl::OkStatus();
+  has_socket_ = true;
+  return listen(listener_.get(), 4) == 0 ? absl::OkStatus() : ErrnoError(errno, socket_path_);
 }
 
 void LibraryPlace::Remove() {
   if (name_.empty()) return;
-  if (folder_.valid()) {
-    unlinkat(folder_.get(), kLibraryName, 0);
-    unlinkat(folder_.get(), kSocketName, 0);
-  }
+  if (has_library_) unlinkat(folder_.get(), kLibraryName, 0);
+  if (has_socket_) unlinkat(folder_.get(), kSocketName, 0);
   unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR);
   name_.clear();
 }

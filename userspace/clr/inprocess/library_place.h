@@ -48,7 +48,8 @@ class LibraryPlace {
 
   UniqueFd parent_;  // O_PATH
   UniqueFd folder_;
-  std::string name_;  // of the folder in its parent; empty: there is none
+  std::string name_;                               // of the folder in its parent; empty: there is none
+  bool has_library_ = false, has_socket_ = false;  // made by this object: nothing else is removed
   UniqueFd listener_;
   std::string library_path_, socket_path_;
 };

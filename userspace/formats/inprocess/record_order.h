@@ -25,7 +25,8 @@ class RecordOrder {
   explicit RecordOrder(Receiver receiver) : receiver_(std::move(receiver)) {}
 
   void Add(LibraryRecord record) { held_.push_back(std::move(record)); }
-  // Gives out what is older than kHoldNs. A time in the future is as good as none, and does not stay.
+  // Gives out what is older than kHoldNs. A time in the far future is as good as none, and does not
+  // stay.
   void GiveOut(uint64_t now_ns);
   // Gives out everything.
   void Finish();

@@ -31,6 +31,7 @@ TEST_F(RecordOrderTest, OlderOnesComeFirst) {
 }
 
 TEST_F(RecordOrderTest, TheNewestWaitForThoseOfOtherThreads) {
+  Add(kNow + 3);  // the clock was read before the ring
   Add(kNow - 5);
   Add(kNow - RecordOrder::kHoldNs);
   order_.GiveOut(kNow);
@@ -38,6 +39,8 @@ TEST_F(RecordOrderTest, TheNewestWaitForThoseOfOtherThreads) {
   Add(kNow - 7);
   order_.GiveOut(kNow + RecordOrder::kHoldNs);
   EXPECT_THAT(times_, ElementsAre(kNow - RecordOrder::kHoldNs, kNow - 7, kNow - 5));
+  order_.GiveOut(kNow + 2 * RecordOrder::kHoldNs);
+  EXPECT_EQ(times_.back(), kNow + 3);
 }
 
 TEST_F(RecordOrderTest, TimesInTheFutureDoNotStay) {
