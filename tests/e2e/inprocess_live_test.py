@@ -9,6 +9,7 @@ import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import harness
@@ -180,7 +181,7 @@ class MapsTest(LibraryTest):
 class LifeTest(LibraryTest):
     def test_in_and_out_many_times(self):
         def check(version):
-            with program(version, count=20, megabytes=1) as target:
+            with harness.workload(version, "events", "--seconds", 120 + 3 * ROUNDS, "--count", 20, "--threads", THREADS, "--megabytes", 1) as target:
                 sizes = [self.one_round(target.host_pid) for _ in range(ROUNDS)]
                 print(f"    {version}: {ROUNDS} rounds, RSS {sizes[0]} KB after the first, {sizes[-1]} KB after the last", flush=True)
                 self.assertLess(sizes[-1] - sizes[min(1, len(sizes) - 1)], RSS_SLACK_KB, sizes[::max(1, ROUNDS // 10)])
@@ -306,6 +307,35 @@ class PlacesTest(LibraryTest):
                 first.close()
                 self.check_gone(target.host_pid)
         self.on_each_version(check)
+
+    def test_every_object_of_a_program_from_its_start(self):
+        version = runtimes.PACKED_VERSIONS[-1]
+        self.need_runtime(version)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "agent")
+            command = [harness.AGENT, "events", "--with-library", "--library-socket", path, "--kind", "ObjectAllocated,ExceptionThrown",
+                       "--format", "json", "--buffer", "256"]
+            with open(os.path.join(folder, "out"), "w+") as out:
+                agent = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
+                self.assertTrue(wait_until(lambda: os.path.exists(path), 30))
+                with program(version, count=20, megabytes=1, env=library_agent.environment(LIBRARY, path)) as target:
+                    target.signal(signal.SIGHUP)
+                    truth = truth_of(target)
+                    agent.send_signal(signal.SIGINT)
+                    _, said = agent.communicate(timeout=60)
+                    self.assertEqual(agent.returncode, 0, said)
+                    self.assertEqual(threads_of_library(target.host_pid), 0)
+                out.seek(0)
+                events = [json.loads(line) for line in out]
+        self.assertFalse(os.path.exists(path))
+        self.assertNotIn("note", said)
+        self.assertEqual({event["pid"] for event in events}, {target.host_pid})
+        during = [event for event in events if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]
+        objects = [event for event in during if event["event"] == "ObjectAllocated"]
+        self.assertEqual(sum(event["type"] == "Workload.EventsMode+Page" for event in objects), 256)
+        self.assertEqual(sum(event["event"] == "ExceptionThrown" for event in during), truth["exceptions"])
+        # What the runtime itself counts, but for what threads have at hand.
+        self.assert_within(abs(sum(event["bytes"] for event in objects) - truth["allocated"]) / truth["allocated"], 0.02, "allocated bytes")
 
     def test_without_an_agent_a_program_runs_as_ever(self):
         version = runtimes.PACKED_VERSIONS[-1]

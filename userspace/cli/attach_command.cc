@@ -81,7 +81,7 @@ absl::Status RunAttach(const AttachConfig& config) {
     options.duration_ns = *duration;
   }
   Counts counts;
-  const auto began = [&] {
+  const auto began = [&](uint32_t /*pid*/) {
     std::fprintf(stderr, "the library is in process %u; %s\n", config.pid,
                  config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C takes it out");
   };

@@ -60,6 +60,17 @@ void SayWhatIsMissing(const EventWatchResult& result, uint32_t buffer_megabytes)
   if (result.broke_off) std::fprintf(stderr, "note: the process ended before its last events had come\n");
 }
 
+absl::Status CheckTarget(const EventsConfig& config) {
+  if (!config.library_socket.empty() && !config.with_library) {
+    return WithHint(absl::InvalidArgumentError("--library-socket is for the library"), "add --with-library");
+  }
+  if ((config.pid == 0) == config.library_socket.empty()) {
+    return WithHint(absl::InvalidArgumentError("it takes one process, by --pid or by --library-socket"),
+                    "clrsampler ps lists .NET processes");
+  }
+  return absl::OkStatus();
+}
+
 // Each source has kinds that the other one lacks.
 absl::Status CheckKinds(const EventsConfig& config) {
   for (const std::string& name : config.kinds) {
@@ -71,8 +82,8 @@ absl::Status CheckKinds(const EventsConfig& config) {
   return absl::OkStatus();
 }
 
-void SayThatItWatches(const EventsConfig& config) {
-  std::fprintf(stderr, "watching process %u; %s\n", config.pid,
+void SayThatItWatches(const EventsConfig& config, uint32_t pid) {
+  std::fprintf(stderr, "watching process %u; %s\n", pid,
                config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
 }
 
@@ -86,7 +97,7 @@ absl::Status RunSession(const EventsConfig& config, uint64_t duration_ns, LineOu
   options.duration_ns = duration_ns;
   std::optional<uint64_t> first_ns;
   const absl::StatusOr<EventWatchResult> result = WatchEvents(
-      options, [&] { SayThatItWatches(config); },
+      options, [&] { SayThatItWatches(config, config.pid); },
       [&](const ClrEventRecord& record) {
         if (!first_ns.has_value()) first_ns = record.time_ns;
         output.Print(config.format == "json" ? EventJson(record, config.pid, config.source)
@@ -104,13 +115,18 @@ absl::Status RunLibrary(const EventsConfig& config, uint64_t duration_ns, LineOu
   options.kinds = LibraryKindsFor(config.kinds);
   options.duration_ns = duration_ns;
   options.ring_bytes = std::bit_ceil(size_t{config.buffer_megabytes} << 20);
+  options.socket = config.library_socket;
+  if (!options.socket.empty()) std::fprintf(stderr, "waiting at %s\n", options.socket.c_str());
   std::optional<uint64_t> first_ns;
-  const absl::StatusOr<LibraryWatchResult> result = WatchLibrary(
-      options, [&] { SayThatItWatches(config); },
-      [&](const LibraryRecord& record) {
-        if (!first_ns.has_value()) first_ns = record.time_ns;
-        output.Print(config.format == "json" ? EventJson(record, config.pid) : EventLine(record, *first_ns));
-      });
+  uint32_t pid = config.pid;
+  const auto began = [&](uint32_t number) {
+    pid = number;
+    SayThatItWatches(config, pid);
+  };
+  const absl::StatusOr<LibraryWatchResult> result = WatchLibrary(options, began, [&](const LibraryRecord& record) {
+    if (!first_ns.has_value()) first_ns = record.time_ns;
+    output.Print(config.format == "json" ? EventJson(record, pid) : EventLine(record, *first_ns));
+  });
   if (result.ok()) SayWhatTheLibraryMissed(*result);
   return result.status();
 }
@@ -118,7 +134,7 @@ absl::Status RunLibrary(const EventsConfig& config, uint64_t duration_ns, LineOu
 }  // namespace
 
 void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
-  app.add_option("--pid,-p", config.pid, "the process")->required()->check(CLI::Range(1u, 1u << 22))->type_name("PID");
+  app.add_option("--pid,-p", config.pid, "the process")->check(CLI::Range(1u, 1u << 22))->type_name("PID");
   DeclareDuration(app, config.duration);
   app.add_option("--format", config.format, "text, or json: one object a line; docs/events.md has the fields")
       ->check(CLI::IsMember({"text", "json"}))
@@ -133,6 +149,9 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
       ->capture_default_str();
   app.add_flag("--with-library", config.with_library,
                "load a profiler library into the process, and have the events from there; docs/notifications.md");
+  app.add_option("--library-socket", config.library_socket,
+                 "with --with-library, instead of --pid: wait here for a program that is started with the library")
+      ->type_name("PATH");
   app.add_option("--buffer", config.buffer_megabytes, "what the runtime may keep until it is taken, in its own memory")
       ->check(CLI::Range(1, 1024))
       ->type_name("MB")
@@ -140,6 +159,7 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
 }
 
 absl::Status RunEvents(const EventsConfig& config) {
+  RETURN_IF_ERROR(CheckTarget(config));
   RETURN_IF_ERROR(CheckKinds(config));
   uint64_t duration_ns = 0;
   if (config.duration.has_value()) {

@@ -23,6 +23,7 @@ struct EventsConfig {
   std::string source = "eventpipe";
   uint32_t buffer_megabytes = 16;
   bool with_library = false;
+  std::string library_socket;  // instead of a process; empty: none
 };
 
 void DeclareEventsOptions(CLI::App& app, EventsConfig& config);

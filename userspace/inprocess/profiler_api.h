@@ -195,6 +195,10 @@ enum MetadataSlot : unsigned { kGetTypeDefProps = 12, kGetMethodProps = 30, kGet
 inline constexpr uint32_t kAllowedAfterAttachLow = 0x1001027e;
 inline constexpr uint32_t kAllowedAfterAttachHigh = 0xf6;
 
+// COR_PRF_ENABLE_OBJECT_ALLOCATED: of those that the library is asked for the one that can't be taken back, and with
+// which the runtime unloads no profiler.
+inline constexpr uint32_t kImmutableLow = 0x800000;
+
 // Calls a function of an interface. Arguments must have the types of the declaration, to the last bit.
 template <typename... Arguments>
 Hresult CallSlot(void* object, unsigned slot, Arguments... arguments) {

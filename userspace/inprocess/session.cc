@@ -126,9 +126,9 @@ void* Session::Watch(void* session) {
     got = recv(self->socket_, &ignored, 1, 0);
   } while (got > 0 || (got < 0 && errno == EINTR));
   self->Mute();
-  CallSlot(self->info_, kSetEventMask2, uint32_t{0}, uint32_t{0});
-  // Where it is refused, because the program ends or an immutable flag is set, the library stays and is silent.
-  CallSlot(self->info_, kRequestProfilerDetach, kDetachMs);
+  CallSlot(self->info_, kSetEventMask2, self->config_.events_low & kImmutableLow, uint32_t{0});
+  // Where it is refused, because the program ends or a flag is immutable, the library stays and is silent.
+  if (!Succeeded(CallSlot(self->info_, kRequestProfilerDetach, kDetachMs))) shutdown(self->socket_, SHUT_RDWR);
   return nullptr;
 }
 

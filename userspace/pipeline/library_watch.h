@@ -19,8 +19,9 @@ struct LibraryWatchOptions {
   uint64_t kinds = 0;            // bits of InprocessKindBit
   uint64_t duration_ns = 0;      // from when the library is there; 0: until a signal comes or the process ends
   size_t ring_bytes = 16 << 20;  // a power of two; at most kMaxInprocessCapacity
-  std::string library;           // path of the file, as this program sees it; empty: FindLibrary
-  FileBroker* files = nullptr;   // as TargetFiles'; outlives the call
+  // Where to wait for a program that is started with the library, instead of loading it into `pid`; empty: nowhere.
+  std::string socket;
+  FileBroker* files = nullptr;  // as TargetFiles'; outlives the call
 };
 
 struct LibraryWatchResult {
@@ -32,9 +33,11 @@ struct LibraryWatchResult {
 // NotFound: in neither.
 absl::StatusOr<std::string> FindLibrary();
 
-// `began` is called when the library is there, and `receiver` for each record, in the order of their times as far as
-// they come within kHoldNs of each other. An error is a sentence with a hint. Once a process: it gives rights up.
-absl::StatusOr<LibraryWatchResult> WatchLibrary(const LibraryWatchOptions& options, absl::FunctionRef<void()> began,
+// `began` is called with the process's number when the library is there, and `receiver` for each record, in the order
+// of their times as far as they come within kHoldNs of each other. An error is a sentence with a hint. Once a process:
+// it gives rights up.
+absl::StatusOr<LibraryWatchResult> WatchLibrary(const LibraryWatchOptions& options,
+                                                absl::FunctionRef<void(uint32_t)> began,
                                                 std::function<void(const LibraryRecord&)> receiver);
 
 }  // namespace clrsampler

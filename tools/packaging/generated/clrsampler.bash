@@ -200,13 +200,14 @@ _clrsampler() {
         --pdb-path) values=:folders ;;
       esac ;;
     events)
-      words='-h --help -p --pid -d --duration --format --kind --source --with-library --buffer'
+      words='-h --help -p --pid -d --duration --format --kind --source --with-library --library-socket --buffer'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         --format) values='text json' ;;
         --kind) values='ThreadCreated AssemblyLoadFinished AssemblyUnloadFinished ModuleLoadFinished ModuleUnloadFinished JITCompilationStarted JITCompilationFinished FunctionUnloadStarted ExceptionThrown ExceptionSearchFilterEnter ExceptionSearchFilterLeave ExceptionUnwindFinallyEnter ExceptionUnwindFinallyLeave ExceptionCatcherEnter ExceptionCatcherLeave ThreadBlockedMonitor ThreadAcquiredMonitor RuntimeSuspendStarted RuntimeSuspendFinished RuntimeResumeStarted RuntimeResumeFinished GarbageCollectionStarted GarbageCollectionFinished ObjectAllocated ThreadDestroyed ThreadAssignedToOSThread ThreadNameChanged ModuleUnloadStarted ModuleAttachedToAssembly ClassLoadFinished ClassUnloadStarted ExceptionSearchFunctionEnter ExceptionSearchFunctionLeave ExceptionSearchCatcherFound ExceptionUnwindFunctionEnter ExceptionUnwindFunctionLeave RuntimeSuspendAborted RuntimeThreadSuspended RuntimeThreadResumed MovedReferences ILToNativeMap' ;;
         --source) values='eventpipe' ;;
+        --library-socket) values=:any ;;
         --buffer) values=:any ;;
       esac ;;
     attach)

@@ -1,6 +1,7 @@
 #include "clr/inprocess/library_session.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -48,34 +49,37 @@ absl::StatusOr<LibrarySession> LibrarySession::Start(UniqueFd connected, uint32_
                                                      LibraryPlace place, SharedRing ring, MonotonicTime now) {
   absl::StatusOr<InprocessRingReader> reader = InprocessRingReader::Create(ring.memory());
   RETURN_IF_ERROR(reader.status());
-  DiagnosticsExchange attach(std::move(connected), EncodeAttachProfiler(RequestFor(place)), {now.ns + kPatienceNs});
-  return LibrarySession(std::move(attach), tgid, kinds, std::move(place), std::move(ring), *std::move(reader), now);
+  LibrarySession session(kinds, std::move(ring), *std::move(reader));
+  session.attach_.emplace(std::move(connected), EncodeAttachProfiler(RequestFor(place)),
+                          MonotonicTime{now.ns + kPatienceNs});
+  session.place_.emplace(std::move(place));
+  session.tgid_ = tgid;
+  return session;
 }
 
-LibrarySession::LibrarySession(DiagnosticsExchange attach, uint32_t tgid, uint64_t kinds, LibraryPlace place,
-                               SharedRing ring, InprocessRingReader reader, MonotonicTime now)
-    : attach_(std::move(attach)),
-      tgid_(tgid),
-      kinds_(kinds),
-      place_(std::move(place)),
-      ring_(std::move(ring)),
-      reader_(std::move(reader)),
-      end_by_{now.ns + kPatienceNs} {}
+absl::StatusOr<LibrarySession> LibrarySession::Await(UniqueFd listener, uint64_t kinds, SharedRing ring) {
+  absl::StatusOr<InprocessRingReader> reader = InprocessRingReader::Create(ring.memory());
+  RETURN_IF_ERROR(reader.status());
+  LibrarySession session(kinds, std::move(ring), *std::move(reader));
+  session.listener_ = std::move(listener);
+  return session;
+}
 
 void LibrarySession::Accept() {
-  UniqueFd connection(accept4(place_.listener().get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const int listener = place_.has_value() ? place_->listener().get() : listener_.get();
+  UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!connection.valid()) return;
   ucred peer{};
   socklen_t length = sizeof peer;
-  if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.pid <= 0 ||
-      static_cast<uint32_t>(peer.pid) != tgid_) {
-    return;  // a stranger
-  }
-  if (!library_.valid() && HandOver(connection.get()).ok()) library_ = std::move(connection);
+  if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.pid <= 0) return;
+  const bool stranger = awaits() ? peer.uid != getuid() && getuid() != 0 : static_cast<uint32_t>(peer.pid) != tgid_;
+  if (stranger || !HandOver(connection.get()).ok()) return;
+  library_ = std::move(connection);
+  tgid_ = static_cast<uint32_t>(peer.pid);
 }
 
 absl::Status LibrarySession::HandOver(int connection) const {
-  const LibraryDemand demand = DemandOfLibrary(kinds_);
+  const LibraryDemand demand = DemandOfLibrary(kinds_, awaits());
   InprocessConfig config{kInprocessMagic, ring_.memory().size(), kinds_, demand.low, demand.high};
   iovec part{&config, sizeof config};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
@@ -96,12 +100,16 @@ absl::Status LibrarySession::HandOver(int connection) const {
 
 void LibrarySession::Load(MonotonicTime now) {
   if (!library_.valid()) Accept();
-  if (!attach_.Step(now)) return;
-  place_.Remove();
-  if (!attach_.status().ok()) {
-    End(attach_.status());
-  } else if (attach_.error().has_value()) {
-    End(RefusalOf(*attach_.error()));
+  if (awaits()) {
+    if (library_.valid()) state_ = State::kRunning;
+    return;
+  }
+  if (!attach_->Step(now)) return;
+  place_->Remove();
+  if (!attach_->status().ok()) {
+    End(attach_->status());
+  } else if (attach_->error().has_value()) {
+    End(RefusalOf(*attach_->error()));
   } else if (!library_.valid()) {
     End(absl::InternalError("the runtime says that it has loaded the library, which is not there"));
   } else {
@@ -132,6 +140,7 @@ bool LibrarySession::Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecor
 }
 
 void LibrarySession::Stop(MonotonicTime now) {
+  if (state_ == State::kLoading && awaits()) End(absl::OkStatus());
   if (state_ != State::kRunning) return;
   state_ = State::kLeaving;
   end_by_ = {now.ns + kPatienceNs};

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -32,12 +33,18 @@ class LibrarySession {
   static absl::StatusOr<LibrarySession> Start(UniqueFd connected, uint32_t tgid, uint64_t kinds, LibraryPlace place,
                                               SharedRing ring, MonotonicTime now);
 
+  // Waits at `listener` for a program that is started with the library; of this program's user, or of any user where
+  // this is root's.
+  static absl::StatusOr<LibrarySession> Await(UniqueFd listener, uint64_t kinds, SharedRing ring);
+
   // Does what is possible now. True once the session is over: status() says how.
   bool Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecord)> take);
 
-  // Lets the library go. Step goes on until the runtime has unloaded it.
+  // Lets the library go. Step goes on until the runtime has unloaded it. Where no program has come yet, it is over.
   void Stop(MonotonicTime now);
 
+  // Of the process, as we number it; 0: no program has come yet.
+  uint32_t tgid() const { return tgid_; }
   bool began() const { return state_ >= State::kRunning; }
   bool over() const { return state_ == State::kOver; }
   // To be watched for reading; -1: nothing yet.
@@ -53,8 +60,9 @@ class LibrarySession {
  private:
   enum class State : uint8_t { kLoading, kRunning, kLeaving, kOver };
 
-  LibrarySession(DiagnosticsExchange attach, uint32_t tgid, uint64_t kinds, LibraryPlace place, SharedRing ring,
-                 InprocessRingReader reader, MonotonicTime now);
+  LibrarySession(uint64_t kinds, SharedRing ring, InprocessRingReader reader)
+      : kinds_(kinds), ring_(std::move(ring)), reader_(std::move(reader)) {}
+  bool awaits() const { return !attach_.has_value(); }
   void Accept();
   absl::Status HandOver(int connection) const;
   void Load(MonotonicTime now);
@@ -62,10 +70,11 @@ class LibrarySession {
   bool LibraryLeft() const;
   bool End(absl::Status status);
 
-  DiagnosticsExchange attach_;
-  uint32_t tgid_;
+  std::optional<DiagnosticsExchange> attach_;
+  std::optional<LibraryPlace> place_;
+  UniqueFd listener_;  // where there is no place_
+  uint32_t tgid_ = 0;
   uint64_t kinds_;
-  LibraryPlace place_;
   SharedRing ring_;
   InprocessRingReader reader_;
   UniqueFd library_;  // the connection

@@ -12,6 +12,8 @@ using Form = LibraryFieldForm;
 // COR_PRF_MONITOR and, with kHigh, COR_PRF_HIGH_MONITOR: dotnet/runtime:src/coreclr/inc/corprof.idl.
 constexpr uint32_t kFunctionUnloads = 0x1, kClasses = 0x2, kModules = 0x4, kAssemblies = 0x8, kCompilations = 0x20,
                    kExceptions = 0x40, kThreads = 0x200, kSuspensions = 0x10000;
+// COR_PRF_MONITOR_OBJECT_ALLOCATED and COR_PRF_ENABLE_OBJECT_ALLOCATED.
+constexpr uint32_t kEveryObject = 0x800100;
 constexpr uint32_t kHighDynamicUnloads = 0x4, kHighBasicGc = 0x10, kHighMoved = 0x20, kHighLargeObjects = 0x40;
 
 struct Field {
@@ -187,13 +189,15 @@ uint64_t UsualLibraryKinds() {
   return kinds;
 }
 
-LibraryDemand DemandOfLibrary(uint64_t kinds) {
+LibraryDemand DemandOfLibrary(uint64_t kinds, bool at_start) {
   LibraryDemand demand;
   for (const Row& row : kRows) {
     if ((kinds & InprocessKindBit(row.kind)) == 0) continue;
     demand.low |= row.low;
     demand.high |= row.high;
   }
+  // Each object, and not the large ones only.
+  if (at_start && (kinds & InprocessKindBit(InprocessKind::kObjectAllocated)) != 0) demand.low |= kEveryObject;
   return demand;
 }
 

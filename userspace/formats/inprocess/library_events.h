@@ -52,7 +52,8 @@ struct LibraryDemand {
   uint32_t low = 0;
   uint32_t high = 0;
 };
-LibraryDemand DemandOfLibrary(uint64_t kinds);
+// `at_start`: of a program that is started with the library, which may be asked for more.
+LibraryDemand DemandOfLibrary(uint64_t kinds, bool at_start);
 
 }  // namespace clrsampler
 

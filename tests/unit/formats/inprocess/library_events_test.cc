@@ -63,10 +63,13 @@ TEST(LibraryEventsTest, WhatComesWithoutAskingMayBeAskedForAfterAnAttach) {
   EXPECT_EQ(usual & InprocessKindBit(InprocessKind::kExceptionSearchFunctionEnter), 0u) << "one for each frame";
   EXPECT_EQ(usual & InprocessKindBit(InprocessKind::kClassLoadFinished), 0u);
   constexpr uint32_t kFunctionUnloads = 1;  // from the start only: dynamic methods have a flag of their own
-  const LibraryDemand demand = DemandOfLibrary(usual);
+  const LibraryDemand demand = DemandOfLibrary(usual, /*at_start=*/false);
   EXPECT_EQ(demand.low & ~(kAllowedAfterAttachLow | kFunctionUnloads), 0u);
   EXPECT_EQ(demand.high & ~kAllowedAfterAttachHigh, 0u);
-  EXPECT_EQ(DemandOfLibrary(0).low, 0u);
+  EXPECT_EQ(DemandOfLibrary(0, /*at_start=*/true).low, 0u);
+  const uint64_t objects = InprocessKindBit(InprocessKind::kObjectAllocated);
+  EXPECT_EQ(DemandOfLibrary(objects, /*at_start=*/true).low, kImmutableLow | 0x100);
+  EXPECT_EQ(DemandOfLibrary(objects, /*at_start=*/false).low, 0u) << "large ones only";
 }
 
 }  // namespace
