@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 
+import emulated
 import harness
 import library_agent
 import musl
@@ -23,6 +24,8 @@ from watcher import truth_of
 COUNT, THREADS = 200, 4
 ROUNDS = int(os.environ.get("CLRSAMPLER_LIBRARY_ROUNDS", "10"))
 LIBRARY = os.path.join(os.path.dirname(harness.AGENT), "libclrsampler_profiler.so")
+ARM64_LIBRARY = os.path.join(os.environ.get("CLRSAMPLER_ARM64_BUILD", os.path.join(runtimes.SOURCE, "build", "aarch64")), "libclrsampler_profiler.so")
+OTHER_PROFILER = os.environ.get("OTHER_PROFILER", "")
 # Pages that the program itself takes between two looks, in KB; the ring alone has 16 MB.
 RSS_SLACK_KB = 8 << 10
 # The runtime sleeps 0.3 s before it looks whether its calls have returned; the machine may be busy.
@@ -308,17 +311,32 @@ class PlacesTest(LibraryTest):
                 self.check_gone(target.host_pid)
         self.on_each_version(check)
 
-    def test_every_object_of_a_program_from_its_start(self):
-        version = runtimes.PACKED_VERSIONS[-1]
-        self.need_runtime(version)
+    def test_beside_the_profiler_of_the_program(self):
+        if not os.path.exists(OTHER_PROFILER):
+            self.unavailable("no OTHER_PROFILER, the target other_profiler")
+
+        def check(version):
+            env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{0D1C2B3A-0000-0000-0000-000000000001}", "CORECLR_PROFILER_PATH": OTHER_PROFILER}
+            with program(version, count=20, megabytes=1, env=env) as target:
+                with open(f"/proc/{target.host_pid}/maps") as maps:
+                    self.assertIn(os.path.basename(OTHER_PROFILER), maps.read())
+                for _ in range(3):
+                    with Events(target.host_pid, "--with-library", "--kind", "ExceptionThrown") as watcher:
+                        watcher.finish()
+                    self.check_gone(target.host_pid)
+                with Events(target.host_pid, "--with-library", "--kind", "ExceptionThrown") as watcher:
+                    self.check_seen(target, watcher)
+        self.on_each_version(check)
+
+    def from_the_start(self, start, kinds=()):
+        """(truth, events in its time) of a program that is started with the library."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "agent")
-            command = [harness.AGENT, "events", "--with-library", "--library-socket", path, "--kind", "ObjectAllocated,ExceptionThrown",
-                       "--format", "json", "--buffer", "256"]
+            command = [harness.AGENT, "events", "--with-library", "--library-socket", path, "--format", "json", "--buffer", "256", *kinds]
             with open(os.path.join(folder, "out"), "w+") as out:
                 agent = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
                 self.assertTrue(wait_until(lambda: os.path.exists(path), 30))
-                with program(version, count=20, megabytes=1, env=library_agent.environment(LIBRARY, path)) as target:
+                with start(path) as target:
                     target.signal(signal.SIGHUP)
                     truth = truth_of(target)
                     agent.send_signal(signal.SIGINT)
@@ -327,10 +345,34 @@ class PlacesTest(LibraryTest):
                     self.assertEqual(threads_of_library(target.host_pid), 0)
                 out.seek(0)
                 events = [json.loads(line) for line in out]
-        self.assertFalse(os.path.exists(path))
+            self.assertFalse(os.path.exists(path))
         self.assertNotIn("note", said)
         self.assertEqual({event["pid"] for event in events}, {target.host_pid})
-        during = [event for event in events if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]
+        return truth, [event for event in events if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]
+
+    def test_on_arm64(self):
+        """Under qemu-user: the library of a cross build, with the agent of this machine."""
+        if not os.path.exists(ARM64_LIBRARY):
+            self.unavailable(f"no {ARM64_LIBRARY}: cmake --preset aarch64 && cmake --build --preset aarch64")
+        for version in ("9.0.23", "10.0.15", "11.0.0"):
+            with self.subTest(version=version):
+                try:
+                    command, env = emulated.command("workload", version, "events", "--seconds", "300", "--count", "20", "--threads", "2", "--megabytes", "1")
+                except runtimes.Missing as reason:
+                    self.unavailable(str(reason))
+                truth, events = self.from_the_start(
+                    lambda path, command=command, env=env: harness.Target(command, env={**env, **library_agent.environment(ARM64_LIBRARY, path)}))
+                counts = collections.Counter(event["event"] for event in events)
+                print(f"    {version} arm64: {dict(counts)}", flush=True)
+                self.assertEqual([counts[kind] for kind in ("ExceptionThrown", "GarbageCollectionStarted", "JITCompilationFinished", "ObjectAllocated")],
+                                 [truth["exceptions"], truth["collections"], truth["compiled"], 0])
+
+    def test_every_object_of_a_program_from_its_start(self):
+        version = runtimes.PACKED_VERSIONS[-1]
+        self.need_runtime(version)
+        truth, during = self.from_the_start(
+            lambda path: program(version, count=20, megabytes=1, env=library_agent.environment(LIBRARY, path)),
+            ("--kind", "ObjectAllocated,ExceptionThrown"))
         objects = [event for event in during if event["event"] == "ObjectAllocated"]
         self.assertEqual(sum(event["type"] == "Workload.EventsMode+Page" for event in objects), 256)
         self.assertEqual(sum(event["event"] == "ExceptionThrown" for event in during), truth["exceptions"])

@@ -39,10 +39,12 @@ void Print(LineOutput& output, const Counts& counts, const LibraryWatchResult& r
 
 }  // namespace
 
-uint64_t LibraryKindsFor(const std::vector<std::string>& names) {
+uint64_t LibraryKindsFor(const std::vector<std::string>& names, bool at_start) {
   uint64_t kinds = 0;
   for (const std::string& name : names) kinds |= LibraryKindsOf(name);
-  return kinds == 0 ? UsualLibraryKinds() : kinds;
+  if (kinds != 0) return kinds;
+  const uint64_t objects = at_start ? InprocessKindBit(InprocessKind::kObjectAllocated) : 0;
+  return UsualLibraryKinds() & ~objects;
 }
 
 void SayWhatTheLibraryMissed(const LibraryWatchResult& result) {

@@ -29,7 +29,9 @@ void DeclareAttachOptions(CLI::App& app, AttachConfig& config);
 absl::Status RunAttach(const AttachConfig& config);
 
 // Bits of InprocessKindBit for names of events; the usual ones for none.
-uint64_t LibraryKindsFor(const std::vector<std::string>& names);
+// `at_start`: of a program that is started with the library. Then objects come only where they are named: the runtime
+// tells of each one, and keeps a library that has asked for it.
+uint64_t LibraryKindsFor(const std::vector<std::string>& names, bool at_start = false);
 // What of the result people should know, on standard error.
 void SayWhatTheLibraryMissed(const LibraryWatchResult& result);
 

@@ -112,7 +112,7 @@ absl::Status RunLibrary(const EventsConfig& config, uint64_t duration_ns, LineOu
   LibraryWatchOptions options;
   options.files = files.get();
   options.pid = config.pid;
-  options.kinds = LibraryKindsFor(config.kinds);
+  options.kinds = LibraryKindsFor(config.kinds, !config.library_socket.empty());
   options.duration_ns = duration_ns;
   options.ring_bytes = std::bit_ceil(size_t{config.buffer_megabytes} << 20);
   options.socket = config.library_socket;
