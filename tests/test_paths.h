@@ -13,6 +13,8 @@ namespace clrsampler {
 std::string TestData(absl::string_view path);
 // Made by the build, of tests/unit/formats/elf/fixture_code.cc.
 std::string ElfFixture(absl::string_view name);
+// The profiler library, where the build puts it.
+std::string ProfilerLibrary();
 // Made by the build, of tests/unit/clr/runtime_fixture.c and memory/fake_coreclr.c.
 std::string RuntimeFixture(absl::string_view name);
 

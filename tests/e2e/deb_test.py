@@ -83,7 +83,8 @@ class DebTest(harness.LiveTest):
             self.assertIn("/etc/clrsampler/serve.conf", self.chroot("dpkg-query", "-W", "-f", "${Conffiles}", "clrsampler"))
             self.assertEqual(stat.S_IMODE(os.stat(self.path("/etc/clrsampler/serve.conf")).st_mode), 0o640)
             for path in ("/usr/share/man/man1/clrsampler.1", "/usr/share/man/man1/clrsampler-serve.1", "/usr/share/doc/clrsampler/copyright",
-                         "/usr/lib/systemd/system/clrsampler.service", "/usr/share/bash-completion/completions/clrsampler"):
+                         "/usr/lib/systemd/system/clrsampler.service", "/usr/lib/clrsampler/libclrsampler_profiler.so",
+                         "/usr/share/bash-completion/completions/clrsampler"):
                 self.assertTrue(os.path.isfile(self.path(path)), path)
             self.assertIn("clrsampler:x:", self.chroot("getent", "passwd", "clrsampler"))
             # Installed, and neither enabled nor started.

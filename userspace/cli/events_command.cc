@@ -3,18 +3,23 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cli/attach_command.h"
 #include "cli/duration_option.h"
 #include "cli/event_probe_command.h"
 #include "cli/line_output.h"
+#include "formats/inprocess/library_events.h"
 #include "formats/nettrace/clr_events.h"
 #include "output/event_line.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/event_watch.h"
+#include "pipeline/library_watch.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -23,6 +28,9 @@ namespace {
 std::vector<std::string> KindNames() {
   std::vector<std::string> names;
   for (const ClrEventKind kind : AllClrEventKinds()) names.emplace_back(ClrEventName(kind));
+  for (const absl::string_view name : LibraryEventNames()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
   return names;
 }
 
@@ -53,10 +61,89 @@ void SayWhatIsMissing(const EventWatchResult& result, uint32_t buffer_megabytes)
   if (result.broke_off) std::fprintf(stderr, "note: the process ended before its last events had come\n");
 }
 
+absl::Status CheckTarget(const EventsConfig& config) {
+  if (!config.library_socket.empty() && !config.with_library) {
+    return WithHint(absl::InvalidArgumentError("--library-socket is for the library"), "add --with-library");
+  }
+  if (config.with_library && config.source == "probe") {
+    return WithHint(absl::InvalidArgumentError("events come from probes or from the library, not from both"),
+                    "leave --source or --with-library out");
+  }
+  if ((config.pid == 0) == config.library_socket.empty()) {
+    return WithHint(absl::InvalidArgumentError("it takes one process, by --pid or by --library-socket"),
+                    "clrsampler ps lists .NET processes");
+  }
+  return absl::OkStatus();
+}
+
+// Each source has kinds that the other one lacks.
+absl::Status CheckKinds(const EventsConfig& config) {
+  for (const std::string& name : config.kinds) {
+    const std::optional<ClrEventKind> kind = ClrEventKindOf(name);
+    if (config.with_library ? LibraryKindsOf(name) != 0 : kind.has_value()) {
+      if (config.with_library || config.source == "probe" || DemandOf(*kind).keywords != 0) continue;
+      return WithHint(absl::InvalidArgumentError(absl::StrCat("no runtime sends ", name)), "--source probe sees it");
+    }
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("--kind ", name, " does not come from the ",
+                                                            config.with_library ? "library" : "event stream")),
+                    config.with_library ? "leave --with-library out" : "add --with-library");
+  }
+  return absl::OkStatus();
+}
+
+void SayThatItWatches(const EventsConfig& config, uint32_t pid) {
+  std::fprintf(stderr, "watching process %u; %s\n", pid,
+               config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
+}
+
+absl::Status RunSession(const EventsConfig& config, uint64_t duration_ns, LineOutput& output) {
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  EventWatchOptions options;
+  options.files = files.get();
+  options.pid = config.pid;
+  options.kinds = KindsOf(config.kinds);
+  options.buffer_megabytes = config.buffer_megabytes;
+  options.duration_ns = duration_ns;
+  std::optional<uint64_t> first_ns;
+  const absl::StatusOr<EventWatchResult> result = WatchEvents(
+      options, [&] { SayThatItWatches(config, config.pid); },
+      [&](const ClrEventRecord& record) {
+        if (!first_ns.has_value()) first_ns = record.time_ns;
+        output.Print(config.format == "json" ? EventJson(record, config.pid, config.source)
+                                             : EventLine(record, *first_ns));
+      });
+  if (result.ok()) SayWhatIsMissing(*result, config.buffer_megabytes);
+  return result.status();
+}
+
+absl::Status RunLibrary(const EventsConfig& config, uint64_t duration_ns, LineOutput& output) {
+  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
+  LibraryWatchOptions options;
+  options.files = files.get();
+  options.pid = config.pid;
+  options.kinds = LibraryKindsFor(config.kinds, !config.library_socket.empty());
+  options.duration_ns = duration_ns;
+  options.ring_bytes = std::bit_ceil(size_t{config.buffer_megabytes} << 20);
+  options.socket = config.library_socket;
+  if (!options.socket.empty()) std::fprintf(stderr, "waiting at %s\n", options.socket.c_str());
+  std::optional<uint64_t> first_ns;
+  uint32_t pid = config.pid;
+  const auto began = [&](uint32_t number) {
+    pid = number;
+    SayThatItWatches(config, pid);
+  };
+  const absl::StatusOr<LibraryWatchResult> result = WatchLibrary(options, began, [&](const LibraryRecord& record) {
+    if (!first_ns.has_value()) first_ns = record.time_ns;
+    output.Print(config.format == "json" ? EventJson(record, pid) : EventLine(record, *first_ns));
+  });
+  if (result.ok()) SayWhatTheLibraryMissed(*result);
+  return result.status();
+}
+
 }  // namespace
 
 void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
-  app.add_option("--pid,-p", config.pid, "the process")->required()->check(CLI::Range(1u, 1u << 22))->type_name("PID");
+  app.add_option("--pid,-p", config.pid, "the process")->check(CLI::Range(1u, 1u << 22))->type_name("PID");
   DeclareDuration(app, config.duration);
   app.add_option("--format", config.format, "text, or json: one object a line; docs/events.md has the fields")
       ->check(CLI::IsMember({"text", "json"}))
@@ -72,6 +159,11 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
          "source has which kind")
       ->check(CLI::IsMember({"eventpipe", "probe"}))
       ->capture_default_str();
+  app.add_flag("--with-library", config.with_library,
+               "load a profiler library into the process, and have the events from there; docs/notifications.md");
+  app.add_option("--library-socket", config.library_socket,
+                 "with --with-library, instead of --pid: wait here for a program that is started with the library")
+      ->type_name("PATH");
   app.add_option("--buffer", config.buffer_megabytes, "what the runtime may keep until it is taken, in its own memory")
       ->check(CLI::Range(1, 1024))
       ->type_name("MB")
@@ -79,38 +171,21 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
 }
 
 absl::Status RunEvents(const EventsConfig& config) {
+  RETURN_IF_ERROR(CheckTarget(config));
+  RETURN_IF_ERROR(CheckKinds(config));
+  uint64_t duration_ns = 0;
   if (config.source == "probe") return RunEventProbe(config);
-  const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
-  EventWatchOptions options;
-  options.files = files.get();
-  options.pid = config.pid;
-  options.kinds = KindsOf(config.kinds);
-  for (const ClrEventKind kind : options.kinds) {
-    if (DemandOf(kind).keywords != 0 || config.kinds.empty()) continue;
-    return WithHint(absl::InvalidArgumentError(absl::StrCat("no runtime sends ", ClrEventName(kind))),
-                    "--source probe sees it");
-  }
-  options.buffer_megabytes = config.buffer_megabytes;
   if (config.duration.has_value()) {
     const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);
     if (!duration.ok()) return duration.status();
-    options.duration_ns = *duration;
+    duration_ns = *duration;
   }
   LineOutput output(STDOUT_FILENO);
-  std::optional<uint64_t> first_ns;
-  const auto began = [&] {
-    std::fprintf(stderr, "watching process %u; %s\n", config.pid,
-                 config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
-  };
-  const absl::StatusOr<EventWatchResult> result = WatchEvents(options, began, [&](const ClrEventRecord& record) {
-    if (!first_ns.has_value()) first_ns = record.time_ns;
-    output.Print(config.format == "json" ? EventJson(record, config.pid, config.source) : EventLine(record, *first_ns));
-  });
+  absl::Status watched =
+      config.with_library ? RunLibrary(config, duration_ns, output) : RunSession(config, duration_ns, output);
   if (absl::Status finished = output.Finish(); !finished.ok()) return finished;
   SayLeftOut(output);
-  if (!result.ok()) return result.status();
-  SayWhatIsMissing(*result, config.buffer_megabytes);
-  return absl::OkStatus();
+  return watched;
 }
 
 }  // namespace clrsampler

@@ -22,6 +22,8 @@ struct EventsConfig {
   std::vector<std::string> kinds;  // empty: all
   std::string source = "eventpipe";
   uint32_t buffer_megabytes = 16;
+  bool with_library = false;
+  std::string library_socket;  // instead of a process; empty: none
 };
 
 void DeclareEventsOptions(CLI::App& app, EventsConfig& config);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/allocs_command.h"
 #include "cli/annotate_command.h"
+#include "cli/attach_command.h"
 #include "cli/convert_command.h"
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
@@ -97,6 +98,7 @@ int main(int argc, char** argv) {
       "  clrsampler locks --pid PID [--json]\n"
       "  clrsampler exceptions --pid PID [--json]\n"
       "  clrsampler events --pid PID [--kind KIND]\n"
+      "  clrsampler attach --pid PID [--kind KIND]\n"
       "  clrsampler annotate METHOD FILE.json\n"
       "  clrsampler convert IN OUT\n"
       "  clrsampler merge IN... -o OUT\n"
@@ -164,6 +166,10 @@ int main(int argc, char** argv) {
   CLI::App* events = app.add_subcommand("events", "print what a .NET runtime tells: exceptions, threads, modules, ...");
   clrsampler::EventsConfig events_config;
   clrsampler::DeclareEventsOptions(*events, events_config);
+  CLI::App* attach =
+      app.add_subcommand("attach", "load a profiler library into a .NET process, and count what it says");
+  clrsampler::AttachConfig attach_config;
+  clrsampler::DeclareAttachOptions(*attach, attach_config);
   CLI::App* convert = app.add_subcommand("convert", "write a profile in another format, or a part of it");
   CLI::App* merge = app.add_subcommand("merge", "add profiles up");
   clrsampler::ConvertConfig convert_config;
@@ -232,6 +238,7 @@ int main(int argc, char** argv) {
   if (*exceptions) return ReportStatus(clrsampler::RunExceptions(exceptions_config));
   if (*jit) return ReportStatus(clrsampler::RunJit(jit_config));
   if (*events) return ReportStatus(clrsampler::RunEvents(events_config));
+  if (*attach) return ReportStatus(clrsampler::RunAttach(attach_config));
   if (*annotate) return ReportStatus(clrsampler::RunAnnotate(annotate_config));
   if (*diff) return ReportStatus(clrsampler::RunDiff(diff_config));
   if (*convert || *merge) return ReportStatus(clrsampler::RunConvert(convert_config));

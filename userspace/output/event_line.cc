@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/inprocess/library_events.h"
 #include "output/summary.h"
 #include "profile/suspension_tracker.h"
 
@@ -114,25 +116,82 @@ std::string ValueText(const Json& value) {
   return plain ? PrintableText(text) : absl::StrCat("\"", PrintableText(text), "\"");
 }
 
+void Put(Json& fields, const LibraryField& field) {
+  switch (field.form) {
+    case LibraryFieldForm::kNone:
+      return;
+    case LibraryFieldForm::kNumber:
+      return PutNumber(fields, field.name, field.number);
+    case LibraryFieldForm::kCount:
+      fields[field.name] = field.number;
+      return;
+    case LibraryFieldForm::kAddress:
+      return PutAddress(fields, field.name, field.number);
+    case LibraryFieldForm::kError:
+      if ((field.number & 0x80000000) != 0) PutAddress(fields, field.name, field.number);
+      return;
+    case LibraryFieldForm::kSuspendReason:
+      return PutText(fields, field.name, SuspendReasonText(static_cast<uint32_t>(field.number)));
+    case LibraryFieldForm::kInduced:
+      fields[field.name] = field.number == 1;
+      return;
+    case LibraryFieldForm::kText:
+      return PutText(fields, field.name, field.text);
+    case LibraryFieldForm::kTrue:
+      return PutFlag(fields, field.name, true);
+  }
+}
+
+Json FieldsOf(const LibraryRecord& record) {
+  Json fields = Json::object();
+  for (const LibraryField& field : LibraryFields(record)) Put(fields, field);
+  if (record.kind != InprocessKind::kILToNativeMap) return fields;
+  // Of special places in IL the number is negative.
+  Json map = Json::array();
+  for (const InprocessMapEntry& entry : record.map) {
+    map.push_back({static_cast<int32_t>(entry.il_offset), entry.native_start, entry.native_end});
+  }
+  fields["map"] = std::move(map);
+  return fields;
+}
+
+std::string LineOf(uint64_t time_ns, uint64_t first_ns, absl::string_view name, uint64_t tid, const Json& fields) {
+  const double seconds = time_ns > first_ns ? static_cast<double>(time_ns - first_ns) / 1e9 : 0;
+  std::string line = absl::StrFormat("%10.6f  %-27s  on %d ", seconds, name, tid);
+  for (const auto& [key, value] : fields.items()) absl::StrAppend(&line, " ", key, "=", ValueText(value));
+  return line;
+}
+
+std::string JsonOf(uint64_t time_ns, uint32_t pid, uint64_t tid, absl::string_view name, absl::string_view source,
+                   const Json& fields) {
+  Json json = {{"time_ns", time_ns},
+               {"pid", pid},
+               {"thread", tid},
+               {"event", std::string(name)},
+               {"source", std::string(source)}};
+  json.update(fields);
+  return Dump(json);
+}
+
 }  // namespace
 
 std::string EventLine(const ClrEventRecord& record, uint64_t first_ns, absl::string_view source) {
-  const double seconds = record.time_ns > first_ns ? static_cast<double>(record.time_ns - first_ns) / 1e9 : 0;
-  std::string line = absl::StrFormat("%10.6f  %-27s  on %d ", seconds, ClrEventName(record.event.kind), record.tid);
-  const Json fields = FieldsOf(record.event);
-  for (const auto& [name, value] : fields.items()) absl::StrAppend(&line, " ", name, "=", ValueText(value));
+  std::string line =
+      LineOf(record.time_ns, first_ns, ClrEventName(record.event.kind), record.tid, FieldsOf(record.event));
   if (!source.empty()) absl::StrAppend(&line, " source=", source);
   return line;
 }
 
 std::string EventJson(const ClrEventRecord& record, uint32_t pid, absl::string_view source) {
-  Json json = {{"time_ns", record.time_ns},
-               {"pid", pid},
-               {"thread", record.tid},
-               {"event", std::string(ClrEventName(record.event.kind))},
-               {"source", std::string(source)}};
-  json.update(FieldsOf(record.event));
-  return Dump(json);
+  return JsonOf(record.time_ns, pid, record.tid, ClrEventName(record.event.kind), source, FieldsOf(record.event));
+}
+
+std::string EventLine(const LibraryRecord& record, uint64_t first_ns) {
+  return LineOf(record.time_ns, first_ns, LibraryEventName(record.kind), record.tid, FieldsOf(record));
+}
+
+std::string EventJson(const LibraryRecord& record, uint32_t pid) {
+  return JsonOf(record.time_ns, pid, record.tid, LibraryEventName(record.kind), "library", FieldsOf(record));
 }
 
 }  // namespace clrsampler

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "formats/inprocess/ring_reader.h"
 #include "formats/nettrace/clr_event_stream.h"
 
 namespace clrsampler {
@@ -16,6 +17,10 @@ std::string EventLine(const ClrEventRecord& record, uint64_t first_ns, absl::str
 
 // An object: time_ns, pid, thread, event, source, and the fields of the kind (docs/events.md).
 std::string EventJson(const ClrEventRecord& record, uint32_t pid, absl::string_view source);
+
+// The same of a record of the profiler library; its source is "library".
+std::string EventLine(const LibraryRecord& record, uint64_t first_ns);
+std::string EventJson(const LibraryRecord& record, uint32_t pid);
 
 }  // namespace clrsampler
 

@@ -1,15 +1,13 @@
 #include "pipeline/event_watch.h"
 
 #include <optional>
-#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "clr/diagnostics_client.h"
 #include "clr/event_session.h"
-#include "formats/proc/status_text.h"
 #include "os/clock.h"
 #include "pipeline/agent_sandbox.h"
+#include "pipeline/diagnosed_target.h"
 #include "pipeline/stop_events.h"
 #include "process/target_files.h"
 #include "status/status.h"
@@ -18,46 +16,9 @@ namespace clrsampler {
 namespace {
 
 constexpr absl::string_view kProc = "/proc";
-constexpr size_t kMaxStatusBytes = 64 << 10;
 // While a request is under way, and else, where what comes wakes the loop.
 constexpr int kRequestMs = 20;
 constexpr int kIdleMs = 200;
-
-// What people can do about an error of the session.
-absl::Status Explained(const absl::Status& status, uint32_t pid) {
-  const auto hint = [&]() -> std::string {
-    switch (status.code()) {
-      case absl::StatusCode::kNotFound:
-        return "it has one unless it is no .NET process, is still starting, or runs with DOTNET_EnableDiagnostics=0";
-      case absl::StatusCode::kPermissionDenied:
-        return "run it as the user of that process, or by sudo";
-      case absl::StatusCode::kDeadlineExceeded:
-        return "the process may be stopped (SIGSTOP, a debugger), or another tool may hold its diagnostics server";
-      case absl::StatusCode::kUnavailable:
-        return "the process may be about to end, or many tools may ask it at once";
-      case absl::StatusCode::kUnimplemented:
-        return "its runtime is newer than this program knows; try a newer clrsampler";
-      default:
-        return absl::StrCat("clrsampler doctor --pid ", pid, " says more about the process");
-    }
-  };
-  return WithHint(Annotate(status, absl::StrCat("no events of process ", pid)), hint());
-}
-
-absl::StatusOr<TargetIdentity> IdentityOf(uint32_t pid, const TargetFiles& files) {
-  const std::optional<uint64_t> ticks = StartTicksOfLiving(kProc, pid);
-  if (!ticks.has_value())
-    return WithHint(absl::NotFoundError(absl::StrCat("there is no process ", pid)),
-                    "clrsampler ps lists .NET processes");
-  if (!files.reachable()) {
-    return Explained(absl::PermissionDeniedError("it belongs to another user"), pid);
-  }
-  const absl::StatusOr<std::string> text = files.ReadProc("status", kMaxStatusBytes);
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<StatusText> status = ParseStatus(*text);
-  if (!status.ok()) return status.status();
-  return TargetIdentity{pid, status->innermost_tgid(), *ticks};
-}
 
 TracingRequest RequestFor(const EventWatchOptions& options) {
   const ClrEventDemand demand = DemandOf(options.kinds);
@@ -98,7 +59,7 @@ void Run(EventSession& session, ClrEventStream& stream, StopEvents& stop, uint64
 absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
                                              ClrEventStream::Receiver receiver) {
   const TargetFiles files(kProc, options.pid, nullptr, options.files);
-  const absl::StatusOr<TargetIdentity> target = IdentityOf(options.pid, files);
+  const absl::StatusOr<TargetIdentity> target = IdentityOfTarget(options.pid, files);
   if (!target.ok()) return target.status();
   absl::StatusOr<StopEvents> stop = StopEvents::Create();
   if (!stop.ok()) return stop.status();
@@ -111,11 +72,11 @@ absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, a
 
   absl::StatusOr<EventSession> session = EventSession::Start([&] { return ConnectToRuntime(kProc, *target, files); },
                                                              RequestFor(options), SystemClock().Now());
-  if (!session.ok()) return Explained(session.status(), options.pid);
+  if (!session.ok()) return ExplainDiagnostics(session.status(), options.pid);
   ClrEventStream stream(options.kinds, std::move(receiver));
   Run(*session, stream, *stop, options.duration_ns, began);
   const absl::Status finished = stream.Finish();
-  if (!session->status().ok()) return Explained(session->status(), options.pid);
+  if (!session->status().ok()) return ExplainDiagnostics(session->status(), options.pid);
   return EventWatchResult{stream.lost(), stream.damaged(), stream.unsorted(), !finished.ok()};
 }
 

@@ -80,5 +80,48 @@ TEST(EventLineTest, FieldsOfKinds) {
   }
 }
 
+LibraryRecord FromLibrary(InprocessKind kind) {
+  LibraryRecord record;
+  record.kind = kind;
+  record.time_ns = 2'500'000'000;
+  record.tid = 4719;
+  return record;
+}
+
+TEST(EventLineTest, TheLibrarySaysTheSameInTheSameForm) {
+  LibraryRecord record = FromLibrary(InprocessKind::kExceptionThrown);
+  record.texts[0] = "Shop.Order+Lost\n";
+  record.values[1] = 0x7f10;
+  EXPECT_EQ(EventLine(record, 1'000'000'000).substr(0, 54), "  1.500000  ExceptionThrown              on 4719  type");
+  EXPECT_EQ(EventLine(record, 0).find('\n'), std::string::npos);
+  const nlohmann::json json = nlohmann::json::parse(EventJson(record, 42));
+  EXPECT_EQ(json["event"], "ExceptionThrown");
+  EXPECT_EQ(json["source"], "library");
+  EXPECT_EQ(json["pid"], 42);
+  EXPECT_EQ(json["thread"], 4719);
+  EXPECT_EQ(json["type"], "Shop.Order+Lost\n");
+  EXPECT_EQ(json["type_id"], "0x7f10");
+  EXPECT_FALSE(json.contains("object")) << "it is not known";
+}
+
+TEST(EventLineTest, TheLibrarysNumbersHaveTheirForms) {
+  LibraryRecord suspension = FromLibrary(InprocessKind::kRuntimeSuspendStarted);
+  suspension.values[0] = 1;
+  EXPECT_EQ(nlohmann::json::parse(EventJson(suspension, 1))["reason"], "gc");
+  LibraryRecord collection = FromLibrary(InprocessKind::kGarbageCollectionStarted);
+  collection.values[1] = 1;
+  EXPECT_EQ(nlohmann::json::parse(EventJson(collection, 1))["generation"], 0);
+  EXPECT_EQ(nlohmann::json::parse(EventJson(collection, 1))["induced"], true);
+  LibraryRecord load = FromLibrary(InprocessKind::kModuleLoadFinished);
+  load.values[1] = 0x80070002;
+  EXPECT_EQ(nlohmann::json::parse(EventJson(load, 1))["hresult"], "0x80070002");
+  LibraryRecord map = FromLibrary(InprocessKind::kILToNativeMap);
+  map.values[2] = 2;
+  map.map = {{0xfffffffe, 0, 4}, {3, 4, 17}};
+  EXPECT_EQ(nlohmann::json::parse(EventJson(map, 1))["map"].dump(), "[[-2,0,4],[3,4,17]]");
+  EXPECT_EQ(nlohmann::json::parse(EventJson(FromLibrary(InprocessKind::kDynamicMethodJitFinished), 1))["dynamic"],
+            true);
+}
+
 }  // namespace
 }  // namespace clrsampler

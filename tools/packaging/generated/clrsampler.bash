@@ -2,13 +2,13 @@
 _clrsampler() {
   local current=$2 previous=$3 command= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$command $word" in ' record'|' replay'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' allocs'|' wall'|' locks'|' exceptions'|' jit'|' events'|' convert'|' merge'|' annotate'|' diff'|' mip') command=$word ;; *' --') compopt -o default; return ;;
+    case "$command $word" in ' record'|' replay'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' allocs'|' wall'|' locks'|' exceptions'|' jit'|' events'|' attach'|' convert'|' merge'|' annotate'|' diff'|' mip') command=$word ;; *' --') compopt -o default; return ;;
       'mip create'|'mip merge'|'mip show'|'mip order'|'mip covered'|'mip info'|'mip to-yaml'|'mip from-yaml') command+=" $word" ;; esac
   done
   local words= values=
   case $command in
     '')
-      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks exceptions jit events convert merge annotate diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks exceptions jit events attach convert merge annotate diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -233,14 +233,22 @@ _clrsampler() {
         --pdb-path) values=:folders ;;
       esac ;;
     events)
-      words='-h --help -p --pid -d --duration --format --kind --source --buffer'
+      words='-h --help -p --pid -d --duration --format --kind --source --with-library --library-socket --buffer'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
         --format) values='text json' ;;
-        --kind) values='ThreadCreated ThreadDestroyed ThreadNameChanged AssemblyLoadFinished AssemblyUnloadFinished ModuleLoadFinished ModuleUnloadFinished JITCompilationStarted JITCompilationFinished FunctionUnloadStarted ExceptionThrown ExceptionSearchFilterEnter ExceptionSearchFilterLeave ExceptionUnwindFinallyEnter ExceptionUnwindFinallyLeave ExceptionCatcherEnter ExceptionCatcherLeave ThreadBlockedMonitor ThreadAcquiredMonitor RuntimeSuspendStarted RuntimeSuspendFinished RuntimeResumeStarted RuntimeResumeFinished GarbageCollectionStarted GarbageCollectionFinished ObjectAllocated' ;;
+        --kind) values='ThreadCreated ThreadDestroyed ThreadNameChanged AssemblyLoadFinished AssemblyUnloadFinished ModuleLoadFinished ModuleUnloadFinished JITCompilationStarted JITCompilationFinished FunctionUnloadStarted ExceptionThrown ExceptionSearchFilterEnter ExceptionSearchFilterLeave ExceptionUnwindFinallyEnter ExceptionUnwindFinallyLeave ExceptionCatcherEnter ExceptionCatcherLeave ThreadBlockedMonitor ThreadAcquiredMonitor RuntimeSuspendStarted RuntimeSuspendFinished RuntimeResumeStarted RuntimeResumeFinished GarbageCollectionStarted GarbageCollectionFinished ObjectAllocated ThreadAssignedToOSThread ModuleUnloadStarted ModuleAttachedToAssembly ClassLoadFinished ClassUnloadStarted ExceptionSearchFunctionEnter ExceptionSearchFunctionLeave ExceptionSearchCatcherFound ExceptionUnwindFunctionEnter ExceptionUnwindFunctionLeave RuntimeSuspendAborted RuntimeThreadSuspended RuntimeThreadResumed MovedReferences ILToNativeMap' ;;
         --source) values='eventpipe probe' ;;
+        --library-socket) values=:any ;;
         --buffer) values=:any ;;
+      esac ;;
+    attach)
+      words='-h --help -p --pid -d --duration --kind --json'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        -d|--duration) values=:any ;;
+        --kind) values='ThreadCreated ThreadDestroyed ThreadAssignedToOSThread ThreadNameChanged AssemblyLoadFinished AssemblyUnloadFinished ModuleLoadFinished ModuleUnloadStarted ModuleUnloadFinished ModuleAttachedToAssembly ClassLoadFinished ClassUnloadStarted JITCompilationStarted JITCompilationFinished FunctionUnloadStarted ExceptionThrown ExceptionSearchFunctionEnter ExceptionSearchFunctionLeave ExceptionSearchFilterEnter ExceptionSearchFilterLeave ExceptionSearchCatcherFound ExceptionUnwindFunctionEnter ExceptionUnwindFunctionLeave ExceptionUnwindFinallyEnter ExceptionUnwindFinallyLeave ExceptionCatcherEnter ExceptionCatcherLeave RuntimeSuspendStarted RuntimeSuspendFinished RuntimeSuspendAborted RuntimeResumeStarted RuntimeResumeFinished RuntimeThreadSuspended RuntimeThreadResumed GarbageCollectionStarted GarbageCollectionFinished MovedReferences ObjectAllocated ILToNativeMap' ;;
       esac ;;
     convert)
       words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'

@@ -24,6 +24,13 @@ void AppendLittle(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i) & 0xFF));
 }
 
+// ASCII as UTF-16 with its count and its NUL.
+void AppendText(std::string& out, absl::string_view text) {
+  AppendLittle(out, text.size() + 1, 4);
+  for (const char c : text) AppendLittle(out, static_cast<unsigned char>(c), 2);
+  AppendLittle(out, 0, 2);
+}
+
 std::string Encode(uint8_t set, uint8_t id, std::span<const std::byte> payload) {
   std::string out(kMagic, kMagicBytes);
   AppendLittle(out, kDiagnosticsHeaderBytes + payload.size(), 2);
@@ -110,9 +117,7 @@ std::string EncodeCollectTracing(DiagnosticsCommand command, const TracingReques
   AppendLittle(payload, 1, 4);  // one provider
   AppendLittle(payload, request.keywords, 8);
   AppendLittle(payload, request.level, 4);
-  AppendLittle(payload, request.provider.size() + 1, 4);
-  for (const char c : request.provider) AppendLittle(payload, static_cast<unsigned char>(c), 2);
-  AppendLittle(payload, 0, 2);
+  AppendText(payload, request.provider);
   AppendLittle(payload, 0, 4);  // no filter
   return EncodeDiagnosticsRequest(command, AsBytes(payload));
 }
@@ -127,6 +132,16 @@ std::string EncodeStopTracing(uint64_t session) {
   std::string payload;
   AppendLittle(payload, session, 8);
   return EncodeDiagnosticsRequest(DiagnosticsCommand::kStopTracing, AsBytes(payload));
+}
+
+std::string EncodeAttachProfiler(const AttachRequest& request) {
+  std::string payload;
+  AppendLittle(payload, request.timeout_seconds, 4);
+  absl::StrAppend(&payload, AsText(request.profiler));
+  AppendText(payload, request.path);
+  AppendLittle(payload, request.data.size(), 4);
+  absl::StrAppend(&payload, request.data);
+  return EncodeDiagnosticsRequest(DiagnosticsCommand::kAttachProfiler, AsBytes(payload));
 }
 
 std::string EncodeDiagnosticsReply(std::optional<uint32_t> error, std::span<const std::byte> payload) {

@@ -1,5 +1,5 @@
-// Messages of the .NET diagnostics IPC protocol, as far as switching perf maps and sessions of events on and off needs
-// them.
+// Messages of the .NET diagnostics IPC protocol, as far as switching perf maps and sessions of events on and off and
+// loading a profiler needs them.
 //
 // One connection carries one request and one reply. Both begin with 20 bytes, little-endian: "DOTNET_IPC_V1\0", u16
 // size of the whole message, u8 command set, u8 command id, u16 0. A reply has command set 0xFF; its id is 0x00 for
@@ -27,6 +27,7 @@ enum class DiagnosticsCommand : uint16_t {
   kStopTracing = 0x0201,
   kCollectTracing2 = 0x0203,  // since 5.0
   kCollectTracing3 = 0x0204,  // since 9.0; 8.0.34 does not know it
+  kAttachProfiler = 0x0301,
   kProcessInfo = 0x0400,
   kProcessInfo2 = 0x0404,  // since 6.0
   kEnablePerfMap = 0x0405,
@@ -63,6 +64,16 @@ absl::StatusOr<uint64_t> ParseTracingSession(std::span<const std::byte> payload)
 std::string EncodeStopTracing(uint64_t session);
 
 std::string EncodeDiagnosticsReply(std::optional<uint32_t> error, std::span<const std::byte> payload);
+
+// A library that the runtime shall load and call as a profiler (ICorProfilerCallback3 and newer). The answer comes when
+// the library has agreed, refused, or could not be loaded.
+struct AttachRequest {
+  uint32_t timeout_seconds = 10;
+  std::array<std::byte, 16> profiler{};  // the CLSID, as it lies in memory
+  std::string path;                      // in the target's file system; ASCII
+  std::string data;                      // what the library gets, whatever that is
+};
+std::string EncodeAttachProfiler(const AttachRequest& request);
 
 struct DiagnosticsRequest {
   DiagnosticsCommand command{};  // as sent, perhaps none of ours

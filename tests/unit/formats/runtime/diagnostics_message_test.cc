@@ -91,6 +91,26 @@ TEST(DiagnosticsMessageTest, SessionsAreAskedForInTheFormNettrace) {
             "3412000000000000");
 }
 
+// The bytes that Microsoft.Diagnostics.NETCore.Client makes of these arguments, by its code of 2026-08: a CLSID has 16.
+TEST(DiagnosticsMessageTest, AnAttachNamesClassPathAndData) {
+  AttachRequest request;
+  request.timeout_seconds = 5;
+  for (size_t i = 0; i < request.profiler.size(); ++i) request.profiler[i] = static_cast<std::byte>(0xa0 + i);
+  request.path = "/p";
+  request.data = "hi";
+  EXPECT_EQ(absl::BytesToHexString(EncodeAttachProfiler(request)),
+            "444f544e45545f4950435f563100"
+            "3800"
+            "0301"
+            "0000"
+            "05000000"
+            "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
+            "03000000"
+            "2f0070000000"
+            "02000000"
+            "6869");
+}
+
 TEST(DiagnosticsMessageTest, ASessionHasANumber) {
   EXPECT_EQ(*ParseTracingSession(AsBytes(Bytes("f01000140000007f"))), 0x7f000000140010f0u);
   EXPECT_TRUE(absl::IsDataLoss(ParseTracingSession(AsBytes(Bytes("f0100014000000"))).status()));

@@ -1,0 +1,43 @@
+// Puts records into the order of their times. Threads write them into the ring beside each other, each a moment after
+// it has looked at the clock.
+#ifndef CLRSAMPLER_FORMATS_INPROCESS_RECORD_ORDER_H_
+#define CLRSAMPLER_FORMATS_INPROCESS_RECORD_ORDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "formats/inprocess/ring_reader.h"
+
+namespace clrsampler {
+
+class RecordOrder {
+ public:
+  using Receiver = std::function<void(const LibraryRecord&)>;
+  // A thread that is interrupted between its look at the clock and its write is late; one by more than this comes
+  // behind newer ones.
+  static constexpr uint64_t kHoldNs = 50'000'000;
+  // Beyond, the oldest go on at once.
+  static constexpr size_t kMostHeld = 64 * 1024;
+
+  explicit RecordOrder(Receiver receiver) : receiver_(std::move(receiver)) {}
+
+  void Add(LibraryRecord record) { held_.push_back(std::move(record)); }
+  // Gives out what is older than kHoldNs. A time in the far future is as good as none, and does not
+  // stay.
+  void GiveOut(uint64_t now_ns);
+  // Gives out everything.
+  void Finish();
+
+ private:
+  void GiveFirst(size_t count);
+
+  Receiver receiver_;
+  std::vector<LibraryRecord> held_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_FORMATS_INPROCESS_RECORD_ORDER_H_

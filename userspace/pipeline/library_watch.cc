@@ -1,0 +1,155 @@
+#include "pipeline/library_watch.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "clr/diagnostics_client.h"
+#include "clr/inprocess/library_place.h"
+#include "clr/inprocess/library_session.h"
+#include "clr/inprocess/shared_ring.h"
+#include "clr/target_environment.h"
+#include "formats/inprocess/record_order.h"
+#include "formats/proc/environ_text.h"
+#include "os/clock.h"
+#include "os/file_io.h"
+#include "pipeline/agent_sandbox.h"
+#include "pipeline/diagnosed_target.h"
+#include "pipeline/stop_events.h"
+#include "process/target_files.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr absl::string_view kProc = "/proc";
+constexpr char kLibraryFile[] = "libclrsampler_profiler.so";
+constexpr size_t kMaxLibraryBytes = 4 << 20;
+// The ring says nothing when something comes: it is looked at so often.
+constexpr int kTurnMs = 10;
+
+std::string FolderOfThisProgram() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  const std::string program(path, length > 0 ? static_cast<size_t>(length) : 0);
+  return program.substr(0, program.rfind('/') == std::string::npos ? 0 : program.rfind('/'));
+}
+
+absl::StatusOr<LibraryPlace> PlaceFor(uint32_t pid, const TargetFiles& files) {
+  const absl::StatusOr<std::string> path = FindLibrary();
+  RETURN_IF_ERROR(path.status());
+  const absl::StatusOr<std::string> library = ReadWholeFile(*path, kMaxLibraryBytes);
+  RETURN_IF_ERROR(library.status());
+  const std::string environment = ReadEnvironment(kProc, pid).value_or(std::string());
+  absl::StatusOr<LibraryPlace> place =
+      LibraryPlace::Make(files, EnvironmentValue(environment, "TMPDIR").value_or(""), *library);
+  if (place.ok()) return place;
+  return WithHint(Annotate(place.status(), absl::StrCat("process ", pid)),
+                  "give its container a /tmp that can be written to, without noexec; or use events without "
+                  "--with-library");
+}
+
+absl::StatusOr<UniqueFd> ListenAt(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path) {
+    return WithHint(absl::InvalidArgumentError(absl::StrCat(path, " is too long for a socket")),
+                    "choose a shorter one");
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!listener.valid() || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener.get(), 1) != 0) {
+    return WithHint(ErrnoError(errno, path), "choose a path where nothing is yet");
+  }
+  return listener;
+}
+
+absl::StatusOr<LibrarySession> Attach(const LibraryWatchOptions& options, const TargetIdentity& target,
+                                      const TargetFiles& files, SharedRing ring) {
+  absl::StatusOr<UniqueFd> connected = ConnectToRuntime(kProc, target, files);
+  if (!connected.ok()) return ExplainDiagnostics(connected.status(), target.tgid);
+  absl::StatusOr<LibraryPlace> place = PlaceFor(target.tgid, files);
+  RETURN_IF_ERROR(place.status());
+  return LibrarySession::Start(*std::move(connected), target.tgid, options.kinds, *std::move(place), std::move(ring),
+                               SystemClock().Now());
+}
+
+absl::Status GiveRightsUp() {
+  RecordOptions nothing_planted;
+  nothing_planted.roles = false;
+  AgentNeeds needs;
+  needs.perf_maps = true;  // its socket and its folders are its user's
+  return EnterAgentSandbox(nothing_planted, needs).status();
+}
+
+absl::StatusOr<LibrarySession> Begin(const LibraryWatchOptions& options, SharedRing ring) {
+  if (!options.socket.empty()) {
+    absl::StatusOr<UniqueFd> listener = ListenAt(options.socket);
+    RETURN_IF_ERROR(listener.status());
+    RETURN_IF_ERROR(GiveRightsUp());
+    return LibrarySession::Await(*std::move(listener), options.kinds, std::move(ring));
+  }
+  const TargetFiles files(kProc, options.pid, nullptr, options.files);
+  const absl::StatusOr<TargetIdentity> target = IdentityOfTarget(options.pid, files);
+  RETURN_IF_ERROR(target.status());
+  RETURN_IF_ERROR(GiveRightsUp());
+  return Attach(options, *target, files, std::move(ring));
+}
+
+// Until the session is over.
+void Run(LibrarySession& session, RecordOrder& order, StopEvents& stop, uint64_t duration_ns,
+         absl::FunctionRef<void(uint32_t)> began) {
+  const SystemClock clock;
+  std::optional<MonotonicTime> end;
+  while (!session.over()) {
+    stop.Wait(kTurnMs);
+    const MonotonicTime now = clock.Now();
+    session.Step(now, [&](LibraryRecord record) { order.Add(std::move(record)); });
+    order.GiveOut(now.ns);
+    if (session.began() && !session.over() && !end.has_value()) {
+      end = duration_ns == 0 ? MonotonicTime::Max() : MonotonicTime{now.ns + duration_ns};
+      began(session.tgid());
+    }
+    if (stop.signalled() || (end.has_value() && now >= *end)) session.Stop(now);
+  }
+  order.Finish();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindLibrary() {
+  const std::string folder = FolderOfThisProgram();
+  for (const char* place : {"/", "/../lib/clrsampler/"}) {
+    std::string path = absl::StrCat(folder, place, kLibraryFile);
+    if (access(path.c_str(), R_OK) == 0) return path;
+  }
+  return WithHint(
+      absl::NotFoundError(absl::StrCat(kLibraryFile, " is neither beside this program nor in ", "../lib/clrsampler")),
+      "install the package as a whole, or build the target clrsampler_profiler");
+}
+
+absl::StatusOr<LibraryWatchResult> WatchLibrary(const LibraryWatchOptions& options,
+                                                absl::FunctionRef<void(uint32_t)> began,
+                                                std::function<void(const LibraryRecord&)> receiver) {
+  absl::StatusOr<StopEvents> stop = StopEvents::Create();
+  RETURN_IF_ERROR(stop.status());
+  absl::StatusOr<SharedRing> ring = SharedRing::Create(options.ring_bytes);
+  RETURN_IF_ERROR(ring.status());
+  absl::StatusOr<LibrarySession> session = Begin(options, *std::move(ring));
+  RETURN_IF_ERROR(session.status());
+  RecordOrder order(std::move(receiver));
+  Run(*session, order, *stop, options.duration_ns, began);
+  if (!options.socket.empty()) unlink(options.socket.c_str());
+  if (!session->status().ok()) return ExplainDiagnostics(session->status(), session->tgid());
+  return LibraryWatchResult{session->lost(), session->stayed()};
+}
+
+}  // namespace clrsampler
