@@ -127,6 +127,22 @@ static __always_inline bool is_followed(struct task_struct *task)
 	return is_tracked(leader, tgid_of(leader, in_namespace), in_namespace);
 }
 
+/* The same of the current task, of which kernels before 5.11 give no pointer that can be followed. */
+static __always_inline bool current_is_followed(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task(), *leader;
+	bool in_namespace = pid_namespace_inode;
+
+	if (only_tgid)
+		return bpf_get_current_pid_tgid() >> 32 == only_tgid;
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return false;
+	if (!filter_processes)
+		return true;
+	leader = BPF_CORE_READ(task, group_leader);
+	return is_tracked(leader, tgid_of(leader, in_namespace), in_namespace);
+}
+
 static __always_inline bool is_runnable(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))
@@ -196,7 +212,9 @@ static __always_inline bool send_stack(void *ctx, struct scratch *scratch, __u32
 
 	sample->flags |= WIRE_SAMPLE_IN_KERNEL;
 	take_kernel_stack(scratch, ctx);
-	sample->stop = take_saved_registers(scratch, task, variant);
+	sample->stop = WIRE_STOP_NO_REGISTERS;
+	if (!(sample->flags & WIRE_SAMPLE_KTHREAD))
+		sample->stop = take_saved_registers(scratch, task, variant);
 	if (!sample->stop) {
 		find_transient_code(scratch);
 		if (may_be_transient(scratch, sample->ip))
@@ -393,8 +411,15 @@ static __always_inline void note_waker(void *ctx, struct thread_times *times, __
 	times->waker_tgid = sample->tgid;
 	times->waker_tid = sample->tid;
 	__builtin_memcpy(times->waker_comm, sample->comm, sizeof(times->waker_comm));
-	if (!take_waker_stacks || sample->flags & WIRE_SAMPLE_OUTSIDE)
+	if (!take_waker_stacks)
 		return;
+	/* Of who is not followed the kernel's part says whether an interrupt was it; what it runs is nobody's business.
+	 */
+	if (!current_is_followed()) {
+		sample->tgid = 0;
+		sample->process_start_ns = 0;
+		sample->flags |= WIRE_SAMPLE_OUTSIDE | WIRE_SAMPLE_KTHREAD;
+	}
 	if (send_stack(ctx, scratch, cpu))
 		times->flags |= WIRE_WAIT_HAS_WAKER_STACK;
 }

@@ -166,6 +166,18 @@ class WaitsTest(harness.LiveTest):
         with open(self.path("out.folded"), "rb") as first, open(self.path("again.folded"), "rb") as second:
             self.assertEqual(sorted(first), sorted(second))
 
+    def test_who_only_wakes_is_named_and_not_followed(self):
+        """Other programs keep all CPUs busy, so that the timer's interrupt which ends the wait meets one of them."""
+        busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
+        self.addCleanup(lambda: [process.kill() for process in busy])
+        subprocess.run([harness.AGENT, "record", "--event", "wall", "--wakers", "-q", "-o", self.path("out.folded"), "--", "sleep", "1"],
+                       check=True)
+        stacks = self.stacks("out.folded")
+        # Before its exec the command is a copy of the agent.
+        self.assertLessEqual({stack[0] for stack, _ in stacks}, {"sleep", "clrsampler"})
+        slept = [stack for stack, count in stacks if "[sleep]" in stack and count > 900_000]
+        self.assertEqual([stack[stack.index("[sleep]") + 1:] for stack in slept], [["[woken by an interrupt]"]])
+
     def watch(self, command, program):
         watching = subprocess.Popen([harness.AGENT, command, "--pid", str(program.pid), "-d", str(SECONDS), "--json"],
                                     stdout=subprocess.PIPE, text=True)
