@@ -199,6 +199,26 @@ class WaitsTest(harness.LiveTest):
             self.assertLessEqual({"sleep", "monitor", "event", "socket", "idle", "running"}, kinds)
             self.assertEqual(wall["waited_us"] + wall["running_us"], sum(kind["us"] for kind in wall["kinds"]))
 
+    def test_a_starved_pool_is_told_from_others(self):
+        for version in VERSIONS:
+            for mode in ("starved", "calm", "busy"):
+                with self.subTest(version, mode=mode), Program(version, "pool", mode) as program:
+                    time.sleep(1)
+                    out = subprocess.run([harness.AGENT, "threadpool", "--pid", str(program.pid), "-d", "3", "--json"],
+                                         stdout=subprocess.PIPE, check=True).stdout
+                    pool = json.loads(out)
+                    print(f"  {version} {mode}: {pool}", flush=True)
+                    self.assertEqual(pool["starved"], mode == "starved")
+                    self.assertEqual(pool["workers"], pool["worked"] + pool["idle"] + pool["waited"])
+                    self.assertGreater(pool["workers"], 0)
+                    if mode == "calm":
+                        self.assertGreater(pool["idle"], 0)
+                    if mode == "starved":
+                        site = pool["sites"][0]
+                        self.assertEqual((site["kind"], site["method"]), ("task wait", "Waits.Program.AnswersRequest"))
+                        self.assertGreaterEqual(site["workers"], 0.8 * pool["workers"])
+                        self.assertGreater(pool["came"], 0)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
       "  clrsampler allocs --pid PID [--json]\n"
       "  clrsampler wall --pid PID [--json]\n"
       "  clrsampler locks --pid PID [--json]\n"
+      "  clrsampler threadpool --pid PID [--json]\n"
       "  clrsampler exceptions --pid PID [--json]\n"
       "  clrsampler events --pid PID [--kind KIND]\n"
       "  clrsampler attach --pid PID [--kind KIND]\n"
@@ -155,6 +156,10 @@ int main(int argc, char** argv) {
       app.add_subcommand("locks", "where the threads of a .NET process wait for each other, and who ends it");
   clrsampler::WaitsConfig locks_config;
   clrsampler::DeclareWaitsOptions(*locks, locks_config);
+  CLI::App* pool = app.add_subcommand("threadpool",
+                                      "what the workers of a .NET process's thread pool do, and whether it is starved");
+  clrsampler::WaitsConfig pool_config;
+  clrsampler::DeclareWaitsOptions(*pool, pool_config);
   clrsampler::DeclareAllocsOptions(*allocs, allocs_config);
   CLI::App* exceptions =
       app.add_subcommand("exceptions", "what a .NET process throws: how often, of which types, and where");
@@ -233,6 +238,7 @@ int main(int argc, char** argv) {
   if (*stacks) return ReportStatus(clrsampler::RunStacks(stacks_config));
   if (*pauses) return ReportStatus(clrsampler::RunPauses(pauses_config));
   if (*wall) return ReportStatus(clrsampler::RunWall(wall_config));
+  if (*pool) return ReportStatus(clrsampler::RunThreadPool(pool_config));
   if (*locks) return ReportStatus(clrsampler::RunLocks(locks_config));
   if (*allocs) return ReportStatus(clrsampler::RunAllocs(allocs_config));
   if (*exceptions) return ReportStatus(clrsampler::RunExceptions(exceptions_config));

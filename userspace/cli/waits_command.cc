@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/duration_option.h"
+#include "output/pool_summary.h"
 #include "output/wait_summary.h"
 #include "pipeline/recorder.h"
 
@@ -35,15 +36,32 @@ std::string Json(const WaitSummary& summary, const Account& account) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-absl::Status Run(const WaitsConfig& config, RecordView view, const std::vector<WaitKind>& only) {
+std::string Json(const PoolSummary& summary, double seconds) {
+  nlohmann::ordered_json sites = nlohmann::ordered_json::array();
+  for (const BlockedWorkers& site : summary.sites) {
+    sites.push_back({{"kind", site.kind}, {"method", site.method}, {"workers", site.workers}});
+  }
+  const nlohmann::ordered_json json = {
+      {"seconds", seconds},   {"starved", summary.starved}, {"workers", summary.workers}, {"worked", summary.running},
+      {"idle", summary.idle}, {"waited", summary.blocked},  {"came", summary.came},       {"sites", sites}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+absl::StatusOr<RecordOptions> OptionsOf(const WaitsConfig& config, RecordView view) {
   absl::StatusOr<RecordOptions> options = WatchOptions(config.watch);
   if (!options.ok()) return options.status();
   const absl::StatusOr<uint64_t> min_wait = ParseOffsetNs("--min-wait", config.min_wait);
   if (!min_wait.ok()) return min_wait.status();
   options->view = view;
   options->min_wait_ns = *min_wait;
-  options->wakers = true;
   if (view == RecordView::kOffCpu) options->frequency_hz = 1;  // samples have no part in this
+  return options;
+}
+
+absl::Status Run(const WaitsConfig& config, RecordView view, const std::vector<WaitKind>& only) {
+  absl::StatusOr<RecordOptions> options = OptionsOf(config, view);
+  if (!options.ok()) return options.status();
+  options->wakers = true;
   LineOutput output(STDOUT_FILENO);
   return RunWatch(config.watch,
                   {.options = *std::move(options),
@@ -70,6 +88,27 @@ void DeclareWaitsOptions(CLI::App& app, WaitsConfig& config) {
 }
 
 absl::Status RunWall(const WaitsConfig& config) { return Run(config, RecordView::kWall, {}); }
+
+absl::Status RunThreadPool(const WaitsConfig& config) {
+  absl::StatusOr<RecordOptions> options = OptionsOf(config, RecordView::kWall);
+  if (!options.ok()) return options.status();
+  options->keep_samples = true;
+  LineOutput output(STDOUT_FILENO);
+  return RunWatch(config.watch,
+                  {.options = *std::move(options),
+                   .can_watch = [](Recorder&) { return absl::OkStatus(); },
+                   .summary =
+                       [&](const Recorder& recorder) {
+                         const double seconds = recorder.account().duration_seconds;
+                         const PoolSummary summary =
+                             SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began());
+                         return config.watch.json ? Json(summary, seconds)
+                                                  : PoolSummaryText(summary, seconds, config.rows);
+                       },
+                   .summary_with_json = true,
+                   .needs_samples = false},
+                  output);
+}
 
 absl::Status RunLocks(const WaitsConfig& config) {
   return Run(config, RecordView::kOffCpu,

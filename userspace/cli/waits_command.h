@@ -1,4 +1,5 @@
-// `clrsampler wall` and `clrsampler locks`: where the threads of a .NET process wait, and for what.
+// `clrsampler wall`, `clrsampler locks` and `clrsampler threadpool`: where the threads of a .NET process wait, and for
+// what.
 #ifndef CLRSAMPLER_CLI_WAITS_COMMAND_H_
 #define CLRSAMPLER_CLI_WAITS_COMMAND_H_
 
@@ -26,6 +27,8 @@ void DeclareWaitsOptions(CLI::App& app, WaitsConfig& config);
 absl::Status RunWall(const WaitsConfig& config);
 // What they wait for each other for, and who ended it.
 absl::Status RunLocks(const WaitsConfig& config);
+// What the pool's workers do, and whether it is starved.
+absl::Status RunThreadPool(const WaitsConfig& config);
 
 }  // namespace clrsampler
 

@@ -2,70 +2,15 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "output/summary.h"
+#include "output/wait_parts.h"
 
 namespace clrsampler {
 namespace {
-
-constexpr absl::string_view kRunning = "running";
-
-bool IsManaged(const Frame& frame) {
-  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
-}
-
-bool IsOfLibraries(absl::string_view method) {
-  return absl::StartsWith(method, "System.") || absl::StartsWith(method, "Microsoft.") ||
-         absl::StartsWith(method, "Interop.") || absl::StartsWith(method, "Internal.") || absl::StartsWith(method, "[");
-}
-
-// The text of a mark "[text]"; empty: it is none.
-absl::string_view MarkText(const Frame& frame) {
-  absl::string_view text = frame.text;
-  if (frame.kind != FrameKind::kMark || !absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return {};
-  return text;
-}
-
-struct Parts {
-  absl::string_view kind;
-  std::span<const FrameId> functions;        // outermost first
-  absl::string_view waker;                   // "woken by thread worker"
-  std::span<const FrameId> waker_functions;  // innermost first
-};
-
-Parts Divide(const FrameTable& frames, std::span<const FrameId> stack) {
-  for (size_t i = 0; i < stack.size(); ++i) {
-    const absl::string_view text = MarkText(frames.at(stack[i]));
-    const bool shorter = absl::StartsWith(text, "waits ");
-    if (text.empty() || (!shorter && !WaitKindOf(text))) continue;
-    Parts parts{text, stack.first(i), {}, {}};
-    if (i + 1 < stack.size()) {
-      parts.waker = MarkText(frames.at(stack[i + 1]));
-      parts.waker_functions = stack.subspan(i + 2);
-    }
-    return parts;
-  }
-  return {kRunning, stack, {}, {}};
-}
-
-// The program's own method that is nearest to the leaf, else the nearest managed one, else the nearest function.
-std::string OwnMethod(const FrameTable& frames, std::span<const FrameId> innermost_first) {
-  const Frame* managed = nullptr;
-  for (const FrameId id : innermost_first) {
-    const Frame& frame = frames.at(id);
-    if (!IsManaged(frame)) continue;
-    if (!IsOfLibraries(frame.text)) return frame.text;
-    if (managed == nullptr) managed = &frame;
-  }
-  if (managed != nullptr) return managed->text;
-  return innermost_first.empty() ? "" : frames.at(innermost_first.front()).text;
-}
 
 void SortByTime(std::vector<WaitSite>& sites) {
   std::sort(sites.begin(), sites.end(), [](const WaitSite& a, const WaitSite& b) {
@@ -90,7 +35,7 @@ WaitSummary SummarizeWaits(const FrameTable& frames, const StackTable& stacks, c
   for (StackId id = 0; id < stacks.size(); ++id) {
     const uint64_t microseconds = stacks.count(id);
     if (microseconds == 0) continue;
-    const Parts parts = Divide(frames, stacks.stack(id).frames);
+    const WaitParts parts = DivideWait(frames, stacks.stack(id).frames);
     (parts.kind == kRunning ? summary.running_us : summary.waited_us) += microseconds;
     kinds[std::string(parts.kind)] += microseconds;
     const std::optional<WaitKind> kind = WaitKindOf(parts.kind);

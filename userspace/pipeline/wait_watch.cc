@@ -29,8 +29,9 @@ bool IsScheduler(absl::string_view name) {
 bool IsInterruptEntry(absl::string_view name) {
   return absl::StartsWith(name, "asm_sysvec_") || absl::StartsWith(name, "sysvec_") ||
          absl::StartsWith(name, "asm_common_interrupt") || name == "common_interrupt" || name == "el1_interrupt" ||
-         name == "el0_interrupt" || name == "gic_handle_irq" || name == "__handle_domain_irq" ||
-         name == "apic_timer_interrupt" || absl::StartsWith(name, "asm_call_irq") || name == "call_on_irq_stack";
+         name == "el0_interrupt" || absl::EndsWith(name, "_64_irq") || name == "el1_irq" || name == "el0_irq" ||
+         name == "gic_handle_irq" || name == "__handle_domain_irq" || name == "apic_timer_interrupt" ||
+         absl::StartsWith(name, "asm_call_irq") || name == "call_on_irq_stack";
 }
 
 // A single-file program has the runtime in itself; then its threads are not told from those of native code.
@@ -140,7 +141,7 @@ const WaitWatch::Waker* WaitWatch::WakerOf(const wire_wait& wait) const {
 // Before .NET 10 a thread that wants a monitor is in no method that says so; the one that gives it is.
 bool WaitWatch::LeavesMonitor(const Waker& waker) const {
   return std::any_of(waker.frames.begin(), waker.frames.end(), [&](FrameId id) {
-    return absl::StartsWith(frames_.at(id).text, "System.Threading.Monitor.Exit");
+    return absl::StrContains(frames_.at(id).text, "System.Threading.Monitor.Exit");
   });
 }
 

@@ -23,11 +23,11 @@ struct Rule {
 
 // What threads that wait for work are in: looked for first, since below it are waits like any other's.
 constexpr absl::string_view kIdle[] = {
-    "System.Threading.PortableThreadPool+GateThread.GateThreadStart",
+    "System.Threading.PortableThreadPool.GateThread.GateThreadStart",
     "System.Threading.TimerQueue.TimerThread",
     "System.Net.Sockets.SocketAsyncEngine.EventLoop",
     "System.Threading.LowLevelLifoSemaphore.Wait",
-    "System.Threading.PortableThreadPool+WaitThread.WaitThreadStart",
+    "System.Threading.PortableThreadPool.WaitThread.WaitThreadStart",
 };
 
 // From the outermost meaning to the innermost one: the first rule that any frame meets counts.
@@ -37,7 +37,6 @@ constexpr Rule kRules[] = {
     {"System.Threading.Tasks.Task.SpinThenBlockingWait", WaitKind::kTaskWait},
     {"System.Threading.Tasks.Task`1.get_Result", WaitKind::kTaskWait},
     {"System.Threading.Tasks.Task`1.GetResultCore", WaitKind::kTaskWait},
-    {"System.Runtime.CompilerServices.TaskAwaiter.HandleNonSuccess", WaitKind::kTaskWait},
     {"System.Runtime.CompilerServices.TaskAwaiter", WaitKind::kTaskWait},
     {"System.Threading.SemaphoreSlim.Wait", WaitKind::kSemaphore},
     {"System.Threading.ManualResetEventSlim.Wait", WaitKind::kEvent},
@@ -57,18 +56,23 @@ bool AnyContains(std::span<const absl::string_view> names, absl::string_view par
                      [part](absl::string_view name) { return absl::StrContains(name, part); });
 }
 
+// In the full style the module or a return type stands before a method's name.
+bool IsMethod(absl::string_view name, absl::string_view method) {
+  const size_t at = name.find(method);
+  return at == 0 || (at != absl::string_view::npos && absl::StrContains(" !]", name.substr(at - 1, 1)));
+}
+
+bool AnyIs(std::span<const absl::string_view> managed, absl::string_view method) {
+  return std::any_of(managed.begin(), managed.end(),
+                     [method](absl::string_view name) { return IsMethod(name, method); });
+}
+
 std::optional<WaitKind> KindByMethods(std::span<const absl::string_view> managed) {
   for (const absl::string_view idle : kIdle) {
-    if (std::any_of(managed.begin(), managed.end(),
-                    [idle](absl::string_view name) { return absl::StartsWith(name, idle); })) {
-      return WaitKind::kIdle;
-    }
+    if (AnyIs(managed, idle)) return WaitKind::kIdle;
   }
   for (const Rule& rule : kRules) {
-    if (std::any_of(managed.begin(), managed.end(),
-                    [&](absl::string_view name) { return absl::StartsWith(name, rule.name); })) {
-      return rule.kind;
-    }
+    if (AnyIs(managed, rule.name)) return rule.kind;
   }
   return std::nullopt;
 }

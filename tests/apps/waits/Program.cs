@@ -1,10 +1,12 @@
 // Waits in known ways, for times that it measures itself.
 //
 //   waits [BURNERS]
+//   waits pool starved|calm|busy
 //
 // Each kind of wait has threads of its own. A number of seconds on standard input has them wait for that long, and the
 // program answers with a line of JSON: for each site the waits, the nanoseconds spent in them, and the name of the
 // thread that ends them. The end of the input ends it. BURNERS threads compute all the time, so that others wait for a CPU.
+// The pool's workers wait in the second form for tasks that need a worker, or for little, or compute; until the input ends.
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
@@ -122,10 +124,48 @@ public static class Program
         Start("sender", () => { Thread.Sleep(PauseMs); sender.Send(one); });
     }
 
+    // Sync over async: the task needs a worker, too.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int AnswersRequest() => Looks().Result;
+
+    static async Task<int> Looks()
+    {
+        await Task.Delay(PauseMs);
+        return await Task.Run(() => { Thread.Sleep(1); return 1; });
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Computes()
+    {
+        long until = Stopwatch.GetTimestamp() + Stopwatch.Frequency / 20;
+        while (Stopwatch.GetTimestamp() < until) ++burnt;
+    }
+
+    static void Requests(string mode)
+    {
+        while (true)
+        {
+            switch (mode)
+            {
+                case "starved": ThreadPool.QueueUserWorkItem(_ => AnswersRequest()); break;
+                case "calm": ThreadPool.QueueUserWorkItem(_ => Thread.Sleep(5)); break;
+                case "busy": ThreadPool.QueueUserWorkItem(_ => Computes()); break;
+            }
+            Thread.Sleep(mode == "starved" ? 2 : 50);
+        }
+    }
+
     static volatile int burnt;
 
     public static void Main(string[] args)
     {
+        if (args.Length > 1 && args[0] == "pool")
+        {
+            new Thread(() => Requests(args[1])) { IsBackground = true }.Start();
+            Console.WriteLine("ready");
+            while (Console.ReadLine() is not null) { }
+            return;
+        }
         ConnectSockets();
         int burners = args.Length > 0 ? int.Parse(args[0]) : 0;
         for (int i = 0; i < burners; ++i)

@@ -44,17 +44,23 @@ TEST(WaitKindTest, ThePurposeOfTheOutermostMethodThatWaitsCounts) {
   EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.WaitHandle.WaitOneNoCheck"}), WaitKind::kEvent);
 }
 
+TEST(WaitKindTest, NamesOfTheFullStyleAreMethodsToo) {
+  EXPECT_EQ(Kind(SYS_futex, {}, {"void System.Threading.Monitor.Enter(object, ref bool)"}), WaitKind::kMonitor);
+  EXPECT_EQ(Kind(SYS_futex, {}, {"[System.Private.CoreLib]System.Threading.Lock.Enter()"}), WaitKind::kLock);
+  EXPECT_EQ(Kind(SYS_futex, {}, {"Shop.System.Threading.Monitor.Enter"}), WaitKind::kFutex);
+}
+
 TEST(WaitKindTest, ThreadsThatWaitForWorkAreIdle) {
   EXPECT_EQ(Kind(SYS_futex, {},
                  {"System.Threading.LowLevelLifoSemaphore.WaitForSignal",
-                  "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"}),
+                  "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart"}),
             WaitKind::kIdle);
   EXPECT_EQ(Kind(SYS_epoll_pwait, {}, {"System.Net.Sockets.SocketAsyncEngine.EventLoop"}, false), WaitKind::kIdle);
   EXPECT_EQ(Kind(SYS_futex, {}, {}), WaitKind::kIdle);  // of the runtime itself
   // A pool worker that waits in somebody's work does not.
   EXPECT_EQ(Kind(SYS_futex, {},
                  {"System.Threading.Tasks.Task.Wait", "Shop.Order.Total",
-                  "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"}),
+                  "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart"}),
             WaitKind::kTaskWait);
 }
 

@@ -2,13 +2,13 @@
 _clrsampler() {
   local current=$2 previous=$3 command= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$command $word" in ' record'|' replay'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' allocs'|' wall'|' locks'|' exceptions'|' jit'|' events'|' attach'|' convert'|' merge'|' annotate'|' diff'|' mip') command=$word ;; *' --') compopt -o default; return ;;
+    case "$command $word" in ' record'|' replay'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' allocs'|' wall'|' locks'|' threadpool'|' exceptions'|' jit'|' events'|' attach'|' convert'|' merge'|' annotate'|' diff'|' mip') command=$word ;; *' --') compopt -o default; return ;;
       'mip create'|'mip merge'|'mip show'|'mip order'|'mip covered'|'mip info'|'mip to-yaml'|'mip from-yaml') command+=" $word" ;; esac
   done
   local words= values=
   case $command in
     '')
-      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks exceptions jit events attach convert merge annotate diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks threadpool exceptions jit events attach convert merge annotate diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -205,6 +205,15 @@ _clrsampler() {
         --rows) values=:any ;;
       esac ;;
     locks)
+      words='-h --help -p --pid -d --duration --names --json --min-wait --rows'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        -d|--duration) values=:any ;;
+        --names) values='short full raw' ;;
+        --min-wait) values=:any ;;
+        --rows) values=:any ;;
+      esac ;;
+    threadpool)
       words='-h --help -p --pid -d --duration --names --json --min-wait --rows'
       case $previous in
         -p|--pid) values=:pids ;;

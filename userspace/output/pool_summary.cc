@@ -1,0 +1,120 @@
+#include "output/pool_summary.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "output/summary.h"
+#include "output/wait_parts.h"
+#include "profile/wait_kind.h"
+
+namespace clrsampler {
+namespace {
+
+// What every worker's stack begins with.
+constexpr absl::string_view kWorkerStart = "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart";
+// Where they wait for work, and spin for it first.
+constexpr absl::string_view kIdle = "System.Threading.LowLevelLifoSemaphore.Wait";
+// Later than this after the beginning a worker that shows up is new.
+constexpr uint64_t kComesAfterNs = 500'000'000;
+constexpr double kBlockedShare = 0.9;
+// Of all workers, so that the pool counts as starved.
+constexpr double kStarvedShare = 0.8;
+
+struct Worker {
+  double running_us = 0, idle_us = 0, blocked_us = 0;
+  uint64_t first_ns = kNoTime;
+  std::map<std::pair<std::string, std::string>, double> sites;  // kind and method
+
+  double all_us() const { return running_us + idle_us + blocked_us; }
+};
+
+bool IsIn(const FrameTable& frames, std::span<const FrameId> stack, absl::string_view method) {
+  return std::any_of(stack.begin(), stack.end(),
+                     [&](FrameId id) { return absl::StrContains(frames.at(id).text, method); });
+}
+
+void Add(const FrameTable& frames, std::span<const FrameId> stack, const SampleLog::Row& row, Worker& worker) {
+  worker.first_ns = std::min(worker.first_ns, row.time_ns);
+  const auto microseconds = static_cast<double>(row.weight);
+  const WaitParts parts = DivideWait(frames, stack);
+  const std::optional<WaitKind> kind = WaitKindOf(parts.kind);
+  if (IsIn(frames, stack, kIdle)) {
+    worker.idle_us += microseconds;
+  } else if (!kind || *kind == WaitKind::kRunnable || *kind == WaitKind::kSuspended) {
+    worker.running_us += microseconds;
+  } else {
+    worker.blocked_us += microseconds;
+    const std::vector<FrameId> innermost_first(parts.functions.rbegin(), parts.functions.rend());
+    worker.sites[{std::string(parts.kind), OwnMethod(frames, innermost_first)}] += microseconds;
+  }
+}
+
+}  // namespace
+
+PoolSummary SummarizePool(const FrameTable& frames, const StackTable& stacks, const SampleLog& samples,
+                          MonotonicTime began) {
+  std::map<uint32_t, Worker> workers;  // by tid
+  samples.ForEach([&](const SampleLog::Row& row) {
+    const std::span<const FrameId> stack = stacks.stack(row.stack).frames;
+    const uint32_t tid = samples.threads()[row.thread].tid;
+    if (tid != 0 && IsIn(frames, stack, kWorkerStart)) Add(frames, stack, row, workers[tid]);
+  });
+  PoolSummary summary;
+  std::map<std::pair<std::string, std::string>, size_t> sites;
+  for (const auto& [tid, worker] : workers) {
+    ++summary.workers;
+    if (worker.first_ns != kNoTime && worker.first_ns > began.ns + kComesAfterNs) ++summary.came;
+    if (worker.blocked_us >= kBlockedShare * worker.all_us()) {
+      ++summary.blocked;
+      const auto most = std::max_element(worker.sites.begin(), worker.sites.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (most != worker.sites.end()) ++sites[most->first];
+    } else if (worker.idle_us > worker.running_us + worker.blocked_us) {
+      ++summary.idle;
+    } else {
+      ++summary.running;
+    }
+  }
+  for (const auto& [site, count] : sites) summary.sites.push_back({site.first, site.second, count});
+  std::sort(summary.sites.begin(), summary.sites.end(), [](const BlockedWorkers& a, const BlockedWorkers& b) {
+    return std::tie(b.workers, a.kind, a.method) < std::tie(a.workers, b.kind, b.method);
+  });
+  // Nobody has time for new work, and the pool knows: it lets more workers come, one after the other.
+  summary.starved = summary.idle == 0 && summary.came > 0 &&
+                    static_cast<double>(summary.blocked) >= kStarvedShare * static_cast<double>(summary.workers);
+  return summary;
+}
+
+std::string PoolSummaryText(const PoolSummary& summary, double seconds, size_t rows) {
+  if (summary.workers == 0) {
+    return absl::StrFormat("no worker of the thread pool did anything in %.1f s\n", seconds);
+  }
+  std::string text;
+  if (summary.starved) {
+    absl::StrAppendFormat(&text, "the thread pool is starved: %d of %d workers wait", summary.blocked, summary.workers);
+    if (!summary.sites.empty()) {
+      absl::StrAppendFormat(&text, ", %d of them in a %s below %s", summary.sites[0].workers, summary.sites[0].kind,
+                            PrintableText(summary.sites[0].method));
+    }
+    absl::StrAppendFormat(&text, "; %d came in %.1f s, and none was idle\n", summary.came, seconds);
+  } else {
+    absl::StrAppendFormat(&text, "the thread pool is not starved: of %d workers %d worked, %d were idle and %d waited\n",
+                          summary.workers, summary.running, summary.idle, summary.blocked);
+  }
+  if (summary.sites.empty()) return text;
+  absl::StrAppendFormat(&text, "%8s  %-13s  %s\n", "workers", "wait for", "in");
+  for (size_t i = 0; i < std::min(rows, summary.sites.size()); ++i) {
+    const BlockedWorkers& site = summary.sites[i];
+    absl::StrAppendFormat(&text, "%8d  %-13s  %s\n", site.workers, site.kind, PrintableText(site.method));
+  }
+  if (summary.sites.size() > rows) absl::StrAppendFormat(&text, "%8s  and %d more\n", "", summary.sites.size() - rows);
+  return text;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,44 @@
+// What the workers of a .NET process's thread pool did, and whether the pool is starved: all of them wait for something
+// that other work must bring.
+#ifndef CLRSAMPLER_OUTPUT_POOL_SUMMARY_H_
+#define CLRSAMPLER_OUTPUT_POOL_SUMMARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "os/clock.h"
+#include "profile/sample_log.h"
+#include "profile/stack_table.h"
+#include "symbols/frame.h"
+
+namespace clrsampler {
+
+// Where workers wait, that are blocked nearly all the time.
+struct BlockedWorkers {
+  std::string kind;
+  std::string method;  // of the program, that waits
+  size_t workers = 0;
+};
+
+struct PoolSummary {
+  size_t workers = 0;   // threads that were seen below the pool's own start
+  size_t running = 0;   // of these: ran for the larger part of what is known of them, or in short turns
+  size_t idle = 0;      // waited for work for the larger part
+  size_t blocked = 0;   // waited for something else for nine tenths
+  size_t came = 0;      // were first seen when the recording had gone on for half a second
+  bool starved = false;
+  std::vector<BlockedWorkers> sites;  // most workers first
+};
+
+// Of a recording of wall time that has each sample with its thread.
+PoolSummary SummarizePool(const FrameTable& frames, const StackTable& stacks, const SampleLog& samples,
+                          MonotonicTime began);
+
+// A verdict of one sentence, and a table of the sites. Each line ends in a newline; names are made printable.
+std::string PoolSummaryText(const PoolSummary& summary, double seconds, size_t rows);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_OUTPUT_POOL_SUMMARY_H_

@@ -1,0 +1,57 @@
+#include "output/wait_parts.h"
+
+#include <cstddef>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "profile/wait_kind.h"
+
+namespace clrsampler {
+namespace {
+
+bool IsManaged(const Frame& frame) {
+  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
+}
+
+bool IsOfLibraries(absl::string_view method) {
+  return absl::StartsWith(method, "System.") || absl::StartsWith(method, "Microsoft.") ||
+         absl::StartsWith(method, "Interop.") || absl::StartsWith(method, "Internal.") || absl::StartsWith(method, "[");
+}
+
+// The text of a mark "[text]"; empty: it is none.
+absl::string_view MarkText(const Frame& frame) {
+  absl::string_view text = frame.text;
+  if (frame.kind != FrameKind::kMark || !absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return {};
+  return text;
+}
+
+}  // namespace
+
+WaitParts DivideWait(const FrameTable& frames, std::span<const FrameId> stack) {
+  for (size_t i = 0; i < stack.size(); ++i) {
+    const absl::string_view text = MarkText(frames.at(stack[i]));
+    const bool shorter = absl::StartsWith(text, "waits ");
+    if (text.empty() || (!shorter && !WaitKindOf(text))) continue;
+    WaitParts parts{text, stack.first(i), {}, {}};
+    if (i + 1 < stack.size()) {
+      parts.waker = MarkText(frames.at(stack[i + 1]));
+      parts.waker_functions = stack.subspan(i + 2);
+    }
+    return parts;
+  }
+  return {kRunning, stack, {}, {}};
+}
+
+std::string OwnMethod(const FrameTable& frames, std::span<const FrameId> innermost_first) {
+  const Frame* managed = nullptr;
+  for (const FrameId id : innermost_first) {
+    const Frame& frame = frames.at(id);
+    if (!IsManaged(frame)) continue;
+    if (!IsOfLibraries(frame.text)) return frame.text;
+    if (managed == nullptr) managed = &frame;
+  }
+  if (managed != nullptr) return managed->text;
+  return innermost_first.empty() ? "" : frames.at(innermost_first.front()).text;
+}
+
+}  // namespace clrsampler
