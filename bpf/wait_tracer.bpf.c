@@ -24,7 +24,7 @@
 /* A wait is as likely to be told as one of this length at least, so that long ones of some leave room for others. */
 #define LONGEST_SIZE_NS 10000000
 
-const volatile __u8 use_task_storage = 0; /* the kernel has it (5.11); else wait_times is used */
+const volatile __u8 use_task_storage = 0; /* the kernel has it and it is safe here (6.4); else wait_times is used */
 const volatile __u32 only_tgid = 0;	  /* in the initial pid namespace; 0: is_tracked tells */
 const volatile __u64 min_wait_ns = 0;	  /* shorter parts only add to their thread's sums */
 const volatile __u8 take_waker_stacks = 1;

@@ -92,9 +92,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& o
   std::unique_ptr<Sampler> sampler(new Sampler(options));
   const LibbpfLog log;
   RaiseLockedMemoryLimit();
-  absl::Status loaded = sampler->Load(features, /*task_storage=*/options.waits);
-  // Linux 5.11 and 5.12 have the storage, but not for programs of this kind: only the verifier tells.
-  if (!loaded.ok() && options.waits) loaded = sampler->Load(features, /*task_storage=*/false);
+  absl::Status loaded = sampler->Load(features, /*task_storage=*/options.waits && TaskStorageIsSafe());
   if (!loaded.ok()) {
     const std::string said = log.Tail(6);
     if (said.empty()) return loaded;

@@ -1,6 +1,7 @@
 #include "capture/wait_tracer.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -52,6 +53,20 @@ class WaitTracer::Page {
   const size_t bytes_;
   void* const map_;
 };
+
+bool TaskStorageIsSafe() {
+  const std::unique_ptr<btf, decltype(&btf__free)> types(btf__load_vmlinux_btf(), btf__free);
+  if (types == nullptr) return false;
+  const int32_t id = btf__find_by_name_kind(types.get(), "bpf_local_storage_map", BTF_KIND_STRUCT);
+  if (id < 0) return false;
+  const btf_type* type = btf__type_by_id(types.get(), static_cast<uint32_t>(id));
+  const btf_member* members = btf_members(type);
+  return std::any_of(members, members + btf_vlen(type), [&](const btf_member& member) {
+    const char* name = btf__name_by_offset(types.get(), member.name_off);
+    // Both are fields that say which allocator a map has; the second has taken the place of the first.
+    return name != nullptr && (absl::string_view(name) == "bpf_ma" || absl::string_view(name) == "use_kmalloc_nolock");
+  });
+}
 
 void WaitTracer::LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
 

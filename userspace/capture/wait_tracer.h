@@ -28,8 +28,13 @@ struct WaitTracerOptions {
   uint64_t min_wait_ns = 0;   // shorter parts of waits only add to their thread's sums
   bool waker_stacks = true;   // else wakers are named without their stacks
   pid_t only_process = 0;     // in the initial pid namespace; 0: as the sampler filters
-  bool task_storage = false;  // the kernel lets tracing programs store with tasks (Linux 5.13)
+  bool task_storage = false;  // see below
 };
+
+// Whether what is known of a thread may be stored with its task. Storing allocates memory while the scheduler's locks
+// are held: since Linux 6.4 the kernel has an allocator for that, and before it could wait for itself. Reads the
+// kernel's types, 20 ms.
+bool TaskStorageIsSafe();
 
 // Main loop only.
 class WaitTracer {

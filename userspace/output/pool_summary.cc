@@ -104,7 +104,8 @@ std::string PoolSummaryText(const PoolSummary& summary, double seconds, size_t r
     }
     absl::StrAppendFormat(&text, "; %d came in %.1f s, and none was idle\n", summary.came, seconds);
   } else {
-    absl::StrAppendFormat(&text, "the thread pool is not starved: of %d workers %d worked, %d were idle and %d waited\n",
+    absl::StrAppendFormat(&text,
+                          "the thread pool is not starved: of %d workers %d worked, %d were idle and %d waited\n",
                           summary.workers, summary.running, summary.idle, summary.blocked);
   }
   if (summary.sites.empty()) return text;

@@ -23,11 +23,11 @@ struct BlockedWorkers {
 };
 
 struct PoolSummary {
-  size_t workers = 0;   // threads that were seen below the pool's own start
-  size_t running = 0;   // of these: ran for the larger part of what is known of them, or in short turns
-  size_t idle = 0;      // waited for work for the larger part
-  size_t blocked = 0;   // waited for something else for nine tenths
-  size_t came = 0;      // were first seen when the recording had gone on for half a second
+  size_t workers = 0;  // threads that were seen below the pool's own start
+  size_t running = 0;  // of these: ran for the larger part of what is known of them, or in short turns
+  size_t idle = 0;     // waited for work for the larger part
+  size_t blocked = 0;  // waited for something else for nine tenths
+  size_t came = 0;     // were first seen when the recording had gone on for half a second
   bool starved = false;
   std::vector<BlockedWorkers> sites;  // most workers first
 };

@@ -31,7 +31,9 @@ class PoolSummaryTest : public testing::Test {
   std::vector<FrameId> WaitsForTask() {
     return {Managed("Shop.Order.Total"), Managed("System.Threading.Tasks.Task.Wait"), Mark("[task wait]")};
   }
-  std::vector<FrameId> Idle() { return {Managed("System.Threading.LowLevelLifoSemaphore.WaitForSignal"), Mark("[idle]")}; }
+  std::vector<FrameId> Idle() {
+    return {Managed("System.Threading.LowLevelLifoSemaphore.WaitForSignal"), Mark("[idle]")};
+  }
   PoolSummary Summary() { return SummarizePool(frames_, stacks_, samples_, {0}); }
 
   FrameTable frames_;
