@@ -58,16 +58,21 @@ static __always_inline __u8 byte_at(__u64 address)
 	return byte;
 }
 
-/* false: it holds no registers. */
-static __always_inline bool read_registers(struct user_registers *regs, struct exception *exception)
+/*
+ * Into scratch->regs; false: it holds no registers. By way of the words that the walk will fill: on the BPF stack there
+ * is no room for them below it.
+ */
+static __always_inline bool read_registers(struct scratch *scratch, struct exception *exception)
 {
-	__u64 words[CONTEXT_WORDS];
+	struct user_registers *regs = &scratch->regs;
+	__u64 *words = scratch->words;
 	__u32 flags = 0;
 
 	if (!exception->context ||
 	    bpf_probe_read_user(&flags, sizeof(flags), (void *)(exception->context + CONTEXT_FLAGS)) ||
 	    (flags & CONTEXT_HAS_CONTROL) != CONTEXT_HAS_CONTROL ||
-	    bpf_probe_read_user(words, sizeof(words), (void *)(exception->context + CONTEXT_REGISTERS)))
+	    bpf_probe_read_user(words, CONTEXT_WORDS * sizeof(*words),
+				(void *)(exception->context + CONTEXT_REGISTERS)))
 		return false;
 	if (flags & CONTEXT_OF_SIGNAL)
 		exception->at_fault = true;
@@ -127,7 +132,7 @@ static __always_inline void send_thrower(struct user_registers *regs, struct exc
 	if (exception->here) {
 		set_registers(&scratch->sample, regs);
 		walk_and_send(first_hook_slot + scratch->sample.header.cpu, scratch);
-	} else if (return_registers(&scratch->regs, exception->callee) || read_registers(&scratch->regs, exception)) {
+	} else if (return_registers(&scratch->regs, exception->callee) || read_registers(scratch, exception)) {
 		set_registers(&scratch->sample, &scratch->regs);
 		if (!exception->at_fault)
 			scratch->sample.ip -= BACK_INTO_CALL;
