@@ -423,7 +423,8 @@ describe('the lines of a method', () => {
     for (let entry = 0; entry < 10 && (await focused()) !== 'Show its lines'; ++entry) await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.getByRole('tab', {name: 'Source', selected: true}).waitFor();
-    assert.equal(await focused(), 'Source');
+    // The focus follows when the view has been drawn.
+    await page.waitForFunction(() => document.activeElement.textContent === 'Source');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');  // over the account
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Without a line');
