@@ -80,13 +80,17 @@ absl::Status CheckTarget(const EventsConfig& config) {
 absl::Status CheckKinds(const EventsConfig& config) {
   for (const std::string& name : config.kinds) {
     const std::optional<ClrEventKind> kind = ClrEventKindOf(name);
-    if (config.with_library ? LibraryKindsOf(name) != 0 : kind.has_value()) {
-      if (config.with_library || config.source == "probe" || DemandOf(*kind).keywords != 0) continue;
-      return WithHint(absl::InvalidArgumentError(absl::StrCat("no runtime sends ", name)), "--source probe sees it");
-    }
-    return WithHint(absl::InvalidArgumentError(absl::StrCat("--kind ", name, " does not come from the ",
-                                                            config.with_library ? "library" : "event stream")),
-                    config.with_library ? "leave --with-library out" : "add --with-library");
+    const bool by_stream = !config.with_library && config.source != "probe";
+    const bool comes = config.with_library ? LibraryKindsOf(name) != 0
+                                           : kind.has_value() && (!by_stream || DemandOf(*kind).keywords != 0);
+    if (comes) continue;
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("--kind ", name, " does not come from ",
+                                                            config.with_library ? "the library"
+                                                            : by_stream         ? "the event stream"
+                                                                                : "probes")),
+                    config.with_library             ? "leave --with-library out"
+                    : by_stream && kind.has_value() ? "--source probe sees it"
+                                                    : "--with-library has it");
   }
   return absl::OkStatus();
 }
