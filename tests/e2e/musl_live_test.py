@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import harness
 import musl
@@ -75,6 +76,21 @@ def waiting(pid):
     return threads
 
 
+def await_stop(pid):
+    """A signal that stops a process wakes its threads first: each leaves its system call, and comes back to it."""
+    deadline = time.monotonic() + 20
+    while True:
+        states = set()
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{tid}/stat") as f:
+                states.add(f.read().rpartition(")")[2].split()[0])
+        if states == {"T"}:
+            return
+        if time.monotonic() > deadline:
+            raise AssertionError(f"threads are in states {states}")
+        time.sleep(0.01)
+
+
 class WaitingTest(MuslTest):
     def libc_at(self, pid):
         """(address minus offset in the file, start, end) of libc's code."""
@@ -93,6 +109,7 @@ class WaitingTest(MuslTest):
                 functions = exported(musl.libc(version))
                 base, start, end = self.libc_at(target.host_pid)
                 target.signal(signal.SIGSTOP)
+                await_stop(target.host_pid)
                 before = waiting(target.host_pid)
                 done = subprocess.run([harness.AGENT, "stacks", "--json", "--pid", str(target.host_pid)], capture_output=True, text=True, timeout=60)
                 self.assertEqual(done.returncode, 0, done)
