@@ -2,9 +2,11 @@
 /*
  * Where threads wait: the scheduler's tracepoints, for every thread that is followed.
  *
- *   wait_switch   a thread leaves its CPU, another one comes: times are added up, and it is chosen whether the wait
- * that has ended is told wait_waking   somebody ends a thread's wait: who, and from which stack wait_stack    the stack
- * of a chosen wait
+ * - wait_switch: a thread leaves its CPU and another one comes. Times are added up, and it is chosen whether the wait
+ *   that has ended is told.
+ * - wait_waking: somebody ends a thread's wait. Who, and from which stack.
+ * - wait_stack: the stack of a chosen wait.
+ * - wait_threads: what each thread is at in the end.
  *
  * At its switch nobody can read the memory of the thread that comes: the one that goes is still current. So wait_switch
  * asks for an interrupt of this CPU (an event whose ring has a page, of which nobody reads), and the kernel takes it as
@@ -413,8 +415,7 @@ static __always_inline void note_waker(void *ctx, struct thread_times *times, __
 	__builtin_memcpy(times->waker_comm, sample->comm, sizeof(times->waker_comm));
 	if (!take_waker_stacks)
 		return;
-	/* Of who is not followed the kernel's part says whether an interrupt was it; what it runs is nobody's business.
-	 */
+	/* A task that is not followed keeps its user stack to itself; the kernel's shows whether it was interrupted. */
 	if (!current_is_followed()) {
 		sample->tgid = 0;
 		sample->process_start_ns = 0;

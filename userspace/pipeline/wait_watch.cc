@@ -104,7 +104,10 @@ void WaitWatch::HandleWakerStack(const wire_cpu_sample& sample, std::span<const 
          (wakers_.size() >= kMaxWakers || wakers_.front().time_ns + kMaxWakerAgeNs < sample.header.time_ns)) {
     wakers_.pop_front();
   }
-  Waker waker{sample.header.time_ns, sample.tid, {frames.begin(), frames.end()}, false};
+  Waker waker{sample.header.time_ns, sample.tid, {frames.begin(), frames.end()}, false, false};
+  waker.kernel_is_named = std::any_of(frames.begin(), frames.end(), [&](FrameId id) {
+    return frames_.at(id).kind == FrameKind::kKernel && frames_.at(id).named();
+  });
   waker.by_interrupt = std::any_of(frames.begin(), frames.end(), [&](FrameId id) {
     const Frame& frame = frames_.at(id);
     return frame.kind == FrameKind::kKernel && IsInterruptEntry(frame.text);
@@ -181,11 +184,12 @@ void WaitWatch::Give(ProcessKey key, const Pending& pending, std::span<const Fra
   observed.ended = {wait.header.time_ns};
   observed.frames = frames;
   observed.by_interrupt = (waker != nullptr && waker->by_interrupt) || (wait.woken_ns != 0 && wait.waker_tid == 0);
-  if (!observed.by_interrupt) {
+  // Without the kernel's functions a thread that an interrupt met would pass for one that ended the wait.
+  if (!observed.by_interrupt && waker != nullptr && waker->kernel_is_named) {
     observed.waker_tgid = wait.waker_tgid;
     observed.waker_tid = wait.waker_tid;
     observed.waker_comm = CommOf(wait.waker_comm);
-    if (waker != nullptr) observed.waker_frames = waker->frames;
+    observed.waker_frames = waker->frames;
   }
   if (wait.blocked_weight != 0) {
     observed.wait_ns = wait.blocked_ns;

@@ -44,7 +44,7 @@ struct ObservedWait {
   uint64_t wait_ns = 0;
   double stands_for = 1;            // so many like it
   std::span<const FrameId> frames;  // outermost first, to the function that waits
-  // Who ended it; nobody is known: tid 0. A waker without frames was not seen, or is an interrupt.
+  // Who ended it. Tid 0: an interrupt did, or it is not known, as its stack is missing or has no names.
   uint32_t waker_tgid = 0, waker_tid = 0;
   absl::string_view waker_comm;
   std::span<const FrameId> waker_frames;  // outermost first
@@ -93,6 +93,7 @@ class WaitWatch {
     uint32_t tid = 0;
     std::vector<FrameId> frames;
     bool by_interrupt = false;
+    bool kernel_is_named = false;
   };
 
   void Give(ProcessKey key, const Pending& pending, std::span<const FrameId> frames);

@@ -121,6 +121,25 @@ TEST_F(WaitWatchTest, AThreadThatAnInterruptMeetsHasWokenNobody) {
   EXPECT_THAT(given_[0].waker_stack, IsEmpty());
 }
 
+TEST_F(WaitWatchTest, AWakerThatMayHaveBeenInterruptedIsNotNamed) {
+  wire_wait wait = Wait(1000, 700);
+  wait.woken_ns = 800;
+  wait.waker_tid = 2;
+  watch_.Handle(process_, wait);  // its waker's stack is lost
+  TakeStack(1000, Stack("System.Threading.Thread.Sleep"));
+  TakeWaker(1800, 2, {Managed("Shop.Order.Total")});  // nothing of the kernel has a name
+  wait = Wait(2000, 700);
+  wait.woken_ns = 1800;
+  wait.waker_tid = 2;
+  watch_.Handle(process_, wait);
+  TakeStack(2000, Stack("System.Threading.Thread.Sleep"));
+  ASSERT_THAT(given_, SizeIs(2));
+  for (const Given& given : given_) {
+    EXPECT_EQ(given.waker, 0);
+    EXPECT_FALSE(given.by_interrupt);
+  }
+}
+
 TEST_F(WaitWatchTest, AStackThatWasTakenTooLateIsNone) {
   watch_.Handle(process_, Wait(1000, 700));
   TakeStack(1000, {Managed("Shop.Order.Total"), Kernel("sysvec_irq_work")});
