@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -58,23 +59,27 @@ absl::StatusOr<RecordOptions> OptionsOf(const WaitsConfig& config, RecordView vi
   return options;
 }
 
+absl::Status PrintTables(const WaitsConfig& config, RecordOptions options,
+                         const std::function<std::string(const Recorder&)>& tables) {
+  LineOutput output(STDOUT_FILENO);
+  return RunWatch(config.watch,
+                  {.options = std::move(options),
+                   .can_watch = [](Recorder&) { return absl::OkStatus(); },
+                   .summary = tables,
+                   .summary_with_json = true,
+                   .needs_samples = false},
+                  output);
+}
+
 absl::Status Run(const WaitsConfig& config, RecordView view, const std::vector<WaitKind>& only) {
   absl::StatusOr<RecordOptions> options = OptionsOf(config, view);
   if (!options.ok()) return options.status();
   options->wakers = true;
-  LineOutput output(STDOUT_FILENO);
-  return RunWatch(config.watch,
-                  {.options = *std::move(options),
-                   .can_watch = [](Recorder&) { return absl::OkStatus(); },
-                   .summary =
-                       [&](const Recorder& recorder) {
-                         const WaitSummary summary = SummarizeWaits(recorder.frames(), recorder.stacks(), only);
-                         return config.watch.json ? Json(summary, recorder.account())
-                                                  : WaitSummaryText(summary, recorder.account(), config.rows);
-                       },
-                   .summary_with_json = true,
-                   .needs_samples = false},
-                  output);
+  return PrintTables(config, *std::move(options), [&](const Recorder& recorder) {
+    const WaitSummary summary = SummarizeWaits(recorder.frames(), recorder.stacks(), only);
+    return config.watch.json ? Json(summary, recorder.account())
+                             : WaitSummaryText(summary, recorder.account(), config.rows);
+  });
 }
 
 }  // namespace
@@ -93,21 +98,12 @@ absl::Status RunThreadPool(const WaitsConfig& config) {
   absl::StatusOr<RecordOptions> options = OptionsOf(config, RecordView::kWall);
   if (!options.ok()) return options.status();
   options->keep_samples = true;
-  LineOutput output(STDOUT_FILENO);
-  return RunWatch(config.watch,
-                  {.options = *std::move(options),
-                   .can_watch = [](Recorder&) { return absl::OkStatus(); },
-                   .summary =
-                       [&](const Recorder& recorder) {
-                         const double seconds = recorder.account().duration_seconds;
-                         const PoolSummary summary =
-                             SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began());
-                         return config.watch.json ? Json(summary, seconds)
-                                                  : PoolSummaryText(summary, seconds, config.rows);
-                       },
-                   .summary_with_json = true,
-                   .needs_samples = false},
-                  output);
+  return PrintTables(config, *std::move(options), [&](const Recorder& recorder) {
+    const double seconds = recorder.account().duration_seconds;
+    const PoolSummary summary =
+        SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began());
+    return config.watch.json ? Json(summary, seconds) : PoolSummaryText(summary, seconds, config.rows);
+  });
 }
 
 absl::Status RunLocks(const WaitsConfig& config) {
