@@ -60,7 +60,21 @@ struct uprobe_task {
 	struct return_instance *return_instances;
 } RELOCATED;
 
+/* A CPU's queue of tasks. */
+struct rq {
+	__u64 clock; /* nanoseconds of no known beginning; read anew when the scheduler has begun to switch */
+} RELOCATED;
+
+struct cfs_rq {
+	struct rq *rq;
+} RELOCATED;
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED, of every task */
+} RELOCATED;
+
 struct task_struct {
+	struct sched_entity se;
 	long state;	      /* before 5.14 */
 	unsigned int __state; /* since then; 0: it runs or can run */
 	unsigned int flags;

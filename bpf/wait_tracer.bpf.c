@@ -6,19 +6,19 @@
  *   that has ended is told.
  * - wait_waking: somebody ends a thread's wait. Who, and from which stack.
  * - wait_stack: the stack of a chosen wait.
- * - wait_threads: what each thread is at in the end.
  *
  * At its switch nobody can read the memory of the thread that comes: the one that goes is still current. So wait_switch
  * asks for an interrupt of this CPU (an event whose ring has a page, of which nobody reads), and the kernel takes it as
  * soon as the switch is over. By then the thread is current, and has not run a single instruction of user code: its
  * stack is the one that it waited with. So only waits that are told cost a stack.
  *
- * A thread may migrate while it waits; what is known of it is stored with its task.
+ * Waits that have not ended are in open_waits.bpf.c.
  */
 #include "hook_ring.bpf.h"
 #include "sampling_pace.bpf.h"
+#include "switch_clock.bpf.h"
 #include "task_stack.bpf.h"
-#include "tracked.bpf.h"
+#include "thread_times.bpf.h"
 #include <bpf/bpf_tracing.h>
 
 /* Parts of waits that are told. The window is long enough for threads that are all woken at once. */
@@ -26,55 +26,14 @@
 /* A wait is as likely to be told as one of this length at least, so that long ones of some leave room for others. */
 #define LONGEST_SIZE_NS 10000000
 
-const volatile __u8 use_task_storage = 0; /* the kernel has it and it is safe here (6.4); else wait_times is used */
-const volatile __u32 only_tgid = 0;	  /* in the initial pid namespace; 0: is_tracked tells */
-const volatile __u64 min_wait_ns = 0;	  /* shorter parts only add to their thread's sums */
+const volatile __u8 use_task_storage = 0;
+const volatile __u32 only_tgid = 0;
+const volatile __u64 min_wait_ns = 0;
 const volatile __u8 take_waker_stacks = 1;
-volatile __u64 waits_began_ns = 0; /* a thread that was there then has waited or run since then */
+volatile __u64 waits_began_ns = 0;
 
-/* What is known of a thread: the times of its present state, and its sums. */
-struct thread_times {
-	__u64 since_ns; /* when it left its CPU, or got one; 0: not seen yet */
-	__u64 woken_ns; /* in a wait: when it became runnable; 0: it has not */
-	__u64 seen_ns;
-	__u64 cpu_ns;
-	__u64 blocked_ns;
-	__u64 runnable_ns;
-	__u64 short_ns;
-	__u64 waits;
-	__u32 waiting; /* it is off its CPU */
-	__u32 blocked; /* it has left because there was nothing to do for it */
-	/* Of the wait at hand, or the last one: */
-	__u32 pending; /* it is told, and was not yet */
-	__u32 blocked_weight;
-	__u32 runnable_weight;
-	__u32 flags; /* WIRE_WAIT_* */
-	__u32 waker_tgid;
-	__u32 waker_tid;
-	__u64 last_blocked_ns;
-	__u64 last_runnable_ns;
-	__u64 last_woken_ns;
-	char waker_comm[16];
-};
-
-/* 168 bytes a thread that was seen, gone with it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread_times);
-} wait_storage SEC(".maps");
-
-/*
- * The same by thread id, in the initial pid namespace, of kernels without task storage. 16384 threads, 3.5 MB; one that
- * is pushed out begins anew, and user space sees that its sums fell. One entry where it is not used.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u32);
-	__type(value, struct thread_times);
-} wait_times SEC(".maps");
+struct thread_storage_map wait_storage SEC(".maps");
+struct thread_table_map wait_times SEC(".maps");
 
 /* 24 bytes a CPU. */
 struct sampling_pace_map wait_paces SEC(".maps");
@@ -86,48 +45,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } wait_alarms SEC(".maps");
-
-/* What wait_threads is putting together: more than the BPF stack holds. One reader at a time. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wire_open_wait);
-} wait_open SEC(".maps");
-
-static __always_inline struct thread_times *times_of(struct task_struct *task, bool create)
-{
-	struct thread_times *times;
-	__u32 pid;
-
-	if (use_task_storage)
-		return bpf_task_storage_get(&wait_storage, task, NULL, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	pid = task->pid;
-	times = bpf_map_lookup_elem(&wait_times, &pid);
-	if (!times && create) {
-		struct thread_times fresh;
-
-		__builtin_memset(&fresh, 0, sizeof(fresh));
-		bpf_map_update_elem(&wait_times, &pid, &fresh, BPF_NOEXIST);
-		times = bpf_map_lookup_elem(&wait_times, &pid);
-	}
-	return times;
-}
-
-static __always_inline bool is_followed(struct task_struct *task)
-{
-	bool in_namespace = pid_namespace_inode;
-	struct task_struct *leader;
-
-	if (only_tgid)
-		return (__u32)task->tgid == only_tgid;
-	if (task->flags & PF_KTHREAD)
-		return false;
-	if (!filter_processes)
-		return true;
-	leader = task->group_leader;
-	return is_tracked(leader, tgid_of(leader, in_namespace), in_namespace);
-}
 
 /* The same of the current task, of which kernels before 5.11 give no pointer that can be followed. */
 static __always_inline bool current_is_followed(void)
@@ -145,36 +62,17 @@ static __always_inline bool current_is_followed(void)
 	return is_tracked(leader, tgid_of(leader, in_namespace), in_namespace);
 }
 
-static __always_inline bool is_runnable(struct task_struct *task)
-{
-	if (bpf_core_field_exists(task->__state))
-		return !BPF_CORE_READ(task, __state);
-	return !BPF_CORE_READ(task, state);
-}
-
-/* What a thread did before it was seen is known as little as what it did before all of this began. */
-static __always_inline void see(struct thread_times *times, struct task_struct *task)
-{
-	__u64 born = task->start_time;
-
-	times->seen_ns = born > waits_began_ns ? born : waits_began_ns;
-	times->since_ns = times->seen_ns;
-}
-
-static __always_inline __u64 passed(__u64 from, __u64 to)
-{
-	return to > from ? to - from : 0;
-}
-
 /* The weight of a part of a wait that has ended; 0: it is not told. */
 static __always_inline __u32 choose(struct thread_times *times, __u64 part_ns, __u64 now)
 {
-	struct wire_counters *counts = this_cpu_counters();
+	struct wire_counters *counts;
 	struct sampling_pace *pace;
 	__u32 zero = 0, weight;
 
-	pace = bpf_map_lookup_elem(&wait_paces, &zero);
-	if (!part_ns || !counts || !pace)
+	if (!part_ns)
+		return 0;
+	counts = this_cpu_counters();
+	if (!counts)
 		return 0;
 	counts->waits++;
 	if (part_ns < min_wait_ns) {
@@ -182,6 +80,9 @@ static __always_inline __u32 choose(struct thread_times *times, __u64 part_ns, _
 		times->short_ns += part_ns;
 		return 0;
 	}
+	pace = bpf_map_lookup_elem(&wait_paces, &zero);
+	if (!pace) /* can't be: the map has the one entry */
+		return 0;
 	weight = choose_by_size(pace, part_ns > LONGEST_SIZE_NS ? LONGEST_SIZE_NS : part_ns, WAITS_A_CPU, now);
 	if (weight)
 		counts->wait_kept++;
@@ -386,7 +287,7 @@ int BPF_PROG(wait_switch, bool preempted, struct task_struct *prev, struct task_
 
 	if (!leaves && !comes)
 		return 0;
-	now = bpf_ktime_get_ns();
+	now = time_of_switch(prev);
 	if (leaves)
 		leaves_cpu(ctx, preempted, prev, now);
 	if (comes)
@@ -472,122 +373,6 @@ static __always_inline int take_pending(void *ctx)
 		return 0;
 	times->pending = 0;
 	tell(ctx, times, true, bpf_ktime_get_ns());
-	return 0;
-}
-
-static __always_inline void take_task_registers(struct wire_open_wait *open, struct task_struct *task)
-{
-	struct user_registers regs;
-	void *saved;
-
-	if (use_task_pt_regs)
-		saved = (void *)bpf_task_pt_regs(task);
-	else
-		saved = BPF_CORE_READ(task, stack) + kernel_stack_bytes - bpf_core_type_size(struct pt_regs);
-	open->ip = 0;
-	if (!BPF_CORE_READ(task, mm) || bpf_probe_read_kernel(&regs, sizeof(regs), saved))
-		return;
-	if (!REGISTERS_USER_MODE(&regs) || (__s64)REGISTERS_IP(&regs) < 0 || REGISTERS_32BIT(&regs))
-		return;
-	open->ip = REGISTERS_IP(&regs);
-	open->sp = REGISTERS_SP(&regs);
-	open->fp = REGISTERS_FP(&regs);
-	open->lr = REGISTERS_LR(&regs);
-	COPY_GENERAL_REGISTERS(open->general, &regs);
-#if defined(__TARGET_ARCH_x86)
-	open->wait.syscall = regs.orig_ax;
-#else
-	open->wait.syscall = BPF_CORE_READ((struct pt_regs *)saved, syscallno);
-#endif
-}
-
-static __always_inline void name_thread(struct wire_wait *wait, struct task_struct *task)
-{
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-
-	if (pid_namespace_inode) {
-		wait->tgid = number_in_namespace(BPF_CORE_READ(leader, thread_pid));
-		wait->tid = number_in_namespace(BPF_CORE_READ(task, thread_pid));
-	} else {
-		wait->tgid = BPF_CORE_READ(task, tgid);
-		wait->tid = BPF_CORE_READ(task, pid);
-	}
-	wait->process_start_ns = BPF_CORE_READ(leader, start_boottime);
-	BPF_CORE_READ_STR_INTO(&wait->comm, task, comm);
-}
-
-/* Sums with the state that goes on, as of now. */
-static __always_inline void sum_up(struct wire_wait *wait, struct thread_times *times, struct task_struct *task)
-{
-	struct thread_times now_seen = {};
-	__u64 now = bpf_ktime_get_ns(), open, blocked;
-
-	if (times)
-		now_seen = *times;
-	if (!now_seen.seen_ns) {
-		see(&now_seen, task);
-		now_seen.waiting = 1;
-		now_seen.blocked = !is_runnable(task);
-	}
-	open = passed(now_seen.since_ns, now);
-	blocked = !now_seen.blocked ? 0 : now_seen.woken_ns ? passed(now_seen.since_ns, now_seen.woken_ns) : open;
-	wait->header.time_ns = now;
-	wait->seen_ns = now_seen.seen_ns;
-	wait->total_cpu_ns = now_seen.cpu_ns;
-	wait->total_blocked_ns = now_seen.blocked_ns;
-	wait->total_runnable_ns = now_seen.runnable_ns;
-	wait->total_short_ns = now_seen.short_ns;
-	wait->total_waits = now_seen.waits;
-	if (!now_seen.waiting) {
-		wait->total_cpu_ns += open;
-		return;
-	}
-	wait->blocked_ns = blocked;
-	wait->runnable_ns = open - blocked;
-	wait->woken_ns = now_seen.woken_ns;
-	wait->total_blocked_ns += blocked;
-	wait->total_runnable_ns += open - blocked;
-	if (blocked && blocked >= min_wait_ns)
-		wait->blocked_weight = WIRE_WAIT_ONE;
-	else
-		wait->total_short_ns += blocked;
-	if (open > blocked && open - blocked >= min_wait_ns)
-		wait->runnable_weight = WIRE_WAIT_ONE;
-	else
-		wait->total_short_ns += open - blocked;
-}
-
-/* At the end: what each thread is at, and its sums. */
-SEC("?iter/task")
-int wait_threads(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct wire_open_wait *open;
-	struct thread_times *times;
-	__u32 zero = 0;
-	long bytes;
-
-	if (!task || !is_followed(task))
-		return 0;
-	open = bpf_map_lookup_elem(&wait_open, &zero);
-	if (!open)
-		return 0;
-	__builtin_memset(open, 0, sizeof(*open));
-	times = times_of(task, false);
-	open->wait.flags = WIRE_WAIT_OPEN;
-	open->wait.syscall = -1;
-	name_thread(&open->wait, task);
-	if (!open->wait.tgid)
-		return 0;
-	sum_up(&open->wait, times, task);
-	open->switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
-	if (open->wait.blocked_weight || open->wait.runnable_weight) {
-		take_task_registers(open, task);
-		bytes = bpf_get_task_stack(task, open->kernel, sizeof(open->kernel), 0);
-		if (bytes > 0)
-			open->kernel_frames = bytes / sizeof(__u64);
-	}
-	bpf_seq_write(ctx->meta->seq, open, sizeof(*open));
 	return 0;
 }
 

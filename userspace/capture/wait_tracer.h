@@ -1,5 +1,5 @@
-// The programs on the scheduler's tracepoints that tell where threads wait (bpf/wait_tracer.bpf.c): what they are
-// loaded with, and attaching them.
+// The programs on the scheduler's tracepoints that tell where threads wait (bpf/wait_tracer.bpf.c,
+// bpf/open_waits.bpf.c): what they are loaded with, and attaching them.
 #ifndef CLRSAMPLER_CAPTURE_WAIT_TRACER_H_
 #define CLRSAMPLER_CAPTURE_WAIT_TRACER_H_
 

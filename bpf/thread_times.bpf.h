@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is known of each thread that is followed: since when it runs or waits, its sums, and the wait that is to be told.
+ *
+ * A thread may migrate while it waits, so all of it is stored with its task.
+ */
+#ifndef CLRSAMPLER_THREAD_TIMES_BPF_H_
+#define CLRSAMPLER_THREAD_TIMES_BPF_H_
+
+#include "tracked.bpf.h"
+
+extern const volatile __u8 use_task_storage; /* the kernel has it and it is safe here (6.4); else wait_times is used */
+extern const volatile __u32 only_tgid;	     /* in the initial pid namespace; 0: is_tracked tells */
+extern const volatile __u64 min_wait_ns;     /* shorter parts only add to their thread's sums */
+extern volatile __u64 waits_began_ns;	     /* a thread that was there then has waited or run since then */
+
+/* What is known of a thread: the times of its present state, and its sums. */
+struct thread_times {
+	__u64 since_ns; /* when it left its CPU, or got one; 0: not seen yet */
+	__u64 woken_ns; /* in a wait: when it became runnable; 0: it has not */
+	__u64 seen_ns;
+	__u64 cpu_ns;
+	__u64 blocked_ns;
+	__u64 runnable_ns;
+	__u64 short_ns;
+	__u64 waits;
+	__u32 waiting; /* it is off its CPU */
+	__u32 blocked; /* it has left because there was nothing to do for it */
+	/* Of the wait at hand, or the last one: */
+	__u32 pending; /* it is told, and was not yet */
+	__u32 blocked_weight;
+	__u32 runnable_weight;
+	__u32 flags; /* WIRE_WAIT_* */
+	__u32 waker_tgid;
+	__u32 waker_tid;
+	__u64 last_blocked_ns;
+	__u64 last_runnable_ns;
+	__u64 last_woken_ns;
+	char waker_comm[16];
+};
+
+/* 168 bytes a thread that was seen, gone with it. */
+struct thread_storage_map {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_times);
+};
+extern struct thread_storage_map wait_storage SEC(".maps");
+
+/*
+ * The same by thread id, in the initial pid namespace, of kernels without task storage. 16384 threads, 3.5 MB; one that
+ * is pushed out begins anew, and user space sees that its sums fell. One entry where it is not used.
+ */
+struct thread_table_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct thread_times);
+};
+extern struct thread_table_map wait_times SEC(".maps");
+
+static __always_inline struct thread_times *times_of(struct task_struct *task, bool create)
+{
+	struct thread_times *times;
+	__u32 pid;
+
+	if (use_task_storage)
+		return bpf_task_storage_get(&wait_storage, task, NULL, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	pid = task->pid;
+	times = bpf_map_lookup_elem(&wait_times, &pid);
+	if (!times && create) {
+		struct thread_times fresh;
+
+		__builtin_memset(&fresh, 0, sizeof(fresh));
+		bpf_map_update_elem(&wait_times, &pid, &fresh, BPF_NOEXIST);
+		times = bpf_map_lookup_elem(&wait_times, &pid);
+	}
+	return times;
+}
+
+static __always_inline bool is_followed(struct task_struct *task)
+{
+	bool in_namespace = pid_namespace_inode;
+	struct task_struct *leader;
+
+	if (only_tgid)
+		return (__u32)task->tgid == only_tgid;
+	if (task->flags & PF_KTHREAD)
+		return false;
+	if (!filter_processes)
+		return true;
+	leader = task->group_leader;
+	return is_tracked(leader, tgid_of(leader, in_namespace), in_namespace);
+}
+
+static __always_inline bool is_runnable(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return !task->__state;
+	return !task->state;
+}
+
+/* What a thread did before it was seen is known as little as what it did before all of this began. */
+static __always_inline void see(struct thread_times *times, struct task_struct *task)
+{
+	__u64 born = task->start_time;
+
+	times->seen_ns = born > waits_began_ns ? born : waits_began_ns;
+	times->since_ns = times->seen_ns;
+}
+
+static __always_inline __u64 passed(__u64 from, __u64 to)
+{
+	return to > from ? to - from : 0;
+}
+
+#endif

@@ -1,0 +1,89 @@
+// Threads that wake each other all the time, with work of a fixed size in between.
+//
+// usage: switches SECONDS PAIRS SPINS
+//
+// Two threads of a pair hand a byte to and fro through pipes, and count to SPINS each time they have it. Prints, a
+// second: how often the byte was handed over, and how often CPUs of this machine switched to another task.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_PAIRS 64
+
+static atomic_bool ends;
+static unsigned long spins;
+
+struct end {
+  int in, out;
+  unsigned long turns;
+};
+
+static void* Play(void* argument) {
+  struct end* end = argument;
+  char byte;
+  while (read(end->in, &byte, 1) == 1 && !atomic_load_explicit(&ends, memory_order_relaxed)) {
+    for (unsigned long i = 0; i < spins; ++i) __asm__ volatile("" ::: "memory");
+    ++end->turns;
+    if (write(end->out, &byte, 1) != 1) break;
+  }
+  close(end->out);  // so that the other one ends, too
+  return NULL;
+}
+
+static double Seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static long long Switches(void) {
+  FILE* stat = fopen("/proc/stat", "r");
+  char line[4096];
+  long long switches = -1;
+  while (stat != NULL && switches < 0 && fgets(line, sizeof line, stat) != NULL) {
+    if (sscanf(line, "ctxt %lld", &switches) != 1) switches = -1;
+  }
+  if (stat != NULL) fclose(stat);
+  return switches;
+}
+
+int main(int argc, char** argv) {
+  static struct end sides[MAX_PAIRS][2];
+  static pthread_t threads[MAX_PAIRS][2];
+  const double seconds = argc == 4 ? atof(argv[1]) : 0;
+  const int pairs = argc == 4 ? atoi(argv[2]) : 0;
+  if (seconds <= 0 || pairs < 1 || pairs > MAX_PAIRS) {
+    fprintf(stderr, "usage: switches SECONDS PAIRS SPINS\n");
+    return 2;
+  }
+  spins = strtoul(argv[3], NULL, 10);
+  for (int i = 0; i < pairs; ++i) {
+    int there[2], back[2];
+    if (pipe(there) != 0 || pipe(back) != 0) return 1;
+    sides[i][0] = (struct end){.in = back[0], .out = there[1]};
+    sides[i][1] = (struct end){.in = there[0], .out = back[1]};
+    for (int side = 0; side < 2; ++side) {
+      if (pthread_create(&threads[i][side], NULL, Play, &sides[i][side]) != 0) return 1;
+    }
+    if (write(back[1], "", 1) != 1) return 1;
+  }
+  const double began = Seconds();
+  const long long before = Switches();
+  usleep((useconds_t)(seconds * 1e6));
+  atomic_store(&ends, true);
+  const double passed = Seconds() - began;
+  const long long switches = Switches() - before;
+  unsigned long turns = 0;
+  for (int i = 0; i < pairs; ++i) {
+    for (int side = 0; side < 2; ++side) {
+      pthread_join(threads[i][side], NULL);
+      turns += sides[i][side].turns;
+    }
+  }
+  printf("%.0f handed over, %.0f switches a second\n", (double)turns / passed, (double)switches / passed);
+  return 0;
+}
