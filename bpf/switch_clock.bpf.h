@@ -3,8 +3,8 @@
  * The time of a switch, from what the scheduler has just read of the hardware. Reading the clock once more would double
  * what a switch costs: 105 ns and not 55 (x86-64 virtual machine).
  *
- * The scheduler's own clock begins elsewhere, has a small drift and may jump where the hardware's is not stable. So each
- * CPU compares the two every 10 ms.
+ * The scheduler's own clock begins elsewhere, has a small drift and may jump where the hardware's is not stable. So
+ * each CPU compares the two every 10 ms.
  */
 #ifndef CLRSAMPLER_SWITCH_CLOCK_BPF_H_
 #define CLRSAMPLER_SWITCH_CLOCK_BPF_H_

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is known of each thread that is followed: since when it runs or waits, its sums, and the wait that is to be told.
+ * What is known of each thread that is followed: since when it runs or waits, its sums, and the wait that is to be
+ * told.
  *
  * A thread may migrate while it waits, so all of it is stored with its task.
  */

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -63,6 +64,7 @@ struct Waits {
   std::vector<wire_wait> waits;
   wire_wait last{};  // with the thread's sums
   uint64_t stacks = 0, wrong_stacks = 0, waker_stacks = 0;
+  std::string wrong;  // the last one of them
 };
 
 std::map<uint32_t, Waits> DrainWaits(Sampler& sampler) {
@@ -90,7 +92,12 @@ std::map<uint32_t, Waits> DrainWaits(Sampler& sampler) {
       ++of_thread.stacks;
       const bool fits = of_thread.last.header.time_ns == header.time_ns && stack.well_formed && !stack.kernel.empty() &&
                         stack.head.ip != 0;
-      if (!fits) ++of_thread.wrong_stacks;
+      if (fits) return;
+      ++of_thread.wrong_stacks;
+      of_thread.wrong = absl::StrCat("at ", header.time_ns, " for a wait at ", of_thread.last.header.time_ns, " of ",
+                                     of_thread.last.blocked_ns, " and ", of_thread.last.runnable_ns, " ns, ",
+                                     stack.kernel.size(), " kernel frames, ip ", stack.head.ip, ", stop ",
+                                     stack.head.stop, stack.well_formed ? "" : ", malformed");
     }
   });
   return by_thread;
@@ -136,7 +143,8 @@ absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting) {
     if (waited_ns < kRounds * kSleepNs * 9 / 10) return fail(waited_ns, " ns of ", kRounds, " waits");
     if (!sleeps && by_sleeper != expected) return fail(by_sleeper, " of ", expected, " were ended by the sleeper");
     if (!sleeps && of_thread.waker_stacks < expected) return fail(of_thread.waker_stacks, " stacks of the waker");
-    if (of_thread.wrong_stacks != 0) return fail(of_thread.wrong_stacks, " wrong stacks of ", of_thread.stacks);
+    if (of_thread.wrong_stacks != 0)
+      return fail(of_thread.wrong_stacks, " wrong stacks of ", of_thread.stacks, ": ", of_thread.wrong);
     if (of_thread.stacks + 1 < of_thread.waits.size()) {
       return fail(of_thread.stacks, " stacks of ", of_thread.waits.size(), " waits");
     }
