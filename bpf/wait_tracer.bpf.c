@@ -22,7 +22,7 @@
 #include <bpf/bpf_tracing.h>
 
 /* Parts of waits that are told. The window is long enough for threads that are all woken at once. */
-#define WAITS_A_CPU ((struct pace_limit){.window_ns = 100000000, .sent = 50, .thinning = 1})
+#define WAITS_A_CPU ((struct pace_limit){.window_ns = 100000000, .sent = 50, .thinning = wait_thinning})
 /* A wait is as likely to be told as one of this length at least, so that long ones of some leave room for others. */
 #define LONGEST_SIZE_NS 10000000
 
@@ -30,6 +30,7 @@ const volatile __u8 use_task_storage = 0;
 const volatile __u32 only_tgid = 0;
 const volatile __u64 min_wait_ns = 0;
 const volatile __u8 take_waker_stacks = 1;
+const volatile __u32 wait_thinning = 1; /* of waits that are told; at least 1 */
 volatile __u64 waits_began_ns = 0;
 
 struct thread_storage_map wait_storage SEC(".maps");

@@ -21,12 +21,16 @@ class HtmlPageTest(page_test_case.PageTestCase):
 
     def test_parts(self):
         self.check_parts("model_test.mjs")
+        self.check_parts("waits_model_test.mjs")
 
     def test_in_the_browser(self):
         out = self.check_in_browser("browser_test.mjs", pictures=PICTURES, PROGRAM_DIFF=self.program_diff(), **self.program_page())
         print(next((line for line in out.splitlines() if "first paint" in line), ""))
         if PICTURES:
             page_test_case.shrink(PICTURES, "flame-graph")
+
+    def test_waits_in_the_browser(self):
+        self.check_in_browser("waits_browser_test.mjs")
 
     def program_page(self):
         """A page that the program wrote, of a real recording, where one can be made."""

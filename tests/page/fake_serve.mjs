@@ -179,16 +179,20 @@ export class FakeServe {
       cores: column((time) => members.reduce((sum, one) => sum + this.cores(one, time), 0)),
       pause_ms: column((time) => sumOf(members, 'pause_ms', time)), suspend_ms: column((time) => sumOf(members, 'suspend_ms', time)),
       jit_ms: column((time) => members.reduce((sum, one) => sum + (one.dotnet ? step * 0.004 * one.cores * chance('jit', one.pid, time) ** 4 : 0), 0)),
+      wait_ms: column((time) => members.reduce((sum, one) => sum + (one.dotnet ? step * 3 * chance('wait', one.pid, time) : 0), 0)),
       alloc_bytes: column((time) => members.reduce((sum, one) => sum + (one.dotnet ? Math.round(step * 1e5 * one.cores * chance('alloc', one.pid, time)) : 0), 0)),
     }));
+    const threads = (state, each) => ({state, ms: column((time) => processes.reduce((sum, one) => sum + each(one, time), 0))});
+    const states = [threads('running', (one, time) => step * this.cores(one, time)), threads('monitor', (one, time) => (one.dotnet ? step * 2 * chance('lock', one.pid, time) : 0)),
+      threads('task wait', (one, time) => (one.dotnet ? step * chance('task', one.pid, time) : 0)), threads('idle', () => step * 40)];
     const most = Number(given.series ?? 12);
     if (series.length > most) {
       const others = series.splice(most - 1);
       const sum = (field) => covered.map((_, i) => others.reduce((all, one) => all + one[field][i], 0));
-      series.push({label: '[others]', pid: null, container: '', dotnet: false, ...Object.fromEntries(['cores', 'pause_ms', 'suspend_ms', 'jit_ms', 'alloc_bytes'].map((field) => [field, sum(field)]))});
+      series.push({label: '[others]', pid: null, container: '', dotnet: false, ...Object.fromEntries(['cores', 'pause_ms', 'suspend_ms', 'jit_ms', 'alloc_bytes', 'wait_ms'].map((field) => [field, sum(field)]))});
     }
     const longest = pauses.sort((a, b) => b.pause_ms - a.pause_ms).slice(0, this.options.mostPauses ?? 200).sort((a, b) => a.t - b.t);
-    return {begin, step_ms: step, steps, covered, series, pauses: longest};
+    return {begin, step_ms: step, steps, covered, series, states: this.options.noWaits ? [] : states, pauses: longest};
   }
 
   isRecorded({from, to}) {
@@ -227,7 +231,7 @@ export class FakeServe {
   }
 
   checkView({view = 'cpu', format}) {
-    if (!['cpu', 'jit', 'pause', 'suspend-delay', 'alloc'].includes(view)) throw refusal(400, `There is no view ${view}.`, 'Views are cpu, jit, pause, suspend-delay, alloc.');
+    if (!['cpu', 'jit', 'pause', 'suspend-delay', 'alloc', 'off-cpu'].includes(view)) throw refusal(400, `There is no view ${view}.`, 'Views are cpu, jit, pause, suspend-delay, alloc, off-cpu.');
     if (format !== 'page') throw refusal(400, `There is no format ${format}.`, '');
   }
 

@@ -197,3 +197,23 @@ export function manyStacks(stacks, threadCount = 40, compared = false) {
   }
   return builder;
 }
+
+const mark = (name) => ({name: `[${name}]`, kind: 'mark'});
+
+/** A recording of wall time: a lock that a slow thread holds, requests that wait for tasks, and what is in nobody's way. */
+export function waitingShop({wakers = true} = {}) {
+  const builder = new DataBuilder({view: 'wall', unit: 'microseconds', period_ns: 0});
+  const worker = builder.thread({tid: 2, name: '.NET TP Worker'}), slow = builder.thread({tid: 3, name: 'slow one'});
+  const wait = (frames, kind, weight, thread, waker = [], who = '') =>
+    builder.stack([...frames, mark(kind), ...(wakers && who ? [mark(`woken by ${who}`), ...waker] : [])], weight, thread);
+  const add = ['Shop.Main', 'Shop.Cart.Add', 'System.Threading.Monitor.Enter', {name: 'futex_wait', kind: 'kernel'}];
+  wait(add, 'monitor', 4_000_000, worker, ['System.Threading.Monitor.Exit', 'Shop.Report.Write', 'Shop.Report.Loop'], 'thread slow one');
+  wait(add, 'monitor', 500_000, worker, [], 'an interrupt');
+  wait(add, 'monitor', 500_000, worker);
+  wait(['Shop.Main', 'Shop.Answer', 'System.Threading.Tasks.Task.Wait'], 'task wait', 9_000_000, worker, ['System.Threading.Tasks.Task.TrySetResult', 'Shop.Look'], 'thread .NET TP Worker');
+  wait(['System.Threading.LowLevelLifoSemaphore.Wait'], 'idle', 6_000_000, worker);
+  wait(['Shop.Main'], 'runnable', 300_000, worker);
+  wait(['Shop.Report.Loop', 'Shop.Report.Write', 'System.Threading.Thread.Sleep'], 'sleep', 2_000_000, slow);
+  builder.stack(['Shop.Report.Loop', 'Shop.Report.Write'], 1_000_000, slow);
+  return builder.stack([mark('waits shorter than 1ms')], 40_000, worker);
+}

@@ -258,12 +258,41 @@ describe('whose samples', () => {
   }));
 
   test('each view is asked for, and says what its numbers are', () => withPage(async (opened, fake) => {
-    for (const [name, view, unit] of [['JIT', 'jit', 'ms/s'], ['Pauses', 'pause', 'ms/s'], ['Suspend delay', 'suspend-delay', 'ms/s'], ['Allocations', 'alloc', 'MB/s'], ['CPU', 'cpu', 'cores']]) {
+    for (const [name, view, unit] of [['JIT', 'jit', 'ms/s'], ['Pauses', 'pause', 'ms/s'], ['Suspend delay', 'suspend-delay', 'ms/s'], ['Allocations', 'alloc', 'MB/s'], ['Waits', 'off-cpu', 'threads'], ['CPU', 'cpu', 'cores']]) {
       await opened.page.getByRole('radio', {name, exact: true}).click();
       await opened.settled();
       assert.equal(asked(fake, '/api/profile').at(-1).view, view);
       assert.ok((await opened.legend())[0][1].endsWith(unit), name);
     }
+  }));
+});
+
+describe('what threads do', () => {
+  test('running and waiting by kind, of one process; a kind can be hidden and shown', () => withPage(async (opened, fake) => {
+    const {page} = opened;
+    await page.getByRole('radio', {name: 'What threads do'}).click();
+    await opened.settled();
+    assert.equal(asked(fake, '/api/timeline').at(-1).by, 'process');
+    const names = async () => (await opened.legend()).map(([name]) => name);
+    assert.deepEqual(await names(), ['running', 'monitor', 'task wait', 'idle']);
+    assert.ok((await opened.legend()).every(([, mean]) => /threads?$/.test(mean)));
+    const isShown = (name) => page.getByRole('button', {name: new RegExp(`^${name}, .* threads?$`)}).getAttribute('aria-pressed');
+    assert.deepEqual([await isShown('idle'), await isShown('monitor')], ['false', 'true']);
+    const total = async () => {
+      await page.mouse.move(...(await opened.at(0.5, 0.5)));
+      return Number(/all([\d.]+) threads/.exec((await page.locator('.tooltip').textContent()).replaceAll(',', ''))[1]);
+    };
+    const withoutIdle = await total();
+    await page.getByRole('button', {name: /^idle, /}).click();
+    assert.equal(await isShown('idle'), 'true');
+    assert.ok(await total() > withoutIdle + 30, 'forty threads of each process are idle');
+  }));
+
+  test('where no waits were recorded it says so', () => withPage(async (opened, fake) => {
+    fake.options.noWaits = true;
+    await opened.page.getByRole('radio', {name: 'What threads do'}).click();
+    await opened.settled();
+    await opened.page.getByText('No waits were recorded in this time: serve --waits does.').waitFor();
   }));
 });
 

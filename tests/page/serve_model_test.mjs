@@ -8,7 +8,7 @@ import {profileUrl, recordingUrl, timelineUrl} from '../../userspace/export/page
 import {assignColors} from '../../userspace/export/page/src/series_colors.js';
 import {clockText, lengthText, moveWithin, parseTime, rangeText, snap, timeText, timeTicks, zoom} from '../../userspace/export/page/src/time_range.js';
 import {timelineKey} from '../../userspace/export/page/src/timeline_keys.js';
-import {coverageOf, gapsOf, kindText, meanIn, MEASURES, niceScale, pauseColumns, pauseHeight, pauseNear, readTimeline, seriesAt, stack, valuesOf} from '../../userspace/export/page/src/timeline_model.js';
+import {coverageOf, gapsOf, kindText, meanIn, MEASURES, niceScale, pauseColumns, pauseHeight, pauseNear, readTimeline, seriesAt, stack, STATES_MEASURE, valuesOf} from '../../userspace/export/page/src/timeline_model.js';
 import {choose, clearRange, follow, hold, isComparing, isLive, narrow, readState, setBase, showSpan, START, writeState} from '../../userspace/export/page/src/view_state.js';
 import {accountInWords} from '../../userspace/output/page/src/account.js';
 import {applyTransforms} from '../../userspace/output/page/src/transforms.js';
@@ -114,6 +114,7 @@ test('a base is compared with once another range is chosen', () => {
 
 test('questions say what is chosen and nothing else', () => {
   assert.equal(timelineUrl(START, 1300), 'api/timeline?from=-300s&to=now&by=process&points=300&series=12');
+  assert.equal(timelineUrl({...START, by: 'state'}, 1300), timelineUrl(START, 1300));
   assert.equal(timelineUrl(narrow({...START, by: 'container'}, {container: 'a&b c'}), 360), 'api/timeline?from=-300s&to=now&container=a%26b+c&by=process&points=120&series=8');
   assert.equal(profileUrl(narrow(START, {pid: 1}), 'pprof'), 'api/profile?from=-300s&to=now&pid=1&view=cpu&format=pprof');
   assert.equal(recordingUrl('../x?y', 'page'), 'api/recordings/..%2Fx%3Fy?format=page');
@@ -178,6 +179,18 @@ test('means are of what was recorded, in the measure\u2019s unit', () => {
   assert.deepEqual([...valuesOf(timeline.series[0], MEASURES.alloc, timeline.grid)], [4, 0, 0, 0]);  // 2 MB in half a second
   assert.equal(coverageOf(timeline, {from: 1500, to: 2500}), 0.5);
   assert.equal(coverageOf(timeline, {from: 2000, to: 2500}), 0);
+});
+
+test('what threads do is series of their own, from the bottom up', () => {
+  const answer = {begin: 0, step_ms: 500, steps: 2, series: [{label: 'a', pid: 1, wait_ms: [5500, 'x']}],
+    states: [{state: 'idle', ms: [4000, 0]}, {state: 'something new', ms: [1, 1]}, {state: 'monitor', ms: [1500, 250]}, {state: 'running', ms: [500, 0]}]};
+  const read = readTimeline(answer, 'process');
+  const timeline = {...read, series: read.states};
+  assert.deepEqual(timeline.series.map(({label}) => label), ['running', 'monitor', 'idle', 'something new']);
+  assert.ok(timeline.series.every(({narrowTo, isState}) => narrowTo === null && isState));
+  assert.deepEqual([...valuesOf(timeline.series[1], STATES_MEASURE, timeline.grid)], [3, 0.5]);  // threads
+  assert.deepEqual([...valuesOf(read.series[0], MEASURES['off-cpu'], timeline.grid)], [11, 0]);
+  assert.deepEqual(readTimeline({begin: 0, step_ms: 500, steps: 2}, 'process').states, []);
 });
 
 test('gaps are told from what is not there yet', () => {

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "capture/cpu_pulse.h"
 #include "capture/hook_form.h"
+#include "capture/open_waits.h"
 #include "clrsampler/wire.h"
 #include "os/unique_fd.h"
 
@@ -58,6 +59,9 @@ class CaptureControl {
   // hook decides whether at its entry or at its return. Until the descriptor is closed; see OpenUprobe for the rest.
   virtual absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) = 0;
   virtual std::vector<HitsOfOthers> HookHitsOfOthers() const = 0;
+
+  // What threads are at as of a moment just past comes with the next Drain, if waits are told.
+  virtual void LookAtWaits(const WaitLook& look) = 0;
 
   // Kernel memory of all maps, as the kernel accounts for it.
   virtual uint64_t map_bytes() const = 0;

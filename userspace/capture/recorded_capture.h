@@ -41,6 +41,9 @@ class RecordedCapture : public Capture {
   void ForgetTransientCode(pid_t tgid) override;
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) override;
   std::vector<HitsOfOthers> HookHitsOfOthers() const override;
+  void LookAtWaits(const WaitLook& look) override {
+    if (live_ != nullptr) live_->LookAtWaits(look);
+  }
   uint64_t map_bytes() const override;
   std::vector<int> wake_fds() const override { return live_ ? live_->wake_fds() : std::vector<int>(); }
 

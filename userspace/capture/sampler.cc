@@ -158,6 +158,8 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
                  WaitTracerOptions{.wanted = options_.waits,
                                    .min_wait_ns = options_.min_wait_ns,
                                    .waker_stacks = options_.waker_stacks,
+                                   .thinning = options_.wait_thinning,
+                                   .looks = options_.wait_looks,
                                    .only_process = pid_namespace == 0 ? options_.only_process : 0,
                                    .task_storage = task_storage},
                  slots);

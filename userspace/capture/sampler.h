@@ -54,8 +54,10 @@ struct SamplerOptions {
   bool allocation_hooks = false;
   bool exception_hooks = false;
   bool waits = false;        // where threads wait is told: struct wire_wait
-  uint64_t min_wait_ns = 0;  // WaitTracerOptions, as the next one
+  uint64_t min_wait_ns = 0;  // WaitTracerOptions, as the next three
   bool waker_stacks = true;
+  uint32_t wait_thinning = 1;
+  bool wait_looks = false;
   // Of allocations each CPU sends at most 400 stacks a second, divided by this.
   uint32_t allocation_thinning = 1;
   // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
@@ -112,6 +114,8 @@ class Sampler {
   // descriptor readable while any record waits. A reader should also come by once in a while.
   int ring_fd() const;
   int hook_ring_fd() const;
+  // What threads are at as of a moment just past comes with the next Drain. Without waits: nothing.
+  void LookAtWaits(const WaitLook& look) { waits_->Look(look); }
   // Hands over the records that were there when it was called: samples and what hooks have reported, merged by time.
   // What a hook reported before a sample was taken comes with it, if not earlier.
   void Drain(RecordFunction on_record);

@@ -73,6 +73,7 @@ void WaitTracer::LinkDeleter::operator()(bpf_link* link) const { bpf_link__destr
 WaitTracer::WaitTracer(clrsampler_bpf& skeleton, const WaitTracerOptions& options, uint32_t possible_cpus)
     : skeleton_(skeleton),
       wanted_(options.wanted),
+      looks_(options.looks),
       alarms_([this](int cpu) { return OpenAlarm(cpu); }, "following waits") {
   auto& maps = skeleton.maps;
   const bool in_storage = options.wanted && options.task_storage;
@@ -85,6 +86,7 @@ WaitTracer::WaitTracer(clrsampler_bpf& skeleton, const WaitTracerOptions& option
   constants.only_tgid = static_cast<uint32_t>(options.only_process);
   constants.min_wait_ns = options.min_wait_ns;
   constants.take_waker_stacks = options.waker_stacks;
+  constants.wait_thinning = std::max(options.thinning, 1u);
   auto& programs = skeleton.progs;
   for (bpf_program* program :
        {programs.wait_switch, programs.wait_waking, programs.wait_stack, programs.wait_threads}) {
@@ -225,22 +227,45 @@ void WaitTracer::KeepOpenWaits() {
     }
     if (!moved) break;
   }
-  for (auto& [tid, thread] : threads) {
-    wire_wait& wait = thread.open.wait;
-    wait.header.kind = WIRE_WAIT;
-    wait.header.size = sizeof wait;
-    const bool has_stack = !thread.stack.empty();
-    if (has_stack) wait.flags |= WIRE_WAIT_HAS_STACK;
-    std::vector<uint64_t>& record = open_waits_.emplace_back(sizeof wait / sizeof(uint64_t));
-    std::memcpy(record.data(), &wait, sizeof wait);
-    if (has_stack) open_waits_.push_back(std::move(thread.stack));
+  for (auto& [tid, thread] : threads) Keep(thread.open, std::move(thread.stack));
+}
+
+void WaitTracer::Keep(const wire_open_wait& open, std::vector<uint64_t> stack) {
+  wire_wait wait = open.wait;
+  wait.header.kind = WIRE_WAIT;
+  wait.header.size = sizeof wait;
+  if (!stack.empty()) wait.flags |= WIRE_WAIT_HAS_STACK;
+  std::vector<uint64_t>& record = open_waits_.emplace_back(sizeof wait / sizeof(uint64_t));
+  std::memcpy(record.data(), &wait, sizeof wait);
+  if (!stack.empty()) open_waits_.push_back(std::move(stack));
+}
+
+void WaitTracer::Look(const WaitLook& look) {
+  if (threads_ == nullptr) return;
+  std::vector<wire_open_wait> threads = LookAtThreads();
+  std::erase_if(threads, [&](wire_open_wait& open) {
+    return (look.selects && !look.selects(open.wait.tgid)) || !TakeBack(open, look.as_of);
+  });
+  std::vector<std::vector<uint64_t>> stacks(threads.size());
+  for (const size_t i : seen_.Choose(threads, look.most_stacks)) {
+    wire_open_wait& open = threads[i];
+    stacks[i] = StackOf(open);
+    // One that runs meanwhile has told of this wait, or has had the chance to.
+    if (stacks[i].empty() || SwitchesOf(open.wait) != open.switches) {
+      stacks[i].clear();
+      open.wait.blocked_weight = open.wait.runnable_weight = 0;
+    } else {
+      seen_.Take(open);
+    }
   }
+  seen_.EndLook();
+  for (size_t i = 0; i < threads.size(); ++i) Keep(threads[i], std::move(stacks[i]));
 }
 
 void WaitTracer::Stop() {
   if (threads_ != nullptr) {
     links_.clear();
-    KeepOpenWaits();
+    if (!looks_) KeepOpenWaits();
     threads_.reset();
   }
   while (!links_.empty()) links_.pop_back();  // the last one first

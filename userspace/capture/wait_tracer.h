@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "capture/open_waits.h"
 #include "capture/perf_events.h"
 #include "clrsampler/wire.h"
 #include "os/clock.h"
@@ -27,6 +28,8 @@ struct WaitTracerOptions {
   bool wanted = false;
   uint64_t min_wait_ns = 0;   // shorter parts of waits only add to their thread's sums
   bool waker_stacks = true;   // else wakers are named without their stacks
+  uint32_t thinning = 1;      // each CPU tells at most 500 parts of waits a second, divided by this
+  bool looks = false;         // Look is called again and again, and Stop does not look
   pid_t only_process = 0;     // in the initial pid namespace; 0: as the sampler filters
   bool task_storage = false;  // see below
 };
@@ -47,9 +50,11 @@ class WaitTracer {
   absl::Status Start(MonotonicTime now, std::span<const int> online);
   // CPUs that came: their waits have stacks from then on.
   absl::Status AttachNewCpus(std::span<const int> online, std::span<const int> stopped);
+  // What all threads are at, as of a moment just past.
+  void Look(const WaitLook& look);
   // Threads that are waiting by now are looked at, each with its stack; nothing is told of later ones.
   void Stop();
-  // What that look has found, once: records as in the ring of hooks.
+  // What looks have found, once: records as in the ring of hooks.
   std::vector<std::vector<uint64_t>> TakeOpenWaits() { return std::exchange(open_waits_, {}); }
 
  private:
@@ -61,12 +66,15 @@ class WaitTracer {
   int OpenAlarm(int cpu);
   std::vector<wire_open_wait> LookAtThreads() const;
   void KeepOpenWaits();
+  void Keep(const wire_open_wait& open, std::vector<uint64_t> stack);
 
   clrsampler_bpf& skeleton_;
   const bool wanted_;
+  const bool looks_;
   std::vector<std::unique_ptr<bpf_link, LinkDeleter>> links_;
   std::unique_ptr<bpf_link, LinkDeleter> threads_;  // of the iterator
   std::vector<std::vector<uint64_t>> open_waits_;
+  SeenStacks seen_;
   std::map<int, std::unique_ptr<Page>> pages_;  // by CPU
   CpuEvents alarms_;
 };

@@ -33,6 +33,7 @@
 #include "os/file_io.h"
 #include "output/allocation_summary.h"
 #include "output/event_summary.h"
+#include "output/pool_summary.h"
 #include "output/profile_writer.h"
 #include "output/stats_json.h"
 #include "output/summary.h"
@@ -235,7 +236,16 @@ void SayReplayed(const RecordConfig& config, const RecordedTape& tape) {
   }
 }
 
-absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptions& options) {
+// Of one program's wall time: whether its thread pool is starved, in a sentence.
+std::string PoolVerdict(const Recorder& recorder, const RecordOptions& options) {
+  if (options.view != RecordView::kWall || !options.keep_samples || IsWholeHost(options)) return "";
+  const PoolSummary summary = SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began());
+  if (summary.workers == 0) return "";
+  const std::string text = PoolSummaryText(summary, recorder.account().duration_seconds, /*rows=*/0);
+  return text.substr(0, text.find('\n'));
+}
+
+absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptions& options, std::string stats) {
   ProfileMeta meta;
   meta.view = options.view == RecordView::kPause          ? ProfileView::kPause
               : options.view == RecordView::kSuspendDelay ? ProfileView::kSuspendDelay
@@ -259,7 +269,7 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
   meta.command = absl::StrJoin(options.command, " ");
   meta.pids = options.pids;
   meta.creator = "clrsampler " CLRSAMPLER_VERSION;
-  meta.account_json = StatsJson(recorder.account());
+  meta.account_json = std::move(stats);
   if (!options.keep_samples)
     return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta), recorder.source_files());
   return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta),
@@ -458,7 +468,8 @@ absl::Status RunRecord(const RecordConfig& config) {
   if (replays) SayReplayed(config, *played);
 
   const Account& account = (*recorder)->account();
-  absl::StatusOr<ProfileModel> model = ModelOf(**recorder, *options);
+  const std::string stats_text = StatsJson(account, PoolVerdict(**recorder, *options));
+  absl::StatusOr<ProfileModel> model = ModelOf(**recorder, *options, stats_text);
   if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();
   if (model.ok()) RETURN_IF_ERROR(GiveUpRightsForCode(*model, *outputs));
@@ -473,7 +484,7 @@ absl::Status RunRecord(const RecordConfig& config) {
   }
   // The account is worth having even where the stacks found no taker.
   if (stats.has_value()) {
-    RETURN_IF_ERROR(stats->Write(StatsJson(account)));
+    RETURN_IF_ERROR(stats->Write(stats_text));
     RETURN_IF_ERROR(stats->Finish());
   }
   if (!config.quiet) {

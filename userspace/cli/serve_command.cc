@@ -106,6 +106,7 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
   options.record.frequency_hz = config.frequency_hz;
   options.record.roles = !config.no_hooks;
   options.allocations = !config.no_hooks && !config.no_allocations;
+  options.waits = config.waits;
   options.record.try_unknown_runtime = config.try_unknown_runtime;
   options.record.hook_share = config.hook_budget / 100;
   options.record.names = ParseNames(config.names);
@@ -157,6 +158,10 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
     if (trigger->kind == TriggerKind::kAllocations && !options.allocations) {
       return WithHint(absl::InvalidArgumentError(absl::StrCat("--trigger ", text, " watches what is not recorded")),
                       "leave out --no-hooks and --no-allocations, or the trigger");
+    }
+    if (trigger->kind == TriggerKind::kWaits && !options.waits) {
+      return WithHint(absl::InvalidArgumentError(absl::StrCat("--trigger ", text, " watches what is not recorded")),
+                      "give --waits, or leave out the trigger");
     }
     options.flights.triggers.push_back(*std::move(trigger));
   }
@@ -301,6 +306,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
   app.add_flag("--no-hooks", config.no_hooks,
                "plant no probes in .NET runtimes: no pauses, no compilations, no allocations");
   app.add_flag("--no-allocations", config.no_allocations, "plant none where .NET runtimes allocate memory");
+  app.add_flag("--waits", config.waits, "follow where threads wait, for what, and who ends it");
   DeclareHookBudget(app, config.hook_budget);
   DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
   DeclarePerfMaps(app, config.perf_maps);
@@ -348,7 +354,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
       ->type_name("HEADER");
   several("--trigger", config.triggers,
           "keep the minute around such an event at full detail:\n"
-          "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s', 'alloc>500MB/s'")
+          "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s', 'alloc>500MB/s', 'wait:monitor+lock>50%'")
       ->type_name("EVENT");
   app.add_option("--recordings", config.recordings, "folder for these")->capture_default_str()->type_name("DIR");
   app.add_option("--recordings-size", config.recordings_size, "what they may take; the oldest go first")

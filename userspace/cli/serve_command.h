@@ -27,6 +27,7 @@ struct ServeConfig {
   std::string names = "short";
   bool no_hooks = false;
   bool no_allocations = false;
+  bool waits = false;
   bool try_unknown_runtime = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
   PerfMapConfig perf_maps;

@@ -25,6 +25,29 @@ Json MsArray(const std::vector<uint64_t>& values) {
   return array;
 }
 
+uint64_t Sum(const std::vector<uint64_t>& values) {
+  uint64_t sum = 0;
+  for (const uint64_t value : values) sum += value;
+  return sum;
+}
+
+// What threads ran and waited, of each state that any step has.
+Json StatesJson(const std::vector<WaitTimes>& steps) {
+  std::vector<std::pair<std::string, std::vector<uint64_t>>> states;
+  for (size_t step = 0; step < steps.size(); ++step) {
+    size_t state = 0;
+    VisitWaitStates(steps[step], [&](absl::string_view text, uint64_t ns) {
+      if (step == 0) states.emplace_back(std::string(text), std::vector<uint64_t>(steps.size()));
+      states[state++].second[step] = ns;
+    });
+  }
+  Json json = Json::array();
+  for (const auto& [text, ns] : states) {
+    if (Sum(ns) != 0) json.push_back({{"state", text}, {"ms", MsArray(ns)}});
+  }
+  return json;
+}
+
 Json FramesJson(const FrameCounts& counts) { return {{"named", counts.named}, {"unnamed", counts.unnamed}}; }
 
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
@@ -38,12 +61,6 @@ double Mean(const std::vector<double>& values, const std::vector<bool>& covered)
     ++count;
   }
   return count == 0 ? 0 : sum / static_cast<double>(count);
-}
-
-uint64_t Sum(const std::vector<uint64_t>& values) {
-  uint64_t sum = 0;
-  for (const uint64_t value : values) sum += value;
-  return sum;
 }
 
 }  // namespace
@@ -86,8 +103,10 @@ std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses) {
                               {"pause_ms", MsArray(series.pause_ns)},
                               {"suspend_ms", MsArray(series.suspend_ns)},
                               {"jit_ms", MsArray(series.compile_ns)},
-                              {"alloc_bytes", series.allocated_bytes}});
+                              {"alloc_bytes", series.allocated_bytes},
+                              {"wait_ms", MsArray(series.wait_ns)}});
   }
+  json["states"] = StatesJson(timeline.states);
   std::sort(pauses.longest.begin(), pauses.longest.end(), [](const HistoryPause& a, const HistoryPause& b) {
     return a.pause.requested_unix_ns < b.pause.requested_unix_ns;
   });
@@ -194,7 +213,8 @@ std::string ProcessesJson(const Timeline& timeline,
                                  {"cores", Mean(series.cores, timeline.covered)},
                                  {"pause_ms", Ms(Sum(series.pause_ns))},
                                  {"jit_ms", Ms(Sum(series.compile_ns))},
-                                 {"alloc_bytes", Sum(series.allocated_bytes)}});
+                                 {"alloc_bytes", Sum(series.allocated_bytes)},
+                                 {"wait_ms", Ms(Sum(series.wait_ns))}});
   }
   return Dump(json);
 }

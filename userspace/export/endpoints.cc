@@ -37,6 +37,7 @@ constexpr absl::string_view kPprofIndex =
     "  /debug/pprof/profile?seconds=30&pid=4711        of one process\n"
     "  /debug/pprof/profile?seconds=30&container=shop  of the processes of a container\n"
     "  /debug/pprof/allocs?seconds=30                  bytes that .NET programs allocate in that time\n"
+    "  /debug/pprof/off-cpu?seconds=30                 time that threads wait, by what for (serve --waits)\n"
     "\n"
     "  go tool pprof -http : 'http://127.0.0.1:9404/debug/pprof/profile?seconds=30'\n"
     "\n"
@@ -58,9 +59,10 @@ EndpointParts WithDefaults(EndpointParts parts) {
 
 // The word under which requests to a path are counted: one of a few, whatever clients ask for.
 std::string RouteOf(const std::string& path) {
-  for (const absl::string_view route : {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/profile",
-                                        "/api/diff", "/api/pauses", "/api/jit", "/api/health", "/api/processes",
-                                        "/api/recordings", "/debug/pprof/profile", "/debug/pprof/allocs"}) {
+  for (const absl::string_view route :
+       {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/profile", "/api/diff", "/api/pauses",
+        "/api/jit", "/api/health", "/api/processes", "/api/recordings", "/debug/pprof/profile", "/debug/pprof/allocs",
+        "/debug/pprof/off-cpu"}) {
     if (path == route) return std::string(route);
   }
   if (path == "/debug/pprof" || path == "/debug/pprof/") return "/debug/pprof";
@@ -122,7 +124,7 @@ absl::Status CheckNotEmpty(const ProfileModel& model, const HistorySelection& se
 }
 
 ProfileView ViewOf(QueryReader& reader) {
-  return *ProfileViewOf(reader.Word("view", {"cpu", "jit", "pause", "suspend-delay", "alloc"}));
+  return *ProfileViewOf(reader.Word("view", {"cpu", "jit", "pause", "suspend-delay", "alloc", "off-cpu"}));
 }
 
 ProfileForm FormOf(QueryReader& reader) {
@@ -169,6 +171,7 @@ void Endpoints::Handle(const HttpRequest& request, HttpReply reply) {
   if (route == "/" || route == "/assets") return send(Asset(request, target->path));
   if (route == "/debug/pprof/profile") return LiveProfile(request, *target, ProfileView::kCpu, now, send);
   if (route == "/debug/pprof/allocs") return LiveProfile(request, *target, ProfileView::kAllocations, now, send);
+  if (route == "/debug/pprof/off-cpu") return LiveProfile(request, *target, ProfileView::kOffCpu, now, send);
   if (route == "/debug/pprof") {
     const absl::Status known = QueryReader(*target, now).Finish();
     return send(known.ok() ? TextAnswer("text/plain; charset=utf-8", std::string(kPprofIndex)) : ErrorAnswer(known));

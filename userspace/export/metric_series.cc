@@ -95,6 +95,7 @@ ProcessSeries::~ProcessSeries() {
   }
   if (background_ != nullptr) families_.counter(MetricId::kBackgroundCollections).Remove(background_);
   if (allocated_ != nullptr) families_.counter(MetricId::kAllocatedBytes).Remove(allocated_);
+  for (auto& [kind, one] : waits_) families_.counter(MetricId::kWaitSeconds).Remove(one);
   for (auto& [tier, one] : jit_) {
     families_.counter(MetricId::kJitSeconds).Remove(one.first);
     families_.counter(MetricId::kJitMethods).Remove(one.second);
@@ -126,6 +127,7 @@ void ProcessSeries::Add(const ProcessAmounts& amounts) {
   }
   if (background_ != nullptr) background_->Increment(static_cast<double>(amounts.background));
   if (allocated_ != nullptr) allocated_->Increment(static_cast<double>(amounts.allocated_bytes));
+  AddWaits(amounts.waits);
   for (const auto& [key, sums] : amounts.pauses) {
     const auto [pause, suspend] = HistogramsOf(key);
     pause->ObserveMultiple(sums.pause_buckets, Seconds(sums.pause_ns));
@@ -136,6 +138,18 @@ void ProcessSeries::Add(const ProcessAmounts& amounts) {
     methods->Increment(static_cast<double>(sums.first));
     seconds->Increment(Seconds(sums.second));
   }
+}
+
+// A kind that a process has never waited for has no series.
+void ProcessSeries::AddWaits(const WaitTimes& waits) {
+  VisitWaitStates(waits, [&](absl::string_view kind, uint64_t ns) {
+    if (ns == 0 || kind == kRunningState) return;
+    prometheus::Counter*& series = waits_[std::string(kind)];
+    if (series == nullptr) {
+      series = &families_.counter(MetricId::kWaitSeconds).Add({{"process", process_}, {"kind", std::string(kind)}});
+    }
+    series->Increment(Seconds(ns));
+  });
 }
 
 // From the first sight on, so that the first collection is a step from 0.

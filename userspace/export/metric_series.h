@@ -61,6 +61,7 @@ struct ProcessAmounts {
   uint64_t background = 0;
   std::map<std::string, std::pair<uint64_t, uint64_t>> jit;  // by tier: compilations, ns
   uint64_t allocated_bytes = 0;
+  WaitTimes waits;
   bool dotnet = false;
 };
 
@@ -104,6 +105,7 @@ class ProcessSeries {
 
  private:
   void MakeOfDotNet();
+  void AddWaits(const WaitTimes& waits);
   std::pair<prometheus::Histogram*, prometheus::Histogram*> HistogramsOf(const PauseKey& key);
   std::pair<prometheus::Counter*, prometheus::Counter*> JitOf(const std::string& tier);
 
@@ -114,6 +116,7 @@ class ProcessSeries {
   std::array<prometheus::Counter*, 3> collections_{};
   prometheus::Counter* background_ = nullptr;
   prometheus::Counter* allocated_ = nullptr;
+  std::map<std::string, prometheus::Counter*> waits_;  // by kind
   std::map<std::string, std::pair<prometheus::Counter*, prometheus::Counter*>> jit_;
   prometheus::Gauge* info_ = nullptr;
   prometheus::Labels described_;

@@ -27,6 +27,13 @@ constexpr size_t kMostWords = 32;
 constexpr char kUnlisted[] = "unlisted";
 constexpr const char* kPdbResults[] = {"found", "without", "refused"};  // of AssemblyPdbsCounters::ByName
 constexpr const char* kNativeLineResults[] = {"opened", "failed"};      // of NativeLineCounters::ByName
+// Of the account's counts of waits, with the words of the metric.
+constexpr std::pair<const char*, const char*> kWaitResults[] = {{"kept", "told"},
+                                                                {"short", "short"},
+                                                                {"passed_over", "passed_over"},
+                                                                {"records_lost", "lost"},
+                                                                {"without_stack", "without_stack"},
+                                                                {"without_waker_stack", "without_waker_stack"}};
 constexpr uint64_t kQuietNs = uint64_t{600} * 1'000'000'000;
 
 // A container whose name is one of our two words is told apart from what they mean.
@@ -229,6 +236,7 @@ class PrometheusMetrics : public Metrics {
       all[i].collections = process.collections;
       all[i].background = process.background_collections;
       all[i].allocated_bytes = process.allocated_bytes;
+      all[i].waits = process.waits;
       all[i].dotnet = !process.runtime.empty() || process.hooked || process.allocated_bytes > 0;
       if (process.pauses > seen.pauses) {
         const uint64_t count = process.pauses - seen.pauses;
@@ -349,6 +357,10 @@ class PrometheusMetrics : public Metrics {
     lost_events("limit", hooks, "events_limited");
     if (const auto rested = hooks.find("rested_ms"); rested != hooks.end()) {
       families_.Add(MetricId::kHooksRested, {}, static_cast<double>(rested->second) / 1e3);
+    }
+    for (const auto& [key, result] : kWaitResults) {
+      const auto count = account.waits.find(key);
+      if (count != account.waits.end()) add(MetricId::kWaits, {{"result", result}}, count->second);
     }
     const auto frames = [&](const char* kind, const FrameCounts& counts) {
       add(MetricId::kFrames, {{"kind", kind}, {"named", "true"}}, counts.named);

@@ -28,6 +28,12 @@ constexpr absl::string_view kCpuTypes =
     R"({"cpu":{"units":"nanoseconds","display-name":"cpu","aggregation":"sum","cumulative":false,"sampled":true}})";
 constexpr absl::string_view kAllocationTypes =
     R"({"alloc_space":{"units":"bytes","display-name":"alloc_space","aggregation":"sum","cumulative":false}})";
+constexpr absl::string_view kWaitTypes =
+    R"({"off_cpu":{"units":"nanoseconds","display-name":"off_cpu","aggregation":"sum","cumulative":false}})";
+
+absl::string_view TypesOf(ProfileView view) {
+  return view == ProfileView::kAllocations ? kAllocationTypes : view == ProfileView::kOffCpu ? kWaitTypes : kCpuTypes;
+}
 
 // A word of a name or label: what separates them in "name{key=value,...}" can't be in one.
 std::string Word(absl::string_view text) {
@@ -154,6 +160,7 @@ absl::StatusOr<std::vector<PushRequest>> PushRequestsOf(const Window& window, Pu
   std::vector<PushRequest> requests;
   RETURN_IF_ERROR(AddRequests(window, window.cpu, services, requests));
   RETURN_IF_ERROR(AddRequests(window, window.allocations, services, requests));
+  RETURN_IF_ERROR(AddRequests(window, window.waits, services, requests));
   return requests;
 }
 
@@ -180,9 +187,8 @@ PushBody MakePushBody(const std::string& profile, ProfileView view) {
   PushBody body;
   body.content_type = absl::StrCat("multipart/form-data; boundary=", boundary);
   body.bytes = absl::StrCat(part("profile", "profile.pprof", "application/octet-stream", profile),
-                            part("sample_type_config", "config.json", "application/json",
-                                 view == ProfileView::kAllocations ? kAllocationTypes : kCpuTypes),
-                            "--", boundary, "--\r\n");
+                            part("sample_type_config", "config.json", "application/json", TypesOf(view)), "--",
+                            boundary, "--\r\n");
   return body;
 }
 

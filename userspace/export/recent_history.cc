@@ -94,6 +94,10 @@ class RecentHistory : public History {
       known_ns[step] += window->end_unix_ns - window->begin_unix_ns;
       for (const WindowProcess& process : window->processes) {
         if (!Selects(selection, process)) continue;
+        if (process.waits != WaitTimes()) {
+          timeline.states.resize(steps.count());
+          AddTimes(timeline.states[step], process.waits);
+        }
         const bool own = by == TimelineBy::kProcess;
         TimelineSeries& one = series[own ? std::tuple(process.comm, process.pid, process.started_boot_ns)
                                          : std::tuple(process.container, uint32_t{0}, uint64_t{0})];
@@ -107,6 +111,7 @@ class RecentHistory : public History {
         one.suspend_ns[step] += process.suspend_ns;
         one.compile_ns[step] += process.compile_ns;
         one.allocated_bytes[step] += process.allocated_bytes;
+        one.wait_ns[step] += process.waits.waited_ns();
       }
     }
     std::vector<std::pair<double, TimelineSeries>> ranked;
@@ -254,6 +259,7 @@ class RecentHistory : public History {
     series.suspend_ns.resize(steps);
     series.compile_ns.resize(steps);
     series.allocated_bytes.resize(steps);
+    series.wait_ns.resize(steps);
   }
 
   static void AddSeries(TimelineSeries& sum, const TimelineSeries& more) {
@@ -263,6 +269,7 @@ class RecentHistory : public History {
       sum.suspend_ns[i] += more.suspend_ns[i];
       sum.compile_ns[i] += more.compile_ns[i];
       sum.allocated_bytes[i] += more.allocated_bytes[i];
+      sum.wait_ns[i] += more.wait_ns[i];
     }
     sum.dotnet |= more.dotnet;
   }

@@ -22,11 +22,12 @@ const ProfileModel& ModelOf(const Window& window, ProfileView view) {
       return window.suspend_delay;
     case ProfileView::kAllocations:
       return window.allocations;
+    case ProfileView::kOffCpu:
+      return window.waits;
     case ProfileView::kCpu:
     case ProfileView::kPause:
     case ProfileView::kExceptions:  // windows have neither of these
     case ProfileView::kContention:
-    case ProfileView::kOffCpu:
     case ProfileView::kWall:
       break;
   }

@@ -11,7 +11,7 @@ nlohmann::ordered_json Counts(const FrameCounts& counts) {
 
 }  // namespace
 
-std::string StatsJson(const Account& account) {
+std::string StatsJson(const Account& account, absl::string_view thread_pool) {
   nlohmann::ordered_json json;
   json["samples"] = {{"expected", account.samples_expected},
                      {"taken", account.samples_taken},
@@ -62,6 +62,7 @@ std::string StatsJson(const Account& account) {
   if (!account.jit.empty()) json["jit"] = account.jit;
   if (!account.allocations.empty()) json["allocations"] = account.allocations;
   if (!account.waits.empty()) json["waits"] = account.waits;
+  if (!thread_pool.empty()) json["thread_pool"] = thread_pool;
   if (!account.exceptions.empty()) json["exceptions"] = account.exceptions;
   if (!account.events.empty()) json["events"] = account.events;
   if (!account.roles.empty()) json["frames"]["roles"] = account.roles;

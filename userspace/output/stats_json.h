@@ -4,11 +4,13 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "profile/account.h"
 
 namespace clrsampler {
 
-std::string StatsJson(const Account& account);
+// `thread_pool`: what a recording of waits says of it, a sentence; empty: nothing.
+std::string StatsJson(const Account& account, absl::string_view thread_pool = "");
 
 }  // namespace clrsampler
 

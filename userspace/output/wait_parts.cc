@@ -13,11 +13,6 @@ bool IsManaged(const Frame& frame) {
   return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
 }
 
-bool IsOfLibraries(absl::string_view method) {
-  return absl::StartsWith(method, "System.") || absl::StartsWith(method, "Microsoft.") ||
-         absl::StartsWith(method, "Interop.") || absl::StartsWith(method, "Internal.") || absl::StartsWith(method, "[");
-}
-
 // The text of a mark "[text]"; empty: it is none.
 absl::string_view MarkText(const Frame& frame) {
   absl::string_view text = frame.text;
@@ -26,6 +21,11 @@ absl::string_view MarkText(const Frame& frame) {
 }
 
 }  // namespace
+
+bool IsOfLibraries(absl::string_view method) {
+  return absl::StartsWith(method, "System.") || absl::StartsWith(method, "Microsoft.") ||
+         absl::StartsWith(method, "Interop.") || absl::StartsWith(method, "Internal.") || absl::StartsWith(method, "[");
+}
 
 WaitParts DivideWait(const FrameTable& frames, std::span<const FrameId> stack) {
   for (size_t i = 0; i < stack.size(); ++i) {

@@ -21,6 +21,9 @@ struct WaitParts {
 };
 WaitParts DivideWait(const FrameTable& frames, std::span<const FrameId> stack);
 
+// Whether a managed method is one of the runtime's libraries, by its name.
+bool IsOfLibraries(absl::string_view method);
+
 // The program's own method that is nearest to the leaf, else the nearest managed one, else the nearest function.
 std::string OwnMethod(const FrameTable& frames, std::span<const FrameId> innermost_first);
 

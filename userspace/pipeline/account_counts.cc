@@ -81,6 +81,8 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
   waits["kept"] = counters.wait_kept;
   waits["records_sent"] = counters.wait_records_sent;
   waits["records_lost"] = counters.wait_records_lost + parts.intake.runtime_events_dropped();
+  // With hooks these count as theirs.
+  if (parts.hooks == nullptr) waits["records_lost"] += parts.intake.runtime_events_limited();
   account.waits = deltas_.Since("waits", waits);
   if (account.waits["records_lost"] == 0) return;
   parts.notices.Add(

@@ -97,7 +97,9 @@ void Intake::TakeWait(std::span<const std::byte> record) {
   wire_wait wait;
   if (record.size() < sizeof wait) return Lose("damaged_record");
   std::memcpy(&wait, record.data(), sizeof wait);
-  if (!HasRoomForHookEvent({wait.header.time_ns}, 1)) return;
+  // What we look for ourselves is no event of others.
+  const uint32_t weight = (wait.flags & WIRE_WAIT_OPEN) != 0 ? 0 : 1;
+  if (!HasRoomForHookEvent({wait.header.time_ns}, weight)) return;
   parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
   queue_.Push({wait.header.time_ns}, HeldItem(wait));
 }

@@ -40,11 +40,22 @@ uint32_t AllocationThinning(uint32_t frequency_hz) {
   return std::max({by_rate, cpus * kAllocationStacks / kHostAllocationStacks, 1u});
 }
 
+// The same of waits, a CPU of which tells 500 a second without thinning. With its stack and its waker's one counts as
+// 17 events.
+constexpr uint32_t kWaits = 500;
+constexpr uint32_t kHostWaits = 100;
+
+uint32_t WaitThinning() { return std::max(std::thread::hardware_concurrency() * kWaits / kHostWaits, 1u); }
+
 }  // namespace
 
 uint64_t RecordOptions::period_ns() const { return SamplingPeriodNs(frequency_hz); }
 
 bool IsWholeHost(const RecordOptions& options) { return options.pids.empty() && options.command.empty(); }
+
+bool TellsWaits(const RecordOptions& options) {
+  return options.windows.has_value() ? options.windows->waits : TellsWaits(options.view);
+}
 
 RuntimeEvents EventsFor(const RecordOptions& options) {
   const bool told_of_compilations = options.on_compilation != nullptr || options.view == RecordView::kJit;
@@ -52,7 +63,7 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
   const bool told_of_pauses = options.on_pause != nullptr || options.on_runtime_event != nullptr;
   // A thread that waits for the end of a pause says so.
-  const bool waits = TellsWaits(options.view);
+  const bool waits = TellsWaits(options);
   events.pauses = waits || told_of_pauses || options.view == RecordView::kPause ||
                   options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles;
   events.resumed = told_of_pauses;  // profiles have no use for it
@@ -94,11 +105,13 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.jit_stacks = events.compilation_stacks;
   sampler.allocation_hooks = events.allocations;
   sampler.exception_hooks = events.exceptions;
-  sampler.waits = TellsWaits(options.view);
+  sampler.waits = TellsWaits(options);
   sampler.min_wait_ns = options.min_wait_ns;
   sampler.waker_stacks = options.waker_stacks;
-  if (in_windows) sampler.allocation_thinning = AllocationThinning(options.frequency_hz);
   if (in_windows) {
+    sampler.allocation_thinning = AllocationThinning(options.frequency_hz);
+    sampler.wait_thinning = WaitThinning();
+    sampler.wait_looks = true;
     sampler.hook_hits_a_second = kHookHitsASecond;
     sampler.hook_hits_at_once = kHookHitsAtOnce;
   }

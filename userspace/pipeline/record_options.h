@@ -39,6 +39,7 @@ struct WindowOptions {
   std::function<bool(const Process&)> selects;  // whose samples count; empty: all
   RateLimits limits;                            // frequency_hz: that of RecordOptions
   bool allocations = false;                     // what .NET programs allocate as well
+  bool waits = false;                           // and where threads wait
 };
 
 struct RecordOptions {
@@ -100,6 +101,7 @@ struct RuntimeEvents {
 };
 
 bool IsWholeHost(const RecordOptions& options);
+bool TellsWaits(const RecordOptions& options);
 RuntimeEvents EventsFor(const RecordOptions& options);
 // Who asks for pauses or compilations themselves gets all of each, at any cost: 0.
 double HookShareFor(const RecordOptions& options);

@@ -163,7 +163,7 @@ absl::Status RecorderImpl::Init() {
   if (parts_.tape == nullptr) RETURN_IF_ERROR(parts_.perf_maps.Start());
   RETURN_IF_ERROR(OpenCapture());
   if (EventsFor(options).any()) StartHooks();
-  if (TellsWaits(options.view)) {
+  if (TellsWaits(options)) {
     parts_.waits.emplace([this](const ObservedWait& wait) { session_->sink().AddWait(wait); }, parts_.frames);
   }
 
@@ -303,6 +303,7 @@ void RecorderImpl::End() {
   stop_signal_ = parts_.stop->signal_number();
   parts_.targets.expected().Update();
   parts_.UpdateClock();
+  session_->StopsSampling();
   parts_.capture->StopSampling();
   parts_.account.duration_seconds = static_cast<double>(parts_.clock.Now().ns - parts_.started.ns) / 1e9;
   parts_.targets.CountCommand();
@@ -357,6 +358,7 @@ void RecorderImpl::Turn(MonotonicTime now) {
   const MonotonicTime horizon{std::min(turn_.started.ns, now.ns - SideBand::kSettleNs)};
   turn_.started = now;
   if (parts_.symbol_server != nullptr) parts_.symbol_server->Poll(parts_.notices);
+  session_->BeginTurn(now);
   parts_.intake->Drain();
   if (parts_.tape == nullptr) parts_.perf_maps.Poll(parts_.table, now);
   if (parts_.hooks) {
@@ -536,7 +538,9 @@ void RecorderImpl::Forget(ProcessKey key) {
 }
 
 void RecorderImpl::SumUpWaits(ProcessKey key) {
-  if (const WaitWatch::Threads* threads = parts_.waits->ThreadsOf(key)) session_->sink().SumUpThreads(key, *threads);
+  if (const WaitWatch::Threads threads = parts_.waits->TakeThreads(key); !threads.empty()) {
+    session_->sink().SumUpThreads(key, threads);
+  }
 }
 
 }  // namespace

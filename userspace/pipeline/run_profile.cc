@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "pipeline/scaled_sum.h"
 
 namespace clrsampler {
@@ -63,31 +61,9 @@ void RunProfile::AddCompiledStack(const Process& process, std::span<const FrameI
   if (keep_samples_) samples_.Add(ThreadOf(process, 0, ""), MonotonicTime::Max(), stack, SampleState::kNone, own_us);
 }
 
-FrameId RunProfile::Mark(const std::string& text) {
-  return frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, text, "", ""});
-}
-
-// The waker's functions from the innermost one on: they mirror those of the wait.
-void RunProfile::AppendWaker(const ObservedWait& wait) {
-  if (wait.by_interrupt) {
-    wait_frames_.push_back(Mark("[woken by an interrupt]"));
-    return;
-  }
-  if (wait.waker_tid == 0) return;
-  wait_frames_.push_back(Mark(wait.waker_tgid == wait.process.tgid
-                                  ? absl::StrCat("[woken by thread ", wait.waker_comm, "]")
-                                  : absl::StrCat("[woken by ", wait.waker_comm, "-", wait.waker_tgid, "]")));
-  for (auto frame = wait.waker_frames.rbegin(); frame != wait.waker_frames.rend(); ++frame) {
-    if (frames_.at(*frame).kind != FrameKind::kKernel) wait_frames_.push_back(*frame);
-  }
-}
-
 void RunProfile::AddWait(const ObservedWait& wait) {
   if (!TellsWaits(view_)) return;
-  wait_frames_.assign(wait.frames.begin(), wait.frames.end());
-  wait_frames_.push_back(Mark(absl::StrCat("[", WaitKindText(wait.kind), "]")));
-  if (options_.wakers && wait.kind != WaitKind::kRunnable) AppendWaker(wait);
-  const StackId stack = stacks_.Intern(ledger_.Of(wait.process).label, wait_frames_);
+  const StackId stack = stacks_.Intern(ledger_.Of(wait.process).label, wait_stack_.Of(wait, options_.wakers));
   waits_.try_emplace(wait.process, keep_samples_).first->second.Add(stack, wait);
 }
 
@@ -106,18 +82,16 @@ void RunProfile::GiveWaits(ProcessKey process, const WaitSums& sums, const WaitW
     samples_.Add({process.tgid, entry.tid, identity.comm, entry.comm, identity.container_id}, entry.began, entry.stack,
                  SampleState::kNone, entry.microseconds);
   });
-  const auto add = [&](const std::string& text, uint64_t microseconds) {
+  const auto add = [&](FrameId mark, uint64_t microseconds) {
     if (microseconds == 0) return;
-    const FrameId mark = Mark(text);
     const StackId stack = stacks_.Intern(identity.label, std::span(&mark, 1));
     stacks_.Add(stack, microseconds);
     if (!keep_samples_) return;
     samples_.Add({process.tgid, 0, identity.comm, "", identity.container_id}, MonotonicTime::Max(), stack,
                  SampleState::kNone, microseconds);
   };
-  add(absl::StrCat("[waits shorter than ", absl::FormatDuration(absl::Nanoseconds(options_.min_wait_ns)), "]"),
-      rest.short_us);
-  add("[waits not told]", rest.untold_us);
+  add(wait_stack_.ShorterThan(options_.min_wait_ns), rest.short_us);
+  add(wait_stack_.NotTold(), rest.untold_us);
 }
 
 void RunProfile::AddAllocation(const ObservedAllocation& allocation) {

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "pipeline/process_ledger.h"
 #include "pipeline/sample_sink.h"
+#include "pipeline/wait_stack.h"
 #include "pipeline/wait_sums.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
@@ -41,7 +42,7 @@ class RunProfile : public SampleSink {
       : view_(options.view),
         keep_samples_(options.keep_samples),
         options_(options),
-        frames_(frames),
+        wait_stack_(frames),
         ledger_(stacks_, options.with_pid) {}
 
   bool Add(const NamedSample& sample) override;
@@ -72,13 +73,11 @@ class RunProfile : public SampleSink {
                    uint32_t tid);
   void Scale(ProcessKey process, double factor);
   void GiveWaits(ProcessKey process, const WaitSums& sums, const WaitWatch::Threads& threads);
-  void AppendWaker(const ObservedWait& wait);
-  FrameId Mark(const std::string& text);
 
   const RecordView view_;
   const bool keep_samples_;
   const Options options_;
-  FrameTable& frames_;
+  WaitStack wait_stack_;
   StackTable stacks_;
   SampleLog samples_;
   ProcessLedger ledger_;
@@ -95,7 +94,6 @@ class RunProfile : public SampleSink {
   };
   absl::flat_hash_map<ProcessKey, Weighted> weighted_;
   absl::flat_hash_map<ProcessKey, WaitSums> waits_;
-  std::vector<FrameId> wait_frames_;  // reused
 };
 
 }  // namespace clrsampler

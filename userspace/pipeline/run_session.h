@@ -25,10 +25,12 @@ class RunSession : public Session {
   }
   void Begin() override {}
   void Reach(MonotonicTime) override {}
+  void BeginTurn(MonotonicTime) override {}
   void SlowTurn(MonotonicTime) override {}
   void Describe(const Process& process) override;
   void Ended(ProcessKey) override {}
   bool WantsEnd(MonotonicTime) const override { return false; }
+  void StopsSampling() override {}
   void Finish() override;
 
  private:

@@ -15,14 +15,18 @@ namespace {
 // A recorder that takes too much memory is replaced, but not again and again.
 constexpr uint64_t kFreshStartNs = 600'000'000'000;
 constexpr uint64_t kRateControlNs = 1'000'000'000;
+// Stacks that are read when all threads are looked at, of those that have run since: 30 for each second of a window.
+// One takes 0.1 ms to read and as much to name.
+constexpr uint64_t kNsAStack = 33'000'000;
+constexpr size_t kLeastStacks = 20;
 
 }  // namespace
 
 ServeSession::ServeSession(RunParts& parts, const WindowOptions& options)
     : parts_(parts),
       options_(options),
-      windows_(options.lengths, parts.frames, &parts.sources.source_files(), parts.notices, parts.clock,
-               [tape = parts.tape] {
+      windows_(options.lengths, parts.frames, &parts.sources.source_files(), parts.options.min_wait_ns, parts.notices,
+               parts.clock, [tape = parts.tape] {
                  return Taped(
                      tape, [] { return NowNs(CLOCK_REALTIME); }, "wall clock");
                }) {}
@@ -46,9 +50,36 @@ void ServeSession::Reach(MonotonicTime time) {
 void ServeSession::Close(MonotonicTime end) {
   parts_.UpdateClock();
   if (parts_.hooks) parts_.hooks->TellAllocationFactors();
+  SumUpWaits();
   parts_.table.ForEach([this](Process& process) { Describe(process); });
   parts_.CountAccount();
   options_.on_window(windows_.Close(end, std::exchange(parts_.account, {}), parts_.rate.TakeWindow()));
+}
+
+void ServeSession::SumUpWaits() {
+  if (!parts_.waits) return;
+  for (const ProcessKey key : parts_.waits->processes()) {
+    const WaitWatch::Threads threads = parts_.waits->TakeThreads(key, windows_.begin());
+    if (!threads.empty()) windows_.builder().SumUpThreads(key, threads);
+  }
+}
+
+// A window's waits are told as of its end, so that what is open then is in it with its part.
+void ServeSession::BeginTurn(MonotonicTime now) {
+  const MonotonicTime end = windows_.End();
+  if (parts_.waits && now >= end && end > looked_) LookAtWaits(end);
+}
+
+void ServeSession::LookAtWaits(MonotonicTime end) {
+  looked_ = end;
+  const uint64_t length_ns = end.ns - std::min(windows_.begin().ns, end.ns);
+  WaitLook look;
+  look.as_of = {end.ns - 1};  // belongs to the window
+  look.most_stacks = kLeastStacks + static_cast<size_t>(length_ns / kNsAStack);
+  if (options_.selects) {
+    look.selects = [this](uint32_t tgid) { return Selects(parts_.table.FindOrScan(tgid, 0)); };
+  }
+  parts_.capture->LookAtWaits(look);
 }
 
 void ServeSession::SlowTurn(MonotonicTime now) {
@@ -87,6 +118,10 @@ void ServeSession::Describe(const Process& process) {
   builder.Describe(process);
   builder.SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "",
                      parts_.hooks && parts_.hooks->SeesSuspensions(process.key).ok());
+}
+
+void ServeSession::StopsSampling() {
+  if (parts_.waits) LookAtWaits(parts_.clock.Now());
 }
 
 bool ServeSession::WantsEnd(MonotonicTime now) const {

@@ -24,7 +24,9 @@ class ServeSession : public Session {
   void Begin() override;
   // Closes the windows that end before `time`.
   void Reach(MonotonicTime time) override;
+  void BeginTurn(MonotonicTime now) override;
   void SlowTurn(MonotonicTime now) override;
+  void StopsSampling() override;
   void Describe(const Process& process) override;
   void Ended(ProcessKey key) override { windows_.builder().SetExited(key); }
   // The agent took too much memory for long, whatever the rate; a new recorder begins with little.
@@ -33,6 +35,8 @@ class ServeSession : public Session {
 
  private:
   void Close(MonotonicTime end);
+  void SumUpWaits();
+  void LookAtWaits(MonotonicTime end);
   void ControlRate(MonotonicTime now);
 
   RunParts& parts_;
@@ -40,6 +44,7 @@ class ServeSession : public Session {
   WindowSeries windows_;
   FilePages file_pages_;
   MonotonicTime last_rate_control_;
+  MonotonicTime looked_;  // as of then
 };
 
 }  // namespace clrsampler

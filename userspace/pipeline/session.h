@@ -30,6 +30,8 @@ class Session {
   virtual void Begin() = 0;
   // What is handled from here on is not older than this.
   virtual void Reach(MonotonicTime time) = 0;
+  // Before what has come is read.
+  virtual void BeginTurn(MonotonicTime now) = 0;
   // Some times a second.
   virtual void SlowTurn(MonotonicTime now) = 0;
   // The process is about to leave the table, or the run ends: the last chance to describe it.
@@ -37,6 +39,8 @@ class Session {
   virtual void Ended(ProcessKey key) = 0;
   // The run is to end although nobody said so.
   virtual bool WantsEnd(MonotonicTime now) const = 0;
+  // Sampling is about to stop.
+  virtual void StopsSampling() = 0;
   // All has been handled.
   virtual void Finish() = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "capture/open_waits.h"
 
 namespace clrsampler {
 namespace {
@@ -40,6 +41,19 @@ bool IsRuntime(absl::string_view module) {
          absl::StartsWith(module, "libclrgc") || absl::StartsWith(module, "libSystem.Native");
 }
 
+// Between a look and the moment that it is of; far more than that takes.
+constexpr uint64_t kMaxShiftNs = 1'000'000'000;
+// A look tells of each thread: one that nothing was heard of for so long has ended unseen.
+constexpr uint64_t kMaxSilenceNs = 120'000'000'000;
+
+void Subtract(ThreadTimes& from, const ThreadTimes& what) {
+  from.cpu_ns -= what.cpu_ns;
+  from.blocked_ns -= what.blocked_ns;
+  from.runnable_ns -= what.runnable_ns;
+  from.short_ns -= what.short_ns;
+  from.waits -= what.waits;
+}
+
 absl::string_view CommOf(const char (&comm)[16]) { return {comm, strnlen(comm, sizeof comm)}; }
 
 }  // namespace
@@ -48,7 +62,8 @@ std::map<std::string, uint64_t> WaitWatchCounters::ByName() const {
   return {{"records", records},
           {"without_stack", without_stack},
           {"without_waker_stack", without_waker_stack},
-          {"late_stacks", late_stacks}};
+          {"late_stacks", late_stacks},
+          {"unsure_times", unsure_times}};
 }
 
 bool WaitWatch::WasPaused(ProcessKey key, const wire_wait& wait) const {
@@ -65,24 +80,41 @@ void WaitWatch::Handle(const Process& process, const wire_wait& wait) {
     Give(process.key, before->second, {});
     pending_.erase(before);
   }
-  ThreadTimes& times = threads_[process.key][wait.tid];
-  times.comm = std::string(CommOf(wait.comm));
-  times.seen = {wait.seen_ns};
-  times.until = {wait.header.time_ns};
-  times.cpu_ns = wait.total_cpu_ns;
-  times.blocked_ns = wait.total_blocked_ns;
-  times.runnable_ns = wait.total_runnable_ns;
-  times.short_ns = wait.total_short_ns;
-  times.waits = wait.total_waits;
-  times.ended = (wait.flags & WIRE_WAIT_THREAD_ENDED) != 0;
-  if (times.ended) return;
+  NoteTimes(process.key, wait);
+  if ((wait.flags & kWaitUnmoved) == 0) standing_.erase(thread);
+  if ((wait.flags & WIRE_WAIT_THREAD_ENDED) != 0) return;
   ++counters_.records;
-  const Pending pending{wait, WasPaused(process.key, wait)};
-  if ((wait.flags & WIRE_WAIT_HAS_STACK) != 0) {
+  if (wait.blocked_weight == 0 && wait.runnable_weight == 0) return;
+  Pending pending{wait, WasPaused(process.key, wait), std::nullopt};
+  if (const auto standing = standing_.find(thread); standing != standing_.end()) {
+    pending.kind = standing->second.kind;
+    Give(process.key, pending, standing->second.frames);
+  } else if ((wait.flags & WIRE_WAIT_HAS_STACK) != 0) {
     pending_[thread] = pending;
   } else {
     Give(process.key, pending, {});
   }
+}
+
+void WaitWatch::NoteTimes(ProcessKey key, const wire_wait& wait) {
+  Known& known = threads_[key][wait.tid];
+  ThreadTimes& times = known.now;
+  if (times.seen.ns != wait.seen_ns) {
+    // Another thread of that number, or one that was seen anew: what was not taken of the one before counts on.
+    Subtract(known.taken, times);
+    times = {};
+  }
+  known.news = true;
+  times.comm = std::string(CommOf(wait.comm));
+  times.seen = {wait.seen_ns};
+  times.until = {std::max<uint64_t>(times.until.ns, wait.header.time_ns)};
+  // A look tells sums as of a moment just past: they may be ahead of those that a wait tells then.
+  times.cpu_ns = std::max<uint64_t>(times.cpu_ns, wait.total_cpu_ns);
+  times.blocked_ns = std::max<uint64_t>(times.blocked_ns, wait.total_blocked_ns);
+  times.runnable_ns = std::max<uint64_t>(times.runnable_ns, wait.total_runnable_ns);
+  times.short_ns = std::max<uint64_t>(times.short_ns, wait.total_short_ns);
+  times.waits = std::max<uint64_t>(times.waits, wait.total_waits);
+  times.ended = (wait.flags & WIRE_WAIT_THREAD_ENDED) != 0;
 }
 
 void WaitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
@@ -95,7 +127,8 @@ void WaitWatch::HandleStack(const Process& process, const wire_cpu_sample& sampl
     ++counters_.late_stacks;
     own.clear();
   }
-  Give(process.key, found->second, own);
+  const WaitKind kind = Give(process.key, found->second, own);
+  if (open) standing_[found->first] = {std::move(own), kind};
   pending_.erase(found);
 }
 
@@ -165,7 +198,7 @@ WaitKind WaitWatch::KindOf(const Pending& pending, std::span<const FrameId> fram
                      .in_runtime = in_runtime});
 }
 
-void WaitWatch::Give(ProcessKey key, const Pending& pending, std::span<const FrameId> frames) {
+WaitKind WaitWatch::Give(ProcessKey key, const Pending& pending, std::span<const FrameId> frames) {
   const wire_wait& wait = pending.wait;
   ObservedWait observed;
   const Waker* const waker = WakerOf(wait);
@@ -175,13 +208,13 @@ void WaitWatch::Give(ProcessKey key, const Pending& pending, std::span<const Fra
     frames = std::span(&unseen, 1);
     observed.kind = WaitKind::kOther;
   } else {
-    observed.kind = KindOf(pending, frames, waker);
+    observed.kind = pending.kind ? *pending.kind : KindOf(pending, frames, waker);
   }
   if (waker == nullptr && (wait.flags & WIRE_WAIT_HAS_WAKER_STACK) != 0) ++counters_.without_waker_stack;
   observed.process = key;
   observed.tid = wait.tid;
   observed.comm = CommOf(wait.comm);
-  observed.ended = {wait.header.time_ns};
+  observed.ended = {wait.header.time_ns - std::min<uint64_t>(wait.header.time_ns, wait.runnable_ns)};
   observed.frames = frames;
   observed.by_interrupt = (waker != nullptr && waker->by_interrupt) || (wait.woken_ns != 0 && wait.waker_tid == 0);
   // Without the kernel's functions a thread that an interrupt met would pass for one that ended the wait.
@@ -196,14 +229,17 @@ void WaitWatch::Give(ProcessKey key, const Pending& pending, std::span<const Fra
     observed.stands_for = static_cast<double>(wait.blocked_weight) / WIRE_WAIT_ONE;
     on_wait_(observed);
   }
-  if (wait.runnable_weight == 0) return;
+  const WaitKind kind = observed.kind;
+  if (wait.runnable_weight == 0) return kind;
   observed.kind = WaitKind::kRunnable;
+  observed.ended = {wait.header.time_ns};
   observed.wait_ns = wait.runnable_ns;
   observed.stands_for = static_cast<double>(wait.runnable_weight) / WIRE_WAIT_ONE;
   observed.waker_tgid = observed.waker_tid = 0;
   observed.waker_comm = {};
   observed.waker_frames = {};
   on_wait_(observed);
+  return kind;
 }
 
 FrameId WaitWatch::MarkFrame(absl::string_view text) {
@@ -224,6 +260,7 @@ void WaitWatch::Forget(ProcessKey key) {
       ++pending;
     }
   }
+  absl::erase_if(standing_, [&](const auto& entry) { return entry.first.first == key; });
   threads_.erase(key);
   pauses_.erase(key);
 }
@@ -234,9 +271,30 @@ std::vector<ProcessKey> WaitWatch::processes() const {
   return keys;
 }
 
-const WaitWatch::Threads* WaitWatch::ThreadsOf(ProcessKey key) const {
+WaitWatch::Threads WaitWatch::TakeThreads(ProcessKey key, MonotonicTime from) {
+  Threads taken;
   const auto found = threads_.find(key);
-  return found == threads_.end() ? nullptr : &found->second;
+  if (found == threads_.end()) return taken;
+  std::map<uint32_t, Known>& threads = found->second;
+  for (auto& [tid, known] : threads) {
+    if (!std::exchange(known.news, false)) continue;
+    ThreadTimes since = known.now;
+    Subtract(since, known.taken);
+    const uint64_t begin = known.taken.until.ns != 0 ? known.taken.until.ns : std::max(since.seen.ns, from.ns);
+    known.taken = known.now;
+    if (from.ns != 0 && since.cpu_ns + since.blocked_ns + since.runnable_ns > since.until.ns - begin + kMaxShiftNs) {
+      ++counters_.unsure_times;
+    } else {
+      taken[tid] = std::move(since);
+    }
+  }
+  const auto gone = [&](const ThreadTimes& times) { return times.ended || times.until.ns + kMaxSilenceNs < from.ns; };
+  for (auto thread = threads.begin(); thread != threads.end();) {
+    if (gone(thread->second.now)) standing_.erase(std::pair(key, thread->first));
+    thread = gone(thread->second.now) ? threads.erase(thread) : std::next(thread);
+  }
+  if (threads.empty()) threads_.erase(found);
+  return taken;
 }
 
 }  // namespace clrsampler

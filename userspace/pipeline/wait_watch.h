@@ -30,16 +30,17 @@ struct WaitWatchCounters {
   uint64_t without_stack = 0;
   uint64_t without_waker_stack = 0;  // of those that were woken by a thread whose stack was to come
   uint64_t late_stacks = 0;          // taken when the thread ran again: they say nothing about the wait
+  uint64_t unsure_times = 0;         // of threads: sums that may be of an earlier stretch, and do not count
 
   std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };
 
-// One part of a wait, or of one that still goes on at the end. Valid for the call.
+// One part of a wait, or of one that goes on when threads are looked at. Valid for the call.
 struct ObservedWait {
   ProcessKey process;
   uint32_t tid = 0;
   absl::string_view comm;  // of the thread
-  MonotonicTime ended;
+  MonotonicTime ended;     // this part of it, or as of when it was looked at
   WaitKind kind = WaitKind::kOther;
   uint64_t wait_ns = 0;
   double stands_for = 1;            // so many like it
@@ -51,7 +52,7 @@ struct ObservedWait {
   bool by_interrupt = false;
 };
 
-// Sums of a thread from the time that it was first seen to its last record.
+// Sums of a thread from the time that it was first seen to its last record, or since they were last taken.
 struct ThreadTimes {
   std::string comm;
   MonotonicTime seen, until;
@@ -80,13 +81,25 @@ class WaitWatch {
 
   using Threads = std::map<uint32_t, ThreadTimes>;  // by tid
   std::vector<ProcessKey> processes() const;
-  const Threads* ThreadsOf(ProcessKey key) const;
+  // Since the last call, or of a stretch of time that begins at `from`: threads of which anything has been told. Those
+  // that have ended are forgotten, as those that nothing is heard of any more.
+  Threads TakeThreads(ProcessKey key, MonotonicTime from = {});
   const WaitWatchCounters& counters() const { return counters_; }
 
  private:
   struct Pending {
     wire_wait wait{};
     bool suspended = false;
+    std::optional<WaitKind> kind;  // known from an earlier look
+  };
+  // A thread that waited when it was looked at: what is the same while it has not run.
+  struct Standing {
+    std::vector<FrameId> frames;
+    WaitKind kind = WaitKind::kOther;
+  };
+  struct Known {
+    ThreadTimes now, taken;
+    bool news = false;  // since they were taken
   };
   struct Waker {
     uint64_t time_ns = 0;
@@ -96,7 +109,9 @@ class WaitWatch {
     bool kernel_is_named = false;
   };
 
-  void Give(ProcessKey key, const Pending& pending, std::span<const FrameId> frames);
+  void NoteTimes(ProcessKey key, const wire_wait& wait);
+  // Gives the kind.
+  WaitKind Give(ProcessKey key, const Pending& pending, std::span<const FrameId> frames);
   const Waker* WakerOf(const wire_wait& wait) const;
   FrameId MarkFrame(absl::string_view text);
   bool WasPaused(ProcessKey key, const wire_wait& wait) const;
@@ -108,7 +123,8 @@ class WaitWatch {
   OnWait on_wait_;
   FrameTable& frames_;
   absl::flat_hash_map<std::pair<ProcessKey, uint32_t>, Pending> pending_;
-  absl::flat_hash_map<ProcessKey, Threads> threads_;
+  absl::flat_hash_map<std::pair<ProcessKey, uint32_t>, Standing> standing_;
+  absl::flat_hash_map<ProcessKey, std::map<uint32_t, Known>> threads_;
   absl::flat_hash_map<ProcessKey, std::pair<MonotonicTime, MonotonicTime>> pauses_;  // the last one's begin and end
   std::deque<Waker> wakers_;                                                         // the oldest first
   WaitWatchCounters counters_;

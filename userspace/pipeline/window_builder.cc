@@ -31,6 +31,8 @@ void WindowBuilder::Clear() {
   compiled_.clear();
   allocated_.clear();
   unscaled_.clear();
+  waited_.clear();
+  waits_.Clear();
   pauses_.clear();
   pauses_left_out_ = 0;
   methods_.clear();
@@ -196,6 +198,28 @@ void WindowBuilder::ScaleAllocations(ProcessKey process, double factor) {
   unscaled_.erase(found);
 }
 
+void WindowBuilder::AddWait(const ObservedWait& wait) {
+  if (WindowWaits::PartNs(wait, begin_) == 0) return;
+  waits_.Add(Intern(RowOf(wait.process), wait_stack_.Of(wait, /*waker=*/true)), wait, begin_);
+}
+
+void WindowBuilder::SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) {
+  std::vector<WindowWaits::Weighed> given;
+  const WaitTimes times =
+      waits_.Take(process, threads, [&](const WindowWaits::Weighed& wait) { given.push_back(wait); });
+  if (times == WaitTimes()) return;
+  const uint32_t row = RowOf(process);
+  for (const WindowWaits::Weighed& wait : given) {
+    waited_.push_back({ThreadOf(row, wait.tid, wait.comm), wait.stack, wait.ns});
+  }
+  const auto add = [&](FrameId mark, uint64_t ns) {
+    if (ns != 0) waited_.push_back({ThreadOf(row, 0, ""), Intern(row, std::span(&mark, 1)), ns});
+  };
+  add(wait_stack_.ShorterThan(min_wait_ns_), times.short_ns);
+  add(wait_stack_.NotTold(), times.untold_ns);
+  AddTimes(rows_[row].process.waits, times);
+}
+
 void WindowBuilder::Describe(const Process& process) {
   if (Has(process.key)) RowOf(process);
 }
@@ -298,6 +322,7 @@ absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
   absl::StatusOr<ProfileModel> suspend_delay = ModelOf(of_view(ProfileView::kSuspendDelay), delays_);
   absl::StatusOr<ProfileModel> jit = ModelOf(of_view(ProfileView::kJit), compiled_);
   absl::StatusOr<ProfileModel> allocations = ModelOf(of_view(ProfileView::kAllocations), allocated_);
+  absl::StatusOr<ProfileModel> waits = ModelOf(of_view(ProfileView::kOffCpu), waited_);
   PrunePauses();
   std::sort(pauses_.begin(), pauses_.end(),
             [](const WindowPause& a, const WindowPause& b) { return a.requested_unix_ns < b.requested_unix_ns; });
@@ -313,13 +338,14 @@ absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
   window.pauses_left_out = pauses_left_out_;
   window.methods_left_out = methods_left_out_;
   Clear();
-  for (auto* model : {&cpu, &suspend_delay, &jit, &allocations}) {
+  for (auto* model : {&cpu, &suspend_delay, &jit, &allocations, &waits}) {
     if (!model->ok()) return model->status();
   }
   window.cpu = *std::move(cpu);
   window.suspend_delay = *std::move(suspend_delay);
   window.jit = *std::move(jit);
   window.allocations = *std::move(allocations);
+  window.waits = *std::move(waits);
   return window;
 }
 

@@ -1,4 +1,4 @@
-// Samples, pauses, compilations and allocations -> one Window after the other.
+// Samples, pauses, compilations, allocations and waits -> one Window after the other.
 //
 // Memory grows with one window only: 24 bytes a sample, and its distinct stacks.
 #ifndef CLRSAMPLER_PIPELINE_WINDOW_BUILDER_H_
@@ -15,6 +15,8 @@
 #include "absl/status/statusor.h"
 #include "os/clock.h"
 #include "pipeline/sample_sink.h"
+#include "pipeline/wait_stack.h"
+#include "pipeline/window_waits.h"
 #include "process/process_key.h"
 #include "profile/stack_table.h"
 #include "profile/window.h"
@@ -27,8 +29,9 @@ namespace clrsampler {
 class WindowBuilder : public SampleSink {
  public:
   // `sources`: of the files that lines of frames are in; nullptr: frames have no lines. Both are borrowed.
-  explicit WindowBuilder(const FrameTable& frames, const SourceFiles* sources = nullptr)
-      : frames_(frames), sources_(sources) {
+  // `min_wait_ns`: shorter waits have no stacks.
+  explicit WindowBuilder(FrameTable& frames, const SourceFiles* sources = nullptr, uint64_t min_wait_ns = 0)
+      : frames_(frames), sources_(sources), min_wait_ns_(min_wait_ns), wait_stack_(frames) {
     Clear();
   }
 
@@ -46,8 +49,9 @@ class WindowBuilder : public SampleSink {
   // Counts in the window in which its factor comes.
   void AddAllocation(const ObservedAllocation& allocation) override;
   void ScaleAllocations(ProcessKey process, double factor) override;
-  void AddWait(const ObservedWait&) override {}  // windows have none
-  void SumUpThreads(ProcessKey, const WaitWatch::Threads&) override {}
+  // Counts in the window in which the times of its process's threads come.
+  void AddWait(const ObservedWait& wait) override;
+  void SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) override;
   void AddException(const ObservedException&) override {}
   void ScaleExceptions(ProcessKey, double) override {}
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
@@ -101,6 +105,9 @@ class WindowBuilder : public SampleSink {
 
   const FrameTable& frames_;
   const SourceFiles* const sources_;
+  const uint64_t min_wait_ns_;
+  WaitStack wait_stack_;
+  WindowWaits waits_;
   MonotonicTime begin_;
   uint64_t begin_unix_ns_ = 0;
   std::vector<Row> rows_;
@@ -113,6 +120,7 @@ class WindowBuilder : public SampleSink {
   std::vector<WeighedStack> delays_;     // ns
   std::vector<WeighedStack> compiled_;   // ns
   std::vector<WeighedStack> allocated_;  // bytes
+  std::vector<WeighedStack> waited_;     // ns
   absl::flat_hash_map<ProcessKey, std::vector<WeighedStack>> unscaled_;
   std::vector<WindowPause> pauses_;
   uint64_t pauses_left_out_ = 0;

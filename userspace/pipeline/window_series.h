@@ -22,10 +22,14 @@ namespace clrsampler {
 // Main loop only. Borrows what it is given.
 class WindowSeries {
  public:
-  // `sources`: as WindowBuilder's. `unix_now`: the wall clock, ns, which may be set.
-  WindowSeries(const WindowLengths& lengths, const FrameTable& frames, const SourceFiles* sources, Notices& notices,
-               const Clock& clock, std::function<uint64_t()> unix_now)
-      : clock_(clock), unix_now_(std::move(unix_now)), notices_(notices), times_(lengths), builder_(frames, sources) {}
+  // `sources` and `min_wait_ns`: as WindowBuilder's. `unix_now`: the wall clock, ns, which may be set.
+  WindowSeries(const WindowLengths& lengths, FrameTable& frames, const SourceFiles* sources, uint64_t min_wait_ns,
+               Notices& notices, const Clock& clock, std::function<uint64_t()> unix_now)
+      : clock_(clock),
+        unix_now_(std::move(unix_now)),
+        notices_(notices),
+        times_(lengths),
+        builder_(frames, sources, min_wait_ns) {}
 
   WindowBuilder& builder() { return builder_; }
 

@@ -1,8 +1,8 @@
 // What happened on a host in one stretch of time, some seconds: what the continuous mode keeps, shows and exports.
 //
 // Windows of a run follow each other without a gap: a sample is in the window of its own time, pauses and
-// compilations in that of their end, each in exactly one. What a window says stands for itself: nothing in it
-// refers to another window or to a live object.
+// compilations in that of their end, each in exactly one. A wait is in each window with the part that fell into it.
+// What a window says stands for itself: nothing in it refers to another window or to a live object.
 //
 // A value: built on the main loop, then shared between threads as std::shared_ptr<const Window>.
 #ifndef CLRSAMPLER_PROFILE_WINDOW_H_
@@ -18,6 +18,7 @@
 #include "formats/profile/profile_model.h"
 #include "profile/account.h"
 #include "profile/suspension_tracker.h"
+#include "profile/wait_times.h"
 
 namespace clrsampler {
 
@@ -37,7 +38,7 @@ inline WeightUnit WindowUnitOf(ProfileView view) {
   return view == ProfileView::kAllocations ? WeightUnit::kBytes : WeightUnit::kNanoseconds;
 }
 
-// One that was sampled, or of which a pause, compilation or allocation was seen.
+// One that was sampled, or of which a pause, compilation, allocation or wait was seen.
 struct WindowProcess {
   uint32_t pid = 0;
   // With the pid, which process this is, whoever recorded it: its start, CLOCK_BOOTTIME, in whole ticks of 10 ms. After
@@ -62,6 +63,7 @@ struct WindowProcess {
   uint64_t background_collections = 0;
   uint64_t compilations = 0, compile_ns = 0;  // alone, without others that were compiled for their sake meanwhile
   uint64_t allocated_bytes = 0;               // what was not seen is estimated (docs/allocations.md)
+  WaitTimes waits;                            // all 0 where nobody asked for waits
 
   uint64_t total_cpu_ns() const;
 };
@@ -108,6 +110,7 @@ struct Window {
   ProfileModel suspend_delay;  // of delay between a request to stop and the stop
   ProfileModel jit;            // of compiling
   ProfileModel allocations;    // of memory; innermost frames are types
+  ProfileModel waits;          // of time off the CPU; behind the functions a mark of the kind, and who ended the wait
 
   std::vector<WindowProcess> processes;
   std::vector<WindowPause> pauses;    // in the order of their requests, at most kMaxPauses: then the longest

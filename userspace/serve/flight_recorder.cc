@@ -21,6 +21,7 @@
 #include "os/file_io.h"
 #include "os/unique_fd.h"
 #include "output/profile_writer.h"
+#include "output/wait_sites.h"
 #include "profile/model_filter.h"
 #include "profile/model_merge.h"
 #include "status/status.h"
@@ -168,6 +169,19 @@ Json AllocationsJson(const AllocatedBytes& sums) {
   return json;
 }
 
+Json WaitsJson(const std::map<ProcessWaitSite, uint64_t>& sums) {
+  std::vector<std::pair<uint64_t, const ProcessWaitSite*>> order;
+  for (const auto& [site, ns] : sums) order.emplace_back(ns, &site);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  order.resize(std::min(order.size(), kMaxListed));
+  Json json = Json::array();
+  for (const auto& [ns, site] : order) {
+    json.push_back({{"pid", site->pid}, {"kind", site->kind}, {"method", site->method}, {"ns", ns}});
+    if (!site->waker.empty()) json.back()["waker"] = site->waker;
+  }
+  return json;
+}
+
 std::vector<std::string> FilesOf(absl::string_view id) { return {absl::StrCat(id, kProfile), absl::StrCat(id, kInfo)}; }
 
 }  // namespace
@@ -294,6 +308,7 @@ absl::Status FlightRecorder::Write(FlightRecording recording) {
     info["pauses"] = Json::array();
     info["methods"] = Json::array();
     AllocatedBytes allocated;
+    std::map<ProcessWaitSite, uint64_t> waited;
     uint64_t first_unix_ns = 0;
     uint64_t last_unix_ns = 0;
     for (const std::shared_ptr<const Window>& window : windows_) {
@@ -302,6 +317,7 @@ absl::Status FlightRecorder::Write(FlightRecording recording) {
       last_unix_ns = window->end_unix_ns;
       models.push_back(window->cpu);
       AddAllocations(window->allocations, allocated);
+      AddWaitSites(window->waits, waited);
       for (const WindowPause& pause : window->pauses) {
         if (info["pauses"].size() >= kMaxListed) break;
         if (pause.process < window->processes.size()) info["pauses"].push_back(PauseJson(*window, pause));
@@ -319,6 +335,7 @@ absl::Status FlightRecorder::Write(FlightRecording recording) {
     recording.from_unix_ns = std::max(recording.from_unix_ns, first_unix_ns);
     recording.to_unix_ns = std::min(recording.to_unix_ns, last_unix_ns);
     info["allocations"] = AllocationsJson(allocated);
+    info["waits"] = WaitsJson(waited);
     info["from_unix_ns"] = recording.from_unix_ns;
     info["to_unix_ns"] = recording.to_unix_ns;
     absl::StatusOr<ProfileModel> model = MergeProfiles(models);

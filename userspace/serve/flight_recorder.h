@@ -4,7 +4,7 @@
 //
 //   DIR/20261122T101530Z-1.json        the samples, a profile like any other (docs/profile-json.md)
 //   DIR/20261122T101530Z-1.info.json   the trigger, what it saw, pauses with culprits, the costliest compilations, what
-//                                      was allocated where
+//                                      was allocated where, and who waited where
 //
 // Limited: one recording of a trigger in `interval_ns`, and of all recordings as many as `max_files` and `max_bytes`
 // allow, the oldest go first. What was not recorded for that is counted.

@@ -223,6 +223,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Service::MakeRecorder() {
   windows.limits = options_.limits;
   windows.limits.frequency_hz = record.frequency_hz;
   windows.allocations = options_.allocations;
+  windows.waits = options_.waits;
   if (!options_.selection.empty()) {
     windows.selects = [this](const Process& process) { return Selects(options_.selection, process); };
   }

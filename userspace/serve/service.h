@@ -32,6 +32,7 @@ struct ServeOptions {
   RecordOptions record;  // frequency, names, hooks, buffers; `windows` is filled by Serve
   uint64_t window_ns = 10'000'000'000;
   bool allocations = true;        // what .NET programs allocate; by hooks, of which `record` says what they may cost
+  bool waits = false;             // where threads wait; `record.min_wait_ns` has stacks
   bool reload_on_hangup = false;  // else SIGHUP ends it: the terminal is gone
   RateLimits limits;              // frequency_hz is that of `record`
   ProcessSelection selection;

@@ -7,6 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "output/durations.h"
 #include "status/status.h"
@@ -14,7 +17,9 @@
 namespace clrsampler {
 namespace {
 
-constexpr char kHint[] = "write it as 'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s' or 'alloc>500MB/s'";
+constexpr char kHint[] =
+    "write it as 'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s', 'alloc>500MB/s' or "
+    "'wait:monitor+lock>50% for 10s'";
 
 // "100ms", "1.5s", "2m"; nullopt: none of these, or nothing.
 std::optional<uint64_t> ParseTime(absl::string_view text) {
@@ -50,6 +55,28 @@ std::optional<double> ParseByteRate(absl::string_view text) {
   return std::nullopt;
 }
 
+// "80%" as 0.8; nullopt: none of these, or nothing.
+std::optional<double> ParsePercent(absl::string_view text) {
+  double percent = 0;
+  if (!absl::ConsumeSuffix(&text, "%") || !absl::SimpleAtod(text, &percent) || !std::isfinite(percent) ||
+      percent <= 0 || percent > 1e6) {
+    return std::nullopt;
+  }
+  return percent / 100;
+}
+
+// Kinds of "monitor+task-wait"; nullopt: one of them is none.
+std::optional<std::vector<WaitKind>> ParseWaitKinds(absl::string_view text) {
+  std::vector<WaitKind> kinds;
+  for (const absl::string_view word : absl::StrSplit(text, '+')) {
+    const std::optional<WaitKind> kind =
+        WaitKindOf(absl::StrReplaceAll(absl::StripAsciiWhitespace(word), {{"-", " "}}));
+    if (!kind) return std::nullopt;
+    kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
 absl::Status Bad(absl::string_view text, absl::string_view why) {
   return WithHint(absl::InvalidArgumentError(absl::StrCat("--trigger ", text, ": ", why)), kHint);
 }
@@ -66,7 +93,7 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
   trigger.text = std::string(absl::StripAsciiWhitespace(text));
   const size_t sign = trigger.text.find('>');
   if (sign == std::string::npos) return Bad(trigger.text, "there is no > in it");
-  const absl::string_view what = absl::StripAsciiWhitespace(absl::string_view(trigger.text).substr(0, sign));
+  absl::string_view what = absl::StripAsciiWhitespace(absl::string_view(trigger.text).substr(0, sign));
   absl::string_view value = absl::StripAsciiWhitespace(absl::string_view(trigger.text).substr(sign + 1));
   std::optional<uint64_t> for_ns;
   if (const size_t word = value.find(" for "); word != absl::string_view::npos) {
@@ -82,14 +109,22 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
     trigger.for_ns = for_ns.value_or(0);
     return trigger;
   }
+  if (absl::ConsumePrefix(&what, "wait:")) {
+    trigger.kind = TriggerKind::kWaits;
+    std::optional<std::vector<WaitKind>> kinds = ParseWaitKinds(what);
+    if (!kinds) return Bad(trigger.text, absl::StrCat("'", what, "' is no kind of wait"));
+    const std::optional<double> threads = ParsePercent(value);
+    if (!threads) return Bad(trigger.text, "waiting is given in percent of one thread");
+    trigger.waits = *std::move(kinds);
+    trigger.more_than_rate = *threads;
+    trigger.for_ns = for_ns.value_or(0);
+    return trigger;
+  }
   if (what == "cpu") {
     trigger.kind = TriggerKind::kCpu;
-    double percent = 0;
-    if (!absl::ConsumeSuffix(&value, "%") || !absl::SimpleAtod(value, &percent) || !std::isfinite(percent) ||
-        percent <= 0 || percent > 1e6) {
-      return Bad(trigger.text, "CPU time is given in percent of one CPU");
-    }
-    trigger.more_than_rate = percent / 100;
+    const std::optional<double> cpus = ParsePercent(value);
+    if (!cpus) return Bad(trigger.text, "CPU time is given in percent of one CPU");
+    trigger.more_than_rate = *cpus;
     trigger.for_ns = for_ns.value_or(0);
     return trigger;
   }
@@ -100,7 +135,7 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
   } else {
     return Bad(trigger.text, absl::StrCat("'", what, "' is nothing that is watched"));
   }
-  if (for_ns) return Bad(trigger.text, "'for' goes with cpu and alloc only");
+  if (for_ns) return Bad(trigger.text, "'for' goes with cpu, alloc and wait only");
   const std::optional<uint64_t> limit = ParseTime(value);
   if (!limit) return Bad(trigger.text, "what follows > is no time");
   trigger.more_than_ns = *limit;
@@ -132,7 +167,16 @@ std::optional<TriggerHit> TriggerWatch::ObservePauses(const Window& window) cons
 
 double TriggerWatch::RateOf(const WindowProcess& process, double seconds) const {
   if (trigger_.kind == TriggerKind::kAllocations) return static_cast<double>(process.allocated_bytes) / seconds;
-  return static_cast<double>(process.total_cpu_ns()) / 1e9 / seconds;
+  uint64_t ns = trigger_.kind == TriggerKind::kCpu ? process.total_cpu_ns() : 0;
+  for (const WaitKind kind : trigger_.waits) ns += process.waits.of(kind);
+  return static_cast<double>(ns) / 1e9 / seconds;
+}
+
+std::string TriggerWatch::RateText(double rate) const {
+  if (trigger_.kind == TriggerKind::kAllocations) return absl::StrFormat("%.1f MB/s allocated", rate / 1e6);
+  if (trigger_.kind == TriggerKind::kCpu) return absl::StrFormat("%.0f%% of a CPU", rate * 100);
+  const auto text = [](std::string* out, WaitKind kind) { absl::StrAppend(out, WaitKindText(kind)); };
+  return absl::StrFormat("%.1f threads waited (%s)", rate, absl::StrJoin(trigger_.waits, ", ", text));
 }
 
 std::optional<TriggerHit> TriggerWatch::ObserveRate(const Window& window) {
@@ -150,9 +194,7 @@ std::optional<TriggerHit> TriggerWatch::ObserveRate(const Window& window) {
     above.told = true;
     if (rate <= worst_rate) continue;
     worst_rate = rate;
-    worst = TriggerHit{window.end_unix_ns, process.pid, process.comm, process.container,
-                       trigger_.kind == TriggerKind::kAllocations ? absl::StrFormat("%.1f MB/s allocated", rate / 1e6)
-                                                                  : absl::StrFormat("%.0f%% of a CPU", rate * 100)};
+    worst = TriggerHit{window.end_unix_ns, process.pid, process.comm, process.container, RateText(rate)};
   }
   // Who was below in this window, or is gone, begins anew.
   absl::erase_if(above_, [&](const auto& entry) { return entry.second.window != window.number; });

@@ -1,5 +1,5 @@
 // Conditions under which a flight recording is kept: "pause>100ms", "suspend-delay>20ms", "cpu>80% for 10s",
-// "alloc>500MB/s". Pure.
+// "alloc>500MB/s", "wait:monitor+lock>50% for 10s". Pure.
 #ifndef CLRSAMPLER_SERVE_TRIGGER_H_
 #define CLRSAMPLER_SERVE_TRIGGER_H_
 
@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "profile/wait_kind.h"
 #include "profile/window.h"
 
 namespace clrsampler {
@@ -20,14 +22,16 @@ enum class TriggerKind : uint8_t {
   kSuspendDelay,  // of a pause: until all threads stood still
   kCpu,           // of a process: CPU time per time; 100 % is one CPU
   kAllocations,   // of a process: bytes that it allocates per time
+  kWaits,         // of a process: time that its threads wait for some kinds of things per time; 100 % is one thread
 };
 
 struct Trigger {
   TriggerKind kind = TriggerKind::kPause;
-  uint64_t more_than_ns = 0;  // kPause, kSuspendDelay
-  double more_than_rate = 0;  // kCpu: CPUs; kAllocations: bytes a second
-  uint64_t for_ns = 0;        // of rates: for so long without a window below
-  std::string text;           // as it was given, without spaces at its ends
+  uint64_t more_than_ns = 0;    // kPause, kSuspendDelay
+  double more_than_rate = 0;    // kCpu: CPUs; kAllocations: bytes a second; kWaits: threads
+  std::vector<WaitKind> waits;  // kWaits
+  uint64_t for_ns = 0;          // of rates: for so long without a window below
+  std::string text;             // as it was given, without spaces at its ends
 };
 
 // InvalidArgument with a hint.
@@ -60,6 +64,7 @@ class TriggerWatch {
   std::optional<TriggerHit> ObservePauses(const Window& window) const;
   std::optional<TriggerHit> ObserveRate(const Window& window);
   double RateOf(const WindowProcess& process, double seconds) const;
+  std::string RateText(double rate) const;
 
   const Trigger trigger_;
   absl::flat_hash_map<ProcessId, Above> above_;

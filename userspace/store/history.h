@@ -80,6 +80,7 @@ struct TimelineSeries {
   std::vector<uint64_t> suspend_ns;  // likewise
   std::vector<uint64_t> compile_ns;
   std::vector<uint64_t> allocated_bytes;
+  std::vector<uint64_t> wait_ns;  // of all threads, whatever they waited for
 };
 
 struct Timeline {
@@ -88,6 +89,8 @@ struct Timeline {
   size_t steps = 0;
   std::vector<bool> covered;           // for each step: whether anything is known
   std::vector<TimelineSeries> series;  // most CPU time first
+  // What the threads of all that are meant ran and waited, for each step; empty where no waits are known.
+  std::vector<WaitTimes> states;
 };
 
 struct HistoryPause {

@@ -37,6 +37,11 @@ void VisitCounters(Tally& tally, Visit visit) {
   visit(tally.compilations);
   visit(tally.compile_ns);
   visit(tally.allocated_bytes);
+  // A kind that is new comes last.
+  visit(tally.waits.running_ns);
+  visit(tally.waits.short_ns);
+  visit(tally.waits.untold_ns);
+  for (auto& kind : tally.waits.by_kind) visit(kind);
 }
 
 template <typename Account, typename Visit>
@@ -119,11 +124,12 @@ PartKind PartOf(ProfileView view) {
       return PartKind::kSuspend;
     case ProfileView::kAllocations:
       return PartKind::kAllocations;
+    case ProfileView::kOffCpu:
+      return PartKind::kWaits;
     case ProfileView::kCpu:
     case ProfileView::kPause:
     case ProfileView::kExceptions:  // windows have none of these
     case ProfileView::kContention:
-    case ProfileView::kOffCpu:
     case ProfileView::kWall:
       break;
   }

@@ -38,10 +38,12 @@ enum class PartKind : uint8_t {
   kJit = 5,
   kSuspend = 6,
   kAllocations = 7,
+  kWaits = 8,
 };
-inline constexpr int kPartKindCount = 8;
+inline constexpr int kPartKindCount = 9;
 // Those with stacks, and the view that each is read for.
-inline constexpr std::array kStackParts = {PartKind::kCpu, PartKind::kJit, PartKind::kSuspend, PartKind::kAllocations};
+inline constexpr std::array kStackParts = {PartKind::kCpu, PartKind::kJit, PartKind::kSuspend, PartKind::kAllocations,
+                                           PartKind::kWaits};
 PartKind PartOf(ProfileView view);
 
 // Weight of the samples of a thread with one stack, in nanoseconds, of allocations in bytes. Times inside of a window
@@ -69,6 +71,7 @@ struct ProcessTally {
   uint64_t background_collections = 0;
   uint64_t compilations = 0, compile_ns = 0;
   uint64_t allocated_bytes = 0;
+  WaitTimes waits;
   std::map<StringIndex, uint64_t> pauses_by_kind;  // of those that the window lists
 
   uint64_t total_cpu_ns() const;

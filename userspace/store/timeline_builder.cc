@@ -18,6 +18,20 @@ uint64_t PartOf(uint64_t value, uint64_t part_ns, uint64_t whole_ns) {
   return static_cast<uint64_t>(static_cast<unsigned __int128>(value) * part_ns / whole_ns);
 }
 
+// The rest of a division goes to the last part.
+WaitTimes PartOf(WaitTimes times, uint64_t from_ns, uint64_t part_ns, uint64_t whole_ns) {
+  VisitWaitStates(times, [&](absl::string_view, uint64_t& ns) {
+    ns = PartOf(ns, from_ns + part_ns, whole_ns) - PartOf(ns, from_ns, whole_ns);
+  });
+  return times;
+}
+
+// What may be somebody's trouble, also where nothing runs.
+uint64_t WaitedForThreadsNs(const WaitTimes& waits) {
+  return waits.of(WaitKind::kMonitor) + waits.of(WaitKind::kLock) + waits.of(WaitKind::kTaskWait) +
+         waits.of(WaitKind::kSemaphore) + waits.of(WaitKind::kEvent);
+}
+
 }  // namespace
 
 TimelineBuilder::TimelineBuilder(uint64_t begin_unix_ns, uint64_t step_ns, size_t steps, TimelineBy by) : by_(by) {
@@ -58,7 +72,7 @@ void TimelineBuilder::Rank(const ChapterDictionary& chapter, std::span<const Pro
   for (const ProcessTally& tally : tallies) {
     const uint32_t id = GroupOf(chapter, tally.process);  // may move the groups
     groups_[id].cpu_ns += tally.total_cpu_ns();
-    groups_[id].other_ns += tally.pause_ns + tally.compile_ns;
+    groups_[id].other_ns += tally.pause_ns + tally.compile_ns + WaitedForThreadsNs(tally.waits);
   }
 }
 
@@ -85,6 +99,7 @@ void TimelineBuilder::Choose(size_t max_series) {
     series.suspend_ns.assign(line_.steps, 0);
     series.compile_ns.assign(line_.steps, 0);
     series.allocated_bytes.assign(line_.steps, 0);
+    series.wait_ns.assign(line_.steps, 0);
   }
 }
 
@@ -100,6 +115,7 @@ void TimelineBuilder::Fill(const ChapterDictionary& chapter, uint64_t begin_unix
     const uint64_t part_ns = std::min(step_begin + line_.step_ns, begin + whole_ns) - from;
     covered_ns_[step] += part_ns;
     for (const ProcessTally& tally : tallies) {
+      AddStates(step, tally, from - begin, part_ns, whole_ns);
       const uint32_t chosen = groups_[GroupOf(chapter, tally.process)].chosen;
       if (chosen >= line_.series.size()) continue;
       TimelineSeries& series = line_.series[chosen];
@@ -113,14 +129,23 @@ void TimelineBuilder::Fill(const ChapterDictionary& chapter, uint64_t begin_unix
         series.suspend_ns[step] += tally.suspend_ns;
         series.compile_ns[step] += tally.compile_ns;
         series.allocated_bytes[step] += tally.allocated_bytes;
+        series.wait_ns[step] += tally.waits.waited_ns();
       } else {
         add(series.pause_ns, tally.pause_ns);
         add(series.suspend_ns, tally.suspend_ns);
         add(series.compile_ns, tally.compile_ns);
         add(series.allocated_bytes, tally.allocated_bytes);
+        add(series.wait_ns, tally.waits.waited_ns());
       }
     }
   }
+}
+
+void TimelineBuilder::AddStates(size_t step, const ProcessTally& tally, uint64_t from_ns, uint64_t part_ns,
+                                uint64_t whole_ns) {
+  if (tally.waits == WaitTimes()) return;
+  line_.states.resize(line_.steps);
+  AddTimes(line_.states[step], whole_ns == 0 ? tally.waits : PartOf(tally.waits, from_ns, part_ns, whole_ns));
 }
 
 Timeline TimelineBuilder::Build() && {

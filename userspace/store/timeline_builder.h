@@ -40,6 +40,7 @@ class TimelineBuilder {
     uint64_t cpu_ns = 0, other_ns = 0;
     uint32_t chosen = kNotYet;  // index of its series
   };
+  void AddStates(size_t step, const ProcessTally& tally, uint64_t from_ns, uint64_t part_ns, uint64_t whole_ns);
   uint32_t GroupOf(const ChapterDictionary& chapter, uint32_t process);
 
   TimelineBy by_;

@@ -20,6 +20,7 @@ class TakingApart {
     AddRows(window_.jit, record_.rows[1]);
     AddRows(window_.suspend_delay, record_.rows[2]);
     AddRows(window_.allocations, record_.rows[3]);
+    AddRows(window_.waits, record_.rows[4]);
     AddPauses();
     AddMethods();
     AddAccount();
@@ -58,7 +59,8 @@ class TakingApart {
                                  .background_collections = process.background_collections,
                                  .compilations = process.compilations,
                                  .compile_ns = process.compile_ns,
-                                 .allocated_bytes = process.allocated_bytes});
+                                 .allocated_bytes = process.allocated_bytes,
+                                 .waits = process.waits});
     }
   }
 

@@ -1,7 +1,7 @@
 // Waits in known ways, for times that it measures itself.
 //
 //   waits [BURNERS]
-//   waits pool starved|calm|busy
+//   waits pool starved|blocking|calm|busy
 //
 // Each kind of wait has threads of its own. A number of seconds on standard input has them wait for that long, and the
 // program answers with a line of JSON: for each site the waits, the nanoseconds spent in them, and the name of the
@@ -148,6 +148,7 @@ public static class Program
             switch (mode)
             {
                 case "starved": ThreadPool.QueueUserWorkItem(_ => AnswersRequest()); break;
+                case "blocking": ThreadPool.QueueUserWorkItem(_ => AnswersRequest()); break;
                 case "calm": ThreadPool.QueueUserWorkItem(_ => Thread.Sleep(5)); break;
                 case "busy": ThreadPool.QueueUserWorkItem(_ => Computes()); break;
             }

@@ -119,6 +119,12 @@ TEST_F(EndpointsTest, Timeline) {
   EXPECT_EQ(timeline["series"][0]["pid"], 4711);
   EXPECT_EQ(timeline["series"][0]["cores"][0], 0.5);
   EXPECT_EQ(timeline["series"][0]["alloc_bytes"][0], 42'000'000);
+  EXPECT_EQ(timeline["series"][0]["wait_ms"][0], 4000);
+  const Json expected = {{{"state", "running"}, {"ms", std::vector<double>(6, 5000)}},
+                         {{"state", "monitor"}, {"ms", std::vector<double>(6, 3000)}},
+                         {{"state", "task wait"}, {"ms", std::vector<double>(6, 1000)}}};
+  EXPECT_EQ(timeline["states"], expected);
+  EXPECT_EQ(GetJson("/api/timeline?from=-1m&pid=99")["states"], Json::array()) << "of those that are meant";
   ASSERT_EQ(timeline["pauses"].size(), 12u);
   for (size_t i = 1; i < 12; ++i) EXPECT_LE(timeline["pauses"][i - 1]["t"], timeline["pauses"][i]["t"]);
   EXPECT_EQ(GetJson("/api/timeline?by=container")["series"][0]["pid"], Json());
@@ -145,6 +151,16 @@ TEST_F(EndpointsTest, AllocationsAreProfilesInBytes) {
               HasSubstr("Shop-4711;Shop.Work0_[j];Shop.Order 240000000"));
   const std::string ranges = "from=-30s&base_from=-60s&base_to=-30s&view=alloc";
   EXPECT_THAT(*Get(absl::StrCat("/api/diff?format=text&", ranges)).body, HasSubstr("Shop.Order"));
+}
+
+TEST_F(EndpointsTest, WaitsAreProfilesInTimeWithTheirKindsAndWakers) {
+  for (const char* format : {"json", "pprof", "html", "svg", "page"}) {
+    EXPECT_EQ(Get(absl::StrCat("/api/profile?from=-1m&view=off-cpu&format=", format)).status, 200u) << format;
+  }
+  EXPECT_THAT(*Get("/api/profile?from=-1m&view=off-cpu&format=folded").body,
+              HasSubstr("Shop-4711;Shop.Work0_[j];[monitor];[woken by thread owner];Shop.Release_[j] 18000000000"));
+  const std::string ranges = "from=-30s&base_from=-60s&base_to=-30s&view=off-cpu";
+  EXPECT_THAT(*Get(absl::StrCat("/api/diff?format=text&", ranges)).body, HasSubstr("[monitor]"));
 }
 
 TEST_F(EndpointsTest, ProfilesForBuildTools) {
@@ -211,6 +227,7 @@ TEST_F(EndpointsTest, HealthAndProcesses) {
   EXPECT_EQ(processes["processes"][0]["runtime"], "10.0.12");
   EXPECT_EQ(processes["processes"][0]["cores"], 0.5);
   EXPECT_EQ(processes["processes"][0]["alloc_bytes"], 6 * 42'000'000);
+  EXPECT_EQ(processes["processes"][0]["wait_ms"], 6 * 4000);
   EXPECT_TRUE(processes["processes"][1]["runtime"].is_null());
 }
 
@@ -298,6 +315,19 @@ TEST_F(EndpointsTest, ALiveProfileOfAllocationsBeginsAWindow) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->meta.unit, WeightUnit::kBytes);
   EXPECT_EQ(model->total_weight, 2 * 42'000'000u);
+}
+
+TEST_F(EndpointsTest, ALiveProfileOfWaitsIsOffCpuInNanoseconds) {
+  now_ = kMadeUpStart + 60 * kMadeUpSecond;
+  std::future<HttpAnswer> answer = Ask("/debug/pprof/off-cpu?seconds=20");
+  for (uint64_t i = 7; i <= 8; ++i) windows_.Add(ShopWindow(i));
+  const HttpAnswer got = answer.get();
+  ASSERT_EQ(got.status, 200u) << *got.body;
+  EXPECT_EQ(got.endpoint, "/debug/pprof/off-cpu");
+  const absl::StatusOr<ProfileModel> model = ReadProfile(*got.body);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->meta.view, ProfileView::kOffCpu);
+  EXPECT_EQ(model->total_weight, 2 * 4'000'000u) << "read in microseconds";
 }
 
 TEST_F(EndpointsTest, AWindowThatEndsThereIsEnough) {

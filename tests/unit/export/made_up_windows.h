@@ -27,7 +27,7 @@ class WindowBuilder {
     window_.end_unix_ns = begin_unix_ns + length_ns;
     window_.frequency_hz = 20;
     window_.frequencies_hz = {20};
-    for (auto* builder : {&cpu_, &delay_, &jit_, &allocations_}) {
+    for (auto* builder : {&cpu_, &delay_, &jit_, &allocations_, &waits_}) {
       ProfileMeta& meta = builder->meta();
       meta.unit = WeightUnit::kNanoseconds;
       meta.start_unix_ns = begin_unix_ns;
@@ -40,6 +40,7 @@ class WindowBuilder {
     jit_.meta().view = ProfileView::kJit;
     allocations_.meta().view = ProfileView::kAllocations;
     allocations_.meta().unit = WeightUnit::kBytes;
+    waits_.meta().view = ProfileView::kOffCpu;
   }
 
   WindowProcess& Process(uint32_t pid, const std::string& comm, size_t samples, bool dotnet = true,
@@ -130,12 +131,29 @@ class WindowBuilder {
     allocations_.Add({.thread = thread, .stack = node(method, ModelFrameKind::kType, type), .weight = bytes});
   }
 
+  // The same: below its method Work0, ended by a thread of its own.
+  void Wait(WaitKind kind, uint64_t ns) {
+    WindowProcess& process = window_.processes.back();
+    process.waits.by_kind[static_cast<size_t>(kind)] += ns;
+    const auto node = [&](NodeIndex caller, ModelFrameKind kind_of_frame, const std::string& name) {
+      return waits_.Node(caller, waits_.Frame({.kind = kind_of_frame, .name = waits_.String(name)}));
+    };
+    NodeIndex stack = node(kRootNode, ModelFrameKind::kJit, absl::StrCat(process.comm, ".Work0"));
+    stack = node(stack, ModelFrameKind::kMark, absl::StrCat("[", WaitKindText(kind), "]"));
+    stack = node(stack, ModelFrameKind::kMark, "[woken by thread owner]");
+    stack = node(stack, ModelFrameKind::kJit, absl::StrCat(process.comm, ".Release"));
+    const ThreadIndex thread =
+        waits_.Thread({.pid = process.pid, .tid = process.pid, .comm = waits_.String(process.comm)});
+    waits_.Add({.thread = thread, .stack = stack, .weight = ns});
+  }
+
   Window& window() { return window_; }
   std::shared_ptr<const Window> Build() {
     window_.cpu = *std::move(cpu_).Build();
     window_.suspend_delay = *std::move(delay_).Build();
     window_.jit = *std::move(jit_).Build();
     window_.allocations = *std::move(allocations_).Build();
+    window_.waits = *std::move(waits_).Build();
     return std::make_shared<const Window>(std::move(window_));
   }
 
@@ -151,7 +169,7 @@ class WindowBuilder {
   }
 
   Window window_;
-  ProfileModelBuilder cpu_, delay_, jit_, allocations_;
+  ProfileModelBuilder cpu_, delay_, jit_, allocations_, waits_;
 };
 
 // Window `number` of a host with a .NET shop in a container, and a native proxy.
@@ -164,9 +182,13 @@ inline std::shared_ptr<const Window> ShopWindow(uint64_t number, uint64_t length
   builder.Method("Shop.Order.Total()", "OptimizedTier1", 2, 5'000'000);
   builder.Allocate("Shop.Order", 40'000'000);
   builder.Allocate("string", 2'000'000);
+  builder.Wait(WaitKind::kMonitor, 3 * kMadeUpSecond);
+  builder.Wait(WaitKind::kTaskWait, kMadeUpSecond);
+  builder.window().processes.back().waits.running_ns = 5 * kMadeUpSecond;
   builder.Process(99, "envoy", 40, false);
   builder.window().account.managed = {200, 3};
   builder.window().account.lost["ring_full"] = 1;
+  builder.window().account.waits = {{"kept", 2}, {"short", 70}, {"passed_over", 8}, {"records_lost", 1}};
   builder.window().account.self_cpu_seconds = 0.1;
   builder.window().account.notices.push_back({"jitdump_dead", "a jitdump ended", "start it anew"});
   builder.window().account.notice_counts["jitdump_dead"] = 1;

@@ -78,6 +78,12 @@ TEST(MetricsTest, AddsUpWhatWindowsSay) {
   EXPECT_THAT(Sum(*metrics, "clrsampler_jit_seconds_total", {shop}), DoubleNear(0.015, 1e-12));
   EXPECT_EQ(Sum(*metrics, "clrsampler_allocated_bytes_total", {shop}), 126'000'000);
   EXPECT_EQ(Sum(*metrics, "clrsampler_allocated_bytes_total"), 126'000'000) << "native programs have no such series";
+  EXPECT_EQ(Sum(*metrics, "clrsampler_wait_seconds_total", {shop, "kind=\"monitor\""}), 9);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_wait_seconds_total", {shop, "kind=\"task wait\""}), 3);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_wait_seconds_total"), 12) << "running is no wait, and others have not waited";
+  EXPECT_EQ(Sum(*metrics, "clrsampler_waits_total", {"result=\"told\""}), 6);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_waits_total", {"result=\"short\""}), 210);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_waits_total", {"result=\"lost\""}), 3);
   EXPECT_EQ(Sum(*metrics, "clrsampler_frames_total", {"kind=\"managed\"", "named=\"true\""}), 600);
   EXPECT_EQ(Sum(*metrics, "clrsampler_samples_lost_total", {"reason=\"ring_full\""}), 3);
   EXPECT_EQ(Sum(*metrics, "clrsampler_samples_taken_total"), 420);
@@ -169,7 +175,7 @@ TEST(MetricsTest, ShortLivesByTheThousandLeaveABoundedNumberOfSeries) {
     ASSERT_LE(processes.size(), 10u);
   }
   // 10 processes and "other", each with at most: 5 shares, 4 collections, allocations, 3 generations of two histograms
-  // of 20.
+  // of 20. None of them waits.
   EXPECT_LE(most, 11 * (1 + 5 + 4 + 1 + 3 * 2 * 20) + 11 * 5 + 120);
   EXPECT_THAT(Sum(*metrics, "clrsampler_host_cpu_seconds_total"), DoubleNear(cpu, 1e-6));
   EXPECT_EQ(Sum(*metrics, "clrsampler_process_info", {"comm=\"service\""}), 5) << "those that stay have theirs";

@@ -54,8 +54,8 @@ TEST(PushRequestTest, OneForEachService) {
 TEST(PushRequestTest, AnotherOneForWhatAServiceAllocates) {
   const auto requests = PushRequestsOf(*ShopWindow(1), PushBy::kService, 50, {});
   ASSERT_TRUE(requests.ok());
-  ASSERT_EQ(requests->size(), 3u) << "two of CPU time, and one of allocations";
-  const PushRequest& allocations = requests->back();
+  ASSERT_EQ(requests->size(), 4u) << "two of CPU time, one of allocations and one of waits";
+  const PushRequest& allocations = (*requests)[2];
   EXPECT_EQ(allocations.name, "shop-web{}");
   EXPECT_EQ(allocations.view, ProfileView::kAllocations);
   const absl::StatusOr<ProfileModel> model = ReadProfile(allocations.profile);
@@ -64,6 +64,18 @@ TEST(PushRequestTest, AnotherOneForWhatAServiceAllocates) {
   EXPECT_EQ(model->meta.view, ProfileView::kAllocations);
   EXPECT_THAT(MakePushBody(allocations.profile, allocations.view).bytes,
               HasSubstr("\"alloc_space\":{\"units\":\"bytes\""));
+}
+
+TEST(PushRequestTest, AnotherOneForWhatAServiceWaitsFor) {
+  const auto requests = PushRequestsOf(*ShopWindow(1), PushBy::kService, 50, {});
+  ASSERT_TRUE(requests.ok());
+  const PushRequest& waits = requests->back();
+  EXPECT_EQ(waits.name, "shop-web{}");
+  EXPECT_EQ(waits.view, ProfileView::kOffCpu);
+  const absl::StatusOr<ProfileModel> model = ReadProfile(waits.profile);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->meta.view, ProfileView::kOffCpu);
+  EXPECT_THAT(MakePushBody(waits.profile, waits.view).bytes, HasSubstr("\"off_cpu\":{\"units\":\"nanoseconds\""));
 }
 
 TEST(PushRequestTest, OneForEachProcess) {
@@ -196,12 +208,12 @@ TEST_F(PusherTest, SendsEachServiceOfEachWindow) {
   MadeUpServer server({200});
   auto pusher = Start(server);
   for (uint64_t i = 1; i <= 3; ++i) windows_.Add(ShopWindow(i));
-  const std::vector<std::string> urls = server.Await(9);
-  ASSERT_EQ(urls.size(), 9u) << "of two services the CPU time, and of one the allocations";
+  const std::vector<std::string> urls = server.Await(12);
+  ASSERT_EQ(urls.size(), 12u) << "of two services the CPU time, and of one the allocations and the waits";
   EXPECT_EQ(urls[0],
             "http://server/ingest?name=envoy%7B%7D&from=1790000000&until=1790000010&format=pprof&spyName=clrsampler");
   pusher.reset();
-  EXPECT_EQ(results_[PushResult::kSent], 9);
+  EXPECT_EQ(results_[PushResult::kSent], 12);
   EXPECT_TRUE(losses_.empty() && said_.empty());
 }
 
@@ -239,7 +251,7 @@ TEST_F(PusherTest, AnEndCancelsTheRequestThatIsUnderWay) {
   windows_.Add(ShopWindow(1));
   ASSERT_EQ(server.Await(1).size(), 1u);
   pusher.reset();
-  EXPECT_EQ(losses_[PushLoss::kEnding], 3);
+  EXPECT_EQ(losses_[PushLoss::kEnding], 4);
   EXPECT_TRUE(results_.empty() && said_.empty()) << "nobody has failed";
 }
 
@@ -249,12 +261,12 @@ TEST_F(PusherTest, AQueueThatIsFullLosesTheOldest) {
   auto pusher = Start(server, 3 * one);
   for (uint64_t i = 1; i <= 40; ++i) {
     windows_.Add(ShopWindow(i));
-    server.Await(i * 3);  // time goes on
+    server.Await(i * 4);  // time goes on
   }
   pusher.reset();
-  EXPECT_GT(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kWindow] * 3, 90);
+  EXPECT_GT(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kWindow] * 4, 130);
   EXPECT_LE(losses_[PushLoss::kEnding], 4);
-  EXPECT_EQ(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kEnding] + 3 * losses_[PushLoss::kWindow], 120)
+  EXPECT_EQ(losses_[PushLoss::kQueueFull] + losses_[PushLoss::kEnding] + 4 * losses_[PushLoss::kWindow], 160)
       << "each one is counted";
 }
 

@@ -79,6 +79,16 @@ TEST_F(RecentHistoryTest, AllocationsAreAViewInBytes) {
   EXPECT_EQ(model->meta.unit, WeightUnit::kBytes);
 }
 
+TEST_F(RecentHistoryTest, WaitsAreAViewInTimeAndStatesOfTheTimeline) {
+  EXPECT_EQ(history_->Profile(Between(10, 30), ProfileView::kOffCpu)->total_weight, 2 * 4 * kMadeUpSecond);
+  const absl::StatusOr<Timeline> timeline = history_->Timeline(Between(0, 60), TimelineBy::kProcess, 6, 12);
+  ASSERT_TRUE(timeline.ok());
+  ASSERT_EQ(timeline->states.size(), 6u);
+  EXPECT_EQ(timeline->states[5].of(WaitKind::kMonitor), 3 * kMadeUpSecond);
+  EXPECT_EQ(timeline->states[5].running_ns, 5 * kMadeUpSecond);
+  EXPECT_EQ(timeline->series[0].wait_ns[5], 4 * kMadeUpSecond);
+}
+
 TEST_F(RecentHistoryTest, TimesCountFromTheBeginningOfTheRange) {
   const absl::StatusOr<ProfileModel> model = history_->Profile(Between(15, 25), ProfileView::kCpu);
   ASSERT_TRUE(model.ok());

@@ -57,6 +57,23 @@ TEST(EventsForTest, WindowsHaveAllocationsWhereTheyAreWanted) {
   EXPECT_GT(HookShareFor(options), 0) << "within the budget";
 }
 
+TEST(SamplerOptionsForTest, WindowsHaveWaitsWhereTheyAreWantedAndFewerOfThem) {
+  RecordOptions options;
+  options.view = RecordView::kOffCpu;
+  EXPECT_TRUE(SamplerOptionsFor(options).waits);
+  EXPECT_EQ(SamplerOptionsFor(options).wait_thinning, 1u);
+  EXPECT_FALSE(SamplerOptionsFor(options).wait_looks);
+  options.windows.emplace();
+  EXPECT_FALSE(SamplerOptionsFor(options).waits) << "the view has no meaning then";
+  options.windows->waits = true;
+  const SamplerOptions sampler = SamplerOptionsFor(options);
+  EXPECT_TRUE(sampler.waits);
+  EXPECT_TRUE(sampler.wait_looks);
+  EXPECT_GE(sampler.wait_thinning, 5u) << "of one CPU: 100 a second at most";
+  EXPECT_TRUE(EventsFor(options).pauses);
+  EXPECT_GT(HookShareFor(options), 0);
+}
+
 TEST(SamplerOptionsForTest, AContinuousRunTakesAsManyStacksOfAllocationsAsSamples) {
   RecordOptions options;
   EXPECT_EQ(SamplerOptionsFor(options).allocation_thinning, 1u);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "capture/open_waits.h"
+
 namespace clrsampler {
 namespace {
 
@@ -191,6 +193,7 @@ TEST_F(WaitWatchTest, OnlyAWaitThatMeetsAPauseIsOneForTheRuntime) {
 
 TEST_F(WaitWatchTest, SumsAreTheLastOnesOfEachThread) {
   wire_wait wait = Wait(1000, 700);
+  wait.seen_ns = 100;
   wait.total_cpu_ns = 10;
   watch_.Handle(process_, wait);
   wait = Wait(3000, 0);
@@ -199,15 +202,101 @@ TEST_F(WaitWatchTest, SumsAreTheLastOnesOfEachThread) {
   wait.total_cpu_ns = 30;
   wait.total_blocked_ns = 800;
   watch_.Handle(process_, wait);
-  const WaitWatch::Threads* threads = watch_.ThreadsOf(kShop);
-  ASSERT_NE(threads, nullptr);
-  ASSERT_THAT(*threads, SizeIs(1));
-  EXPECT_EQ(threads->at(1).cpu_ns, 30);
-  EXPECT_EQ(threads->at(1).blocked_ns, 800);
-  EXPECT_TRUE(threads->at(1).ended);
+  const WaitWatch::Threads threads = watch_.TakeThreads(kShop);
+  ASSERT_THAT(threads, SizeIs(1));
+  EXPECT_EQ(threads.at(1).cpu_ns, 30);
+  EXPECT_EQ(threads.at(1).blocked_ns, 800);
+  EXPECT_TRUE(threads.at(1).ended);
   EXPECT_THAT(given_, SizeIs(1));  // an end is no wait
   watch_.Forget(kShop);
-  EXPECT_EQ(watch_.ThreadsOf(kShop), nullptr);
+  EXPECT_THAT(watch_.TakeThreads(kShop), IsEmpty());
+}
+
+TEST_F(WaitWatchTest, TimesAreThoseSinceTheyWereTaken) {
+  wire_wait wait = Wait(1000, 700);
+  wait.seen_ns = 100;
+  wait.total_cpu_ns = 200;
+  wait.total_blocked_ns = 700;
+  watch_.Handle(process_, wait);
+  EXPECT_EQ(watch_.TakeThreads(kShop).at(1).blocked_ns, 700u);
+  EXPECT_THAT(watch_.TakeThreads(kShop), IsEmpty()) << "nothing is new";
+  wait = Wait(2000, 600);
+  wait.seen_ns = 100;
+  wait.total_cpu_ns = 600;
+  wait.total_blocked_ns = 1300;
+  watch_.Handle(process_, wait);
+  const WaitWatch::Threads threads = watch_.TakeThreads(kShop);
+  EXPECT_EQ(threads.at(1).blocked_ns, 600u);
+  EXPECT_EQ(threads.at(1).cpu_ns, 400u);
+}
+
+TEST_F(WaitWatchTest, SumsThatALookWasAheadOfDoNotFall) {
+  for (const uint64_t blocked : {700, 650, 900}) {
+    wire_wait wait = Wait(1000 + blocked, 0);
+    wait.seen_ns = 100;
+    wait.total_blocked_ns = blocked;
+    watch_.Handle(process_, wait);
+    const WaitWatch::Threads threads = watch_.TakeThreads(kShop);
+    EXPECT_EQ(threads.at(1).blocked_ns, blocked == 700 ? 700u : blocked == 650 ? 0u : 200u);
+  }
+}
+
+TEST_F(WaitWatchTest, AnotherThreadOfTheSameNumberCountsAsWell) {
+  wire_wait wait = Wait(1000, 0);
+  wait.seen_ns = 100;
+  wait.total_blocked_ns = 700;
+  watch_.Handle(process_, wait);
+  wait = Wait(2000, 0);
+  wait.seen_ns = 1500;
+  wait.total_blocked_ns = 40;
+  watch_.Handle(process_, wait);
+  EXPECT_EQ(watch_.TakeThreads(kShop).at(1).blocked_ns, 740u);
+}
+
+TEST_F(WaitWatchTest, ThreadsThatHaveEndedAreForgotten) {
+  wire_wait wait = Wait(1000, 0);
+  wait.seen_ns = 100;
+  wait.flags = WIRE_WAIT_THREAD_ENDED;
+  wait.total_blocked_ns = 700;
+  watch_.Handle(process_, wait);
+  EXPECT_THAT(watch_.processes(), SizeIs(1));
+  EXPECT_EQ(watch_.TakeThreads(kShop, {500}).at(1).blocked_ns, 700u);
+  EXPECT_THAT(watch_.processes(), IsEmpty());
+}
+
+// Its sums are of a time that belongs to windows before, in which it was not known.
+TEST_F(WaitWatchTest, TimeFromBeforeAWindowDoesNotCountInIt) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  wire_wait wait = Wait(100 * kSecond, 0);
+  wait.seen_ns = 1 * kSecond;
+  wait.total_blocked_ns = 99 * kSecond;
+  watch_.Handle(process_, wait);
+  EXPECT_THAT(watch_.TakeThreads(kShop, {90 * kSecond}), IsEmpty());
+  EXPECT_EQ(watch_.counters().unsure_times, 1u);
+  wait = Wait(110 * kSecond, 0);
+  wait.seen_ns = 1 * kSecond;
+  wait.total_blocked_ns = 109 * kSecond;
+  watch_.Handle(process_, wait);
+  EXPECT_EQ(watch_.TakeThreads(kShop, {100 * kSecond}).at(1).blocked_ns, 10 * kSecond);
+}
+
+TEST_F(WaitWatchTest, AThreadThatHasNotRunSinceALookHasTheSameStackAndKind) {
+  wire_wait wait = Wait(1000, 700);
+  wait.flags |= WIRE_WAIT_OPEN;
+  watch_.Handle(process_, wait);
+  TakeStack(1000, {Managed("System.Threading.Monitor.Enter"), Kernel("futex_wait")});
+  wait = Wait(2000, 1700);
+  wait.flags = WIRE_WAIT_OPEN | kWaitUnmoved;
+  watch_.Handle(process_, wait);
+  ASSERT_THAT(given_, SizeIs(2));
+  EXPECT_EQ(given_[1].kind, WaitKind::kMonitor);
+  EXPECT_EQ(given_[1].ns, 1700u);
+  EXPECT_EQ(given_[1].stack, given_[0].stack);
+  // It runs, waits again, and the same is said of it: that stack is none of this wait.
+  watch_.Handle(process_, Wait(3000, 0));
+  watch_.Handle(process_, wait);
+  ASSERT_THAT(given_, SizeIs(3));
+  EXPECT_THAT(given_[2].stack, ElementsAre("[stack not taken]"));
 }
 
 }  // namespace

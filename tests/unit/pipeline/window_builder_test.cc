@@ -273,5 +273,112 @@ TEST_F(WindowBuilderTest, AllocationsCountInTheWindowOfTheirFactor) {
   EXPECT_EQ(Take().allocations.samples.size(), 0u);
 }
 
+class WindowWaitsTest : public WindowBuilderTest {
+ protected:
+  static constexpr uint64_t kMs = 1'000'000;
+
+  WindowWaitsTest() { builder_.Begin({kBegin}, 5'000'000); }
+  ObservedWait Wait(WaitKind kind, uint64_t ended_after_ns, uint64_t ns, const std::vector<FrameId>& frames) {
+    ObservedWait wait;
+    wait.process = kWeb;
+    wait.tid = 8;
+    wait.comm = "worker";
+    wait.ended = {kBegin + ended_after_ns};
+    wait.kind = kind;
+    wait.wait_ns = ns;
+    wait.frames = frames;
+    return wait;
+  }
+  static WaitWatch::Threads Threads(uint64_t cpu_ns, uint64_t blocked_ns, uint64_t short_ns = 0) {
+    ThreadTimes times;
+    times.cpu_ns = cpu_ns;
+    times.blocked_ns = blocked_ns;
+    times.short_ns = short_ns;
+    return {{8, times}};
+  }
+  static std::map<std::string, uint64_t> ByLeaf(const ProfileModel& model) {
+    std::map<std::string, uint64_t> weights;
+    for (size_t row = 0; row < model.samples.size(); ++row) {
+      weights[std::string(model.text(model.frame_of(model.samples.stack[row]).name))] += model.samples.weight_of(row);
+    }
+    return weights;
+  }
+
+  static constexpr ProcessKey kWeb{7, 1};
+  const std::vector<FrameId> main_ = {Named(FrameKind::kJit, "Main")};
+};
+
+TEST_F(WindowWaitsTest, SumsByKindAreThoseOfTheStacks) {
+  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMs, 20 * kMs, main_));
+  builder_.AddWait(Wait(WaitKind::kSleep, 90 * kMs, 50 * kMs, main_));
+  builder_.SumUpThreads(kWeb, Threads(25 * kMs, 74 * kMs, 3 * kMs));
+  const Window window = Take();
+  ASSERT_EQ(window.processes.size(), 1u);
+  const WaitTimes& waits = window.processes[0].waits;
+  EXPECT_EQ(waits.of(WaitKind::kMonitor), 20 * kMs);
+  EXPECT_EQ(waits.of(WaitKind::kSleep), 50 * kMs);
+  EXPECT_EQ(waits.short_ns, 3 * kMs);
+  EXPECT_EQ(waits.untold_ns, 1 * kMs);
+  EXPECT_EQ(waits.running_ns, 25 * kMs);
+  EXPECT_EQ(waits.waited_ns(), 74 * kMs);
+  EXPECT_EQ(window.waits.total_weight, 74 * kMs);
+  EXPECT_EQ(window.waits.meta.view, ProfileView::kOffCpu);
+  EXPECT_EQ(window.waits.meta.unit, WeightUnit::kNanoseconds);
+  EXPECT_EQ(ByLeaf(window.waits), (std::map<std::string, uint64_t>{{"[monitor]", 20 * kMs},
+                                                                   {"[sleep]", 50 * kMs},
+                                                                   {"[waits shorter than 0]", 3 * kMs},
+                                                                   {"[waits not told]", 1 * kMs}}));
+  const ModelThread& thread = window.waits.threads[window.waits.samples.thread[0]];
+  EXPECT_EQ(thread.tid, 8u);
+  EXPECT_EQ(window.waits.text(thread.name), "worker");
+}
+
+// What was told of it before its window began was in the windows before, as of their ends.
+TEST_F(WindowWaitsTest, AWaitCountsWithThePartThatFellIntoTheWindow) {
+  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMs, 500 * kMs, main_));
+  builder_.SumUpThreads(kWeb, Threads(70 * kMs, 30 * kMs));
+  EXPECT_EQ(Take().processes[0].waits.of(WaitKind::kMonitor), 30 * kMs);
+  builder_.Begin({kBegin + 100 * kMs}, 5'000'000);
+  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMs, 20 * kMs, main_));
+  builder_.SumUpThreads(kWeb, {});
+  EXPECT_TRUE(Take().processes.empty()) << "it was over before";
+}
+
+TEST_F(WindowWaitsTest, WaitsThatStandForOthersComeToTheTimesOfTheThreads) {
+  ObservedWait monitor = Wait(WaitKind::kMonitor, 30 * kMs, 20 * kMs, main_);
+  monitor.stands_for = 2;
+  ObservedWait event = Wait(WaitKind::kEvent, 60 * kMs, 10 * kMs, main_);
+  event.stands_for = 2;
+  builder_.AddWait(monitor);
+  builder_.AddWait(event);
+  builder_.SumUpThreads(kWeb, Threads(0, 90 * kMs));
+  const WaitTimes waits = Take().processes[0].waits;
+  EXPECT_EQ(waits.of(WaitKind::kMonitor), 60 * kMs);
+  EXPECT_EQ(waits.of(WaitKind::kEvent), 30 * kMs);
+}
+
+TEST_F(WindowWaitsTest, WhoEndedAWaitFollowsBehindItsKind) {
+  const std::vector<FrameId> waker = {Named(FrameKind::kJit, "Loop"), Named(FrameKind::kJit, "Shop.Gate.Release")};
+  ObservedWait wait = Wait(WaitKind::kMonitor, 30 * kMs, 20 * kMs, main_);
+  wait.waker_tid = 9;
+  wait.waker_tgid = kWeb.tgid;
+  wait.waker_comm = "owner";
+  wait.waker_frames = waker;
+  builder_.AddWait(wait);
+  builder_.SumUpThreads(kWeb, Threads(0, 20 * kMs));
+  const Window window = Take();
+  std::vector<std::string> stack;
+  for (NodeIndex node = window.waits.samples.stack[0]; node != kRootNode; node = window.waits.nodes[node].parent) {
+    stack.insert(stack.begin(), std::string(window.waits.text(window.waits.frame_of(node).name)));
+  }
+  EXPECT_EQ(stack,
+            (std::vector<std::string>{"Main", "[monitor]", "[woken by thread owner]", "Shop.Gate.Release", "Loop"}));
+}
+
+TEST_F(WindowWaitsTest, OneThatNothingIsKnownOfIsNotInTheWindow) {
+  builder_.SumUpThreads(kWeb, Threads(0, 0));
+  EXPECT_TRUE(Take().processes.empty());
+}
+
 }  // namespace
 }  // namespace clrsampler

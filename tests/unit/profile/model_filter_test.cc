@@ -66,6 +66,20 @@ ProfileModel Sample() {
 
 Expected Filtered(ProfileFilter filter) { return Weights(*FilterProfile(Sample(), filter)); }
 
+TEST(FilterProfileTest, WaitsAreChosenByTheirMarks) {
+  ModelBuilder builder;
+  builder.meta().view = ProfileView::kOffCpu;
+  builder.meta().unit = WeightUnit::kMicroseconds;
+  builder.Add(11, {"Main", "Enter", "[monitor]", "[woken by thread owner]", "Release"}, kNoTime, 700)
+      .Add(11, {"Main", "[sleep]", "[woken by an interrupt]"}, kNoTime, 50)
+      .Add(12, {"Main", "[runnable]"}, kNoTime, 3);
+  const absl::StatusOr<ProfileModel> monitors = FilterProfile(builder.Build(), {.focus = "^\\[monitor\\]$"});
+  ASSERT_TRUE(monitors.ok()) << monitors.status();
+  EXPECT_EQ(Weights(*monitors), (Expected{{"11 Main;Enter;[monitor];[woken by thread owner];Release", 700}}));
+  EXPECT_EQ(monitors->meta.view, ProfileView::kOffCpu);
+  EXPECT_EQ(monitors->meta.unit, WeightUnit::kMicroseconds);
+}
+
 TEST(FilterProfileTest, FocusKeepsStacksWithTheMethodWhole) {
   EXPECT_EQ(Filtered({.focus = "Order\\.Total$"}),
             (Expected{{"11 Main;Shop.Order.Total", 1}, {"11 Main;Shop.Order.Total;sys_read", 1}}));

@@ -27,6 +27,12 @@ TEST(TriggerTest, ReadsWhatTheHelpShows) {
   EXPECT_EQ(alloc->kind, TriggerKind::kAllocations);
   EXPECT_DOUBLE_EQ(alloc->more_than_rate, 5e8);
   EXPECT_EQ(alloc->for_ns, 20'000'000'000u);
+  const absl::StatusOr<Trigger> wait = ParseTrigger("wait:monitor+task-wait > 250% for 20s");
+  ASSERT_TRUE(wait.ok()) << wait.status();
+  EXPECT_EQ(wait->kind, TriggerKind::kWaits);
+  EXPECT_EQ(wait->waits, (std::vector<WaitKind>{WaitKind::kMonitor, WaitKind::kTaskWait}));
+  EXPECT_DOUBLE_EQ(wait->more_than_rate, 2.5);
+  EXPECT_EQ(wait->for_ns, 20'000'000'000u);
   EXPECT_DOUBLE_EQ(ParseTrigger("alloc>1.5GiB/s")->more_than_rate, 1.5 * 1024 * 1024 * 1024);
 }
 
@@ -58,7 +64,13 @@ TEST(TriggerTest, RefusesTheRestWithAHint) {
                            "alloc>infGB/s",
                            "alloc>1e300GB/s",
                            "alloc>80%",
-                           "alloc>1MB/s for"}) {
+                           "alloc>1MB/s for",
+                           "wait>50%",
+                           "wait:>50%",
+                           "wait:running>50%",
+                           "wait:monitor+>50%",
+                           "wait:monitor>50ms",
+                           "wait:monitor>0%"}) {
     const absl::StatusOr<Trigger> trigger = ParseTrigger(text);
     EXPECT_FALSE(trigger.ok()) << text;
     EXPECT_FALSE(HintOf(trigger.status()).empty()) << text;
@@ -101,6 +113,23 @@ TEST(TriggerWatchTest, TellsTheLongestPauseOfAWindow) {
   EXPECT_EQ(hit->value, "a pause of 132.0 ms (gen2 blocking)");
   window.pauses.resize(1);
   EXPECT_FALSE(watch.Observe(window));
+}
+
+TEST(TriggerWatchTest, WaitsOfTheNamedKindsAddUp) {
+  TriggerWatch watch(*ParseTrigger("wait:monitor+lock>150% for 20s"));
+  const auto window = [](uint64_t number, double threads) {
+    Window made = MakeWindow(number, {0.1, 0.1});
+    made.processes[1].waits.by_kind[static_cast<size_t>(WaitKind::kMonitor)] = static_cast<uint64_t>(threads * 1e10);
+    made.processes[1].waits.by_kind[static_cast<size_t>(WaitKind::kLock)] = 10'000'000'000;
+    made.processes[1].waits.by_kind[static_cast<size_t>(WaitKind::kIdle)] = 900'000'000'000;
+    return made;
+  };
+  EXPECT_FALSE(watch.Observe(window(1, 1)));
+  const std::optional<TriggerHit> hit = watch.Observe(window(2, 1));
+  ASSERT_TRUE(hit);
+  EXPECT_EQ(hit->pid, 2u);
+  EXPECT_EQ(hit->value, "2.0 threads waited (monitor, lock)");
+  EXPECT_FALSE(watch.Observe(window(3, 0.4))) << "what is idle does not count";
 }
 
 TEST(TriggerWatchTest, ADelayNamesItsCulprit) {

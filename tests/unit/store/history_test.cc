@@ -91,12 +91,13 @@ TEST_F(HistoryTest, SaysWhatTheDictionaryTakes) {
 TEST_F(HistoryTest, GivesBackTheStacksOfEachView) {
   const auto history = folder_.Open();
   const std::vector<Window> windows = Fill(*history, 7);
-  std::map<std::string, uint64_t> cpu, jit, suspend, pause, allocations;
+  std::map<std::string, uint64_t> cpu, jit, suspend, pause, allocations, waits;
   for (const Window& window : windows) {
     Add(cpu, Stacks(window.cpu));
     Add(jit, Stacks(window.jit));
     Add(suspend, Stacks(window.suspend_delay));
     Add(allocations, Stacks(window.allocations));
+    Add(waits, Stacks(window.waits));
   }
   for (const auto& [stack, weight] : cpu) {
     if (stack.find("/paused") != std::string::npos) pause[stack] = weight;
@@ -105,7 +106,7 @@ TEST_F(HistoryTest, GivesBackTheStacksOfEachView) {
   for (const auto& [view, expected] :
        {std::pair(ProfileView::kCpu, &cpu), std::pair(ProfileView::kJit, &jit),
         std::pair(ProfileView::kSuspendDelay, &suspend), std::pair(ProfileView::kPause, &pause),
-        std::pair(ProfileView::kAllocations, &allocations)}) {
+        std::pair(ProfileView::kAllocations, &allocations), std::pair(ProfileView::kOffCpu, &waits)}) {
     const absl::StatusOr<ProfileModel> model = history->Profile(All(), view);
     ASSERT_TRUE(model.ok()) << model.status();
     EXPECT_TRUE(Stacks(*model) == *expected) << ProfileViewText(view);
@@ -158,7 +159,7 @@ TEST_F(HistoryTest, SelectsByTimeProcessContainerAndThread) {
 }
 
 struct Sums {
-  std::map<std::string, uint64_t> cpu, jit, suspend, allocations;
+  std::map<std::string, uint64_t> cpu, jit, suspend, allocations, waits;
   uint64_t pauses, pause_ns, suspend_ns;
   std::map<std::string, uint64_t> by_kind;
   size_t listed_pauses;
@@ -177,6 +178,7 @@ Sums SumsOf(History& history) {
   sums.jit = Stacks(*history.Profile(all, ProfileView::kJit));
   sums.suspend = Stacks(*history.Profile(all, ProfileView::kSuspendDelay));
   sums.allocations = Stacks(*history.Profile(all, ProfileView::kAllocations));
+  sums.waits = Stacks(*history.Profile(all, ProfileView::kOffCpu));
   const HistoryPauses pauses = *history.Pauses(all, 100'000);
   sums.pauses = pauses.count;
   sums.pause_ns = pauses.pause_ns;
@@ -222,6 +224,7 @@ TEST_F(HistoryTest, RollUpsKeepAllSums) {
   const Sums after = SumsOf(*history);
   EXPECT_TRUE(after.cpu == before.cpu && after.jit == before.jit && after.suspend == before.suspend);
   EXPECT_TRUE(after.allocations == before.allocations);
+  EXPECT_TRUE(after.waits == before.waits);
   EXPECT_EQ(after.pauses, before.pauses);
   EXPECT_EQ(after.pause_ns, before.pause_ns);
   EXPECT_EQ(after.by_kind, before.by_kind);
@@ -297,6 +300,8 @@ TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
   EXPECT_EQ(std::count(line->covered.begin(), line->covered.end(), true), 30);
   ASSERT_THAT(line->series, SizeIs(12));
   uint64_t pauses = 0, compile = 0, expected_pauses = 0, expected_compile = 0, allocated = 0, expected_allocated = 0;
+  uint64_t waited = 0;
+  WaitTimes states, expected_states;
   double cpu = 0;
   for (const TimelineSeries& series : line->series) {
     EXPECT_TRUE(series.dotnet);
@@ -304,19 +309,26 @@ TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
     pauses = std::accumulate(series.pause_ns.begin(), series.pause_ns.end(), pauses);
     compile = std::accumulate(series.compile_ns.begin(), series.compile_ns.end(), compile);
     allocated = std::accumulate(series.allocated_bytes.begin(), series.allocated_bytes.end(), allocated);
+    waited = std::accumulate(series.wait_ns.begin(), series.wait_ns.end(), waited);
     cpu = std::accumulate(series.cores.begin(), series.cores.end(), cpu);
   }
+  ASSERT_EQ(line->states.size(), 30u);
+  for (const WaitTimes& step : line->states) AddTimes(states, step);
   for (const Window& window : windows) {
     for (const WindowProcess& process : window.processes) {
       expected_pauses += process.pause_ns;
       expected_compile += process.compile_ns;
       expected_allocated += process.allocated_bytes;
+      AddTimes(expected_states, process.waits);
     }
   }
   EXPECT_EQ(pauses, expected_pauses);
   EXPECT_EQ(compile, expected_compile);
   EXPECT_EQ(allocated, expected_allocated);
   EXPECT_GT(allocated, 0u);
+  EXPECT_EQ(states, expected_states);
+  EXPECT_EQ(waited, expected_states.waited_ns());
+  EXPECT_GT(waited, 0u);
   EXPECT_NEAR(cpu * 20, 60 * 60 * 0.052631578, 1e-6);
   EXPECT_EQ(line->series[0].pid, 1000u) << "the busiest first";
 

@@ -26,7 +26,7 @@ struct MadeUpHostOptions {
   size_t threads = 8;  // of a process
   size_t methods = 5000;
   size_t requests = 60;  // kinds of them, of a program
-  size_t pauses = 20, compilations = 30, allocations = 15;
+  size_t pauses = 20, compilations = 30, allocations = 15, waits = 25;
   uint64_t period_ns = 52'631'578;  // 19 Hz
   uint32_t seed = 1;
 };
@@ -72,13 +72,15 @@ class MadeUpHost {
     }
     window.cpu = Finish(std::move(cpu), window);
 
-    ProfileModelBuilder jit, suspend, allocations;
+    ProfileModelBuilder jit, suspend, allocations, waits;
     for (size_t i = 0; i < options_.compilations; ++i) AddCompilation(window, jit);
     for (size_t i = 0; i < options_.pauses; ++i) AddPause(window, suspend);
     window.jit = Finish(std::move(jit), window);
     window.suspend_delay = Finish(std::move(suspend), window);
     for (size_t i = 0; i < options_.allocations; ++i) AddAllocation(window, allocations);
     window.allocations = Finish(std::move(allocations), window);
+    for (size_t i = 0; i < options_.waits; ++i) AddWait(window, waits);
+    window.waits = Finish(std::move(waits), window);
     return window;
   }
 
@@ -179,6 +181,18 @@ class MadeUpHost {
                .stack = model.Node(Stack(process, model), type),
                .weight = bytes});
     window.processes[process].allocated_bytes += bytes;
+  }
+
+  void AddWait(Window& window, ProfileModelBuilder& model) {
+    const size_t process = Rare(options_.processes);
+    const uint64_t ns = 1'000'000 + Below(9'000'000);
+    const auto kind = static_cast<WaitKind>(Below(kWaitKindCount));
+    const FrameIndex mark =
+        model.Frame({.kind = ModelFrameKind::kMark, .name = model.String(absl::StrCat("[", WaitKindText(kind), "]"))});
+    model.Add({.thread = model.Thread(ThreadOf(process, Below(options_.threads), model)),
+               .stack = model.Node(Stack(process, model), mark),
+               .weight = ns});
+    window.processes[process].waits.by_kind[static_cast<size_t>(kind)] += ns;
   }
 
   void AddCompilation(Window& window, ProfileModelBuilder& model) {

@@ -90,6 +90,8 @@ TEST(TalliesTest, ComeBackAndAddUp) {
   tally.managed = {.named = 7, .unnamed = 0};
   tally.collections = {0, 0, 2};
   tally.allocated_bytes = 1'000'000'000;
+  tally.waits.running_ns = 11;
+  tally.waits.by_kind.back() = 13;  // the last one of a part has a bit of its own, too
   tally.pauses_by_kind = {{4, 2}};
   ProcessTally other = tally;
   other.process = 1;
@@ -107,6 +109,9 @@ TEST(TalliesTest, ComeBackAndAddUp) {
   EXPECT_EQ(decoded[1].collections[2], 4u);
   EXPECT_EQ(decoded[1].compile_ns, 18u);
   EXPECT_EQ(decoded[1].allocated_bytes, 2'000'000'000u);
+  EXPECT_EQ(decoded[1].waits.running_ns, 22u);
+  EXPECT_EQ(decoded[1].waits.by_kind.back(), 26u);
+  EXPECT_EQ(decoded[1].waits.waited_ns(), 26u);
   EXPECT_TRUE(decoded[1].hooked);
   EXPECT_FALSE(decoded[1].exited);
   EXPECT_EQ(decoded[1].pauses_by_kind.at(4), 4u);

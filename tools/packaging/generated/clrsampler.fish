@@ -161,6 +161,7 @@ complete -c clrsampler -n '__fish_seen_subcommand_from serve' -l lines -d 'file 
 complete -c clrsampler -n '__fish_seen_subcommand_from serve' -l pdb-path -x -a '(__fish_complete_directories)' -d 'another folder with PDBs; may be given several times; implies --lines'
 complete -c clrsampler -n '__fish_seen_subcommand_from serve' -l no-hooks -d 'plant no probes in .NET runtimes: no pauses, no compilations, no allocations'
 complete -c clrsampler -n '__fish_seen_subcommand_from serve' -l no-allocations -d 'plant none where .NET runtimes allocate memory'
+complete -c clrsampler -n '__fish_seen_subcommand_from serve' -l waits -d 'follow where threads wait, for what, and who ends it'
 complete -c clrsampler -n '__fish_seen_subcommand_from serve' -l hook-budget -x -d 'percent of one CPU that probes in .NET runtimes may cost a process, half of it those for pauses and half those'
 complete -c clrsampler -n '__fish_seen_subcommand_from serve' -l try-unknown-runtime -d 'read a .NET runtime that is newer than all known ones as the newest of them, if its descriptor and its'
 complete -c clrsampler -n '__fish_seen_subcommand_from serve' -l enable-perf-map -d 'have .NET 8+ processes that write no perf map write one for the time of the run, then remove it;'

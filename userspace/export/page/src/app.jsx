@@ -12,7 +12,7 @@ import {JitPanel} from './jit_panel.jsx';
 import {Failure} from './notes.jsx';
 import {PausesPanel} from './pauses_panel.jsx';
 import {emptyText, getProfile, ProfilePanel} from './profile_panel.jsx';
-import {healthUrl, jitUrl, LICENCES_URL, pausesUrl, profileUrl, recordingUrl, RECORDINGS_URL, STATUS_URL, timelineUrl} from './questions.js';
+import {healthUrl, jitUrl, LICENCES_URL, pausesUrl, profileUrl, recordingUrl, RECORDINGS_URL, seriesBy, STATUS_URL, timelineUrl} from './questions.js';
 import {RecordingView} from './recording_view.jsx';
 import {RecordingsPanel} from './recordings_panel.jsx';
 import {useResource, useTick} from './resource.js';
@@ -36,8 +36,11 @@ export function App() {
   const tick = useTick(live, period);
   const status = useResource(STATUS_URL, tick);
   const recordings = useResource(RECORDINGS_URL, tick);
-  const getTimeline = useTimelineReader(state.by);
-  const timeline = useResource(timelineUrl(state, width), tick, getTimeline);
+  const getTimeline = useTimelineReader(seriesBy(state));
+  const answered = useResource(timelineUrl(state, width), tick, getTimeline);
+  // What threads do comes with the same answer as whose they are.
+  const ofStates = useMemo(() => answered.data && {...answered.data, series: answered.data.states}, [answered.data]);
+  const timeline = {...answered, data: state.by === 'state' ? ofStates : answered.data};
   const health = useResource(healthUrl(state), tick);
   const profile = useResource(state.tab === 'profile' ? profileUrl(state) : null, tick, getProfile);
   const pauses = useResource(state.tab === 'pauses' ? pausesUrl(state) : null, tick);
@@ -85,7 +88,7 @@ export function App() {
   });
   useLayoutEffect(() => { document.title = status.data?.host ? `${status.data.host} – clrsampler` : 'clrsampler'; }, [status.data?.host]);
 
-  const who = useProcessName(state.pid, timeline.data);
+  const who = useProcessName(state.pid, answered.data);
   const recorded = !timeline.data || coverageOf(timeline.data, range) > 0;
   const list = recordings.data?.recordings ?? NOBODY;
   const counts = {pauses: pauses.data?.count, recordings: list.length || undefined};
@@ -147,6 +150,7 @@ function TimelineNote({timeline: {grid, series, covered}, state}) {
   if (grid.steps === 0 || !covered.includes(1)) {
     return <p class="note" role="status">Nothing was recorded in this time: clrsampler was not running then, or its history no longer reaches back so far.</p>;
   }
+  if (series.length === 0 && state.by === 'state') return <p class="note" role="status">No waits were recorded in this time: serve --waits does.</p>;
   if (series.length === 0) {
     const filtered = state.pid !== null || state.container !== null || state.thread !== null;
     return <p class="note" role="status">{filtered ? 'Nothing that was chosen ran in this time. Take back a filter below.' : 'No process that is watched ran in this time.'}</p>;

@@ -11,13 +11,14 @@ export async function getProfile(url, signal) {
   return new Profile(await getRawJson(url, signal));
 }
 
-const WEIGHT_TEXTS = {cpu: 'of CPU time', jit: 'of compiling', pause: 'while .NET threads stood still', 'suspend-delay': 'until .NET threads stood still', alloc: 'allocated'};
+const WEIGHT_TEXTS = {cpu: 'of CPU time', jit: 'of compiling', pause: 'while .NET threads stood still', 'suspend-delay': 'until .NET threads stood still', alloc: 'allocated', 'off-cpu': 'of waiting'};
 
 const EMPTY_TEXTS = {
   cpu: 'no program that was watched ran on a CPU.',
   jit: 'no .NET method was compiled, or compiling was not watched (see Health).',
   pause: 'no .NET runtime stopped its threads while they would have run, or pauses were not watched (see Health).',
   'suspend-delay': 'no thread kept a .NET runtime waiting, or pauses were not watched (see Health).',
+  'off-cpu': 'no thread that was watched waited, or waits were not recorded (serve --waits).',
   alloc: 'no .NET program allocated 100 KB, or allocations were not watched (see Health).',
 };
 

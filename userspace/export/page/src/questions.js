@@ -4,10 +4,13 @@ import {baseParameters, isComparing, rangeParameters, spanParameters, whoParamet
 
 const MOST_ROWS = 500;
 
+/** Whose series are asked for; what threads do comes with either. */
+export const seriesBy = ({by}) => (by === 'container' ? 'container' : 'process');
+
 /** width: of the timeline in pixels, which says how many points are worth asking for */
 export function timelineUrl(state, width) {
   const points = width < 600 ? 120 : width < 1600 ? 300 : 600;
-  return urlOf('api/timeline', {...spanParameters(state), ...whoParameters(state), by: state.by, points, series: width < 600 ? 8 : 12});
+  return urlOf('api/timeline', {...spanParameters(state), ...whoParameters(state), by: seriesBy(state), points, series: width < 600 ? 8 : 12});
 }
 
 /** The profile of the chosen range, or its difference from the base. */

@@ -13,9 +13,13 @@ export const MEASURES = {
   pause: {field: 'pause_ms', rate: true, unit: 'ms/s', mean: MS, text: 'Pauses'},
   'suspend-delay': {field: 'suspend_ms', rate: true, unit: 'ms/s', mean: MS, text: 'Suspend delay'},
   alloc: {field: 'alloc_bytes', rate: true, scale: 1e-6, unit: 'MB/s', mean: 'megabytes a second', text: 'Allocations'},
+  'off-cpu': {field: 'wait_ms', rate: true, scale: 1e-3, unit: 'threads', mean: 'threads that wait', text: 'Waiting'},
 };
 
-const FIELDS = ['cores', 'pause_ms', 'suspend_ms', 'jit_ms', 'alloc_bytes'];
+/** The same where the series are what threads do: BY.state. */
+export const STATES_MEASURE = {field: 'wait_ms', rate: true, scale: 1e-3, unit: 'threads', mean: 'threads', text: 'Threads'};
+
+const FIELDS = ['cores', 'pause_ms', 'suspend_ms', 'jit_ms', 'alloc_bytes', 'wait_ms'];
 const MOST_STEPS = 100_000;
 
 const numberOf = (value) => (Number.isFinite(value) && value > 0 ? value : 0);
@@ -26,9 +30,9 @@ const harmless = (value) => (typeof value === 'string' ? inert(value) : value);
 /**
  * @param {object} answer  of api/timeline, with texts as they are: what a series is narrowed to is sent back
  * @param {string} by  what was asked for: 'process' or 'container'
- * @returns {{grid: {begin, step, steps}, covered: Uint8Array, series: object[], pauses: object[]}}
- *   series: {key, label, pid, container, dotnet, cores, pause_ms, suspend_ms, jit_ms, alloc_bytes: Float64Array, narrowTo: ?object}, as the server
- *   orders them; pauses in the order of their times
+ * @returns {{grid: {begin, step, steps}, covered: Uint8Array, series: object[], states: object[], pauses: object[]}}
+ *   series: {key, label, pid, container, dotnet, cores, pause_ms, suspend_ms, jit_ms, alloc_bytes, wait_ms: Float64Array, narrowTo: ?object}, as the
+ *   server orders them; states: what threads do, as series of the same kind; pauses in the order of their times
  */
 export function readTimeline(answer, by) {
   const steps = Math.min(MOST_STEPS, Math.max(0, Math.trunc(answer.steps) || 0));
@@ -52,9 +56,25 @@ export function readTimeline(answer, by) {
     grid: {begin: answer.begin, step: answer.step_ms, steps},
     covered: Uint8Array.from({length: steps}, (_, i) => (answer.covered?.[i] === false ? 0 : 1)),
     series,
+    states: readStates(answer, column),
     pauses: pauses.map((pause) => Object.fromEntries(Object.entries(pause).map(([key, value]) => [key, harmless(value)]))),
   };
 }
+
+const STATE_TEXTS = {running: 'running', runnable: 'waits for a CPU', suspended: 'paused by the runtime', short: 'short waits'};
+
+/** What threads do as series, from the bottom up: running, then what is in somebody's way, then what mostly is in nobody's. */
+function readStates(answer, column) {
+  const states = (answer.states ?? []).map(({state, ms}) => ({state: String(state), ms}));
+  const rank = ({state}) => (STATE_ORDER.indexOf(state) + STATE_ORDER.length + 1) % (STATE_ORDER.length + 1);
+  return states.sort((a, b) => rank(a) - rank(b)).map(({state, ms}) => ({
+    key: state, label: inert(STATE_TEXTS[state] ?? state), pid: null, container: '', dotnet: false, isOthers: false, narrowTo: null, isState: true,
+    ...Object.fromEntries(FIELDS.map((field) => [field, column(field === 'wait_ms' ? ms : [])])),
+  }));
+}
+
+const STATE_ORDER = ['running', 'runnable', 'suspended', 'monitor', 'lock', 'task wait', 'semaphore', 'event', 'futex', 'socket', 'file', 'pipe', 'page fault',
+  'child process', 'other', 'short', 'not told', 'poll', 'sleep', 'idle'];
 
 export const endOf = ({begin, step, steps}) => begin + step * steps;
 export const reachOf = (grid) => ({from: grid.begin, to: endOf(grid)});

@@ -6,7 +6,7 @@ import {Tooltip} from '../../../output/page/src/tooltip.jsx';
 import {msText, processText, roughText} from './format.js';
 import {assignColors, colorOf, MARKS, OTHER} from './series_colors.js';
 import {Timeline} from './timeline.js';
-import {kindText, meanIn, MEASURES, reachOf, rateOf} from './timeline_model.js';
+import {kindText, meanIn, MEASURES, reachOf, rateOf, STATES_MEASURE} from './timeline_model.js';
 import {clockText, rangeText, timeText} from './time_range.js';
 
 export function TimelinePanel({timeline, state, shown, range, recordings, themeName, now, events, keyRef}) {
@@ -14,7 +14,10 @@ export function TimelinePanel({timeline, state, shown, range, recordings, themeN
   const [hovered, setHovered] = useState(null);
   const [highlighted, setHighlighted] = useState(-1);
   const colors = useRef(new Map());
-  const measure = MEASURES[state.view];
+  const measure = state.by === 'state' ? STATES_MEASURE : MEASURES[state.view];
+  const [hidden, setHidden] = useState(HIDDEN_AT_FIRST);
+  const drawn = useMemo(() => ({...timeline, series: timeline.series.filter(({key, isState}) => !isState || !hidden.has(key))}), [timeline, hidden]);
+  const toggle = (key) => setHidden((now) => new Set(now.has(key) ? [...now].filter((one) => one !== key) : [...now, key]));
   const colorOfSeries = useMemo(() => {
     colors.current = assignColors(timeline.series.filter(({isOthers}) => !isOthers).map(({key}) => key), colors.current);
     const known = colors.current;
@@ -31,28 +34,32 @@ export function TimelinePanel({timeline, state, shown, range, recordings, themeN
   }, []);
   const theme = THEMES[themeName];
   useLayoutEffect(() => {
-    const what = `${measure.text} by ${state.by}, ${rangeText(reachOf(timeline.grid), now)}`;
+    const what = `${measure.text} by ${state.by === 'state' ? 'what they do' : state.by}, ${rangeText(reachOf(timeline.grid), now)}`;
     const chosen = state.range ? `chosen: ${rangeText(state.range, now)}` : 'nothing chosen';
     picture.current.show({
-      timeline, now, shown, measure, range: state.range, base: state.base, flags, colorOf: colorOfSeries, marks: MARKS[themeName], paper: theme.paper, ink: theme.ink,
-      quiet: theme.mutedInk, highlighted: highlighted < timeline.series.length ? highlighted : -1,
+      timeline: drawn, now, shown, measure, range: state.range, base: state.base, flags, colorOf: colorOfSeries, marks: MARKS[themeName], paper: theme.paper, ink: theme.ink,
+      quiet: theme.mutedInk, highlighted: drawn.series.findIndex((one) => one === timeline.series[highlighted]),
       label: `${what}; ${chosen}. Arrows choose and move a range, with Shift its end; plus and minus zoom.`,
     });
-  }, [timeline, shown, measure, state.range, state.base, flags, colorOfSeries, themeName, highlighted]);
+  }, [drawn, shown, measure, state.range, state.base, flags, colorOfSeries, themeName, highlighted]);
   useEffect(() => setHighlighted(-1), [timeline.series.length]);
 
   return (
     <div class="timeline-row">
       <div class="timeline-host" ref={host} />
-      <Legend timeline={timeline} measure={measure} range={range} colorOf={colorOfSeries} onPick={events.pick} onHighlight={setHighlighted} themeName={themeName} />
-      {hovered && <Tooltip at={hovered}><HoverWords {...hovered} timeline={timeline} measure={measure} colorOf={colorOfSeries} now={now} /></Tooltip>}
+      <Legend timeline={timeline} measure={measure} range={range} colorOf={colorOfSeries} hidden={hidden} onToggle={toggle} onPick={events.pick} onHighlight={setHighlighted} themeName={themeName} />
+      {hovered && <Tooltip at={hovered}><HoverWords {...hovered} timeline={drawn} measure={measure} colorOf={colorOfSeries} now={now} /></Tooltip>}
     </div>
   );
 }
 
-const unitText = (value, {unit}) => `${roughText(value)} ${unit === 'cores' && value === 1 ? 'core' : unit}`;
+const ONE = {cores: 'core', threads: 'thread'};
+const unitText = (value, {unit}) => `${roughText(value)} ${(value === 1 && ONE[unit]) || unit}`;
 
-function Legend({timeline, measure, range, colorOf, onPick, onHighlight, themeName}) {
+// Threads that wait for work are many, and in nobody's way.
+const HIDDEN_AT_FIRST = new Set(['idle']);
+
+function Legend({timeline, measure, range, colorOf, hidden, onToggle, onPick, onHighlight, themeName}) {
   const rows = useMemo(() => timeline.series.map((series) => ({series, mean: meanIn(timeline, series, measure, range)})), [timeline, measure, range]);
   const marks = MARKS[themeName];
   return (
@@ -62,8 +69,10 @@ function Legend({timeline, measure, range, colorOf, onPick, onHighlight, themeNa
           const words = <><Swatch color={colorOf(series)} /><span class="cut-end">{series.label}</span><span class="value">{unitText(mean, measure)}</span></>;
           const over = {onPointerEnter: () => onHighlight(i), onPointerLeave: () => onHighlight(-1), onFocus: () => onHighlight(i), onBlur: () => onHighlight(-1)};
           return (
-            <li key={series.key} {...over}>
-              {series.narrowTo
+            <li key={series.key} class={series.isState && hidden.has(series.key) ? 'hidden-series' : ''} {...over}>
+              {series.isState
+                ? <button class="quiet" aria-pressed={!hidden.has(series.key)} title={`${series.label}: click to ${hidden.has(series.key) ? 'show' : 'hide'} it`} aria-label={`${series.label}, ${unitText(mean, measure)}`} onClick={() => onToggle(series.key)}>{words}</button>
+                : series.narrowTo
                 ? <button class="quiet" title={`${series.label}: click to narrow to it`} aria-label={`Narrow to ${series.label}, ${unitText(mean, measure)}`} onClick={() => onPick(series)}>{words}</button>
                 : <span class="series">{words}</span>}
             </li>

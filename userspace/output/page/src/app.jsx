@@ -4,9 +4,10 @@ import {Header} from './header.jsx';
 import {HelpDialog} from './help_dialog.jsx';
 import {ProfileView} from './profile_view.jsx';
 import {useTheme} from './theme.js';
+import {isOfWaits} from './waits.js';
 
 export function App({profile, licences}) {
-  const [panel, setPanel] = useState('methods');
+  const [panel, setPanel] = useState(isOfWaits(profile) && !profile.diff ? 'waits' : 'methods');
   const [helping, setHelping] = useState(false);
   const [themeName, setThemeName] = useTheme();
 

@@ -7,6 +7,7 @@ export const TRANSFORM_TEXTS = {
   hide: 'hidden:',
   callees: 'what it calls:',
   callers: 'who calls:',
+  wakers: 'who ended waits in:',
   fold: 'recursion folded:',
 };
 const MOST_CRUMBS = 6;

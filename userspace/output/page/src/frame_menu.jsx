@@ -2,7 +2,7 @@
 import {useEffect, useLayoutEffect, useRef} from 'preact/hooks';
 import {KINDS} from './profile_data.js';
 
-export function FrameMenu({profile, tree, rootName, node, frame, x, y, onClose, onZoom, onTransform, onMark, onStudy}) {
+export function FrameMenu({profile, tree, rootName, node, frame, x, y, onClose, onZoom, onTransform, onMark, onStudy, tellsWakers}) {
   const element = useRef(null);
   const isMethod = frame >= 0 && KINDS[profile.kinds[frame]] !== 'process';
   const name = frame >= 0 ? profile.names[frame] : rootName;
@@ -11,6 +11,7 @@ export function FrameMenu({profile, tree, rootName, node, frame, x, y, onClose, 
     node >= 0 && entry('Zoom in', () => onZoom(node)),
     isMethod && entry('Who calls this?', () => onTransform('callers', frame)),
     isMethod && entry('What does this call?', () => onTransform('callees', frame)),
+    isMethod && tellsWakers && entry('Who ended waits in this?', () => onTransform('wakers', frame)),
     isMethod && entry('Focus: only stacks with this', () => onTransform('focus', frame)),
     isMethod && entry('Leave out stacks with this', () => onTransform('without', frame)),
     isMethod && entry('Hide this frame', () => onTransform('hide', frame)),

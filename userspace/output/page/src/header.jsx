@@ -9,6 +9,8 @@ const VIEWS = {
   alloc: 'where memory was allocated',
   exception: 'where exceptions were thrown',
   contention: 'where threads waited for locks',
+  'off-cpu': 'where threads waited',
+  wall: 'what threads ran, and where they waited',
   'suspend-delay': 'what kept .NET threads from stopping',
 };
 

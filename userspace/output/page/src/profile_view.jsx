@@ -18,6 +18,8 @@ import {lineCosts} from './source_lines.js';
 import {SourcePanel} from './source_panel.jsx';
 import {Toolbar} from './toolbar.jsx';
 import {applyTransforms} from './transforms.js';
+import {isOfWaits, wakerMarks} from './waits.js';
+import {WaitsPanel} from './waits_panel.jsx';
 
 const NOBODY = {process: null, threads: null};  // picked: all
 
@@ -46,21 +48,25 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const [hovered, setHovered] = useState(null);
   const [selected, setSelected] = useState(0);
   const [studied, setStudied] = useState(-1);  // the method whose lines the source view shows: what was chosen last
-  const [ownPanel, setOwnPanel] = useState('methods');
+  const [ownPanel, setOwnPanel] = useState(null);
   const theme = THEMES[themeName];
 
   const base = useMemo(() => profile.tree(wantedThreads(picked), apart), [profile, picked, apart]);
   const steps = useMemo(() => (foldAll ? [{kind: 'foldAll'}, ...transforms] : transforms), [foldAll, transforms]);
-  const tree = useMemo(() => applyTransforms(base, steps), [base, steps]);
+  const marksWaker = useMemo(() => wakerMarks(profile), [profile]);
+  const tree = useMemo(() => applyTransforms(base, steps, undefined, marksWaker), [base, steps, marksWaker]);
   const layout = useMemo(() => layOut(tree, order, (frame) => profile.names[frame], before && profile.diff !== null), [tree, order, before]);
   // The table goes on telling of the stacks as they ran when the picture shows them from one method's point of view.
   const uprightSteps = useMemo(() => {
-    const turned = transforms.findIndex(({kind}) => kind === 'callers');
+    const turned = transforms.findIndex(({kind}) => kind === 'callers' || kind === 'wakers');
     return turned < 0 ? steps : steps.slice(0, turned + (foldAll ? 1 : 0));
   }, [steps]);
   const upright = useMemo(() => (uprightSteps === steps ? tree : applyTransforms(base, uprightSteps)), [base, tree, uprightSteps]);
-  const panels = PANELS.filter(([id]) => (id !== 'account' || panel !== null) && (id !== 'source' || profile.lines || profile.code.size > 0));
-  const wantedPanel = panel ?? ownPanel;
+  const ofWaits = isOfWaits(profile) && !profile.diff;
+  const panels = PANELS.filter(([id]) =>
+    (id !== 'waits' || ofWaits) && (id !== 'account' || panel !== null) && (id !== 'source' || profile.lines || profile.code.size > 0));
+  const wantedPanel = panel ?? ownPanel ?? (ofWaits ? 'waits' : 'methods');
+  const wanted = useMemo(() => wantedThreads(picked), [picked]);
   const shownPanel = panels.some(([id]) => id === wantedPanel) ? wantedPanel : 'methods';
   const choosePanel = onPanel ?? setOwnPanel;
   const lines = useMemo(
@@ -79,7 +85,8 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const fillOf = useMemo(() => fillFunction(profile, tree, fills, theme, themeName, more), [profile, tree, fills, themeName, more]);
   const zoomed = useMemo(() => nodeAtPath(layout, zooms[zooms.length - 1] ?? []), [layout, zooms]);
   const last = transforms[transforms.length - 1];
-  const rootName = last?.kind === 'callers' ? `callers of ${profile.shortName(last.frame)}` : 'all';
+  const rootName = last?.kind === 'callers' ? `callers of ${profile.shortName(last.frame)}`
+    : last?.kind === 'wakers' ? `who ended waits in ${profile.shortName(last.frame)}` : 'all';
   const whole = tree.total[0];
 
   const zoomTo = useCallback((node) => {
@@ -103,7 +110,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const transform = (kind, frame) => {
     setTransforms([...transforms, {kind, frame}]);
     setMarked(-1);
-    if (kind === 'callers' || kind === 'callees') setZooms([]);
+    if (kind === 'callers' || kind === 'callees' || kind === 'wakers') setZooms([]);
   };
   const goBack = () => {
     if (marked >= 0) setMarked(-1);
@@ -205,6 +212,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
           </div>
           <div class="panel" role="tabpanel">
             {shownPanel === 'account' ? <AccountPanel profile={profile} />
+              : shownPanel === 'waits' ? <WaitsPanel {...{profile, wanted, marked}} onMark={mark} onFocus={(frame) => transform('focus', frame)} onWakers={marksWaker && ((frame) => transform('wakers', frame))} />
               : shownPanel === 'source' ? <SourcePanel {...{profile, lines}} method={studied} whole={upright.total[0]} unit={profile.about.unit} />
               : table}
           </div>
@@ -214,14 +222,14 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
       {menu && (
         <FrameMenu {...context} {...menu}
           onClose={(focusGraph) => { setMenu(null); if (focusGraph) graph.current.focus(); }}
-          onZoom={zoomTo} onTransform={transform} onMark={setMarked} onStudy={(profile.lines || profile.code.size > 0) && study} />
+          onZoom={zoomTo} onTransform={transform} onMark={setMarked} onStudy={(profile.lines || profile.code.size > 0) && study} tellsWakers={marksWaker !== null} />
       )}
     </>
   );
 }
 
 const PROCESS = KINDS.indexOf('process');
-const PANELS = [['methods', 'Top methods'], ['source', 'Source'], ['account', 'How good is this?']];  // the second one only with lines
+const PANELS = [['waits', 'Waits'], ['methods', 'Top methods'], ['source', 'Source'], ['account', 'How good is this?']];  // the first one only of waits, the third only with lines
 
 /** The same processes and threads in another profile; everybody if they are not in it. */
 function pickedLike(profile, {process, threads}) {

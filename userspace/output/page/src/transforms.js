@@ -9,18 +9,20 @@ import {TreeBuilder} from './frame_tree.js';
  *   hide     its frames leave the stacks; what it called is shown as called by its callers
  *   callees  stacks begin at its outermost frame: what it calls, from all places together
  *   callers  the same, the other way round: who calls it
+ *   wakers   of waits in it: who ended them, as their stacks ran, below the thread that did it
  *   fold     its calls to itself, direct or not, become one frame
  *   foldAll  any method's direct calls to itself become one frame
  */
-const TRANSFORMS = {focus, without, hide, callees, callers, fold, foldAll};
+const TRANSFORMS = {focus, without, hide, callees, callers, wakers, fold, foldAll};
 
 /**
  * @param {FrameTree} tree
  * @param {{kind: string, frame: number}[]} transforms  in the order of their application
  * @param {(frame: number) => number} methodOf  where the tree's frames are parts of methods: the method of each
+ * @param {?Uint8Array} marksWaker  of each method whether it is a mark of who ended a wait
  */
-export function applyTransforms(tree, transforms, methodOf = (frame) => frame) {
-  return transforms.reduce((current, {kind, frame}) => TRANSFORMS[kind](current, frame, methodOf), tree);
+export function applyTransforms(tree, transforms, methodOf = (frame) => frame, marksWaker = null) {
+  return transforms.reduce((current, {kind, frame}) => TRANSFORMS[kind](current, frame, methodOf, marksWaker), tree);
 }
 
 /** For each node, whether it or a node above it has one of the frames that `has` selects. */
@@ -102,6 +104,21 @@ function callers(tree, frame, methodOf) {
     let place = 0;
     for (let caller = node; caller > 0; caller = tree.parent[caller]) place = builder.child(place, tree.frame[caller]);
     builder.add(place, tree.total[node], tree.totalBefore?.[node]);
+  }
+  return builder.build();
+}
+
+function wakers(tree, frame, methodOf, marksWaker) {
+  const builder = new TreeBuilder(tree.selfBefore !== null, tree.size);
+  const through = nodesThrough(tree, (f) => methodOf(f) === frame);
+  const markAt = new Int32Array(tree.size);  // the waker's mark at or above; 0: none
+  for (let node = 1; node < tree.size; ++node) {
+    const mark = (markAt[node] = markAt[tree.parent[node]] || (marksWaker?.[methodOf(tree.frame[node])] ? node : 0));
+    // What the waker itself went through is no wait in it.
+    if (mark === 0 || !through[mark] || (tree.self[node] === 0 && !tree.selfBefore?.[node])) continue;
+    let place = builder.child(0, tree.frame[mark]);
+    for (let at = node; at !== mark; at = tree.parent[at]) place = builder.child(place, tree.frame[at]);
+    builder.add(place, tree.self[node], tree.selfBefore?.[node]);
   }
   return builder.build();
 }
