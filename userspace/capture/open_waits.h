@@ -22,8 +22,8 @@ inline constexpr uint32_t kWaitUnmoved = 1u << 31;
 
 struct WaitLook {
   MonotonicTime as_of;
-  size_t most_stacks = 0;                  // that are read; of more waits those that have lasted longest
-  std::function<bool(uint32_t)> selects;   // whether a process is looked at; empty: all are
+  size_t most_stacks = 0;                 // that are read; of more waits those that have lasted longest
+  std::function<bool(uint32_t)> selects;  // whether a process is looked at; empty: all are
 };
 
 // Takes back what has passed since `time`. Of a thread that has changed its state meanwhile the rest comes off its CPU

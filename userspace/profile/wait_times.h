@@ -19,9 +19,7 @@ struct WaitTimes {
   uint64_t untold_ns = 0;  // longer ones for which no wait that was told stands
   std::array<uint64_t, kWaitKindCount> by_kind{};
 
-  uint64_t waited_ns() const {
-    return std::accumulate(by_kind.begin(), by_kind.end(), short_ns + untold_ns);
-  }
+  uint64_t waited_ns() const { return std::accumulate(by_kind.begin(), by_kind.end(), short_ns + untold_ns); }
   uint64_t of(WaitKind kind) const { return by_kind[static_cast<size_t>(kind)]; }
 
   friend bool operator==(const WaitTimes&, const WaitTimes&) = default;

@@ -237,10 +237,10 @@ TEST_F(PusherTest, WhatIsRefusedIsNotSentAgain) {
   auto pusher = Start(server);
   windows_.Add(ShopWindow(1));
   windows_.Add(ShopWindow(2));
-  server.Await(6);
+  server.Await(8);
   pusher.reset();
   EXPECT_EQ(losses_[PushLoss::kRefused], 2);
-  EXPECT_EQ(results_[PushResult::kSent], 4);
+  EXPECT_EQ(results_[PushResult::kSent], 6);
   EXPECT_THAT(said_, ElementsAre("http://server refuses profiles: HTTP status 400 (no   thanks)",
                                  "http://server refuses profiles: HTTP status 302 (no   thanks)"));
 }

@@ -48,10 +48,10 @@ TEST_F(WaitSitesTest, WithoutAnOwnMethodTheNearestOne) {
   Add(1, {{kJit, "System.Threading.TimerQueue.TimerThread"}, {kMark, "[idle]"}}, 3);
   Add(1, {{ModelFrameKind::kNative, "main"}, {ModelFrameKind::kNative, "poll"}, {kMark, "[poll]"}}, 4);
   Add(1, {{kMark, "[waits shorter than 1ms]"}}, 1);
-  EXPECT_EQ(Sites(), (std::map<ProcessWaitSite, uint64_t>{
-                         {{1, "idle", "System.Threading.TimerQueue.TimerThread", ""}, 3},
-                         {{1, "poll", "poll", ""}, 4},
-                         {{1, "waits shorter than 1ms", "", ""}, 1}}));
+  EXPECT_EQ(Sites(),
+            (std::map<ProcessWaitSite, uint64_t>{{{1, "idle", "System.Threading.TimerQueue.TimerThread", ""}, 3},
+                                                 {{1, "poll", "poll", ""}, 4},
+                                                 {{1, "waits shorter than 1ms", "", ""}, 1}}));
 }
 
 TEST_F(WaitSitesTest, WhatRunsAndWhatOnlyLooksLikeAMarkIsNoWait) {
