@@ -18,6 +18,13 @@ sealed record Basket(int Id, string Customer, List<Line> Lines);
 
 sealed class Shop
 {
+    // As a database answers.
+    public async Task<Basket> FindSlowly(int id)
+    {
+        await Task.Delay(20);
+        return Find(id);
+    }
+
     public Basket Find(int id) => new(id, $"customer {id % 37}",
         Enumerable.Range(0, 20).Select(i => new Line($"sku-{i * id % 97}", i + 1, 0.99m * i)).ToList());
 }
@@ -25,7 +32,8 @@ sealed class Shop
 // web MODE [--seconds S] [--threads N]
 //
 // Kestrel on a loopback port of the system's choice under requests from N clients in the same process. Modes: `web` serves, `idle` serves
-// one request every 200 ms, like a service that is hardly used. Prints `ready PID` after the first answer and `truth {"requests":N}`.
+// one request every 200 ms, like a service that is hardly used, `serve` waits for clients of others. Prints `ready PID ADDRESS` after the
+// first answer, and `truth {"requests":N}`. `/basket/N` is quick, `/awaiting/N` awaits its answer for 20 ms, and `/blocking/N` blocks for it.
 static class Program
 {
     static async Task<int> Main(string[] args)
@@ -38,7 +46,7 @@ static class Program
             else if (args[i] == "--threads") threads = int.Parse(args[i + 1], CultureInfo.InvariantCulture);
             else return Usage();
         }
-        if (args.Length % 2 != 1 || args[0] is not ("web" or "idle")) return Usage();
+        if (args.Length % 2 != 1 || args[0] is not ("web" or "idle" or "serve")) return Usage();
         TimeSpan rest = args[0] == "idle" ? TimeSpan.FromMilliseconds(200) : TimeSpan.Zero;
 
         await using WebApplication app = Build();
@@ -46,9 +54,15 @@ static class Program
         string address = app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.First();
         using var client = new HttpClient { BaseAddress = new Uri(address) };
         await Request(client, 0);
-        Console.WriteLine($"ready {Environment.ProcessId}");
+        Console.WriteLine($"ready {Environment.ProcessId} {address}");
 
         using var over = new CancellationTokenSource(TimeSpan.FromSeconds(seconds));
+        if (args[0] == "serve")
+        {
+            await Task.Delay(TimeSpan.FromSeconds(seconds));
+            await app.StopAsync();
+            return 0;
+        }
         long[] requests = await Task.WhenAll(Enumerable.Range(0, rest == TimeSpan.Zero ? threads : 1)
             .Select(t => Task.Run(() => Load(client, t, rest, over.Token))));
         await app.StopAsync();
@@ -58,7 +72,7 @@ static class Program
 
     static int Usage()
     {
-        Console.Error.WriteLine("usage: web web|idle [--seconds S] [--threads N]");
+        Console.Error.WriteLine("usage: web web|idle|serve [--seconds S] [--threads N]");
         return 2;
     }
 
@@ -75,9 +89,14 @@ static class Program
             await next(context);
         });
         app.MapGet("/basket/{id:int}", (int id, Shop shop) => shop.Find(id));
+        app.MapGet("/awaiting/{id:int}", (int id, Shop shop) => shop.FindSlowly(id));
+        app.MapGet("/blocking/{id:int}", FindAndBlock);
         app.MapPost("/basket", (Basket basket) => Results.Ok(basket.Lines.Sum(line => line.Price * line.Quantity)));
         return app;
     }
+
+    // Sync over async: a worker of the pool waits for what another worker has to do.
+    static Basket FindAndBlock(int id, Shop shop) => shop.FindSlowly(id).Result;
 
     static async Task<long> Load(HttpClient client, int seed, TimeSpan rest, CancellationToken over)
     {
