@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`record --event off-cpu`, `--event wall`, `clrsampler wall` and `clrsampler locks` against a program that measures its own waits
-(tests/apps/waits)."""
+(tests/apps/waits). thread_pool_live_test has the thread pool, lock_holders_live_test has who holds a lock."""
 import collections
 import json
 import math
@@ -11,6 +11,7 @@ import time
 
 import harness
 import runtimes
+from waits_program import Program
 
 VERSIONS = runtimes.PACKED_VERSIONS if runtimes.MATRIX else (runtimes.PACKED_VERSIONS[0], runtimes.PACKED_VERSIONS[-1])
 NEWEST = runtimes.PACKED_VERSIONS[-1]
@@ -27,32 +28,6 @@ def kind_of(stack):
         if frame.startswith("[woken"):
             return stack[index - 1][1:-1], index - 1
     return (stack[-1][1:-1] if stack[-1].startswith("[") else "running"), len(stack) - 1
-
-
-class Program:
-    def __init__(self, version, *arguments):
-        command, additions = runtimes.command(version, *arguments, program="waits")
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, **additions}, start_new_session=True)
-        if self.process.stdout.readline() != "ready\n":
-            raise AssertionError("the program did not start")
-        self.pid = self.process.pid
-
-    def wait(self, seconds):
-        """What it waited, by site."""
-        self.process.stdin.write(f"{seconds}\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def threads(self):
-        return len(os.listdir(f"/proc/{self.pid}/task"))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
 
 
 class WaitsTest(harness.LiveTest):
@@ -199,25 +174,83 @@ class WaitsTest(harness.LiveTest):
             self.assertLessEqual({"sleep", "monitor", "event", "socket", "idle", "running"}, kinds)
             self.assertEqual(wall["waited_us"] + wall["running_us"], sum(kind["us"] for kind in wall["kinds"]))
 
-    def test_a_starved_pool_is_told_from_others(self):
+    def burners(self, program):
+        """Nanoseconds that the threads called "burner" waited for a CPU so far, by the kernel's own count, and how many there are."""
+        delays = []
+        for tid in os.listdir(f"/proc/{program.pid}/task"):
+            folder = f"/proc/{program.pid}/task/{tid}"
+            with open(f"{folder}/comm", encoding="utf-8") as comm, open(f"{folder}/schedstat", encoding="utf-8") as schedstat:
+                if comm.read() == "burner\n":
+                    delays.append(int(schedstat.read().split()[1]))
+        return sum(delays), len(delays)
+
+    def test_threads_that_want_a_cpu_have_waited_as_long_as_the_kernel_says(self):
+        """Twice as many threads as CPUs compute. Between two readings of schedstat they wait for some time; the recording begins before
+        and ends behind these, and each thread can wait no longer than the rest of it."""
+        count = 2 * os.cpu_count()
         for version in VERSIONS:
-            for mode in ("starved", "calm", "busy"):
-                with self.subTest(version, mode=mode), Program(version, "pool", mode) as program:
-                    time.sleep(1)
-                    out = subprocess.run([harness.AGENT, "threadpool", "--pid", str(program.pid), "-d", "3", "--json"],
-                                         stdout=subprocess.PIPE, check=True).stdout
-                    pool = json.loads(out)
-                    print(f"  {version} {mode}: {pool}", flush=True)
-                    self.assertEqual(pool["starved"], mode == "starved")
-                    self.assertEqual(pool["workers"], pool["worked"] + pool["idle"] + pool["waited"])
-                    self.assertGreater(pool["workers"], 0)
-                    if mode == "calm":
-                        self.assertGreater(pool["idle"], 0)
-                    if mode == "starved":
-                        site = pool["sites"][0]
-                        self.assertEqual((site["kind"], site["method"]), ("task wait", "Waits.Program.AnswersRequest"))
-                        self.assertGreaterEqual(site["workers"], 0.8 * pool["workers"])
-                        self.assertGreater(pool["came"], 0)
+            with self.subTest(version), Program(version, str(count)) as program:
+                def compute():
+                    began = time.monotonic()
+                    before, threads = self.burners(program)
+                    time.sleep(SECONDS)
+                    return self.burners(program)[0] - before, threads, time.monotonic() - began
+
+                (real, threads, seconds), stacks, stats = self.record(program, "wall", during=compute)
+                self.assertEqual(threads, count)
+                kinds = collections.Counter()
+                for stack, microseconds in stacks:
+                    kind, mark = kind_of(stack)
+                    if any("Waits.Program" in frame and "Main" in frame and "<lambda" in frame for frame in stack[:mark]):
+                        kinds[kind] += microseconds
+                waits = stats["waits"]
+                passed = waits["passed_over"] / max(1, waits["passed_over"] + waits["kept"])
+                error = OWN_ERROR + SIGMAS * math.sqrt(passed / (1 - passed) / max(1, waits["kept"]))
+                told, rest = kinds["runnable"] * 1000, (stats["duration_seconds"] - seconds) * threads * 1e9
+                # Waits below the threshold have no stack.
+                short = sum(count for stack, count in stacks if stack[-1].startswith("[waits shorter")) * 1000
+                print(f"  {version}: told {told / 1e9:.3f} s, {real / 1e9:.3f} s by schedstat, {rest / 1e9:.3f} s around them, "
+                      f"{short / 1e9:.3f} s in short waits ({error:.3f} allowed), {dict(kinds)}", flush=True)
+                self.assertGreater(real, 0.2 * threads * seconds * 1e9)
+                self.assertGreater(told + short, (1 - error) * real)
+                self.assertLess(told, (1 + error) * (real + rest))
+                # They wait for nothing else.
+                self.assertLess(sum(kinds.values()) - kinds["runnable"] - kinds["running"], 0.02 * sum(kinds.values()))
+
+    def test_memory_that_has_to_be_read_from_a_disk_is_a_page_fault(self):
+        pages = 256  # that the program touches, 64 pages apart
+        path = self.path("pages")
+        with open(path, "wb") as file:
+            file.write(os.urandom(1 << 18) * pages)
+            file.flush()
+            os.fsync(file.fileno())
+        for version in VERSIONS:
+            with self.subTest(version), Program(version, "faults", path) as program:
+                def touch():
+                    with open(path, "rb") as file:
+                        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                    faults = self.major_faults(program)
+                    program.process.stdin.write("\n")
+                    program.process.stdin.flush()
+                    return int(program.process.stdout.readline()), self.major_faults(program) - faults
+
+                (real, faults), stacks, _ = self.record(program, "off-cpu", "--min-wait", "10us", during=touch)
+                if faults < pages / 2:
+                    self.skipTest(f"this file system reads {faults} of {pages} pages from a disk")
+                kinds = collections.Counter()
+                for stack, microseconds in stacks:
+                    kind, mark = kind_of(stack)
+                    if any("Waits.PageFaults.TouchesPages" in frame for frame in stack[:mark]):
+                        kinds[kind] += microseconds
+                told = sum(kinds.values())
+                print(f"  {version}: {faults} faults, {told / 1e6:.3f} s told of {real / 1e9:.3f} s, {dict(kinds)}", flush=True)
+                # Other short waits take the places of some, so the sum is no measure. Their kind is.
+                self.assertGreater(kinds["page fault"], 0)
+                self.assertGreaterEqual(kinds["page fault"], 0.98 * (told - kinds["runnable"]))
+
+    def major_faults(self, program):
+        with open(f"/proc/{program.pid}/stat", encoding="utf-8") as file:
+            return int(file.read().rpartition(")")[2].split()[9])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/frame_words.h"
 #include "cli/lines_option.h"
+#include "cli/lock_words.h"
 #include "cli/names_option.h"
 #include "formats/profile/profile_model.h"
 #include "output/summary.h"
@@ -30,9 +31,10 @@ const char* EndText(StackEnd end) {
   return "";
 }
 
-std::string Json(const ThreadStack& thread) {
+std::string Json(const ThreadStacks& stacks, const ThreadStack& thread) {
   nlohmann::ordered_json json = {{"tid", thread.tid}, {"comm", thread.comm}, {"end", EndText(thread.end)}};
   if (!thread.trouble.empty()) json["trouble"] = thread.trouble;
+  AddLockJson(stacks, thread, json);
   json["frames"] = nlohmann::ordered_json::array();
   for (const ThreadFrame& frame : thread.frames) {
     nlohmann::ordered_json row = {{"ip", absl::StrCat("0x", absl::Hex(frame.user.address))},
@@ -51,9 +53,10 @@ std::string Json(const ThreadStack& thread) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-void Print(const ThreadStack& thread) {
+void Print(const ThreadStacks& stacks, const ThreadStack& thread) {
   std::printf("thread %u %s\n", thread.tid, PrintableText(thread.comm).c_str());
   if (!thread.trouble.empty()) std::printf("  no stack: %s\n", thread.trouble.c_str());
+  if (const std::string lock = LockSentence(stacks, thread); !lock.empty()) std::printf("  %s\n", lock.c_str());
   for (const ThreadFrame& frame : thread.frames) {
     const SourcePlace& place = frame.frame.place;
     const std::string line = place.line == 0 ? "" : absl::StrCat("  ", PrintableText(place.file), ":", place.line);
@@ -70,7 +73,8 @@ void DeclareStacksOptions(CLI::App& app, StacksConfig& config) {
   app.add_option("--pid,-p", config.pid, "the process")->required()->type_name("PID");
   DeclareNames(app, config.names);
   DeclareLines(app, config.lines);
-  app.add_flag("--json", config.json, "one thread a line: tid, comm, end, frames with ip, name, kind, how");
+  app.add_flag("--json", config.json,
+               "one thread a line: tid, comm, end, waits_for, deadlock, frames with ip, name, kind, how");
 }
 
 absl::Status RunStacks(const StacksConfig& config) {
@@ -82,11 +86,14 @@ absl::Status RunStacks(const StacksConfig& config) {
   const absl::StatusOr<ThreadStacks> stacks =
       TakeThreadStacks(config.pid, ParseNames(config.names), config.lines, files.get(), line_helper);
   if (!stacks.ok()) return stacks.status();
+  if (const std::string deadlocks = DeadlockText(*stacks); !config.json && !deadlocks.empty()) {
+    std::printf("%s\n", deadlocks.c_str());
+  }
   for (const ThreadStack& thread : stacks->threads) {
     if (config.json) {
-      std::printf("%s\n", Json(thread).c_str());
+      std::printf("%s\n", Json(*stacks, thread).c_str());
     } else {
-      Print(thread);
+      Print(*stacks, thread);
     }
   }
   for (const std::string& notice : stacks->notices) std::fprintf(stderr, "note: %s\n", PrintableText(notice).c_str());

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "cli/duration_option.h"
 #include "output/pool_summary.h"
 #include "output/wait_summary.h"
+#include "pipeline/pool_watch.h"
 #include "pipeline/recorder.h"
 
 namespace clrsampler {
@@ -42,9 +45,15 @@ std::string Json(const PoolSummary& summary, double seconds) {
   for (const BlockedWorkers& site : summary.sites) {
     sites.push_back({{"kind", site.kind}, {"method", site.method}, {"workers", site.workers}});
   }
-  const nlohmann::ordered_json json = {
+  nlohmann::ordered_json json = {
       {"seconds", seconds},   {"starved", summary.starved}, {"workers", summary.workers}, {"worked", summary.running},
       {"idle", summary.idle}, {"waited", summary.blocked},  {"came", summary.came},       {"sites", sites}};
+  if (summary.numbers) {
+    json["pool"] = {{"workers", summary.numbers->workers},
+                    {"min_workers", summary.numbers->min_workers},
+                    {"max_workers", summary.numbers->max_workers}};
+    if (summary.numbers->queued) json["pool"]["queued"] = *summary.numbers->queued;
+  }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -57,6 +66,15 @@ absl::StatusOr<RecordOptions> OptionsOf(const WaitsConfig& config, RecordView vi
   options->min_wait_ns = *min_wait;
   if (view == RecordView::kOffCpu) options->frequency_hz = 1;  // samples have no part in this
   return options;
+}
+
+// Before the recording and after it: what is left lying all the time must have been there both times.
+std::optional<PoolNumbers> NumbersOf(const std::optional<PoolState>& before, const std::optional<PoolState>& after) {
+  if (!after) return std::nullopt;
+  PoolNumbers numbers = {after->min_workers, after->max_workers, after->workers, after->queued};
+  if (!before || !before->queued) numbers.queued.reset();
+  if (numbers.queued) numbers.queued = std::min(*numbers.queued, *before->queued);
+  return numbers;
 }
 
 absl::Status PrintTables(const WaitsConfig& config, RecordOptions options,
@@ -98,10 +116,12 @@ absl::Status RunThreadPool(const WaitsConfig& config) {
   absl::StatusOr<RecordOptions> options = OptionsOf(config, RecordView::kWall);
   if (!options.ok()) return options.status();
   options->keep_samples = true;
+  PoolWatch pool(config.watch.pid);
+  const std::optional<PoolState> before = pool.Read();
   return PrintTables(config, *std::move(options), [&](const Recorder& recorder) {
     const double seconds = recorder.account().duration_seconds;
-    const PoolSummary summary =
-        SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began());
+    const PoolSummary summary = SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(),
+                                              recorder.began(), NumbersOf(before, pool.Read()));
     return config.watch.json ? Json(summary, seconds) : PoolSummaryText(summary, seconds, config.rows);
   });
 }

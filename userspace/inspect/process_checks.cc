@@ -270,6 +270,36 @@ void CheckContainer(const ProcessFacts& facts, Findings& findings) {
   Add(findings, FindingLevel::kPass, "container", std::move(text));
 }
 
+// Starved: at each moment work was left lying, no worker was idle, and four fifths of them waited.
+void CheckPool(const ProcessFacts& facts, Findings& findings) {
+  constexpr double kStarvedShare = 0.8;
+  if (!facts.pool.has_value() || facts.pool->moments.empty()) return;
+  const PoolState& last = facts.pool->moments.back().state;
+  std::string what = absl::StrFormat("thread pool: %d workers of at most %d, %d of them with work", last.workers,
+                                     last.max_workers, last.working);
+  if (!last.queued) {
+    Add(findings, FindingLevel::kPass, "thread_pool", absl::StrCat(what, "; its queues can't be read"));
+    return;
+  }
+  absl::StrAppendFormat(&what, ", %d work items queued", *last.queued);
+  bool lying = true, waiting = true;
+  for (const PoolMoment& moment : facts.pool->moments) {
+    lying &= moment.state.queued.value_or(0) > 0 && moment.state.working >= moment.state.workers;
+    waiting &= moment.seen > 0 && moment.waiting >= kStarvedShare * moment.seen;
+  }
+  if (lying && waiting) {
+    absl::StrAppend(&what, ": it is starved, its workers wait while work is left lying",
+                    last.is_full() ? "; it has all that it may have" : "");
+    Add(findings, FindingLevel::kWarn, "thread_pool", std::move(what),
+        absl::StrCat("clrsampler threadpool --pid ", facts.pid, " says where they wait"));
+  } else if (lying) {
+    Add(findings, FindingLevel::kWarn, "thread_pool", absl::StrCat(what, ": all of them are busy"),
+        absl::StrCat("clrsampler record --pid ", facts.pid, " says with what"));
+  } else {
+    Add(findings, FindingLevel::kPass, "thread_pool", absl::StrCat(what, ": not starved"));
+  }
+}
+
 }  // namespace
 
 Findings CheckProcess(const ProcessFacts& facts) {
@@ -301,6 +331,7 @@ Findings CheckProcess(const ProcessFacts& facts) {
   CheckAttached(facts, findings);
   CheckUnwindData(facts, findings);
   CheckHooks(facts, findings);
+  CheckPool(facts, findings);
   CheckContainer(facts, findings);
   return findings;
 }

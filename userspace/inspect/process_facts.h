@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "clr/runtime_discovery.h"
+#include "inspect/pool_facts.h"
 #include "process/container.h"
 #include "process/image_files.h"
 #include "process/process.h"
@@ -99,6 +100,7 @@ struct ProcessFacts {
   bool has_symbols = false;           // the image with the runtime has a symbol table, or a debug file that was found
   std::optional<UnwindFacts> unwind;  // nullopt: not looked at
   std::optional<HookFacts> hooks;     // likewise
+  std::optional<PoolFacts> pool;      // likewise, or there is none that can be read
   double age_seconds = 0;
 
   bool is_dotnet() const { return runtime.has_value() || (!readable.ok() && threads.runtime_threads); }

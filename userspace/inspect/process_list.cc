@@ -46,6 +46,9 @@ bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) 
     facts.unwind = ReadUnwindFacts(process, images_);
     if (facts.runtime.has_value() && !facts.runtime->emulated())
       facts.hooks = ReadHookFacts(process, *facts.runtime, images_);
+    if (RuntimeMemory* const runtime = memory_.RuntimeOf(process.key); runtime != nullptr) {
+      facts.pool = ReadPoolFacts(proc_root_, pid, *runtime);
+    }
   }
   memory_.Forget(process.key);
   images_.Forget(process.key);

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "output/article.h"
 #include "output/summary.h"
 #include "output/wait_parts.h"
 #include "profile/wait_kind.h"
@@ -55,10 +56,41 @@ void Add(const FrameTable& frames, std::span<const FrameId> stack, const SampleL
   }
 }
 
+// Nobody has time for new work. Either the pool knows, and lets more workers come, one after the other; or work is left
+// lying.
+bool IsStarved(const PoolSummary& summary) {
+  if (summary.idle != 0 ||
+      static_cast<double>(summary.blocked) < kStarvedShare * static_cast<double>(summary.workers)) {
+    return false;
+  }
+  if (summary.came > 0) return true;
+  return summary.workers > 0 && summary.numbers && summary.numbers->queued.value_or(0) > 0;
+}
+
+// "; the pool adds one every 0.5 s, 130 work items are queued, and it may have 64 workers"
+std::string Outlook(const PoolSummary& summary, double seconds) {
+  std::string text;
+  if (summary.came > 0) {
+    absl::StrAppendFormat(&text, "; the pool adds one every %.1f s", seconds / static_cast<double>(summary.came));
+  }
+  if (!summary.numbers) return text;
+  const PoolNumbers& numbers = *summary.numbers;
+  if (numbers.queued) {
+    absl::StrAppendFormat(&text, "%s %d work item%s queued", summary.came > 0 ? "," : ";", *numbers.queued,
+                          *numbers.queued == 1 ? " is" : "s are");
+  }
+  if (numbers.workers >= numbers.max_workers) {
+    absl::StrAppendFormat(&text, "; it has all the %d workers that it may have", numbers.max_workers);
+  } else {
+    absl::StrAppendFormat(&text, "; it may have %d workers", numbers.max_workers);
+  }
+  return text;
+}
+
 }  // namespace
 
 PoolSummary SummarizePool(const FrameTable& frames, const StackTable& stacks, const SampleLog& samples,
-                          MonotonicTime began) {
+                          MonotonicTime began, const std::optional<PoolNumbers>& numbers) {
   std::map<uint32_t, Worker> workers;  // by tid
   samples.ForEach([&](const SampleLog::Row& row) {
     const std::span<const FrameId> stack = stacks.stack(row.stack).frames;
@@ -85,9 +117,8 @@ PoolSummary SummarizePool(const FrameTable& frames, const StackTable& stacks, co
   std::sort(summary.sites.begin(), summary.sites.end(), [](const BlockedWorkers& a, const BlockedWorkers& b) {
     return std::tie(b.workers, a.kind, a.method) < std::tie(a.workers, b.kind, b.method);
   });
-  // Nobody has time for new work, and the pool knows: it lets more workers come, one after the other.
-  summary.starved = summary.idle == 0 && summary.came > 0 &&
-                    static_cast<double>(summary.blocked) >= kStarvedShare * static_cast<double>(summary.workers);
+  summary.numbers = numbers;
+  summary.starved = IsStarved(summary);
   return summary;
 }
 
@@ -99,14 +130,14 @@ std::string PoolSummaryText(const PoolSummary& summary, double seconds, size_t r
   if (summary.starved) {
     absl::StrAppendFormat(&text, "the thread pool is starved: %d of %d workers wait", summary.blocked, summary.workers);
     if (!summary.sites.empty()) {
-      absl::StrAppendFormat(&text, ", %d of them in a %s below %s", summary.sites[0].workers, summary.sites[0].kind,
-                            PrintableText(summary.sites[0].method));
+      absl::StrAppendFormat(&text, ", %d of them in %s below %s", summary.sites[0].workers,
+                            WithArticle(summary.sites[0].kind), PrintableText(summary.sites[0].method));
     }
-    absl::StrAppendFormat(&text, "; %d came in %.1f s, and none was idle\n", summary.came, seconds);
+    absl::StrAppend(&text, Outlook(summary, seconds), "\n");
   } else {
-    absl::StrAppendFormat(&text,
-                          "the thread pool is not starved: of %d workers %d worked, %d were idle and %d waited\n",
+    absl::StrAppendFormat(&text, "the thread pool is not starved: of %d workers %d worked, %d were idle and %d waited",
                           summary.workers, summary.running, summary.idle, summary.blocked);
+    absl::StrAppend(&text, Outlook(summary, seconds), "\n");
   }
   if (summary.sites.empty()) return text;
   absl::StrAppendFormat(&text, "%8s  %-13s  %s\n", "workers", "wait for", "in");

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct BlockedWorkers {
   size_t workers = 0;
 };
 
+// What the pool's own fields say, at the end of the recording.
+struct PoolNumbers {
+  uint32_t min_workers = 0, max_workers = 0;
+  uint32_t workers = 0;
+  std::optional<uint64_t> queued;  // work items that nobody has begun: the least of all readings; nullopt: not known
+};
+
 struct PoolSummary {
   size_t workers = 0;  // threads that were seen below the pool's own start
   size_t running = 0;  // of these: ran for the larger part of what is known of them, or in short turns
@@ -29,12 +37,13 @@ struct PoolSummary {
   size_t blocked = 0;  // waited for something else for nine tenths
   size_t came = 0;     // were first seen when the recording had gone on for half a second
   bool starved = false;
-  std::vector<BlockedWorkers> sites;  // most workers first
+  std::optional<PoolNumbers> numbers;  // nullopt: they could not be read
+  std::vector<BlockedWorkers> sites;   // most workers first
 };
 
 // Of a recording of wall time that has each sample with its thread.
 PoolSummary SummarizePool(const FrameTable& frames, const StackTable& stacks, const SampleLog& samples,
-                          MonotonicTime began);
+                          MonotonicTime began, const std::optional<PoolNumbers>& numbers = std::nullopt);
 
 // A verdict of one sentence, and a table of the sites. Each line ends in a newline; names are made printable.
 std::string PoolSummaryText(const PoolSummary& summary, double seconds, size_t rows);

@@ -6,8 +6,12 @@
 #include <utility>
 
 #include "capture/thread_dump.h"
+#include "clr/memory/memory_methods.h"
 #include "clr/runtime_discovery.h"
+#include "formats/names/frame_text.h"
 #include "os/clock.h"
+#include "pipeline/lock_frames.h"
+#include "pipeline/lock_holders.h"
 #include "pipeline/source_order.h"
 #include "pipeline/stack_unwinder.h"
 #include "process/file_broker.h"
@@ -49,6 +53,58 @@ void LookWhileItStands(const Process& process, DumpedThread& thread, StackUnwind
     if (i > 0 && SameFrames(seen.stack, last)) return;
     last = seen.stack;
   }
+}
+
+// As much of the stack as frames that wait can have.
+std::vector<uint64_t> WordsFrom(MemoryReader& memory, uint64_t stack_pointer) {
+  for (size_t count = 8192; count >= 64; count /= 2) {
+    std::vector<uint64_t> words(count);
+    if (memory.Read(stack_pointer, std::as_writable_bytes(std::span(words)))) return words;
+  }
+  return {};
+}
+
+std::vector<NamedFrame> NamesOf(const ThreadStack& thread) {
+  std::vector<NamedFrame> frames;
+  for (const ThreadFrame& frame : thread.frames) {
+    const bool managed = frame.frame.kind == FrameKind::kJit || frame.frame.kind == FrameKind::kR2r;
+    frames.push_back({frame.user.address, frame.frame.text, managed && frame.frame.source != NameSource::kNone});
+  }
+  return frames;
+}
+
+ThreadLock Told(const HeldLock& held, std::span<const NamedFrame> frames, NameStyle names) {
+  return {.monitor = !WaitsInLock(frames) || EntersMonitor(frames),
+          .known = true,
+          .method = std::string(EnteringMethod(frames)),
+          .type = held.wait.type.empty() ? "" : TypeNameText(held.wait.type, names),
+          .held = held.wait.held,
+          .holder_tid = held.holder_tid,
+          .entered = held.wait.entered};
+}
+
+void AddLocks(uint32_t pid, const std::vector<DumpedThread>& dumped, NameStyle names, RuntimeMemory& runtime,
+              ThreadStacks& stacks) {
+  LockHolders holders(kProcRoot, pid, runtime);
+  for (size_t i = 0; i < dumped.size(); ++i) {
+    const absl::StatusOr<RawStack> raw = Parse(dumped[i]);
+    if (!raw.ok()) continue;
+    const uint64_t stack_pointer = raw->sample().sp;
+    ThreadStack& thread = stacks.threads[i];
+    const std::vector<NamedFrame> frames = NamesOf(thread);
+    WaitFrames wait;
+    if (WaitsInLock(frames)) {
+      wait = FramesOfLockWait(frames, stack_pointer, WordsFrom(runtime.memory(), stack_pointer));
+      thread.lock = ThreadLock{.monitor = EntersMonitor(frames), .method = std::string(EnteringMethod(frames))};
+    }
+    holders.Add(thread.tid, stack_pointer, wait);
+  }
+  holders.Read();
+  for (ThreadStack& thread : stacks.threads) {
+    const auto held = holders.waits().find(thread.tid);
+    if (held != holders.waits().end()) thread.lock = Told(held->second, NamesOf(thread), names);
+  }
+  stacks.deadlocks = holders.deadlocks();
 }
 
 }  // namespace
@@ -106,6 +162,8 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, con
     }
     result.threads.push_back(std::move(stack));
   }
+  RuntimeMemory* const runtime = sources.memory == nullptr ? nullptr : sources.memory->RuntimeOf(process.key);
+  if (runtime != nullptr) AddLocks(pid, *dumped, names, *runtime, result);
   for (const Notice& notice : notices.kept()) result.notices.push_back(notice.message);
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,16 +24,30 @@ struct ThreadFrame {
   Frame frame;
 };
 
+// The lock that a thread waits for.
+struct ThreadLock {
+  bool monitor = true;      // of an object; else a System.Threading.Lock
+  bool known = false;       // which one it is; else nothing but `monitor` is
+  std::string method;       // that enters it; empty: it could not be told
+  std::string type;         // of the object; likewise
+  bool held = false;        // by anybody
+  uint32_t holder_tid = 0;  // 0: nobody, or a thread that is not in the list
+  uint32_t entered = 0;     // how often the holder has entered it
+};
+
 struct ThreadStack {
   uint32_t tid = 0;
   std::string comm;
   std::vector<ThreadFrame> frames;  // leaf first
   StackEnd end = StackEnd::kComplete;
   std::string trouble;  // why there are no frames
+  std::optional<ThreadLock> lock;
 };
 
 struct ThreadStacks {
   std::vector<ThreadStack> threads;  // by id
+  // Threads that wait for each other's locks in a circle, each for one that the next one holds.
+  std::vector<std::vector<uint32_t>> deadlocks;
   std::vector<std::string> notices;
 };
 

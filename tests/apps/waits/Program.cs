@@ -2,11 +2,16 @@
 //
 //   waits [BURNERS]
 //   waits pool starved|blocking|calm|busy
+//   waits service NAME
+//   waits faults FILE
+//   waits deadlock
 //
 // Each kind of wait has threads of its own. A number of seconds on standard input has them wait for that long, and the
 // program answers with a line of JSON: for each site the waits, the nanoseconds spent in them, and the name of the
 // thread that ends them. The end of the input ends it. BURNERS threads compute all the time, so that others wait for a CPU.
 // The pool's workers wait in the second form for tasks that need a worker, or for little, or compute; until the input ends.
+// "service": Services.cs. "faults": each line of the input has the pages of FILE read
+// again, after they were dropped, and gives the nanoseconds that took. "deadlock": Deadlocks.cs.
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
@@ -160,6 +165,26 @@ public static class Program
 
     public static void Main(string[] args)
     {
+        if (args.Length == 1 && args[0] == "deadlock")
+        {
+            Deadlocks.Run();
+            Console.WriteLine("ready");
+            while (Console.ReadLine() is not null) { }
+            return;
+        }
+        if (args.Length > 1 && args[0] == "faults")
+        {
+            Console.WriteLine("ready");
+            while (Console.ReadLine() is not null) Console.WriteLine(PageFaults.Run(args[1]));
+            return;
+        }
+        if (args.Length > 1 && args[0] == "service")
+        {
+            Services.Run(args[1]);
+            Console.WriteLine("ready");
+            while (Console.ReadLine() is not null) { }
+            return;
+        }
         if (args.Length > 1 && args[0] == "pool")
         {
             new Thread(() => Requests(args[1])) { IsBackground = true }.Start();

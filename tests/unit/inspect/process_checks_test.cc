@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "unit/inspect/sample_facts.h"
@@ -36,6 +38,46 @@ TEST(ProcessChecksTest, AnEmulatedProgramFailsForItsNamesAndPromisesNothingElse)
   for (const absl::string_view check : {"memory", "diagnostics_socket", "perf_map_directory", "runtime_defect"}) {
     EXPECT_EQ(Worst(EmulatedProgram(), check).what, "(none)") << check;
   }
+}
+
+// Ten moments of a pool of 8 workers, `waiting` of which wait, with so much work left lying at each.
+ProcessFacts WithPool(uint32_t waiting, std::vector<std::optional<uint64_t>> queued, uint32_t most = 64) {
+  ProcessFacts facts = HealthyProcess();
+  facts.pool.emplace();
+  for (const std::optional<uint64_t>& items : queued) {
+    facts.pool->moments.push_back(
+        {{.min_workers = 2, .max_workers = most, .workers = 8, .working = 8, .wanted = 8, .queued = items},
+         8,
+         waiting});
+  }
+  return facts;
+}
+
+TEST(ProcessChecksTest, APoolWhoseWorkersWaitWhileWorkIsLeftLyingIsStarved) {
+  const Finding starved = Worst(WithPool(8, {12, 13, 14}), "thread_pool");
+  EXPECT_EQ(starved.level, FindingLevel::kWarn);
+  EXPECT_EQ(
+      starved.what,
+      "thread pool: 8 workers of at most 64, 8 of them with work, 14 work items queued: it is starved, its workers "
+      "wait while work is left lying");
+  EXPECT_EQ(starved.fix, "clrsampler threadpool --pid 4711 says where they wait");
+  EXPECT_TRUE(absl::EndsWith(Worst(WithPool(7, {1}, 8), "thread_pool").what, "it has all that it may have"));
+}
+
+TEST(ProcessChecksTest, APoolIsNotStarvedWhileItWorksOrHasNoWork) {
+  const Finding busy = Worst(WithPool(3, {12, 13, 14}), "thread_pool");
+  EXPECT_EQ(busy.level, FindingLevel::kWarn);
+  EXPECT_TRUE(absl::EndsWith(busy.what, "all of them are busy")) << busy.what;
+  const Finding calm = Worst(WithPool(8, {12, 0, 14}), "thread_pool");
+  EXPECT_EQ(calm.level, FindingLevel::kPass);
+  EXPECT_TRUE(absl::EndsWith(calm.what, "not starved")) << calm.what;
+}
+
+TEST(ProcessChecksTest, OfAPoolWhoseQueuesAreNotKnownNothingIsClaimed) {
+  const Finding unknown = Worst(WithPool(8, {std::nullopt}), "thread_pool");
+  EXPECT_EQ(unknown.level, FindingLevel::kPass);
+  EXPECT_TRUE(absl::EndsWith(unknown.what, "its queues can't be read")) << unknown.what;
+  EXPECT_EQ(Worst(HealthyProcess(), "thread_pool").what, "(none)");
 }
 
 TEST(ProcessChecksTest, WhatIsNoPassSaysWhatToDo) {

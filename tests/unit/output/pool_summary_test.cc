@@ -52,7 +52,29 @@ TEST_F(PoolSummaryTest, AllThatWaitForTasksWhileMoreComeAreStarved) {
   EXPECT_EQ(summary.came, 1);
   EXPECT_THAT(PoolSummaryText(summary, 3, 5),
               HasSubstr("the thread pool is starved: 10 of 10 workers wait, 10 of them in a task wait below "
-                        "Shop.Order.Total; 1 came in 3.0 s, and none was idle\n"));
+                        "Shop.Order.Total; the pool adds one every 3.0 s\n"));
+}
+
+TEST_F(PoolSummaryTest, WorkThatIsLeftLyingWhileAllWaitStarvesAFullPool) {
+  for (uint32_t tid = 1; tid <= 8; ++tid) Add(tid, 3 * kSecond, WaitsForTask());
+  const PoolSummary summary = SummarizePool(
+      frames_, stacks_, samples_, {0}, PoolNumbers{.min_workers = 2, .max_workers = 8, .workers = 8, .queued = 130});
+  EXPECT_TRUE(summary.starved);
+  EXPECT_THAT(
+      PoolSummaryText(summary, 3, 5),
+      HasSubstr("8 of 8 workers wait, 8 of them in a task wait below Shop.Order.Total; 130 work items are queued; "
+                "it has all the 8 workers that it may have\n"));
+}
+
+TEST_F(PoolSummaryTest, WithoutWorkInItsQueuesAFullPoolIsNotStarved) {
+  for (uint32_t tid = 1; tid <= 8; ++tid) Add(tid, 3 * kSecond, WaitsForTask());
+  EXPECT_FALSE(SummarizePool(frames_, stacks_, samples_, {0}, PoolNumbers{2, 8, 8, 0}).starved);
+  EXPECT_FALSE(SummarizePool(frames_, stacks_, samples_, {0}, PoolNumbers{2, 8, 8, std::nullopt}).starved);
+}
+
+TEST_F(PoolSummaryTest, WorkInTheQueuesWhileWorkersRunIsNoStarvation) {
+  for (uint32_t tid = 1; tid <= 8; ++tid) Add(tid, 3 * kSecond, {Managed("Shop.Order.Total")});
+  EXPECT_FALSE(SummarizePool(frames_, stacks_, samples_, {0}, PoolNumbers{2, 8, 8, 500}).starved);
 }
 
 TEST_F(PoolSummaryTest, OneIdleWorkerIsEnough) {

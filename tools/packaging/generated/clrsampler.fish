@@ -217,7 +217,7 @@ complete -c clrsampler -n '__fish_seen_subcommand_from stacks' -s p -l pid -x -a
 complete -c clrsampler -n '__fish_seen_subcommand_from stacks' -l names -x -a 'short full raw' -d 'short, full or raw'
 complete -c clrsampler -n '__fish_seen_subcommand_from stacks' -l lines -d 'file and line of each managed and native frame (docs/lines.md).'
 complete -c clrsampler -n '__fish_seen_subcommand_from stacks' -l pdb-path -x -a '(__fish_complete_directories)' -d 'another folder with PDBs; may be given several times; implies --lines'
-complete -c clrsampler -n '__fish_seen_subcommand_from stacks' -l json -d 'one thread a line: tid, comm, end, frames with ip, name, kind, how'
+complete -c clrsampler -n '__fish_seen_subcommand_from stacks' -l json -d 'one thread a line: tid, comm, end, waits_for, deadlock, frames with ip, name, kind, how'
 complete -c clrsampler -n '__fish_seen_subcommand_from pauses' -s h -l help -d 'Print this help message and exit'
 complete -c clrsampler -n '__fish_seen_subcommand_from pauses' -s p -l pid -x -a '(__fish_complete_pids)' -d 'the process'
 complete -c clrsampler -n '__fish_seen_subcommand_from pauses' -s d -l duration -x -d 'stop after this time, like 30s or 2m; without it on Ctrl-C'

@@ -55,7 +55,12 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine
     layout.module.base = 224;
     layout.module.dynamic_metadata = 840;
     layout.loader_allocator_number = 1856;
+    layout.thread_list.leads_to_threads = major >= 11;
+    if (major == 10 && !is_arm64) layout.thread_list.blocking_item = 672;
     if (major >= 11) {
+      layout.thread_list.os_id = 224;
+      layout.sync_block.lock = 0;
+      layout.thread_list.locks_have_os_ids = false;
       layout.pe_layout = {.base = 16, .size = 24, .flags = 28};
       layout.r2r_info.entry_points = 376;
       layout.loader_allocator_number = 1768;
@@ -63,10 +68,14 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine
     return layout;
   }
   layout.nibble_map = NibbleMapVersion::k1;
+  layout.thread_list.leads_to_threads = false;
+  layout.thread_list.first = 160;
   layout.pe_image.flat = 112;
   layout.pe_image.loaded = 120;
   layout.r2r_info.entry_points = 432;
   if (major == 9) {
+    if (!is_arm64) layout.thread_list.blocking_item = 1032;
+    layout.fields.type_map = 624;
     layout.method_desc.code_data = 8;
     layout.module.assembly_file = 280;
     layout.module.base = 288;
@@ -81,6 +90,11 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine
     }
     return layout;
   }
+  layout.thread_list.next = 232;
+  layout.thread_list.os_id = 424;
+  layout.thread_list.blocking_item = 1192;
+  layout.fields.type_map = 752;
+  layout.fields.local_module = 1224;
   layout.instantiated_method = {.arguments = 16, .count = 26};
   layout.dynamic_method_name = 24;
   layout.loader_allocator_number = 2136;
@@ -178,6 +192,7 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
   set("NativeCodeVersionNode", "NativeCode", version_node.code);
   set("NativeCodeVersionNode", "MethodDesc", version_node.method_desc);
   set("NativeCodeVersionNode", "Next", version_node.next);
+  OverlayThreads(descriptor);
   if (const auto bits = descriptor.Global("MethodDescTokenRemainderBitCount"); bits && *bits > 0 && *bits < 16) {
     token_remainder_bits = static_cast<uint32_t>(*bits);
   }
@@ -230,6 +245,26 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
       code_header.unwind_count == 32;
   if (!sound) return absl::FailedPreconditionError("its structures are larger than the ones that are known");
   return absl::OkStatus();
+}
+
+// What names do not rest on: a runtime that says it otherwise is read all the same, without its threads.
+void RuntimeLayout::OverlayThreads(const ContractDescriptor& descriptor) {
+  const auto take = [&](absl::string_view type, absl::string_view field, uint32_t& value) {
+    value = descriptor.Offset(type, field).value_or(value);
+  };
+  take("ThreadStore", "FirstThreadLink", thread_list.first);
+  take("Thread", "LinkNext", thread_list.next);
+  take("Thread", "Id", thread_list.managed_id);
+  take("Thread", "OSId", thread_list.os_id);
+  take("MethodTable", "EEClassOrCanonMT", fields.class_or_canonical);
+  take("MethodTable", "AuxiliaryData", fields.auxiliary);
+  take("EEClass", "FieldDescList", fields.descriptors);
+  take("Module", "TypeDefToMethodTableMap", fields.type_map);
+  if (const auto lock = descriptor.Offset("SyncBlock", "Lock")) sync_block.lock = *lock;
+  for (const absl::string_view contract : {"Thread", "SyncBlock"}) {
+    const std::optional<ContractVersion> version = descriptor.VersionOf(contract);
+    if (version && version->number > 1) thread_list.known = false;
+  }
 }
 
 }  // namespace clrsampler

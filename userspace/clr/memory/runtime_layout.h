@@ -108,6 +108,35 @@ struct RuntimeLayout {
     uint32_t code = 0, method_desc = 8, next = 24, tier = 36;
     static constexpr uint32_t kBytes = 56;
   } version_node;
+  // The runtime's list of its threads, and what each says of the monitor that it waits for.
+  struct ThreadList {
+    bool known = true;
+    bool locks_have_os_ids = true;  // System.Threading.Lock._owningThreadId; since 11 it is the managed one
+    uint32_t first = 88;            // in the ThreadStore
+    bool leads_to_threads = true;   // each link is the address of a Thread; else that of the `next` in it
+    uint32_t next = 112, managed_id = 16, os_id = 296;
+    // DebugBlockingItem of the innermost monitor, on the thread's stack. Absent: no such field, or never measured.
+    std::optional<uint32_t> blocking_item;
+  } thread_list;
+  // SyncBlock: up to 10 it begins with the monitor itself (AwareLock); since 11 it has a handle of a
+  // System.Threading.Lock.
+  struct SyncBlock {
+    uint32_t state = 0, recursion = 4, owner_os_id = 16, table_index = 28;
+    std::optional<uint32_t> lock;
+  } sync_block;
+  // Fields of classes. FieldDesc: MethodTable, then token and flags, then offset; it has not changed since 8.
+  struct Fields {
+    uint32_t class_or_canonical = 40, auxiliary = 32;  // MethodTable
+    uint32_t descriptors = 24;                         // EEClass
+    uint32_t type_map = 416;                           // Module: LookupMap from TypeDef to MethodTable
+    // 8: Module, and what it leads to. Newer ones keep static fields behind `auxiliary`.
+    std::optional<uint32_t> local_module;
+    uint32_t local_module_objects = 32;
+  } fields;
+  // Entries of g_dacTable that hold the addresses of the runtime's variables, where no descriptor tells them.
+  struct Variables {
+    uint32_t thread_store = 16, object_type = 40, sync_table = 80;
+  } variables;
   // 8 keeps version states in a hash table of the AppDomain, whose address is entry `app_domain_entry` of g_dacTable.
   struct VersionTable {
     uint32_t app_domain_entry = 21, table = 2520;
@@ -120,6 +149,9 @@ struct RuntimeLayout {
   // Takes the descriptor's word for what it names and appends a line to `differences` for each field that the table had
   // elsewhere. FailedPrecondition: a contract in a version that this reader does not speak.
   absl::Status Overlay(const ContractDescriptor& descriptor, std::vector<std::string>& differences);
+
+ private:
+  void OverlayThreads(const ContractDescriptor& descriptor);
 };
 
 }  // namespace clrsampler

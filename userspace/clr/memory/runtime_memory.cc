@@ -80,6 +80,11 @@ absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopi
   if (!probe.ok()) return absl::UnavailableError("its table for debuggers is not readable");
   if (layout_.described != DescribedLayout::kNot) RETURN_IF_ERROR(ReadDescriptor());
   if (place_.alter_layout) place_.alter_layout(layout_);
+  if (layout_.described == DescribedLayout::kNot) {
+    const auto variable = [&](uint32_t entry) { return probe.PointerIfReadable(place_.dac_table + 8 * entry); };
+    variables_ = {variable(layout_.variables.thread_store), variable(layout_.variables.object_type),
+                  variable(layout_.variables.sync_table)};
+  }
   if (!place_.image.contains(range_map_)) {
     return absl::UnavailableError("the runtime has not set up its map of code yet");
   }
@@ -110,6 +115,8 @@ absl::Status RuntimeMemory::ReadDescriptor() {
   RETURN_IF_ERROR(layout_.Overlay(*descriptor, differences_));
   described_ = descriptor->Offset("InstantiatedMethodDesc", "PerInstInfo").has_value() &&
                descriptor->Offset("InstantiatedMethodDesc", "NumGenericArgs").has_value();
+  variables_ = {descriptor->Global("ThreadStore").value_or(0), descriptor->Global("ObjectMethodTable").value_or(0),
+                descriptor->Global("SyncTableEntries").value_or(0)};
   if (const auto map = descriptor->Global("ExecutionManagerCodeRangeMapAddress")) {
     range_map_ = *map;
   } else if (layout_.described >= DescribedLayout::kInPart) {

@@ -45,6 +45,13 @@ struct RuntimePlace {
   std::function<R2rTables(uint64_t base)> tables_at;
 };
 
+// Addresses of variables of the runtime; 0: not known.
+struct RuntimeVariables {
+  uint64_t thread_store = 0;  // ThreadStore*
+  uint64_t object_type = 0;   // MethodTable* of System.Object
+  uint64_t sync_table = 0;    // SyncTableEntry*
+};
+
 struct RuntimeMemoryCounters {
   uint64_t lookups = 0;
   uint64_t methods = 0;
@@ -109,7 +116,9 @@ class RuntimeMemory {
   const RuntimeMemoryCounters& counters() const { return counters_; }
   const std::vector<std::string>& layout_differences() const { return differences_; }
   const RuntimeLayout& layout() const { return layout_; }
+  const RuntimeVariables& variables() const { return variables_; }
   MemoryReader& memory() { return memory_; }
+  RuntimeModules& modules() { return *modules_; }
   const RuntimeModules& modules() const { return *modules_; }
   const SelfTestReport& self_test() const { return self_test_; }
 
@@ -160,6 +169,7 @@ class RuntimeMemory {
   bool described_ = false;  // by a contract descriptor
   SelfTestReport self_test_;
   uint64_t range_map_ = 0;
+  RuntimeVariables variables_;
   std::unique_ptr<CodeRanges> ranges_;
   std::unique_ptr<RuntimeModules> modules_;
   std::unique_ptr<RuntimeTypes> types_;

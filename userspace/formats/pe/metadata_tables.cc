@@ -277,6 +277,19 @@ std::optional<MetadataMember> MetadataTables::Method(uint32_t rid) const {
   return MetadataMember{*name, *signature, static_cast<uint16_t>(implementation)};
 }
 
+std::optional<FieldRows> MetadataTables::FieldsOf(uint32_t type_def) const {
+  if (rows(MetadataTable::kFieldPtr) != 0) return std::nullopt;
+  const std::optional<uint32_t> first = Cell(MetadataTable::kTypeDef, type_def, 4);
+  const uint32_t all = rows(MetadataTable::kField), behind = all + 1;
+  const uint32_t end = Cell(MetadataTable::kTypeDef, type_def + 1, 4).value_or(behind);
+  if (!first || *first == 0 || end < *first || end > behind) return std::nullopt;
+  return FieldRows{*first, end - *first};
+}
+
+std::optional<absl::string_view> MetadataTables::FieldName(uint32_t rid) const {
+  return String(Cell(MetadataTable::kField, rid, 1));
+}
+
 std::optional<MetadataMember> MetadataTables::MemberRef(uint32_t rid) const {
   const std::optional<absl::string_view> name = String(Cell(MetadataTable::kMemberRef, rid, 1));
   const std::optional<std::span<const std::byte>> signature = Blob(Cell(MetadataTable::kMemberRef, rid, 2));

@@ -24,6 +24,8 @@ enum class MetadataTable : uint8_t {
   kModule = 0x00,
   kTypeRef = 0x01,
   kTypeDef = 0x02,
+  kFieldPtr = 0x03,
+  kField = 0x04,
   kMethodPtr = 0x05,
   kMethodDef = 0x06,
   kMemberRef = 0x0A,
@@ -52,6 +54,11 @@ struct MetadataMember {
   std::span<const std::byte> signature;
   uint16_t implementation = 0;  // of a MethodDef: MethodImplAttributes
 };
+// Rows of Field that belong to one type.
+struct FieldRows {
+  uint32_t first = 0, count = 0;
+};
+
 constexpr uint16_t kMethodImplAsync = 0x2000;  // the runtime compiles it as async (runtime async)
 
 class MetadataTables {
@@ -67,6 +74,9 @@ class MetadataTables {
   std::optional<MetadataMember> MemberRef(uint32_t rid) const;
   std::optional<MetadataToken> MemberRefParent(uint32_t rid) const;
   std::optional<uint32_t> OwnerOfMethod(uint32_t rid) const;  // rid of the TypeDef
+  // nullopt, too: fields that stand in another order than their types (a FieldPtr table), as Reflection.Emit has them.
+  std::optional<FieldRows> FieldsOf(uint32_t type_def) const;
+  std::optional<absl::string_view> FieldName(uint32_t rid) const;
   std::optional<std::span<const std::byte>> TypeSpec(uint32_t rid) const;
   std::optional<absl::string_view> AssemblyRefName(uint32_t rid) const;
   std::optional<absl::string_view> AssemblyName() const;  // of the Assembly row; nullopt in manifest metadata

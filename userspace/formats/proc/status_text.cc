@@ -62,6 +62,9 @@ absl::StatusOr<StatusText> ParseStatus(absl::string_view text) {
       status.namespace_tgids = Numbers(value);
     } else if (key == "NSpid") {
       status.namespace_pids = Numbers(value);
+    } else if (key == "voluntary_ctxt_switches" || key == "nonvoluntary_ctxt_switches") {
+      TakeBlanks(value);
+      status.switches += TakeDecimal(value).value_or(0);
     }
   }
   if (!has_tgid || !has_pid || !has_uid) return absl::DataLossError("no Tgid, Pid or Uid in the process status");

@@ -21,6 +21,7 @@ struct StatusText {
   uint32_t tracer_pid = 0;  // who traces it (a debugger, strace); 0: nobody
   uint32_t real_uid = 0;
   uint32_t effective_uid = 0;
+  uint64_t switches = 0;  // how often this task has left a CPU: while that stays the same it does not run
   // Ids in the reader's pid namespace first, the innermost last. Empty on a kernel without pid namespaces.
   std::vector<uint32_t> namespace_tgids;
   std::vector<uint32_t> namespace_pids;

@@ -51,13 +51,13 @@ class MetadataBuilder {
     Append(MetadataTable::kAssembly, {{4, 0}, {4, 0}, {4, 0}, {4, 0}, {2, 0}, {2, String(assembly)}, {2, 0}});
   }
 
-  // Owns the methods that are added behind it, up to the next type.
+  // Owns the methods and fields that are added behind it, up to the next type.
   uint32_t Type(const std::string& name_space, const std::string& name) {
     return Append(MetadataTable::kTypeDef, {{4, 0},
                                             {2, String(name)},
                                             {2, String(name_space)},
                                             {2, 0},
-                                            {2, 1},
+                                            {2, static_cast<uint32_t>(rows(MetadataTable::kField)) + 1},
                                             {2, static_cast<uint32_t>(rows(MetadataTable::kMethodDef)) + 1}});
   }
   // With a list of methods that begins at any row (of MethodPtr where there is one).
@@ -70,6 +70,7 @@ class MetadataBuilder {
     return Append(MetadataTable::kMethodDef,
                   {{4, 0}, {2, 0}, {2, 0}, {2, String(name)}, {2, Blob(std::move(signature))}, {2, 1}});
   }
+  uint32_t Field(const std::string& name) { return Append(MetadataTable::kField, {{2, 0}, {2, String(name)}, {2, 0}}); }
   uint32_t MethodPtr(uint32_t method) { return Append(MetadataTable::kMethodPtr, {{2, method}}); }
   uint32_t Nested(uint32_t type, uint32_t outer) {
     return Append(MetadataTable::kNestedClass, {{2, type}, {2, outer}});

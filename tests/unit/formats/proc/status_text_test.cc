@@ -28,6 +28,14 @@ TEST(StatusTextTest, ReadsANamespacedProcess) {
   EXPECT_EQ(status->innermost_tgid(), 1u);
 }
 
+TEST(StatusTextTest, SwitchesOfBothKindsAreAddedUp) {
+  const auto status = ParseStatus(
+      "Name:\ta\nTgid:\t7\nPid:\t7\nUid:\t0\t0\t0\t0\nvoluntary_ctxt_switches:\t150\n"
+      "nonvoluntary_ctxt_switches:\t545\n");
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(status->switches, 695u);
+}
+
 TEST(StatusTextTest, AKernelWithoutPidNamespacesStillHasAnInnermostPid) {
   const auto status = ParseStatus("Name:\ta\nTgid:\t7\nPid:\t7\nUid:\t0\t0\t0\t0\n");
   ASSERT_TRUE(status.ok());

@@ -1,0 +1,89 @@
+#include "cli/lock_words.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "output/article.h"
+#include "output/summary.h"
+
+namespace clrsampler {
+namespace {
+
+const ThreadStack* Find(const ThreadStacks& stacks, uint32_t tid) {
+  const auto found =
+      std::find_if(stacks.threads.begin(), stacks.threads.end(), [tid](const ThreadStack& t) { return t.tid == tid; });
+  return found == stacks.threads.end() ? nullptr : &*found;
+}
+
+// "book keeper (4712)"
+std::string Thread(const ThreadStacks& stacks, uint32_t tid) {
+  const ThreadStack* const thread = Find(stacks, tid);
+  return thread == nullptr ? absl::StrCat(tid) : absl::StrCat(PrintableText(thread->comm), " (", tid, ")");
+}
+
+// "the monitor of a Shop.Stock"
+std::string Lock(const ThreadLock& lock) {
+  if (!lock.monitor) return "a System.Threading.Lock";
+  return lock.type.empty() ? "a monitor" : absl::StrCat("the monitor of ", WithArticle(PrintableText(lock.type)));
+}
+
+// Whose circle it is in; nullptr: in none.
+const std::vector<uint32_t>* CycleOf(const ThreadStacks& stacks, uint32_t tid) {
+  for (const std::vector<uint32_t>& cycle : stacks.deadlocks) {
+    if (std::find(cycle.begin(), cycle.end(), tid) != cycle.end()) return &cycle;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string LockSentence(const ThreadStacks& stacks, const ThreadStack& thread) {
+  if (!thread.lock) return "";
+  const ThreadLock& lock = *thread.lock;
+  if (!lock.known) return absl::StrCat("waits for ", Lock(lock), "; which one, and who holds it, is not known");
+  std::string text = absl::StrCat("waits for ", Lock(lock));
+  if (lock.holder_tid != 0) {
+    absl::StrAppend(&text, ", which thread ", Thread(stacks, lock.holder_tid), " holds");
+    if (lock.entered > 1) absl::StrAppend(&text, " (entered ", lock.entered, " times)");
+  } else {
+    absl::StrAppend(&text,
+                    lock.held ? ", which a thread holds that the runtime does not list" : ", which nobody holds now");
+  }
+  return text;
+}
+
+std::string DeadlockText(const ThreadStacks& stacks) {
+  std::string text;
+  for (const std::vector<uint32_t>& cycle : stacks.deadlocks) {
+    const std::string names =
+        absl::StrJoin(cycle, ", ", [&](std::string* out, uint32_t tid) { absl::StrAppend(out, Thread(stacks, tid)); });
+    absl::StrAppend(&text, "deadlock: the threads ", names, " wait for each other, and none of them will go on\n");
+    for (size_t i = 0; i < cycle.size(); ++i) {
+      const ThreadStack* const thread = Find(stacks, cycle[i]);
+      if (thread == nullptr || !thread->lock) continue;
+      absl::StrAppend(&text, "  ", Thread(stacks, cycle[i]), " ", LockSentence(stacks, *thread));
+      const std::string method = PrintableText(thread->lock->method);
+      absl::StrAppend(&text, method.empty() ? "" : absl::StrCat(", in ", method), "\n");
+    }
+  }
+  return text;
+}
+
+void AddLockJson(const ThreadStacks& stacks, const ThreadStack& thread, nlohmann::ordered_json& json) {
+  if (!thread.lock) return;
+  const ThreadLock& lock = *thread.lock;
+  nlohmann::ordered_json row = {{"lock", lock.monitor ? "monitor" : "System.Threading.Lock"}, {"known", lock.known}};
+  if (lock.known) {
+    if (!lock.type.empty()) row["type"] = lock.type;
+    row["held"] = lock.held;
+    if (lock.holder_tid != 0) row["holder"] = lock.holder_tid;
+    if (lock.entered != 0) row["entered"] = lock.entered;
+  }
+  json["waits_for"] = std::move(row);
+  if (const std::vector<uint32_t>* const cycle = CycleOf(stacks, thread.tid)) json["deadlock"] = *cycle;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,23 @@
+// What threads wait for each other for, in sentences and as JSON.
+#ifndef CLRSAMPLER_CLI_LOCK_WORDS_H_
+#define CLRSAMPLER_CLI_LOCK_WORDS_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "pipeline/thread_stacks.h"
+
+namespace clrsampler {
+
+// "waits for the monitor of a Shop.Stock, which thread book keeper (4712) holds"; empty: the thread waits for no lock.
+std::string LockSentence(const ThreadStacks& stacks, const ThreadStack& thread);
+
+// For each circle a sentence and a line for each of its threads; empty: there is none. Names are made printable.
+std::string DeadlockText(const ThreadStacks& stacks);
+
+// Adds `waits_for` and `deadlock` to a thread's object.
+void AddLockJson(const ThreadStacks& stacks, const ThreadStack& thread, nlohmann::ordered_json& json);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_LOCK_WORDS_H_

@@ -1,0 +1,75 @@
+#include "pipeline/lock_frames.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "absl/strings/match.h"
+
+namespace clrsampler {
+namespace {
+
+// What waits for a Lock, whoever enters it; not inlined since 9, which has the first one.
+constexpr absl::string_view kWaits = "System.Threading.Lock.TryEnterSlow";
+constexpr absl::string_view kMonitorClass = "System.Threading.Monitor.";
+// The last one enters a monitor again when its pulse has come.
+constexpr absl::string_view kClasses[] = {"System.Threading.Lock.", kMonitorClass, "System.Threading.Condition."};
+
+bool Contains(const NamedFrame& frame, absl::string_view text) { return absl::StrContains(frame.name, text); }
+
+// The index of kWaits; frames.size(): there is none.
+size_t WaitingFrame(std::span<const NamedFrame> frames) {
+  return static_cast<size_t>(
+      std::find_if(frames.begin(), frames.end(), [](const NamedFrame& frame) { return Contains(frame, kWaits); }) -
+      frames.begin());
+}
+
+// The index of the method that enters the lock.
+size_t EnteringFrame(std::span<const NamedFrame> frames) {
+  size_t index = WaitingFrame(frames);
+  const auto is_part = [](const NamedFrame& frame) {
+    return std::any_of(std::begin(kClasses), std::end(kClasses),
+                       [&](absl::string_view name) { return Contains(frame, name); });
+  };
+  while (index < frames.size() && is_part(frames[index])) ++index;
+  return index;
+}
+
+}  // namespace
+
+bool WaitsInLock(std::span<const NamedFrame> frames) { return WaitingFrame(frames) < frames.size(); }
+
+absl::string_view EnteringMethod(std::span<const NamedFrame> frames) {
+  size_t index = WaitsInLock(frames) ? EnteringFrame(frames) : 0;
+  while (index < frames.size() && (!frames[index].managed || Contains(frames[index], kMonitorClass))) ++index;
+  return index < frames.size() ? frames[index].name : absl::string_view();
+}
+
+bool EntersMonitor(std::span<const NamedFrame> frames) {
+  const size_t begin = WaitingFrame(frames), end = EnteringFrame(frames);
+  return std::any_of(frames.begin() + static_cast<ptrdiff_t>(begin), frames.begin() + static_cast<ptrdiff_t>(end),
+                     [](const NamedFrame& frame) { return Contains(frame, kMonitorClass); });
+}
+
+WaitFrames FramesOfLockWait(std::span<const NamedFrame> frames, uint64_t stack_pointer,
+                            std::span<const uint64_t> words) {
+  if (!WaitsInLock(frames)) return {};
+  const size_t caller = EnteringFrame(frames);
+  size_t at = 0;
+  const auto next_place = [&](size_t index) -> std::optional<uint64_t> {
+    while (at < words.size() && words[at] != frames[index].address) ++at;
+    if (at == words.size()) return std::nullopt;
+    return stack_pointer + sizeof(uint64_t) * at++;
+  };
+  WaitFrames found;
+  found.monitor = EntersMonitor(frames);
+  for (size_t i = 1; i <= caller + 1 && i < frames.size(); ++i) {
+    const std::optional<uint64_t> place = next_place(i);
+    if (!place) return {};
+    if (i == caller) found.inner = found.outer = {stack_pointer, *place};
+    if (i == caller + 1) found.outer.end = *place;
+  }
+  return found;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,100 @@
+#include "pipeline/lock_holders.h"
+
+#include <time.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/proc/status_text.h"
+#include "formats/proc/syscall_text.h"
+#include "os/file_io.h"
+#include "profile/wait_cycles.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr size_t kMaxStatusBytes = 16'384;
+// A thread that was stopped for its stack needs a CPU to go back to its wait. So often, and so long between two looks.
+constexpr int kLooks = 10;
+constexpr timespec kBetweenLooks = {.tv_sec = 0, .tv_nsec = 1'000'000};
+
+}  // namespace
+
+LockHolders::LockHolders(std::string proc_root, uint32_t pid, RuntimeMemory& runtime)
+    : proc_root_(std::move(proc_root)), pid_(pid), reader_(runtime) {}
+
+void LockHolders::Add(uint32_t tid, uint64_t stack_pointer, const WaitFrames& frames) {
+  const absl::StatusOr<std::string> text =
+      ReadWholeFile(absl::StrCat(proc_root_, "/", pid_, "/task/", tid, "/status"), kMaxStatusBytes);
+  if (!text.ok()) return;
+  const absl::StatusOr<StatusText> status = ParseStatus(*text);
+  if (!status.ok()) return;
+  const uint32_t namespace_tid = status->namespace_pids.empty() ? tid : status->namespace_pids.back();
+  threads_[tid] = {namespace_tid, stack_pointer, frames};
+  by_namespace_[namespace_tid] = tid;
+}
+
+std::optional<uint64_t> LockHolders::SwitchesOfStanding(uint32_t tid, const Thread& thread) const {
+  const std::string folder = absl::StrCat(proc_root_, "/", pid_, "/task/", tid);
+  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(folder, "/status"), kMaxStatusBytes);
+  const absl::StatusOr<std::string> call = ReadWholeFile(absl::StrCat(folder, "/syscall"), 512);
+  if (!text.ok() || !call.ok() || StackPointerOfBlocked(*call) != thread.stack_pointer) return std::nullopt;
+  const absl::StatusOr<StatusText> status = ParseStatus(*text);
+  if (!status.ok()) return std::nullopt;
+  return status->switches;
+}
+
+std::optional<HeldLock> LockHolders::ReadOne(const Thread& thread) {
+  std::optional<LockWait> wait = reader_.WaitOf(thread.namespace_tid, thread.frames);
+  if (!wait) return std::nullopt;
+  HeldLock held{*std::move(wait)};
+  const auto holder = by_namespace_.find(held.wait.owner_tid);
+  if (holder != by_namespace_.end()) held.holder_tid = holder->second;
+  return held;
+}
+
+// False: it may wait for a lock, and did not stand still.
+bool LockHolders::IsTold(uint32_t tid, const Thread& thread) {
+  const std::optional<uint64_t> before = SwitchesOfStanding(tid, thread);
+  std::optional<HeldLock> held = ReadOne(thread);
+  if (!held) return true;
+  if (!before || SwitchesOfStanding(tid, thread) != before) return false;
+  waits_[tid] = *std::move(held);
+  return true;
+}
+
+void LockHolders::Read() {
+  reader_.Refresh();
+  std::vector<uint32_t> left;
+  for (const auto& [tid, thread] : threads_) left.push_back(tid);
+  for (int look = 0; look < kLooks && !left.empty(); ++look) {
+    if (look > 0) nanosleep(&kBetweenLooks, nullptr);
+    std::erase_if(left, [this](uint32_t tid) { return IsTold(tid, threads_[tid]); });
+  }
+  std::map<uint32_t, uint32_t> waits_for;
+  for (const auto& [tid, held] : waits_) {
+    if (held.holder_tid != 0) waits_for[tid] = held.holder_tid;
+  }
+  for (std::vector<uint32_t>& cycle : WaitCycles(waits_for)) {
+    if (Holds(cycle)) deadlocks_.push_back(std::move(cycle));
+  }
+}
+
+// All of them stand, then each waits for the next one, then all of them have stood all the time.
+bool LockHolders::Holds(const std::vector<uint32_t>& cycle) {
+  std::vector<std::optional<uint64_t>> before;
+  for (const uint32_t tid : cycle) {
+    before.push_back(SwitchesOfStanding(tid, threads_[tid]));
+    if (!before.back()) return false;
+  }
+  for (size_t i = 0; i < cycle.size(); ++i) {
+    const std::optional<HeldLock> held = ReadOne(threads_[cycle[i]]);
+    if (!held || held->holder_tid != cycle[(i + 1) % cycle.size()]) return false;
+  }
+  for (size_t i = 0; i < cycle.size(); ++i) {
+    if (SwitchesOfStanding(cycle[i], threads_[cycle[i]]) != before[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace clrsampler

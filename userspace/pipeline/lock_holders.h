@@ -1,0 +1,62 @@
+// Which lock each thread of a process waits for and who holds it, and which threads wait for each other.
+//
+// The process runs meanwhile. What is read of a thread counts only if the kernel had that thread off all CPUs from
+// before the reading to behind it, with the stack pointer that its frames were taken at. A circle counts only if that
+// holds for all its threads at once.
+#ifndef CLRSAMPLER_PIPELINE_LOCK_HOLDERS_H_
+#define CLRSAMPLER_PIPELINE_LOCK_HOLDERS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clr/memory/monitor_reader.h"
+
+namespace clrsampler {
+
+struct HeldLock {
+  LockWait wait;
+  uint32_t holder_tid = 0;  // as LockWait's owner, in our pid namespace; 0: nobody, or a thread that is not there
+};
+
+// Main loop only. Borrows the runtime.
+class LockHolders {
+ public:
+  // `proc_root` is "/proc" outside tests.
+  LockHolders(std::string proc_root, uint32_t pid, RuntimeMemory& runtime);
+
+  // A thread whose stack was taken.
+  void Add(uint32_t tid, uint64_t stack_pointer, const WaitFrames& frames);
+  // Reads what those threads wait for.
+  void Read();
+
+  const std::map<uint32_t, HeldLock>& waits() const { return waits_; }  // by tid
+  // As WaitCycles (profile/wait_cycles.h) has them.
+  const std::vector<std::vector<uint32_t>>& deadlocks() const { return deadlocks_; }
+
+ private:
+  struct Thread {
+    uint32_t namespace_tid = 0;
+    uint64_t stack_pointer = 0;
+    WaitFrames frames;
+  };
+  // How often a thread that stands where its stack was taken has left a CPU; nullopt: it runs, or stands elsewhere.
+  std::optional<uint64_t> SwitchesOfStanding(uint32_t tid, const Thread& thread) const;
+  std::optional<HeldLock> ReadOne(const Thread& thread);
+  bool IsTold(uint32_t tid, const Thread& thread);
+  bool Holds(const std::vector<uint32_t>& cycle);
+
+  const std::string proc_root_;
+  const uint32_t pid_;
+  MonitorReader reader_;
+  std::map<uint32_t, Thread> threads_;         // by tid
+  std::map<uint32_t, uint32_t> by_namespace_;  // tid of ours by that of the process
+  std::map<uint32_t, HeldLock> waits_;
+  std::vector<std::vector<uint32_t>> deadlocks_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_LOCK_HOLDERS_H_
