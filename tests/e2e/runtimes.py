@@ -78,6 +78,27 @@ def npm_package(name, version, place):
     return package
 
 
+def npm_packages(place, *packages):
+    """The folder below `place` of the build folder that has these packages of npm, NAME@VERSION, and what they depend on; no peers, no scripts."""
+    folder = os.path.join(BUILD, "npm", place)
+    wanted = "\n".join(packages)
+    kept = os.path.join(folder, ".packages")
+    with _Lock(f"npm-{place}"):
+        if not os.path.exists(kept) or _text(kept) != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+            _run(["npm", "install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--legacy-peer-deps", "--prefix", folder, *packages],
+                 f"installation of {', '.join(packages)}")
+            with open(kept, "w", encoding="utf-8") as f:
+                f.write(wanted)
+    return folder
+
+
+def _text(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
 def pack(name, version):
     """The folder of an unpacked NuGet package, downloaded if it is not in the cache."""
     folder = os.path.join(NUGET, name.lower(), version)

@@ -29,6 +29,13 @@ class CopyrightTest(unittest.TestCase):
             # libtinfo is a part of ncurses.
             self.check_named("ncurses" if name in ("ncursesw", "tinfo") else f"lib{name}")
 
+    def test_libraries_that_only_static_programs_contain(self):
+        text = read("cmake", "dependencies.cmake")
+        names = set(re.findall(r"^pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET (\w+)", text, re.M))  # an indented one is not in them
+        self.assertGreaterEqual(names, {"libbpf", "sqlite3", "re2"})
+        for name in (*names, "libc"):
+            self.check_named(name)
+
     def test_libraries_that_are_compiled_in(self):
         for name in BUILT_IN:
             self.check_named(name)

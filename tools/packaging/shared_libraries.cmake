@@ -1,6 +1,9 @@
 # Dependencies of a cross-built package, for cpack. dpkg-shlibdeps knows the packages that are installed here, which are of another machine; here
 # each library that the program names is looked up in the packages of the sysroot (tools/debian_packages keeps their shlibs files).
 # Takes CPACK_SHARED_LIBRARIES_PROGRAM, _OBJDUMP and _INFO; adds to CPACK_DEBIAN_PACKAGE_DEPENDS.
+if(NOT CPACK_GENERATOR STREQUAL "DEB")
+  return()
+endif()
 execute_process(COMMAND ${CPACK_SHARED_LIBRARIES_OBJDUMP} -p ${CPACK_SHARED_LIBRARIES_PROGRAM}
   OUTPUT_VARIABLE headers COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "NEEDED +[^ \n]+" entries "${headers}")
