@@ -36,7 +36,8 @@ absl::StatusOr<Header> TakeHeader(DwarfCursor& table) {
   if (table.Take<uint16_t>() != kVersion) return Unimplemented("its lines are not those of DWARF 5");
   const auto address_bytes = table.Take<uint8_t>();
   const auto selector_bytes = table.Take<uint8_t>();
-  if (address_bytes != sizeof(uint64_t) || selector_bytes != 0) return Unimplemented("its addresses are of another kind");
+  if (address_bytes != sizeof(uint64_t) || selector_bytes != 0)
+    return Unimplemented("its addresses are of another kind");
   const auto header_bytes = table.Take<uint32_t>();
   DwarfCursor fields(table.TakeBlock(header_bytes), {0});
   Header header;

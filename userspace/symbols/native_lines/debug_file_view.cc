@@ -47,7 +47,8 @@ DebugFileView::~DebugFileView() {
 }
 
 const DebugSection* DebugFileView::Find(absl::string_view name) const {
-  const auto found = std::find_if(sections_.begin(), sections_.end(), [&](const auto& one) { return one.name == name; });
+  const auto found =
+      std::find_if(sections_.begin(), sections_.end(), [&](const auto& one) { return one.name == name; });
   return found == sections_.end() ? nullptr : &*found;
 }
 

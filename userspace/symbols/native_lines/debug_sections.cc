@@ -43,8 +43,8 @@ std::vector<DebugSection> ListDebugSections(std::span<const std::byte> file) {
     const auto name = TextAt(*names, Field<uint32_t>(*headers, i, offsetof(Elf64_Shdr, sh_name)), kMaxName);
     if (!name || !absl::StartsWith(*name, ".debug_")) continue;
     const auto flags = Field<uint64_t>(*headers, i, offsetof(Elf64_Shdr, sh_flags));
-    sections.push_back({*name, i, *table + i * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_type),
-                        (flags & SHF_COMPRESSED) != 0});
+    sections.push_back(
+        {*name, i, *table + i * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_type), (flags & SHF_COMPRESSED) != 0});
   }
   return sections;
 }

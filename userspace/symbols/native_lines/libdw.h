@@ -44,28 +44,17 @@ struct Libdw {
   decltype(dwarf_linesrc)* linesrc = nullptr;
 
   bool Load() {
-    return elf_library.Load("elf_version", version) &&
-           elf_library.Load("elf_memory", memory) &&
-           elf_library.Load("elf_getscn", getscn) &&
-           elf_library.Load("elf_rawdata", rawdata) &&
-           elf_library.Load("elf_end", elf_close) &&
-           library.Load("dwarf_begin", begin) &&
-           library.Load("dwarf_begin_elf", begin_elf) &&
-           library.Load("dwarf_end", end) &&
-           library.Load("dwarf_errmsg", errmsg) &&
-           library.Load("dwarf_get_units", get_units) &&
-           library.Load("dwarf_ranges", ranges) &&
-           library.Load("dwarf_attr", attr) &&
-           library.Load("dwarf_formstring", formstring) &&
-           library.Load("dwarf_getsrc_die", getsrc_die) &&
-           library.Load("dwarf_next_lines", next_lines) &&
-           library.Load("dwarf_getsrcdirs", getsrcdirs) &&
-           library.Load("dwarf_onesrcline", onesrcline) &&
-           library.Load("dwarf_lineaddr", lineaddr) &&
-           library.Load("dwarf_lineendsequence", lineendsequence) &&
-           library.Load("dwarf_lineno", lineno) &&
-           library.Load("dwarf_linesrc", linesrc) &&
-           version(EV_CURRENT) != EV_NONE;
+    return elf_library.Load("elf_version", version) && elf_library.Load("elf_memory", memory) &&
+           elf_library.Load("elf_getscn", getscn) && elf_library.Load("elf_rawdata", rawdata) &&
+           elf_library.Load("elf_end", elf_close) && library.Load("dwarf_begin", begin) &&
+           library.Load("dwarf_begin_elf", begin_elf) && library.Load("dwarf_end", end) &&
+           library.Load("dwarf_errmsg", errmsg) && library.Load("dwarf_get_units", get_units) &&
+           library.Load("dwarf_ranges", ranges) && library.Load("dwarf_attr", attr) &&
+           library.Load("dwarf_formstring", formstring) && library.Load("dwarf_getsrc_die", getsrc_die) &&
+           library.Load("dwarf_next_lines", next_lines) && library.Load("dwarf_getsrcdirs", getsrcdirs) &&
+           library.Load("dwarf_onesrcline", onesrcline) && library.Load("dwarf_lineaddr", lineaddr) &&
+           library.Load("dwarf_lineendsequence", lineendsequence) && library.Load("dwarf_lineno", lineno) &&
+           library.Load("dwarf_linesrc", linesrc) && version(EV_CURRENT) != EV_NONE;
   }
   std::string LastError() const {
     const char* const why = errmsg(-1);

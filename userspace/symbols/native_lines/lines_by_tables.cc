@@ -29,7 +29,8 @@ class LinesByTables : public LineTable {
     Dwarf_Files* files = nullptr;
     Dwarf_Lines* rows = nullptr;
     size_t file_count = 0, row_count = 0;
-    if (libdw().next_lines(file_.dwarf(), (above - 1)->table, &next, &unit, &files, &file_count, &rows, &row_count) != 0) {
+    if (libdw().next_lines(file_.dwarf(), (above - 1)->table, &next, &unit, &files, &file_count, &rows, &row_count) !=
+        0) {
       return {};
     }
     Dwarf_Line* const row = RowOf(address, rows, row_count);

@@ -34,8 +34,8 @@ struct Shape {
 std::string Table(const std::string& program, Shape shape = {}) {
   const std::string operands("\0\1\1\1\1\0\0\0\1\0\0\1", 12);
   std::string fields;
-  for (const uint8_t field : {shape.instruction_bytes, shape.operations, uint8_t{1}, uint8_t{0xfb}, shape.line_range,
-                              shape.opcode_base}) {
+  for (const uint8_t field :
+       {shape.instruction_bytes, shape.operations, uint8_t{1}, uint8_t{0xfb}, shape.line_range, shape.opcode_base}) {
     fields.push_back(static_cast<char>(field));
   }
   fields += operands.substr(0, shape.opcode_base - 1) + "abc";

@@ -60,7 +60,8 @@ TEST(DebugSectionsTest, ThoseOfTheCompilerAreThere) {
 }
 
 TEST(DebugSectionsTest, PackedOnesAreTold) {
-  for (const DebugSection& section : ListDebugSections(AsBytes(*ReadWholeFile(ElfFixture("libpacked.so.dbg"), 64 << 20)))) {
+  for (const DebugSection& section :
+       ListDebugSections(AsBytes(*ReadWholeFile(ElfFixture("libpacked.so.dbg"), 64 << 20)))) {
     if (section.name != ".debug_line") continue;
     EXPECT_TRUE(section.compressed);
   }
