@@ -17,7 +17,9 @@ import subprocess
 import tempfile
 import time
 
+import deployments
 import harness
+import hot_lines_live_test
 import runtimes
 import stack_truth
 import symbol_servers
@@ -95,7 +97,7 @@ def place(text):
     return (os.path.normpath(file), int(line)) if line.isdigit() and line != "0" and file != "??" else None
 
 
-class NativeLinesTest(harness.LiveTest):
+class LinesTestCase(harness.LiveTest):
     NEEDS = ("addr2line", "llvm-symbolizer", "nm", "readelf")
 
     def recorded(self, target, *options, cpu_seconds=3, during=None):
@@ -109,6 +111,44 @@ class NativeLinesTest(harness.LiveTest):
         self.check_result(result, minimum_samples=200)
         return result
 
+    def named(self, pid, addresses):
+        """(file, line) of each address, by the program."""
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("".join(f"{address:x}\n" for address in addresses))
+            file.flush()
+            done = subprocess.run([harness.AGENT, "names", "--pid", str(pid), "--lines", "--addresses", file.name], capture_output=True, text=True,
+                                  timeout=300, check=True)
+        rows = [line.split("\t") for line in done.stdout.splitlines()[1:]]
+        return [(row[8], int(row[9])) for row in rows]
+
+    def compare(self, path, pid, count, chance, debug=None):
+        """`debug`: the separate file with the program's symbols and lines."""
+        debug = debug or path
+        symbols = subprocess.run(["nm", "-S", "--defined-only", debug], capture_output=True, text=True, check=True).stdout
+        # What lies between functions is filling.
+        functions = [(int(begin, 16), int(size, 16)) for begin, size in re.findall(r"^(\w+) (\w+) [tTwW] ", symbols, re.MULTILINE)]
+        sizes = [size for _, size in functions]
+        linked = [begin + chance.randrange(size) for begin, size in chance.choices(functions, sizes, k=count)]
+        with open(f"/proc/{pid}/maps") as maps:
+            base = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path) and line.split()[2] == "00000000")
+        text = "".join(f"{address:#x}\n" for address in linked)
+        judges = [subprocess.run(command, input=text, capture_output=True, text=True, timeout=600, check=True).stdout.splitlines()
+                  for command in (["addr2line", "-e", debug], ["llvm-symbolizer", "--obj=" + debug, "--no-inlines", "-f=none", "--output-style=GNU"])]
+        equal, silent, wrong = 0, 0, []
+        for address, (file, line), *said in zip(linked, self.named(pid, [base + address for address in linked]), *judges, strict=True):
+            told = [place(one) for one in said]
+            if (os.path.normpath(file), line) in told:
+                equal += 1
+            elif line == 0 and None in told:
+                silent += 1
+            else:
+                wrong.append((hex(address), file, line, said))
+        print(f"  {os.path.basename(path)}: {equal} addresses equal, {silent} without a line, {len(wrong)} differ", flush=True)
+        self.assertEqual(wrong[:10], [])
+        self.assertGreater(equal, 0.5 * count)
+
+
+class NativeLinesTest(LinesTestCase):
     def check_hot_line(self, result):
         """99 % of the samples in `dear` are in its hot line; its caller is in the line of the call."""
         dear = frames_of(result.profile, "dear")
@@ -153,16 +193,6 @@ class NativeLinesTest(harness.LiveTest):
         frames = {frame["name"]: frame for frame in json.loads(done.stdout)["frames"]}
         self.assertEqual((frames["statements"]["file"], frames["statements"]["line"]), (SOURCE, CALLER))
 
-    def named(self, pid, addresses):
-        """(file, line) of each address, by the program."""
-        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-            file.write("".join(f"{address:x}\n" for address in addresses))
-            file.flush()
-            done = subprocess.run([harness.AGENT, "names", "--pid", str(pid), "--lines", "--addresses", file.name], capture_output=True, text=True,
-                                  timeout=300, check=True)
-        rows = [line.split("\t") for line in done.stdout.splitlines()[1:]]
-        return [(row[8], int(row[9])) for row in rows]
-
     def test_lines_are_those_of_addr2line(self):
         """Of 1,000 addresses of an optimised program and 2,000 of clrsampler itself, C++ with inlined code. binutils' addr2line names another
         file for some parts of functions that are in a section of their own, so LLVM's counts as well."""
@@ -175,30 +205,6 @@ class NativeLinesTest(harness.LiveTest):
                     self.compare(os.path.realpath(path), pid, count, chance)
             agent.interrupt()
             agent.finish(120)
-
-    def compare(self, path, pid, count, chance):
-        symbols = subprocess.run(["nm", "-S", "--defined-only", path], capture_output=True, text=True, check=True).stdout
-        # What lies between functions is filling.
-        functions = [(int(begin, 16), int(size, 16)) for begin, size in re.findall(r"^(\w+) (\w+) [tTwW] ", symbols, re.MULTILINE)]
-        sizes = [size for _, size in functions]
-        linked = [begin + chance.randrange(size) for begin, size in chance.choices(functions, sizes, k=count)]
-        with open(f"/proc/{pid}/maps") as maps:
-            base = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path) and line.split()[2] == "00000000")
-        text = "".join(f"{address:#x}\n" for address in linked)
-        judges = [subprocess.run(command, input=text, capture_output=True, text=True, timeout=600, check=True).stdout.splitlines()
-                  for command in (["addr2line", "-e", path], ["llvm-symbolizer", "--obj=" + path, "--no-inlines", "-f=none", "--output-style=GNU"])]
-        equal, silent, wrong = 0, 0, []
-        for address, (file, line), *said in zip(linked, self.named(pid, [base + address for address in linked]), *judges, strict=True):
-            told = [place(one) for one in said]
-            if (os.path.normpath(file), line) in told:
-                equal += 1
-            elif line == 0 and None in told:
-                silent += 1
-            else:
-                wrong.append((hex(address), file, line, said))
-        print(f"  {os.path.basename(path)}: {equal} addresses equal, {silent} without a line, {len(wrong)} differ", flush=True)
-        self.assertEqual(wrong[:10], [])
-        self.assertGreater(equal, 0.5 * count)
 
     def test_damaged_debug_information_costs_its_lines_alone(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -260,6 +266,44 @@ class NativeLinesTest(harness.LiveTest):
             metrics = service.metrics()
             self.assertGreater(service.sum("clrsampler_native_frames_with_line_total", metrics), 500)
             self.assertGreaterEqual(service.sum("clrsampler_native_line_files_total", metrics, result="opened"), 1)
+
+
+class AheadOfTimeTest(LinesTestCase):
+    """Methods of NativeAOT programs: the compiler has written their lines into the debug file beside the program."""
+
+    NEEDS = (*LinesTestCase.NEEDS, "dotnet")
+    VERSIONS = ("8.0.30", "9.0.19")  # for those the feed has what NativeAOT takes
+    PROJECT = os.path.join(runtimes.SOURCE, "tests", "apps", "lines", "lines.csproj")
+    # Measured: 1. The code is optimised, so samples at a loop's end may be on a line beside.
+    ON_LINE = 0.98
+
+    def published(self, version):
+        try:
+            (path,) = deployments.publish("native-aot", version, self.PROJECT)
+        except runtimes.Missing as reason:
+            self.unavailable(str(reason))
+        return path
+
+    def test_hot_lines(self):
+        for version in self.VERSIONS:
+            with self.subTest(version), harness.Target([self.published(version), "kinds", "600"]) as target:
+                result = self.recorded(target, cpu_seconds=8)
+                for method in ("Ordinary", "Among", "Mapped"):
+                    lines = collections.Counter()
+                    for frames, count in result.profile.stacks:
+                        if found := re.fullmatch(rf"Lines\.Kinds\.{method}(?::(\d+))?_\[j\]", frames[-1]):
+                            lines[found[1]] += count
+                    total, on_line = sum(lines.values()), lines[str(hot_lines_live_test.hot_line(method).number)]
+                    print(f"  {version} {method}: {on_line} of {total} samples on the hot line", flush=True)
+                    self.assertGreater(total, 100, lines)
+                    self.assertLessEqual(total - on_line, stack_truth.allowed_faults(total, self.ON_LINE), lines)
+
+    def test_lines_are_those_of_addr2line(self):
+        chance = random.Random(7)
+        for version in self.VERSIONS:
+            path = self.published(version)
+            with self.subTest(version), harness.Target([path, "kinds", "600"]) as target:
+                self.compare(path, target.host_pid, 2000, chance, path + ".dbg")
 
 
 if __name__ == "__main__":

@@ -6,3 +6,5 @@ clrsampler_fuzz(cfi_fuzz SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/cfi_fuzz.cc DEPS cl
   CORPUS ${CMAKE_CURRENT_SOURCE_DIR}/corpus/cfi_fuzz)
 clrsampler_fuzz(code_rows_fuzz SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/code_rows_fuzz.cc DEPS clrsampler_formats_elf clrsampler_formats_x64
   CORPUS ${CMAKE_CURRENT_SOURCE_DIR}/corpus/code_rows_fuzz)
+clrsampler_fuzz(line_sequences_fuzz SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/line_sequences_fuzz.cc DEPS clrsampler_formats_elf
+  CORPUS ${CMAKE_CURRENT_SOURCE_DIR}/corpus/line_sequences_fuzz)

@@ -643,11 +643,21 @@ void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
   if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
   Target* target = TargetOf(process, now);
   if (target != nullptr && target->runtime != nullptr) {
-    target->heaps.Poll(*target->runtime, process.mappings, now, TellOf(process));
+    NoteOwners(*target, target->heaps.Poll(*target->runtime, process.mappings, now, TellOf(process)));
   }
   if (target != nullptr && target->is_dotnet && target->refusal.empty() &&
       now.ns - std::min(now, process.compiles_since).ns < kYoungNs) {
     last_young_ = now;
+  }
+}
+
+// So that methods of collectible assemblies which were there before the first sample are named from it on. A process
+// with more such heaps than this has made its heaps for dynamic methods; those of the others are known by their
+// samples.
+void MemoryMethods::NoteOwners(Target& target, const std::vector<uint64_t>& heaps) {
+  constexpr size_t kMost = 256;
+  for (size_t i = 0; i < std::min(heaps.size(), kMost); ++i) {
+    if (const auto owner = target.runtime->OwnerOfHeap(heaps[i])) target.owners.Since(*owner, clock_.Now());
   }
 }
 

@@ -137,6 +137,7 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   };
   // Not again if seen since.
   Looked Look(const Process& process, Target& target, uint64_t address, MonotonicTime since, bool at_entry);
+  void NoteOwners(Target& target, const std::vector<uint64_t>& heaps);
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   TransientHeaps::Tell TellOf(const Process& process) const;
   const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time, bool at_entry) const;

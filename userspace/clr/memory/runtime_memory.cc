@@ -302,6 +302,21 @@ std::optional<HeapOwner> RuntimeMemory::OwnerOfAssembly(uint64_t entry, uint64_t
   return ranges_->OwnerOf(probe, *section);
 }
 
+std::optional<HeapOwner> RuntimeMemory::OwnerOfHeap(uint64_t address) {
+  constexpr size_t kMostTried = 8;  // stubs may come first
+  MemoryProbe probe(memory_);
+  const std::optional<CodeSection> section = ranges_->FindSection(probe, address);
+  if (!section || !section->collectible || section->kind != CodeSectionKind::kCodeHeap) return std::nullopt;
+  const std::vector<uint64_t> starts = ranges_->Starts(probe, *section);
+  for (size_t i = 0; i < std::min(starts.size(), kMostTried); ++i) {
+    const std::optional<ManagedCode> found = Find(starts[i]);
+    if (!found || found->kind != ManagedCode::Kind::kMethod) continue;
+    // Dynamic methods have heaps of their own.
+    return found->owner.number == 0 ? std::nullopt : std::optional(found->owner);
+  }
+  return std::nullopt;
+}
+
 std::vector<CodeSection> RuntimeMemory::Sections() {
   MemoryProbe probe(memory_, kListBudget, size_t{1} << 30);
   return ranges_->Sections(probe);

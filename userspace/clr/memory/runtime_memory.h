@@ -135,6 +135,10 @@ class RuntimeMemory {
   // no such method, or that could not be read.
   std::optional<HeapOwner> OwnerOfAssembly(uint64_t entry, uint64_t method_desc);
 
+  // The same of what lies in the heap that holds the address, by one of its first methods. nullopt: those are no such
+  // methods.
+  std::optional<HeapOwner> OwnerOfHeap(uint64_t address);
+
   // For listings and tests: all code sections, and the starts in a code heap.
   std::vector<CodeSection> Sections();
   std::vector<uint64_t> Starts(const CodeSection& heap);

@@ -21,20 +21,26 @@ wire_transient_heap WireOf(const RuntimeMemory::TransientHeap& heap) {
 
 }  // namespace
 
-void TransientHeaps::Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now, const Tell& tell) {
+std::vector<uint64_t> TransientHeaps::Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now,
+                                           const Tell& tell) {
   bool at_once = missed_;
   if (const uint64_t seen = std::exchange(seen_mappings_, mappings.generation()); seen != mappings.generation()) {
     at_once |= NoteBeginnings(mappings, seen);
     mappings_changed_ = true;
   }
-  if (!at_once && (!mappings_changed_ || now < next_look_)) return;
+  if (!at_once && (!mappings_changed_ || now < next_look_)) return {};
   mappings_changed_ = missed_ = false;
   std::vector<wire_transient_heap> heaps;
   for (const RuntimeMemory::TransientHeap& heap : runtime.TransientHeaps()) heaps.push_back(WireOf(heap));
   std::ranges::sort(heaps, {}, &wire_transient_heap::begin);
+  std::vector<uint64_t> fresh;
+  for (const wire_transient_heap& heap : heaps) {
+    if (HeapAt(heap.begin) == nullptr) fresh.push_back(heap.begin);
+  }
   const bool news = TellOf(runtime.layout(), std::move(heaps), tell);
   pause_ns_ = news ? kMinPauseNs : std::clamp(2 * pause_ns_, kMinPauseNs, kMaxPauseNs);
   next_look_.ns = now.ns + pause_ns_;
+  return fresh;
 }
 
 bool TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell& tell) {

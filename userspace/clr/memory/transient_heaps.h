@@ -23,8 +23,9 @@ class TransientHeaps {
   using Tell = std::function<void(const wire_transient_code&, std::span<const wire_transient_heap>)>;
 
   // To be called often: looks for heaps when mappings have changed since the last time, less and less often while there
-  // is nothing new, and at once when memory for code begins where none began before, or when Met asks for it.
-  void Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now, const Tell& tell);
+  // is nothing new, and at once when memory for code begins where none began before, or when Met asks for it. Where the
+  // heaps begin that it tells of for the first time.
+  std::vector<uint64_t> Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now, const Tell& tell);
   // A sample met code that can be freed; it may lie in a heap that was not told of.
   void Met(uint64_t address) { missed_ |= HeapAt(address) == nullptr; }
   // A method was compiled just now: its heap is told of at once if it can be freed and is a new one. True: it is.

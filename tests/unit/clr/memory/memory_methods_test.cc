@@ -302,6 +302,28 @@ TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsThereAsLongAsItsOwner) {
   EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNotWitnessed) << "the owner was not known then";
 }
 
+TEST_F(MemoryMethodsTest, TheOwnerOfAHeapIsKnownBeforeItsFirstSample) {
+  fake_.SetOwner(*transient_, 7);
+  fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
+  clock_.Set({2000});
+  methods_.Poll(process_, {2000});
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_THAT(NameAt(kTransient + 0x210, 2001), HasSubstr("Ns.App::Run"));
+  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNotWitnessed) << "the owner was not known then";
+}
+
+TEST_F(MemoryMethodsTest, AHeapOfDynamicMethodsHasNoOwnerThatCounts) {
+  fake_.SetOwner(*transient_, 7);
+  Emit(0x100, "Emitted1");
+  clock_.Set({2000});
+  methods_.Poll(process_, {2000});
+  // As no heap is in truth: were its owner known, this would be named.
+  fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
+  Observe(3000, {kTransient + 0x210});
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+}
+
 TEST_F(MemoryMethodsTest, TheFirstCompilationInAHeapTellsItsOwner) {
   Observe(1000, {kPermanent + 0x10});  // a permanent heap is known
   Observe(1500, {});                   // attached

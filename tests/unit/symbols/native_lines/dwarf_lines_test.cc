@@ -63,6 +63,24 @@ TEST_F(DwarfLinesTest, TheLineIsThatOfTheCompiler) {
   }
 }
 
+// The units of the packed one are not read.
+TEST_F(DwarfLinesTest, PackedLinesAreTheSame) {
+  const auto table = (*open_)(File("libaway.so.dbg")), packed = (*open_)(File("libpacked.so.dbg"));
+  ASSERT_TRUE(table.ok() && packed.ok()) << table.status() << packed.status();
+  const ElfSection* const code = image_->FindSection(".text");
+  size_t with_line = 0;
+  for (uint64_t at = code->address.value; at < code->address.value + code->size; ++at) {
+    const NativeLine told = (*packed)->At(at), line = (*table)->At(at);
+    ASSERT_EQ(told.file, line.file) << at;
+    ASSERT_EQ(told.line, line.line) << at;
+    EXPECT_FALSE(told.exact);
+    with_line += told.line != 0 ? 1 : 0;
+  }
+  EXPECT_GT(with_line, 100u);
+  EXPECT_EQ((*packed)->At(0), NativeLine());
+  EXPECT_EQ((*packed)->At(UINT64_MAX), NativeLine());
+}
+
 TEST_F(DwarfLinesTest, WhatNoUnitCoversHasNoLine) {
   const auto table = (*open_)(File("liblines.so"));
   ASSERT_TRUE(table.ok());
