@@ -9,6 +9,7 @@
 #include "pipeline/process_ledger.h"
 #include "pipeline/sample_sink.h"
 #include "pipeline/wait_sums.h"
+#include "profile/event_log.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
 
@@ -33,7 +34,7 @@ class RunProfile : public SampleSink {
   struct Options {
     RecordView view = RecordView::kCpu;
     bool with_pid = false;      // root frames read comm-PID, as in a whole-host run
-    bool keep_samples = false;  // SampleLog is filled
+    bool keep_samples = false;  // SampleLog and EventLog are filled
     bool wakers = false;        // behind each wait who ended it
     uint64_t min_wait_ns = 0;   // for the text of what is shorter
   };
@@ -46,8 +47,8 @@ class RunProfile : public SampleSink {
 
   bool Add(const NamedSample& sample) override;
   uint64_t AddPause(const ObservedPause& pause) override;
-  void AddCollection(ProcessKey, const GcDone&) override {}
-  void AddCompilation(ProcessKey, const NamedCompilation&) override {}
+  void AddCollection(ProcessKey process, const GcDone& done) override;
+  void AddCompilation(ProcessKey process, const NamedCompilation& compilation) override;
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
   void Announce(const Process& process) override { ledger_.LabelOf(process); }
   void AddAllocation(const ObservedAllocation& allocation) override;
@@ -64,6 +65,7 @@ class RunProfile : public SampleSink {
 
   const StackTable& stacks() const { return stacks_; }
   const SampleLog& samples() const { return samples_; }
+  const EventLog& events() const { return events_; }  // where samples are kept
   ProcessLedger& ledger() { return ledger_; }
 
  private:
@@ -72,6 +74,7 @@ class RunProfile : public SampleSink {
                    uint32_t tid);
   void Scale(ProcessKey process, double factor);
   void GiveWaits(ProcessKey process, const WaitSums& sums, const WaitWatch::Threads& threads);
+  SampleLog::Thread ThreadOfKey(ProcessKey process, uint32_t tid, absl::string_view name);
   void AppendWaker(const ObservedWait& wait);
   FrameId Mark(const std::string& text);
 
@@ -81,6 +84,7 @@ class RunProfile : public SampleSink {
   FrameTable& frames_;
   StackTable stacks_;
   SampleLog samples_;
+  EventLog events_;
   ProcessLedger ledger_;
   // Weights that wait for their factor: bytes, or exceptions.
   struct WeightedSample {
