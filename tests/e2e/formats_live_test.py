@@ -11,6 +11,7 @@ import zlib
 
 import folded
 import harness
+import otlp_check
 import runtimes
 import speedscope_live_test
 from pprof import pprof_tool
@@ -103,8 +104,31 @@ class FormatsTest(ToolsTest):
     PARTS = {"order", "callchain", "mip",  # for build tools: of one image, or without weights (compiler_feedback_live_test.py)
              "jitdump"}  # code of one process without weights (perf_jitdump_live_test.py)
 
+    SENT = {"firefox",  # firefox_live_test.py
+            "otlp"}
+
     def test_every_format_is_in_these_tests(self):
-        self.assertEqual(self.formats(), {*self.READABLE, *self.PICTURES, *self.PARTS})
+        self.assertEqual(self.formats(), {*self.READABLE, *self.PICTURES, *self.PARTS, *self.SENT})
+
+    def test_the_otlp_request_keeps_the_rules_and_has_every_sample(self):
+        _, request = self.written(".otlp", "otlp")
+        checked = otlp_check.Checker(request)
+        self.assertEqual(checked.findings, [])
+        stacks, threads = collections.Counter(), collections.Counter()
+        for attributes, profiles in checked.profiles.resources:
+            self.assertTrue(attributes["service.name"], attributes)
+            for profile in profiles:
+                self.assertEqual((profile["type"], profile["period_type"]), (("samples", "count"), ("cpu", "nanoseconds")))
+                self.assertEqual(profile["period"], self.model.json["meta"]["period_ns"])
+                self.assertEqual(profile["time"], self.model.json["meta"]["start_unix_ns"])
+                for sample in profile["samples"]:
+                    stacks[tuple(reversed(checked.profiles.stack(sample["stack"])))] += sample["values"][0]
+                    threads[dict(checked.profiles.attribute(i) for i in sample["attributes"])["thread.id"]] += sample["values"][0]
+        self.assertEqual(stacks, self.model.stacks)
+        ours = collections.Counter()
+        for thread in self.model.samples["thread"]:
+            ours[self.model.json["threads"]["tid"][thread]] += 1
+        self.assertEqual(threads, ours)
 
     def test_json_to_each_format_and_back_has_the_same_weights(self):
         for form, suffix in self.READABLE.items():

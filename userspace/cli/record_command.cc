@@ -273,7 +273,7 @@ absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptio
   if (!options.keep_samples)
     return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta), recorder.source_files());
   return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta),
-                         recorder.source_files(), recorder.code());
+                         recorder.source_files(), recorder.code(), recorder.events());
 }
 
 // What a recording and a replay have in common: the result.

@@ -79,6 +79,25 @@ void WriteCode(const std::vector<ModelCode>& code, JsonStream& out) {
   WriteOfAll(code, ",\n  ", "weight", &ModelCode::self, &ModelCodeWeight::weight, out);
 }
 
+// Closes the table before it.
+void WriteEvents(const std::vector<ModelEvent>& events, JsonStream& out) {
+  const auto column = [&](absl::string_view before, absl::string_view name, auto value) {
+    out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(events.size(), [&](size_t i) {
+      out.Number(value(events[i]));
+    });
+  };
+  out.Raw("},\n\"event_kinds\": ").Array(kModelEventKindCount, [&](size_t i) {
+    out.String(ModelEventKindText(static_cast<ModelEventKind>(i)));
+  });
+  out.Raw(",\n\"events\": {");
+  column("\n  ", "kind", [](const ModelEvent& event) { return static_cast<uint32_t>(event.kind); });
+  column(",\n  ", "time_ns", [](const ModelEvent& event) { return event.time_ns; });
+  column(",\n  ", "duration_ns", [](const ModelEvent& event) { return event.duration_ns; });
+  column(",\n  ", "thread", [](const ModelEvent& event) { return event.thread; });
+  column(",\n  ", "name", [](const ModelEvent& event) { return event.name; });
+  column(",\n  ", "detail", [](const ModelEvent& event) { return event.detail; });
+}
+
 }  // namespace
 
 absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
@@ -143,6 +162,8 @@ absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSin
   threads(",\n  ", "comm", &ModelThread::comm);
   threads(",\n  ", "name", &ModelThread::name);
   threads(",\n  ", "container_id", &ModelThread::container_id);
+
+  if (!model.events.empty()) WriteEvents(model.events, out);
 
   const SampleColumns& samples = model.samples;
   out.Raw("},\n\"samples\": {");

@@ -1,11 +1,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "output/callchain.h"
+#include "output/firefox_profile.h"
 #include "output/folded.h"
 #include "output/html.h"
 #include "output/jitdump_profile.h"
 #include "output/mip_from_samples.h"
 #include "output/order.h"
+#include "output/otlp.h"
 #include "output/pprof.h"
 #include "output/profile_json.h"
 #include "output/profile_writer.h"
@@ -50,6 +52,22 @@ const std::vector<WriterRow>& WriterTable() {
        false,
        false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<SpeedscopeWriter>(); }},
+      {"firefox",
+       {".profile.json.gz"},
+       "for profiler.firefox.com: a lane for each thread, over time",
+       true,
+       false,
+       false,
+       false,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<FirefoxProfileWriter>(); }},
+      {"otlp",
+       {".otlp"},
+       "OpenTelemetry's profiles: one request for a collector, not compressed",
+       true,
+       false,
+       false,
+       false,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<OtlpWriter>(); }},
       {"html",
        {".html", ".htm"},
        "an interactive flame graph: one page that opens in any browser, with everything in it",

@@ -91,6 +91,7 @@ class RecorderImpl : public Recorder {
   const StackTable& stacks() const override { return profile_.stacks(); }
   const Account& account() const override { return parts_.account; }
   const SampleLog& samples() const override { return profile_.samples(); }
+  const EventLog& events() const override { return profile_.events(); }
   MonotonicTime began() const override { return parts_.started; }
   const StackRecording& kept_stacks() const override { return parts_.unwinder.kept(); }
   bool wants_fresh_start() const override { return session_->WantsEnd(parts_.clock.Now()); }

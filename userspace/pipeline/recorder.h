@@ -69,6 +69,7 @@ class Recorder {
   virtual const StackTable& stacks() const = 0;
   virtual const Account& account() const = 0;
   virtual const SampleLog& samples() const = 0;  // empty without RecordOptions::keep_samples
+  virtual const EventLog& events() const = 0;    // the same
   virtual MonotonicTime began() const = 0;       // sampling
   virtual const StackRecording& kept_stacks() const = 0;
 };

@@ -14,6 +14,22 @@ SampleLog::Thread ThreadOf(const Process& process, uint32_t tid, absl::string_vi
   return {process.key.tgid, tid, process.comm, std::string(name), process.container.cgroup.container_id};
 }
 
+std::string PauseName(const Pause& pause) {
+  std::string name(pause.kind == PauseKind::kOther ? SuspendReasonText(pause.reason) : PauseKindText(pause.kind));
+  if (pause.generation) absl::StrAppend(&name, " gen", *pause.generation);
+  return name;
+}
+
+// Why, and what held it up.
+std::string PauseDetail(const ObservedPause& observed) {
+  std::string detail(GcReasonText(observed.pause.gc_reason));
+  for (const Culprit& culprit : observed.culprits) {
+    absl::StrAppend(&detail, detail.empty() ? "" : "; ", culprit.method, " ran on for ",
+                    absl::FormatDuration(absl::Microseconds(culprit.delay_ns / 1000)));
+  }
+  return detail;
+}
+
 }  // namespace
 
 bool RunProfile::Add(const NamedSample& named) {
@@ -38,7 +54,40 @@ bool RunProfile::Add(const NamedSample& named) {
   return true;
 }
 
+SampleLog::Thread RunProfile::ThreadOfKey(ProcessKey process, uint32_t tid, absl::string_view name) {
+  const ProcessLedger::Identity identity = ledger_.Of(process);
+  return {process.tgid, tid, identity.comm, std::string(name), identity.container_id};
+}
+
+void RunProfile::AddCollection(ProcessKey process, const GcDone& done) {
+  if (!keep_samples_ || !done.background) return;  // others are pauses
+  events_.Add({.kind = ModelEventKind::kCollection,
+               .began = done.time,
+               .thread = ThreadOfKey(process, 0, ""),
+               .name = absl::StrCat("background gen", done.generation, " ended"),
+               .detail = std::string(GcReasonText(done.reason))});
+}
+
+void RunProfile::AddCompilation(ProcessKey process, const NamedCompilation& named) {
+  if (!keep_samples_) return;
+  const Compilation& compilation = named.compilation;
+  events_.Add({.kind = ModelEventKind::kCompilation,
+               .began = compilation.began,
+               .duration_ns = compilation.duration_ns(),
+               .thread = ThreadOfKey(process, compilation.tid, compilation.comm),
+               .name = named.method,
+               .detail = named.tier});
+}
+
 uint64_t RunProfile::AddPause(const ObservedPause& observed) {
+  if (keep_samples_) {
+    events_.Add({.kind = ModelEventKind::kPause,
+                 .began = observed.pause.requested,
+                 .duration_ns = observed.pause.pause_ns(),
+                 .thread = ThreadOfKey(observed.process, 0, ""),
+                 .name = PauseName(observed.pause),
+                 .detail = PauseDetail(observed)});
+  }
   if (view_ != RecordView::kSuspendDelay) return 0;
   const ProcessLedger::Identity process = ledger_.Of(observed.process);
   for (const BlamedStack& blamed : observed.stacks) {

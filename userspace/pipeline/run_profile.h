@@ -10,6 +10,7 @@
 #include "pipeline/sample_sink.h"
 #include "pipeline/wait_stack.h"
 #include "pipeline/wait_sums.h"
+#include "profile/event_log.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
 
@@ -34,7 +35,7 @@ class RunProfile : public SampleSink {
   struct Options {
     RecordView view = RecordView::kCpu;
     bool with_pid = false;      // root frames read comm-PID, as in a whole-host run
-    bool keep_samples = false;  // SampleLog is filled
+    bool keep_samples = false;  // SampleLog and EventLog are filled
     bool wakers = false;        // behind each wait who ended it
     uint64_t min_wait_ns = 0;   // for the text of what is shorter
   };
@@ -47,8 +48,8 @@ class RunProfile : public SampleSink {
 
   bool Add(const NamedSample& sample) override;
   uint64_t AddPause(const ObservedPause& pause) override;
-  void AddCollection(ProcessKey, const GcDone&) override {}
-  void AddCompilation(ProcessKey, const NamedCompilation&) override {}
+  void AddCollection(ProcessKey process, const GcDone& done) override;
+  void AddCompilation(ProcessKey process, const NamedCompilation& compilation) override;
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
   void Announce(const Process& process) override { ledger_.LabelOf(process); }
   void AddAllocation(const ObservedAllocation& allocation) override;
@@ -65,6 +66,7 @@ class RunProfile : public SampleSink {
 
   const StackTable& stacks() const { return stacks_; }
   const SampleLog& samples() const { return samples_; }
+  const EventLog& events() const { return events_; }  // where samples are kept
   ProcessLedger& ledger() { return ledger_; }
 
  private:
@@ -73,6 +75,7 @@ class RunProfile : public SampleSink {
                    uint32_t tid);
   void Scale(ProcessKey process, double factor);
   void GiveWaits(ProcessKey process, const WaitSums& sums, const WaitWatch::Threads& threads);
+  SampleLog::Thread ThreadOfKey(ProcessKey process, uint32_t tid, absl::string_view name);
 
   const RecordView view_;
   const bool keep_samples_;
@@ -80,6 +83,7 @@ class RunProfile : public SampleSink {
   WaitStack wait_stack_;
   StackTable stacks_;
   SampleLog samples_;
+  EventLog events_;
   ProcessLedger ledger_;
   // Weights that wait for their factor: bytes, or exceptions.
   struct WeightedSample {

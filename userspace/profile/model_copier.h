@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "formats/profile/profile_model.h"
 
 namespace clrsampler {
@@ -47,6 +48,24 @@ class ModelCopier {
   void Sources() {
     for (const ModelSource& source : from_.sources) {
       if (strings_[source.file] != kNone) to_.Source(strings_[source.file], String(source.url), source.text);
+    }
+  }
+
+  // Of threads that were taken over, and of their processes as a whole; those for which `keep` says true.
+  void Events(uint64_t shift_ns, const std::function<bool(const ModelEvent&)>& keep) {
+    absl::flat_hash_set<uint32_t> pids;
+    for (size_t i = 0; i < threads_.size(); ++i) {
+      if (threads_[i] != kNone) pids.insert(from_.threads[i].pid);
+    }
+    for (ModelEvent event : from_.events) {
+      if (!keep(event)) continue;
+      const ModelThread& thread = from_.threads[event.thread];
+      if (threads_[event.thread] == kNone && (thread.tid != 0 || !pids.contains(thread.pid))) continue;
+      event.time_ns += shift_ns;
+      event.thread = Thread(event.thread);
+      event.name = String(event.name);
+      event.detail = String(event.detail);
+      to_.Event(event);
     }
   }
 

@@ -104,6 +104,10 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
     builder.Add(sample);
   }
   copier.Sources();
+  copier.Events(0, [&](const ModelEvent& event) {
+    return !by_time || (event.time_ns < filter.to_ns.value_or(kNoTime) &&
+                        event.time_ns + event.duration_ns >= filter.from_ns.value_or(0));
+  });
   return std::move(builder).Build();
 }
 

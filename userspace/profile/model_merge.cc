@@ -113,6 +113,7 @@ absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& prof
       builder.Add(sample);
     }
     copier.Sources();
+    if (timed) copier.Events(shift, [](const ModelEvent&) { return true; });
   }
   return std::move(builder).Build();
 }

@@ -49,14 +49,15 @@ absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const Sta
 
 absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const StackTable& stacks,
                                              const SampleLog& samples, MonotonicTime began, ProfileMeta meta,
-                                             const SourceFiles& sources, const CodeLog* code) {
+                                             const SourceFiles& sources, const CodeLog* code, const EventLog& events) {
   ProfileModelBuilder builder;
   builder.meta() = std::move(meta);
+  const auto thread_of = [&](const SampleLog::Thread& thread) {
+    return builder.Thread({thread.pid, thread.tid, builder.String(thread.comm), builder.String(thread.name),
+                           builder.String(thread.container_id)});
+  };
   std::vector<ThreadIndex> threads;
-  for (const SampleLog::Thread& thread : samples.threads()) {
-    threads.push_back(builder.Thread({thread.pid, thread.tid, builder.String(thread.comm), builder.String(thread.name),
-                                      builder.String(thread.container_id)}));
-  }
+  for (const SampleLog::Thread& thread : samples.threads()) threads.push_back(thread_of(thread));
   StackImporter importer(frames, stacks, builder);
   samples.ForEach([&](const SampleLog::Row& row) {
     builder.Add({.time_ns = row.time_ns == kNoTime ? kNoTime : row.time_ns - std::min(row.time_ns, began.ns),
@@ -68,6 +69,14 @@ absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const Sta
   AddSources(sources, builder);
   if (code != nullptr) {
     for (const CodeLog::Entry& entry : code->entries()) AddCode(entry, began, importer, builder);
+  }
+  for (const EventLog::Entry& entry : events.entries()) {
+    builder.Event({.time_ns = entry.began.ns - std::min(entry.began.ns, began.ns),
+                   .duration_ns = entry.duration_ns,
+                   .thread = thread_of(entry.thread),
+                   .kind = entry.kind,
+                   .name = builder.String(entry.name),
+                   .detail = builder.String(entry.detail)});
   }
   return std::move(builder).Build();
 }

@@ -7,6 +7,7 @@
 #include "formats/profile/profile_model.h"
 #include "os/clock.h"
 #include "profile/code_log.h"
+#include "profile/event_log.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
 #include "symbols/frame.h"
@@ -22,7 +23,8 @@ absl::StatusOr<ProfileModel> CountedRunModel(const FrameTable& frames, const Sta
 // With each sample. `began`: time 0 of the model; earlier samples (of events that were under way) count as of then.
 absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const StackTable& stacks,
                                              const SampleLog& samples, MonotonicTime began, ProfileMeta meta,
-                                             const SourceFiles& sources = SourceFiles(), const CodeLog* code = nullptr);
+                                             const SourceFiles& sources = SourceFiles(), const CodeLog* code = nullptr,
+                                             const EventLog& events = EventLog());
 
 }  // namespace clrsampler
 

@@ -24,6 +24,7 @@ struct MadeUpOptions {
   bool times = true;
   bool places = true;  // addresses and sizes of functions
   bool lines = false;  // of managed code, two of each method; and files of source text
+  size_t events = 0;
   uint32_t seed = 1;
 };
 
@@ -110,6 +111,14 @@ inline ProfileModel MadeUpProfile(const MadeUpOptions& options = {}) {
     sample.thread = threads[below(threads.size())];
     sample.stack = stacks[i < stacks.size() ? i : below(stacks.size())];
     builder.Add(sample);
+  }
+  for (size_t i = 0; options.times && i < options.events; ++i) {
+    builder.Event({.time_ns = i * 7'000'011,
+                   .duration_ns = i % 4 * 1'000'003,
+                   .thread = threads[below(threads.size())],
+                   .kind = static_cast<ModelEventKind>(i % kModelEventKindCount),
+                   .name = builder.String(absl::StrCat("event ", i % 5)),
+                   .detail = i % 3 == 0 ? 0 : builder.String("why")});
   }
   return *std::move(builder).Build();
 }

@@ -113,6 +113,28 @@ TEST(RoundTripTest, JsonKeepsLinesAndWhatIsKnownOfTheirFiles) {
   EXPECT_EQ(Written(read, "json"), Written(model, "json"));
 }
 
+TEST(RoundTripTest, JsonKeepsEvents) {
+  const ProfileModel model = testing::MadeUpProfile({.events = 12});
+  ASSERT_EQ(model.events.size(), 12u);
+  const ProfileModel read = ReadBack(model, "json");
+  EXPECT_EQ(read.events.size(), 12u);
+  EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+}
+
+TEST(RoundTripTest, EventsOutsideOfTheTablesAreAnErrorAndUnknownOnesAreLeftOut) {
+  const std::string written = Written(testing::MadeUpProfile({.events = 3}), "json");
+  const auto with = [&](absl::string_view from, absl::string_view to) {
+    EXPECT_TRUE(absl::StrContains(written, from)) << from;
+    return ReadProfile(absl::StrReplaceAll(written, {{from, to}}));
+  };
+  EXPECT_THAT(with("\"kind\": [0,1,2]", "\"kind\": [0,1,3]").status().message(), HasSubstr("kind of events 3"));
+  EXPECT_THAT(with("\"duration_ns\": [0,1000003,2000006]", "\"duration_ns\": [0]").status().message(),
+              HasSubstr("events.duration_ns has 1"));
+  const absl::StatusOr<ProfileModel> read = with("\"pause\",\"collection\"", "\"dream\",\"collection\"");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->events.size(), 2u);
+}
+
 TEST(RoundTripTest, JsonKeepsMachineCode) {
   ProfileModelBuilder builder;
   const StringIndex file = builder.String("Cart.cs");

@@ -123,6 +123,40 @@ TEST(FilterProfileTest, DirectRecursionIsOneFrame) {
   EXPECT_EQ(Filtered({.focus = "Walk", .fold_recursion = true}), (Expected{{"12 Start;Walk;Leaf;Walk", 1}}));
 }
 
+// Two threads of two processes, and a pause of each.
+ProfileModel WithPauses() {
+  ProfileModelBuilder builder;
+  const FrameIndex frame = builder.Frame({.name = builder.String("Main")});
+  for (const uint32_t pid : {10u, 20u}) {
+    const ThreadIndex thread = builder.Thread({.pid = pid, .tid = pid + 1, .name = builder.String("worker")});
+    builder.Add({.time_ns = 100, .thread = thread, .stack = builder.Stack(std::span(&frame, 1))});
+    builder.Event({.time_ns = pid, .duration_ns = 5, .thread = builder.Thread({.pid = pid}), .name = builder.String("gc")});
+  }
+  builder.meta().start_unix_ns = 1'000 * 1'000'000'000ull;
+  return *std::move(builder).Build();
+}
+
+std::vector<uint64_t> EventTimes(const ProfileModel& model) {
+  std::vector<uint64_t> times;
+  for (const ModelEvent& event : model.events) times.push_back(event.time_ns);
+  return times;
+}
+
+TEST(FilterProfileTest, EventsGoWithTheirProcess) {
+  EXPECT_EQ(EventTimes(*FilterProfile(WithPauses(), {.thread = "21"})), (std::vector<uint64_t>{20}));
+}
+
+TEST(FilterProfileTest, EventsThatReachIntoThePartAreKept) {
+  EXPECT_EQ(EventTimes(*FilterProfile(WithPauses(), {.from_ns = 14, .to_ns = 101})), (std::vector<uint64_t>{10, 20}));
+  EXPECT_EQ(EventTimes(*FilterProfile(WithPauses(), {.from_ns = 16, .to_ns = 101})), (std::vector<uint64_t>{20}));
+}
+
+TEST(MergeProfilesTest, EventsMoveWithTheirProfile) {
+  ProfileModel later = WithPauses();
+  later.meta.start_unix_ns += 1000;
+  EXPECT_EQ(EventTimes(*MergeProfiles({WithPauses(), std::move(later)})), (std::vector<uint64_t>{10, 20, 1010, 1020}));
+}
+
 TEST(FilterProfileTest, AnExpressionThatIsNoneIsAnError) {
   const auto filtered = FilterProfile(Sample(), {.focus = "a("});
   EXPECT_EQ(filtered.status().code(), absl::StatusCode::kInvalidArgument);

@@ -170,6 +170,7 @@ class TableEvents {
     }
     // No more words than a table of this version could have.
     if (section_ == "frame_kinds" && tables_.frame_kinds.size() < 256) tables_.frame_kinds.push_back(text);
+    if (section_ == "event_kinds" && tables_.event_kinds.size() < 256) tables_.event_kinds.push_back(text);
     if (section_ == "line_kinds" && tables_.line_kinds.size() < 256) tables_.line_kinds.push_back(text);
     if (section_ == "code_machines" && tables_.code_machines.size() < 256) tables_.code_machines.push_back(text);
     if (section_ == "sample_states" && tables_.sample_states.size() < 256) tables_.sample_states.push_back(text);
@@ -261,6 +262,7 @@ class ModelMaker {
     RETURN_IF_ERROR(MakeNodes());
     RETURN_IF_ERROR(MakeThreads());
     RETURN_IF_ERROR(MakeCode());
+    RETURN_IF_ERROR(MakeEvents());
     return MakeSamples();
   }
 
@@ -400,6 +402,26 @@ class ModelMaker {
     for (const size_t end = next_self_ + rows; next_self_ < end; ++next_self_) {
       const uint64_t weight = tables_.self_weight.empty() ? 1 : tables_.self_weight[next_self_];
       code.self.push_back({tables_.self_offset[next_self_], weight});
+    }
+    return absl::OkStatus();
+  }
+
+  // A kind of a newer version is left out.
+  absl::Status MakeEvents() {
+    for (size_t i = 0; i < tables_.event_time_ns.size() && builder_.ok(); ++i) {
+      ModelEvent event;
+      const uint32_t kind = ValueOr0(tables_.event_kind, i);
+      if (kind >= tables_.event_kinds.size()) return Outside("kind of events", kind);
+      if (tables_.event_thread[i] >= threads_.size()) return Outside("thread", tables_.event_thread[i]);
+      event.thread = threads_[tables_.event_thread[i]];
+      event.time_ns = tables_.event_time_ns[i];
+      if (!tables_.event_duration_ns.empty()) event.duration_ns = tables_.event_duration_ns[i];
+      RETURN_IF_ERROR(Text(tables_.event_name, i, event.name));
+      RETURN_IF_ERROR(Text(tables_.event_detail, i, event.detail));
+      const std::optional<ModelEventKind> known = ModelEventKindOf(tables_.event_kinds[kind]);
+      if (!known) continue;
+      event.kind = *known;
+      builder_.Event(event);
     }
     return absl::OkStatus();
   }

@@ -17,7 +17,7 @@ struct FileTables {
   std::string format;
   uint64_t version = 0;
   ProfileMeta meta;
-  std::vector<std::string> frame_kinds, sample_states, line_kinds;
+  std::vector<std::string> frame_kinds, sample_states, line_kinds, event_kinds;
   std::vector<StringIndex> strings;  // the model's
   std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, tier, source_file, size;
   std::vector<uint32_t> line, column, line_kind;
@@ -26,6 +26,8 @@ struct FileTables {
   std::vector<uint32_t> file, url;
   std::vector<std::string> texts;  // of files
   std::vector<uint32_t> pid, tid, comm, thread_name, container_id;
+  std::vector<uint32_t> event_kind, event_thread, event_name, event_detail;
+  std::vector<uint64_t> event_time_ns, event_duration_ns;
   std::vector<uint32_t> thread, stack, state;
   std::vector<uint64_t> time_ns, weight;
   std::vector<std::string> code_machines, code_bytes;
@@ -64,6 +66,10 @@ inline constexpr NarrowColumn kNarrowColumns[] = {
     {"threads", "comm", &FileTables::comm},
     {"threads", "name", &FileTables::thread_name},
     {"threads", "container_id", &FileTables::container_id},
+    {"events", "kind", &FileTables::event_kind},
+    {"events", "thread", &FileTables::event_thread},
+    {"events", "name", &FileTables::event_name},
+    {"events", "detail", &FileTables::event_detail},
     {"samples", "thread", &FileTables::thread},
     {"samples", "stack", &FileTables::stack},
     {"samples", "state", &FileTables::state},
@@ -85,6 +91,7 @@ struct WideColumn {
 };
 inline constexpr WideColumn kWideColumns[] = {
     {"frames", "address", &FileTables::address},    {"samples", "time_ns", &FileTables::time_ns},
+    {"events", "time_ns", &FileTables::event_time_ns}, {"events", "duration_ns", &FileTables::event_duration_ns},
     {"samples", "weight", &FileTables::weight},     {"code", "address", &FileTables::code_address},
     {"code", "time_ns", &FileTables::code_time_ns}, {"code_self", "weight", &FileTables::self_weight},
 };
@@ -95,6 +102,7 @@ inline size_t RowsOf(const FileTables& tables, absl::string_view section) {
   if (section == "nodes") return tables.parent.size();
   if (section == "threads") return tables.comm.size();
   if (section == "sources") return tables.file.size();
+  if (section == "events") return tables.event_time_ns.size();
   if (section == "code") return tables.code_bytes.size();
   if (section == "code_lines") return tables.line_offset.size();
   if (section == "code_self") return tables.self_offset.size();

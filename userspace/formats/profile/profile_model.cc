@@ -18,6 +18,8 @@ constexpr absl::string_view kKinds[] = {"unknown", "kernel", "native", "jit",   
 constexpr absl::string_view kStates[] = {"none", "suspending", "paused"};
 constexpr absl::string_view kLineKinds[] = {"none", "exact", "optimised"};
 constexpr absl::string_view kMachines[] = {"x86-64", "arm64"};
+constexpr absl::string_view kEvents[] = {"pause", "collection", "compilation"};
+static_assert(std::size(kEvents) == kModelEventKindCount);
 static_assert(std::size(kViews) == kProfileViewCount);
 static_assert(std::size(kMachines) == kCodeMachineCount);
 static_assert(std::size(kLineKinds) == kLineKindCount);
@@ -66,6 +68,8 @@ std::optional<LineKind> LineKindOf(absl::string_view text) { return Find<LineKin
 absl::string_view CodeMachineText(CodeMachine machine) { return kMachines[static_cast<size_t>(machine)]; }
 std::optional<CodeMachine> CodeMachineOf(absl::string_view text) { return Find<CodeMachine>(kMachines, text); }
 absl::string_view SampleStateText(SampleState state) { return kStates[static_cast<size_t>(state)]; }
+absl::string_view ModelEventKindText(ModelEventKind kind) { return kEvents[static_cast<size_t>(kind)]; }
+std::optional<ModelEventKind> ModelEventKindOf(absl::string_view text) { return Find<ModelEventKind>(kEvents, text); }
 std::optional<SampleState> SampleStateOf(absl::string_view text) { return Find<SampleState>(kStates, text); }
 
 ModelFrame WithoutLine(ModelFrame frame) {
@@ -195,6 +199,11 @@ bool ProfileModelBuilder::Code(ModelCode code) {
   return true;
 }
 
+void ProfileModelBuilder::Event(const ModelEvent& event) {
+  if (!ok() || !Takes(model_.events.size(), limits_.frames, "events")) return;
+  model_.events.push_back(event);
+}
+
 void ProfileModelBuilder::Add(const ModelSample& sample) {
   if (sample.weight == 0 || !ok()) return;
   if (sample.weight > kMaxTotalWeight - model_.total_weight) {
@@ -217,6 +226,8 @@ void ProfileModelBuilder::Add(const ModelSample& sample) {
 
 absl::StatusOr<ProfileModel> ProfileModelBuilder::Build() && {
   if (!ok()) return status_;
+  std::stable_sort(model_.events.begin(), model_.events.end(),
+                   [](const ModelEvent& a, const ModelEvent& b) { return a.time_ns < b.time_ns; });
   return std::move(model_);
 }
 

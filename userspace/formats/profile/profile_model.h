@@ -29,6 +29,7 @@
 #include "absl/strings/string_view.h"
 #include "formats/names/line_kind.h"
 #include "formats/profile/model_code.h"
+#include "formats/profile/model_event.h"
 
 namespace clrsampler {
 
@@ -238,6 +239,7 @@ struct ProfileModel {
   SampleColumns samples;
   std::vector<ModelSource> sources;  // one for each file at most
   std::vector<ModelCode> code;       // of a recording that keeps it
+  std::vector<ModelEvent> events;    // in the order of their times; of a recording with samples
   uint64_t total_weight = 0;         // of all samples
 
   absl::string_view text(StringIndex index) const { return strings[index]; }
@@ -283,6 +285,8 @@ class ProfileModelBuilder {
   bool Code(ModelCode code);
   // A sample of weight 0 is none.
   void Add(const ModelSample& sample);
+  // In any order; Build sorts them.
+  void Event(const ModelEvent& event);
 
   void Fail(absl::Status status);  // of a reader's own limits; the first one counts
   bool ok() const { return status_.ok(); }

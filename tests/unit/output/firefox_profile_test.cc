@@ -1,0 +1,193 @@
+#include "output/firefox_profile.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "formats/profile/gzip.h"
+#include "unit/output/made_up_profile.h"
+
+namespace clrsampler {
+namespace {
+
+using ::testing::ElementsAre;
+using Json = nlohmann::json;
+
+Json Written(const ProfileModel& model) {
+  std::string bytes;
+  const absl::Status written = FirefoxProfileWriter().Write(model, [&](absl::string_view piece) {
+    bytes.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(written.ok()) << written;
+  return Json::parse(*Gunzip(bytes, 64 << 20));
+}
+
+std::string Text(const Json& profile, const Json& index) { return profile["shared"]["stringArray"][index.get<size_t>()]; }
+
+// Names from the outermost one, as a reader of the format follows its tables.
+std::string Stack(const Json& profile, Json stack) {
+  const Json& shared = profile["shared"];
+  std::string text;
+  for (; !stack.is_null(); stack = shared["stackTable"]["prefix"][stack.get<size_t>()]) {
+    const size_t frame = shared["stackTable"]["frame"][stack.get<size_t>()];
+    const size_t function = shared["frameTable"]["func"][frame];
+    text = absl::StrCat(";", Text(profile, shared["funcTable"]["name"][function]), text);
+  }
+  return text;
+}
+
+TEST(FirefoxProfileTest, EveryColumnHasAsManyEntriesAsItsTable) {
+  const Json profile = Written(MadeUpProfile({.lines = true}));
+  std::vector<const Json*> tables;
+  for (const auto& [name, table] : profile["shared"].items()) {
+    if (name != "stringArray") tables.push_back(&table);
+  }
+  for (const Json& thread : profile["threads"]) {
+    tables.push_back(&thread["samples"]);
+    tables.push_back(&thread["markers"]);
+  }
+  for (const Json* table : tables) {
+    for (const auto& [name, column] : table->items()) {
+      if (column.is_array()) EXPECT_EQ(column.size(), (*table)["length"].get<size_t>()) << name;
+    }
+  }
+}
+
+TEST(FirefoxProfileTest, EachLaneHasItsThreadsStacksInTheOrderOfTheirTimes) {
+  const ProfileModel model = MadeUpProfile();
+  std::map<std::string, uint64_t> ours, theirs;
+  for (size_t row = 0; row < model.samples.size(); ++row) {
+    std::string path;
+    for (NodeIndex node = model.samples.stack[row]; node != kRootNode; node = model.nodes[node].parent) {
+      path = absl::StrCat(";", model.text(model.frame_of(node).name), path);
+    }
+    const ModelThread& thread = model.threads[model.samples.thread[row]];
+    ours[absl::StrCat(thread.pid, "/", thread.tid, path)] += model.samples.weight_of(row);
+  }
+  const Json profile = Written(model);
+  for (const Json& thread : profile["threads"]) {
+    const Json& samples = thread["samples"];
+    double last = 0;
+    for (size_t i = 0; i < samples["length"].get<size_t>(); ++i) {
+      EXPECT_GE(samples["time"][i].get<double>(), last);
+      last = samples["time"][i];
+      theirs[absl::StrCat(thread["pid"].get<std::string>(), "/", thread["tid"].get<int>(), Stack(profile, samples["stack"][i]))] +=
+          samples["weight"][i].get<uint64_t>();
+    }
+  }
+  EXPECT_EQ(theirs, ours);
+}
+
+TEST(FirefoxProfileTest, ThreadsAreBusyForWhatTheirSamplesStandFor) {
+  const Json profile = Written(MadeUpProfile());
+  for (const Json& delta : profile["threads"][0]["samples"]["threadCPUDelta"]) EXPECT_EQ(delta, 10101010);
+}
+
+struct SmallProfile {
+  SmallProfile() {
+    builder.meta().duration_ns = 9'000'000;
+    main = builder.Thread({.pid = 10, .tid = 10, .comm = builder.String("web")});
+    worker = builder.Thread({.pid = 10, .tid = 12, .comm = builder.String("web"), .name = builder.String("worker")});
+    whole = builder.Thread({.pid = 10, .comm = builder.String("web")});
+  }
+  NodeIndex Stack(std::vector<std::pair<ModelFrameKind, std::string>> frames) {
+    std::vector<FrameIndex> path;
+    for (const auto& [kind, name] : frames) path.push_back(builder.Frame({.kind = kind, .name = builder.String(name)}));
+    return builder.Stack(path);
+  }
+  Json Write() { return Written(*std::move(builder).Build()); }
+
+  ProfileModelBuilder builder;
+  ThreadIndex main, worker, whole;
+};
+
+TEST(FirefoxProfileTest, WhatConcernsTheProcessIsInTheLaneOfItsMainThread) {
+  SmallProfile small;
+  small.builder.Add({.time_ns = 1'000'000, .thread = small.worker, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
+  small.builder.Add({.time_ns = 2'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
+  small.builder.Event({.time_ns = 1'500'000,
+                       .duration_ns = 250'000,
+                       .thread = small.whole,
+                       .kind = ModelEventKind::kPause,
+                       .name = small.builder.String("blocking gen2"),
+                       .detail = small.builder.String("induced")});
+  small.builder.Event({.time_ns = 500'000,
+                       .duration_ns = 100'000,
+                       .thread = small.worker,
+                       .kind = ModelEventKind::kCompilation,
+                       .name = small.builder.String("Shop.Cart.Total")});
+  const Json profile = small.Write();
+  ASSERT_EQ(profile["threads"].size(), 2u);
+  const Json& main = profile["threads"][0];
+  const Json& worker = profile["threads"][1];
+  EXPECT_EQ(main["isMainThread"], true);
+  EXPECT_EQ(main["name"], "web");
+  EXPECT_EQ(worker["name"], "worker");
+  EXPECT_EQ(main["markers"]["startTime"], Json({1.5}));
+  EXPECT_EQ(main["markers"]["endTime"], Json({1.75}));
+  EXPECT_EQ(Text(profile, main["markers"]["name"][0]), "pause");
+  EXPECT_EQ(main["markers"]["data"][0], Json({{"type", "pause"}, {"what", "blocking gen2"}, {"detail", "induced"}}));
+  EXPECT_EQ(worker["markers"]["data"][0]["what"], "Shop.Cart.Total");
+}
+
+TEST(FirefoxProfileTest, AThreadWithEventsAloneHasALane) {
+  SmallProfile small;
+  small.builder.Event({.thread = small.whole, .kind = ModelEventKind::kCollection});
+  const Json profile = small.Write();
+  ASSERT_EQ(profile["threads"].size(), 1u);
+  EXPECT_EQ(profile["threads"][0]["markers"]["phase"], Json({0})) << "it has no duration";
+}
+
+TEST(FirefoxProfileTest, SamplesWithoutATimeStandAtTheEnd) {
+  SmallProfile small;
+  small.builder.Add({.thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "late"}})});
+  small.builder.Add({.time_ns = 1'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "timed"}})});
+  const Json profile = small.Write();
+  const Json& samples = profile["threads"][0]["samples"];
+  EXPECT_EQ(samples["time"], Json({1.0, 9.0}));
+  EXPECT_EQ(Stack(profile, samples["stack"][1]), ";late");
+}
+
+TEST(FirefoxProfileTest, WaitsWeighTheirMilliseconds) {
+  SmallProfile small;
+  small.builder.meta().view = ProfileView::kOffCpu;
+  small.builder.meta().unit = WeightUnit::kMicroseconds;
+  small.builder.Add({.time_ns = 1, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kMark, "[sleep]"}}), .weight = 20'005});
+  const Json profile = small.Write();
+  const Json& samples = profile["threads"][0]["samples"];
+  EXPECT_EQ(samples["weightType"], "tracing-ms");
+  EXPECT_EQ(samples["weight"], Json({20.005}));
+  EXPECT_FALSE(samples.contains("threadCPUDelta"));
+}
+
+TEST(FirefoxProfileTest, FramesSayWhatKindOfWorkTheyAre) {
+  SmallProfile small;
+  small.builder.Add({.thread = small.main,
+                     .stack = small.Stack({{ModelFrameKind::kR2r, "Start"},
+                                           {ModelFrameKind::kJit, "Work"},
+                                           {ModelFrameKind::kNative, "memcpy"},
+                                           {ModelFrameKind::kKernel, "schedule"},
+                                           {ModelFrameKind::kRole, "[gc gen1 blocking]"},
+                                           {ModelFrameKind::kRole, "[jit]"},
+                                           {ModelFrameKind::kMark, "[task wait]"},
+                                           {ModelFrameKind::kMark, "[idle]"},
+                                           {ModelFrameKind::kMark, "[truncated]"},
+                                           {ModelFrameKind::kType, "System.String"}})});
+  const Json profile = small.Write();
+  std::vector<std::string> words;
+  for (const Json& category : profile["shared"]["frameTable"]["category"]) {
+    words.push_back(category.is_null() ? "of its caller"
+                                       : profile["meta"]["categories"][category.get<size_t>()]["name"].get<std::string>());
+  }
+  EXPECT_THAT(words, ElementsAre("precompiled .NET", ".NET", "native", "kernel", "garbage collection", "JIT compiler",
+                                 "waiting", "idle", "of its caller", "of its caller"));
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,398 @@
+#include "output/firefox_profile.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "formats/profile/gzip.h"
+#include "output/json_stream.h"
+#include "output/lane_category.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int kProcessedVersion = 60;
+constexpr int kGeckoVersion = 31;  // of the time of kProcessedVersion; viewers ask for it, and do not use it
+constexpr int kLibraryResource = 1;
+constexpr uint32_t kInstantMarker = 0, kIntervalMarker = 1;
+
+// The viewer's own words for colours. Idle lanes are drawn as if nothing was there.
+absl::string_view ColorOf(LaneCategory category) {
+  switch (category) {
+    case LaneCategory::kOther:
+      return "grey";
+    case LaneCategory::kManaged:
+      return "green";
+    case LaneCategory::kPrecompiled:
+      return "lightblue";
+    case LaneCategory::kNative:
+      return "blue";
+    case LaneCategory::kKernel:
+      return "orange";
+    case LaneCategory::kCollection:
+      return "red";
+    case LaneCategory::kCompilation:
+      return "purple";
+    case LaneCategory::kWaiting:
+      return "yellow";
+    case LaneCategory::kIdle:
+      return "transparent";
+  }
+  return "grey";
+}
+
+std::string Milliseconds(uint64_t ns) { return absl::StrFormat("%d.%06d", ns / 1'000'000, ns % 1'000'000); }
+
+absl::string_view WeightTypeOf(WeightUnit unit) {
+  switch (unit) {
+    case WeightUnit::kSamples:
+      return "samples";
+    case WeightUnit::kMicroseconds:
+    case WeightUnit::kNanoseconds:
+      return "tracing-ms";
+    case WeightUnit::kBytes:
+      return "bytes";
+  }
+  return "samples";
+}
+
+std::string WeightText(WeightUnit unit, uint64_t weight) {
+  if (unit == WeightUnit::kMicroseconds) return absl::StrFormat("%d.%03d", weight / 1000, weight % 1000);
+  if (unit == WeightUnit::kNanoseconds) return Milliseconds(weight);
+  return absl::StrCat(weight);
+}
+
+// Entries of a table that were met, in that order, and the number of each.
+template <typename Key>
+class Numbers {
+ public:
+  uint32_t Of(const Key& key) {
+    const auto [found, added] = numbers_.try_emplace(key, static_cast<uint32_t>(keys_.size()));
+    if (added) keys_.push_back(key);
+    return found->second;
+  }
+  const std::vector<Key>& keys() const { return keys_; }
+
+ private:
+  absl::flat_hash_map<Key, uint32_t> numbers_;
+  std::vector<Key> keys_;
+};
+
+using Image = std::tuple<StringIndex, StringIndex, StringIndex>;  // name, path, build id
+
+class FirefoxEncoder {
+ public:
+  FirefoxEncoder(const ProfileModel& model, const OutputSink& sink) : model_(model), out_(sink), end_ns_(model.meta.duration_ns) {
+    for (const uint64_t time : model.samples.time_ns) {
+      if (time != kNoTime) end_ns_ = std::max(end_ns_, time);
+    }
+    for (const ModelFrame& frame : model.frames) function_of_.push_back(functions_.Of(WithoutLine(frame)));
+    for (const ModelFrame& function : functions_.keys()) {
+      image_of_.push_back(function.module == 0 ? -1
+                                               : static_cast<int64_t>(images_.Of(
+                                                     {function.module, function.module_path, function.build_id})));
+      source_of_.push_back(function.source_file == 0 ? -1 : static_cast<int64_t>(sources_.Of(function.source_file)));
+    }
+  }
+
+  absl::Status Encode() {
+    out_.Raw("{\"meta\": ").Value(Meta()).Raw(",\n\"libs\": ");
+    WriteImages();
+    out_.Raw(",\n\"pages\": [], \"counters\": [],\n\"shared\": {\"stringArray\": ");
+    out_.Array(model_.strings.size() + kModelEventKindCount, [&](size_t i) {
+      out_.String(i < model_.strings.size()
+                      ? model_.text(static_cast<StringIndex>(i))
+                      : ModelEventKindText(static_cast<ModelEventKind>(i - model_.strings.size())));
+    });
+    WriteSources();
+    WriteStacks();
+    WriteFrames();
+    WriteFunctions();
+    out_.Raw("},\n\"threads\": [");
+    WriteThreads();
+    out_.Raw("]}\n");
+    return out_.Finish();
+  }
+
+ private:
+  nlohmann::ordered_json Meta() const {
+    const ProfileMeta& meta = model_.meta;
+    nlohmann::ordered_json categories = nlohmann::ordered_json::array();
+    for (int i = 0; i < kLaneCategoryCount; ++i) {
+      const auto category = static_cast<LaneCategory>(i);
+      categories.push_back({{"name", std::string(LaneCategoryText(category))},
+                            {"color", std::string(ColorOf(category))},
+                            {"subcategories", {"Other"}}});
+    }
+    nlohmann::ordered_json json = {
+        {"interval", meta.period_ns > 0 ? static_cast<double>(meta.period_ns) / 1e6 : 1.0},
+        {"startTime", static_cast<double>(meta.start_unix_ns) / 1e6},
+        {"profilingStartTime", 0},
+        {"processType", 0},
+        {"product", meta.command.empty() ? std::string("clrsampler") : meta.command},
+        {"importedFrom", meta.creator},
+        {"stackwalk", 1},
+        {"debug", false},
+        {"version", kGeckoVersion},
+        {"preprocessedProfileVersion", kProcessedVersion},
+        {"platform", "Linux"},
+        {"symbolicated", true},
+        {"symbolicationNotSupported", true},
+        {"usesOnlyOneStackType", true},
+        {"sourceCodeIsNotOnSearchfox", true},
+        {"categories", std::move(categories)},
+        {"markerSchema", MarkerSchema()},
+        {"sampleUnits", {{"time", "ms"}, {"eventDelay", "ms"}, {"threadCPUDelta", "ns"}}}};
+    if (meta.start_monotonic_ns > 0) json["startTimeAsClockMonotonicNanosecondsSinceBoot"] = meta.start_monotonic_ns;
+    if (meta.duration_ns > 0) json["profilingEndTime"] = static_cast<double>(meta.duration_ns) / 1e6;
+    nlohmann::ordered_json entries = nlohmann::ordered_json::array();
+    const auto entry = [&](absl::string_view label, absl::string_view value) {
+      if (value.empty()) return;
+      entries.push_back({{"label", std::string(label)}, {"format", "string"}, {"value", std::string(value)}});
+    };
+    entry("Host", meta.host);
+    entry("What is counted", absl::StrCat(ProfileViewText(meta.view), ", in ", WeightUnitText(meta.unit)));
+    json["extra"] = {{{"label", "Recording"}, {"entries", std::move(entries)}}};
+    return json;
+  }
+
+  static nlohmann::ordered_json MarkerSchema() {
+    nlohmann::ordered_json schema = nlohmann::ordered_json::array();
+    for (int i = 0; i < kModelEventKindCount; ++i) {
+      schema.push_back({{"name", std::string(ModelEventKindText(static_cast<ModelEventKind>(i)))},
+                        {"tooltipLabel", "{marker.name}: {marker.data.what}"},
+                        {"tableLabel", "{marker.data.what} {marker.data.detail}"},
+                        {"chartLabel", "{marker.data.what}"},
+                        {"display", {"marker-chart", "marker-table", "timeline-overview"}},
+                        {"fields",
+                         {{{"key", "what"}, {"label", "What"}, {"format", "string"}},
+                          {{"key", "detail"}, {"label", "Details"}, {"format", "string"}}}}});
+    }
+    return schema;
+  }
+
+  template <typename Value>
+  void Column(absl::string_view before, absl::string_view name, size_t size, Value value) {
+    out_.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(size, [&](size_t i) { value(i); });
+  }
+  template <typename Value>
+  void Numbered(absl::string_view before, absl::string_view name, size_t size, Value value) {
+    Column(before, name, size, [&](size_t i) { out_.Number(value(i)); });
+  }
+  void Constant(absl::string_view name, size_t size, absl::string_view text) {
+    Column(", ", name, size, [&](size_t) { out_.Raw(text); });
+  }
+  // `value` < 0: there is none.
+  void NumberOr(absl::string_view none, int64_t value) {
+    if (value < 0) {
+      out_.Raw(none);
+    } else {
+      out_.Number(static_cast<uint64_t>(value));
+    }
+  }
+
+  void WriteImages() {
+    out_.Array(images_.keys().size(), [&](size_t i) {
+      const auto& [name, path, build_id] = images_.keys()[i];
+      const std::string shown(model_.text(name)), file(model_.text(path == 0 ? name : path));
+      nlohmann::ordered_json image = {{"arch", ""},          {"name", shown},      {"path", file},
+                                      {"debugName", shown},  {"debugPath", file},  {"breakpadId", ""},
+                                      {"codeId", nullptr}};
+      if (build_id != 0) image["codeId"] = std::string(model_.text(build_id));
+      out_.Value(image);
+    });
+  }
+
+  void WriteSources() {
+    const size_t size = sources_.keys().size();
+    out_.Raw(",\n\"sources\": {\"length\": ").Number(size);
+    Constant("uuid", size, "null");
+    Numbered(", ", "filename", size, [&](size_t i) { return sources_.keys()[i]; });
+    out_.Raw("}");
+  }
+
+  // Node 0 of the model is no stack here, so each one has the number before.
+  void WriteStacks() {
+    const size_t size = model_.nodes.size() - 1;
+    out_.Raw(",\n\"stackTable\": {\"length\": ").Number(size);
+    Numbered(",\n  ", "frame", size, [&](size_t i) { return model_.nodes[i + 1].frame; });
+    Column(",\n  ", "prefix", size, [&](size_t i) { NumberOr("null", int64_t{model_.nodes[i + 1].parent} - 1); });
+    out_.Raw("}");
+  }
+
+  void WriteFrames() {
+    const size_t size = model_.frames.size();
+    const auto category = [&](size_t i) {
+      const ModelFrame& frame = model_.frames[i];
+      return LaneCategoryOf(frame.kind, model_.text(frame.name));
+    };
+    out_.Raw(",\n\"frameTable\": {\"length\": ").Number(size);
+    Constant("address", size, "-1");
+    Constant("inlineDepth", size, "0");
+    Column(",\n  ", "category", size, [&](size_t i) {
+      const auto of = category(i);
+      NumberOr("null", of ? static_cast<int64_t>(*of) : -1);
+    });
+    Column(",\n  ", "subcategory", size, [&](size_t i) { out_.Raw(category(i) ? "0" : "null"); });
+    Numbered(",\n  ", "func", size, [&](size_t i) { return function_of_[i]; });
+    Constant("nativeSymbol", size, "null");
+    Constant("innerWindowID", size, "null");
+    const auto known = [](uint32_t number) { return number == 0 ? int64_t{-1} : int64_t{number}; };
+    Column(",\n  ", "line", size, [&](size_t i) { NumberOr("null", known(model_.frames[i].line)); });
+    Column(",\n  ", "column", size, [&](size_t i) { NumberOr("null", known(model_.frames[i].column)); });
+    out_.Raw("}");
+  }
+
+  void WriteFunctions() {
+    const size_t size = functions_.keys().size(), images = images_.keys().size();
+    out_.Raw(",\n\"funcTable\": {\"length\": ").Number(size);
+    Numbered(",\n  ", "name", size, [&](size_t i) { return functions_.keys()[i].name; });
+    Constant("isJS", size, "false");
+    Constant("relevantForJS", size, "false");
+    Column(",\n  ", "resource", size, [&](size_t i) { NumberOr("-1", image_of_[i]); });
+    Column(",\n  ", "source", size, [&](size_t i) { NumberOr("null", source_of_[i]); });
+    Constant("lineNumber", size, "null");
+    Constant("columnNumber", size, "null");
+    out_.Raw("},\n\"resourceTable\": {\"length\": ").Number(images);
+    Numbered(", ", "lib", images, [](size_t i) { return i; });
+    Numbered(", ", "name", images, [&](size_t i) { return std::get<0>(images_.keys()[i]); });
+    Constant("host", images, "null");
+    Constant("type", images, absl::StrCat(kLibraryResource));
+    out_.Raw("},\n\"nativeSymbols\": {\"length\": 0, \"libIndex\": [], \"address\": [], \"name\": [], \"functionSize\": []}");
+  }
+
+  void WriteThreads() {
+    const std::vector<Lane> lanes = Lanes();
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      out_.Raw(i == 0 ? "\n" : ",\n");
+      WriteThread(lanes[i]);
+    }
+  }
+
+  struct Lane {
+    ThreadIndex thread = 0;
+    std::vector<uint32_t> rows;                // of samples
+    std::vector<const ModelEvent*> events;
+  };
+
+  // Of threads that have samples or events. The main thread of a process comes first: the viewer shows it as the
+  // process, and what concerns all threads is in its lane.
+  std::vector<Lane> Lanes() const {
+    std::vector<Lane> by_thread(model_.threads.size());
+    for (size_t i = 0; i < model_.samples.size(); ++i) {
+      by_thread[model_.samples.thread[i]].rows.push_back(static_cast<uint32_t>(i));
+    }
+    for (const ModelEvent& event : model_.events) by_thread[event.thread].events.push_back(&event);
+    for (size_t i = 0; i < by_thread.size(); ++i) by_thread[i].thread = static_cast<ThreadIndex>(i);
+    const auto key = [&](const Lane& lane) {
+      const ModelThread& thread = model_.threads[lane.thread];
+      return std::tuple(thread.pid, lane.rows.empty(), !IsMain(thread), thread.tid);
+    };
+    std::stable_sort(by_thread.begin(), by_thread.end(), [&](const Lane& a, const Lane& b) { return key(a) < key(b); });
+    std::vector<Lane> lanes;
+    for (Lane& lane : by_thread) {
+      if (lane.rows.empty() && lane.events.empty()) continue;
+      const ModelThread& thread = model_.threads[lane.thread];
+      const auto home = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& other) {
+        const ModelThread& its = model_.threads[other.thread];
+        return its.pid == thread.pid && (thread.tid == 0 || its.tid == thread.tid);
+      });
+      if (!lane.rows.empty() || home == lanes.end()) {
+        lanes.push_back(std::move(lane));
+      } else {
+        home->events.insert(home->events.end(), lane.events.begin(), lane.events.end());
+      }
+    }
+    for (Lane& lane : lanes) {
+      std::stable_sort(lane.rows.begin(), lane.rows.end(), [&](uint32_t a, uint32_t b) { return Time(a) < Time(b); });
+    }
+    return lanes;
+  }
+
+  uint64_t Time(uint32_t row) const { return std::min(model_.samples.time_of(row), end_ns_); }
+
+  static bool IsMain(const ModelThread& thread) { return thread.tid == 0 || thread.tid == thread.pid; }
+
+  void WriteThread(const Lane& lane) {
+    const ModelThread& thread = model_.threads[lane.thread];
+    const absl::string_view name = model_.text(thread.name == 0 ? thread.comm : thread.name);
+    out_.Raw("{\"processType\": \"default\", \"processStartupTime\": 0, \"processShutdownTime\": null");
+    out_.Raw(", \"registerTime\": 0, \"unregisterTime\": null, \"pausedRanges\": [], \"name\": ").String(name);
+    out_.Raw(", \"isMainThread\": ").Raw(IsMain(thread) ? "true" : "false");
+    out_.Raw(", \"processName\": ").String(ProcessLabel(model_, thread));
+    out_.Raw(", \"pid\": \"").Number(thread.pid).Raw("\", \"tid\": ").Number(thread.tid);
+    out_.Raw(", \"showMarkersInTimeline\": true");
+    WriteSamples(lane.rows);
+    WriteMarkers(lane.events);
+  }
+
+  void WriteSamples(const std::vector<uint32_t>& rows) {
+    const SampleColumns& samples = model_.samples;
+    const ProfileMeta& meta = model_.meta;
+    out_.Raw(",\n\"samples\": {\"length\": ").Number(rows.size()).Raw(", \"weightType\": \"");
+    out_.Raw(WeightTypeOf(meta.unit)).Raw("\"");
+    Column(",\n  ", "time", rows.size(), [&](size_t i) { out_.Raw(Milliseconds(Time(rows[i]))); });
+    Column(",\n  ", "stack", rows.size(), [&](size_t i) { NumberOr("null", int64_t{samples.stack[rows[i]]} - 1); });
+    Column(",\n  ", "weight", rows.size(),
+           [&](size_t i) { out_.Raw(WeightText(meta.unit, samples.weight_of(rows[i]))); });
+    // How busy a thread is: it had the CPU for as long as its samples stand for, and not between them.
+    if (meta.unit == WeightUnit::kSamples && meta.period_ns > 0) {
+      Numbered(",\n  ", "threadCPUDelta", rows.size(),
+               [&](size_t i) { return samples.weight_of(rows[i]) * meta.period_ns; });
+    }
+    out_.Raw("}");
+  }
+
+  void WriteMarkers(const std::vector<const ModelEvent*>& events) {
+    const size_t size = events.size();
+    out_.Raw(",\n\"markers\": {\"length\": ").Number(size);
+    Column(",\n  ", "data", size, [&](size_t i) {
+      out_.Raw("{\"type\": ").String(ModelEventKindText(events[i]->kind));
+      out_.Raw(", \"what\": ").String(model_.text(events[i]->name));
+      out_.Raw(", \"detail\": ").String(model_.text(events[i]->detail)).Raw("}");
+    });
+    // The words of the kinds stand behind the model's strings.
+    Numbered(",\n  ", "name", size,
+             [&](size_t i) { return model_.strings.size() + static_cast<size_t>(events[i]->kind); });
+    Column(",\n  ", "startTime", size, [&](size_t i) { out_.Raw(Milliseconds(events[i]->time_ns)); });
+    Column(",\n  ", "endTime", size, [&](size_t i) {
+      const uint64_t duration = events[i]->duration_ns;
+      out_.Raw(duration == 0 ? "null" : Milliseconds(events[i]->time_ns + duration));
+    });
+    Numbered(",\n  ", "phase", size,
+             [&](size_t i) { return events[i]->duration_ns == 0 ? kInstantMarker : kIntervalMarker; });
+    Numbered(",\n  ", "category", size, [&](size_t i) {
+      return static_cast<uint32_t>(events[i]->kind == ModelEventKind::kCompilation ? LaneCategory::kCompilation
+                                                                                   : LaneCategory::kCollection);
+    });
+    out_.Raw("}}");
+  }
+
+  const ProfileModel& model_;
+  JsonStream out_;
+  Numbers<ModelFrame> functions_;
+  Numbers<Image> images_;
+  Numbers<StringIndex> sources_;
+  std::vector<uint32_t> function_of_;              // by frame
+  std::vector<int64_t> image_of_, source_of_;      // by function; -1: none
+  uint64_t end_ns_;                                // of the recording
+};
+
+}  // namespace
+
+absl::Status FirefoxProfileWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
+  GzipStream gzip(sink);
+  const OutputSink compressed = [&](absl::string_view text) { return gzip.Write(text); };
+  RETURN_IF_ERROR(FirefoxEncoder(model, compressed).Encode());
+  return gzip.Finish();
+}
+
+}  // namespace clrsampler
