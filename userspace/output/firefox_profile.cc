@@ -90,7 +90,8 @@ using Image = std::tuple<StringIndex, StringIndex, StringIndex>;  // name, path,
 
 class FirefoxEncoder {
  public:
-  FirefoxEncoder(const ProfileModel& model, const OutputSink& sink) : model_(model), out_(sink), end_ns_(model.meta.duration_ns) {
+  FirefoxEncoder(const ProfileModel& model, const OutputSink& sink)
+      : model_(model), out_(sink), end_ns_(model.meta.duration_ns) {
     for (const uint64_t time : model.samples.time_ns) {
       if (time != kNoTime) end_ns_ = std::max(end_ns_, time);
     }
@@ -132,25 +133,24 @@ class FirefoxEncoder {
                             {"color", std::string(ColorOf(category))},
                             {"subcategories", {"Other"}}});
     }
-    nlohmann::ordered_json json = {
-        {"interval", meta.period_ns > 0 ? static_cast<double>(meta.period_ns) / 1e6 : 1.0},
-        {"startTime", static_cast<double>(meta.start_unix_ns) / 1e6},
-        {"profilingStartTime", 0},
-        {"processType", 0},
-        {"product", meta.command.empty() ? std::string("clrsampler") : meta.command},
-        {"importedFrom", meta.creator},
-        {"stackwalk", 1},
-        {"debug", false},
-        {"version", kGeckoVersion},
-        {"preprocessedProfileVersion", kProcessedVersion},
-        {"platform", "Linux"},
-        {"symbolicated", true},
-        {"symbolicationNotSupported", true},
-        {"usesOnlyOneStackType", true},
-        {"sourceCodeIsNotOnSearchfox", true},
-        {"categories", std::move(categories)},
-        {"markerSchema", MarkerSchema()},
-        {"sampleUnits", {{"time", "ms"}, {"eventDelay", "ms"}, {"threadCPUDelta", "ns"}}}};
+    nlohmann::ordered_json json = {{"interval", meta.period_ns > 0 ? static_cast<double>(meta.period_ns) / 1e6 : 1.0},
+                                   {"startTime", static_cast<double>(meta.start_unix_ns) / 1e6},
+                                   {"profilingStartTime", 0},
+                                   {"processType", 0},
+                                   {"product", meta.command.empty() ? std::string("clrsampler") : meta.command},
+                                   {"importedFrom", meta.creator},
+                                   {"stackwalk", 1},
+                                   {"debug", false},
+                                   {"version", kGeckoVersion},
+                                   {"preprocessedProfileVersion", kProcessedVersion},
+                                   {"platform", "Linux"},
+                                   {"symbolicated", true},
+                                   {"symbolicationNotSupported", true},
+                                   {"usesOnlyOneStackType", true},
+                                   {"sourceCodeIsNotOnSearchfox", true},
+                                   {"categories", std::move(categories)},
+                                   {"markerSchema", MarkerSchema()},
+                                   {"sampleUnits", {{"time", "ms"}, {"eventDelay", "ms"}, {"threadCPUDelta", "ns"}}}};
     if (meta.start_monotonic_ns > 0) json["startTimeAsClockMonotonicNanosecondsSinceBoot"] = meta.start_monotonic_ns;
     if (meta.duration_ns > 0) json["profilingEndTime"] = static_cast<double>(meta.duration_ns) / 1e6;
     nlohmann::ordered_json entries = nlohmann::ordered_json::array();
@@ -203,9 +203,8 @@ class FirefoxEncoder {
     out_.Array(images_.keys().size(), [&](size_t i) {
       const auto& [name, path, build_id] = images_.keys()[i];
       const std::string shown(model_.text(name)), file(model_.text(path == 0 ? name : path));
-      nlohmann::ordered_json image = {{"arch", ""},          {"name", shown},      {"path", file},
-                                      {"debugName", shown},  {"debugPath", file},  {"breakpadId", ""},
-                                      {"codeId", nullptr}};
+      nlohmann::ordered_json image = {{"arch", ""},        {"name", shown},    {"path", file},     {"debugName", shown},
+                                      {"debugPath", file}, {"breakpadId", ""}, {"codeId", nullptr}};
       if (build_id != 0) image["codeId"] = std::string(model_.text(build_id));
       out_.Value(image);
     });
@@ -266,7 +265,9 @@ class FirefoxEncoder {
     Numbered(", ", "name", images, [&](size_t i) { return std::get<0>(images_.keys()[i]); });
     Constant("host", images, "null");
     Constant("type", images, absl::StrCat(kLibraryResource));
-    out_.Raw("},\n\"nativeSymbols\": {\"length\": 0, \"libIndex\": [], \"address\": [], \"name\": [], \"functionSize\": []}");
+    out_.Raw(
+        "},\n\"nativeSymbols\": {\"length\": 0, \"libIndex\": [], \"address\": [], \"name\": [], \"functionSize\": "
+        "[]}");
   }
 
   void WriteThreads() {
@@ -279,7 +280,7 @@ class FirefoxEncoder {
 
   struct Lane {
     ThreadIndex thread = 0;
-    std::vector<uint32_t> rows;                // of samples
+    std::vector<uint32_t> rows;  // of samples
     std::vector<const ModelEvent*> events;
   };
 
@@ -381,9 +382,9 @@ class FirefoxEncoder {
   Numbers<ModelFrame> functions_;
   Numbers<Image> images_;
   Numbers<StringIndex> sources_;
-  std::vector<uint32_t> function_of_;              // by frame
-  std::vector<int64_t> image_of_, source_of_;      // by function; -1: none
-  uint64_t end_ns_;                                // of the recording
+  std::vector<uint32_t> function_of_;          // by frame
+  std::vector<int64_t> image_of_, source_of_;  // by function; -1: none
+  uint64_t end_ns_;                            // of the recording
 };
 
 }  // namespace

@@ -12,14 +12,14 @@ namespace clrsampler {
 
 enum class LaneCategory : uint8_t {
   kOther,
-  kManaged,        // compiled in the process
-  kPrecompiled,    // ready-to-run, or NativeAOT
+  kManaged,      // compiled in the process
+  kPrecompiled,  // ready-to-run, or NativeAOT
   kNative,
   kKernel,
-  kCollection,     // the runtime collects garbage, or stops threads to do so
-  kCompilation,    // the runtime compiles methods
+  kCollection,   // the runtime collects garbage, or stops threads to do so
+  kCompilation,  // the runtime compiles methods
   kWaiting,
-  kIdle,           // waits for work to come
+  kIdle,  // waits for work to come
 };
 inline constexpr int kLaneCategoryCount = 9;
 

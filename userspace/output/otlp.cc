@@ -166,7 +166,8 @@ class OtlpEncoder {
   }
 
   int32_t String(absl::string_view text) {
-    const auto [found, added] = string_numbers_.try_emplace(WellFormedUtf8(text), static_cast<int32_t>(strings_.size()));
+    const auto [found, added] =
+        string_numbers_.try_emplace(WellFormedUtf8(text), static_cast<int32_t>(strings_.size()));
     if (added) strings_.push_back(found->first);
     return found->second;
   }

@@ -82,9 +82,8 @@ void WriteCode(const std::vector<ModelCode>& code, JsonStream& out) {
 // Closes the table before it.
 void WriteEvents(const std::vector<ModelEvent>& events, JsonStream& out) {
   const auto column = [&](absl::string_view before, absl::string_view name, auto value) {
-    out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(events.size(), [&](size_t i) {
-      out.Number(value(events[i]));
-    });
+    out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(events.size(),
+                                                          [&](size_t i) { out.Number(value(events[i])); });
   };
   out.Raw("},\n\"event_kinds\": ").Array(kModelEventKindCount, [&](size_t i) {
     out.String(ModelEventKindText(static_cast<ModelEventKind>(i)));

@@ -46,11 +46,11 @@ void RunSession::Finish() {
                        "record for a shorter time, or at a lower --frequency");
   }
   if (profile_.events().left_out() > 0) {
-    parts_.notices.Add("events_left_out", "",
-                       absl::StrCat(profile_.events().left_out(),
-                                    " pauses and compilations are not shown over time: there are more than ",
-                                    EventLog::kMaxEntries),
-                       "record for a shorter time; clrsampler pauses and clrsampler jit count them all");
+    parts_.notices.Add(
+        "events_left_out", "",
+        absl::StrCat(profile_.events().left_out(),
+                     " pauses and compilations are not shown over time: there are more than ", EventLog::kMaxEntries),
+        "record for a shorter time; clrsampler pauses and clrsampler jit count them all");
   }
   parts_.CountAccount();
   if (parts_.code_log) account.code = parts_.code_log->CountersByName();

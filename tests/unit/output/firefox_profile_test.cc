@@ -28,7 +28,9 @@ Json Written(const ProfileModel& model) {
   return Json::parse(*Gunzip(bytes, 64 << 20));
 }
 
-std::string Text(const Json& profile, const Json& index) { return profile["shared"]["stringArray"][index.get<size_t>()]; }
+std::string Text(const Json& profile, const Json& index) {
+  return profile["shared"]["stringArray"][index.get<size_t>()];
+}
 
 // Names from the outermost one, as a reader of the format follows its tables.
 std::string Stack(const Json& profile, Json stack) {
@@ -77,8 +79,8 @@ TEST(FirefoxProfileTest, EachLaneHasItsThreadsStacksInTheOrderOfTheirTimes) {
     for (size_t i = 0; i < samples["length"].get<size_t>(); ++i) {
       EXPECT_GE(samples["time"][i].get<double>(), last);
       last = samples["time"][i];
-      theirs[absl::StrCat(thread["pid"].get<std::string>(), "/", thread["tid"].get<int>(), Stack(profile, samples["stack"][i]))] +=
-          samples["weight"][i].get<uint64_t>();
+      theirs[absl::StrCat(thread["pid"].get<std::string>(), "/", thread["tid"].get<int>(),
+                          Stack(profile, samples["stack"][i]))] += samples["weight"][i].get<uint64_t>();
     }
   }
   EXPECT_EQ(theirs, ours);
@@ -109,7 +111,8 @@ struct SmallProfile {
 
 TEST(FirefoxProfileTest, WhatConcernsTheProcessIsInTheLaneOfItsMainThread) {
   SmallProfile small;
-  small.builder.Add({.time_ns = 1'000'000, .thread = small.worker, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
+  small.builder.Add(
+      {.time_ns = 1'000'000, .thread = small.worker, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
   small.builder.Add({.time_ns = 2'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
   small.builder.Event({.time_ns = 1'500'000,
                        .duration_ns = 250'000,
@@ -147,7 +150,8 @@ TEST(FirefoxProfileTest, AThreadWithEventsAloneHasALane) {
 TEST(FirefoxProfileTest, SamplesWithoutATimeStandAtTheEnd) {
   SmallProfile small;
   small.builder.Add({.thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "late"}})});
-  small.builder.Add({.time_ns = 1'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "timed"}})});
+  small.builder.Add(
+      {.time_ns = 1'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "timed"}})});
   const Json profile = small.Write();
   const Json& samples = profile["threads"][0]["samples"];
   EXPECT_EQ(samples["time"], Json({1.0, 9.0}));
@@ -158,7 +162,10 @@ TEST(FirefoxProfileTest, WaitsWeighTheirMilliseconds) {
   SmallProfile small;
   small.builder.meta().view = ProfileView::kOffCpu;
   small.builder.meta().unit = WeightUnit::kMicroseconds;
-  small.builder.Add({.time_ns = 1, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kMark, "[sleep]"}}), .weight = 20'005});
+  small.builder.Add({.time_ns = 1,
+                     .thread = small.main,
+                     .stack = small.Stack({{ModelFrameKind::kMark, "[sleep]"}}),
+                     .weight = 20'005});
   const Json profile = small.Write();
   const Json& samples = profile["threads"][0]["samples"];
   EXPECT_EQ(samples["weightType"], "tracing-ms");
@@ -182,8 +189,9 @@ TEST(FirefoxProfileTest, FramesSayWhatKindOfWorkTheyAre) {
   const Json profile = small.Write();
   std::vector<std::string> words;
   for (const Json& category : profile["shared"]["frameTable"]["category"]) {
-    words.push_back(category.is_null() ? "of its caller"
-                                       : profile["meta"]["categories"][category.get<size_t>()]["name"].get<std::string>());
+    words.push_back(category.is_null()
+                        ? "of its caller"
+                        : profile["meta"]["categories"][category.get<size_t>()]["name"].get<std::string>());
   }
   EXPECT_THAT(words, ElementsAre("precompiled .NET", ".NET", "native", "kernel", "garbage collection", "JIT compiler",
                                  "waiting", "idle", "of its caller", "of its caller"));

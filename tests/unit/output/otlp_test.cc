@@ -123,7 +123,8 @@ TEST(OtlpTest, ContainersAreResourcesOfTheirOwn) {
     }
   }
   const Read read(Written(*std::move(builder).Build()));
-  EXPECT_THAT(read.profiles, ElementsAre("samples/count =1 =1 per samples/count 1", "samples/count =1 =1 per samples/count 1"));
+  EXPECT_THAT(read.profiles,
+              ElementsAre("samples/count =1 =1 per samples/count 1", "samples/count =1 =1 per samples/count 1"));
 }
 
 TEST(OtlpTest, TimesThatTheFormatCannotHoldAreAnError) {
@@ -131,7 +132,8 @@ TEST(OtlpTest, TimesThatTheFormatCannotHoldAreAnError) {
   builder.meta().view = ProfileView::kOffCpu;
   builder.meta().unit = WeightUnit::kMicroseconds;
   builder.Add({.thread = builder.Thread({}), .weight = kMaxTotalWeight / 2});
-  const absl::Status written = OtlpWriter().Write(*std::move(builder).Build(), [](absl::string_view) { return absl::OkStatus(); });
+  const absl::Status written =
+      OtlpWriter().Write(*std::move(builder).Build(), [](absl::string_view) { return absl::OkStatus(); });
   EXPECT_EQ(written.code(), absl::StatusCode::kOutOfRange);
 }
 

@@ -55,11 +55,10 @@ TEST(RunProfileTest, WhatTheRuntimeDidIsKeptWithItsTimes) {
   FrameTable frames;
   RunProfile profile({.keep_samples = true}, frames);
   AddAll(profile);
-  EXPECT_THAT(Texts(profile),
-              ElementsAre("pause 1000+8000 of 4711/0 blocking gen2 (Shop.Cart.Sum ran on for 2ms)",
-                          absl::StrCat("pause 20000+500 of 4711/0 ", SuspendReasonText(5), " ()"),
-                          "collection 30000+0 of 4711/0 background gen2 ended ()",
-                          "compilation 40000+1000 of 4711/13 Shop.Cart.Sum (Optimized)"));
+  EXPECT_THAT(Texts(profile), ElementsAre("pause 1000+8000 of 4711/0 blocking gen2 (Shop.Cart.Sum ran on for 2ms)",
+                                          absl::StrCat("pause 20000+500 of 4711/0 ", SuspendReasonText(5), " ()"),
+                                          "collection 30000+0 of 4711/0 background gen2 ended ()",
+                                          "compilation 40000+1000 of 4711/13 Shop.Cart.Sum (Optimized)"));
 }
 
 TEST(RunProfileTest, CountsAloneNeedNoEvents) {

@@ -130,7 +130,8 @@ ProfileModel WithPauses() {
   for (const uint32_t pid : {10u, 20u}) {
     const ThreadIndex thread = builder.Thread({.pid = pid, .tid = pid + 1, .name = builder.String("worker")});
     builder.Add({.time_ns = 100, .thread = thread, .stack = builder.Stack(std::span(&frame, 1))});
-    builder.Event({.time_ns = pid, .duration_ns = 5, .thread = builder.Thread({.pid = pid}), .name = builder.String("gc")});
+    builder.Event(
+        {.time_ns = pid, .duration_ns = 5, .thread = builder.Thread({.pid = pid}), .name = builder.String("gc")});
   }
   builder.meta().start_unix_ns = 1'000 * 1'000'000'000ull;
   return *std::move(builder).Build();

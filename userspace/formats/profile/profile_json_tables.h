@@ -90,10 +90,10 @@ struct WideColumn {
   std::vector<uint64_t> FileTables::*values;
 };
 inline constexpr WideColumn kWideColumns[] = {
-    {"frames", "address", &FileTables::address},    {"samples", "time_ns", &FileTables::time_ns},
+    {"frames", "address", &FileTables::address},       {"samples", "time_ns", &FileTables::time_ns},
     {"events", "time_ns", &FileTables::event_time_ns}, {"events", "duration_ns", &FileTables::event_duration_ns},
-    {"samples", "weight", &FileTables::weight},     {"code", "address", &FileTables::code_address},
-    {"code", "time_ns", &FileTables::code_time_ns}, {"code_self", "weight", &FileTables::self_weight},
+    {"samples", "weight", &FileTables::weight},        {"code", "address", &FileTables::code_address},
+    {"code", "time_ns", &FileTables::code_time_ns},    {"code_self", "weight", &FileTables::self_weight},
 };
 
 // Of a table.
