@@ -4,7 +4,6 @@
 CLRSAMPLER_HEALTHY_SECONDS: for how long a busy healthy service is watched, 60 by default."""
 import json
 import os
-import shutil
 import subprocess
 
 import harness
@@ -45,13 +44,7 @@ class Load:
 
 
 class ThreadPoolWebTest(harness.LiveTest):
-    NEEDS = ("dotnet",)
-
-    @classmethod
-    def check_needs(cls):
-        super().check_needs()
-        if not shutil.which("wrk"):
-            raise runtimes.Missing("wrk is not installed")
+    NEEDS = ("dotnet", "wrk")
 
     def verdict(self, service):
         done = subprocess.run([harness.AGENT, "threadpool", "--pid", str(service.pid), "-d", f"{WATCHED_SECONDS}s", "--json"],
