@@ -49,7 +49,7 @@ class FirefoxTest(harness.LiveTest):
             cls.model = json.load(file)
         cls.viewer = Viewer(cls.package, cls.folder.name)
         cls.loaded = cls.viewer.run("load", profile)
-        cls.addClassCleanup(cls.viewer.run, "stop", "--all")
+        cls.addClassCleanup(cls.viewer.run, "stop")
 
     def functions_of_threads(self):
         """By tid: samples that end in each function, and samples that it is anywhere in."""
