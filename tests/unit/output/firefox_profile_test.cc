@@ -15,6 +15,7 @@
 namespace clrsampler {
 namespace {
 
+using ::clrsampler::testing::MadeUpProfile;
 using ::testing::ElementsAre;
 using Json = nlohmann::json;
 
@@ -56,7 +57,8 @@ TEST(FirefoxProfileTest, EveryColumnHasAsManyEntriesAsItsTable) {
   }
   for (const Json* table : tables) {
     for (const auto& [name, column] : table->items()) {
-      if (column.is_array()) EXPECT_EQ(column.size(), (*table)["length"].get<size_t>()) << name;
+      if (!column.is_array()) continue;
+      EXPECT_EQ(column.size(), (*table)["length"].get<size_t>()) << name;
     }
   }
 }

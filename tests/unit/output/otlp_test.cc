@@ -28,7 +28,7 @@ std::string Written(const ProfileModel& model) {
 // What a test looks at: the texts of the dictionary, and each profile's types, period and values.
 struct Read {
   explicit Read(const std::string& bytes) {
-    std::vector<std::string> profiles;
+    std::vector<std::string> encoded;
     pbf_message<otlp::Request> request(bytes);
     while (request.next()) {
       if (request.tag() == otlp::Request::kDictionary) {
@@ -45,9 +45,9 @@ struct Read {
       pbf_message<otlp::ResourceProfiles> resource(request.get_view());
       if (!resource.next(otlp::ResourceProfiles::kScopeProfiles)) continue;
       pbf_message<otlp::ScopeProfiles> scope(resource.get_view());
-      if (scope.next(otlp::ScopeProfiles::kProfiles)) profiles.push_back(scope.get_string());
+      if (scope.next(otlp::ScopeProfiles::kProfiles)) encoded.push_back(scope.get_string());
     }
-    for (const std::string& profile : profiles) ReadProfile(profile);
+    for (const std::string& profile : encoded) ReadProfile(profile);
   }
 
   std::string TypeOf(protozero::data_view view) const {
