@@ -29,6 +29,10 @@ void RecordedTape::Index(const TapeContent& content) {
   for (const TapeFile& file : content.files) files_.emplace(file.file, &file);
 }
 
+void RecordedTape::Miss(absl::string_view question) {
+  if (missing_++ == 0) first_missing_ = std::string(question);
+}
+
 namespace {
 
 // Which mounts a process has, and what the host has at a path that a target names, was not asked by the programs that
@@ -45,7 +49,7 @@ bool MayBeUnasked(absl::string_view question) {
 std::string RecordedTape::Answer(absl::string_view question, absl::FunctionRef<std::string()>) {
   const auto found = questions_.find(question);
   if (found == questions_.end() || content_.questions[found->second.number].answers.empty()) {
-    if (!MayBeUnasked(question)) ++missing_;
+    if (!MayBeUnasked(question)) Miss(question);
     return "";
   }
   Asked& asked = found->second;
@@ -62,7 +66,7 @@ std::string RecordedTape::Answer(absl::string_view question, absl::FunctionRef<s
 absl::StatusOr<MappedFile> RecordedTape::Map(const FileOnTape& file, int, uint64_t max_bytes) {
   const auto found = files_.find(file);
   if (found == files_.end()) {
-    ++missing_;
+    Miss(absl::StrCat("a file of ", file.size, " bytes"));
     return absl::NotFoundError("its content is not in the stream");
   }
   if (file.size > max_bytes) {

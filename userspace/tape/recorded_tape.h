@@ -28,6 +28,8 @@ class RecordedTape : public Tape {
   bool whole() const { return content_.whole; }
   // Questions that are not on the tape: the program that plays it asks for more than the one that saved it.
   uint64_t missing() const { return missing_; }
+  // The first of them; "": there is none.
+  const std::string& first_missing() const { return first_missing_; }
 
   std::string Answer(absl::string_view question, absl::FunctionRef<std::string()> ask) override;
   absl::StatusOr<MappedFile> Map(const FileOnTape& file, int fd, uint64_t max_bytes) override;
@@ -43,6 +45,7 @@ class RecordedTape : public Tape {
   };
 
   void Index(const TapeContent& content);
+  void Miss(absl::string_view question);
 
   const std::string records_;
   const TapeContent content_;
@@ -51,6 +54,7 @@ class RecordedTape : public Tape {
   std::map<FileOnTape, const TapeFile*> files_;
   uint32_t turn_ = 0;
   uint64_t missing_ = 0;
+  std::string first_missing_;
 };
 
 }  // namespace clrsampler

@@ -18,7 +18,8 @@ TEST_P(StreamTest, PlaysToTheTextThatTheRecordingWrote) {
   ASSERT_TRUE(run.recorded().whole());
   ASSERT_TRUE(run.Play().ok());
   EXPECT_EQ(run.Folded(), FoldedOf(GetParam()));
-  EXPECT_EQ(run.recorded().missing(), 0u) << "the program asks for what the stream does not have";
+  EXPECT_EQ(run.recorded().missing(), 0u)
+      << "the program asks for what the stream does not have, first for " << run.recorded().first_missing();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StreamTest,

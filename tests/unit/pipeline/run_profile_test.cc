@@ -42,7 +42,7 @@ void AddAll(RunProfile& profile) {
   other.pause.resume_begun = {20'500};
   other.pause.reason = 5;  // of the runtime's SUSPEND_REASON: ReJIT
   profile.AddPause(other);
-  profile.AddCollection(kShop, {.time = {30'000}, .generation = 2, .background = true});
+  profile.AddCollection(kShop, {.time = {30'000}, .generation = 2, .reason = 1, .background = true});
   profile.AddCollection(kShop, {.time = {9'000}, .generation = 2});
   NamedCompilation compilation{.tgid = 4711, .method = "Shop.Cart.Sum", .tier = "Optimized"};
   compilation.compilation.began = {40'000};
@@ -57,7 +57,7 @@ TEST(RunProfileTest, WhatTheRuntimeDidIsKeptWithItsTimes) {
   AddAll(profile);
   EXPECT_THAT(Texts(profile), ElementsAre("pause 1000+8000 of 4711/0 blocking gen2 (Shop.Cart.Sum ran on for 2ms)",
                                           absl::StrCat("pause 20000+500 of 4711/0 ", SuspendReasonText(5), " ()"),
-                                          "collection 30000+0 of 4711/0 background gen2 ended ()",
+                                          "collection 30000+0 of 4711/0 background gen2 ended (induced)",
                                           "compilation 40000+1000 of 4711/13 Shop.Cart.Sum (Optimized)"));
 }
 

@@ -22,9 +22,9 @@ uint64_t Count(const std::map<std::string, uint64_t>& counts, const std::string&
 TEST(RuntimeWatchTest, LostEventsCutWhatIsUnderWayAndAreSaid) {
   PlayedRun run("hook-losses");
   ASSERT_TRUE(run.Play().ok());
-  EXPECT_EQ(Count(run.account().pauses, "events_lost"), 392u);
+  EXPECT_EQ(Count(run.account().pauses, "events_lost"), 442u);
   EXPECT_EQ(Count(run.account().pauses, "cut"), 1u);
-  EXPECT_EQ(Count(run.account().jit, "cut"), 2u);
+  EXPECT_EQ(Count(run.account().jit, "cut"), 3u);
   EXPECT_THAT(run.account().notices, Contains(Field(&Notice::kind, "hook_events_lost")));
 }
 
@@ -32,7 +32,7 @@ TEST(RuntimeWatchTest, ProbesRestWhereTheyWouldCostTooMuch) {
   PlayedRun run("storm");
   ASSERT_TRUE(run.Play().ok());
   EXPECT_EQ(Count(run.account().pauses, "rests"), 2u);
-  EXPECT_EQ(Count(run.account().pauses, "rested_ms"), 1950u);
+  EXPECT_EQ(Count(run.account().pauses, "rested_ms"), 1891u);
   EXPECT_THAT(run.account().notices, Contains(Field(&Notice::kind, "hooks_rest")));
 }
 

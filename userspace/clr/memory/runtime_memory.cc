@@ -80,11 +80,6 @@ absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopi
   if (!probe.ok()) return absl::UnavailableError("its table for debuggers is not readable");
   if (layout_.described != DescribedLayout::kNot) RETURN_IF_ERROR(ReadDescriptor());
   if (place_.alter_layout) place_.alter_layout(layout_);
-  if (layout_.described == DescribedLayout::kNot) {
-    const auto variable = [&](uint32_t entry) { return probe.PointerIfReadable(place_.dac_table + 8 * entry); };
-    variables_ = {variable(layout_.variables.thread_store), variable(layout_.variables.object_type),
-                  variable(layout_.variables.sync_table)};
-  }
   if (!place_.image.contains(range_map_)) {
     return absl::UnavailableError("the runtime has not set up its map of code yet");
   }
@@ -92,6 +87,15 @@ absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopi
   modules_ = std::make_unique<RuntimeModules>(layout_, place_.image, memory_, files, copies);
   types_ = std::make_unique<RuntimeTypes>(layout_, *modules_);
   return SelfTest(files, proven);
+}
+
+RuntimeVariables RuntimeMemory::variables() const {
+  if (layout_.described != DescribedLayout::kNot) return variables_;
+  const auto variable = [&](uint32_t entry) {
+    return memory_.Value<uint64_t>(place_.dac_table + 8 * uint64_t{entry}).value_or(0);
+  };
+  return {variable(layout_.variables.thread_store), variable(layout_.variables.object_type),
+          variable(layout_.variables.sync_table)};
 }
 
 absl::Status RuntimeMemory::ReadDescriptor() {
@@ -307,11 +311,12 @@ std::optional<HeapOwner> RuntimeMemory::OwnerOfHeap(uint64_t address) {
   MemoryProbe probe(memory_);
   const std::optional<CodeSection> section = ranges_->FindSection(probe, address);
   if (!section || !section->collectible || section->kind != CodeSectionKind::kCodeHeap) return std::nullopt;
+  // Most such heaps are of dynamic methods, whose owner is there for good: three reads tell.
+  if (ranges_->OwnerOf(probe, *section).number == 0) return std::nullopt;
   const std::vector<uint64_t> starts = ranges_->Starts(probe, *section);
   for (size_t i = 0; i < std::min(starts.size(), kMostTried); ++i) {
     const std::optional<ManagedCode> found = Find(starts[i]);
     if (!found || found->kind != ManagedCode::Kind::kMethod) continue;
-    // Dynamic methods have heaps of their own.
     return found->owner.number == 0 ? std::nullopt : std::optional(found->owner);
   }
   return std::nullopt;

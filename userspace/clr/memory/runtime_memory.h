@@ -116,7 +116,8 @@ class RuntimeMemory {
   const RuntimeMemoryCounters& counters() const { return counters_; }
   const std::vector<std::string>& layout_differences() const { return differences_; }
   const RuntimeLayout& layout() const { return layout_; }
-  const RuntimeVariables& variables() const { return variables_; }
+  // Where no descriptor tells them they are read, with three reads a call: names need none of them.
+  RuntimeVariables variables() const;
   MemoryReader& memory() { return memory_; }
   RuntimeModules& modules() { return *modules_; }
   const RuntimeModules& modules() const { return *modules_; }
@@ -173,7 +174,7 @@ class RuntimeMemory {
   bool described_ = false;  // by a contract descriptor
   SelfTestReport self_test_;
   uint64_t range_map_ = 0;
-  RuntimeVariables variables_;
+  RuntimeVariables variables_;  // of the descriptor
   std::unique_ptr<CodeRanges> ranges_;
   std::unique_ptr<RuntimeModules> modules_;
   std::unique_ptr<RuntimeTypes> types_;
