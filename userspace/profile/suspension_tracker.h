@@ -143,9 +143,21 @@ class SuspensionTracker {
  private:
   static constexpr size_t kMaxWaiting = 1024;  // threads that ask; a hostile process can't make it more
 
-  void Close(Pause pause, OnPause on_pause);
+  void AddSuspend(const RuntimeEvent& event);
+  void AddSuspended(const RuntimeEvent& event);
+  void AddGcStart(const RuntimeEvent& event);
+  void AddGcEnd(const RuntimeEvent& event, OnGc on_gc);
+  void AddRestart(const RuntimeEvent& event, OnPause on_pause);
+  void AddRestarted(const RuntimeEvent& event, OnPause on_pause);
 
-  void Stop(std::map<uint32_t, Pause>::iterator asked, MonotonicTime time);
+  // The thread whose request is the oldest: the others wait for it. end(): no thread asks.
+  std::map<uint32_t, Pause>::const_iterator FirstAsked() const;
+  void Stop(std::map<uint32_t, Pause>::const_iterator asked, MonotonicTime time);
+  void StopWithoutReturn(const RuntimeEvent& event);
+  bool EndOfCurrent(const GcDone& done);
+  void Classify(Pause& pause, const RuntimeEvent& restart);
+  void Close(Pause pause, OnPause on_pause);
+  void CountUnexpected();
 
   bool sees_resumed_;
   bool sees_suspended_ = true;

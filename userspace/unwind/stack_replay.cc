@@ -96,103 +96,228 @@ bool StackReplay::HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegister
   return before.has_row && before.row.cfa == CfaRule::kSpOffset && before.row.cfa_offset == sizeof(uint64_t);
 }
 
+// The chain, since the data does not lead on; `reason` is the counter of why.
+StackReplay::Step StackReplay::FallBack(uint64_t& reason, FrameDoubt doubt, const UnwindRegisters& registers) {
+  ++reason;
+  Step step = StepByChain(registers);
+  step.origin = FrameOrigin::kFallback;
+  step.doubt = doubt;
+  return step;
+}
+
+StackReplay::Step StackReplay::StepTo(FrameOrigin origin, const UnwindRegisters& caller) {
+  const auto kind = caller.ip == 0 ? Step::Kind::kOutermost : Step::Kind::kCaller;
+  return {kind, origin, FrameDoubt::kNone, false, caller};
+}
+
+// The caller of code that has no frame of its own.
+StackReplay::Step StackReplay::StepByReturnAddress(const UnwindRegisters& registers) {
+  if (options_.machine == ElfMachine::kArm64) {
+    return StepTo(FrameOrigin::kStub, {registers.lr & kUserAddressMask, registers.sp, registers.fp, 0});
+  }
+  const std::optional<uint64_t> address = memory_.Word(registers.sp);
+  if (!address) return FallBack(counters_.missing_words, FrameDoubt::kCallerMayBeMissing, registers);
+  return StepTo(FrameOrigin::kStub, {*address & kUserAddressMask, registers.sp + sizeof(uint64_t), registers.fp, 0});
+}
+
+StackReplay::Step StackReplay::StepManaged(const CodeAt& code, const UnwindRegisters& registers, bool exact,
+                                           bool in_doubt) {
+  if (code.managed == nullptr) return StepByRecord(code, registers, exact);
+  const ManagedStepResult result = ManagedStep(*code.managed, exact, registers, memory_);
+  // A frame pointer that is lost is no witness, nor is what a fallback led to.
+  const bool checked = result.check != ManagedStepCheck::kNotCheckable && registers.fp != 0 && !in_doubt;
+  if (checked) ++counters_.checked;
+  if (checked && result.check == ManagedStepCheck::kContradicted) {
+    return FallBack(counters_.contradictions, FrameDoubt::kContradiction, registers);
+  }
+  switch (result.kind) {
+    case ManagedStepResult::Kind::kStepped:
+      return StepTo(FrameOrigin::kReplay, result.caller);
+    case ManagedStepResult::Kind::kMissingWord:
+      return FallBack(counters_.missing_words, FrameDoubt::kCallerMayBeMissing, registers);
+    case ManagedStepResult::Kind::kNotPossible:
+      return FallBack(counters_.unsupported, FrameDoubt::kCallerMayBeMissing, registers);
+  }
+  return {};
+}
+
+// Native code without unwind data for this address. `code` is not to be used when the finder was asked again.
+StackReplay::Step StackReplay::StepWithoutRow(const CodeAt& code, CodeFinder& finder, const UnwindRegisters& registers,
+                                              bool exact) {
+  const bool between_rows = code.between_rows;
+  if (between_rows && exact && HasReturnAddressOnTop(finder, registers)) return StepByReturnAddress(registers);
+  Step step = StepByChain(registers);
+  // Where a program begins there is no row, and a frame pointer of zero marks the end of the stack.
+  if (step.kind == Step::Kind::kOutermost && !exact && registers.fp_known) return step;
+  ++counters_.no_data;
+  // Code without unwind data is built with frame pointers, or is written by hand; a leaf may have no frame yet.
+  if (exact || between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
+  return step;
+}
+
+StackReplay::Step StackReplay::StepNative(const CodeAt& code, CodeFinder& finder, const UnwindRegisters& registers,
+                                          bool exact, bool in_doubt) {
+  if (!code.has_row) return StepWithoutRow(code, finder, registers, exact);
+  const CfiRow& row = exact && code.has_leaf_row ? code.leaf_row : code.row;
+  const CfiStepResult result = CfiStep(row, exact, registers, memory_, options_.machine);
+  switch (result.outcome) {
+    case CfiStepOutcome::kCaller: {
+      Step step = StepTo(FrameOrigin::kTable, result.caller);
+      step.exact = result.interrupted;
+      return step;
+    }
+    case CfiStepOutcome::kOutermost:
+      return {Step::Kind::kOutermost};
+    case CfiStepOutcome::kMissingWord:
+      return FallBack(counters_.missing_words, FrameDoubt::kCallerMayBeMissing, registers);
+    case CfiStepOutcome::kUnsupported:
+      return FallBack(counters_.unsupported, FrameDoubt::kCallerMayBeMissing, registers);
+    case CfiStepOutcome::kContradiction:
+      if (registers.fp == 0 || in_doubt)
+        return FallBack(counters_.missing_words, FrameDoubt::kCallerMayBeMissing, registers);
+      return FallBack(counters_.contradictions, FrameDoubt::kContradiction, registers);
+  }
+  return {};
+}
+
+StackReplay::Step StackReplay::StepStub(const CodeAt& code, const UnwindRegisters& registers, bool exact) {
+  if (exact && code.has_row) {
+    const CfiStepResult result = CfiStep(code.row, exact, registers, memory_, options_.machine);
+    if (result.outcome == CfiStepOutcome::kCaller) return StepTo(FrameOrigin::kStub, result.caller);
+  } else if (exact) {
+    return StepByReturnAddress(registers);
+  }
+  return FallBack(counters_.no_data, FrameDoubt::kCallerMayBeMissing, registers);
+}
+
+StackReplay::Step StackReplay::StepUnknown(const CodeAt& code, const UnwindRegisters& registers, bool exact) {
+  // A call through a bad pointer, or code that is gone: what called it is on top of the stack.
+  if (exact && !code.mapped) return StepByReturnAddress(registers);
+  if (code.omits_frames || !code.mapped) {
+    return FallBack(counters_.no_data, FrameDoubt::kCallerMayBeMissing, registers);
+  }
+  // Other JIT compilers keep frame pointers, or nobody could walk their stacks.
+  ++counters_.no_data;
+  return StepByChain(registers);
+}
+
 // `code` is the finder's, and not to be used when that was asked again.
 StackReplay::Step StackReplay::StepByData(const CodeAt& code, CodeFinder& finder, const UnwindRegisters& registers,
                                           bool exact, bool in_doubt) {
-  Step step;
-  const auto fall_back = [&](uint64_t& reason, FrameDoubt doubt) {
-    ++reason;
-    step = StepByChain(registers);
-    step.origin = FrameOrigin::kFallback;
-    step.doubt = doubt;
-    return step;
-  };
-  const auto take = [&](FrameOrigin origin, const UnwindRegisters& caller) {
-    step.kind = caller.ip == 0 ? Step::Kind::kOutermost : Step::Kind::kCaller;
-    step.origin = origin;
-    step.caller = caller;
-    return step;
-  };
-  // What was called without a frame of its own returns to.
-  const auto top_of_stack = [&] {
-    if (options_.machine == ElfMachine::kArm64) {
-      return take(FrameOrigin::kStub, {registers.lr & kUserAddressMask, registers.sp, registers.fp, 0});
-    }
-    const std::optional<uint64_t> address = memory_.Word(registers.sp);
-    if (!address) return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
-    return take(FrameOrigin::kStub, {*address & kUserAddressMask, registers.sp + sizeof(uint64_t), registers.fp, 0});
-  };
   switch (code.kind) {
-    case CodeKind::kManaged: {
-      if (code.managed == nullptr) return StepByRecord(code, registers, exact);
-      const ManagedStepResult result = ManagedStep(*code.managed, exact, registers, memory_);
-      // A frame pointer that is lost is no witness, nor is what a fallback led to.
-      const bool checked = result.check != ManagedStepCheck::kNotCheckable && registers.fp != 0 && !in_doubt;
-      if (checked) ++counters_.checked;
-      if (checked && result.check == ManagedStepCheck::kContradicted) {
-        return fall_back(counters_.contradictions, FrameDoubt::kContradiction);
-      }
-      switch (result.kind) {
-        case ManagedStepResult::Kind::kStepped:
-          return take(FrameOrigin::kReplay, result.caller);
-        case ManagedStepResult::Kind::kMissingWord:
-          return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
-        case ManagedStepResult::Kind::kNotPossible:
-          return fall_back(counters_.unsupported, FrameDoubt::kCallerMayBeMissing);
-      }
-      return step;
-    }
-    case CodeKind::kNative: {
-      if (!code.has_row) {
-        const bool between_rows = code.between_rows;
-        if (between_rows && exact && HasReturnAddressOnTop(finder, registers)) return top_of_stack();
-        step = StepByChain(registers);
-        // Where a program begins there is no row, and a frame pointer of zero marks the end of the stack.
-        if (step.kind == Step::Kind::kOutermost && !exact && registers.fp_known) return step;
-        ++counters_.no_data;
-        // Code without unwind data is built with frame pointers, or is written by hand; a leaf may have no frame yet.
-        if (exact || between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
-        return step;
-      }
-      const CfiRow& row = exact && code.has_leaf_row ? code.leaf_row : code.row;
-      const CfiStepResult result = CfiStep(row, exact, registers, memory_, options_.machine);
-      switch (result.outcome) {
-        case CfiStepOutcome::kCaller:
-          take(FrameOrigin::kTable, result.caller);
-          step.exact = result.interrupted;
-          return step;
-        case CfiStepOutcome::kOutermost:
-          step.kind = Step::Kind::kOutermost;
-          return step;
-        case CfiStepOutcome::kMissingWord:
-          return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
-        case CfiStepOutcome::kUnsupported:
-          return fall_back(counters_.unsupported, FrameDoubt::kCallerMayBeMissing);
-        case CfiStepOutcome::kContradiction:
-          if (registers.fp == 0 || in_doubt) return fall_back(counters_.missing_words, FrameDoubt::kCallerMayBeMissing);
-          return fall_back(counters_.contradictions, FrameDoubt::kContradiction);
-      }
-      return step;
-    }
+    case CodeKind::kManaged:
+      return StepManaged(code, registers, exact, in_doubt);
+    case CodeKind::kNative:
+      return StepNative(code, finder, registers, exact, in_doubt);
     case CodeKind::kStub:
-      if (exact && code.has_row) {
-        const CfiStepResult result = CfiStep(code.row, exact, registers, memory_, options_.machine);
-        if (result.outcome == CfiStepOutcome::kCaller) return take(FrameOrigin::kStub, result.caller);
-      } else if (exact) {
-        return top_of_stack();
-      }
-      return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
+      return StepStub(code, registers, exact);
     case CodeKind::kReturnTrap:
-      return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
+      return FallBack(counters_.no_data, FrameDoubt::kCallerMayBeMissing, registers);
     case CodeKind::kUnknown:
-      // A call through a bad pointer, or code that is gone: what called it is on top of the stack.
-      if (exact && !code.mapped) return top_of_stack();
-      if (code.omits_frames || !code.mapped) return fall_back(counters_.no_data, FrameDoubt::kCallerMayBeMissing);
-      // Other JIT compilers keep frame pointers, or nobody could walk their stacks.
-      ++counters_.no_data;
-      return StepByChain(registers);
+      return StepUnknown(code, registers, exact);
   }
-  return step;
+  return {};
+}
+
+// Where a walk is.
+struct StackReplay::Position {
+  UnwindRegisters registers;
+  UnwindRegisters before;  // of the frame below
+  bool exact = true;
+  FrameOrigin origin = FrameOrigin::kSampled;
+  int signal_frames = 0;
+  bool below_is_funclet = false, below_is_managed = false;
+  uint64_t method_below = 0;
+};
+
+StackReplay::Position StackReplay::Begin(const RawStack& stack) {
+  const wire_cpu_sample& sample = stack.sample();
+  memory_.Assign(stack);
+  Position at;
+  at.registers = {sample.ip, sample.sp, sample.fp, sample.lr};
+  if (options_.machine == ElfMachine::kX64) {
+    std::copy(std::begin(sample.general), std::end(sample.general), general_.begin());
+    at.registers.general = general_.data();
+  }
+  return at;
+}
+
+bool StackReplay::EndBroken(UserStack& out) {
+  ++counters_.lost;
+  if (out.end != StackEnd::kTruncated) out.end = StackEnd::kBroken;
+  return false;
+}
+
+// Goes on by the chain from `registers`, since the address at hand is none of a caller. False: the stack ends there.
+bool StackReplay::SkipByChain(const Step& step, Position& at, UserStack& out) {
+  out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
+  if (step.kind != Step::Kind::kCaller) return EndBroken(out);
+  at.origin = FrameOrigin::kFallback;
+  at.registers = step.caller;
+  return true;
+}
+
+// A funclet and the method that it is a part of are one frame; so are a method and the stub that resumed it.
+void StackReplay::AddFrame(const CodeAt& code, uint64_t lookup, Position& at, UserStack& out) {
+  const uint64_t method = code.managed != nullptr ? code.managed->method_begin : 0;
+  const bool is_part = at.below_is_funclet || (code.managed != nullptr && code.managed->resumption_stub);
+  if (!(is_part && method != 0 && method == at.method_below)) {
+    out.frames.push_back({at.registers.ip, lookup, at.origin, FrameDoubt::kNone});
+  }
+  at.below_is_funclet = code.managed != nullptr && code.managed->funclet;
+  at.method_below = method;
+  ++counters_.by_origin[static_cast<size_t>(at.origin)];
+}
+
+// To the caller of the frame that was added last. False: that frame is the last one.
+bool StackReplay::TakeStep(const Step& step, Position& at, UserStack& out) {
+  out.frames.back().doubt = step.doubt;
+  if (step.kind == Step::Kind::kOutermost) {
+    // By a chain that was only the last resort, the end proves nothing.
+    out.end = step.doubt == FrameDoubt::kNone ? StackEnd::kComplete : StackEnd::kBroken;
+    return false;
+  }
+  // A stack that does not grow would never end. Signal handlers may have one of their own, but only so many.
+  const bool leaves_handler = step.exact && ++at.signal_frames <= kMaxSignalFrames;
+  const uint64_t sp = at.registers.sp;
+  const bool grows = step.caller.sp > sp || (step.caller.sp == sp && at.exact) || leaves_handler;
+  if (step.kind == Step::Kind::kFailed || !grows) {
+    if (step.kind != Step::Kind::kFailed) out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
+    return EndBroken(out);
+  }
+  at.before = at.registers;
+  at.registers = step.caller;
+  at.exact = step.exact;
+  // What is lost stays lost until somebody has saved it.
+  if (!at.before.fp_known && at.registers.fp == 0) at.registers.fp_known = false;
+  at.origin = step.origin;
+  return true;
+}
+
+// One frame, or one address that is none. False: the stack ends there.
+bool StackReplay::Advance(CodeFinder& finder, Position& at, UserStack& out) {
+  const uint64_t lookup = at.exact ? at.registers.ip : at.registers.ip - 1;
+  const CodeAt* found = &finder.At(lookup);
+  // The runtime has bent the return address of a managed method: it is no caller, and the true one is not on the stack.
+  if (found->kind == CodeKind::kNative && (at.below_is_managed || found->no_call)) {
+    if (finder.At(at.registers.ip).kind == CodeKind::kReturnTrap) {
+      ++counters_.no_data;
+      at.below_is_managed = at.below_is_funclet = false;
+      return SkipByChain(StepByChain(at.registers), at, out);
+    }
+    found = &finder.At(lookup);
+  }
+  const CodeAt& code = *found;
+  at.below_is_managed = code.kind == CodeKind::kManaged;
+  if (!code.mapped && at.origin != FrameOrigin::kSampled) {
+    ++counters_.no_code;
+    // What the data led to is no code; the chain may know better, once.
+    const bool by_data = at.origin != FrameOrigin::kFallback && at.origin != FrameOrigin::kChain;
+    at.exact = false;
+    return SkipByChain(by_data ? StepByChain(at.before) : Step(), at, out);
+  }
+  AddFrame(code, lookup, at, out);
+  return TakeStep(StepByData(code, finder, at.registers, at.exact, at.origin == FrameOrigin::kFallback), at, out);
 }
 
 void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out) {
@@ -200,94 +325,11 @@ void StackReplay::Walk(const RawStack& stack, CodeFinder& finder, UserStack& out
   const wire_cpu_sample& sample = stack.sample();
   out.end = EndOfStop(sample.stop);
   if ((sample.flags & WIRE_SAMPLE_KTHREAD) != 0 || sample.ip == 0) return;
-  memory_.Assign(stack);
-  UnwindRegisters registers{sample.ip, sample.sp, sample.fp, sample.lr};
-  if (options_.machine == ElfMachine::kX64) {
-    std::copy(std::begin(sample.general), std::end(sample.general), general_.begin());
-    registers.general = general_.data();
+  Position at = Begin(stack);
+  while (out.frames.size() < options_.max_frames) {
+    if (!Advance(finder, at, out)) return;
   }
-  UnwindRegisters before;  // of the frame below
-  bool exact = true;
-  FrameOrigin origin = FrameOrigin::kSampled;
-  int signal_frames = 0;
-  bool below_is_funclet = false, below_is_managed = false;
-  uint64_t method_below = 0;
-  while (true) {
-    if (out.frames.size() >= options_.max_frames) {
-      out.end = StackEnd::kTruncated;
-      return;
-    }
-    const uint64_t lookup = exact ? registers.ip : registers.ip - 1;
-    const CodeAt* found = &finder.At(lookup);
-    // The runtime has bent the return address of a managed method: it is no caller, and the true one is not on the
-    // stack.
-    if (found->kind == CodeKind::kNative && (below_is_managed || found->no_call)) {
-      if (finder.At(registers.ip).kind == CodeKind::kReturnTrap) {
-        ++counters_.no_data;
-        out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
-        const Step step = StepByChain(registers);
-        if (step.kind != Step::Kind::kCaller) {
-          ++counters_.lost;
-          if (out.end != StackEnd::kTruncated) out.end = StackEnd::kBroken;
-          return;
-        }
-        below_is_managed = below_is_funclet = false;
-        origin = FrameOrigin::kFallback;
-        registers = step.caller;
-        continue;
-      }
-      found = &finder.At(lookup);
-    }
-    const CodeAt& code = *found;
-    below_is_managed = code.kind == CodeKind::kManaged;
-    if (!code.mapped && origin != FrameOrigin::kSampled) {
-      ++counters_.no_code;
-      UserFrame& last = out.frames.back();
-      last.doubt = FrameDoubt::kCallerMayBeMissing;
-      // What the data led to is no code; the chain may know better, once.
-      Step step;
-      if (origin != FrameOrigin::kFallback && origin != FrameOrigin::kChain) step = StepByChain(before);
-      if (step.kind != Step::Kind::kCaller) {
-        ++counters_.lost;
-        out.end = out.end == StackEnd::kTruncated ? StackEnd::kTruncated : StackEnd::kBroken;
-        return;
-      }
-      origin = FrameOrigin::kFallback;
-      exact = false;
-      registers = step.caller;
-      continue;
-    }
-    // A funclet and the method that it is a part of are one frame; so are a method and the stub that resumed it.
-    const uint64_t method = code.managed != nullptr ? code.managed->method_begin : 0;
-    const bool is_part = below_is_funclet || (code.managed != nullptr && code.managed->resumption_stub);
-    if (!(is_part && method != 0 && method == method_below))
-      out.frames.push_back({registers.ip, lookup, origin, FrameDoubt::kNone});
-    below_is_funclet = code.managed != nullptr && code.managed->funclet;
-    method_below = method;
-    ++counters_.by_origin[static_cast<size_t>(origin)];
-    const Step step = StepByData(code, finder, registers, exact, origin == FrameOrigin::kFallback);
-    out.frames.back().doubt = step.doubt;
-    if (step.kind == Step::Kind::kOutermost) {
-      // By a chain that was only the last resort, the end proves nothing.
-      out.end = step.doubt == FrameDoubt::kNone ? StackEnd::kComplete : StackEnd::kBroken;
-      return;
-    }
-    // A stack that does not grow would never end. Signal handlers may have one of their own, but only so many.
-    const bool leaves_handler = step.exact && ++signal_frames <= kMaxSignalFrames;
-    const bool grows = step.caller.sp > registers.sp || (step.caller.sp == registers.sp && exact) || leaves_handler;
-    if (step.kind == Step::Kind::kFailed || !grows) {
-      ++counters_.lost;
-      if (step.kind != Step::Kind::kFailed) out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
-      if (out.end != StackEnd::kTruncated) out.end = StackEnd::kBroken;
-      return;
-    }
-    before = registers;
-    registers = step.caller;
-    exact = step.exact;
-    // What is lost stays lost until somebody has saved it.
-    if (!before.fp_known && registers.fp == 0) registers.fp_known = false;
-    origin = step.origin;
-  }
+  out.end = StackEnd::kTruncated;
 }
 
 }  // namespace clrsampler

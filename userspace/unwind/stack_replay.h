@@ -54,7 +54,24 @@ class StackReplay {
 
  private:
   struct Step;
+  struct Position;
+
+  Position Begin(const RawStack& stack);
+  bool Advance(CodeFinder& finder, Position& at, UserStack& out);
+  void AddFrame(const CodeAt& code, uint64_t lookup, Position& at, UserStack& out);
+  bool TakeStep(const Step& step, Position& at, UserStack& out);
+  bool SkipByChain(const Step& step, Position& at, UserStack& out);
+  bool EndBroken(UserStack& out);
+
   Step StepByData(const CodeAt& code, CodeFinder& finder, const UnwindRegisters& registers, bool exact, bool in_doubt);
+  Step StepManaged(const CodeAt& code, const UnwindRegisters& registers, bool exact, bool in_doubt);
+  Step StepNative(const CodeAt& code, CodeFinder& finder, const UnwindRegisters& registers, bool exact, bool in_doubt);
+  Step StepWithoutRow(const CodeAt& code, CodeFinder& finder, const UnwindRegisters& registers, bool exact);
+  Step StepStub(const CodeAt& code, const UnwindRegisters& registers, bool exact);
+  Step StepUnknown(const CodeAt& code, const UnwindRegisters& registers, bool exact);
+  Step StepByReturnAddress(const UnwindRegisters& registers);
+  Step FallBack(uint64_t& reason, FrameDoubt doubt, const UnwindRegisters& registers);
+  static Step StepTo(FrameOrigin origin, const UnwindRegisters& caller);
   bool HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegisters& registers) const;
   Step StepByRecord(const CodeAt& code, const UnwindRegisters& registers, bool exact);
   Step StepByChain(const UnwindRegisters& registers) const;
