@@ -24,6 +24,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "clr/lines/assembly_pdbs.h"
 #include "clr/lines/method_lines.h"
+#include "clr/r2r_counters.h"
+#include "clr/r2r_files.h"
 #include "clr/r2r_memory_images.h"
 #include "formats/names/frame_text.h"
 #include "formats/pe/r2r_image.h"
@@ -36,27 +38,6 @@
 #include "symbols/line_source.h"
 
 namespace clrsampler {
-
-struct R2rMethodCounters {
-  // Images and maps, each once.
-  uint64_t images = 0;          // whose tables were read
-  uint64_t bundles = 0;         // single-file hosts
-  uint64_t images_refused = 0;  // R2R images that are newer than we know or whose tables contradict themselves
-  uint64_t images_damaged = 0;  // files that shrank while they were read
-  uint64_t maps_used = 0;
-  uint64_t maps_fetched = 0;        // of these, from a symbol server
-  uint64_t maps_rejected = 0;       // an r2rmap that does not parse or belongs to another image
-  uint64_t missing_assemblies = 0;  // components and references that names need and that were not found
-  // Methods, each once per image.
-  uint64_t methods_named = 0;
-  uint64_t methods_by_token = 0;          // unnamed: only module and token are known, an assembly is missing
-  uint64_t methods_with_type_tokens = 0;  // named, but a generic argument stands as a token
-  uint64_t methods_failed = 0;            // unnamed: the tables could not be followed
-  uint64_t map_disagreements = 0;         // the r2rmap says another name than the image
-  // Questions.
-  uint64_t unreadable_files = 0;   // the mapped file could not be opened
-  uint64_t outside_functions = 0;  // in code of an image, but in no runtime function
-};
 
 // Main loop only. Images are shared by all processes that map the same file, see it at the same path and have the same
 // mounts, and some idle ones are kept for the next.
@@ -81,7 +62,7 @@ class R2rMethods : public FrameSource, public LineSource, public CodeSource {
   uint64_t Generation(ProcessKey) const override { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
   void Poll(const Process&, MonotonicTime) override {}
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey key) override;
+  void Forget(ProcessKey key) override { files_.Forget(key); }
 
   // The code at an address of a ready-to-run image. nullopt: there is no such image.
   struct Code {
@@ -100,51 +81,33 @@ class R2rMethods : public FrameSource, public LineSource, public CodeSource {
   R2rTables TablesAt(const Process& process, const Mapping& mapping, uint64_t address);
 
   const R2rMethodCounters& counters() const { return counters_; }
-  const R2rMemoryCounters& memory_counters() const { return memory_.counters(); }
-  size_t heap_bytes() const;  // of the indexes; names are in the FrameTable
+  const R2rMemoryCounters& memory_counters() const { return files_.memory().counters(); }
+  size_t heap_bytes() const { return files_.heap_bytes(); }  // of the indexes; names are in the FrameTable
 
  private:
-  struct Image;
-  struct File;
-  class Assemblies;
-
   // Of a method; valid until the next call that is not const.
   struct Method {
-    File& file;
-    Image& image;
+    R2rFile& file;
+    R2rLoadedImage& image;
     R2rCodePlace place;
   };
   std::optional<Method> MethodAt(const FrameQuery& query);
   std::shared_ptr<const std::string> CodeBytes(const FrameQuery& query, const Method& method, uint64_t start);
 
-  struct Place {
-    File* file = nullptr;
-    Image* image = nullptr;
-    // In an executable section; of images that are not usable it is not known. nullopt: in no such section.
-    std::optional<uint32_t> rva;
-  };
-  std::optional<Place> Find(const FrameQuery& query);
-  std::optional<Place> FindInFile(const FrameQuery& query);
-  std::optional<Place> FindInMemory(const FrameQuery& query);
-  bool IsDamaged(File& file);
-  Resolution ResolveAt(File& file, const Process& process, Image& image, uint32_t rva);
-  File* FileOf(const FrameQuery& query);
-  File& HostOf(const Process& process);
-  // By identity: each File holds its ImageFile, so that the address stays taken.
-  // With the mounts and the path by which a process sees it: maps and other assemblies are looked for from there, and
-  // what they say counts for nobody else.
-  using Sources = std::tuple<const ImageFile*, std::string, std::string>;
-  File* Use(const Process& process, const std::shared_ptr<const ImageFile>& content, Sources sources);
-  Image* ImageAt(File& file, uint64_t file_offset);
-  std::unique_ptr<Image> OpenImage(const File& file, uint64_t offset, uint64_t bytes, absl::string_view file_name);
-  void OpenTables(Image& image, absl::StatusOr<PeImage> pe);
-  void LoadMap(const Process& process, const File& file, Image& image);
-  void FetchMap(Image& image);
+  Resolution ResolveAt(R2rFile& file, const Process& process, R2rLoadedImage& image, uint32_t rva);
+  void LoadMap(const Process& process, const R2rFile& file, R2rLoadedImage& image);
+  void FetchMap(R2rLoadedImage& image);
   std::shared_ptr<const MethodLines> LinesOf(const Process& process, const Method& method);
-  std::shared_ptr<const MethodLines> ReadLines(const Process& process, File& file, Image& image, uint32_t method);
-  FrameId NameMethod(const Process& process, File& file, Image& image, uint32_t method);
-  Resolution Unnamed(const Image& image, std::string text);
-  void DropIdleFiles();
+  std::shared_ptr<const MethodLines> ReadLines(const Process& process, R2rFile& file, R2rLoadedImage& image,
+                                               uint32_t method);
+  absl::StatusOr<R2rMethodName> OwnName(R2rLoadedImage& image, uint32_t method, AssemblyOpener& assemblies);
+  static bool Agrees(const R2rLoadedImage& image, uint32_t method, absl::string_view row, AssemblyOpener& assemblies);
+  void NoteDisagreement(const R2rLoadedImage& image);
+  Frame UnnamedFrame(const R2rLoadedImage& image, const absl::StatusOr<R2rMethodName>& own);
+  Frame NamedFrame(const R2rFile& file, const R2rLoadedImage& image, MethodName name,
+                   const std::optional<R2rFunction>& start, std::optional<absl::string_view> row);
+  FrameId NameMethod(const Process& process, R2rFile& file, R2rLoadedImage& image, uint32_t method);
+  Resolution Unnamed(const R2rLoadedImage& image, std::string text);
 
   ImageFiles* images_;
   FrameTable* frames_;
@@ -153,11 +116,7 @@ class R2rMethods : public FrameSource, public LineSource, public CodeSource {
   AssemblyPdbs* pdbs_ = nullptr;
   SymbolFiles* symbol_files_;
   R2rMethodCounters counters_;
-  R2rMemoryImages memory_;
-  std::unique_ptr<File> no_host_;  // stands for the program of a process whose own file can't be read
-  absl::flat_hash_map<Sources, std::unique_ptr<File>> files_;
-  absl::flat_hash_map<ProcessKey, absl::flat_hash_set<File*>> by_process_;
-  uint64_t forget_count_ = 0;  // clock of the idle files
+  R2rFiles files_;
 };
 
 }  // namespace clrsampler

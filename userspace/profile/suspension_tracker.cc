@@ -63,9 +63,8 @@ absl::string_view GcReasonText(std::optional<uint32_t> reason) {
 }
 
 std::map<uint32_t, Pause>::const_iterator SuspensionTracker::FirstAsked() const {
-  return std::min_element(asked_.begin(), asked_.end(), [](const auto& a, const auto& b) {
-    return a.second.requested < b.second.requested;
-  });
+  return std::min_element(asked_.begin(), asked_.end(),
+                          [](const auto& a, const auto& b) { return a.second.requested < b.second.requested; });
 }
 
 const Pause* SuspensionTracker::Suspending() const {
@@ -216,8 +215,7 @@ void SuspensionTracker::Classify(Pause& pause, const RuntimeEvent& restart) {
   }
   if (pause.reason != kForGcPreparation) return;
   // Without its thread's name: the collection goes on, which a change of the heaps' number does not say.
-  const bool goes_on =
-      in_background_ && restart.arguments[0] == 0 && !gc_started_ && !IsServerGcThread(pause.comm);
+  const bool goes_on = in_background_ && restart.arguments[0] == 0 && !gc_started_ && !IsServerGcThread(pause.comm);
   if (IsBackgroundGcThread(pause.comm) || goes_on) {
     pause.kind = PauseKind::kBackgroundGcFinal;
     pause.generation = 2;

@@ -1,0 +1,61 @@
+#include "clr/r2r_assemblies.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/byte_reader.h"
+#include "formats/pe/bundle_content.h"
+#include "os/path_text.h"
+
+namespace clrsampler {
+namespace {
+
+// Assemblies unpacked from one compressed bundle: CoreLib has 5 MB without its code. What does not fit is not unpacked,
+// and names that need it stay tokens.
+constexpr uint64_t kMaxInflatedBytes = 256 << 20;
+
+}  // namespace
+
+std::optional<OpenedAssembly> R2rAssemblies::Open(absl::string_view simple_name) {
+  const std::string file_name = absl::StrCat(simple_name, ".dll");
+  if (file_.bundle) {
+    const BundleEntry* entry = file_.bundle->Named(file_name);
+    if (entry != nullptr && entry->compressed_bytes == 0) {
+      const auto bytes = SliceAt(file_.content->bytes(), entry->offset, entry->bytes);
+      if (bytes) return OpenedAssembly{*bytes, file_.content};
+    } else if (entry != nullptr) {
+      if (const auto unpacked = Inflate(*entry)) return OpenedAssembly{*unpacked, unpacked};
+    }
+  }
+  if (file_.path.empty()) return std::nullopt;
+  if (std::optional<OpenedAssembly> beside = OpenPath(absl::StrCat(FolderOf(file_.path), file_name))) return beside;
+  for (const Mapping& mapping : process_.mappings.all()) {
+    const absl::string_view name = FileNameOf(mapping.path);
+    if (name != file_name && name != "System.Private.CoreLib.dll") continue;
+    if (std::optional<OpenedAssembly> other = OpenPath(absl::StrCat(FolderOf(mapping.path), file_name))) return other;
+  }
+  return std::nullopt;
+}
+
+std::optional<OpenedAssembly> R2rAssemblies::OpenPath(const std::string& path) {
+  absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_->GetByPath(process_, path);
+  if (!file.ok()) return std::nullopt;
+  // Assemblies that lack something are opened again for each new process.
+  if (std::find(image_.opened.begin(), image_.opened.end(), *file) == image_.opened.end())
+    image_.opened.push_back(*file);
+  return OpenedAssembly{(*file)->bytes(), *file};
+}
+
+std::shared_ptr<const std::vector<std::byte>> R2rAssemblies::Inflate(const BundleEntry& entry) {
+  const auto [it, fresh] = file_.inflated.try_emplace(entry.offset);
+  if (!fresh) return it->second;
+  absl::StatusOr<std::vector<std::byte>> bytes =
+      InflateBundleEntry(file_.content->bytes(), entry, kMaxInflatedBytes - file_.inflated_bytes);
+  if (!bytes.ok() || file_.content->content.damaged()) return nullptr;
+  file_.inflated_bytes += bytes->size();
+  it->second = std::make_shared<const std::vector<std::byte>>(*std::move(bytes));
+  return it->second;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,41 @@
+// Assemblies as the target sees them: in the bundle, beside the image, or where the framework is.
+#ifndef CLRSAMPLER_CLR_R2R_ASSEMBLIES_H_
+#define CLRSAMPLER_CLR_R2R_ASSEMBLIES_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "clr/r2r_files.h"
+#include "formats/pe/bundle_manifest.h"
+#include "formats/pe/r2r_image.h"
+#include "process/image_files.h"
+#include "process/process.h"
+
+namespace clrsampler {
+
+// Main loop only. All that it is made with is borrowed.
+class R2rAssemblies : public AssemblyOpener {
+ public:
+  R2rAssemblies(ImageFiles* images, const Process& process, R2rFile& file, R2rLoadedImage& image)
+      : images_(images), process_(process), file_(file), image_(image) {}
+
+  std::optional<OpenedAssembly> Open(absl::string_view simple_name) override;
+
+ private:
+  std::optional<OpenedAssembly> OpenPath(const std::string& path);
+  // nullptr: damaged or too large. Remembered either way.
+  std::shared_ptr<const std::vector<std::byte>> Inflate(const BundleEntry& entry);
+
+  ImageFiles* images_;
+  const Process& process_;
+  R2rFile& file_;
+  R2rLoadedImage& image_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_R2R_ASSEMBLIES_H_
