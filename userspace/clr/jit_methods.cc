@@ -218,65 +218,78 @@ void JitMethods::PollPerfMap(const Process& process, Target& target, MonotonicTi
 
 // Says once what is wrong with a file, and counts changes of state, since they change answers.
 void JitMethods::NoteTrouble(const Process& process, Target& target) {
-  const std::string who = absl::StrCat("process ", process.key.tgid, " (", process.comm, ")");
-  const std::string subject = absl::StrCat(process.key.tgid, "/", process.key.incarnation);
-  static constexpr absl::string_view kPerfMapInstead = "; its perf map is used instead";
-  const bool has_perf_map = target.perf_map.usable();
+  const FileOwner owner{absl::StrCat("process ", process.key.tgid, " (", process.comm, ")"),
+                        absl::StrCat(process.key.tgid, "/", process.key.incarnation)};
   if (target.jitdump_state != target.jitdump.state()) {
     // Half a record for a moment changes nothing.
     if (target.jitdump.state() != JitdumpTailer::State::kTorn) ++target.state_changes;
     target.jitdump_state = target.jitdump.state();
-    if (target.jitdump.known_defect()) {
-      notices_.Add(
-          "jitdump_dead", subject,
-          absl::StrCat("the jitdump of ", who, " ended after its first records: a defect of .NET 10.0.0 to 10.0.12",
-                       has_perf_map ? kPerfMapInstead : ""),
-          has_perf_map ? ""
-                       : "start the target with DOTNET_PerfMapEnabled=1 or 3, which also write a perf map, or update "
-                         "the runtime");
-    } else if (target.jitdump.state() == JitdumpTailer::State::kDead && target.process_alive) {
-      notices_.Add("jitdump_dead", subject,
-                   absl::StrCat("the jitdump of ", who, " ends inside a record and is no longer written",
-                                has_perf_map ? kPerfMapInstead : "; compiled code that runs later has no name"),
-                   has_perf_map ? "" : "is its file system full? DOTNET_PerfMapEnabled=1 also writes a perf map");
-    } else if (target.jitdump.state() == JitdumpTailer::State::kClosed) {
-      notices_.Add("jitdump_closed", subject,
-                   absl::StrCat("the jitdump of ", who, " was closed by its runtime",
-                                has_perf_map ? kPerfMapInstead : "; compiled code that runs later has no name"));
-    } else if (target.jitdump.state() == JitdumpTailer::State::kFailed) {
-      notices_.Add("jitdump_damaged", subject,
-                   absl::StrCat("the jitdump of ", who, ": ", target.jitdump.status().message()));
-    } else if (target.jitdump.state() == JitdumpTailer::State::kRefused) {
-      notices_.Add("jitdump_refused", subject,
-                   absl::StrCat("the jitdump of ", who, " is not used: ", target.jitdump.status().message()));
-    }
+    NoteJitdumpState(owner, target);
   }
   if (target.perf_map_state != target.perf_map.state()) {
     ++target.state_changes;
     target.perf_map_state = target.perf_map.state();
-    if (target.perf_map.state() == PerfMapTailer::State::kFailed) {
-      notices_.Add("perf_map_damaged", subject,
-                   absl::StrCat("the perf map of ", who, ": ", target.perf_map.status().message()));
-    } else if (target.perf_map.state() == PerfMapTailer::State::kRefused) {
-      notices_.Add("perf_map_refused", subject,
-                   absl::StrCat("the perf map of ", who, " is not used: ", target.perf_map.status().message()));
-    }
+    NotePerfMapState(owner, target);
   }
   const auto bad_records = [&](absl::string_view kind, absl::string_view file, const auto& tailer, bool& said) {
     using State = decltype(tailer.state());
     // Where they end the file, that has been said.
     if (tailer.counters().bad_records == 0 || tailer.state() == State::kFailed || std::exchange(said, true)) return;
-    notices_.Add(kind, subject, absl::StrCat("the ", file, " of ", who, " holds what is no method; it is passed over"));
+    notices_.Add(kind, owner.subject,
+                 absl::StrCat("the ", file, " of ", owner.text, " holds what is no method; it is passed over"));
   };
   bad_records("jitdump_bad_records", "jitdump", target.jitdump, target.jitdump_bad_said);
   bad_records("perf_map_bad_lines", "perf map", target.perf_map, target.perf_map_bad_said);
   const auto not_opened = [&](const absl::Status& status) {
     if (status.ok() || absl::IsNotFound(status)) return;
-    notices_.Add("jit_file_refused", absl::StrCat(subject, status.message()),
-                 absl::StrCat("a file with method names of ", who, " can't be used: ", status.message()));
+    notices_.Add("jit_file_refused", absl::StrCat(owner.subject, status.message()),
+                 absl::StrCat("a file with method names of ", owner.text, " can't be used: ", status.message()));
   };
   if (target.jitdump.state() == JitdumpTailer::State::kMissing) not_opened(target.jitdump.status());
   if (target.perf_map.state() == PerfMapTailer::State::kMissing) not_opened(target.perf_map.status());
+}
+
+void JitMethods::NoteJitdumpState(const FileOwner& owner, const Target& target) {
+  const std::string jitdump = absl::StrCat("the jitdump of ", owner.text);
+  const bool has_perf_map = target.perf_map.usable();
+  const absl::string_view instead = "; its perf map is used instead";
+  const absl::string_view names = has_perf_map ? instead : "; compiled code that runs later has no name";
+  const auto say = [&](absl::string_view kind, absl::string_view what, absl::string_view more,
+                       absl::string_view hint = "") {
+    notices_.Add(kind, owner.subject, absl::StrCat(jitdump, what, more), hint);
+  };
+  if (target.jitdump.known_defect()) {
+    say("jitdump_dead", " ended after its first records: a defect of .NET 10.0.0 to 10.0.12",
+        has_perf_map ? instead : "",
+        has_perf_map
+            ? ""
+            : "start the target with DOTNET_PerfMapEnabled=1 or 3, which also write a perf map, or update the runtime");
+    return;
+  }
+  switch (target.jitdump.state()) {
+    case JitdumpTailer::State::kDead:
+      if (!target.process_alive) return;
+      return say("jitdump_dead", " ends inside a record and is no longer written", names,
+                 has_perf_map ? "" : "is its file system full? DOTNET_PerfMapEnabled=1 also writes a perf map");
+    case JitdumpTailer::State::kClosed:
+      return say("jitdump_closed", " was closed by its runtime", names);
+    case JitdumpTailer::State::kFailed:
+      return say("jitdump_damaged", ": ", target.jitdump.status().message());
+    case JitdumpTailer::State::kRefused:
+      return say("jitdump_refused", " is not used: ", target.jitdump.status().message());
+    default:
+      return;
+  }
+}
+
+void JitMethods::NotePerfMapState(const FileOwner& owner, const Target& target) {
+  if (target.perf_map.state() == PerfMapTailer::State::kFailed) {
+    notices_.Add("perf_map_damaged", owner.subject,
+                 absl::StrCat("the perf map of ", owner.text, ": ", target.perf_map.status().message()));
+  } else if (target.perf_map.state() == PerfMapTailer::State::kRefused) {
+    notices_.Add("perf_map_refused", owner.subject,
+                 absl::StrCat("the perf map of ", owner.text, " is not used: ", target.perf_map.status().message()));
+  }
 }
 
 JitMethods::Found JitMethods::Find(Target& target, uint64_t address, MonotonicTime time) {

@@ -108,7 +108,13 @@ class JitMethods : public FrameSource {
   // Goes through all mappings, so it is asked when files are looked for, not at every turn.
   void ChoosePerfMapForm(const Process& process, Target& target);
   void PollPerfMap(const Process& process, Target& target, MonotonicTime now);
+  // As messages call the process that files are of, and as notices tell processes apart.
+  struct FileOwner {
+    std::string text, subject;
+  };
   void NoteTrouble(const Process& process, Target& target);
+  void NoteJitdumpState(const FileOwner& owner, const Target& target);
+  void NotePerfMapState(const FileOwner& owner, const Target& target);
   Found Find(Target& target, uint64_t address, MonotonicTime time);
   bool CodeStands(Target& target, const MethodAnswer& answer, MonotonicTime time);
   std::optional<FrameId> NameOf(Target& target, const Found& found);

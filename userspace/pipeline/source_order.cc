@@ -57,68 +57,85 @@ std::optional<CodeBody> Sources::CodeOf(const FrameQuery& query) const {
   return body;
 }
 
+namespace {
+
+JitMethodsOptions JitOptions(const SourceContext& context, const ReadMemory& read_memory) {
+  JitMethodsOptions options;
+  options.names = context.names;
+  options.read_memory = read_memory;
+  options.perf_map_promised = context.perf_map_promised;
+  options.perf_map_in_blocks = [&runtimes = context.runtimes](const Process& process) {
+    const std::optional<DotNetRuntime> runtime = runtimes.Find(process);
+    return runtime.has_value() && WritesPerfMapInBlocks(runtime->version);
+  };
+  return options;
+}
+
+void AddReadyToRun(const SourceContext& context, Sources& sources) {
+  R2rMemoryOptions memory;
+  memory.read_memory = sources.read_memory;
+  auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names, std::move(memory),
+                                          context.symbol_files);
+  r2r->ReportTo(&context.notices);
+  r2r->TakeLinesFrom(sources.pdbs.get());
+  sources.precompiled = r2r.get();
+  sources.in_order.push_back(std::move(r2r));
+}
+
+void AddNativeSymbols(const SourceContext& context, Sources& sources) {
+  ElfSymbolsSource::Options options;
+  options.symbol_files = context.symbol_files;
+  options.lines = context.lines.wanted && context.line_helper != nullptr;
+  const bool lines = options.lines;
+  auto elf = std::make_unique<ElfSymbolsSource>(context.images, context.frames, context.notices, context.names,
+                                                std::move(options));
+  if (lines) {
+    auto native = std::make_unique<NativeLines>(*elf, context.line_helper, context.notices);
+    sources.native_lines = native.get();
+    sources.in_order.push_back(std::move(native));
+  }
+  sources.in_order.push_back(std::move(elf));
+}
+
+// `files`: names of these need no memory; nullptr: there are none.
+void AddRuntimeMemory(const SourceContext& context, JitMethods* files, Sources& sources) {
+  MemoryMethodsOptions options;
+  options.names = context.names;
+  options.transient_code = context.transient_code;
+  options.try_unknown_runtime = context.try_unknown_runtime;
+  options.pdbs = sources.pdbs.get();
+  options.keep_code = context.keep_code;
+  // Files have names alone: where lines or code are wanted, memory looks at all methods.
+  options.earlier = context.lines.wanted || context.keep_code ? nullptr : files;
+  if (R2rMethods* r2r = sources.precompiled) {
+    options.tables_at = [r2r](const Process& process, const Mapping& mapping, uint64_t address) {
+      return r2r->TablesAt(process, mapping, address);
+    };
+  }
+  auto memory = std::make_unique<MemoryMethods>(options, context.runtimes, context.images, context.frames,
+                                                context.notices, context.clock);
+  sources.memory = memory.get();
+  if (files != nullptr) files->PreferStubsOf(*memory);
+  sources.in_order.push_back(std::move(memory));
+}
+
+}  // namespace
+
 Sources MakeSources(const SourceContext& context) {
   Sources sources;
   if (context.lines.wanted) {
     sources.pdbs = std::make_unique<AssemblyPdbs>(context.lines, context.images, context.notices, context.symbol_files);
   }
   sources.read_memory = ReadMemoryThrough(context.tape, context.broker);
-  JitMethodsOptions jit_options;
-  jit_options.names = context.names;
-  jit_options.read_memory = sources.read_memory;
-  jit_options.perf_map_promised = context.perf_map_promised;
-  jit_options.perf_map_in_blocks = [&runtimes = context.runtimes](const Process& process) {
-    const std::optional<DotNetRuntime> runtime = runtimes.Find(process);
-    return runtime.has_value() && WritesPerfMapInBlocks(runtime->version);
-  };
-  auto jit = std::make_unique<JitMethods>(jit_options, context.frames, context.notices, context.clock);
+  auto jit = std::make_unique<JitMethods>(JitOptions(context, sources.read_memory), context.frames, context.notices,
+                                          context.clock);
   auto precompiled = std::make_unique<PrecompiledFromJitdump>(*jit);
-  JitMethods* const jit_files = jit.get();
-  FrameSource* const files = context.without_files ? nullptr : jit.get();
+  JitMethods* const files = context.without_files ? nullptr : jit.get();
   if (files != nullptr) sources.in_order.push_back(std::move(jit));
-  if (!context.without_images) {
-    R2rMemoryOptions memory;
-    memory.read_memory = sources.read_memory;
-    auto r2r = std::make_unique<R2rMethods>(&context.images, &context.frames, context.names, std::move(memory),
-                                            context.symbol_files);
-    r2r->ReportTo(&context.notices);
-    r2r->TakeLinesFrom(sources.pdbs.get());
-    sources.precompiled = r2r.get();
-    sources.in_order.push_back(std::move(r2r));
-  }
-  ElfSymbolsSource::Options elf_options;
-  elf_options.symbol_files = context.symbol_files;
-  elf_options.lines = context.lines.wanted && context.line_helper != nullptr;
-  const bool native_lines = elf_options.lines;
-  auto elf = std::make_unique<ElfSymbolsSource>(context.images, context.frames, context.notices, context.names,
-                                                std::move(elf_options));
-  if (native_lines) {
-    auto native = std::make_unique<NativeLines>(*elf, context.line_helper, context.notices);
-    sources.native_lines = native.get();
-    sources.in_order.push_back(std::move(native));
-  }
-  sources.in_order.push_back(std::move(elf));
-  if (!context.without_files) sources.in_order.push_back(std::move(precompiled));
-  if (!context.without_memory) {
-    MemoryMethodsOptions options;
-    options.names = context.names;
-    options.transient_code = context.transient_code;
-    options.try_unknown_runtime = context.try_unknown_runtime;
-    options.pdbs = sources.pdbs.get();
-    options.keep_code = context.keep_code;
-    // Files have names alone: where lines or code are wanted, memory looks at all methods.
-    options.earlier = context.lines.wanted || context.keep_code ? nullptr : files;
-    if (R2rMethods* r2r = sources.precompiled) {
-      options.tables_at = [r2r](const Process& process, const Mapping& mapping, uint64_t address) {
-        return r2r->TablesAt(process, mapping, address);
-      };
-    }
-    auto memory = std::make_unique<MemoryMethods>(options, context.runtimes, context.images, context.frames,
-                                                  context.notices, context.clock);
-    sources.memory = memory.get();
-    if (files != nullptr) jit_files->PreferStubsOf(*memory);
-    sources.in_order.push_back(std::move(memory));
-  }
+  if (!context.without_images) AddReadyToRun(context, sources);
+  AddNativeSymbols(context, sources);
+  if (files != nullptr) sources.in_order.push_back(std::move(precompiled));
+  if (!context.without_memory) AddRuntimeMemory(context, files, sources);
   sources.in_order.push_back(
       std::make_unique<EmulatedCode>(context.runtimes, context.frames, context.notices, context.clock));
   return sources;
