@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "clrsampler/wire.h"
 
 namespace clrsampler {
@@ -23,6 +24,21 @@ inline constexpr size_t IndexOf(HookPart part) { return static_cast<size_t>(part
 // What they count while they are there is told for the whole time (hook_coverage.h), and nothing is ever under way.
 inline constexpr bool IsEstimated(HookPart part) {
   return part == HookPart::kAllocations || part == HookPart::kExceptions;
+}
+
+// As messages call what hooks of a part see.
+inline absl::string_view WhatIsSeen(HookPart part) {
+  switch (part) {
+    case HookPart::kSuspensions:
+      return "pauses";
+    case HookPart::kCompilations:
+      return "compilations";
+    case HookPart::kAllocations:
+      return "allocations";
+    case HookPart::kExceptions:
+      return "exceptions";
+  }
+  return "";
 }
 
 inline HookPart PartOf(uint32_t wire_hook) {

@@ -1,5 +1,6 @@
 #include "pipeline/hook_places.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "clr/hooks/allocation_search.h"
@@ -28,6 +29,23 @@ uint64_t Packed(const ProbeValue& value) {
   return WIRE_PLACE_NONE;
 }
 
+struct HookOfKind {
+  HookKind kind;
+  wire_hook hook;
+};
+// A return probe is on two functions through which no C++ exception passes, and only where the image's code proves that
+// these are the functions: where a symbol alone names them, a wrong one would end the process. The last of a pause
+// comes first: of what is seen to begin the end is then seen, too.
+constexpr HookOfKind kSuspensionHooks[] = {
+    {HookKind::kRestartEE, WIRE_HOOK_RESTARTED}, {HookKind::kRestartEE, WIRE_HOOK_RESTART},
+    {HookKind::kDiagGcEnd, WIRE_HOOK_GC_END},    {HookKind::kDiagGcStart, WIRE_HOOK_GC_START},
+    {HookKind::kSuspendEE, WIRE_HOOK_SUSPENDED}, {HookKind::kSuspendEE, WIRE_HOOK_SUSPEND},
+};
+
+bool IsAtReturn(wire_hook hook) { return hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED; }
+
+bool IsOfCollections(HookKind kind) { return kind == HookKind::kDiagGcStart || kind == HookKind::kDiagGcEnd; }
+
 HookPlace PlaceOf(const AllocationPoint& point) {
   const AllocationFacts& facts = point.facts;
   if (point.inlined) {
@@ -39,6 +57,29 @@ HookPlace PlaceOf(const AllocationPoint& point) {
 }
 
 }  // namespace
+
+absl::StatusOr<SuspensionHooks> SuspensionHookPlaces(const RuntimeHooks& hooks, bool resumed) {
+  SuspensionHooks found;
+  // Without the collections pauses still have their lengths. With half of them they would be called what they are not.
+  found.collections = hooks[HookKind::kDiagGcStart].status();
+  found.collections.Update(hooks[HookKind::kDiagGcEnd].status());
+  for (const HookOfKind& of_kind : kSuspensionHooks) {
+    if (IsOfCollections(of_kind.kind) && !found.collections.ok()) continue;
+    if (of_kind.hook == WIRE_HOOK_RESTARTED && !resumed) continue;
+    const HookPoints& points = hooks[of_kind.kind];
+    RETURN_IF_ERROR(points.status());
+    if (IsAtReturn(of_kind.hook)) {
+      const bool proven = std::ranges::all_of(*points, [](const HookPoint& point) { return point.proven_by_code; });
+      if (of_kind.hook == WIRE_HOOK_SUSPENDED) found.sees_returns = proven;
+      if (!proven) continue;
+    }
+    for (const HookPoint& point : *points) {
+      found.places.push_back(
+          {of_kind.hook, point.argument_shift != 0 ? HookForm::kMember : HookForm::kPlain, point.offset.value});
+    }
+  }
+  return found;
+}
 
 absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hooks, bool of_runtime) {
   const HookPoints& begin = hooks[HookKind::kCompileMethod];

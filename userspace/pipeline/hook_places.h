@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "capture/hook_form.h"
 #include "clr/hooks/hook_locator.h"
@@ -13,6 +14,13 @@ namespace clrsampler {
 
 // Errors are those of the searches: a sentence with a hint. In the order in which they are to be planted.
 
+struct SuspensionHooks {
+  std::vector<HookPlace> places;
+  absl::Status collections;   // why generations of collections are not known; OK: they are
+  bool sees_returns = false;  // of SuspendEE and RestartEE
+};
+// `resumed`: also where RestartEE returns.
+absl::StatusOr<SuspensionHooks> SuspensionHookPlaces(const RuntimeHooks& hooks, bool resumed);
 // `of_runtime`: the image is a single-file host; else it is the compiler's alone.
 absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hooks, bool of_runtime);
 absl::StatusOr<std::vector<HookPlace>> AllocationReportPlaces(const ElfImage& runtime);

@@ -14,28 +14,12 @@
 #include "clr/runtime_image.h"
 #include "formats/elf/elf_image.h"
 #include "os/tape_answer.h"
+#include "pipeline/hook_cost.h"
 #include "pipeline/hook_places.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
-
-struct HookOfKind {
-  HookKind kind;
-  wire_hook hook;
-};
-// A return probe is on two functions through which no C++ exception passes, and only where the image's code proves that
-// these are the functions: where a symbol alone names them, a wrong one would end the process. The last of a pause
-// comes first: of what is seen to begin the end is then seen, too.
-constexpr HookOfKind kSuspensionHooks[] = {
-    {HookKind::kRestartEE, WIRE_HOOK_RESTARTED}, {HookKind::kRestartEE, WIRE_HOOK_RESTART},
-    {HookKind::kDiagGcEnd, WIRE_HOOK_GC_END},    {HookKind::kDiagGcStart, WIRE_HOOK_GC_START},
-    {HookKind::kSuspendEE, WIRE_HOOK_SUSPENDED}, {HookKind::kSuspendEE, WIRE_HOOK_SUSPEND},
-};
-
-bool IsAtReturn(wire_hook hook) { return hook == WIRE_HOOK_SUSPENDED || hook == WIRE_HOOK_RESTARTED; }
-
-bool IsOfCollections(HookKind kind) { return kind == HookKind::kDiagGcStart || kind == HookKind::kDiagGcEnd; }
 
 absl::Status NotWatched(ProcessKey key, absl::string_view what) {
   return WithHint(absl::NotFoundError(absl::StrCat("process ", key.tgid, " runs no ", what, " that can be opened")),
@@ -56,40 +40,10 @@ bool HasOwnCollector(const Process& process) {
   });
 }
 
-// A trap where none was measured yet, and what a hit costs beyond it: 0.3 to 1.4 us for our program, and what the
-// thread has to fetch again into its caches. By the work that a program which does little else got done, a hit cost
-// it 1.7 us in all on one machine, with traps of 0.57 us, and 3.7 us on another, with traps of 0.70 us
-// (docs/performance.md).
-constexpr uint64_t kUsualTrapNs = 600;
-constexpr uint64_t kBeyondTrapNs = 3'000;
-// The same of allocations, most of which only add to a sum: 1.1 us with the trap, by the CPU time of a program that
-// allocates 2 to 5 GB a second (docs/allocations.md).
-constexpr uint64_t kBeyondAllocationNs = 500;
-// The same of exceptions, with their stacks of six frames: 5.6 us with the trap on 8.0.30, 6.4 us on 9.0.19, whose
-// second pass comes by, too, and 3.8 us on 11.0.0; by the CPU time of a program that throws all the time
-// (docs/exceptions.md).
-constexpr uint64_t kBeyondExceptionNs = 3'200, kBeyondException8Ns = 5'000, kBeyondException9Ns = 5'800;
-uint64_t BeyondExceptionNs(int major) {
-  return major == 8 ? kBeyondException8Ns : major == 9 ? kBeyondException9Ns : kBeyondExceptionNs;
-}
 // Fewer hits in a whole run cost nothing that could be limited.
 constexpr uint64_t kHitsThatMatter = 1'000;
 // Between two looks at who else runs into hooks.
 constexpr uint64_t kOthersNs = 250'000'000;
-
-absl::string_view WhatIsSeen(HookPart part) {
-  switch (part) {
-    case HookPart::kSuspensions:
-      return "pauses";
-    case HookPart::kCompilations:
-      return "compilations";
-    case HookPart::kAllocations:
-      return "allocations";
-    case HookPart::kExceptions:
-      return "exceptions";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -326,31 +280,15 @@ absl::StatusOr<std::vector<HookPlace>> HookPlanter::AllocationPlaces(const Runti
 
 absl::StatusOr<std::vector<HookPlace>> HookPlanter::SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
                                                                      Hooked& hooked) {
-  // Without the collections pauses still have their lengths. With half of them they would be called what they are not.
-  absl::Status collections = hooks[HookKind::kDiagGcStart].status();
-  collections.Update(hooks[HookKind::kDiagGcEnd].status());
-  if (!collections.ok() && options_.say_refusals) {
+  absl::StatusOr<SuspensionHooks> found = SuspensionHookPlaces(hooks, options_.resumed);
+  RETURN_IF_ERROR(found.status());
+  if (!found->collections.ok() && options_.say_refusals) {
     notices_.Add("gc_hooks", path,
-                 absl::StrCat("generations of collections in ", path, " are not known: ", collections.message()),
-                 HintOf(collections));
+                 absl::StrCat("generations of collections in ", path, " are not known: ", found->collections.message()),
+                 HintOf(found->collections));
   }
-  std::vector<HookPlace> places;
-  for (const HookOfKind& of_kind : kSuspensionHooks) {
-    if (IsOfCollections(of_kind.kind) && !collections.ok()) continue;
-    if (of_kind.hook == WIRE_HOOK_RESTARTED && !options_.resumed) continue;
-    const HookPoints& points = hooks[of_kind.kind];
-    RETURN_IF_ERROR(points.status());
-    if (IsAtReturn(of_kind.hook)) {
-      const bool proven = std::ranges::all_of(*points, [](const HookPoint& point) { return point.proven_by_code; });
-      if (of_kind.hook == WIRE_HOOK_SUSPENDED) hooked.sees_returns = proven;
-      if (!proven) continue;
-    }
-    for (const HookPoint& point : *points) {
-      places.push_back(
-          {of_kind.hook, point.argument_shift != 0 ? HookForm::kMember : HookForm::kPlain, point.offset.value});
-    }
-  }
-  return places;
+  hooked.sees_returns = found->sees_returns;
+  return std::move(found->places);
 }
 
 HookPlanter::Hooked* HookPlanter::HookedOf(ProcessKey key, HookPart part) const {
@@ -383,11 +321,8 @@ void HookPlanter::NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t coun
 }
 
 uint64_t HookPlanter::CostNs(HookPart part, uint64_t hits, const Hooked* hooked) const {
-  if (hooked != nullptr && hooked->beyond_ns != 0) return hits * (trap_ns_ + hooked->beyond_ns);
-  const uint64_t beyond_ns = part == HookPart::kAllocations  ? kBeyondAllocationNs
-                             : part == HookPart::kExceptions ? kBeyondExceptionNs
-                                                             : kBeyondTrapNs;
-  return hits * (trap_ns_ + beyond_ns);
+  const bool measured = hooked != nullptr && hooked->beyond_ns != 0;
+  return hits * (trap_ns_ + (measured ? hooked->beyond_ns : BeyondTrapNs(part)));
 }
 
 bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {

@@ -1,0 +1,21 @@
+// What a hit of a probe costs the thread that runs into it, in nanoseconds: a trap, and what comes beyond it.
+#ifndef CLRSAMPLER_PIPELINE_HOOK_COST_H_
+#define CLRSAMPLER_PIPELINE_HOOK_COST_H_
+
+#include <cstdint>
+
+#include "pipeline/hook_part.h"
+
+namespace clrsampler {
+
+// A trap, until one was measured.
+inline constexpr uint64_t kUsualTrapNs = 600;
+
+// Beyond the trap, for hooks of any runtime.
+uint64_t BeyondTrapNs(HookPart part);
+// The same of exceptions, by the runtime's major version.
+uint64_t BeyondExceptionNs(int major);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_HOOK_COST_H_
