@@ -42,79 +42,110 @@ bool IsNamelessNative(const ModelFrame& frame, absl::string_view name) {
                         [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); });
 }
 
-void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> wanted) {
-  // Frames that differ in source or tier only are one method.
-  std::vector<uint32_t> method_of(model.frames.size());
-  std::vector<uint8_t> is_nameless, is_runtime;  // by method; the latter: a function of the runtime that has a name
-  std::vector<Key> keys;
-  absl::flat_hash_map<Key, uint32_t> ids;
-  for (size_t i = 0; i < model.frames.size(); ++i) {
-    const ModelFrame& frame = model.frames[i];
-    absl::string_view name = model.text(frame.name);
-    const bool nameless = IsNamelessNative(frame, name);
-    if (nameless_ == NamelessLeaves::kByRole && frame.kind == ModelFrameKind::kRole) name = RoleText(name);
-    // A method that was compiled ahead and is compiled anew stays one.
-    const ModelFrameKind kind = frame.kind == ModelFrameKind::kR2r ? ModelFrameKind::kJit : frame.kind;
-    Key key{std::string(name), std::string(model.text(frame.module)), kind};
-    const auto [entry, added] = ids.try_emplace(key, static_cast<uint32_t>(keys.size()));
-    if (added) {
+// The methods of one profile. Frames that differ in source or tier only are one method.
+struct MethodWeights::Methods {
+  Methods(const ProfileModel& model, NamelessLeaves nameless) : method_of(model.frames.size()) {
+    absl::flat_hash_map<Key, uint32_t> ids;
+    for (size_t i = 0; i < model.frames.size(); ++i) {
+      const ModelFrame& frame = model.frames[i];
+      absl::string_view name = model.text(frame.name);
+      const bool is_plain = !IsNamelessNative(frame, name);
+      if (nameless == NamelessLeaves::kByRole && frame.kind == ModelFrameKind::kRole) name = RoleText(name);
+      // A method that was compiled ahead and is compiled anew stays one.
+      const ModelFrameKind kind = frame.kind == ModelFrameKind::kR2r ? ModelFrameKind::kJit : frame.kind;
+      Key key{std::string(name), std::string(model.text(frame.module)), kind};
+      const auto [entry, added] = ids.try_emplace(key, static_cast<uint32_t>(keys.size()));
+      method_of[i] = entry->second;
+      if (!added) continue;
       keys.push_back(std::move(key));
-      is_nameless.push_back(nameless ? 1 : 0);
+      is_nameless.push_back(is_plain ? 0 : 1);
       const bool runtime = model.text(frame.source) == kRuntimeTable || IsRuntimeLibrary(model.text(frame.module));
-      is_runtime.push_back(frame.kind == ModelFrameKind::kNative && !nameless && runtime ? 1 : 0);
+      is_runtime.push_back(frame.kind == ModelFrameKind::kNative && is_plain && runtime ? 1 : 0);
     }
-    method_of[i] = entry->second;
   }
+
+  std::vector<uint32_t> method_of;  // by frame
+  std::vector<Key> keys;
+  std::vector<uint8_t> is_nameless;
+  std::vector<uint8_t> is_runtime;  // a function of the runtime that has a name
+};
+
+// What a stack's leaf is, and what a nameless one is below: a role, and the nearest function with a name.
+class MethodWeights::LeafSearch {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  explicit LeafSearch(const Methods& methods) : methods_(methods) {}
+
+  // From the leaf upwards.
+  void Meet(uint32_t method) {
+    const ModelFrameKind kind = methods_.keys[method].kind;
+    if (leaf == kNone && IsCode(kind)) {
+      leaf = method;
+      settled_ = methods_.is_nameless[method] == 0;
+    } else if (leaf != kNone && !settled_) {
+      if (kind == ModelFrameKind::kRole) role = method;
+      if (caller == kNone && methods_.is_runtime[method] != 0) caller = method;
+      settled_ = role != kNone || IsManaged(kind);
+    }
+  }
+  bool IsNamelessRuntime() const {
+    if (role != kNone || caller != kNone) return true;
+    return methods_.is_nameless[leaf] != 0 && IsRuntimeLibrary(methods_.keys[leaf].module);
+  }
+
+  uint32_t leaf = kNone, role = kNone, caller = kNone;
+
+ private:
+  const Methods& methods_;
+  bool settled_ = false;  // above is nothing that says more of the leaf
+};
+
+void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> wanted) {
   std::vector<uint64_t> weights(model.nodes.size());
   for (size_t row = 0; row < model.samples.size(); ++row) {
     if (!wanted.empty() && wanted[row] == 0) continue;
     weights[model.samples.stack[row]] += model.samples.weight_of(row);
     total_ += model.samples.weight_of(row);
   }
-  std::vector<Weights> sums(keys.size());
-  std::vector<uint64_t> seen(keys.size(), 0);      // the last stack that had the method
-  absl::flat_hash_map<uint32_t, uint64_t> inside;  // by function of the runtime: the weight of its nameless leaves
+  const Methods methods(model, nameless_);
+  std::vector<Weights> sums(methods.keys.size());
+  std::vector<uint64_t> seen(methods.keys.size(), 0);  // the last stack that had the method
+  absl::flat_hash_map<uint32_t, uint64_t> inside;      // by function of the runtime: the weight of its nameless leaves
   uint64_t stack = 0;
   for (NodeIndex node = 0; node < model.nodes.size(); ++node) {
     if (weights[node] == 0) continue;
     ++stack;
-    std::optional<uint32_t> leaf;
-    std::optional<uint32_t> role,
-        caller;            // what a nameless leaf is below: a role, and the nearest function with a name
-    bool settled = false;  // above is nothing that says more of the leaf
+    LeafSearch search(methods);
     for (NodeIndex at = node; at != kRootNode; at = model.nodes[at].parent) {
-      const uint32_t method = method_of[model.nodes[at].frame];
-      const ModelFrameKind kind = keys[method].kind;
-      if (!leaf && IsCode(kind)) {
-        leaf = method;
-        settled = is_nameless[method] == 0;
-      } else if (leaf && !settled) {
-        if (kind == ModelFrameKind::kRole) role = method;
-        if (!caller && is_runtime[method] != 0) caller = method;
-        settled = role.has_value() || IsManaged(kind);
-      }
+      const uint32_t method = methods.method_of[model.nodes[at].frame];
+      search.Meet(method);
       if (std::exchange(seen[method], stack) != stack) sums[method].total += weights[node];
     }
-    if (!leaf) continue;
-    if (role || caller || (is_nameless[*leaf] != 0 && IsRuntimeLibrary(keys[*leaf].module))) {
-      nameless_runtime_ += weights[node];
-    }
-    if (nameless_ == NamelessLeaves::kByAddress || (!role && !caller)) {
-      sums[*leaf].self += weights[node];
-    } else if (role) {
-      sums[*role].self += weights[node];
+    if (search.leaf == LeafSearch::kNone) continue;
+    if (search.IsNamelessRuntime()) nameless_runtime_ += weights[node];
+    if (nameless_ == NamelessLeaves::kByAddress ||
+        (search.role == LeafSearch::kNone && search.caller == LeafSearch::kNone)) {
+      sums[search.leaf].self += weights[node];
+    } else if (search.role != LeafSearch::kNone) {
+      sums[search.role].self += weights[node];
     } else {
-      inside[*caller] += weights[node];
+      inside[search.caller] += weights[node];
     }
   }
+  AddSums(methods, sums, inside);
+}
+
+void MethodWeights::AddSums(const Methods& methods, const std::vector<Weights>& sums,
+                            const absl::flat_hash_map<uint32_t, uint64_t>& inside) {
   for (const auto& [caller, weight] : inside) {
-    Weights& sum = methods_[Key{absl::StrCat("[in ", keys[caller].name, "]"), "", ModelFrameKind::kRole}];
+    Weights& sum = methods_[Key{absl::StrCat("[in ", methods.keys[caller].name, "]"), "", ModelFrameKind::kRole}];
     sum.self += weight;
     sum.total += sums[caller].total;
   }
-  for (size_t i = 0; i < keys.size(); ++i) {
+  for (size_t i = 0; i < sums.size(); ++i) {
     if (sums[i].total == 0) continue;
-    Weights& sum = methods_[std::move(keys[i])];
+    Weights& sum = methods_[methods.keys[i]];
     sum.self += sums[i].self;
     sum.total += sums[i].total;
   }

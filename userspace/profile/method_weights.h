@@ -61,6 +61,12 @@ class MethodWeights {
   struct Weights {
     uint64_t self = 0, total = 0;
   };
+  struct Methods;
+  class LeafSearch;
+
+  void AddSums(const Methods& methods, const std::vector<Weights>& sums,
+               const absl::flat_hash_map<uint32_t, uint64_t>& inside);
+
   const NamelessLeaves nameless_;
   absl::flat_hash_map<Key, Weights> methods_;
   uint64_t total_ = 0, nameless_runtime_ = 0;

@@ -28,6 +28,61 @@ constexpr int kMaxChain = 8;
 
 absl::Status Damaged(absl::string_view what) { return absl::DataLossError(absl::StrCat("unwind info: ", what)); }
 
+// A code, and the slots that follow its first.
+struct DecodedCode {
+  UnwindCode code{0, UnwindOp::kAlloc, 0, 0};
+  size_t more_slots = 0;
+  bool keep = true;  // false: it says nothing about general registers
+};
+
+// `slots` begins at the code. Where it ends too early, what is read is of no use, and the caller refuses the code.
+absl::StatusOr<DecodedCode> DecodeCode(std::span<const std::byte> slots, UnwindInfo& info) {
+  const uint8_t op_and_info = LoadAt<uint8_t>(slots, 1).value_or(0), op = op_and_info & 15, op_info = op_and_info >> 4;
+  const uint16_t small = LoadAt<uint16_t>(slots, 2).value_or(0);
+  const uint32_t large = LoadAt<uint32_t>(slots, 2).value_or(0);
+  DecodedCode decoded;
+  UnwindCode& code = decoded.code;
+  code.prologue_offset = LoadAt<uint8_t>(slots, 0).value_or(0);
+  switch (op) {
+    case kPushNonvol:
+      code.op = UnwindOp::kPush;
+      code.reg = op_info;
+      return decoded;
+    case kAllocSmall:
+      code.value = 8 * op_info + 8u;
+      return decoded;
+    case kAllocLarge:
+      if (op_info > 1) return Damaged("an allocation of no known form");
+      decoded.more_slots = op_info == 0 ? 1 : 2;
+      code.value = op_info == 0 ? 8u * small : large;
+      return decoded;
+    case kSetFpregLarge:
+      decoded.more_slots = 2;
+      if (large > UINT32_MAX / 16) return Damaged("a frame offset of more than 32 bits");
+      info.frame_offset = 16 * large;
+      [[fallthrough]];
+    case kSetFpreg:
+      code.op = UnwindOp::kSetFrame;
+      code.reg = info.frame_register;
+      code.value = info.frame_offset;
+      return decoded;
+    case kSaveNonvol:
+    case kSaveNonvolFar:
+      decoded.more_slots = op == kSaveNonvol ? 1 : 2;
+      code.op = UnwindOp::kSave;
+      code.reg = op_info;
+      code.value = op == kSaveNonvol ? 8u * small : large;
+      return decoded;
+    case kSaveXmm128:
+    case kSaveXmm128Far:
+      decoded.more_slots = op == kSaveXmm128 ? 1 : 2;
+      decoded.keep = false;
+      return decoded;
+    default:
+      return Damaged(absl::StrCat("op ", op));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<UnwindInfo> UnwindInfo::Parse(std::span<const std::byte> bytes) {
@@ -44,59 +99,12 @@ absl::StatusOr<UnwindInfo> UnwindInfo::Parse(std::span<const std::byte> bytes) {
   const std::optional<std::span<const std::byte>> slots = SliceAt(bytes, kHeaderBytes, 2 * size_t{count});
   if (!slots) return Damaged("too short");
   for (size_t i = 0; i < count;) {
-    const uint8_t offset = *LoadAt<uint8_t>(*slots, 2 * i), op_and_info = *LoadAt<uint8_t>(*slots, 2 * i + 1);
-    const uint8_t op = op_and_info & 15, op_info = op_and_info >> 4;
+    absl::StatusOr<DecodedCode> decoded = DecodeCode(slots->subspan(2 * i), info);
+    if (!decoded.ok()) return decoded.status();
     ++i;
-    // Of the slots that follow; past the end it is an error below, whatever is read here.
-    const auto small = LoadAt<uint16_t>(*slots, 2 * i);
-    const auto large = LoadAt<uint32_t>(*slots, 2 * i);
-    size_t more = 0;
-    UnwindCode code{offset, UnwindOp::kAlloc, 0, 0};
-    bool keep = true;
-    switch (op) {
-      case kPushNonvol:
-        code.op = UnwindOp::kPush;
-        code.reg = op_info;
-        break;
-      case kAllocSmall:
-        code.value = 8 * op_info + 8u;
-        break;
-      case kAllocLarge:
-        if (op_info > 1) return Damaged("an allocation of no known form");
-        more = op_info == 0 ? 1 : 2;
-        code.value = op_info == 0 ? 8u * small.value_or(0) : large.value_or(0);
-        break;
-      case kSetFpreg:
-        code.op = UnwindOp::kSetFrame;
-        code.reg = info.frame_register;
-        code.value = info.frame_offset;
-        break;
-      case kSetFpregLarge:
-        more = 2;
-        if (large.value_or(0) > UINT32_MAX / 16) return Damaged("a frame offset of more than 32 bits");
-        info.frame_offset = 16 * large.value_or(0);
-        code.op = UnwindOp::kSetFrame;
-        code.reg = info.frame_register;
-        code.value = info.frame_offset;
-        break;
-      case kSaveNonvol:
-      case kSaveNonvolFar:
-        more = op == kSaveNonvol ? 1 : 2;
-        code.op = UnwindOp::kSave;
-        code.reg = op_info;
-        code.value = op == kSaveNonvol ? 8u * small.value_or(0) : large.value_or(0);
-        break;
-      case kSaveXmm128:
-      case kSaveXmm128Far:
-        more = op == kSaveXmm128 ? 1 : 2;
-        keep = false;
-        break;
-      default:
-        return Damaged(absl::StrCat("op ", op));
-    }
-    if (more > count - i) return Damaged("a code that goes on behind the last one");
-    i += more;
-    if (keep) info.codes.push_back(code);
+    if (decoded->more_slots > count - i) return Damaged("a code that goes on behind the last one");
+    i += decoded->more_slots;
+    if (decoded->keep) info.codes.push_back(decoded->code);
   }
   return info;
 }

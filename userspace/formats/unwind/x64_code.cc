@@ -40,80 +40,219 @@ class At {
   std::span<const std::byte> code_;
 };
 
-}  // namespace
+class PrologueDecoder {
+ public:
+  explicit PrologueDecoder(std::span<const std::byte> code)
+      : code_(code.first(std::min(code.size(), kMaxPrologueBytes))) {}
 
-Prologue DecodePrologue(std::span<const std::byte> code) {
-  constexpr uint8_t kRax = 0, kRbx = 3, kFirstOfR8 = 8;
-  Prologue prologue;
-  code = code.first(std::min(code.size(), kMaxPrologueBytes));
-  uint32_t probed = 0;  // size of a frame whose pages are being touched one by one; 0: none is
-  const auto add = [&](size_t bytes, UnwindOp op, uint8_t reg, uint32_t value) {
-    prologue.bytes += bytes;
-    prologue.codes.push_back({static_cast<uint8_t>(prologue.bytes), op, reg, value});
-  };
-  const auto end = [&](PrologueEnd how) {
-    prologue.end = how;
-    return prologue;
-  };
-  while (prologue.bytes < code.size()) {
-    const At at(code.subspan(prologue.bytes));
+  Prologue Run() {
+    while (prologue_.bytes < code_.size()) {
+      const At at(code_.subspan(prologue_.bytes));
+      if (!Push(at) && !MoveSp(at) && !SetFrame(at) && !Probe(at) && !Skip(at)) End(PrologueEnd::kBody);
+      if (ended_) return std::move(prologue_);
+      if (prologue_.bytes > code_.size()) break;
+    }
+    prologue_.end = PrologueEnd::kBytes;
+    return std::move(prologue_);
+  }
+
+ private:
+  // Each of these is true where the instruction is one of its kind.
+  bool Push(const At& at) {
+    constexpr uint8_t kRax = 0, kRbx = 3, kFirstOfR8 = 8;
     if (at[0] >= 0x50 && at[0] <= 0x57) {
       const uint8_t reg = at[0] - 0x50;
       if (reg == kRax) {  // only to move sp
-        add(1, UnwindOp::kAlloc, 0, 8);
+        Add(1, UnwindOp::kAlloc, 0, 8);
       } else if (reg == kRbx || reg == kUnwindRbp) {
-        add(1, UnwindOp::kPush, reg, 0);
+        Add(1, UnwindOp::kPush, reg, 0);
       } else {
-        return end(PrologueEnd::kBody);
+        End(PrologueEnd::kBody);
       }
-    } else if (at[0] == 0x41 && at[1] >= 0x54 && at[1] <= 0x57) {  // push r12 to r15
-      add(2, UnwindOp::kPush, static_cast<uint8_t>(at[1] - 0x50 + kFirstOfR8), 0);
-    } else if (at.Begins({0x48, 0x83, 0xEC})) {  // sub rsp, small
-      const auto size = at.Small(3);
-      if (!size) return end(PrologueEnd::kBytes);
-      if (*size <= 0) return end(PrologueEnd::kBody);
-      add(4, UnwindOp::kAlloc, 0, static_cast<uint32_t>(*size));
-    } else if (at.Begins({0x48, 0x81, 0xEC})) {  // sub rsp, large
-      const auto size = at.Large(3);
-      if (!size) return end(PrologueEnd::kBytes);
-      if (*size <= 0) return end(PrologueEnd::kBody);
-      add(7, UnwindOp::kAlloc, 0, static_cast<uint32_t>(*size));
-    } else if (at.Begins({0x48, 0x8B, 0xEC}) || at.Begins({0x48, 0x89, 0xE5})) {  // mov rbp, rsp
-      add(3, UnwindOp::kSetFrame, kUnwindRbp, 0);
-      return end(PrologueEnd::kFrame);
-    } else if (at.Begins({0x48, 0x8D, 0x6C, 0x24}) || at.Begins({0x48, 0x8D, 0xAC, 0x24})) {  // lea rbp, [rsp+n]
-      const bool small = at[2] == 0x6C;
-      const auto offset = small ? at.Small(4) : at.Large(4);
-      if (!offset) return end(PrologueEnd::kBytes);
-      if (*offset < 0) return end(PrologueEnd::kBody);
-      add(small ? 5 : 8, UnwindOp::kSetFrame, kUnwindRbp, static_cast<uint32_t>(*offset));
-      return end(PrologueEnd::kFrame);
-    } else if (at.Begins({0xC5, 0xF8, 0x77})) {  // vzeroupper
-      prologue.bytes += 3;
-    } else if (at.Begins({0x4C, 0x8D, 0x9C, 0x24})) {  // lea r11, [rsp-n]; call the probe; mov rsp, r11
-      const auto offset = at.Large(4);
-      if (!offset) return end(PrologueEnd::kBytes);
-      if (*offset >= 0) return end(PrologueEnd::kBody);
-      probed = static_cast<uint32_t>(-*offset);
-      prologue.bytes += 8;
-    } else if (probed != 0 && at[0] == 0xE8) {
-      prologue.bytes += 5;
-    } else if (probed != 0 && at.Begins({0xFF, 0x15})) {
-      prologue.bytes += 6;
-    } else if (probed != 0 && (at.Begins({0x49, 0x8B, 0xE3}) || at.Begins({0x4C, 0x89, 0xDC}))) {
-      add(3, UnwindOp::kAlloc, 0, probed);
-      probed = 0;
-    } else if (at.Begins({0x85, 0x84, 0x24})) {  // test [rsp-n], eax: touches a page
-      prologue.bytes += 7;
-    } else if (at.Begins({0x48, 0x85, 0x84, 0x24})) {
-      prologue.bytes += 8;
-    } else {
-      return end(PrologueEnd::kBody);
+      return true;
     }
-    if (prologue.bytes > code.size()) return end(PrologueEnd::kBytes);
+    if (at[0] != 0x41 || at[1] < 0x54 || at[1] > 0x57) return false;  // push r12 to r15
+    Add(2, UnwindOp::kPush, static_cast<uint8_t>(at[1] - 0x50 + kFirstOfR8), 0);
+    return true;
   }
-  return end(PrologueEnd::kBytes);
-}
+
+  bool MoveSp(const At& at) {
+    const bool small = at.Begins({0x48, 0x83, 0xEC});            // sub rsp, small
+    if (!small && !at.Begins({0x48, 0x81, 0xEC})) return false;  // sub rsp, large
+    const std::optional<int64_t> size = small ? at.Small(3) : at.Large(3);
+    if (!size || *size <= 0) {
+      End(size ? PrologueEnd::kBody : PrologueEnd::kBytes);
+    } else {
+      Add(small ? 4 : 7, UnwindOp::kAlloc, 0, static_cast<uint32_t>(*size));
+    }
+    return true;
+  }
+
+  bool SetFrame(const At& at) {
+    if (at.Begins({0x48, 0x8B, 0xEC}) || at.Begins({0x48, 0x89, 0xE5})) {  // mov rbp, rsp
+      Add(3, UnwindOp::kSetFrame, kUnwindRbp, 0);
+      End(PrologueEnd::kFrame);
+      return true;
+    }
+    const bool small = at.Begins({0x48, 0x8D, 0x6C, 0x24});            // lea rbp, [rsp+small]
+    if (!small && !at.Begins({0x48, 0x8D, 0xAC, 0x24})) return false;  // lea rbp, [rsp+large]
+    const std::optional<int64_t> offset = small ? at.Small(4) : at.Large(4);
+    if (!offset || *offset < 0) {
+      End(offset ? PrologueEnd::kBody : PrologueEnd::kBytes);
+      return true;
+    }
+    Add(small ? 5 : 8, UnwindOp::kSetFrame, kUnwindRbp, static_cast<uint32_t>(*offset));
+    End(PrologueEnd::kFrame);
+    return true;
+  }
+
+  // Of a large frame, whose pages are touched one by one: lea r11, [rsp-n]; call the probe; mov rsp, r11.
+  bool Probe(const At& at) {
+    if (at.Begins({0x4C, 0x8D, 0x9C, 0x24})) {
+      const std::optional<int64_t> offset = at.Large(4);
+      if (!offset || *offset >= 0) {
+        End(offset ? PrologueEnd::kBody : PrologueEnd::kBytes);
+        return true;
+      }
+      probed_ = static_cast<uint32_t>(-*offset);
+      prologue_.bytes += 8;
+      return true;
+    }
+    if (probed_ == 0) return false;
+    if (at[0] == 0xE8) {
+      prologue_.bytes += 5;
+    } else if (at.Begins({0xFF, 0x15})) {
+      prologue_.bytes += 6;
+    } else if (at.Begins({0x49, 0x8B, 0xE3}) || at.Begins({0x4C, 0x89, 0xDC})) {
+      Add(3, UnwindOp::kAlloc, 0, probed_);
+      probed_ = 0;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // What changes neither sp nor a register that is restored.
+  bool Skip(const At& at) {
+    if (at.Begins({0xC5, 0xF8, 0x77})) {  // vzeroupper
+      prologue_.bytes += 3;
+    } else if (at.Begins({0x85, 0x84, 0x24})) {  // test [rsp-n], eax: touches a page
+      prologue_.bytes += 7;
+    } else if (at.Begins({0x48, 0x85, 0x84, 0x24})) {
+      prologue_.bytes += 8;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void Add(size_t bytes, UnwindOp op, uint8_t reg, uint32_t value) {
+    prologue_.bytes += bytes;
+    prologue_.codes.push_back({static_cast<uint8_t>(prologue_.bytes), op, reg, value});
+  }
+  void End(PrologueEnd how) {
+    prologue_.end = how;
+    ended_ = true;
+  }
+
+  const std::span<const std::byte> code_;
+  Prologue prologue_;
+  uint32_t probed_ = 0;  // size of a frame whose pages are being touched; 0: none is
+  bool ended_ = false;
+};
+
+class EpilogueFollower {
+ public:
+  EpilogueFollower(std::span<const std::byte> code, uint64_t function_bytes, StackWords words)
+      : code_(code), function_bytes_(function_bytes), words_(words) {}
+
+  Epilogue Run(size_t offset, uint64_t sp, uint64_t rbp) {
+    epilogue_.sp = sp;
+    epilogue_.rbp = rbp;
+    bool began = false;  // sp was moved: only epilogues do that
+    for (int i = 0; i < kMaxEpilogueInstructions && offset < code_.size(); ++i) {
+      const At at(code_.subspan(offset));
+      if (at.Begins({0xC5, 0xF8, 0x77})) {  // vzeroupper
+        offset += 3;
+        continue;
+      }
+      if (Leaves(at, offset, began)) return Leave();
+      const size_t bytes = MoveSp(at) + Pop(at);
+      if (bytes == 0) return Epilogue();
+      began = true;
+      offset += bytes;
+    }
+    return Epilogue();
+  }
+
+ private:
+  // Bytes of the instruction; 0: it is another one.
+  size_t MoveSp(const At& at) {
+    if (at.Begins({0x48, 0x83, 0xC4}) || at.Begins({0x48, 0x81, 0xC4})) {  // add rsp, n
+      const std::optional<int64_t> number = at[1] == 0x83 ? at.Small(3) : at.Large(3);
+      if (number.value_or(-1) < 0) return 0;
+      epilogue_.sp += static_cast<uint64_t>(*number);
+      return at[1] == 0x83 ? 4 : 7;
+    }
+    if (at.Begins({0x48, 0x8D, 0x65}) || at.Begins({0x48, 0x8D, 0xA5})) {  // lea rsp, [rbp+n]
+      const std::optional<int64_t> number = at[2] == 0x65 ? at.Small(3) : at.Large(3);
+      if (!number) return 0;
+      epilogue_.sp = epilogue_.rbp + static_cast<uint64_t>(*number);
+      return at[2] == 0x65 ? 4 : 7;
+    }
+    if (!at.Begins({0x48, 0x8B, 0xE5}) && !at.Begins({0x48, 0x89, 0xEC})) return 0;  // mov rsp, rbp
+    epilogue_.sp = epilogue_.rbp;
+    return 3;
+  }
+
+  size_t Pop(const At& at) {
+    const bool plain = at[0] >= 0x58 && at[0] <= 0x5F;
+    if (!plain && !(at[0] == 0x41 && at[1] >= 0x58 && at[1] <= 0x5F)) return 0;
+    if (at[0] == 0x5D) {
+      epilogue_.rbp = Word(epilogue_.sp);
+      epilogue_.pops_rbp = true;
+    }
+    epilogue_.sp += 8;
+    return plain ? 1 : 2;
+  }
+
+  bool Leaves(const At& at, size_t offset, bool began) const {
+    if (at[0] == 0xC3 || at.Begins({0xF3, 0xC3})) return true;
+    if (at.Begins({0xFF, 0x25})) return true;  // jmp [rip+n]
+    // rex.W jmp: the JIT's mark for a tail call. A plain jump through a register is a switch.
+    if (at[0] >= 0x48 && at[0] <= 0x4F && at[1] == 0xFF && (at[2] >> 3 & 7) == 4) return true;
+    if (began && at[0] == 0xFF && (at[1] >> 3 & 7) == 4) return true;
+    if (at[0] != 0xE9) return false;
+    const std::optional<int64_t> distance = at.Large(1);
+    if (!distance) return false;
+    const int64_t target = static_cast<int64_t>(offset) + 5 + *distance;
+    // Where the function begins nothing is on the stack yet: it calls itself so, or has no frame.
+    return target <= 0 || static_cast<uint64_t>(target) >= function_bytes_;
+  }
+
+  Epilogue Leave() {
+    epilogue_.ip = Word(epilogue_.sp);
+    epilogue_.sp += 8;
+    epilogue_.kind = missing_ ? Epilogue::Kind::kMissingWord : Epilogue::Kind::kLeaves;
+    epilogue_.missing = missing_.value_or(0);
+    return epilogue_;
+  }
+  uint64_t Word(uint64_t address) {
+    const std::optional<uint64_t> value = words_(address);
+    if (!value && !missing_) missing_ = address;
+    return value.value_or(0);
+  }
+
+  const std::span<const std::byte> code_;
+  const uint64_t function_bytes_;
+  const StackWords words_;
+  Epilogue epilogue_;
+  std::optional<uint64_t> missing_;
+};
+
+}  // namespace
+
+Prologue DecodePrologue(std::span<const std::byte> code) { return PrologueDecoder(code).Run(); }
 
 std::optional<size_t> FuncletFrameReady(std::span<const std::byte> code) {
   const Prologue prologue = DecodePrologue(code);
@@ -153,77 +292,7 @@ std::optional<size_t> FuncletFrameReady(std::span<const std::byte> code) {
 
 Epilogue FollowEpilogue(std::span<const std::byte> code, uint64_t function_bytes, size_t offset, uint64_t sp,
                         uint64_t rbp, StackWords words) {
-  Epilogue epilogue;
-  epilogue.sp = sp;
-  epilogue.rbp = rbp;
-  std::optional<uint64_t> missing;
-  const auto word = [&](uint64_t address) -> uint64_t {
-    const std::optional<uint64_t> value = words(address);
-    if (!value && !missing) missing = address;
-    return value.value_or(0);
-  };
-  const auto leave = [&] {
-    epilogue.ip = word(epilogue.sp);
-    epilogue.sp += 8;
-    epilogue.kind = missing ? Epilogue::Kind::kMissingWord : Epilogue::Kind::kLeaves;
-    epilogue.missing = missing.value_or(0);
-    return epilogue;
-  };
-  bool began = false;  // sp was moved: only epilogues do that
-  for (int i = 0; i < kMaxEpilogueInstructions && offset < code.size(); ++i) {
-    const At at(code.subspan(offset));
-    size_t bytes = 0;
-    std::optional<int64_t> number = 0;
-    if (at.Begins({0xC5, 0xF8, 0x77})) {  // vzeroupper
-      bytes = 3;
-      offset += bytes;
-      continue;
-    }
-    if (at.Begins({0x48, 0x83, 0xC4}) || at.Begins({0x48, 0x81, 0xC4})) {  // add rsp, n
-      bytes = at[1] == 0x83 ? 4 : 7;
-      number = at[1] == 0x83 ? at.Small(3) : at.Large(3);
-      if (number.value_or(-1) < 0) return Epilogue();
-      epilogue.sp += static_cast<uint64_t>(*number);
-    } else if (at.Begins({0x48, 0x8D, 0x65}) || at.Begins({0x48, 0x8D, 0xA5})) {  // lea rsp, [rbp+n]
-      bytes = at[2] == 0x65 ? 4 : 7;
-      number = at[2] == 0x65 ? at.Small(3) : at.Large(3);
-      if (!number) return Epilogue();
-      epilogue.sp = epilogue.rbp + static_cast<uint64_t>(*number);
-    } else if (at.Begins({0x48, 0x8B, 0xE5}) || at.Begins({0x48, 0x89, 0xEC})) {  // mov rsp, rbp
-      bytes = 3;
-      epilogue.sp = epilogue.rbp;
-    } else if (at[0] >= 0x58 && at[0] <= 0x5F) {  // pop
-      if (at[0] == 0x5D) {
-        epilogue.rbp = word(epilogue.sp);
-        epilogue.pops_rbp = true;
-      }
-      epilogue.sp += 8;
-      bytes = 1;
-    } else if (at[0] == 0x41 && at[1] >= 0x58 && at[1] <= 0x5F) {
-      epilogue.sp += 8;
-      bytes = 2;
-    } else if (at[0] == 0xC3 || at.Begins({0xF3, 0xC3})) {
-      return leave();
-    } else if (at.Begins({0xFF, 0x25})) {  // jmp [rip+n]
-      return leave();
-    } else if (at[0] >= 0x48 && at[0] <= 0x4F && at[1] == 0xFF && (at[2] >> 3 & 7) == 4) {
-      return leave();  // rex.W jmp: the JIT's mark for a tail call. A plain jump through a register is a switch.
-    } else if (began && at[0] == 0xFF && (at[1] >> 3 & 7) == 4) {
-      return leave();
-    } else if (at[0] == 0xE9) {
-      const std::optional<int64_t> distance = at.Large(1);
-      if (!distance) return Epilogue();
-      const int64_t target = static_cast<int64_t>(offset) + 5 + *distance;
-      // Where the function begins nothing is on the stack yet: it calls itself so, or has no frame.
-      if (target > 0 && static_cast<uint64_t>(target) < function_bytes) return Epilogue();
-      return leave();
-    } else {
-      return Epilogue();
-    }
-    began = true;
-    offset += bytes;
-  }
-  return Epilogue();
+  return EpilogueFollower(code, function_bytes, words).Run(offset, sp, rbp);
 }
 
 CallEnd DecodeCallEnd(std::span<const std::byte> code) {
