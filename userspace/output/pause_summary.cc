@@ -8,20 +8,15 @@
 #include "output/summary.h"
 
 namespace clrsampler {
-namespace {
-
-// "gc gen1 blocking", "gc-preparation heap-count-change", "rejit"
-std::string WhatFor(const Pause& pause) {
+std::string PausePurpose(const Pause& pause) {
   std::string text(SuspendReasonText(pause.reason));
   if (pause.generation) absl::StrAppend(&text, " gen", *pause.generation);
   if (pause.kind != PauseKind::kOther) absl::StrAppend(&text, " ", PauseKindText(pause.kind));
   return text;
 }
 
-}  // namespace
-
 std::string PauseLine(const Pause& pause, MonotonicTime begin) {
-  std::string what = WhatFor(pause);
+  std::string what = PausePurpose(pause);
   if (pause.gc_reason) absl::StrAppend(&what, ", ", GcReasonText(pause.gc_reason));
   const uint64_t at = pause.requested.ns - std::min(pause.requested, begin).ns;
   std::string line = absl::StrFormat("%10.3f  %-38s pause %-9s stopped after %-9s by %u %s",
@@ -33,7 +28,7 @@ std::string PauseLine(const Pause& pause, MonotonicTime begin) {
 
 void PauseSummary::Add(const Pause& pause) {
   first_ = std::min(first_, pause.requested);
-  for (Row* row : {&rows_[WhatFor(pause)], &all_}) {
+  for (Row* row : {&rows_[PausePurpose(pause)], &all_}) {
     row->pause.Add(pause.pause_ns());
     row->suspend.Add(pause.suspend_ns());
   }

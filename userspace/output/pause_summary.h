@@ -18,6 +18,9 @@ namespace clrsampler {
 // is in seconds since `begin`.
 std::string PauseLine(const Pause& pause, MonotonicTime begin);
 
+// "gc gen1 blocking", "gc-preparation heap-count-change", "rejit"
+std::string PausePurpose(const Pause& pause);
+
 class PauseSummary {
  public:
   void Add(const Pause& pause);

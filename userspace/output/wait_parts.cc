@@ -1,5 +1,6 @@
 #include "output/wait_parts.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/match.h"
@@ -13,12 +14,18 @@ bool IsManaged(const Frame& frame) {
   return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
 }
 
-// The text of a mark "[text]"; empty: it is none.
-absl::string_view MarkText(const Frame& frame) {
-  absl::string_view text = frame.text;
-  if (frame.kind != FrameKind::kMark || !absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return {};
+// What stands between brackets; empty: nothing does.
+absl::string_view Unbracketed(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return {};
   return text;
 }
+
+absl::string_view MarkText(const Frame& frame) {
+  return frame.kind == FrameKind::kMark ? Unbracketed(frame.text) : absl::string_view();
+}
+
+// Of the text between the brackets.
+bool SaysWait(absl::string_view text) { return absl::StartsWith(text, "waits ") || WaitKindOf(text).has_value(); }
 
 }  // namespace
 
@@ -27,11 +34,12 @@ bool IsOfLibraries(absl::string_view method) {
          absl::StartsWith(method, "Interop.") || absl::StartsWith(method, "Internal.") || absl::StartsWith(method, "[");
 }
 
+bool IsWaitMark(absl::string_view text) { return SaysWait(Unbracketed(text)); }
+
 WaitParts DivideWait(const FrameTable& frames, std::span<const FrameId> stack) {
   for (size_t i = 0; i < stack.size(); ++i) {
     const absl::string_view text = MarkText(frames.at(stack[i]));
-    const bool shorter = absl::StartsWith(text, "waits ");
-    if (text.empty() || (!shorter && !WaitKindOf(text))) continue;
+    if (text.empty() || !SaysWait(text)) continue;
     WaitParts parts{text, stack.first(i), {}, {}};
     if (i + 1 < stack.size()) {
       parts.waker = MarkText(frames.at(stack[i + 1]));
@@ -40,6 +48,10 @@ WaitParts DivideWait(const FrameTable& frames, std::span<const FrameId> stack) {
     return parts;
   }
   return {kRunning, stack, {}, {}};
+}
+
+bool HasManaged(const FrameTable& frames, std::span<const FrameId> stack) {
+  return std::any_of(stack.begin(), stack.end(), [&](FrameId id) { return IsManaged(frames.at(id)); });
 }
 
 std::string OwnMethod(const FrameTable& frames, std::span<const FrameId> innermost_first) {

@@ -28,6 +28,7 @@ WaitSummary SummarizeWaits(const FrameTable& frames, const StackTable& stacks, c
   struct Site {
     uint64_t microseconds = 0;
     std::map<std::string, uint64_t> wakers;
+    bool managed = false;
   };
   std::map<std::string, uint64_t> kinds;
   std::map<std::pair<std::string, std::string>, Site> sites;
@@ -44,15 +45,17 @@ WaitSummary SummarizeWaits(const FrameTable& frames, const StackTable& stacks, c
     const std::vector<FrameId> innermost_first(parts.functions.rbegin(), parts.functions.rend());
     Site& site = sites[{std::string(parts.kind), OwnMethod(frames, innermost_first)}];
     site.microseconds += microseconds;
+    site.managed |= HasManaged(frames, parts.functions);
     if (parts.waker.empty()) continue;
     const std::string method = OwnMethod(frames, parts.waker_functions);
     site.wakers[method.empty() ? std::string(parts.waker) : absl::StrCat(parts.waker, " in ", method)] += microseconds;
   }
-  for (const auto& [kind, microseconds] : kinds) summary.kinds.push_back({kind, "", microseconds, ""});
+  for (const auto& [kind, microseconds] : kinds) summary.kinds.push_back({kind, "", microseconds, "", false});
   for (const auto& [name, site] : sites) {
     const auto most = std::max_element(site.wakers.begin(), site.wakers.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    summary.sites.push_back({name.first, name.second, site.microseconds, most == site.wakers.end() ? "" : most->first});
+    summary.sites.push_back(
+        {name.first, name.second, site.microseconds, most == site.wakers.end() ? "" : most->first, site.managed});
   }
   SortByTime(summary.kinds);
   SortByTime(summary.sites);

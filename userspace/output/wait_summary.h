@@ -19,7 +19,8 @@ struct WaitSite {
   std::string kind;    // WaitKindText, or "running"
   std::string method;  // innermost of the program's own: not of the runtime's libraries, if there is one
   uint64_t microseconds = 0;
-  std::string waker;  // thread and method that ended most of it; empty: not asked for, or nobody
+  std::string waker;     // thread and method that ended most of it; empty: not asked for, or nobody
+  bool managed = false;  // the method is
 };
 
 struct WaitSummary {

@@ -1,0 +1,167 @@
+#include "output/report_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "output/report_cpu.h"
+#include "output/report_events.h"
+#include "output/report_waits.h"
+#include "output/share.h"
+#include "output/summary.h"
+#include "output/wait_parts.h"
+#include "profile/model_diff.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+bool HasWaits(ProfileView view) { return view == ProfileView::kOffCpu || view == ProfileView::kWall; }
+
+// Of wall time: stacks without a mark of a wait. A 1 for each such row.
+std::vector<uint8_t> RunningRows(const ProfileModel& model) {
+  std::vector<uint8_t> waits(model.nodes.size());
+  for (NodeIndex node = 1; node < model.nodes.size(); ++node) {
+    const ModelFrame& frame = model.frame_of(node);
+    waits[node] = waits[model.nodes[node].parent];
+    if (frame.kind == ModelFrameKind::kMark && IsWaitMark(model.text(frame.name))) waits[node] = 1;
+  }
+  std::vector<uint8_t> running(model.samples.size());
+  for (size_t row = 0; row < running.size(); ++row) running[row] = waits[model.samples.stack[row]] == 0 ? 1 : 0;
+  return running;
+}
+
+void Append(std::vector<ReportTable> more, std::vector<ReportTable>& tables) {
+  tables.insert(tables.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+// Of views that blame methods with times: pauses, delays, compilations, waits for locks.
+std::vector<ReportTable> BlamedTables(const ProfileModel& model) {
+  const std::string view(ProfileViewText(model.meta.view));
+  ReportTable self = SelfTable(model);
+  self.id = absl::StrCat(view, "_self");
+  self.title = absl::StrCat("Methods by their part of the view ", view);
+  return {OwnTable(model, {}, absl::StrCat(view, "_own_methods"),
+                   absl::StrCat("Methods of the program by their part of the view ", view)),
+          std::move(self)};
+}
+
+// What two recordings of other lengths have in common is shares.
+ReportRow ChangeRow(const MethodChange& method, const ProfileDiff& diff) {
+  const auto after = static_cast<double>(std::max<uint64_t>(diff.total_after, 1));
+  // By the weight that changed more clearly.
+  const bool by_total = !method.self.significant && method.total.significant;
+  const WeightChange& weight = by_total ? method.total : method.self;
+  const double change = weight.change / after;
+  ReportCell cell{absl::StrFormat("%+.1f %%", 100 * change), change, std::nullopt, false};
+  if (weight.errors > 0) {
+    cell.error = std::abs(change) / weight.errors;
+    absl::StrAppendFormat(&cell.text, " ± %.1f", 100 * *cell.error);
+  }
+  return {{std::move(cell), WordCell(by_total ? "with callees" : "self"),
+           ShareCell(ShareOf(weight.before, diff.total_before, {})),
+           ShareCell(ShareOf(weight.after, diff.total_after, {})), NameCell(method.name)},
+          std::min(1.0, std::abs(change) * 2)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ReportTable>> TablesOf(const ProfileModel& model) {
+  switch (model.meta.view) {
+    case ProfileView::kCpu:
+      return CpuTables(model);
+    case ProfileView::kOffCpu:
+      return WaitTables(model);
+    case ProfileView::kWall: {
+      absl::StatusOr<std::vector<ReportTable>> tables = WaitTables(model);
+      if (tables.ok()) Append(CpuTables(model, RunningRows(model)), *tables);
+      return tables;
+    }
+    case ProfileView::kAllocations:
+      return AllocationTables(model);
+    case ProfileView::kExceptions:
+      return ExceptionTables(model);
+    case ProfileView::kJit:
+    case ProfileView::kPause:
+    case ProfileView::kSuspendDelay:
+    case ProfileView::kContention:
+      break;
+  }
+  return BlamedTables(model);
+}
+
+absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const ProfileModel& after) {
+  const absl::StatusOr<ProfileDiff> diff = DiffProfiles(before, after, DiffBasis::kShare);
+  if (!diff.ok()) return diff.status();
+  ReportTable table{
+      .id = "changes",
+      .title = absl::StrCat("What changed, view ", ProfileViewText(after.meta.view)),
+      .columns = {{"change", "change"}, {"of", "of"}, {"before", "before"}, {"after", "after"}, {"method", "method"}},
+      .weight = 2};
+  size_t significant = 0, moved = 0;
+  for (const uint32_t index : diff->ranked) {
+    const MethodChange& method = diff->methods[index];
+    if (method.self.moved || method.total.moved) ++moved;
+    if (diff->tested && !method.self.significant && !method.total.significant) continue;
+    ++significant;
+    AddRow(table, ChangeRow(method, *diff));
+  }
+  if (!diff->tested) {
+    table.says.push_back("Which of these are noise can't be told: the weights are no counts of samples.");
+  } else {
+    table.says.push_back(absl::StrCat(significant == 0 ? "No" : absl::StrCat(significant),
+                                      significant == 1 ? " method" : " methods", " changed by more than noise, at a ",
+                                      "false discovery rate of 1 %."));
+  }
+  if (moved > 0) {
+    table.says.push_back(
+        absl::StrCat(moved, " others changed places with their callers or callees: inlined, or replaced."));
+  }
+  return table;
+}
+
+absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const RuntimeTables* runtime) {
+  Report report;
+  std::array<std::vector<const ReportSource*>, kProfileViewCount> by_view;
+  std::vector<std::string> names;
+  for (const ReportSource& source : sources) {
+    by_view[static_cast<size_t>(source.model->meta.view)].push_back(&source);
+    if (std::find(names.begin(), names.end(), source.name) == names.end()) names.push_back(source.name);
+  }
+  report.title = absl::StrCat("clrsampler report: ", PrintableText(absl::StrJoin(names, ", ")));
+  report.tables.push_back(CoverageTable(sources));
+  double seconds = 0;
+  const bool has_cpu = !by_view[static_cast<size_t>(ProfileView::kCpu)].empty();
+  for (const std::vector<const ReportSource*>& ones : by_view) {
+    if (ones.empty()) continue;
+    const ProfileModel& last = *ones.back()->model;
+    if (ones.size() > 2) {
+      return WithHint(absl::InvalidArgumentError(absl::StrCat(ones.size(), " profiles of the view ",
+                                                              ProfileViewText(last.meta.view), " were given")),
+                      "give one, or two to compare; clrsampler merge adds profiles up");
+    }
+    if (ones.size() == 2) {
+      absl::StatusOr<ReportTable> changes = ChangesTable(*ones.front()->model, last);
+      if (!changes.ok()) return changes.status();
+      report.tables.push_back(*std::move(changes));
+    }
+    absl::StatusOr<std::vector<ReportTable>> tables =
+        has_cpu && HasWaits(last.meta.view) ? WaitTables(last) : TablesOf(last);
+    if (!tables.ok()) return Annotate(tables.status(), ones.back()->name);
+    Append(*std::move(tables), report.tables);
+    if (last.meta.view == ProfileView::kCpu) seconds = static_cast<double>(last.meta.duration_ns) / 1e9;
+  }
+  if (runtime != nullptr) {
+    Append(runtime->Pauses(seconds), report.tables);
+    Append(runtime->Compilations(seconds), report.tables);
+  }
+  return report;
+}
+
+}  // namespace clrsampler
