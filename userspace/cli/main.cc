@@ -22,12 +22,14 @@
 #include "cli/exit_status.h"
 #include "cli/inspect_command.h"
 #include "cli/jit_command.h"
+#include "cli/mcp_command.h"
 #include "cli/mip_command.h"
 #include "cli/names_command.h"
 #include "cli/pauses_command.h"
 #include "cli/ps_command.h"
 #include "cli/r2rmap_command.h"
 #include "cli/record_command.h"
+#include "cli/report_command.h"
 #include "cli/waits_command.h"
 #ifdef CLRSAMPLER_SERVE  // not in a static program, which can open no library
 #include "cli/serve_command.h"
@@ -186,6 +188,13 @@ int main(int argc, char** argv) {
   CLI::App* diff = app.add_subcommand("diff", "compare two profiles: which methods changed by more than noise");
   clrsampler::DiffConfig diff_config;
   clrsampler::DeclareDiffOptions(*diff, diff_config);
+  CLI::App* report =
+      app.add_subcommand("report", "what profiles or a running process say, short enough to be read whole");
+  clrsampler::ReportConfig report_config;
+  clrsampler::DeclareReportOptions(*report, report_config);
+  CLI::App* mcp = app.add_subcommand("mcp", "serve reports to programs, by the Model Context Protocol");
+  clrsampler::McpConfig mcp_config;
+  clrsampler::DeclareMcpOptions(*mcp, mcp_config);
   app.add_subcommand("mip", "make, merge and show Machine IR Profiles, which compilers and linkers use");
   app.require_subcommand(0, 1);
   // After the commands, which would all end with it.
@@ -247,6 +256,8 @@ int main(int argc, char** argv) {
   if (*attach) return ReportStatus(clrsampler::RunAttach(attach_config));
   if (*annotate) return ReportStatus(clrsampler::RunAnnotate(annotate_config));
   if (*diff) return ReportStatus(clrsampler::RunDiff(diff_config));
+  if (*report) return ReportStatus(clrsampler::RunReport(report_config));
+  if (*mcp) return ReportStatus(clrsampler::RunMcp(mcp_config));
   if (*convert || *merge) return ReportStatus(clrsampler::RunConvert(convert_config));
   if (*names) return ReportStatus(clrsampler::RunNames(names_config));
   if (*replay) return ReportStatus(clrsampler::RunRecord(replay_config));

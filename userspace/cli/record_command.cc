@@ -16,8 +16,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "cli/duration_option.h"
 #include "cli/event_source_command.h"
 #include "cli/hook_budget_option.h"
@@ -27,9 +25,9 @@
 #include "cli/pids_option.h"
 #include "cli/profile_options.h"
 #include "cli/record_results.h"
+#include "cli/recorded_model.h"
 #include "cli/ring_option.h"
 #include "cli/size_option.h"
-#include "os/clock.h"
 #include "os/file_io.h"
 #include "output/allocation_summary.h"
 #include "output/event_summary.h"
@@ -40,7 +38,6 @@
 #include "output/wait_summary.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/recorder.h"
-#include "profile/run_model.h"
 #include "status/status.h"
 #include "tape/recorded_tape.h"
 #include "tape/run_json.h"
@@ -245,37 +242,6 @@ std::string PoolVerdict(const Recorder& recorder, const RecordOptions& options) 
   return text.substr(0, text.find('\n'));
 }
 
-absl::StatusOr<ProfileModel> ModelOf(const Recorder& recorder, const RecordOptions& options, std::string stats) {
-  ProfileMeta meta;
-  meta.view = options.view == RecordView::kPause          ? ProfileView::kPause
-              : options.view == RecordView::kSuspendDelay ? ProfileView::kSuspendDelay
-              : options.view == RecordView::kJit          ? ProfileView::kJit
-              : options.view == RecordView::kAllocations  ? ProfileView::kAllocations
-              : options.view == RecordView::kOffCpu       ? ProfileView::kOffCpu
-              : options.view == RecordView::kWall         ? ProfileView::kWall
-              : options.view == RecordView::kExceptions   ? ProfileView::kExceptions
-                                                          : ProfileView::kCpu;
-  const bool samples = options.view == RecordView::kCpu || options.view == RecordView::kPause;
-  meta.unit = samples || options.view == RecordView::kExceptions ? WeightUnit::kSamples
-              : options.view == RecordView::kAllocations         ? WeightUnit::kBytes
-                                                                 : WeightUnit::kMicroseconds;
-  if (samples) meta.period_ns = options.period_ns();
-  const uint64_t age_ns = SystemClock().Now().ns - recorder.began().ns;
-  meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
-  meta.start_monotonic_ns = recorder.began().ns;
-  meta.duration_ns = static_cast<uint64_t>(recorder.account().duration_seconds * 1e9);
-  meta.whole_host = options.pids.empty() && options.command.empty();
-  meta.host = HostName();
-  meta.command = absl::StrJoin(options.command, " ");
-  meta.pids = options.pids;
-  meta.creator = "clrsampler " CLRSAMPLER_VERSION;
-  meta.account_json = std::move(stats);
-  if (!options.keep_samples)
-    return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta), recorder.source_files());
-  return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta),
-                         recorder.source_files(), recorder.code(), recorder.events());
-}
-
 // What a recording and a replay have in common: the result.
 void DeclareResultOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--output,-o", config.outputs,
@@ -469,7 +435,7 @@ absl::Status RunRecord(const RecordConfig& config) {
 
   const Account& account = (*recorder)->account();
   const std::string stats_text = StatsJson(account, PoolVerdict(**recorder, *options));
-  absl::StatusOr<ProfileModel> model = ModelOf(**recorder, *options, stats_text);
+  absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, *options, stats_text);
   if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();
   if (model.ok()) RETURN_IF_ERROR(GiveUpRightsForCode(*model, *outputs));

@@ -2,13 +2,13 @@
 _clrsampler() {
   local current=$2 previous=$3 command= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$command $word" in ' record'|' replay'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' allocs'|' wall'|' locks'|' threadpool'|' exceptions'|' jit'|' events'|' attach'|' convert'|' merge'|' annotate'|' diff'|' mip') command=$word ;; *' --') compopt -o default; return ;;
+    case "$command $word" in ' record'|' replay'|' top'|' serve'|' ps'|' doctor'|' jitdump'|' r2rmap'|' names'|' stacks'|' pauses'|' allocs'|' wall'|' locks'|' threadpool'|' exceptions'|' jit'|' events'|' attach'|' convert'|' merge'|' annotate'|' diff'|' report'|' mcp'|' mip') command=$word ;; *' --') compopt -o default; return ;;
       'mip create'|'mip merge'|'mip show'|'mip order'|'mip covered'|'mip info'|'mip to-yaml'|'mip from-yaml') command+=" $word" ;; esac
   done
   local words= values=
   case $command in
     '')
-      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks threadpool exceptions jit events attach convert merge annotate diff mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks threadpool exceptions jit events attach convert merge annotate diff report mcp mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -302,6 +302,17 @@ _clrsampler() {
         --thread) values=:any ;;
         --from) values=:any ;;
         --to) values=:any ;;
+      esac ;;
+    report)
+      words='-h --help -p --pid -d --duration --budget --json'
+      case $previous in
+        -p|--pid) values=:pids ;;
+        -d|--duration) values=:any ;;
+        --budget) values=:any ;;
+      esac ;;
+    mcp)
+      words='-h --help --record'
+      case $previous in
       esac ;;
     mip)
       words='create merge show order covered info to-yaml from-yaml -h --help'

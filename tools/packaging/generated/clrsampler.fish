@@ -23,6 +23,8 @@ complete -c clrsampler -n __fish_use_subcommand -a convert -d 'write a profile i
 complete -c clrsampler -n __fish_use_subcommand -a merge -d 'add profiles up'
 complete -c clrsampler -n __fish_use_subcommand -a annotate -d 'a method with the samples of its lines and instructions'
 complete -c clrsampler -n __fish_use_subcommand -a diff -d 'compare two profiles: which methods changed by more than noise'
+complete -c clrsampler -n __fish_use_subcommand -a report -d 'what profiles or a running process say, short enough to be read whole'
+complete -c clrsampler -n __fish_use_subcommand -a mcp -d 'serve reports to programs, by the Model Context Protocol'
 complete -c clrsampler -n __fish_use_subcommand -a mip -d 'make, merge and show Machine IR Profiles, which compilers and linkers use'
 complete -c clrsampler -n __fish_use_subcommand -s h -l help -d 'Print this help message and exit'
 complete -c clrsampler -n __fish_use_subcommand -s V -l version -d 'Display program version information and exit'
@@ -328,6 +330,14 @@ complete -c clrsampler -n '__fish_seen_subcommand_from diff' -l to -x -d 'drop s
 complete -c clrsampler -n '__fish_seen_subcommand_from diff' -l no-kernel -d 'leave frames of the kernel out of stacks'
 complete -c clrsampler -n '__fish_seen_subcommand_from diff' -l fold-recursion -d 'frames that call themselves become one'
 complete -c clrsampler -n '__fish_seen_subcommand_from diff' -F
+complete -c clrsampler -n '__fish_seen_subcommand_from report' -s h -l help -d 'Print this help message and exit'
+complete -c clrsampler -n '__fish_seen_subcommand_from report' -s p -l pid -x -a '(__fish_complete_pids)' -d 'record this process now: CPU time, waits, allocations, exceptions and more'
+complete -c clrsampler -n '__fish_seen_subcommand_from report' -s d -l duration -x -d 'how long to record'
+complete -c clrsampler -n '__fish_seen_subcommand_from report' -l budget -x -d 'characters that the report may have; rows that tell least are left out'
+complete -c clrsampler -n '__fish_seen_subcommand_from report' -l json -d 'as JSON; docs/schemas/report.schema.json has the form'
+complete -c clrsampler -n '__fish_seen_subcommand_from report' -F
+complete -c clrsampler -n '__fish_seen_subcommand_from mcp' -s h -l help -d 'Print this help message and exit'
+complete -c clrsampler -n '__fish_seen_subcommand_from mcp' -l record -d 'let the client record processes, with the rights of this one; without it tools take files only'
 complete -c clrsampler -n '__fish_seen_subcommand_from mip; and not __fish_seen_subcommand_from create merge show order covered info to-yaml from-yaml' -a create -d 'make an empty profile from the map of an instrumented program'
 complete -c clrsampler -n '__fish_seen_subcommand_from mip; and not __fish_seen_subcommand_from create merge show order covered info to-yaml from-yaml' -a merge -d 'add the counters of runs, and other profiles, to a profile'
 complete -c clrsampler -n '__fish_seen_subcommand_from mip; and not __fish_seen_subcommand_from create merge show order covered info to-yaml from-yaml' -a show -d 'print functions with their counts, blocks and source lines'

@@ -1,0 +1,46 @@
+#include "cli/recorded_model.h"
+
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "cli/record_results.h"
+#include "os/clock.h"
+#include "profile/run_model.h"
+
+namespace clrsampler {
+
+absl::StatusOr<ProfileModel> RecordedModel(const Recorder& recorder, const RecordOptions& options,
+                                           std::string account_json) {
+  ProfileMeta meta;
+  meta.view = options.view == RecordView::kPause          ? ProfileView::kPause
+              : options.view == RecordView::kSuspendDelay ? ProfileView::kSuspendDelay
+              : options.view == RecordView::kJit          ? ProfileView::kJit
+              : options.view == RecordView::kAllocations  ? ProfileView::kAllocations
+              : options.view == RecordView::kOffCpu       ? ProfileView::kOffCpu
+              : options.view == RecordView::kWall         ? ProfileView::kWall
+              : options.view == RecordView::kExceptions   ? ProfileView::kExceptions
+                                                          : ProfileView::kCpu;
+  const bool samples = options.view == RecordView::kCpu || options.view == RecordView::kPause;
+  meta.unit = samples || options.view == RecordView::kExceptions ? WeightUnit::kSamples
+              : options.view == RecordView::kAllocations         ? WeightUnit::kBytes
+                                                                 : WeightUnit::kMicroseconds;
+  if (samples) meta.period_ns = options.period_ns();
+  const uint64_t age_ns = SystemClock().Now().ns - recorder.began().ns;
+  meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
+  meta.start_monotonic_ns = recorder.began().ns;
+  meta.duration_ns = static_cast<uint64_t>(recorder.account().duration_seconds * 1e9);
+  meta.whole_host = options.pids.empty() && options.command.empty();
+  meta.host = HostName();
+  meta.command = absl::StrJoin(options.command, " ");
+  meta.pids = options.pids;
+  meta.creator = "clrsampler " CLRSAMPLER_VERSION;
+  meta.account_json = std::move(account_json);
+  if (!options.keep_samples)
+    return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta), recorder.source_files());
+  return SampledRunModel(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), std::move(meta),
+                         recorder.source_files(), recorder.code(), recorder.events());
+}
+
+}  // namespace clrsampler

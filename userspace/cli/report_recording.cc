@@ -1,0 +1,217 @@
+#include "cli/report_recording.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/recorded_model.h"
+#include "formats/profile/profile_reader.h"
+#include "os/file_io.h"
+#include "os/unique_fd.h"
+#include "output/profile_json.h"
+#include "output/stats_json.h"
+#include "pipeline/agent_sandbox.h"
+#include "pipeline/recorder.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+// Enough to find who delays a pause by some milliseconds; a sample costs 10 to 30 us of a CPU.
+constexpr uint32_t kCpuFrequencyHz = 499;
+constexpr uint32_t kWallFrequencyHz = 99;
+constexpr size_t kMaxRuntimeBytes = 64 << 20;
+constexpr size_t kMaxSaidBytes = 64 << 10;
+
+// A recording in a process of its own, and the files in memory that it writes to.
+struct Part {
+  ReportPart what = ReportPart::kCpu;
+  pid_t child = -1;
+  UniqueFd profile, runtime, said;  // said: sentences of what is missing; of a failure the error and its hint
+};
+
+absl::string_view WordOf(ReportPart part) {
+  switch (part) {
+    case ReportPart::kCpu:
+      return "CPU time";
+    case ReportPart::kWaits:
+      return "waits";
+    case ReportPart::kAllocations:
+      return "allocations";
+    case ReportPart::kExceptions:
+      return "exceptions";
+  }
+  return "";
+}
+
+RecordOptions OptionsOf(const ReportRecordingOptions& asked, ReportPart part) {
+  RecordOptions options;
+  options.pids = {asked.pid};
+  options.duration_ns = asked.duration_ns;
+  options.keep_samples = true;
+  options.lines.wanted = asked.lines;
+  options.frequency_hz = 1;  // samples have no part in events
+  switch (part) {
+    case ReportPart::kCpu:
+      options.frequency_hz = kCpuFrequencyHz;
+      break;
+    case ReportPart::kWaits:
+      options.view = RecordView::kWall;
+      options.frequency_hz = kWallFrequencyHz;
+      options.wakers = true;
+      break;
+    case ReportPart::kAllocations:
+      options.view = RecordView::kAllocations;
+      break;
+    case ReportPart::kExceptions:
+      options.view = RecordView::kExceptions;
+      break;
+  }
+  return options;
+}
+
+absl::Status CanWatch(Recorder& recorder, ReportPart part, uint32_t pid) {
+  switch (part) {
+    case ReportPart::kAllocations:
+      return recorder.WatchesAllocationsOf(pid);
+    case ReportPart::kExceptions:
+      return recorder.WatchesExceptionsOf(pid);
+    default:
+      return absl::OkStatus();
+  }
+}
+
+// In the child. Pauses and compilations that can't be seen are no failure: the rest is worth having.
+absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
+  RecordOptions options = OptionsOf(asked, part.what);
+  RuntimeTables runtime;
+  if (part.what == ReportPart::kCpu) {
+    options.on_pause = [&](const ObservedPause& observed) { runtime.Add(observed.pause, observed.culprits); };
+    options.on_compilation = [&](const NamedCompilation& named) { runtime.Add(named); };
+  }
+  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
+  RETURN_IF_ERROR(recorder.status());
+  RETURN_IF_ERROR(CanWatch(**recorder, part.what, asked.pid));
+  bool sees_runtime = false;
+  if (part.what == ReportPart::kCpu) {
+    for (const absl::Status& seen :
+         {(*recorder)->WatchesPausesOf(asked.pid), (*recorder)->WatchesCompilationsOf(asked.pid)}) {
+      sees_runtime |= seen.ok();
+      if (!seen.ok()) RETURN_IF_ERROR(WriteAll(part.said.get(), absl::StrCat(seen.message(), "\n")));
+    }
+  }
+  RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
+  RETURN_IF_ERROR((*recorder)->Run(nullptr));
+  const absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, options, StatsJson((*recorder)->account()));
+  RETURN_IF_ERROR(model.status());
+  if (sees_runtime) RETURN_IF_ERROR(WriteAll(part.runtime.get(), runtime.ToJson()));
+  return ProfileJsonWriter().Write(*model, [&](absl::string_view text) { return WriteAll(part.profile.get(), text); });
+}
+
+[[noreturn]] void RunChild(const ReportRecordingOptions& asked, const Part& part) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // Whoever reads the report's output must see nothing of this process.
+  const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.get(), fd);
+  const absl::Status recorded = Record(asked, part);
+  if (recorded.ok()) _exit(0);
+  (void)WriteAll(part.said.get(), absl::StrCat(recorded.message(), "\n", HintOf(recorded)));
+  _exit(1);
+}
+
+absl::StatusOr<Part> Start(const ReportRecordingOptions& asked, ReportPart what) {
+  Part part;
+  part.what = what;
+  for (UniqueFd* file : {&part.profile, &part.runtime, &part.said}) {
+    *file = UniqueFd(memfd_create("clrsampler-report", MFD_CLOEXEC));
+    if (file->get() < 0) return ErrnoError(errno, "making a file in memory");
+  }
+  part.child = fork();
+  if (part.child < 0) return ErrnoError(errno, "starting a recording");
+  if (part.child == 0) RunChild(asked, part);
+  return part;
+}
+
+absl::StatusOr<std::string> Written(const UniqueFd& file, size_t limit) {
+  if (lseek(file.get(), 0, SEEK_SET) != 0) return ErrnoError(errno, "reading a recording");
+  return ReadWholeFile(file.get(), limit);
+}
+
+// The process has ended with 0.
+bool Ended(const Part& part) {
+  int status = 0;
+  while (waitpid(part.child, &status, 0) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+absl::Status Failure(const Part& part) {
+  const absl::StatusOr<std::string> said = Written(part.said, kMaxSaidBytes);
+  const std::pair<std::string, std::string> lines = absl::StrSplit(said.ok() ? *said : "", absl::MaxSplits('\n', 1));
+  const std::string why = lines.first.empty() ? "the recording ended unexpectedly" : lines.first;
+  return WithHint(absl::AbortedError(absl::StrCat(WordOf(part.what), " could not be recorded: ", why)),
+                  lines.second.empty() ? "clrsampler doctor says what is in the way" : lines.second);
+}
+
+absl::Status Take(const Part& part, ReportRecording& recording) {
+  const absl::StatusOr<std::string> profile = Written(part.profile, kMaxProfileBytes);
+  RETURN_IF_ERROR(profile.status());
+  absl::StatusOr<ProfileModel> model = ReadProfile(*profile);
+  RETURN_IF_ERROR(model.status());
+  recording.models.push_back(*std::move(model));
+  if (part.what != ReportPart::kCpu) return absl::OkStatus();
+  const absl::StatusOr<std::string> said = Written(part.said, kMaxSaidBytes);
+  RETURN_IF_ERROR(said.status());
+  for (const absl::string_view line : absl::StrSplit(*said, '\n', absl::SkipEmpty())) {
+    recording.missing.push_back(absl::StrCat(line, "."));
+  }
+  const absl::StatusOr<std::string> runtime = Written(part.runtime, kMaxRuntimeBytes);
+  RETURN_IF_ERROR(runtime.status());
+  if (runtime->empty()) return absl::OkStatus();
+  absl::StatusOr<RuntimeTables> tables = RuntimeTables::FromJson(*runtime);
+  RETURN_IF_ERROR(tables.status());
+  recording.runtime = *std::move(tables);
+  recording.has_runtime = true;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ReportRecording> RecordForReport(const ReportRecordingOptions& options) {
+  std::vector<Part> parts;
+  absl::Status started;
+  for (const ReportPart what : options.parts) {
+    absl::StatusOr<Part> part = Start(options, what);
+    started.Update(part.status());
+    if (part.ok()) parts.push_back(*std::move(part));
+  }
+  // A Ctrl-C is for the recordings, which all get it. They begin before this, with the handlers of the caller.
+  const auto interrupt = signal(SIGINT, SIG_IGN);
+  ReportRecording recording;
+  absl::Status first;
+  for (const Part& part : parts) {
+    const absl::Status taken = Ended(part) ? Take(part, recording) : Failure(part);
+    if (taken.ok()) continue;
+    first.Update(taken);
+    recording.missing.push_back(absl::StrCat(taken.message(), "."));
+  }
+  signal(SIGINT, interrupt);
+  first.Update(started);
+  if (recording.models.empty()) {
+    return first.ok() ? absl::AbortedError("nothing was recorded") : first;
+  }
+  return recording;
+}
+
+}  // namespace clrsampler
