@@ -96,7 +96,7 @@ class McpTest(harness.LiveTest):
         self.assertIn("`Shop.Cache.Rebuild`", pauses)
         self.assertIn("## Thread pool", waits)
         self.assertIn("`Shop.Cache.Rebuild`", top)
-        self.assertIn("## Who delayed the pauses", whole)
+        self.assertIn("## What delayed the pauses", whole)
 
     def empty(self):
         path = os.path.join(self.folder, "empty.folded")

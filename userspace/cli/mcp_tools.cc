@@ -10,6 +10,7 @@
 #include "output/report_methods.h"
 #include "output/report_text.h"
 #include "output/report_waits.h"
+#include "output/runtime_tables.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -107,10 +108,15 @@ absl::StatusOr<Report> Pauses(const Json& arguments, bool may_record) {
     if (!inputs->recording.has_runtime) report.tables.resize(1);
     return report;
   }
-  if (model.meta.view != ProfileView::kPause && model.meta.view != ProfileView::kSuspendDelay) {
-    return Unfit(absl::StrCat("a profile of the view ", ProfileViewText(model.meta.view), " has no pauses"),
-                 "record one with --view pause or --view suspend-delay, or give a pid");
+  const bool blames_pauses = model.meta.view == ProfileView::kPause || model.meta.view == ProfileView::kSuspendDelay;
+  if (model.events.empty() && !blames_pauses) {
+    return Unfit(absl::StrCat("this profile of the view ", ProfileViewText(model.meta.view), " has no pauses"),
+                 "record one with -o x.json and without --no-hooks, or with --view pause, or give a pid");
   }
+  if (!model.events.empty()) {
+    Append(RuntimeTables::OfEvents(model).Pauses(static_cast<double>(model.meta.duration_ns) / 1e9), report);
+  }
+  if (!blames_pauses) return report;
   absl::StatusOr<std::vector<ReportTable>> tables = TablesOf(model);
   RETURN_IF_ERROR(tables.status());
   Append(*std::move(tables), report);

@@ -31,9 +31,7 @@
 #include "os/file_io.h"
 #include "output/allocation_summary.h"
 #include "output/event_summary.h"
-#include "output/pool_summary.h"
 #include "output/profile_writer.h"
-#include "output/stats_json.h"
 #include "output/summary.h"
 #include "output/wait_summary.h"
 #include "pipeline/agent_sandbox.h"
@@ -233,15 +231,6 @@ void SayReplayed(const RecordConfig& config, const RecordedTape& tape) {
   }
 }
 
-// Of one program's wall time: whether its thread pool is starved, in a sentence.
-std::string PoolVerdict(const Recorder& recorder, const RecordOptions& options) {
-  if (options.view != RecordView::kWall || !options.keep_samples || IsWholeHost(options)) return "";
-  const PoolSummary summary = SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began());
-  if (summary.workers == 0) return "";
-  const std::string text = PoolSummaryText(summary, recorder.account().duration_seconds, /*rows=*/0);
-  return text.substr(0, text.find('\n'));
-}
-
 // What a recording and a replay have in common: the result.
 void DeclareResultOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--output,-o", config.outputs,
@@ -434,7 +423,7 @@ absl::Status RunRecord(const RecordConfig& config) {
   if (replays) SayReplayed(config, *played);
 
   const Account& account = (*recorder)->account();
-  const std::string stats_text = StatsJson(account, PoolVerdict(**recorder, *options));
+  const std::string stats_text = AccountJson(**recorder, *options);
   absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, *options, stats_text);
   if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();

@@ -7,9 +7,27 @@
 #include "absl/time/time.h"
 #include "cli/record_results.h"
 #include "os/clock.h"
+#include "output/pool_summary.h"
+#include "output/stats_json.h"
 #include "profile/run_model.h"
 
 namespace clrsampler {
+namespace {
+
+// Of one program's wall time: whether its thread pool is starved, in a sentence.
+std::string PoolVerdict(const Recorder& recorder, const RecordOptions& options) {
+  if (options.view != RecordView::kWall || !options.keep_samples || IsWholeHost(options)) return "";
+  const PoolSummary summary = SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began());
+  if (summary.workers == 0) return "";
+  const std::string text = PoolSummaryText(summary, recorder.account().duration_seconds, /*rows=*/0);
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+std::string AccountJson(const Recorder& recorder, const RecordOptions& options) {
+  return StatsJson(recorder.account(), PoolVerdict(recorder, options));
+}
 
 absl::StatusOr<ProfileModel> RecordedModel(const Recorder& recorder, const RecordOptions& options,
                                            std::string account_json) {

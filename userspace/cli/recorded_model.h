@@ -11,7 +11,10 @@
 
 namespace clrsampler {
 
-// After Recorder::Run, with the options that the recorder was made with. `account_json`: of StatsJson.
+// Both after Recorder::Run, with the options that the recorder was made with.
+
+std::string AccountJson(const Recorder& recorder, const RecordOptions& options);
+// `account_json`: of AccountJson.
 absl::StatusOr<ProfileModel> RecordedModel(const Recorder& recorder, const RecordOptions& options,
                                            std::string account_json);
 

@@ -19,7 +19,6 @@
 #include "os/file_io.h"
 #include "os/unique_fd.h"
 #include "output/profile_json.h"
-#include "output/stats_json.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/recorder.h"
 #include "status/status.h"
@@ -112,7 +111,7 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
   }
   RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
   RETURN_IF_ERROR((*recorder)->Run(nullptr));
-  const absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, options, StatsJson((*recorder)->account()));
+  const absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, options, AccountJson(**recorder, options));
   RETURN_IF_ERROR(model.status());
   if (sees_runtime) RETURN_IF_ERROR(WriteAll(part.runtime.get(), runtime.ToJson()));
   return ProfileJsonWriter().Write(*model, [&](absl::string_view text) { return WriteAll(part.profile.get(), text); });

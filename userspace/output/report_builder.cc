@@ -13,6 +13,7 @@
 #include "output/report_cpu.h"
 #include "output/report_events.h"
 #include "output/report_waits.h"
+#include "output/runtime_tables.h"
 #include "output/share.h"
 #include "output/summary.h"
 #include "output/wait_parts.h"
@@ -156,6 +157,12 @@ absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const 
     if (!tables.ok()) return Annotate(tables.status(), ones.back()->name);
     Append(*std::move(tables), report.tables);
     if (last.meta.view == ProfileView::kCpu) seconds = static_cast<double>(last.meta.duration_ns) / 1e9;
+    if (runtime == nullptr && !last.events.empty()) {
+      const RuntimeTables events = RuntimeTables::OfEvents(last);
+      const double watched = static_cast<double>(last.meta.duration_ns) / 1e9;
+      Append(events.Pauses(watched), report.tables);
+      Append(events.Compilations(watched), report.tables);
+    }
   }
   if (runtime != nullptr) {
     Append(runtime->Pauses(seconds), report.tables);

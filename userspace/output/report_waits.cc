@@ -4,7 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "output/account_numbers.h"
@@ -32,8 +34,14 @@ bool IsLock(absl::string_view kind) {
   }
 }
 
-// Summaries count in microseconds, and some formats in nanoseconds.
+// Of a weight that is a time: recordings count microseconds, and windows of the service nanoseconds.
 uint64_t NsOf(uint64_t weight, WeightUnit unit) { return unit == WeightUnit::kMicroseconds ? weight * 1000 : weight; }
+
+absl::Status CheckUnit(WeightUnit unit) {
+  if (unit == WeightUnit::kMicroseconds || unit == WeightUnit::kNanoseconds) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a profile of waits counts in ", WeightUnitText(unit), ", which is no time"));
+}
 
 struct Scale {
   WeightUnit unit;
@@ -120,6 +128,7 @@ std::string EstimatedText(const ProfileModel& model) {
 }  // namespace
 
 absl::StatusOr<std::vector<ReportTable>> WaitTables(const ProfileModel& model) {
+  if (absl::Status checked = CheckUnit(model.meta.unit); !checked.ok()) return checked;
   ModelTables tables;
   if (absl::Status filled = tables.Fill(model); !filled.ok()) return filled;
   const Scale scale{model.meta.unit, static_cast<double>(model.meta.duration_ns) / 1e9};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "formats/profile/model_event.h"
 #include "output/durations.h"
 #include "output/pause_summary.h"
 #include "output/wait_parts.h"
@@ -117,6 +118,21 @@ void RuntimeTables::Add(const NamedCompilation& named) {
   SumOf(methods_, named.method).Add(ns);
 }
 
+RuntimeTables RuntimeTables::OfEvents(const ProfileModel& model) {
+  RuntimeTables tables;
+  tables.of_events_ = true;
+  for (const ModelEvent& event : model.events) {
+    const std::string name(model.text(event.name));
+    if (event.kind == ModelEventKind::kPause) {
+      SumOf(tables.pauses_, name).Add(event.duration_ns);
+    } else if (event.kind == ModelEventKind::kCompilation) {
+      SumOf(tables.methods_, name).Add(event.duration_ns);
+      SumOf(tables.tiers_, std::string(model.text(event.detail))).Add(event.duration_ns);
+    }
+  }
+  return tables;
+}
+
 std::string RuntimeTables::ToJson() const {
   const Json json = {{"pauses", SumsJson(pauses_)},
                      {"culprits", SumsJson(culprits_)},
@@ -137,30 +153,39 @@ absl::StatusOr<RuntimeTables> RuntimeTables::FromJson(absl::string_view text) {
   return tables;
 }
 
-std::vector<ReportTable> RuntimeTables::Pauses(double seconds) const {
-  const RuntimeSum all = Together(pauses_);
-  const double weight = WeightOf(all.total_ns, seconds);
+namespace {
+
+ReportTable PauseTable(const Sums& pauses, bool with_stops, double seconds) {
+  const RuntimeSum all = Together(pauses);
   ReportTable table{.id = "pauses",
                     .title = "Pauses of the runtime",
-                    .columns = {{"seconds", "time"},
-                                {"count", "number"},
-                                {"longest_seconds", "longest"},
-                                {"stopping_seconds", "until threads stood"},
-                                {"purpose", "for"}},
-                    .weight = weight};
+                    .columns = {{"seconds", "time"}, {"count", "number"}, {"longest_seconds", "longest"}},
+                    .weight = WeightOf(all.total_ns, seconds)};
+  if (with_stops) table.columns.push_back({"stopping_seconds", "until threads stood"});
+  table.columns.push_back({"purpose", "for"});
   if (all.count == 0) {
     table.says.push_back("No pause was seen.");
-    return {std::move(table)};
+    return table;
   }
-  table.says.push_back(absl::StrFormat(
-      "%d pauses took %s of %.1f s (%.1f %%), of which %s to stop the threads.", all.count, DurationText(all.total_ns),
-      seconds, seconds > 0 ? static_cast<double>(all.total_ns) / 1e7 / seconds : 0.0, DurationText(all.other_ns)));
-  for (const auto& [purpose, sum] : LongestFirst(pauses_)) {
-    AddRow(table, {{DurationCell(sum.total_ns), CountCell(sum.count), DurationCell(sum.longest_ns),
-                    DurationCell(sum.other_ns), WordCell(purpose)},
-                   Part(sum.total_ns, all.total_ns)});
+  std::string sum = absl::StrFormat("%d pauses took %s of %.1f s (%.1f %%)", all.count, DurationText(all.total_ns),
+                                    seconds, seconds > 0 ? static_cast<double>(all.total_ns) / 1e7 / seconds : 0.0);
+  if (with_stops) absl::StrAppendFormat(&sum, ", of which %s to stop the threads", DurationText(all.other_ns));
+  table.says.push_back(sum + ".");
+  for (const auto& [purpose, its] : LongestFirst(pauses)) {
+    std::vector<ReportCell> cells = {DurationCell(its.total_ns), CountCell(its.count), DurationCell(its.longest_ns)};
+    if (with_stops) cells.push_back(DurationCell(its.other_ns));
+    cells.push_back(WordCell(purpose));
+    AddRow(table, {std::move(cells), Part(its.total_ns, all.total_ns)});
   }
-  ReportTable culprits = SumTable(culprits_, "pause_culprits", "Who delayed the pauses", "method", weight);
+  return table;
+}
+
+}  // namespace
+
+std::vector<ReportTable> RuntimeTables::Pauses(double seconds) const {
+  ReportTable table = PauseTable(pauses_, !of_events_, seconds);
+  if (table.rows.empty() || of_events_) return {std::move(table)};
+  ReportTable culprits = SumTable(culprits_, "pause_culprits", "What delayed the pauses", "method", table.weight);
   if (culprits.rows.empty()) culprits.says.push_back("Nothing was seen to run while threads were asked to stop.");
   return {std::move(table), std::move(culprits)};
 }
@@ -171,14 +196,16 @@ std::vector<ReportTable> RuntimeTables::Compilations(double seconds) const {
   ReportTable tiers = SumTable(tiers_, "compilation_tiers", "Compilation: tiers", "tier", 0.3 * weight);
   ReportTable callers =
       SumTable(callers_, "compilation_callers", "Compilation: for which methods of the program", "method", weight);
-  callers.says.push_back(all.count == 0
-                             ? "Nothing was compiled."
-                             : absl::StrFormat("%d compilations took %s, %.1f %% of one CPU.", all.count,
-                                               DurationText(all.total_ns),
-                                               seconds > 0 ? static_cast<double>(all.total_ns) / 1e7 / seconds : 0.0));
-  if (all.count == 0) return {std::move(callers)};
   ReportTable methods =
       SumTable(methods_, "compiled_methods", "Compilation: methods that were compiled", "method", 0.5 * weight);
+  ReportTable& first = of_events_ ? methods : callers;
+  first.says.push_back(all.count == 0
+                           ? "Nothing was compiled."
+                           : absl::StrFormat("%d compilations took %s, %.1f %% of one CPU.", all.count,
+                                             DurationText(all.total_ns),
+                                             seconds > 0 ? static_cast<double>(all.total_ns) / 1e7 / seconds : 0.0));
+  if (all.count == 0) return {std::move(first)};
+  if (of_events_) return {std::move(methods), std::move(tiers)};
   return {std::move(callers), std::move(methods), std::move(tiers)};
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "formats/profile/profile_model.h"
 #include "output/report.h"
 #include "profile/jit_tracker.h"
 #include "profile/suspension_tracker.h"
@@ -35,6 +36,9 @@ class RuntimeTables {
   void Add(const Pause& pause, std::span<const Culprit> culprits);
   void Add(const NamedCompilation& named);
 
+  // What a profile keeps of them. It does not know how long stopping took, or what was compiled for which method.
+  static RuntimeTables OfEvents(const ProfileModel& model);
+
   // From one process of this program to another. InvalidArgument: it is none of ToJson.
   std::string ToJson() const;
   static absl::StatusOr<RuntimeTables> FromJson(absl::string_view text);
@@ -48,6 +52,7 @@ class RuntimeTables {
   using Sums = std::map<std::string, RuntimeSum>;
   static RuntimeSum& SumOf(Sums& sums, const std::string& name);
 
+  bool of_events_ = false;
   Sums pauses_, culprits_, tiers_, callers_, methods_;
 };
 

@@ -44,6 +44,14 @@ class Made {
     builder_.meta().account_json = json;
     return *this;
   }
+  Made& Event(ModelEventKind kind, uint64_t milliseconds, const std::string& name, const std::string& detail = "") {
+    builder_.Event({.time_ns = ++at_,
+                    .duration_ns = milliseconds * 1'000'000,
+                    .kind = kind,
+                    .name = builder_.String(name),
+                    .detail = builder_.String(detail)});
+    return *this;
+  }
   ProfileModel Build() { return *std::move(builder_).Build(); }
 
  private:
@@ -233,6 +241,27 @@ TEST(ReportBuilderTest, PausesAndCompilationsOfARecording) {
   EXPECT_THAT(text, HasSubstr("3 pauses took 30.0 ms of 10.0 s (0.3 %), of which 12.0 ms to stop the threads."));
   EXPECT_THAT(text, HasSubstr("|9.00 ms|3|3.00 ms|`Shop.Rebuild`|\n"));
   EXPECT_THAT(text, HasSubstr("|2.00 ms|1|2.00 ms|`Shop.Apply`|\n"));
+}
+
+TEST(ReportBuilderTest, AProfileTellsOfThePausesAndCompilationsThatItKept) {
+  Made made;
+  made.Add(10, {"Shop.Main"})
+      .Event(ModelEventKind::kPause, 20, "blocking gen2")
+      .Event(ModelEventKind::kPause, 10, "blocking gen2")
+      .Event(ModelEventKind::kCollection, 0, "blocking gen2")
+      .Event(ModelEventKind::kCompilation, 5, "Shop.Cart.Sum", "Optimized");
+  std::vector<ProfileModel> models;
+  models.push_back(made.Build());
+  const std::string text = MarkdownOf(models);
+  EXPECT_THAT(text, HasSubstr("2 pauses took 30.0 ms of 10.0 s (0.3 %).\n"));
+  EXPECT_THAT(text, HasSubstr("|30.0 ms|2|20.0 ms|blocking gen2|\n"));
+  EXPECT_THAT(text, HasSubstr("|5.00 ms|1|5.00 ms|`Shop.Cart.Sum`|\n"));
+  EXPECT_THAT(text, Not(HasSubstr("What delayed the pauses")));
+}
+
+TEST(ReportBuilderTest, WaitsThatAreCountedAndNotTimedAreRefused) {
+  EXPECT_THAT(MarkdownOf({Made(ProfileView::kWall, WeightUnit::kSamples).Add(1, {"A"}).Build()}),
+              HasSubstr("a profile of waits counts in samples, which is no time"));
 }
 
 TEST(RuntimeTablesTest, OtherTextIsNoTable) {
