@@ -5,7 +5,7 @@ import re
 GLUE = "\0"  # stands for a mark that is no part of a word
 _MARKER = re.compile(r"(?:[-*+]|\d+[.)]) +")
 _LABEL = re.compile(r"\S.*::$")  # of a manual page: the term of a definition
-_SENTENCE_END = re.compile(rf"[.!?:][{GLUE}\"')]*\s+(?=[{GLUE}\"'(]*[A-Z0-9])")
+_SENTENCE_END = re.compile(rf"[.!?:][{GLUE}\"')]*\s+(?=[{GLUE}\"'(]*[A-Z0-9])|[.!?]\s+(?={GLUE})")  # a link may begin small
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs)\.$")
 
 
@@ -79,7 +79,7 @@ def paragraphs(document):
 
 
 def _is_no_prose(stripped):
-    return (stripped.startswith(("|", "<")) or bool(re.match(r"#{1,6} |= ", stripped)) or bool(_LABEL.match(stripped))
+    return (stripped.startswith(("|", "<")) or bool(re.match(r"\x23{1,6} |= ", stripped)) or bool(_LABEL.match(stripped))
             or bool(re.fullmatch(r"(-{3,}|={3,}|\*{3,})", stripped)))
 
 

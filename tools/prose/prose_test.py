@@ -84,8 +84,8 @@ class DocumentTest(unittest.TestCase):
             "A link stands here.", "Its second line.", "Another one:", "A quotation.", "It goes on here."])
 
     def test_a_sentence_ends_with_its_marks(self):
-        self.assertEqual(plain('He said "go." (It went.) **Bold.** `code` follows: 3 times, e.g. Linux. and so on'),
-                         ['He said "go."', "(It went.)", "Bold.", "Cccccc follows:", "3 times, e.g. Linux. and so on"])
+        self.assertEqual(plain('He said "go." (It went.) **Bold.** `code` follows: 3 times, e.g. Linux. and so on. [it](http:x) ends: [so](http:x)'),
+                         ['He said "go."', "(It went.)", "Bold.", "Cccccc follows:", "3 times, e.g. Linux. and so on.", "it ends: so"])
 
     def test_places(self):
         for paragraph in paragraphs(DOCUMENT):
@@ -93,7 +93,7 @@ class DocumentTest(unittest.TestCase):
                 self.assertEqual(" ".join(DOCUMENT[sentence.start:sentence.end].split()), sentence.text)
 
     def test_a_mask_is_as_long_as_its_text(self):
-        for text in (DOCUMENT, "``a ` b`` *c* _d_ a_b_c ![p](q) [r", "`open"):
+        for text in (DOCUMENT, "``a ` b`` *c* _d_ a_b_c ![p](http:q) [r", "`open"):
             self.assertEqual(len(masked(text)), len(text))
 
     def test_cells(self):
@@ -111,8 +111,8 @@ class WrappingTest(unittest.TestCase):
         self.assertTrue(text.endswith("\n  word word word word end\n\nshort lines\n"), text)
 
     def test_code_and_links_stay_whole(self):
-        text = wrapped("word " * 20 + "`some code here` [a link](b.md)")
-        self.assertEqual(text.split("\n")[1], "[a link](b.md)")
+        text = wrapped("word " * 20 + "`some code here` [a link](http:b)")
+        self.assertEqual(text.split("\n")[1], "[a link](http:b)")
         self.assertEqual(wrapped("word " * 23 + "`some code`").split("\n")[1], "`some code`")
 
     def test_no_line_becomes_something_else(self):
