@@ -93,7 +93,7 @@ def masked(text):
 
     text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", code, text, flags=re.S)
     text = re.sub(r"\]\([^()\s]*\)", glue, text)
-    text = re.sub(r"\*\*|!?\[|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)", glue, text)
+    text = re.sub(r"\*\*|!?\[|(?<!\w)(?:\*|_)(?=\w)|(?<=\w)(?:\*|_)(?!\w)", glue, text)
     return re.sub(r"(?<=\n)(\s*)> ?", lambda found: found[1] + " " * (len(found[0]) - len(found[1])), text)
 
 
