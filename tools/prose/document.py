@@ -5,8 +5,8 @@ import re
 GLUE = "\0"  # stands for a mark that is no part of a word
 _MARKER = re.compile(r"(?:[-*+]|\d+[.)]) +")
 _LABEL = re.compile(r"\S.*::$")  # of a manual page: the term of a definition
-_SENTENCE_END = re.compile(rf"[.!?:][{GLUE}\"')]*\s+(?=[{GLUE}\"'(]*[A-Z0-9])|[.!?]\s+(?={GLUE})")  # a link may begin small
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs)\.$")
+_SENTENCE_END = re.compile(rf"[.!?][{GLUE}\"')]*\s+(?=\S)|:[{GLUE}\"')]*\s+(?=[{GLUE}\"'(]*[A-Z0-9])")  # names may begin small
+_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs)\.$|\.\.\.$")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -84,8 +84,8 @@ class DocumentTest(unittest.TestCase):
             "A link stands here.", "Its second line.", "Another one:", "A quotation.", "It goes on here."])
 
     def test_a_sentence_ends_with_its_marks(self):
-        self.assertEqual(plain('He said "go." (It went.) **Bold.** `code` follows: 3 times, e.g. Linux. and so on. [it](http:x) ends: [so](http:x)'),
-                         ['He said "go."', "(It went.)", "Bold.", "Cccccc follows:", "3 times, e.g. Linux. and so on.", "it ends: so"])
+        self.assertEqual(plain('He said "go." (It went.) **Bold.** `code` follows: 3 times, e.g. Linux 1, 2 ... 9. libc comes. [it](http:x) ends: [so](http:x)'),
+                         ['He said "go."', "(It went.)", "Bold.", "Cccccc follows:", "3 times, e.g. Linux 1, 2 ... 9.", "libc comes.", "it ends: so"])
 
     def test_places(self):
         for paragraph in paragraphs(DOCUMENT):
