@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Checks documents and texts of manual pages for plain English: length of sentences, fragments, long cells and long lines.
+
+usage: check_prose.py [--wrap | --means] REPOSITORY      exit status 1 and one line for each thing that is wrong
+  --wrap    fills every paragraph to 120 columns, and checks nothing
+  --means   prints how many words a sentence of each document has, and checks nothing
+"""
+import argparse
+import pathlib
+import sys
+
+from prose.rules import complaints, mean
+from prose.wrapping import wrapped
+
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/*.md", "docs/contributing/*.md", "tools/packaging/prose/*.txt", "deploy/**/README*"]
+
+
+def documents(root):
+    """{path: text}"""
+    paths = sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)})
+    return {path: path.read_text(encoding="utf-8") for path in paths}
+
+
+def main():
+    arguments = argparse.ArgumentParser(usage="check_prose.py [--wrap | --means] REPOSITORY")
+    arguments.add_argument("--wrap", action="store_true")
+    arguments.add_argument("--means", action="store_true")
+    arguments.add_argument("repository", type=pathlib.Path)
+    chosen = arguments.parse_args()
+    found = 0
+    for path, text in documents(chosen.repository).items():
+        name = path.relative_to(chosen.repository).as_posix()
+        if chosen.wrap:
+            path.write_text(wrapped(text), encoding="utf-8")
+        elif chosen.means:
+            print(f"{mean(text):5.1f} {name}")
+        else:
+            for line, complaint in complaints(text):
+                print(f"{name}:{line}: {complaint}")
+                found += 1
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
