@@ -97,20 +97,20 @@ void WriteEvents(const std::vector<ModelEvent>& events, JsonStream& out) {
   column(",\n  ", "detail", [](const ModelEvent& event) { return event.detail; });
 }
 
-}  // namespace
+// One array of a table: `value` gives the number of each row.
+template <typename Value>
+void Column(absl::string_view before, absl::string_view name, size_t size, Value value, JsonStream& out) {
+  out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(size, [&](size_t i) { out.Number(value(i)); });
+}
 
-absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
-  JsonStream out(sink);
-  out.Raw("{\"format\": ").String(kProfileJsonFormat).Raw(", \"version\": ").Number(kProfileJsonVersion);
-  out.Raw(",\n\"meta\": ").Value(MetaJson(model.meta));
-
+// What the numbers of later tables stand for.
+void WriteWords(const ProfileModel& model, bool lines, JsonStream& out) {
   out.Raw(",\n\"frame_kinds\": ").Array(kModelFrameKindCount, [&](size_t i) {
     out.String(ModelFrameKindText(static_cast<ModelFrameKind>(i)));
   });
   out.Raw(",\n\"sample_states\": ").Array(kSampleStateCount, [&](size_t i) {
     out.String(SampleStateText(static_cast<SampleState>(i)));
   });
-  const bool lines = HasLines(model);
   if (lines) {
     out.Raw(",\n\"line_kinds\": ").Array(kLineKindCount, [&](size_t i) {
       out.String(LineKindText(static_cast<LineKind>(i)));
@@ -119,55 +119,54 @@ absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSin
   out.Raw(",\n\"strings\": ").Array(model.strings.size(), [&](size_t i) {
     out.String(model.text(static_cast<StringIndex>(i)));
   });
+}
 
-  const auto column = [&](absl::string_view before, absl::string_view name, size_t size, auto value) {
-    out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(size, [&](size_t i) { out.Number(value(i)); });
-  };
-  const auto frames = [&](absl::string_view before, absl::string_view name, StringIndex ModelFrame::*member) {
-    column(before, name, model.frames.size(), [&, member](size_t i) { return model.frames[i].*member; });
+void WriteFrames(const std::vector<ModelFrame>& frames, bool lines, JsonStream& out) {
+  const auto column = [&](absl::string_view before, absl::string_view name, auto member) {
+    Column(
+        before, name, frames.size(), [&](size_t i) { return frames[i].*member; }, out);
   };
   out.Raw(",\n\"frames\": {");
-  column("\n  ", "kind", model.frames.size(), [&](size_t i) { return static_cast<uint32_t>(model.frames[i].kind); });
-  frames(",\n  ", "name", &ModelFrame::name);
-  frames(",\n  ", "system_name", &ModelFrame::system_name);
-  frames(",\n  ", "source", &ModelFrame::source);
-  frames(",\n  ", "module", &ModelFrame::module);
-  frames(",\n  ", "module_path", &ModelFrame::module_path);
-  frames(",\n  ", "build_id", &ModelFrame::build_id);
-  frames(",\n  ", "tier", &ModelFrame::tier);
-  frames(",\n  ", "source_file", &ModelFrame::source_file);
-  column(",\n  ", "address", model.frames.size(), [&](size_t i) { return model.frames[i].address; });
-  column(",\n  ", "size", model.frames.size(), [&](size_t i) { return model.frames[i].size; });
-  if (lines) {
-    column(",\n  ", "line", model.frames.size(), [&](size_t i) { return model.frames[i].line; });
-    column(",\n  ", "column", model.frames.size(), [&](size_t i) { return model.frames[i].column; });
-    column(",\n  ", "line_kind", model.frames.size(),
-           [&](size_t i) { return static_cast<uint32_t>(model.frames[i].line_kind); });
-  }
+  Column(
+      "\n  ", "kind", frames.size(), [&](size_t i) { return static_cast<uint32_t>(frames[i].kind); }, out);
+  column(",\n  ", "name", &ModelFrame::name);
+  column(",\n  ", "system_name", &ModelFrame::system_name);
+  column(",\n  ", "source", &ModelFrame::source);
+  column(",\n  ", "module", &ModelFrame::module);
+  column(",\n  ", "module_path", &ModelFrame::module_path);
+  column(",\n  ", "build_id", &ModelFrame::build_id);
+  column(",\n  ", "tier", &ModelFrame::tier);
+  column(",\n  ", "source_file", &ModelFrame::source_file);
+  column(",\n  ", "address", &ModelFrame::address);
+  column(",\n  ", "size", &ModelFrame::size);
+  if (!lines) return;
+  column(",\n  ", "line", &ModelFrame::line);
+  column(",\n  ", "column", &ModelFrame::column);
+  Column(
+      ",\n  ", "line_kind", frames.size(), [&](size_t i) { return static_cast<uint32_t>(frames[i].line_kind); }, out);
+}
 
-  out.Raw("},\n\"nodes\": {");
-  column("\n  ", "parent", model.nodes.size(), [&](size_t i) { return model.nodes[i].parent; });
-  column(",\n  ", "frame", model.nodes.size(), [&](size_t i) { return model.nodes[i].frame; });
-
-  if (!model.sources.empty()) WriteSources(model.sources, out);
-  if (!model.code.empty()) WriteCode(model.code, out);
-
-  const auto threads = [&](absl::string_view before, absl::string_view name, uint32_t ModelThread::*member) {
-    column(before, name, model.threads.size(), [&, member](size_t i) { return model.threads[i].*member; });
+// This and the next close the table before them.
+void WriteThreads(const std::vector<ModelThread>& threads, JsonStream& out) {
+  const auto column = [&](absl::string_view before, absl::string_view name, uint32_t ModelThread::*member) {
+    Column(
+        before, name, threads.size(), [&](size_t i) { return threads[i].*member; }, out);
   };
   out.Raw("},\n\"threads\": {");
-  threads("\n  ", "pid", &ModelThread::pid);
-  threads(",\n  ", "tid", &ModelThread::tid);
-  threads(",\n  ", "comm", &ModelThread::comm);
-  threads(",\n  ", "name", &ModelThread::name);
-  threads(",\n  ", "container_id", &ModelThread::container_id);
+  column("\n  ", "pid", &ModelThread::pid);
+  column(",\n  ", "tid", &ModelThread::tid);
+  column(",\n  ", "comm", &ModelThread::comm);
+  column(",\n  ", "name", &ModelThread::name);
+  column(",\n  ", "container_id", &ModelThread::container_id);
+}
 
-  if (!model.events.empty()) WriteEvents(model.events, out);
-
-  const SampleColumns& samples = model.samples;
+void WriteSamples(const SampleColumns& samples, JsonStream& out) {
+  const auto column = [&](absl::string_view before, absl::string_view name, auto value) {
+    Column(before, name, samples.size(), value, out);
+  };
   out.Raw("},\n\"samples\": {");
-  column("\n  ", "thread", samples.size(), [&](size_t i) { return samples.thread[i]; });
-  column(",\n  ", "stack", samples.size(), [&](size_t i) { return samples.stack[i]; });
+  column("\n  ", "thread", [&](size_t i) { return samples.thread[i]; });
+  column(",\n  ", "stack", [&](size_t i) { return samples.stack[i]; });
   if (!samples.time_ns.empty()) {
     out.Raw(",\n  \"time_ns\": ").Array(samples.size(), [&](size_t i) {
       if (samples.time_ns[i] == kNoTime) {
@@ -178,9 +177,30 @@ absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSin
     });
   }
   if (!samples.state.empty()) {
-    column(",\n  ", "state", samples.size(), [&](size_t i) { return static_cast<uint32_t>(samples.state[i]); });
+    column(",\n  ", "state", [&](size_t i) { return static_cast<uint32_t>(samples.state[i]); });
   }
-  if (!samples.weight.empty()) column(",\n  ", "weight", samples.size(), [&](size_t i) { return samples.weight[i]; });
+  if (!samples.weight.empty()) column(",\n  ", "weight", [&](size_t i) { return samples.weight[i]; });
+}
+
+}  // namespace
+
+absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
+  JsonStream out(sink);
+  out.Raw("{\"format\": ").String(kProfileJsonFormat).Raw(", \"version\": ").Number(kProfileJsonVersion);
+  out.Raw(",\n\"meta\": ").Value(MetaJson(model.meta));
+  const bool lines = HasLines(model);
+  WriteWords(model, lines, out);
+  WriteFrames(model.frames, lines, out);
+  out.Raw("},\n\"nodes\": {");
+  Column(
+      "\n  ", "parent", model.nodes.size(), [&](size_t i) { return model.nodes[i].parent; }, out);
+  Column(
+      ",\n  ", "frame", model.nodes.size(), [&](size_t i) { return model.nodes[i].frame; }, out);
+  if (!model.sources.empty()) WriteSources(model.sources, out);
+  if (!model.code.empty()) WriteCode(model.code, out);
+  WriteThreads(model.threads, out);
+  if (!model.events.empty()) WriteEvents(model.events, out);
+  WriteSamples(model.samples, out);
   out.Raw("}}\n");
   return out.Finish();
 }

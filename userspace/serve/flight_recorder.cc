@@ -184,6 +184,25 @@ Json WaitsJson(const std::map<ProcessWaitSite, uint64_t>& sums) {
 
 std::vector<std::string> FilesOf(absl::string_view id) { return {absl::StrCat(id, kProfile), absl::StrCat(id, kInfo)}; }
 
+void AddPauses(const Window& window, Json& rows) {
+  for (const WindowPause& pause : window.pauses) {
+    if (rows.size() >= kMaxListed) return;
+    if (pause.process < window.processes.size()) rows.push_back(PauseJson(window, pause));
+  }
+}
+
+void AddMethods(const Window& window, Json& rows) {
+  for (const WindowMethod& method : window.methods) {
+    if (rows.size() >= kMaxListed) return;
+    if (method.process >= window.processes.size()) continue;
+    rows.push_back({{"pid", window.processes[method.process].pid},
+                    {"method", method.method},
+                    {"tier", method.tier},
+                    {"count", method.count},
+                    {"total_ns", method.total_ns}});
+  }
+}
+
 }  // namespace
 
 FlightRecorder::FlightRecorder(FlightRecorderOptions options) : options_(std::move(options)) {
@@ -301,69 +320,73 @@ absl::Status FlightRecorder::Finish() {
   return written;
 }
 
+struct FlightRecorder::Content {
+  std::vector<ProfileModel> models;  // of the windows
+  Json info;
+  uint64_t first_unix_ns = 0;
+  uint64_t last_unix_ns = 0;
+};
+
+// What a recording says beside its profile, out of the windows that it covers; cut to these.
+FlightRecorder::Content FlightRecorder::Gather(FlightRecording& recording) const {
+  Content content;
+  content.info = InfoJson(recording);
+  content.info["pauses"] = Json::array();
+  content.info["methods"] = Json::array();
+  AllocatedBytes allocated;
+  std::map<ProcessWaitSite, uint64_t> waited;
+  for (const std::shared_ptr<const Window>& window : windows_) {
+    if (window->end_unix_ns <= recording.from_unix_ns || window->begin_unix_ns >= recording.to_unix_ns) continue;
+    if (content.models.empty()) content.first_unix_ns = window->begin_unix_ns;
+    content.last_unix_ns = window->end_unix_ns;
+    content.models.push_back(window->cpu);
+    AddAllocations(window->allocations, allocated);
+    AddWaitSites(window->waits, waited);
+    AddPauses(*window, content.info["pauses"]);
+    AddMethods(*window, content.info["methods"]);
+  }
+  recording.from_unix_ns = std::max(recording.from_unix_ns, content.first_unix_ns);
+  recording.to_unix_ns = std::min(recording.to_unix_ns, content.last_unix_ns);
+  content.info["allocations"] = AllocationsJson(allocated);
+  content.info["waits"] = WaitsJson(waited);
+  content.info["from_unix_ns"] = recording.from_unix_ns;
+  content.info["to_unix_ns"] = recording.to_unix_ns;
+  return content;
+}
+
+absl::StatusOr<ProfileModel> FlightRecorder::ModelOf(const FlightRecording& recording, const Content& content) {
+  absl::StatusOr<ProfileModel> model = MergeProfiles(content.models);
+  if (!model.ok()) return model;
+  ProfileFilter part;
+  if (recording.from_unix_ns > content.first_unix_ns) part.from_ns = recording.from_unix_ns - content.first_unix_ns;
+  if (recording.to_unix_ns < content.last_unix_ns) part.to_ns = recording.to_unix_ns - content.first_unix_ns;
+  if (part.empty() || model->samples.size() == 0) return model;
+  return FilterProfile(*std::move(model), part);
+}
+
+absl::Status FlightRecorder::WriteFiles(FlightRecording& recording) {
+  const Content content = Gather(recording);
+  const absl::StatusOr<ProfileModel> model = ModelOf(recording, content);
+  if (!model.ok()) return model.status();
+  absl::StatusOr<NewFile> profile = NewFile::Create(PathOf(recording.id, kProfile));
+  if (!profile.ok()) return profile.status();
+  RETURN_IF_ERROR(
+      WriterOfFormat("json")->make({})->Write(*model, [&](absl::string_view bytes) { return profile->Write(bytes); }));
+  const absl::StatusOr<uint64_t> profile_bytes = profile->Finish();
+  if (!profile_bytes.ok()) return profile_bytes.status();
+  // Last: a recording is there when its info is.
+  absl::StatusOr<NewFile> info_file = NewFile::Create(PathOf(recording.id, kInfo));
+  if (!info_file.ok()) return info_file.status();
+  RETURN_IF_ERROR(info_file->Write(Dump(content.info)));
+  const absl::StatusOr<uint64_t> info_bytes = info_file->Finish();
+  if (!info_bytes.ok()) return info_bytes.status();
+  recording.bytes = *profile_bytes + *info_bytes;
+  recording.files = FilesOf(recording.id);
+  return absl::OkStatus();
+}
+
 absl::Status FlightRecorder::Write(FlightRecording recording) {
-  const auto write = [&]() -> absl::Status {
-    std::vector<ProfileModel> models;
-    Json info = InfoJson(recording);
-    info["pauses"] = Json::array();
-    info["methods"] = Json::array();
-    AllocatedBytes allocated;
-    std::map<ProcessWaitSite, uint64_t> waited;
-    uint64_t first_unix_ns = 0;
-    uint64_t last_unix_ns = 0;
-    for (const std::shared_ptr<const Window>& window : windows_) {
-      if (window->end_unix_ns <= recording.from_unix_ns || window->begin_unix_ns >= recording.to_unix_ns) continue;
-      if (models.empty()) first_unix_ns = window->begin_unix_ns;
-      last_unix_ns = window->end_unix_ns;
-      models.push_back(window->cpu);
-      AddAllocations(window->allocations, allocated);
-      AddWaitSites(window->waits, waited);
-      for (const WindowPause& pause : window->pauses) {
-        if (info["pauses"].size() >= kMaxListed) break;
-        if (pause.process < window->processes.size()) info["pauses"].push_back(PauseJson(*window, pause));
-      }
-      for (const WindowMethod& method : window->methods) {
-        if (info["methods"].size() >= kMaxListed) break;
-        if (method.process >= window->processes.size()) continue;
-        info["methods"].push_back({{"pid", window->processes[method.process].pid},
-                                   {"method", method.method},
-                                   {"tier", method.tier},
-                                   {"count", method.count},
-                                   {"total_ns", method.total_ns}});
-      }
-    }
-    recording.from_unix_ns = std::max(recording.from_unix_ns, first_unix_ns);
-    recording.to_unix_ns = std::min(recording.to_unix_ns, last_unix_ns);
-    info["allocations"] = AllocationsJson(allocated);
-    info["waits"] = WaitsJson(waited);
-    info["from_unix_ns"] = recording.from_unix_ns;
-    info["to_unix_ns"] = recording.to_unix_ns;
-    absl::StatusOr<ProfileModel> model = MergeProfiles(models);
-    if (!model.ok()) return model.status();
-    ProfileFilter part;
-    if (recording.from_unix_ns > first_unix_ns) part.from_ns = recording.from_unix_ns - first_unix_ns;
-    if (recording.to_unix_ns < last_unix_ns) part.to_ns = recording.to_unix_ns - first_unix_ns;
-    if (!part.empty() && model->samples.size() > 0) {
-      model = FilterProfile(*std::move(model), part);
-      if (!model.ok()) return model.status();
-    }
-    absl::StatusOr<NewFile> profile = NewFile::Create(PathOf(recording.id, kProfile));
-    if (!profile.ok()) return profile.status();
-    RETURN_IF_ERROR(WriterOfFormat("json")->make({})->Write(
-        *model, [&](absl::string_view bytes) { return profile->Write(bytes); }));
-    const absl::StatusOr<uint64_t> profile_bytes = profile->Finish();
-    if (!profile_bytes.ok()) return profile_bytes.status();
-    // Last: a recording is there when its info is.
-    absl::StatusOr<NewFile> info_file = NewFile::Create(PathOf(recording.id, kInfo));
-    if (!info_file.ok()) return info_file.status();
-    RETURN_IF_ERROR(info_file->Write(Dump(info)));
-    const absl::StatusOr<uint64_t> info_bytes = info_file->Finish();
-    if (!info_bytes.ok()) return info_bytes.status();
-    recording.bytes = *profile_bytes + *info_bytes;
-    recording.files = FilesOf(recording.id);
-    return absl::OkStatus();
-  };
-  const absl::Status written = write();
+  const absl::Status written = WriteFiles(recording);
   const std::lock_guard lock(mutex_);
   if (!written.ok()) {
     ++counters_.failed[recording.trigger];

@@ -65,6 +65,10 @@ class FlightRecorder : public FlightRecordings {
   explicit FlightRecorder(FlightRecorderOptions options);
   absl::Status FindFiles();
   void RemoveLeftovers();
+  struct Content;
+  Content Gather(FlightRecording& recording) const;
+  static absl::StatusOr<ProfileModel> ModelOf(const FlightRecording& recording, const Content& content);
+  absl::Status WriteFiles(FlightRecording& recording);
   absl::Status Write(FlightRecording recording);
   void MakeRoom();
   std::string PathOf(absl::string_view id, absl::string_view extension) const;
