@@ -12,6 +12,7 @@
 #include "formats/byte_reader.h"
 #include "status/status.h"
 #include "store/blob.h"
+#include "store/history_lists.h"
 #include "store/history_schema.h"
 #include "store/profile_collector.h"
 #include "store/timeline_builder.h"
@@ -199,15 +200,8 @@ absl::StatusOr<HistoryPauses> HistoryReader::Pauses(const HistorySelection& sele
   if (!snapshot.ok()) return snapshot.status();
   const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
   if (!records.ok()) return records.status();
-  limit = std::min(limit, kMaxRows);
 
-  HistoryPauses result;
-  const auto keep_longest = [&] {
-    std::stable_sort(result.longest.begin(), result.longest.end(),
-                     [](const HistoryPause& a, const HistoryPause& b) { return a.pause.pause_ns > b.pause.pause_ns; });
-    if (result.longest.size() > limit) result.longest.resize(limit);
-  };
-  uint64_t too_short = 0;  // with `limit` longer ones known
+  LongestPauses longest(std::min(limit, kMaxRows));
   std::vector<ProcessTally> tallies;
   std::vector<RecordPause> pauses;
   const absl::Status read =
@@ -216,14 +210,7 @@ absl::StatusOr<HistoryPauses> HistoryReader::Pauses(const HistorySelection& sele
         if (!selection.thread) {
           tallies.clear();
           RETURN_IF_ERROR(ReadTallies(record, chapter, selection, tallies));
-          for (const ProcessTally& tally : tallies) {
-            result.count += tally.pauses;
-            result.pause_ns += tally.pause_ns;
-            result.suspend_ns += tally.suspend_ns;
-            for (const auto& [kind, count] : tally.pauses_by_kind) {
-              result.count_by_kind[std::string(names.text(kind))] += count;
-            }
-          }
+          for (const ProcessTally& tally : tallies) longest.Count(names, tally);
         }
         pauses.clear();
         RETURN_IF_ERROR(ReadPart(PartKey(record.id, PartKind::kPauses), chapter, DecodePauses, pauses));
@@ -231,42 +218,14 @@ absl::StatusOr<HistoryPauses> HistoryReader::Pauses(const HistorySelection& sele
           if (!chapter.processes[pause.process]) continue;
           if (selection.thread) {
             if (!IsThread(*selection.thread, pause.tid, names.text(pause.thread_name))) continue;
-            ++result.count;
-            result.pause_ns += pause.pause_ns;
-            result.suspend_ns += pause.suspend_ns;
-            ++result.count_by_kind[std::string(names.text(pause.kind))];
+            longest.Count(names, pause);
           }
-          if (pause.pause_ns <= too_short && result.longest.size() >= limit) continue;
-          const ChapterProcess& process = names.process(pause.process);
-          HistoryPause& own = result.longest.emplace_back();
-          own.pid = process.pid;
-          own.comm = std::string(names.text(process.comm));
-          own.container = std::string(names.text(process.container));
-          own.pause.requested_unix_ns = pause.requested_unix_ns;
-          own.pause.suspend_ns = pause.suspend_ns;
-          own.pause.pause_ns = pause.pause_ns;
-          own.pause.kind = std::string(names.text(pause.kind));
-          own.pause.reason = std::string(names.text(pause.reason));
-          own.pause.gc_reason = std::string(names.text(pause.gc_reason));
-          own.pause.generation = pause.generation;
-          own.pause.gc_index = pause.gc_index;
-          own.pause.induced = pause.induced;
-          own.pause.tid = pause.tid;
-          own.pause.thread_name = std::string(names.text(pause.thread_name));
-          for (const RecordPause::Blame& blame : pause.culprits) {
-            own.pause.culprits.push_back(
-                {std::string(names.text(blame.method)), blame.tid, blame.delay_ns, blame.samples});
-          }
-          if (result.longest.size() > 2 * limit + 64) {
-            keep_longest();
-            if (limit > 0) too_short = result.longest.back().pause.pause_ns;
-          }
+          longest.Keep(names, pause);
         }
         return absl::OkStatus();
       });
   if (!read.ok()) return read;
-  keep_longest();
-  return result;
+  return std::move(longest).Take();
 }
 
 absl::StatusOr<HistoryMethods> HistoryReader::Methods(const HistorySelection& selection, size_t limit) {
@@ -279,58 +238,25 @@ absl::StatusOr<HistoryMethods> HistoryReader::Methods(const HistorySelection& se
   const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
   if (!records.ok()) return records.status();
 
-  HistoryMethods result;
-  ProfileModelBuilder texts;  // for its table of strings
-  using Key = std::tuple<uint32_t, StringIndex, StringIndex, StringIndex, StringIndex>;
-  absl::flat_hash_map<Key, RecordMethod> sums;  // pid, comm, container, method, tier
+  MethodSums sums;
   std::vector<ProcessTally> tallies;
   std::vector<RecordMethod> methods;
   const absl::Status read =
       ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) -> absl::Status {
         tallies.clear();
         RETURN_IF_ERROR(ReadTallies(record, chapter, selection, tallies));
-        for (const ProcessTally& tally : tallies) {
-          result.count += tally.compilations;
-          result.total_ns += tally.compile_ns;
-        }
+        for (const ProcessTally& tally : tallies) sums.Count(tally);
         methods.clear();
         RETURN_IF_ERROR(ReadPart(PartKey(record.id, PartKind::kMethods), chapter, DecodeMethods, methods));
         for (const RecordMethod& method : methods) {
-          if (!chapter.processes[method.process]) continue;
-          const auto text = [&](StringIndex index) { return texts.String(chapter.names.text(index)); };
-          const ChapterProcess& process = chapter.names.process(method.process);
-          RecordMethod& sum =
-              sums[{process.pid, text(process.comm), text(process.container), text(method.method), text(method.tier)}];
-          sum.count += method.count;
-          sum.total_ns += method.total_ns;
-          sum.longest_ns = std::max(sum.longest_ns, method.longest_ns);
-          sum.bytes += method.bytes;
+          if (chapter.processes[method.process]) sums.Add(chapter.names, method);
         }
         if (sums.size() <= kMaxMethodGroups) return absl::OkStatus();
         return WithHint(absl::ResourceExhaustedError("this time has more compiled methods than one answer may have"),
                         "ask for a shorter time, or for one process or container");
       });
   if (!read.ok()) return read;
-  std::vector<std::pair<Key, RecordMethod>> order(sums.begin(), sums.end());
-  sums.clear();
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return std::tuple(~a.second.total_ns, a.first) < std::tuple(~b.second.total_ns, b.first);
-  });
-  order.resize(std::min({order.size(), limit, kMaxRows}));
-  for (const auto& [key, sum] : order) {
-    const auto text = [&](StringIndex index) { return std::string(texts.model().text(index)); };
-    HistoryMethod& method = result.methods.emplace_back();
-    method.pid = std::get<0>(key);
-    method.comm = text(std::get<1>(key));
-    method.container = text(std::get<2>(key));
-    method.method.method = text(std::get<3>(key));
-    method.method.tier = text(std::get<4>(key));
-    method.method.count = sum.count;
-    method.method.total_ns = sum.total_ns;
-    method.method.longest_ns = sum.longest_ns;
-    method.method.bytes = sum.bytes;
-  }
-  return result;
+  return std::move(sums).Take(std::min(limit, kMaxRows));
 }
 
 absl::StatusOr<HistoryHealth> HistoryReader::Health(uint64_t from_unix_ns, uint64_t to_unix_ns) {

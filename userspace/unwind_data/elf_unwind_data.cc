@@ -146,6 +146,16 @@ void ElfUnwindData::NoteUnusable(absl::string_view path, absl::string_view reaso
   unusable_.push_back({std::string(path), std::string(reason)});
 }
 
+// Where in the image an address of the mapping lies; nullopt: in none of its segments.
+std::optional<VirtualAddress> ElfUnwindData::PlaceIn(const Image& image, const Mapping& mapping, uint64_t address) {
+  const uint64_t inside = address - mapping.start;
+  if (!image.elf) return std::nullopt;
+  if (mapping.kind != MappingKind::kVdso) return image.elf->ToAddress({mapping.file_offset + inside});
+  // A 32-bit process has another.
+  if (mapping.end - mapping.start != image.vdso_bytes.size()) return std::nullopt;
+  return VirtualAddress{image.elf->lowest_address().value + inside};
+}
+
 CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint64_t address) {
   CodeAt code;
   if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return code;
@@ -163,56 +173,52 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
     }
   }
   image->last_used = ++clock_;
-  const uint64_t inside = address - mapping.start;
-  std::optional<VirtualAddress> at;
-  if (mapping.kind == MappingKind::kVdso) {
-    // A 32-bit process has another.
-    if (mapping.end - mapping.start == image->vdso_bytes.size() && image->elf) {
-      at = VirtualAddress{image->elf->lowest_address().value + inside};
-    }
-  } else if (image->elf) {
-    at = image->elf->ToAddress({mapping.file_offset + inside});
-    if (!at) code.kind = CodeKind::kUnknown;  // a bundle behind a single-file host
+  const std::optional<VirtualAddress> at = PlaceIn(*image, mapping, address);
+  if (!at) {
+    // A bundle behind a single-file host.
+    if (image->elf && mapping.kind == MappingKind::kFile) code.kind = CodeKind::kUnknown;
+    return code;
   }
-  if (!at) return code;
   // Also in images that have no unwind data, or have it in a file without code: musl.
   if ((!image->table || image->debug_file != nullptr) && IsSignalReturn(*image->elf, *at)) {
     code.has_row = true;
     code.row.signal_frame = true;
-    return code;
-  }
-  if (!image->table) {
+  } else if (!image->table) {
     FindWithoutRow(*image->elf, *at, code);
-    return code;
+  } else {
+    FindInTable(*image, *at, code);
   }
-  NoteCall(*image->elf, *at, code);
-  const CfiAnswer answer = image->table->At(*at);
-  if (image->damaged()) {
-    image->table.reset();
-    NoteUnusable(image->path, "it was truncated while it was read");
-    return code;
+  return code;
+}
+
+void ElfUnwindData::FindInTable(Image& image, VirtualAddress at, CodeAt& code) {
+  NoteCall(*image.elf, at, code);
+  const CfiAnswer answer = image.table->At(at);
+  if (image.damaged()) {
+    image.table.reset();
+    NoteUnusable(image.path, "it was truncated while it was read");
+    return;
   }
   code.has_row = answer.coverage == CfiCoverage::kRow;
   code.between_rows = answer.coverage == CfiCoverage::kBetween;
   if (code.has_row) code.row = answer.row;
-  if (code.has_row && image->managed.contains(*at)) {
-    const std::optional<CfiRow> leaf_row = LeafRow(*image->elf, answer, *at);
+  if (code.has_row && image.managed.contains(at)) {
+    const std::optional<CfiRow> leaf_row = LeafRow(*image.elf, answer, at);
     code.has_leaf_row = leaf_row.has_value();
     if (leaf_row) code.leaf_row = *leaf_row;
   }
-  if (!code.has_row) FindWithoutRow(*image->elf, *at, code);
-  if (code.has_row && IsInReturnTrap(*image->elf, *image->table, code.row, *at)) code.row = RowOfReturnTrap(code.row);
+  if (!code.has_row) FindWithoutRow(*image.elf, at, code);
+  if (code.has_row && IsInReturnTrap(*image.elf, *image.table, code.row, at)) code.row = RowOfReturnTrap(code.row);
   // At its first byte the return address lies where one pushed it.
   if (code.has_row && code.row.cfa == CfaRule::kSpOffset && code.row.cfa_offset == 8 &&
-      image->elf->machine() == ElfMachine::kX64) {
-    const auto there = image->elf->BytesFrom(*at);
-    const bool aot = image->managed.size != 0 && at == answer.start;
+      image.elf->machine() == ElfMachine::kX64) {
+    const auto there = image.elf->BytesFrom(at);
+    const bool aot = image.managed.size != 0 && at == answer.start;
     if (there && (BeginsReturnTrap(*there) || (aot && BeginsWith(*there, kAotReturnTrap)))) {
       code.kind = CodeKind::kReturnTrap;
     }
   }
   if (answer.coverage == CfiCoverage::kUnreadable) ++counters_.unreadable_rows;
-  return code;
 }
 
 std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process, const Mapping& mapping,

@@ -100,6 +100,8 @@ class ElfUnwindData {
   absl::Status Fill(Image& image, absl::StatusOr<ElfImage> elf, absl::StatusOr<CfiTable> table,
                     std::optional<DebugFile> debug);
   std::shared_ptr<Image> Vdso();
+  static std::optional<VirtualAddress> PlaceIn(const Image& image, const Mapping& mapping, uint64_t address);
+  void FindInTable(Image& image, VirtualAddress at, CodeAt& code);
   void NoteUnusable(absl::string_view path, absl::string_view reason);
   void Evict(const Image* keep);
 

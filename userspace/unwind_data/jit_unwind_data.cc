@@ -255,66 +255,86 @@ bool JitUnwindData::Read(RuntimeMemory& runtime, Target& target, Method& method)
   return runtime.Stands(method.code);
 }
 
+// What is at the address now, as a method that nothing is known of yet but this. nullopt: no code, or a stub that
+// stays.
+std::optional<JitUnwindData::Method> JitUnwindData::MethodAt(Target& target, RuntimeMemory& runtime, uint64_t address) {
+  std::optional<RuntimeCode> found = runtime.FindCode(address);
+  if (!found && runtime.last_failure() == ProbeFailure::kChanged) found = runtime.FindCode(address);
+  if (!found) return std::nullopt;
+  Method method;
+  method.transient = found->transient;
+  switch (found->kind) {
+    case ManagedCode::Kind::kStub:
+      if (!found->transient) {
+        std::array<std::byte, kMaxResolveStubBytes> code;
+        const bool read = runtime.memory().Read(address, code);
+        target.stubs[address] = read ? WordsPushedByResolveStub(code).value_or(0) : 0;
+        return std::nullopt;
+      }
+      method.code.stub_kind = std::max<uint32_t>(found->code.stub_kind, 1);
+      method.code.range = {address, address + 1};
+      break;
+    case ManagedCode::Kind::kMethod:
+      method.code = found->code;
+      if (!Read(runtime, target, method)) {
+        ++counters_.failed;
+        return std::nullopt;
+      }
+      break;
+    case ManagedCode::Kind::kNone:
+      target.unclaimed.insert(address);
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+  method.end = method.code.range.end;
+  return method;
+}
+
+// Whether short-lived code that was known is what was found again between the two times; it then is known for longer.
+bool JitUnwindData::Extend(Target& target, std::vector<Method>& there, Method& found, MonotonicTime before,
+                           MonotonicTime after) {
+  for (Method& known : there) {
+    if (!known.transient || !known.IsAt(found.code)) continue;
+    if (known.functions.empty() && !found.is_stub()) {  // of which only the sampler knew until now
+      known.code = found.code;
+      known.functions = std::move(found.functions);
+      known.code_bytes = found.code_bytes;
+      target.code_bytes += known.code_bytes;
+      known.end = std::max(known.end, found.end);
+      ++counters_.methods;
+      ++counters_.transient;
+    } else if (&known != &there.back() || !known.SameContent(found)) {
+      continue;
+    }
+    known.from = std::min(known.from, after);
+    known.until = std::max(known.until, before);
+    return true;
+  }
+  return false;
+}
+
 void JitUnwindData::Look(Target& target, RuntimeMemory& runtime, uint64_t address) {
   // What is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
   target.unclaimed.erase(address);
-  std::optional<RuntimeCode> found = runtime.FindCode(address);
-  if (!found && runtime.last_failure() == ProbeFailure::kChanged) found = runtime.FindCode(address);
-  if (!found) return;
-  Method method;
-  method.transient = found->transient;
-  if (found->kind == ManagedCode::Kind::kStub) {
-    if (!found->transient) {
-      std::array<std::byte, kMaxResolveStubBytes> code;
-      const bool read = runtime.memory().Read(address, code);
-      target.stubs[address] = read ? WordsPushedByResolveStub(code).value_or(0) : 0;
-      return;
-    }
-    method.code.stub_kind = std::max<uint32_t>(found->code.stub_kind, 1);
-    method.code.range = {address, address + 1};
-  } else if (found->kind == ManagedCode::Kind::kMethod) {
-    method.code = found->code;
-    if (!Read(runtime, target, method)) {
-      ++counters_.failed;
-      return;
-    }
-  } else {
-    if (found->kind == ManagedCode::Kind::kNone) target.unclaimed.insert(address);
-    return;
-  }
-  method.end = method.code.range.end;
+  std::optional<Method> method = MethodAt(target, runtime, address);
+  if (!method) return;
   const MonotonicTime after = clock_.Now();
-  std::vector<Method>& there = target.known[method.code.range.begin];
-  if (!method.transient) {
+  std::vector<Method>& there = target.known[method->code.range.begin];
+  if (!method->transient) {
     target.Drop(there, there.size());
   } else {
-    for (Method& known : there) {
-      if (!known.transient || !known.IsAt(method.code)) continue;
-      if (known.functions.empty() && !method.is_stub()) {  // of which only the sampler knew until now
-        known.code = method.code;
-        known.functions = std::move(method.functions);
-        known.code_bytes = method.code_bytes;
-        target.code_bytes += known.code_bytes;
-        known.end = std::max(known.end, method.end);
-        ++counters_.methods;
-        ++counters_.transient;
-      } else if (&known != &there.back() || !known.SameContent(method)) {
-        continue;
-      }
-      known.from = std::min(known.from, after);
-      known.until = std::max(known.until, before);
-      return;
-    }
-    method.from = after;
-    method.until = before;  // a second look makes it an interval
+    if (Extend(target, there, *method, before, after)) return;
+    method->from = after;
+    method->until = before;  // a second look makes it an interval
   }
-  if (!method.is_stub()) {
+  if (!method->is_stub()) {
     ++counters_.methods;
-    counters_.transient += method.transient ? 1 : 0;
-    counters_.osr += method.functions.front()->osr ? 1 : 0;
+    counters_.transient += method->transient ? 1 : 0;
+    counters_.osr += method->functions.front()->osr ? 1 : 0;
   }
-  target.Add(there, std::move(method));
+  target.Add(there, *std::move(method));
 }
 
 std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, MonotonicTime time) const {

@@ -62,6 +62,8 @@ class JitUnwindData {
 
   Target& TargetOf(const Process& process);
   void Look(Target& target, RuntimeMemory& runtime, uint64_t address);
+  std::optional<Method> MethodAt(Target& target, RuntimeMemory& runtime, uint64_t address);
+  bool Extend(Target& target, std::vector<Method>& there, Method& found, MonotonicTime before, MonotonicTime after);
   void Hear(Target& target, const RuntimeMemory& runtime, const wire_code_witness& witness, MonotonicTime time);
   std::optional<CodeAt> Answer(Target& target, uint64_t address, MonotonicTime time) const;
   bool Read(RuntimeMemory& runtime, Target& target, Method& method);

@@ -120,6 +120,43 @@ std::string Function(absl::string_view text) {
 
 enum class Place { kOwner, kArgument };
 
+// "<<Run>b__0_1>d": the state machine of a lambda or a local function. "<Run>d__3": of a method. Their name ends where
+// a type argument list begins at the latest.
+std::optional<Generated> StateMachineAt(absl::string_view text, Place place) {
+  Generated found;
+  const auto accept = [&](size_t length) -> std::optional<Generated> {
+    if (!EndsTypeName(text, length)) return std::nullopt;
+    found.length = length;
+    return std::move(found);
+  };
+  const absl::string_view near = text.substr(0, kMaxGeneratedBytes);
+  const absl::string_view plain = near.substr(0, near.find_first_of("<>"));
+  if (absl::StartsWith(plain, "__")) {  // of a lambda or a local function: "<<Run>b__0_1>d"
+    int tries = 0;
+    for (size_t end = plain.find("_d", 2); end != kNone && ++tries < 8; end = plain.find("_d", end + 1)) {
+      const std::string function = Function(plain.substr(2, end - 2));
+      if (function.empty()) continue;
+      found.clr = absl::StrCat("<", function, ">d");
+      if (EndsTypeName(text, end + 2)) return accept(end + 2);
+      if (text.substr(end + 2, 1) != "_" || DigitsAt(text, end + 3) == 0) continue;
+      const size_t digits = DigitsAt(text, end + 3);
+      absl::StrAppend(&found.clr, "`", text.substr(end + 3, digits));
+      return accept(end + 3 + digits);
+    }
+  }
+  if (!absl::StartsWith(plain, "_")) return std::nullopt;
+  const size_t mark = plain.find("_d__", 1);
+  if (mark == kNone || mark == 1) return std::nullopt;
+  const absl::string_view method = plain.substr(1, mark - 1);
+  // "__" in it: it is a method of its own, unless an interface's generic name stands there.
+  if (absl::StrContains(method, "__") && (place == Place::kArgument || !absl::StartsWith(method, "System_"))) {
+    return std::nullopt;
+  }
+  found.clr = absl::StrCat("<", method, ">d__");
+  const std::optional<size_t> end = Numbers(text, mark + 4, 1, 2, found.clr);
+  return end ? accept(*end) : std::nullopt;
+}
+
 // `text` begins behind the '_' that joins a nested type to its owner.
 std::optional<Generated> GeneratedTypeAt(absl::string_view text, Place place) {
   Generated found;
@@ -154,33 +191,7 @@ std::optional<Generated> GeneratedTypeAt(absl::string_view text, Place place) {
     const std::optional<size_t> end = Numbers(text, row.mangled.size(), 1, 2, found.clr);
     return end ? accept(*end) : std::nullopt;
   }
-  // State machines. Their name ends where a type argument list begins at the latest.
-  const absl::string_view near = text.substr(0, kMaxGeneratedBytes);
-  const absl::string_view plain = near.substr(0, near.find_first_of("<>"));
-  if (absl::StartsWith(plain, "__")) {  // of a lambda or a local function: "<<Run>b__0_1>d"
-    int tries = 0;
-    for (size_t end = plain.find("_d", 2); end != kNone && ++tries < 8; end = plain.find("_d", end + 1)) {
-      const std::string function = Function(plain.substr(2, end - 2));
-      if (function.empty()) continue;
-      found.clr = absl::StrCat("<", function, ">d");
-      if (EndsTypeName(text, end + 2)) return accept(end + 2);
-      if (text.substr(end + 2, 1) != "_" || DigitsAt(text, end + 3) == 0) continue;
-      const size_t digits = DigitsAt(text, end + 3);
-      absl::StrAppend(&found.clr, "`", text.substr(end + 3, digits));
-      return accept(end + 3 + digits);
-    }
-  }
-  if (!absl::StartsWith(plain, "_")) return std::nullopt;
-  const size_t mark = plain.find("_d__", 1);
-  if (mark == kNone || mark == 1) return std::nullopt;
-  const absl::string_view method = plain.substr(1, mark - 1);
-  // "__" in it: it is a method of its own, unless an interface's generic name stands there.
-  if (absl::StrContains(method, "__") && (place == Place::kArgument || !absl::StartsWith(method, "System_"))) {
-    return std::nullopt;
-  }
-  found.clr = absl::StrCat("<", method, ">d__");
-  const std::optional<size_t> end = Numbers(text, mark + 4, 1, 2, found.clr);
-  return end ? accept(*end) : std::nullopt;
+  return StateMachineAt(text, place);
 }
 
 // Where the name of the type that begins at `at` ends: at a "__" that no generated name explains, or at the end.
