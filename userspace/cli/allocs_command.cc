@@ -12,6 +12,7 @@
 
 #include "absl/strings/strip.h"
 #include "cli/duration_option.h"
+#include "cli/event_buffer_option.h"
 #include "cli/names_option.h"
 #include "output/allocation_summary.h"
 #include "pipeline/agent_sandbox.h"
@@ -105,11 +106,7 @@ void DeclareAllocsOptions(CLI::App& app, AllocsConfig& config) {
       ->check(CLI::IsMember({"probe", "eventpipe"}))
       ->capture_default_str()
       ->type_name("SOURCE");
-  app.add_option("--event-buffer", config.event_buffer_megabytes,
-                 "of --source eventpipe: what the runtime may keep until it is taken, in its own memory")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str()
-      ->type_name("MB");
+  DeclareEventBuffer(app, config.event_buffer_megabytes);
   DeclareHookBudget(app, config.hook_budget);
   app.add_option("--rows", config.rows, "so many types and methods at most")->capture_default_str()->type_name("N");
 }

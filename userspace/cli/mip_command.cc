@@ -46,6 +46,15 @@ void AddDebug(CLI::App& command, MipConfig& config) {
 
 void AddJson(CLI::App& command, MipConfig& config) { command.add_flag("--json", config.json, "as JSON"); }
 
+// Of commands that print functions, also with their source.
+void AddFunctionsWithSource(CLI::App& command, MipConfig& config) {
+  AddProfileAlone(command, config);
+  AddRegex(command, config);
+  AddDebug(command, config);
+  AddJson(command, config);
+  AddOutput(command, config);
+}
+
 struct Command {
   const char* name;
   const char* alias;  // of the format's first tool; nullptr: none
@@ -87,15 +96,7 @@ constexpr Command kCommands[] = {
      "Examples:\n"
      "  clrsampler mip merge -p shop.mip run1.mipraw run2.mipraw\n"
      "  clrsampler mip merge -p all.mip host1.mip host2.mip      a sum of profiles"},
-    {"show", nullptr, "print functions with their counts, blocks and source lines",
-     [](CLI::App& command, MipConfig& config) {
-       AddProfileAlone(command, config);
-       AddRegex(command, config);
-       AddDebug(command, config);
-       AddJson(command, config);
-       AddOutput(command, config);
-     },
-     ShowMip,
+    {"show", nullptr, "print functions with their counts, blocks and source lines", AddFunctionsWithSource, ShowMip,
      "Examples:\n"
      "  clrsampler mip show -p shop.mip --regex '^Order'\n"
      "  clrsampler mip show -p shop.mip --debug ./shop           with source lines"},
@@ -134,14 +135,7 @@ constexpr Command kCommands[] = {
      "Examples:\n"
      "  clrsampler mip info -p shop.mip"},
     {"to-yaml", "mip2yaml", "write a profile as YAML or JSON, to be read and changed (also: mip2yaml)",
-     [](CLI::App& command, MipConfig& config) {
-       AddProfileAlone(command, config);
-       AddRegex(command, config);
-       AddDebug(command, config);
-       AddJson(command, config);
-       AddOutput(command, config);
-     },
-     MipToYaml,
+     AddFunctionsWithSource, MipToYaml,
      "Examples:\n"
      "  clrsampler mip to-yaml -p shop.mip -o shop.yaml"},
     {"from-yaml", "yaml2mip", "make a profile from such YAML or JSON (also: yaml2mip)",

@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/duration_option.h"
+#include "cli/event_buffer_option.h"
 #include "cli/event_source_command.h"
 #include "cli/hook_budget_option.h"
 #include "cli/lines_option.h"
@@ -291,11 +292,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->check(CLI::IsMember({"probe", "eventpipe"}))
       ->capture_default_str()
       ->type_name("SOURCE");
-  app.add_option("--event-buffer", config.event_buffer_megabytes,
-                 "of --source eventpipe: what the runtime may keep until it is taken, in its own memory")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str()
-      ->type_name("MB");
+  DeclareEventBuffer(app, config.event_buffer_megabytes);
   app.add_option("--min-wait", config.min_wait,
                  "of --event off-cpu and wall: shorter waits are added up and have no stack")
       ->capture_default_str()

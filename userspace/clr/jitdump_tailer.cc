@@ -94,15 +94,9 @@ void JitdumpTailer::Reset() {
 void JitdumpTailer::Poll(TailedFile::Opener open, absl::FunctionRef<OpenFileState(uint64_t, uint64_t)> is_written,
                          const JitdumpExpectation& expectation, bool process_alive, MonotonicTime now,
                          size_t budget_bytes, std::vector<std::byte>& scratch) {
-  const absl::StatusOr<TailedFile::Change> change = file_.Look(open, now, process_alive);
-  if (!change.ok()) {
-    if (state_ == State::kMissing) {
-      status_ = change.status();
-    } else {
-      complete_until_ = now;  // nothing more will be seen
-    }
-    return;
-  }
+  const std::optional<TailedFile::Change> change =
+      file_.LookFor(state_, open, now, process_alive, status_, complete_until_);
+  if (!change) return;
   if (*change == TailedFile::Change::kReset || *change == TailedFile::Change::kOpened) {
     if (*change == TailedFile::Change::kReset) ++counters_.resets;
     Reset();

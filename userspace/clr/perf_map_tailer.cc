@@ -55,15 +55,9 @@ void PerfMapTailer::Fail(absl::Status status) {
 void PerfMapTailer::Poll(TailedFile::Opener open, absl::FunctionRef<bool(const TailedFile&)> is_ours,
                          bool process_alive, MonotonicTime now, const Clock& clock, size_t budget_bytes,
                          std::vector<std::byte>& scratch) {
-  const absl::StatusOr<TailedFile::Change> change = file_.Look(open, now, process_alive);
-  if (!change.ok()) {
-    if (state_ == State::kMissing) {
-      status_ = change.status();
-    } else {
-      complete_until_ = now;  // nothing more will be seen
-    }
-    return;
-  }
+  const std::optional<TailedFile::Change> change =
+      file_.LookFor(state_, open, now, process_alive, status_, complete_until_);
+  if (!change) return;
   const bool fresh = *change == TailedFile::Change::kReset || *change == TailedFile::Change::kOpened;
   bool grown = *change != TailedFile::Change::kNone || behind_;
   if (*change == TailedFile::Change::kGrown && state_ == State::kReading && !ContinuesAtLineStart()) {

@@ -62,6 +62,18 @@ void TailedFile::Remember(std::span<const std::byte> first_bytes) {
   std::copy_n(first_bytes.begin(), first_count_, first_bytes_.begin());
 }
 
+std::optional<TailedFile::Change> TailedFile::LookFor(TailState state, Opener open, MonotonicTime now, bool may_reopen,
+                                                      absl::Status& status, MonotonicTime& complete_until) {
+  const absl::StatusOr<Change> change = Look(open, now, may_reopen);
+  if (change.ok()) return *change;
+  if (state == TailState::kMissing) {
+    status = change.status();
+  } else {
+    complete_until = now;  // nothing more will be seen
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<size_t> TailedFile::Read(uint64_t offset, std::span<std::byte> buffer) {
   if (offset >= size_) return size_t{0};
   return file_.ReadAt(offset, buffer.first(std::min<uint64_t>(buffer.size(), size_ - offset)));

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "absl/functional/function_ref.h"
@@ -55,6 +56,11 @@ class TailedFile {
   // (`may_reopen` false: never, the owner of the path has exited and somebody else may use it). An error is the
   // opener's.
   absl::StatusOr<Change> Look(Opener open, MonotonicTime now, bool may_reopen);
+
+  // The same for a tailer in `state`, which keeps the opener's error, or is complete with what it has. nullopt: an
+  // error.
+  std::optional<Change> LookFor(TailState state, Opener open, MonotonicTime now, bool may_reopen, absl::Status& status,
+                                MonotonicTime& complete_until);
 
   // Reads from `offset`, at most to the size that Look saw.
   absl::StatusOr<size_t> Read(uint64_t offset, std::span<std::byte> buffer);

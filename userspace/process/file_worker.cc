@@ -11,7 +11,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
+#include "os/fd_message.h"
 #include "os/file_io.h"
 #include "os/life_line.h"
 #include "process/file_question.h"
@@ -79,50 +81,18 @@ void Prepare(pid_t parent, const char* name) {
 }  // namespace
 
 bool SendFileMessage(int socket, absl::string_view bytes, int fd) {
-  iovec data{const_cast<char*>(bytes.data()), bytes.size()};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  if (fd >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  }
   ssize_t sent;
   do {
-    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    sent = SendFdMessage(socket, bytes, fd, 0);
   } while (sent < 0 && errno == EINTR);
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
 std::optional<FileMessage> ReceiveFileMessage(int socket) {
   static char buffer[kMaxFileMessageBytes];
-  iovec data{buffer, sizeof buffer};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t got;
-  do {
-    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got <= 0) return std::nullopt;
-  FileMessage received{std::string(buffer, static_cast<size_t>(got)), UniqueFd()};
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    received.fd = UniqueFd(fd);
-  }
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return std::nullopt;
-  return received;
+  std::optional<FdMessage> message = ReceiveFdMessage(socket, buffer);
+  if (!message || message->truncated) return std::nullopt;
+  return FileMessage{std::move(message->bytes), std::move(message->fd)};
 }
 
 absl::StatusOr<std::pair<pid_t, UniqueFd>> StartFileNursery(EnterWorkerSandbox enter_sandbox) {

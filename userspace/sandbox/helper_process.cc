@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "os/fd_message.h"
 #include "os/life_line.h"
 #include "status/status.h"
 
@@ -77,45 +77,16 @@ HelperProcess::HelperProcess(HelperProcess&& other) noexcept
 
 bool HelperProcess::Send(absl::string_view datagram, int file) {
   if (ended_ || datagram.size() > kMaxDatagramBytes) return false;
-  iovec part{const_cast<char*>(datagram.data()), datagram.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
-  if (file >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof file);
-    std::memcpy(CMSG_DATA(header), &file, sizeof file);
-  }
-  if (sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return true;
+  if (SendFdMessage(socket_.get(), datagram, file, MSG_DONTWAIT) >= 0) return true;
   if (errno != EAGAIN && errno != EINTR) ended_ = true;
   return false;
 }
 
 std::optional<HelperProcess::Message> HelperProcess::Wait(int socket) {
   char buffer[kMaxDatagramBytes];
-  iovec part{buffer, sizeof buffer};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  int file = -1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)];
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t got;
-  do {
-    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got <= 0) return std::nullopt;
-  if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
-      header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-    std::memcpy(&file, CMSG_DATA(header), sizeof file);
-  }
-  return Message{std::string(buffer, static_cast<size_t>(got)), UniqueFd(file)};
+  std::optional<FdMessage> message = ReceiveFdMessage(socket, buffer);
+  if (!message) return std::nullopt;
+  return Message{std::move(message->bytes), std::move(message->fd)};
 }
 
 std::optional<std::string> HelperProcess::Receive() {

@@ -70,6 +70,19 @@ class FunctionOnce {
   VirtualAddress searched_;  // up to here
 };
 
+struct Code {
+  VirtualAddress start;
+  std::span<const std::byte> bytes;
+};
+std::vector<Code> ExecutableBytes(const ElfImage& image) {
+  std::vector<Code> code;
+  for (const LoadSegment& segment : image.segments()) {
+    if (!image.IsExecutable(segment.address)) continue;
+    if (const auto bytes = image.BytesFrom(segment.address)) code.push_back({segment.address, *bytes});
+  }
+  return code;
+}
+
 }  // namespace
 
 WriteBarriers::WriteBarriers(const ElfImage& image) {
@@ -82,14 +95,11 @@ WriteBarriers::WriteBarriers(const ElfImage& image) {
 void WriteBarriers::FindX64(const ElfImage& image, const EhFrameTable& functions) {
   size_t seen = 0;
   FunctionOnce next(image, functions);
-  for (const LoadSegment& segment : image.segments()) {
-    if (!image.IsExecutable(segment.address)) continue;
-    const auto bytes = image.BytesFrom(segment.address);
-    if (!bytes.has_value()) continue;
-    auto at = bytes->begin();
-    while ((at = std::search(at, bytes->end(), kPlaceholder.begin(), kPlaceholder.end())) != bytes->end()) {
+  for (const auto& [start, bytes] : ExecutableBytes(image)) {
+    auto at = bytes.begin();
+    while ((at = std::search(at, bytes.end(), kPlaceholder.begin(), kPlaceholder.end())) != bytes.end()) {
       if (++seen > kMaxPlaceholders || barriers_.size() >= kMaxBarriers) return;
-      const VirtualAddress address{segment.address.value + static_cast<uint64_t>(at - bytes->begin())};
+      const VirtualAddress address{start.value + static_cast<uint64_t>(at - bytes.begin())};
       at += kPlaceholder.size();
       const auto code = next.CodeAround(address);
       if (code.size() < kStore.size() || !std::ranges::equal(code.first<kStore.size()>(), kStore)) continue;
@@ -102,14 +112,11 @@ void WriteBarriers::FindArm64(const ElfImage& image, const EhFrameTable& functio
   constexpr uint32_t kInstructionBytes = 4;
   size_t seen = 0;
   FunctionOnce next(image, functions);
-  for (const LoadSegment& segment : image.segments()) {
-    if (!image.IsExecutable(segment.address)) continue;
-    const auto bytes = image.BytesFrom(segment.address);
-    if (!bytes.has_value()) continue;
-    for (size_t at = 0; at + kInstructionBytes <= bytes->size(); at += kInstructionBytes) {
-      if (std::ranges::find(kArm64Stores, *LoadAt<uint32_t>(*bytes, at)) == std::end(kArm64Stores)) continue;
+  for (const auto& [start, bytes] : ExecutableBytes(image)) {
+    for (size_t at = 0; at + kInstructionBytes <= bytes.size(); at += kInstructionBytes) {
+      if (std::ranges::find(kArm64Stores, *LoadAt<uint32_t>(bytes, at)) == std::end(kArm64Stores)) continue;
       if (++seen > kMaxPlaceholders || barriers_.size() >= kMaxBarriers) return;
-      const VirtualAddress address{segment.address.value + at};
+      const VirtualAddress address{start.value + at};
       const auto code = next.CodeAround(address);
       if (code.empty() || !IsLeafThatLoads(code)) continue;
       barriers_.push_back({.code = {code.begin(), code.end()}, .mask = std::vector(code.size(), 0xff_b)});

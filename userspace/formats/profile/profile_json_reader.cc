@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "formats/profile/json_tables.h"
 #include "formats/profile/json_tree_builder.h"
 #include "formats/profile/profile_json_tables.h"
 #include "status/status.h"
@@ -460,11 +461,7 @@ absl::StatusOr<ProfileModel> ReadProfileJson(absl::string_view text) {
   FileTables tables;
   ProfileModelBuilder builder(kReadLimits);
   TableEvents events(tables, builder);
-  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events)) {
-    if (!events.status().ok()) return events.status();
-    if (!builder.ok()) return std::move(builder).Build();
-    return NotOurs("the JSON text is damaged");
-  }
+  RETURN_IF_ERROR(ParseTables(text, events, builder, NotOurs("the JSON text is damaged")));
   if (tables.format != kProfileJsonFormat) return NotOurs(absl::StrCat("\"format\" is not ", kProfileJsonFormat));
   if (tables.version != kProfileJsonVersion) {
     return WithHint(absl::UnimplementedError(absl::StrCat("a profile in version ", tables.version, " of the format")),

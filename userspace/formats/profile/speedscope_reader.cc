@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/profile/json_tables.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -349,11 +350,7 @@ absl::StatusOr<ProfileModel> ReadSpeedscope(absl::string_view text) {
   FileTables tables;
   ProfileModelBuilder builder(kReadLimits);
   TableEvents events(tables, builder);
-  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events)) {
-    if (!events.status().ok()) return events.status();
-    if (!builder.ok()) return std::move(builder).Build();
-    return Damaged("the JSON text is damaged");
-  }
+  RETURN_IF_ERROR(ParseTables(text, events, builder, Damaged("the JSON text is damaged")));
   RETURN_IF_ERROR(ModelMaker(tables, builder).Make());
   return std::move(builder).Build();
 }

@@ -1,0 +1,15 @@
+#include "cli/event_buffer_option.h"
+
+#include <CLI/CLI.hpp>
+
+namespace clrsampler {
+
+void DeclareEventBuffer(CLI::App& app, uint32_t& megabytes) {
+  app.add_option("--event-buffer", megabytes,
+                 "of --source eventpipe: what the runtime may keep until it is taken, in its own memory")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->type_name("MB");
+}
+
+}  // namespace clrsampler
