@@ -330,7 +330,10 @@ class RowMaker {
     taken_.clear();
     budget_ = kStepsForEachByte * code_bytes_;
     for (const Index start : symbols_) Discover(start);
-    for (const Index start : called_) Discover(start);
+    // In an order of their own, not the hash's: what is followed first decides where paths contradict each other.
+    std::vector<Index> called(called_.begin(), called_.end());
+    std::sort(called.begin(), called.end());
+    for (const Index start : called) Discover(start);
     if (entry_ != kNowhere && Clears(entry_)) FollowFunction(AddFunction(entry_), Intern(State()));
     FollowDiscovered();
     // A function whose address is held somewhere: nothing runs into it from above.

@@ -1,6 +1,8 @@
 #include "formats/x64/instruction.h"
 
-#include <cstring>
+#include "formats/x64/code_cursor.h"
+#include "formats/x64/opcode_maps.h"
+#include "formats/x64/vector_opcodes.h"
 
 namespace clrsampler {
 namespace {
@@ -8,79 +10,49 @@ namespace {
 using Flow = X64Instruction::Flow;
 using Stack = X64Instruction::Stack;
 using Fp = X64Instruction::Fp;
+using Form = X64Form;
 
 constexpr unsigned kRsp = 4, kRbp = 5;
 constexpr unsigned kDirect = 3;  // mod: the operand is a register
 constexpr uint8_t kOperandSize = 0x66, kAddressSize = 0x67;
 
-// Which general registers an instruction writes, as its operands are encoded.
-enum Writes : uint8_t {
-  kNothing = 0,
-  kReg = 1,    // the register of ModRM.reg
-  kRm = 2,     // that of ModRM.rm, if it is one
-  kByte = 4,   // of a byte: 4 to 7 are ah to bh without a REX prefix
-  kThird = 8,  // that of VEX.vvvv
-};
-
 class Decoder {
  public:
   explicit Decoder(std::span<const std::byte> code)
-      : code_(code.first(code.size() < kMaxX64InstructionBytes ? code.size() : kMaxX64InstructionBytes)) {}
+      : in_(code.first(code.size() < kMaxX64InstructionBytes ? code.size() : kMaxX64InstructionBytes)) {}
 
   std::optional<X64Instruction> Run() {
     Prefixes();
     const uint8_t opcode = Byte();
-    if (ok_) {
+    if (in_.ok()) {
       if (opcode == 0x0f) {
-        TwoBytes();
+        const uint8_t second = Byte();
+        if (in_.ok()) Decode(kX64TwoByteMap[second], second);
       } else if (opcode == 0xc4 || opcode == 0xc5) {
         Vex(opcode == 0xc4);
       } else if (opcode == 0x62) {
         Evex();
       } else {
-        OneByte(opcode);
+        Decode(kX64OneByteMap[opcode], opcode);
       }
     }
-    if (!ok_) return std::nullopt;
+    if (!in_.ok()) return std::nullopt;
     if (skipped_immediate_ != 0) Skip(skipped_immediate_);
-    if (!ok_) return std::nullopt;
-    out_.bytes = static_cast<uint8_t>(at_);
+    if (!in_.ok()) return std::nullopt;
+    out_.bytes = static_cast<uint8_t>(in_.at());
     out_.by_ip = ip_relative_;
     if (ip_relative_ && takes_address_) out_.address_taken = displacement_;
     return out_;
   }
 
  private:
-  uint8_t Byte() {
-    if (at_ >= code_.size()) {
-      ok_ = false;
-      return 0;
-    }
-    return static_cast<uint8_t>(code_[at_++]);
-  }
-  void Skip(size_t bytes) {
-    if (code_.size() - at_ < bytes) {
-      ok_ = false;
-      return;
-    }
-    at_ += bytes;
-  }
-  template <typename T>
-  int32_t Signed() {
-    T value = 0;
-    if (code_.size() - at_ < sizeof value) {
-      ok_ = false;
-      return 0;
-    }
-    std::memcpy(&value, code_.data() + at_, sizeof value);
-    at_ += sizeof value;
-    return value;
-  }
-  void Unknown() { ok_ = false; }
+  uint8_t Byte() { return in_.Byte(); }
+  void Skip(size_t bytes) { in_.Skip(bytes); }
+  void Unknown() { in_.Fail(); }
 
   void Prefixes() {
-    for (; at_ < code_.size(); ++at_) {
-      const uint8_t byte = static_cast<uint8_t>(code_[at_]);
+    for (; !in_.AtEnd(); in_.Advance()) {
+      const uint8_t byte = in_.Peek();
       switch (byte) {
         case kOperandSize:
           word_ = true;
@@ -108,7 +80,7 @@ class Decoder {
       if ((byte & 0xf0) == 0x40) {
         rex_ = byte;
         has_rex_ = true;
-        ++at_;
+        in_.Advance();
       }
       return;
     }
@@ -143,9 +115,9 @@ class Decoder {
     }
     rm_ |= (rex_ & 1) << 3;
     if (displaced) {
-      displacement_ = Signed<int32_t>();
+      displacement_ = in_.Signed<int32_t>();
     } else if (mod_ == 1) {
-      displacement_ = Signed<int8_t>();
+      displacement_ = in_.Signed<int8_t>();
     }
     simple_memory_ = !indexed && !no_base_ && !ip_relative_ && !short_address_ && !segment_;
   }
@@ -180,227 +152,177 @@ class Decoder {
   template <typename T>
   void Jump(Flow flow) {
     out_.flow = flow;
-    out_.distance = Signed<T>();
+    out_.distance = in_.Signed<T>();
   }
 
-  void OneByte(uint8_t opcode) {
-    if (opcode < 0x40) {
-      const bool compares = opcode >= 0x38;
-      if (opcode == 0x31 || opcode == 0x33) return ExclusiveOr(opcode == 0x31);
-      switch (opcode & 7) {
-        case 0:
-          return Operands(compares ? kNothing : kRm | kByte);
-        case 1:
-          return Operands(compares ? kNothing : kRm);
-        case 2:
-          return Operands(compares ? kNothing : kReg | kByte);
-        case 3:
-          return Operands(compares ? kNothing : kReg);
-        case 4:
-          return Skip(1);
-        case 5:
-          return Skip(ImmediateZ());
-        default:
-          return Unknown();
-      }
-    }
-    const unsigned low = (opcode & 7u) | (rex_ & 1u) << 3;
-    switch (opcode & 0xf8) {
-      case 0x50:
-        if (low == kRbp && !word_) return static_cast<void>(out_.fp = Fp::kPushed);
-        return Push();
-      case 0x58:
-        if (low == kRbp && !word_) return static_cast<void>(out_.fp = Fp::kPopped);
-        Pop();
-        return WriteRegister(low);
-      case 0x70:
-      case 0x78:
-        return Jump<int8_t>(Flow::kBranch);
-      case 0x90:
-        if (opcode != 0x90 || (rex_ & 1) != 0) WriteRegister(low);
+  // What most instructions need, first.
+  void Decode(X64Opcode entry, uint8_t opcode) {
+    switch (entry.form) {
+      case Form::kUnknown:
+        return Unknown();
+      case Form::kPlain:
         return;
-      case 0xb0:
-        if (has_rex_ || low < 4) WriteRegister(low);
+      case Form::kImmediate8:
         return Skip(1);
-      case 0xb8:
-        WriteRegister(low);
-        return Skip(wide() ? 8 : ImmediateZ());
-      case 0xd8:  // x87
-        return Operands(kNothing);
+      case Form::kImmediateZ:
+        return Skip(ImmediateZ());
+      case Form::kModRm:
+        return Operands(entry.writes);
+      case Form::kModRm8:
+        return Operands(entry.writes, 1);
+      case Form::kModRmZ:
+        return Operands(entry.writes, ImmediateZ());
       default:
         break;
     }
-    switch (opcode) {
-      case 0x63:
-        return Operands(kReg);
-      case 0x68:
+    if (entry.form <= Form::kLastOfStack) return DecodeStack(entry.form, opcode);
+    if (entry.form <= Form::kLastOfFlow) return DecodeFlow(entry.form);
+    if (entry.form <= Form::kLastOfRegisters) return DecodeRegister(entry.form, opcode);
+    DecodeGroup(entry.form, opcode);
+  }
+
+  // The low bits of some opcodes are a register.
+  unsigned OpcodeRegister(uint8_t opcode) const { return (opcode & 7u) | (rex_ & 1u) << 3; }
+
+  // Instructions that move the stack pointer.
+  void DecodeStack(Form form, uint8_t opcode) {
+    switch (form) {
+      case Form::kPush:
+        return Push();
+      case Form::kPushImmediate8:
+        Push();
+        return Skip(1);
+      case Form::kPushImmediateZ:
         Push();
         return Skip(ImmediateZ());
-      case 0x69:
-        return Operands(kReg, ImmediateZ());
-      case 0x6a:
-        Push();
-        return Skip(1);
-      case 0x6b:
-        return Operands(kReg, 1);
-      case 0x6c:
-      case 0x6d:
-      case 0x6e:
-      case 0x6f:
-        return;
-      case 0x80:
-        ModRm();
-        if (digit_ != 7) Note(kRm | kByte);
-        return Skip(1);
-      case 0x81:
-      case 0x83:
-        return Arithmetic(opcode == 0x83);
-      case 0x84:
-      case 0x85:
-        return Operands(kNothing);
-      case 0x86:
-        return Operands(kReg | kRm | kByte);
-      case 0x87:
-        return Operands(kReg | kRm);
-      case 0x88:
-        return Operands(kRm | kByte);
-      case 0x89:
-        return MoveTo();
-      case 0x8a:
-        return Operands(kReg | kByte);
-      case 0x8b:
-        return MoveFrom();
-      case 0x8c:
-        return Operands(kRm);
-      case 0x8d:
-        return LoadAddress();
-      case 0x8e:
-        return Operands(kNothing);
-      case 0x8f:
+      case Form::kPushRegister:
+        if (OpcodeRegister(opcode) == kRbp && !word_) return static_cast<void>(out_.fp = Fp::kPushed);
+        return Push();
+      case Form::kPop:
+        return Pop();
+      case Form::kPopRegister:
+        if (OpcodeRegister(opcode) == kRbp && !word_) return static_cast<void>(out_.fp = Fp::kPopped);
+        Pop();
+        return WriteRegister(OpcodeRegister(opcode));
+      case Form::kPopOperand:
         ModRm();
         if (digit_ != 0) return Unknown();
         Pop();
         // Such a pop takes an address that goes by sp as it is afterwards, which is of no interest here.
         return Note(kRm);
-      case 0x98:
-      case 0x99:
-      case 0x9b:
-      case 0x9e:
-      case 0x9f:
+      case Form::kEnter:
+        out_.stack = Stack::kOther;
+        out_.fp = Fp::kOther;
+        return Skip(3);
+      case Form::kLeave:
+        out_.stack = word_ ? Stack::kOther : Stack::kLeave;
+        if (word_) out_.fp = Fp::kOther;
         return;
-      case 0x9c:
-        return Push();
-      case 0x9d:
-        return Pop();
-      case 0xa0:
-      case 0xa1:
-      case 0xa2:
-      case 0xa3:
-        return Skip(short_address_ ? 4 : 8);
-      case 0xa4:
-      case 0xa5:
-      case 0xa6:
-      case 0xa7:
-      case 0xaa:
-      case 0xab:
-      case 0xac:
-      case 0xad:
-      case 0xae:
-      case 0xaf:
-        return;
-      case 0xa8:
-        return Skip(1);
-      case 0xa9:
-        return Skip(ImmediateZ());
-      case 0xc0:
-        return Operands(kRm | kByte, 1);
-      case 0xc1:
-        return Operands(kRm, 1);
-      case 0xc2:
+      default:
+        return Unknown();
+    }
+  }
+
+  // Instructions that may be followed by another one than the next.
+  void DecodeFlow(Form form) {
+    switch (form) {
+      case Form::kBranch8:
+        return Jump<int8_t>(Flow::kBranch);
+      case Form::kBranch32:
+        return Jump<int32_t>(Flow::kBranch);
+      case Form::kJump8:
+        return Jump<int8_t>(Flow::kJump);
+      case Form::kJump32:
+        return Jump<int32_t>(Flow::kJump);
+      case Form::kCall:
+        return Jump<int32_t>(Flow::kCall);
+      case Form::kReturn:
         out_.flow = Flow::kReturn;
-        out_.value = Signed<int16_t>();
+        return;
+      case Form::kReturnAndPop:
+        out_.flow = Flow::kReturn;
+        out_.value = in_.Signed<int16_t>();
         if (out_.value != 0) out_.stack = Stack::kOther;  // takes arguments off, as nothing on Linux does
         return;
-      case 0xc3:
-        out_.flow = Flow::kReturn;
+      case Form::kStop:
+        out_.flow = Flow::kStop;
         return;
-      case 0xc6:
-        return Operands(kRm | kByte, 1);
-      case 0xc7:
+      case Form::kStop16:
+        out_.flow = Flow::kStop;
+        return Skip(2);
+      case Form::kStopModRm:
+        out_.flow = Flow::kStop;
+        return Operands(kNothing);
+      default:
+        return Unknown();
+    }
+  }
+
+  // Instructions whose opcode says which register they write, and those that may move between sp and rbp.
+  void DecodeRegister(Form form, uint8_t opcode) {
+    switch (form) {
+      case Form::kExchange:
+        if (opcode != 0x90 || (rex_ & 1) != 0) WriteRegister(OpcodeRegister(opcode));
+        return;
+      case Form::kMoveConstantByte:
+        if (has_rex_ || OpcodeRegister(opcode) < 4) WriteRegister(OpcodeRegister(opcode));
+        return Skip(1);
+      case Form::kMoveConstant:
+        WriteRegister(OpcodeRegister(opcode));
+        return Skip(wide() ? 8 : ImmediateZ());
+      case Form::kByteSwap:
+        return WriteRegister(OpcodeRegister(opcode));
+      case Form::kMoveOffset:
+        return Skip(short_address_ ? 4 : 8);
+      case Form::kMoveTo:
+        return MoveTo();
+      case Form::kMoveFrom:
+        return MoveFrom();
+      case Form::kLoadAddress:
+        return LoadAddress();
+      case Form::kExclusiveOrTo:
+        return ExclusiveOr(true);
+      case Form::kExclusiveOrFrom:
+        return ExclusiveOr(false);
+      default:
+        return Unknown();
+    }
+  }
+
+  // Instructions that ModRM or a prefix tells apart.
+  void DecodeGroup(Form form, uint8_t opcode) {
+    switch (form) {
+      case Form::kGroup1Byte:
+        ModRm();
+        if (digit_ != 7) Note(kRm | kByte);
+        return Skip(1);
+      case Form::kGroup1:
+        return Arithmetic(opcode == 0x83);
+      case Form::kGroup3:
+        return GroupThree(opcode == 0xf6);
+      case Form::kGroup4:
+        ModRm();
+        if (digit_ > 1) return Unknown();
+        return Note(kRm | kByte);
+      case Form::kGroup5:
+        return GroupFive();
+      case Form::kGroup8:
+        ModRm();
+        if (digit_ > 4) Note(kRm);
+        return Skip(1);
+      case Form::kGroup11:
         ModRm();
         if (mod_ == kDirect && digit_ == 7) return Jump<int32_t>(Flow::kBranch);  // xbegin
         Note(kRm);
         return Skip(ImmediateZ());
-      case 0xc8:  // enter
-        out_.stack = Stack::kOther;
-        out_.fp = Fp::kOther;
-        return Skip(3);
-      case 0xc9:
-        out_.stack = word_ ? Stack::kOther : Stack::kLeave;
-        if (word_) out_.fp = Fp::kOther;
-        return;
-      case 0xca:
-        Skip(2);
-        [[fallthrough]];
-      case 0xcb:
-      case 0xcc:
-      case 0xcf:
-      case 0xf1:
-      case 0xf4:
-        out_.flow = Flow::kStop;
-        return;
-      case 0xcd:
-        return Skip(1);
-      case 0xd0:
-      case 0xd2:
-        return Operands(kRm | kByte);
-      case 0xd1:
-      case 0xd3:
-        return Operands(kRm);
-      case 0xd7:
-        return;
-      case 0xe0:
-      case 0xe1:
-      case 0xe2:
-      case 0xe3:
-        return Jump<int8_t>(Flow::kBranch);
-      case 0xe4:
-      case 0xe5:
-      case 0xe6:
-      case 0xe7:
-        return Skip(1);
-      case 0xe8:
-        return Jump<int32_t>(Flow::kCall);
-      case 0xe9:
-        return Jump<int32_t>(Flow::kJump);
-      case 0xeb:
-        return Jump<int8_t>(Flow::kJump);
-      case 0xec:
-      case 0xed:
-      case 0xee:
-      case 0xef:
-      case 0xf5:
-      case 0xf8:
-      case 0xf9:
-      case 0xfa:
-      case 0xfb:
-      case 0xfc:
-      case 0xfd:
-        return;
-      case 0xf6:
-      case 0xf7: {
-        ModRm();
-        const bool tests = digit_ < 2;
-        if (digit_ == 2 || digit_ == 3) Note(kRm | (opcode == 0xf6 ? kByte : 0));
-        if (tests) Skip(opcode == 0xf6 ? 1 : ImmediateZ());
-        return;
-      }
-      case 0xfe:
-        ModRm();
-        if (digit_ > 1) return Unknown();
-        return Note(kRm | kByte);
-      case 0xff:
-        return GroupFive();
+      case Form::kGroup15:  // rdfsbase and rdgsbase
+        return Operands(repeat_ == 0xf3 ? kRm : kNothing);
+      case Form::kShadowStackOrNop:  // rdsspq is one of them; the others are nops
+        return Operands(repeat_ != 0 ? kRm : kNothing);
+      case Form::kMap38:
+        return Operands(X64WritesOfMap38(Byte(), repeat_ != 0));
+      case Form::kMap3a:
+        return Operands(X64WritesOfMap3a(Byte()), 1);
       default:
         return Unknown();
     }
@@ -409,7 +331,9 @@ class Decoder {
   // add, or, adc, sbb, and, sub, xor, cmp with a constant.
   void Arithmetic(bool byte) {
     ModRm();
-    const int32_t constant = byte ? Signed<int8_t>() : ImmediateZ() == 2 ? Signed<int16_t>() : Signed<int32_t>();
+    const int32_t constant = byte                ? in_.Signed<int8_t>()
+                             : ImmediateZ() == 2 ? in_.Signed<int16_t>()
+                                                 : in_.Signed<int32_t>();
     if (digit_ == 7) return;
     const bool adds = digit_ == 0, subtracts = digit_ == 5;
     if (IsRegister(kRsp) && wide() && (adds || subtracts) && constant != INT32_MIN) {
@@ -492,144 +416,12 @@ class Decoder {
     }
   }
 
-  void TwoBytes() {
-    const uint8_t opcode = Byte();
-    if (!ok_) return;
-    if (opcode == 0x38) {
-      const uint8_t third = Byte();
-      // movbe and crc32; adcx and adox
-      const bool to_register = (third == 0xf0 && repeat_ != 0) || third == 0xf1 || third == 0xf6 || third == 0xf0;
-      const bool stores = third == 0xf1 && repeat_ == 0;
-      return Operands(stores ? kRm : to_register ? kReg : kNothing);
-    }
-    if (opcode == 0x3a) {
-      const uint8_t third = Byte();
-      return Operands(third >= 0x14 && third <= 0x17 ? kRm : kNothing, 1);  // pextr
-    }
-    switch (opcode & 0xf0) {
-      case 0x40:
-        return Operands(kReg);  // cmov
-      case 0x80:
-        return Jump<int32_t>(Flow::kBranch);
-      case 0x90:
-        return Operands(kRm | kByte);  // set
-      default:
-        break;
-    }
-    if (opcode >= 0xc8 && opcode <= 0xcf) return WriteRegister((opcode & 7u) | (rex_ & 1u) << 3);  // bswap
-    switch (opcode) {
-      case 0x05:  // syscall
-      case 0x06:
-      case 0x08:
-      case 0x09:
-      case 0x0e:
-      case 0x30:
-      case 0x31:
-      case 0x32:
-      case 0x33:
-      case 0x34:
-      case 0x37:
-      case 0x77:
-      case 0xa2:
-      case 0xaa:
-        return;
-      case 0x07:
-      case 0x0b:  // ud2
-      case 0x35:
-        out_.flow = Flow::kStop;
-        return;
-      case 0xb9:
-      case 0xff:
-        out_.flow = Flow::kStop;
-        return Operands(kNothing);
-      case 0xa0:
-      case 0xa8:
-        return Push();
-      case 0xa1:
-      case 0xa9:
-        return Pop();
-      case 0x04:
-      case 0x0a:
-      case 0x0c:
-      case 0x24:
-      case 0x25:
-      case 0x26:
-      case 0x27:
-      case 0x36:
-      case 0x39:
-      case 0x3b:
-      case 0x3c:
-      case 0x3d:
-      case 0x3e:
-      case 0x3f:
-      case 0x7a:
-      case 0x7b:
-      case 0xa6:
-      case 0xa7:
-        return Unknown();
-      case 0x02:  // lar, lsl
-      case 0x03:
-      case 0x2c:  // to integers
-      case 0x2d:
-      case 0x50:
-      case 0xaf:  // imul
-      case 0xb2:
-      case 0xb4:
-      case 0xb5:
-      case 0xb6:  // movzx
-      case 0xb7:
-      case 0xb8:  // popcnt
-      case 0xbc:
-      case 0xbd:
-      case 0xbe:  // movsx
-      case 0xbf:
-      case 0xd7:
-        return Operands(kReg);
-      case 0xc5:
-        return Operands(kReg, 1);
-      case 0x00:
-      case 0x01:
-      case 0x20:
-      case 0x21:
-      case 0x7e:  // movd to a general register; or movq between others, which is taken for it
-      case 0xa5:
-      case 0xad:
-      case 0xab:
-      case 0xb3:
-      case 0xbb:
-      case 0xb1:
-        return Operands(kRm);
-      case 0xc7:  // rdrand, rdseed, rdpid
-        return Operands(kRm);
-      case 0x1e:  // rdsspq is one of them; the others are nops
-        return Operands(repeat_ != 0 ? kRm : kNothing);
-      case 0xb0:
-        return Operands(kRm | kByte);
-      case 0xc0:
-        return Operands(kReg | kRm | kByte);
-      case 0xc1:
-        return Operands(kReg | kRm);
-      case 0xae:  // rdfsbase and rdgsbase
-        return Operands(repeat_ == 0xf3 ? kRm : kNothing);
-      case 0xa4:
-      case 0xac:
-        return Operands(kRm, 1);
-      case 0xba:
-        ModRm();
-        if (digit_ > 4) Note(kRm);
-        return Skip(1);
-      case 0x0f:
-      case 0x70:
-      case 0x71:
-      case 0x72:
-      case 0x73:
-      case 0xc2:
-      case 0xc4:
-      case 0xc6:
-        return Operands(kNothing, 1);
-      default:
-        return Operands(kNothing);
-    }
+  // not, neg, mul and div; test has a constant.
+  void GroupThree(bool byte) {
+    ModRm();
+    const bool tests = digit_ < 2;
+    if (digit_ == 2 || digit_ == 3) Note(kRm | (byte ? kByte : 0));
+    if (tests) Skip(byte ? 1 : ImmediateZ());
   }
 
   void Vex(bool long_form) {
@@ -656,36 +448,15 @@ class Decoder {
   void Vector(unsigned map, unsigned prefix, unsigned third, bool evex) {
     const uint8_t opcode = Byte();
     has_rex_ = true;
-    const bool known = map >= 1 && (map <= 3 || (evex && (map == 5 || map == 6)));
-    if (!known) return Unknown();
-    if (map == 1 && opcode == 0x77) return;  // vzeroupper
+    const X64Opcode entry = X64VectorOpcode({map, prefix, opcode, evex});
+    if (entry.form == Form::kUnknown) return Unknown();
+    if (entry.form == Form::kPlain) return;
     ModRm();
-    unsigned writes = kNothing;
-    if (map == 1 && (opcode == 0x2c || opcode == 0x2d || opcode == 0x50 || opcode == 0xc5 || opcode == 0xd7))
-      writes = kReg;
-    if (map == 1 && opcode == 0x93) writes = kReg;  // kmov to a general register
-    if (map == 1 && opcode == 0x7e && prefix == 1) writes = kRm;
-    if (map == 5 && (opcode == 0x2c || opcode == 0x2d || opcode == 0x78 || opcode == 0x79)) writes = kReg;
-    if (evex && map == 1 && (opcode == 0x78 || opcode == 0x79)) writes = kReg;
-    if (map == 5 && opcode == 0x7e) writes = kRm;
-    if (map == 2 && !evex) {
-      if (opcode == 0xf2 || opcode == 0xf5 || opcode == 0xf7) writes = kReg;
-      if (opcode == 0xf3) writes = kThird;
-      if (opcode == 0xf6) writes = kReg | kThird;                   // mulx
-      if (opcode >= 0xe0 && opcode <= 0xef) writes = kThird | kRm;  // cmpccxadd
-    }
-    if (map == 3 && opcode >= 0x14 && opcode <= 0x17) writes = kRm;
-    if (map == 3 && !evex && opcode == 0xf0) writes = kReg;  // rorx
-    Note(writes, third);
-    const bool immediate =
-        map == 3 ||
-        (map == 1 && ((opcode >= 0x70 && opcode <= 0x73) || opcode == 0xc2 || (opcode >= 0xc4 && opcode <= 0xc6)));
-    if (immediate) Skip(1);
+    Note(entry.writes, third);
+    if (entry.form == Form::kModRm8) Skip(1);
   }
 
-  std::span<const std::byte> code_;
-  size_t at_ = 0;
-  bool ok_ = true;
+  X64CodeCursor in_;
   X64Instruction out_;
 
   bool word_ = false, short_address_ = false, segment_ = false, has_rex_ = false;
