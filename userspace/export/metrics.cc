@@ -142,6 +142,8 @@ class PrometheusMetrics : public Metrics {
     switch (result) {
       case PushResult::kSent:
         return "sent";
+      case PushResult::kUnreadable:
+        return "unreadable";
       case PushResult::kRefused:
         return "refused";
       case PushResult::kFailed:
@@ -161,6 +163,8 @@ class PrometheusMetrics : public Metrics {
         return "ending";
       case PushLoss::kWindow:
         return "window";
+      case PushLoss::kTooLarge:
+        return "too_large";
     }
     return "";
   }
@@ -195,6 +199,11 @@ class PrometheusMetrics : public Metrics {
     for (const absl::string_view end : kConnectionEnds) {
       families_.Add(MetricId::kHttpConnectionsEnded, {{"reason", std::string(end)}}, 0);
     }
+    MakePushSeries();
+    for (const char* kind : {"dotnet", "other"}) families_.gauge(MetricId::kProcesses).Add({{"kind", kind}});
+  }
+
+  void MakePushSeries() {
     for (const PushResult result : {PushResult::kSent, PushResult::kRefused, PushResult::kFailed}) {
       families_.Add(MetricId::kPushes, {{"result", PushResultText(result)}}, 0);
     }
@@ -202,7 +211,6 @@ class PrometheusMetrics : public Metrics {
          {PushLoss::kQueueFull, PushLoss::kRefused, PushLoss::kTooOld, PushLoss::kEnding, PushLoss::kWindow}) {
       families_.Add(MetricId::kPushDropped, {{"reason", PushLossText(loss)}}, 0);
     }
-    for (const char* kind : {"dotnet", "other"}) families_.gauge(MetricId::kProcesses).Add({{"kind", kind}});
   }
 
   std::vector<ProcessAmounts> AmountsOf(const Window& window) {

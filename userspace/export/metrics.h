@@ -30,8 +30,8 @@ struct MetricsOptions {
 
 // What comes besides windows. Words are of small fixed sets.
 enum class WindowResult : uint8_t { kWritten, kFailed };
-enum class PushResult : uint8_t { kSent, kRefused, kFailed };
-enum class PushLoss : uint8_t { kQueueFull, kRefused, kTooOld, kEnding, kWindow };
+enum class PushResult : uint8_t { kSent, kUnreadable, kRefused, kFailed };
+enum class PushLoss : uint8_t { kQueueFull, kRefused, kTooOld, kEnding, kWindow, kTooLarge };
 enum class RecordingResult : uint8_t { kKept, kLimited, kFailed };
 
 class Metrics {
