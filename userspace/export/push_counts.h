@@ -9,6 +9,7 @@ namespace clrsampler {
 
 // `metrics` is borrowed. What the pusher says is left to the caller.
 PushObserver PyroscopeCounts(Metrics& metrics);
+PushObserver OtlpCounts(Metrics& metrics);
 
 }  // namespace clrsampler
 

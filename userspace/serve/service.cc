@@ -88,6 +88,7 @@ class Service {
   absl::Status StartServer(const ListenAddress& address);
   void TellAddress(const ListenAddress& address) const;
   absl::Status StartPyroscope();
+  absl::Status StartOtlp();
   absl::Status StartPushing(std::unique_ptr<PushProtocol> protocol, const PosterOptions& poster_options,
                             PushObserver observer);
   absl::StatusOr<std::unique_ptr<Recorder>> MakeRecorder();
@@ -132,6 +133,7 @@ absl::Status Service::Start() {
                                                              options_.history_path, options_.textfile_directory,
                                                              options_.log});
   if (!options_.push.url.empty()) RETURN_IF_ERROR(StartPyroscope());
+  if (!options_.otlp.endpoint.url.empty()) RETURN_IF_ERROR(StartOtlp());
   return options_.listen.empty() ? absl::OkStatus() : StartServers();
 }
 
@@ -139,6 +141,12 @@ absl::Status Service::StartPyroscope() {
   PyroscopeOptions options = options_.push;
   options.labels["host"] = HostName();
   return StartPushing(MakePyroscopeProtocol(options), {}, PyroscopeCounts(*metrics_));
+}
+
+absl::Status Service::StartOtlp() {
+  OtlpOptions options = options_.otlp;
+  options.host = HostName();
+  return StartPushing(MakeOtlpProtocol(options), OtlpPosterOptions(options), OtlpCounts(*metrics_));
 }
 
 absl::Status Service::StartPushing(std::unique_ptr<PushProtocol> protocol, const PosterOptions& poster_options,

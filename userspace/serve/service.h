@@ -19,6 +19,7 @@
 #include "export/access.h"
 #include "export/http_server.h"
 #include "export/listen_address.h"
+#include "export/otlp_push.h"
 #include "export/pyroscope_push.h"
 #include "pipeline/recorder.h"
 #include "serve/flight_recorder.h"
@@ -47,6 +48,7 @@ struct ServeOptions {
   size_t max_processes = 50;                    // with series of their own
   std::string textfile_directory;               // for node_exporter; empty: none
   PyroscopeOptions push;                        // without a url nothing is sent
+  OtlpOptions otlp;                             // the same
   std::function<void(const std::string&)> log;  // a line for the operator; main thread and others, one at a time
   std::function<void()> on_ready;               // sampling has begun; may be empty
 };

@@ -3,6 +3,8 @@
 // usage: export_host LISTEN [--window-ms N] [--max-processes N] [--short-lived N] [--processes N]
 //                           [--textfile FOLDER]
 //                           [--push URL] [--push-by process] [--push-header HEADER]
+//                           [--otlp URL] [--otlp-by process] [--otlp-header HEADER] [--otlp-ca FILE]
+//                           [--otlp-bytes N] [--otlp-seconds N]
 //
 // Prints "listening on ADDRESS" when it does, makes a window every N ms (1000), with N more processes in each that live
 // in that window only and N that stay, and ends when its input ends or with SIGTERM.
@@ -25,6 +27,7 @@
 #include "export/endpoints.h"
 #include "export/http_server.h"
 #include "export/metrics.h"
+#include "export/otlp_push.h"
 #include "export/push_counts.h"
 #include "export/pusher.h"
 #include "export/pyroscope_push.h"
@@ -105,6 +108,22 @@ absl::Status StartPushers(Options options, clrsampler::RecentWindows& windows, M
     if (options.contains("--push-header")) push.headers = {options["--push-header"]};
     RETURN_IF_ERROR(StartPusher(clrsampler::MakePyroscopeProtocol(push), {}, windows,
                                 clrsampler::PyroscopeCounts(metrics), pushers));
+  }
+  if (options.contains("--otlp")) {
+    clrsampler::OtlpOptions otlp;
+    const absl::StatusOr<clrsampler::OtlpEndpoint> endpoint = clrsampler::ParseOtlpUrl(options["--otlp"]);
+    if (!endpoint.ok()) return endpoint.status();
+    otlp.endpoint = *endpoint;
+    otlp.host = "made-up";
+    otlp.ca_file = options["--otlp-ca"];
+    if (options["--otlp-by"] == "process") otlp.by = clrsampler::PushBy::kProcess;
+    if (options.contains("--otlp-header")) otlp.headers = {options["--otlp-header"]};
+    if (options.contains("--otlp-bytes"))
+      otlp.request_bytes = std::strtoull(options["--otlp-bytes"].c_str(), nullptr, 10);
+    clrsampler::PosterOptions posting = clrsampler::OtlpPosterOptions(otlp);
+    if (options.contains("--otlp-seconds")) posting.transfer_seconds = std::atol(options["--otlp-seconds"].c_str());
+    RETURN_IF_ERROR(
+        StartPusher(clrsampler::MakeOtlpProtocol(otlp), posting, windows, clrsampler::OtlpCounts(metrics), pushers));
   }
   return absl::OkStatus();
 }
