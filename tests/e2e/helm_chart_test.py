@@ -32,6 +32,7 @@ EVERYTHING = ("--set", "podMonitor.enabled=true,podMonitor.labels.release=promet
               "--set", "podMonitor.metricRelabelings[0].action=drop,podMonitor.metricRelabelings[0].sourceLabels={le},podMonitor.metricRelabelings[0].regex=0.5|5",
               "--set", "tokenSecret.name=clrsampler-token,tlsSecret=clrsampler-tls,configSecret.name=clrsampler-config",
               "--set", "push.url=https://pyroscope.example,push.by=process,extraArgs={--frequency=199}",
+              "--set", "otlp.url=grpcs://collector.example:4317,otlp.by=process,otlp.caSecret=collector-ca",
               "--set", "history.hostPath=,priorityClassName=system-node-critical,imagePullSecrets[0].name=registry",
               "--set", "podLabels.team=a,podAnnotations.note=b,serviceAccount.annotations.c=d,extraEnv[0].name=LANG,extraEnv[0].value=C.UTF-8",
               "--set", "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key=metadata.name,"
@@ -133,6 +134,17 @@ class ChartTest(unittest.TestCase):
             self.assertEqual([pod.get(name) for name in ("hostNetwork", "hostIPC", "hostPID")], [None, None, True])
             self.assertNotIn("initContainers", pod)
 
+    def test_a_collector_is_named_by_values(self):
+        arguments = container_of(render("--set", "otlp.url=http://collector:4318"))["args"]
+        self.assertIn("--otlp=http://collector:4318", arguments)
+        self.assertIn("--otlp-by=service", arguments)
+        kinds = render(*EVERYTHING)
+        (authority,) = (argument.split("=", 1)[1] for argument in container_of(kinds)["args"] if argument.startswith("--otlp-ca="))
+        (mount,) = (mount for mount in container_of(kinds)["volumeMounts"] if os.path.dirname(authority) == mount["mountPath"])
+        (volume,) = (volume for volume in pod_of(kinds)["volumes"] if volume["name"] == mount["name"])
+        self.assertEqual(volume["secret"]["items"], [{"key": "ca.crt", "path": os.path.basename(authority)}])
+        self.assertFalse([argument for argument in container_of(render())["args"] if "otlp" in argument])
+
     def test_the_version_is_the_program_s(self):
         with open(os.path.join(CHART, "Chart.yaml"), encoding="utf-8") as f:
             chart = yaml.safe_load(f)
@@ -142,7 +154,7 @@ class ChartTest(unittest.TestCase):
         self.assertTrue(container_of(render())["image"].endswith(":" + version))
 
     def test_a_misspelt_value_is_refused(self):
-        for wrong in ("podMonitr.enabled=true", "history.hostpath=/x", "push.by=host", "port=0", "tokenSecret.nam=a"):
+        for wrong in ("podMonitr.enabled=true", "history.hostpath=/x", "push.by=host", "otlp.by=host", "otlp.url=ftp://x", "port=0", "tokenSecret.nam=a"):
             done = run_helm("template", "profiler", CHART, "--set", wrong)
             self.assertNotEqual(done.returncode, 0, wrong)
             self.assertIn(re.split(r"[.=]", wrong)[0], done.stderr)

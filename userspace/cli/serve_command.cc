@@ -28,7 +28,6 @@
 #include "clr/lease_store.h"
 #include "export/access.h"
 #include "export/listen_address.h"
-#include "export/push_request.h"
 #include "os/file_io.h"
 #include "os/secret_file.h"
 #include "output/summary.h"
@@ -175,13 +174,12 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
   options.host_names = config.host_names;
   options.max_processes = config.max_processes;
   options.textfile_directory = config.textfile;
-  if (!config.push.empty()) {
-    absl::StatusOr<std::string> url = ParsePushUrl(config.push);
-    if (!url.ok()) return url.status();
-    options.push.url = *std::move(url);
-  }
-  options.push.by = config.push_by == "process" ? PushBy::kProcess : PushBy::kService;
-  options.push.headers = config.push_headers;
+  absl::StatusOr<PyroscopeOptions> push = ParsePush(config.push);
+  if (!push.ok()) return push.status();
+  options.push = *std::move(push);
+  absl::StatusOr<OtlpOptions> otlp = ParseOtlp(config.push);
+  if (!otlp.ok()) return otlp.status();
+  options.otlp = *std::move(otlp);
   if (!config.quiet) {
     options.log = [](const std::string& line) {
       static std::mutex mutex;  // lines of several threads stay lines
@@ -344,14 +342,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
   app.add_option("--textfile", config.textfile,
                  "folder of node_exporter's textfile collector: metrics are written there too")
       ->type_name("DIR");
-  app.add_option("--push", config.push, "Pyroscope server to which each window is sent")->type_name("URL");
-  app.add_option("--push-by", config.push_by, "a profile for each service (container or name), or for each process")
-      ->check(CLI::IsMember({"service", "process"}))
-      ->capture_default_str()
-      ->type_name("WHAT");
-  several("--push-header", config.push_headers,
-          "sent along, like 'Authorization: Bearer ...'; better in the file than here")
-      ->type_name("HEADER");
+  DeclarePush(app, config.push);
   several("--trigger", config.triggers,
           "keep the minute around such an event at full detail:\n"
           "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s', 'alloc>500MB/s', 'wait:monitor+lock>50%'")

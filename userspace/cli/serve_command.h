@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "cli/hook_budget_option.h"
 #include "cli/perf_map_options.h"
+#include "cli/push_options.h"
 #include "clr/lines/assembly_pdbs.h"
 
 namespace CLI {
@@ -44,9 +45,7 @@ struct ServeConfig {
   std::vector<std::string> host_names;
   uint32_t max_processes = 50;
   std::string textfile;
-  std::string push;
-  std::string push_by = "service";
-  std::vector<std::string> push_headers;
+  PushConfig push;
   std::vector<std::string> triggers;
   std::string recordings = "/var/lib/clrsampler/recordings";
   std::string recordings_size = "1GiB";

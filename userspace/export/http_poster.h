@@ -3,6 +3,9 @@
 #define CLRSAMPLER_EXPORT_HTTP_POSTER_H_
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,10 +16,13 @@
 namespace clrsampler {
 
 struct PostOutcome {
-  unsigned status = 0;                  // of HTTP; 0: there was no answer
-  std::string error;                    // in words, where there was none
-  std::string answer;                   // the first bytes of it
-  std::chrono::seconds retry_after{0};  // that the server asks for; 0: it says nothing
+  unsigned status = 0;  // of HTTP; 0: there was no answer
+  std::string error;    // in words, where there was none
+  std::string answer;   // the first bytes of it
+  bool cut = false;     // it is longer, and was not read to its end
+  // Fields and trailers that PosterOptions ask for, by their names in lower case.
+  std::map<std::string, std::string> fields;
+  std::chrono::seconds retry_after{0};  // that the server asks for, 10 minutes at most; 0: it says nothing
 };
 
 // One thread at a time, but for Cancel.
@@ -28,14 +34,24 @@ class HttpPoster {
   virtual void Cancel() = 0;
 };
 
-struct PosterLimits {
-  long connect_seconds = 5;
-  long transfer_seconds = 20;
+enum class HttpForm : uint8_t {
+  kAny,         // what libcurl and the server agree on
+  kHttp2Plain,  // HTTP/2 from the first byte
+  kHttp2Tls,    // HTTP/2, if the server takes it in the TLS handshake
 };
 
-// Certificates are verified, redirects not followed: an answer that leads elsewhere is one. `ca_file`: certificates of
-// authorities in PEM; empty: those of the system. Unavailable: no libcurl.
-absl::StatusOr<std::unique_ptr<HttpPoster>> MakeCurlPoster(const PosterLimits& limits, const std::string& ca_file);
+struct PosterOptions {
+  HttpForm form = HttpForm::kAny;
+  std::string ca_file;       // certificates of authorities in PEM; empty: those of the system
+  std::string field_prefix;  // which fields of an answer are kept: those that begin so; empty: none
+  long connect_seconds = 5;
+  long transfer_seconds = 20;
+  size_t answer_bytes = size_t{64} << 10;  // a longer answer is not read to its end
+};
+
+// Certificates are verified, redirects not followed: an answer that leads elsewhere is one. Unavailable: no libcurl, or
+// one without HTTP/2 where that is asked for.
+absl::StatusOr<std::unique_ptr<HttpPoster>> MakeCurlPoster(const PosterOptions& options);
 
 }  // namespace clrsampler
 

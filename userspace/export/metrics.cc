@@ -122,6 +122,28 @@ class PrometheusMetrics : public Metrics {
     families_.Add(MetricId::kPushDropped, {{"reason", PushLossText(loss)}}, 1);
   }
 
+  void CountOtlp(PushResult result, uint64_t bytes, uint64_t samples) override {
+    families_.Add(MetricId::kOtlpRequests, {{"result", PushResultText(result)}}, 1);
+    if (result != PushResult::kSent && result != PushResult::kUnreadable) return;
+    families_.Add(MetricId::kOtlpBytes, {}, static_cast<double>(bytes));
+    families_.Add(MetricId::kOtlpSamples, {{"result", "sent"}}, static_cast<double>(samples));
+  }
+  void CountOtlpLoss(PushLoss loss, uint64_t samples) override {
+    families_.Add(MetricId::kOtlpDropped, {{"reason", PushLossText(loss)}}, 1);
+    families_.Add(MetricId::kOtlpSamples, {{"result", "dropped"}}, static_cast<double>(samples));
+  }
+  void CountOtlpTaken(uint64_t samples) override {
+    families_.Add(MetricId::kOtlpSamples, {{"result", "taken"}}, static_cast<double>(samples));
+  }
+  void CountOtlpRejected(uint64_t profiles) override {
+    families_.Add(MetricId::kOtlpRejected, {}, static_cast<double>(profiles));
+  }
+  void SetOtlpWaiting(uint64_t requests, uint64_t bytes, uint64_t samples) override {
+    families_.Set(MetricId::kOtlpWaitingRequests, static_cast<double>(requests));
+    families_.Set(MetricId::kOtlpWaitingBytes, static_cast<double>(bytes));
+    families_.Set(MetricId::kOtlpWaitingSamples, static_cast<double>(samples));
+  }
+
   std::string Text(bool own_process) const override {
     std::string text = families_.Text();
     if (!own_process) return text;
@@ -142,6 +164,8 @@ class PrometheusMetrics : public Metrics {
     switch (result) {
       case PushResult::kSent:
         return "sent";
+      case PushResult::kUnreadable:
+        return "unreadable";
       case PushResult::kRefused:
         return "refused";
       case PushResult::kFailed:
@@ -161,6 +185,8 @@ class PrometheusMetrics : public Metrics {
         return "ending";
       case PushLoss::kWindow:
         return "window";
+      case PushLoss::kTooLarge:
+        return "too_large";
     }
     return "";
   }
@@ -195,14 +221,26 @@ class PrometheusMetrics : public Metrics {
     for (const absl::string_view end : kConnectionEnds) {
       families_.Add(MetricId::kHttpConnectionsEnded, {{"reason", std::string(end)}}, 0);
     }
+    MakePushSeries();
+    for (const char* kind : {"dotnet", "other"}) families_.gauge(MetricId::kProcesses).Add({{"kind", kind}});
+  }
+
+  // Of the answers and losses those that a protocol has.
+  void MakePushSeries() {
     for (const PushResult result : {PushResult::kSent, PushResult::kRefused, PushResult::kFailed}) {
       families_.Add(MetricId::kPushes, {{"result", PushResultText(result)}}, 0);
+      families_.Add(MetricId::kOtlpRequests, {{"result", PushResultText(result)}}, 0);
     }
+    families_.Add(MetricId::kOtlpRequests, {{"result", PushResultText(PushResult::kUnreadable)}}, 0);
     for (const PushLoss loss :
          {PushLoss::kQueueFull, PushLoss::kRefused, PushLoss::kTooOld, PushLoss::kEnding, PushLoss::kWindow}) {
       families_.Add(MetricId::kPushDropped, {{"reason", PushLossText(loss)}}, 0);
+      families_.Add(MetricId::kOtlpDropped, {{"reason", PushLossText(loss)}}, 0);
     }
-    for (const char* kind : {"dotnet", "other"}) families_.gauge(MetricId::kProcesses).Add({{"kind", kind}});
+    families_.Add(MetricId::kOtlpDropped, {{"reason", PushLossText(PushLoss::kTooLarge)}}, 0);
+    for (const char* result : {"taken", "sent", "dropped"}) {
+      families_.Add(MetricId::kOtlpSamples, {{"result", result}}, 0);
+    }
   }
 
   std::vector<ProcessAmounts> AmountsOf(const Window& window) {

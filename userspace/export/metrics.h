@@ -30,8 +30,8 @@ struct MetricsOptions {
 
 // What comes besides windows. Words are of small fixed sets.
 enum class WindowResult : uint8_t { kWritten, kFailed };
-enum class PushResult : uint8_t { kSent, kRefused, kFailed };
-enum class PushLoss : uint8_t { kQueueFull, kRefused, kTooOld, kEnding, kWindow };
+enum class PushResult : uint8_t { kSent, kUnreadable, kRefused, kFailed };
+enum class PushLoss : uint8_t { kQueueFull, kRefused, kTooOld, kEnding, kWindow, kTooLarge };
 enum class RecordingResult : uint8_t { kKept, kLimited, kFailed };
 
 class Metrics {
@@ -52,6 +52,12 @@ class Metrics {
   virtual void CountConnectionEnd(absl::string_view end) = 0;
   virtual void CountPush(PushResult result, uint64_t bytes) = 0;
   virtual void CountPushLoss(PushLoss loss) = 0;
+  // The same of OTLP, where samples of CPU time are counted from the window to their end.
+  virtual void CountOtlp(PushResult result, uint64_t bytes, uint64_t samples) = 0;
+  virtual void CountOtlpLoss(PushLoss loss, uint64_t samples) = 0;
+  virtual void CountOtlpTaken(uint64_t samples) = 0;
+  virtual void CountOtlpRejected(uint64_t profiles) = 0;
+  virtual void SetOtlpWaiting(uint64_t requests, uint64_t bytes, uint64_t samples) = 0;
 
   // In the text format, version 0.0.4. `own_process`: with the process_* metrics of this process, which have no place
   // in a file for node_exporter, since that has its own of these names.

@@ -7,12 +7,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "export/query.h"
+#include "export/server_url.h"
 #include "formats/names/utf8.h"
 #include "output/pprof.h"
 #include "profile/model_copier.h"
@@ -137,21 +136,10 @@ absl::StatusOr<std::string> ParsePushUrl(absl::string_view text) {
     return WithHint(absl::InvalidArgumentError(absl::StrCat("can't push to ", text, ": ", why)),
                     "https://pyroscope.example:4040, the address of a Pyroscope or Alloy that receives profiles");
   };
-  absl::string_view rest = text;
-  if (!absl::ConsumePrefix(&rest, "https://") && !absl::ConsumePrefix(&rest, "http://")) {
-    return wrong("it does not begin with http:// or https://");
-  }
-  const absl::string_view authority = rest.substr(0, rest.find('/'));
-  if (authority.empty() || authority.front() == ':') return wrong("there is no host");
-  if (absl::StrContains(authority, '@'))
-    return wrong("a user does not belong into it, since every process can read it");
-  for (const char c : rest) {
-    if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) return wrong("it has spaces or control characters");
-    if (c == '?' || c == '#') return wrong("it has a query");
-  }
-  while (absl::ConsumeSuffix(&text, "/")) {
-  }
-  return std::string(text);
+  const absl::StatusOr<ServerUrl> url = ParseServerUrl(text);
+  if (!url.ok()) return wrong(url.status().message());
+  if (url->scheme != "https" && url->scheme != "http") return wrong("it does not begin with http:// or https://");
+  return url->text();
 }
 
 absl::StatusOr<std::vector<PushRequest>> PushRequestsOf(const Window& window, PushBy by, size_t most,

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "export/signals_blocked.h"
-#include "formats/names/utf8.h"
 
 namespace clrsampler {
 namespace {
@@ -20,14 +17,15 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kLookUp = std::chrono::seconds(1);
 constexpr uint32_t kMostDoublings = 30;
 
-// Worth another try: the server is not well, not the request.
-bool IsPassing(unsigned status) { return status == 0 || status == 408 || status == 429 || status >= 500; }
-
 class WindowPusher : public Pusher {
  public:
-  WindowPusher(const PushOptions& options, std::unique_ptr<HttpPoster> poster, RecentWindows& windows,
-               PushObserver observer)
-      : options_(options), poster_(std::move(poster)), windows_(windows), observer_(std::move(observer)) {
+  WindowPusher(const PushOptions& options, std::unique_ptr<PushProtocol> protocol, std::unique_ptr<HttpPoster> poster,
+               RecentWindows& windows, PushObserver observer)
+      : options_(options),
+        protocol_(std::move(protocol)),
+        poster_(std::move(poster)),
+        windows_(windows),
+        observer_(std::move(observer)) {
     if (const SharedWindow newest = windows_.Newest()) seen_ = newest->number;
     const SignalsBlocked blocked;
     thread_ = std::thread([this] { Run(); });
@@ -41,7 +39,7 @@ class WindowPusher : public Pusher {
 
  private:
   struct Waiting {
-    PushRequest request;
+    PushMessage message;
     Clock::time_point since;
   };
 
@@ -58,26 +56,36 @@ class WindowPusher : public Pusher {
       if (!stopping_ && !queue_.empty() && Clock::now() >= not_before_) SendOne();
     }
     TakeNew(Clock::duration(0));  // what has come since the last look is not sent either, and counted
-    for (size_t i = 0; i < queue_.size(); ++i) observer_.lost(PushLoss::kEnding);
+    while (!queue_.empty()) Drop(PushLoss::kEnding);
   }
 
   void TakeNew(Clock::duration wait) {
     for (const SharedWindow& window : windows_.After(seen_, wait)) {
-      for (; seen_ != 0 && seen_ + 1 < window->number; ++seen_) observer_.lost(PushLoss::kWindow);
+      for (; seen_ != 0 && seen_ + 1 < window->number; ++seen_) Lose(PushLoss::kWindow, 0);
       seen_ = window->number;
       TakeApart(*window);
     }
   }
 
   void TakeApart(const Window& window) {
-    absl::StatusOr<std::vector<PushRequest>> requests =
-        PushRequestsOf(window, options_.by, options_.services, options_.labels);
-    if (!requests.ok()) return observer_.lost(PushLoss::kWindow);
-    for (PushRequest& request : *requests) {
-      queued_bytes_ += request.profile.size();
-      queue_.push_back({std::move(request), Clock::now()});
+    absl::StatusOr<PushMessages> written = protocol_->Encode(window);
+    if (!written.ok()) return Lose(PushLoss::kWindow, 0);
+    if (observer_.taken) {
+      uint64_t samples = written->samples_too_large;
+      for (const PushMessage& message : written->messages) samples += message.samples;
+      observer_.taken(samples);
     }
-    while (queued_bytes_ > options_.queue_bytes && !queue_.empty()) Drop(PushLoss::kQueueFull);
+    for (uint64_t i = 0; i < written->too_large; ++i) {
+      Lose(PushLoss::kTooLarge, std::exchange(written->samples_too_large, 0));
+    }
+    for (PushMessage& message : written->messages) {
+      waiting_.requests += 1;
+      waiting_.bytes += message.body.size();
+      waiting_.samples += message.samples;
+      queue_.push_back({std::move(message), Clock::now()});
+    }
+    while (waiting_.bytes > options_.queue_bytes) Drop(PushLoss::kQueueFull);
+    TellWaiting();
   }
 
   void DropOld() {
@@ -85,41 +93,69 @@ class WindowPusher : public Pusher {
   }
 
   void Drop(PushLoss loss) {
+    const uint64_t samples = queue_.front().message.samples;
     Pop();
-    observer_.lost(loss);
+    Lose(loss, samples);
+  }
+
+  void Lose(PushLoss loss, uint64_t samples) const {
+    if (observer_.lost) observer_.lost(loss, samples);
+  }
+
+  void Count(PushResult result) const {
+    if (observer_.sent) observer_.sent(result, queue_.front().message);
   }
 
   void Pop() {
-    queued_bytes_ -= queue_.front().request.profile.size();
+    const PushMessage& message = queue_.front().message;
+    waiting_.requests -= 1;
+    waiting_.bytes -= message.body.size();
+    waiting_.samples -= message.samples;
     queue_.pop_front();
+    TellWaiting();
+  }
+
+  void TellWaiting() const {
+    if (observer_.waiting) observer_.waiting(waiting_);
   }
 
   void SendOne() {
-    const PushRequest& request = queue_.front().request;
-    const PushBody body = MakePushBody(request.profile, request.view);
-    std::vector<std::string> headers = options_.headers;
-    headers.push_back(absl::StrCat("Content-Type: ", body.content_type));
-    const PostOutcome outcome = poster_->Post(PushUrl(options_.url, request), headers, body.bytes);
-    if (outcome.status >= 200 && outcome.status < 300) {
-      observer_.sent(PushResult::kSent, request.profile.size());
-      Pop();
-      if (std::exchange(failures_, 0) > 0) observer_.said(absl::StrCat("profiles arrive at ", options_.url, " again"));
-      return;
-    }
+    const PushMessage& message = queue_.front().message;
+    const PostOutcome outcome = poster_->Post(message.url, message.headers, message.body);
     if (stopping_ && outcome.status == 0) return;  // cancelled, which is nobody's failure
-    const std::string why = outcome.status == 0 ? outcome.error : absl::StrCat("HTTP status ", outcome.status);
-    if (!IsPassing(outcome.status)) {
-      observer_.sent(PushResult::kRefused, 0);
-      Drop(PushLoss::kRefused);
-      Say(absl::StrCat(options_.url, " refuses profiles: ", why, Quoted(outcome.answer)));
-      return;
+    const PushVerdict verdict = protocol_->Judge(outcome);
+    switch (verdict.answer) {
+      case PushAnswer::kTaken:
+      case PushAnswer::kUnreadable:
+        return Taken(verdict);
+      case PushAnswer::kRefused:
+        Count(PushResult::kRefused);
+        Drop(PushLoss::kRefused);
+        return Say(absl::StrCat(protocol_->server(), " refuses profiles: ", verdict.why));
+      case PushAnswer::kPassing:
+        return Failed(verdict);
     }
-    observer_.sent(PushResult::kFailed, 0);
+  }
+
+  void Taken(const PushVerdict& verdict) {
+    Count(verdict.answer == PushAnswer::kTaken ? PushResult::kSent : PushResult::kUnreadable);
+    // A server can't reject more than it got.
+    const uint64_t rejected = std::min(verdict.rejected_profiles, queue_.front().message.profiles);
+    if (rejected > 0 && observer_.rejected) observer_.rejected(rejected);
+    Pop();
+    if (std::exchange(failures_, 0) > 0) {
+      observer_.said(absl::StrCat("profiles arrive at ", protocol_->server(), " again"));
+    }
+    if (!verdict.why.empty()) Say(absl::StrCat(protocol_->server(), " ", verdict.why));
+  }
+
+  void Failed(const PushVerdict& verdict) {
+    Count(PushResult::kFailed);
     ++failures_;
-    if (failures_ == 1) Say(absl::StrCat("profiles can't be sent to ", options_.url, ": ", why));
+    if (failures_ == 1) Say(absl::StrCat("profiles can't be sent to ", protocol_->server(), ": ", verdict.why));
     const double chance = std::uniform_real_distribution<double>(0, 1)(random_);
     not_before_ =
-        Clock::now() + std::max<Clock::duration>(BackoffAfter(failures_, options_, chance), outcome.retry_after);
+        Clock::now() + std::max<Clock::duration>(BackoffAfter(failures_, options_, chance), verdict.retry_after);
   }
 
   // Each reason once in a row.
@@ -129,16 +165,8 @@ class WindowPusher : public Pusher {
     observer_.said(sentence);
   }
 
-  // The server's words, in one line.
-  static std::string Quoted(absl::string_view answer) {
-    std::string text = WellFormedUtf8(absl::StripAsciiWhitespace(answer.substr(0, 200)));
-    for (char& c : text) {
-      if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
-    }
-    return text.empty() ? "" : absl::StrCat(" (", text, ")");
-  }
-
   const PushOptions options_;
+  const std::unique_ptr<PushProtocol> protocol_;
   const std::unique_ptr<HttpPoster> poster_;
   RecentWindows& windows_;
   const PushObserver observer_;
@@ -147,7 +175,7 @@ class WindowPusher : public Pusher {
   // The thread's own.
   uint64_t seen_ = 0;  // number of the last window that was taken; those from before the start are not sent
   std::deque<Waiting> queue_;
-  size_t queued_bytes_ = 0;
+  PushQueue waiting_;
   unsigned failures_ = 0;  // one after the other
   Clock::time_point not_before_ = Clock::now();
   std::string last_said_;
@@ -164,9 +192,10 @@ std::chrono::nanoseconds BackoffAfter(unsigned failures, const PushOptions& opti
   return std::chrono::nanoseconds(static_cast<int64_t>(static_cast<double>(wait.count()) * (1 - chance / 2)));
 }
 
-std::unique_ptr<Pusher> Pusher::Start(const PushOptions& options, std::unique_ptr<HttpPoster> poster,
-                                      RecentWindows& windows, PushObserver observer) {
-  return std::make_unique<WindowPusher>(options, std::move(poster), windows, std::move(observer));
+std::unique_ptr<Pusher> Pusher::Start(const PushOptions& options, std::unique_ptr<PushProtocol> protocol,
+                                      std::unique_ptr<HttpPoster> poster, RecentWindows& windows,
+                                      PushObserver observer) {
+  return std::make_unique<WindowPusher>(options, std::move(protocol), std::move(poster), windows, std::move(observer));
 }
 
 }  // namespace clrsampler

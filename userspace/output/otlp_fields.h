@@ -11,7 +11,11 @@
 
 namespace clrsampler::otlp {
 
-inline constexpr absl::string_view kVersion = "v1development";
+#define CLRSAMPLER_OTLP_PROFILES_VERSION "v1development"
+inline constexpr absl::string_view kVersion = CLRSAMPLER_OTLP_PROFILES_VERSION;
+inline constexpr absl::string_view kService =
+    "opentelemetry.proto.collector.profiles." CLRSAMPLER_OTLP_PROFILES_VERSION ".ProfilesService";
+#undef CLRSAMPLER_OTLP_PROFILES_VERSION
 
 enum class Request : protozero::pbf_tag_type { kResourceProfiles = 1, kDictionary = 2 };
 enum class Dictionary : protozero::pbf_tag_type {

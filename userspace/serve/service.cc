@@ -13,6 +13,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "export/endpoints.h"
@@ -20,6 +21,8 @@
 #include "export/http_server.h"
 #include "export/metrics.h"
 #include "export/page_assets.h"
+#include "export/push_counts.h"
+#include "export/pusher.h"
 #include "export/recent_windows.h"
 #include "os/clock.h"
 #include "os/service_notify.h"
@@ -84,7 +87,10 @@ class Service {
   absl::Status StartServers();
   absl::Status StartServer(const ListenAddress& address);
   void TellAddress(const ListenAddress& address) const;
-  absl::Status StartPushing();
+  absl::Status StartPyroscope();
+  absl::Status StartOtlp();
+  absl::Status StartPushing(std::unique_ptr<PushProtocol> protocol, const PosterOptions& poster_options,
+                            PushObserver observer);
   absl::StatusOr<std::unique_ptr<Recorder>> MakeRecorder();
   void TakeWindow(Window window);
   void Tell(absl::string_view state) const;
@@ -101,7 +107,7 @@ class Service {
   std::unique_ptr<History> history_;
   std::unique_ptr<FlightRecorder> flights_;
   std::unique_ptr<WindowWriter> writer_;  // from here on, in the order of what uses what
-  std::unique_ptr<Pusher> pusher_;
+  std::vector<std::unique_ptr<Pusher>> pushers_;
   std::unique_ptr<Endpoints> endpoints_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
 };
@@ -126,20 +132,30 @@ absl::Status Service::Start() {
   writer_ = std::make_unique<WindowWriter>(WindowWriterParts{&windows_, metrics_.get(), flights_.get(), history_.get(),
                                                              options_.history_path, options_.textfile_directory,
                                                              options_.log});
-  if (!options_.push.url.empty()) RETURN_IF_ERROR(StartPushing());
+  if (!options_.push.url.empty()) RETURN_IF_ERROR(StartPyroscope());
+  if (!options_.otlp.endpoint.url.empty()) RETURN_IF_ERROR(StartOtlp());
   return options_.listen.empty() ? absl::OkStatus() : StartServers();
 }
 
-absl::Status Service::StartPushing() {
-  absl::StatusOr<std::unique_ptr<HttpPoster>> poster = MakeCurlPoster({}, "");
-  if (!poster.ok()) return poster.status();
-  PushOptions options = options_.push;
+absl::Status Service::StartPyroscope() {
+  PyroscopeOptions options = options_.push;
   options.labels["host"] = HostName();
-  PushObserver observer;
-  observer.sent = [this](PushResult result, uint64_t bytes) { metrics_->CountPush(result, bytes); };
-  observer.lost = [this](PushLoss loss) { metrics_->CountPushLoss(loss); };
+  return StartPushing(MakePyroscopeProtocol(options), {}, PyroscopeCounts(*metrics_));
+}
+
+absl::Status Service::StartOtlp() {
+  OtlpOptions options = options_.otlp;
+  options.host = HostName();
+  return StartPushing(MakeOtlpProtocol(options), OtlpPosterOptions(options), OtlpCounts(*metrics_));
+}
+
+absl::Status Service::StartPushing(std::unique_ptr<PushProtocol> protocol, const PosterOptions& poster_options,
+                                   PushObserver observer) {
+  absl::StatusOr<std::unique_ptr<HttpPoster>> poster = MakeCurlPoster(poster_options);
+  if (!poster.ok()) return poster.status();
   observer.said = options_.log;
-  pusher_ = Pusher::Start(options, *std::move(poster), windows_, std::move(observer));
+  pushers_.push_back(
+      Pusher::Start(PushOptions(), std::move(protocol), *std::move(poster), windows_, std::move(observer)));
   return absl::OkStatus();
 }
 

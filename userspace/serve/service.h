@@ -19,7 +19,8 @@
 #include "export/access.h"
 #include "export/http_server.h"
 #include "export/listen_address.h"
-#include "export/pusher.h"
+#include "export/otlp_push.h"
+#include "export/pyroscope_push.h"
 #include "pipeline/recorder.h"
 #include "serve/flight_recorder.h"
 #include "serve/process_selection.h"
@@ -46,7 +47,8 @@ struct ServeOptions {
   std::vector<std::string> host_names;          // besides the usual ones that a client may call us by
   size_t max_processes = 50;                    // with series of their own
   std::string textfile_directory;               // for node_exporter; empty: none
-  PushOptions push;                             // without a url nothing is sent
+  PyroscopeOptions push;                        // without a url nothing is sent
+  OtlpOptions otlp;                             // the same
   std::function<void(const std::string&)> log;  // a line for the operator; main thread and others, one at a time
   std::function<void()> on_ready;               // sampling has begun; may be empty
 };

@@ -3,6 +3,8 @@
 // usage: export_host LISTEN [--window-ms N] [--max-processes N] [--short-lived N] [--processes N]
 //                           [--textfile FOLDER]
 //                           [--push URL] [--push-by process] [--push-header HEADER]
+//                           [--otlp URL] [--otlp-by process] [--otlp-header HEADER] [--otlp-ca FILE]
+//                           [--otlp-bytes N] [--otlp-seconds N]
 //
 // Prints "listening on ADDRESS" when it does, makes a window every N ms (1000), with N more processes in each that live
 // in that window only and N that stay, and ends when its input ends or with SIGTERM.
@@ -18,12 +20,17 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "export/endpoints.h"
 #include "export/http_server.h"
 #include "export/metrics.h"
+#include "export/otlp_push.h"
+#include "export/push_counts.h"
 #include "export/pusher.h"
+#include "export/pyroscope_push.h"
 #include "export/textfile.h"
 #include "status/status.h"
 #include "unit/export/made_up_windows.h"
@@ -74,11 +81,58 @@ std::shared_ptr<const clrsampler::Window> MakeWindow(uint64_t number, uint64_t b
   return builder.Build();
 }
 
+using Options = std::map<std::string, std::string>;
+
+absl::Status StartPusher(std::unique_ptr<clrsampler::PushProtocol> protocol, const clrsampler::PosterOptions& posting,
+                         clrsampler::RecentWindows& windows, clrsampler::PushObserver observer,
+                         std::vector<std::unique_ptr<clrsampler::Pusher>>& pushers) {
+  absl::StatusOr<std::unique_ptr<clrsampler::HttpPoster>> poster = clrsampler::MakeCurlPoster(posting);
+  if (!poster.ok()) return poster.status();
+  clrsampler::PushOptions push;
+  push.first_wait = std::chrono::milliseconds(100);
+  observer.said = [](const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); };
+  pushers.push_back(
+      clrsampler::Pusher::Start(push, std::move(protocol), *std::move(poster), windows, std::move(observer)));
+  return absl::OkStatus();
+}
+
+absl::Status StartPushers(Options options, clrsampler::RecentWindows& windows, Metrics& metrics,
+                          std::vector<std::unique_ptr<clrsampler::Pusher>>& pushers) {
+  if (options.contains("--push")) {
+    clrsampler::PyroscopeOptions push;
+    const absl::StatusOr<std::string> url = clrsampler::ParsePushUrl(options["--push"]);
+    if (!url.ok()) return url.status();
+    push.url = *url;
+    push.labels = {{"host", "made-up"}};
+    if (options["--push-by"] == "process") push.by = clrsampler::PushBy::kProcess;
+    if (options.contains("--push-header")) push.headers = {options["--push-header"]};
+    RETURN_IF_ERROR(StartPusher(clrsampler::MakePyroscopeProtocol(push), {}, windows,
+                                clrsampler::PyroscopeCounts(metrics), pushers));
+  }
+  if (options.contains("--otlp")) {
+    clrsampler::OtlpOptions otlp;
+    const absl::StatusOr<clrsampler::OtlpEndpoint> endpoint = clrsampler::ParseOtlpUrl(options["--otlp"]);
+    if (!endpoint.ok()) return endpoint.status();
+    otlp.endpoint = *endpoint;
+    otlp.host = "made-up";
+    otlp.ca_file = options["--otlp-ca"];
+    if (options["--otlp-by"] == "process") otlp.by = clrsampler::PushBy::kProcess;
+    if (options.contains("--otlp-header")) otlp.headers = {options["--otlp-header"]};
+    if (options.contains("--otlp-bytes"))
+      otlp.request_bytes = std::strtoull(options["--otlp-bytes"].c_str(), nullptr, 10);
+    clrsampler::PosterOptions posting = clrsampler::OtlpPosterOptions(otlp);
+    if (options.contains("--otlp-seconds")) posting.transfer_seconds = std::atol(options["--otlp-seconds"].c_str());
+    RETURN_IF_ERROR(
+        StartPusher(clrsampler::MakeOtlpProtocol(otlp), posting, windows, clrsampler::OtlpCounts(metrics), pushers));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2 || argc % 2 != 0) return 2;
-  std::map<std::string, std::string> options;
+  Options options;
   for (int i = 2; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
   const auto number_of = [&](const char* name, uint64_t fallback) {
     return options.contains(name) ? std::strtoull(options[name].c_str(), nullptr, 10) : fallback;
@@ -135,24 +189,9 @@ int main(int argc, char** argv) {
               address.is_unix() ? address.path.c_str() : absl::StrCat(address.host(), ":", address.port).c_str());
   std::fflush(stdout);
 
-  std::unique_ptr<clrsampler::Pusher> pusher;
-  if (options.contains("--push")) {
-    clrsampler::PushOptions push;
-    const absl::StatusOr<std::string> url = clrsampler::ParsePushUrl(options["--push"]);
-    if (!url.ok()) return Fail(url.status());
-    push.url = *url;
-    push.labels = {{"host", "made-up"}};
-    if (options["--push-by"] == "process") push.by = clrsampler::PushBy::kProcess;
-    if (options.contains("--push-header")) push.headers = {options["--push-header"]};
-    push.first_wait = std::chrono::milliseconds(100);
-    absl::StatusOr<std::unique_ptr<clrsampler::HttpPoster>> poster = clrsampler::MakeCurlPoster({}, "");
-    if (!poster.ok()) return Fail(poster.status());
-    clrsampler::PushObserver push_observer;
-    push_observer.sent = [&](clrsampler::PushResult result, uint64_t bytes) { metrics->CountPush(result, bytes); };
-    push_observer.lost = [&](clrsampler::PushLoss loss) { metrics->CountPushLoss(loss); };
-    push_observer.said = [](const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); };
-    pusher = clrsampler::Pusher::Start(push, *std::move(poster), windows, push_observer);
-  }
+  std::vector<std::unique_ptr<clrsampler::Pusher>> pushers;
+  const absl::Status pushing = StartPushers(options, windows, *metrics, pushers);
+  if (!pushing.ok()) return Fail(pushing);
 
   uint64_t begin = Now();
   for (uint64_t number = 1; ended == 0;) {

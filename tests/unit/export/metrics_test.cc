@@ -279,6 +279,28 @@ TEST(MetricsTest, CountsWhatIsNotInWindows) {
   EXPECT_EQ(Sum(*metrics, "clrsampler_push_dropped_total", {"queue_full"}), 1);
 }
 
+TEST(MetricsTest, SamplesOfOtlpAreCountedFromTheWindowToTheirEnd) {
+  const auto metrics = Metrics::Make({.version = "1"});
+  metrics->CountOtlpTaken(100);
+  metrics->CountOtlp(PushResult::kFailed, 1000, 40);
+  metrics->CountOtlp(PushResult::kSent, 1000, 40);
+  metrics->CountOtlp(PushResult::kUnreadable, 500, 30);
+  metrics->CountOtlpLoss(PushLoss::kTooLarge, 10);
+  metrics->CountOtlpRejected(3);
+  metrics->SetOtlpWaiting(2, 700, 20);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_samples_total", {"taken"}), 100);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_samples_total", {"sent"}), 70);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_samples_total", {"dropped"}), 10);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_waiting_samples"), 20);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_waiting_requests"), 2);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_waiting_bytes"), 700);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_requests_total", {"failed"}), 1);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_requests_total", {"unreadable"}), 1);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_bytes_total"), 1500);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_dropped_total", {"too_large"}), 1);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_otlp_rejected_profiles_total"), 3);
+}
+
 // As docs/metrics.md writes it.
 std::string KindText(MetricKind kind) {
   switch (kind) {

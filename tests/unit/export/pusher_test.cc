@@ -7,6 +7,8 @@
 #include <mutex>
 
 #include "absl/strings/match.h"
+#include "export/push_request.h"
+#include "export/pyroscope_push.h"
 #include "formats/profile/profile_reader.h"
 #include "unit/export/made_up_windows.h"
 
@@ -178,16 +180,15 @@ class PusherTest : public ::testing::Test {
  protected:
   std::unique_ptr<Pusher> Start(MadeUpServer& server, size_t queue_bytes = 1 << 20) {
     PushOptions options;
-    options.url = "http://server";
     options.queue_bytes = queue_bytes;
     options.first_wait = std::chrono::milliseconds(1);
     options.longest_wait = std::chrono::milliseconds(5);
     PushObserver observer;
-    observer.sent = [this](PushResult result, uint64_t) {
+    observer.sent = [this](PushResult result, const PushMessage&) {
       const std::lock_guard lock(mutex_);
       ++results_[result];
     };
-    observer.lost = [this](PushLoss loss) {
+    observer.lost = [this](PushLoss loss, uint64_t) {
       const std::lock_guard lock(mutex_);
       ++losses_[loss];
     };
@@ -195,7 +196,10 @@ class PusherTest : public ::testing::Test {
       const std::lock_guard lock(mutex_);
       said_.push_back(sentence);
     };
-    return Pusher::Start(options, std::make_unique<MadeUpPoster>(server), windows_, observer);
+    PyroscopeOptions pyroscope;
+    pyroscope.url = "http://server";
+    return Pusher::Start(options, MakePyroscopeProtocol(pyroscope), std::make_unique<MadeUpPoster>(server), windows_,
+                         observer);
   }
   RecentWindows windows_{8};
   std::mutex mutex_;
@@ -257,8 +261,8 @@ TEST_F(PusherTest, AnEndCancelsTheRequestThatIsUnderWay) {
 
 TEST_F(PusherTest, AQueueThatIsFullLosesTheOldest) {
   MadeUpServer server({0});
-  const size_t one = (*PushRequestsOf(*ShopWindow(1), PushBy::kService, 50, {}))[0].profile.size();
-  auto pusher = Start(server, 3 * one);
+  const PushRequest first = (*PushRequestsOf(*ShopWindow(1), PushBy::kService, 50, {}))[0];
+  auto pusher = Start(server, 3 * MakePushBody(first.profile, first.view).bytes.size());
   for (uint64_t i = 1; i <= 40; ++i) {
     windows_.Add(ShopWindow(i));
     server.Await(i * 4);  // time goes on

@@ -5,15 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "output/otlp_fields.h"
-#include "protozero/pbf_message.hpp"
+#include "unit/output/read_otlp.h"
 
 namespace clrsampler {
 namespace {
 
-using protozero::pbf_message;
 using ::testing::ElementsAre;
+using testing::ReadOtlp;
 
 std::string Written(const ProfileModel& model) {
   std::string bytes;
@@ -25,69 +23,6 @@ std::string Written(const ProfileModel& model) {
   return bytes;
 }
 
-// What a test looks at: the texts of the dictionary, and each profile's types, period and values.
-struct Read {
-  explicit Read(const std::string& bytes) {
-    std::vector<std::string> encoded;
-    pbf_message<otlp::Request> request(bytes);
-    while (request.next()) {
-      if (request.tag() == otlp::Request::kDictionary) {
-        pbf_message<otlp::Dictionary> dictionary(request.get_view());
-        while (dictionary.next()) {
-          if (dictionary.tag() == otlp::Dictionary::kStrings) {
-            strings.push_back(dictionary.get_string());
-          } else {
-            dictionary.skip();
-          }
-        }
-        continue;
-      }
-      pbf_message<otlp::ResourceProfiles> resource(request.get_view());
-      if (!resource.next(otlp::ResourceProfiles::kScopeProfiles)) continue;
-      pbf_message<otlp::ScopeProfiles> scope(resource.get_view());
-      if (scope.next(otlp::ScopeProfiles::kProfiles)) encoded.push_back(scope.get_string());
-    }
-    for (const std::string& profile : encoded) ReadProfile(profile);
-  }
-
-  std::string TypeOf(protozero::data_view view) const {
-    std::string text;
-    pbf_message<otlp::ValueType> type(view);
-    while (type.next()) absl::StrAppend(&text, text.empty() ? "" : "/", strings[static_cast<size_t>(type.get_int32())]);
-    return text;
-  }
-
-  void ReadProfile(const std::string& bytes) {
-    std::string text;
-    pbf_message<otlp::Profile> profile(bytes);
-    while (profile.next()) {
-      switch (profile.tag()) {
-        case otlp::Profile::kSampleType:
-          absl::StrAppend(&text, TypeOf(profile.get_view()));
-          break;
-        case otlp::Profile::kPeriodType:
-          absl::StrAppend(&text, " per ", TypeOf(profile.get_view()));
-          break;
-        case otlp::Profile::kPeriod:
-          absl::StrAppend(&text, " ", profile.get_int64());
-          break;
-        case otlp::Profile::kSamples: {
-          pbf_message<otlp::Sample> sample(profile.get_view());
-          while (sample.next(otlp::Sample::kValues)) {
-            for (const int64_t value : sample.get_packed_int64()) absl::StrAppend(&text, " =", value);
-          }
-          break;
-        }
-        default:
-          profile.skip();
-      }
-    }
-    profiles.push_back(text);
-  }
-
-  std::vector<std::string> strings, profiles;
-};
-
 std::vector<std::string> ProfilesOf(ProfileView view, WeightUnit unit, uint64_t period_ns = 0) {
   ProfileModelBuilder builder;
   builder.meta().view = view;
@@ -96,7 +31,7 @@ std::vector<std::string> ProfilesOf(ProfileView view, WeightUnit unit, uint64_t 
   const FrameIndex frame = builder.Frame({.name = builder.String("Main")});
   builder.Add({.thread = builder.Thread({.pid = 7}), .stack = builder.Node(kRootNode, frame), .weight = 3});
   builder.Add({.thread = builder.Thread({.pid = 7}), .stack = builder.Node(kRootNode, frame), .weight = 4});
-  return Read(Written(*std::move(builder).Build())).profiles;
+  return ReadOtlp(Written(*std::move(builder).Build())).profiles;
 }
 
 // Types that are named by their period need one, and those that are summed have none (docs/formats.md).
@@ -122,7 +57,7 @@ TEST(OtlpTest, ContainersAreResourcesOfTheirOwn) {
                    .stack = stack});
     }
   }
-  const Read read(Written(*std::move(builder).Build()));
+  const ReadOtlp read(Written(*std::move(builder).Build()));
   EXPECT_THAT(read.profiles,
               ElementsAre("samples/count =1 =1 per samples/count 1", "samples/count =1 =1 per samples/count 1"));
 }

@@ -105,7 +105,7 @@ _clrsampler() {
         --hook-budget) values=:any ;;
       esac ;;
     serve)
-      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --lines --pdb-path --no-hooks --no-allocations --waits --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
+      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --lines --pdb-path --no-hooks --no-allocations --waits --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --otlp --otlp-by --otlp-header --otlp-ca --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
       case $previous in
         --config) values=:files ;;
         -F|--frequency) values=:any ;;
@@ -133,6 +133,10 @@ _clrsampler() {
         --push) values=:any ;;
         --push-by) values='service process' ;;
         --push-header) values=:any ;;
+        --otlp) values=:any ;;
+        --otlp-by) values='service process' ;;
+        --otlp-header) values=:any ;;
+        --otlp-ca) values=:files ;;
         --trigger) values=:any ;;
         --recordings) values=:folders ;;
         --recordings-size) values=:any ;;

@@ -63,6 +63,13 @@ httpGet: {path: /-/ready, port: http, scheme: {{ include "clrsampler.scheme" . }
 - {{ printf "--push=%s" .Values.push.url | quote }}
 - --push-by={{ .Values.push.by }}
 {{- end }}
+{{- if .Values.otlp.url }}
+- {{ printf "--otlp=%s" .Values.otlp.url | quote }}
+- --otlp-by={{ .Values.otlp.by }}
+{{- if .Values.otlp.caSecret }}
+- --otlp-ca=/etc/clrsampler/otlp/ca.crt
+{{- end }}
+{{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}

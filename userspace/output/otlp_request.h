@@ -1,0 +1,110 @@
+// One request for the profiles service of a collector: samples of models in, bytes of protobuf out.
+//
+// A resource holds profiles, each of one kind; equal samples of a profile are added up. The request knows how large it
+// gets while samples come, so that whoever fills it can stop in time.
+#ifndef CLRSAMPLER_OUTPUT_OTLP_REQUEST_H_
+#define CLRSAMPLER_OUTPUT_OTLP_REQUEST_H_
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "formats/profile/profile_model.h"
+#include "output/otlp_dictionary.h"
+
+namespace clrsampler {
+
+// What profiles are of. Empty texts are left out, but a service always has a name.
+struct OtlpResource {
+  std::string service;
+  std::string executable;
+  std::string container_id;
+  std::string pod_uid;
+  std::string runtime;  // the version of .NET
+  std::string host;
+  uint32_t pid = 0;  // 0: samples say it
+
+  friend auto operator<=>(const OtlpResource&, const OtlpResource&) = default;
+};
+
+// What the values of a profile are. A period of 0 is none. The texts are constants.
+struct OtlpKind {
+  absl::string_view type, unit;
+  absl::string_view period_type = {}, period_unit = {};
+  uint64_t period = 0;
+
+  friend bool operator<(const OtlpKind& a, const OtlpKind& b) {
+    return std::tie(a.type, a.unit, a.period_type, a.period_unit, a.period) <
+           std::tie(b.type, b.unit, b.period_type, b.period_unit, b.period);
+  }
+};
+
+// How a model with this meta is called. `factor`: what its weights are multiplied with to be values of that kind.
+struct OtlpValues {
+  OtlpKind kind;
+  uint64_t factor = 1;
+};
+OtlpValues OtlpValuesOf(const ProfileMeta& meta);
+// Samples of CPU time, each of which stands for so much.
+OtlpKind OtlpCpuKind(uint64_t period_ns);
+
+class OtlpRequest {
+ public:
+  // `creator` is "NAME VERSION".
+  explicit OtlpRequest(absl::string_view creator) : creator_(creator) {}
+
+  // The model is borrowed until the last Add. Gives the number that Add takes.
+  size_t AddModel(const ProfileModel& model);
+  // A row of that model, with its value.
+  void Add(size_t model, size_t row, const OtlpResource& resource, const OtlpKind& kind, uint64_t value);
+
+  size_t profiles() const;
+  // The encoded request has at most so many.
+  size_t bytes() const { return bytes_ + dictionary_.bytes(); }
+  std::string Encode() &&;
+
+ private:
+  struct Identity {
+    int32_t stack;
+    std::vector<int32_t> attributes;
+    friend auto operator<=>(const Identity&, const Identity&) = default;
+  };
+  struct ProfileKey {
+    OtlpKind kind;
+    uint64_t start_unix_ns, duration_ns;
+    friend bool operator<(const ProfileKey& a, const ProfileKey& b) {
+      return std::tie(a.kind, a.start_unix_ns, a.duration_ns) < std::tie(b.kind, b.start_unix_ns, b.duration_ns);
+    }
+  };
+  using Samples = std::map<Identity, uint64_t>;
+  using Profiles = std::map<ProfileKey, Samples>;
+  // Of a model, what has been encoded; -1: not yet.
+  struct Source {
+    const ProfileModel* model;
+    std::vector<int32_t> locations;  // by frame
+    std::vector<int32_t> stacks;     // by node
+  };
+
+  int32_t Location(Source& source, FrameIndex frame);
+  int32_t Stack(Source& source, NodeIndex leaf);
+  std::vector<int32_t> AttributesOf(const ProfileModel& model, size_t row, bool with_pid);
+  std::string ResourceProfiles(const OtlpResource& resource, const Profiles& profiles);
+  std::string Profile(const ProfileKey& key, const Samples& samples);
+  std::string Scope() const;
+
+  const std::string creator_;
+  OtlpDictionary dictionary_;
+  std::vector<Source> sources_;
+  std::map<OtlpResource, Profiles> resources_;
+  size_t bytes_ = 0;  // of all but the dictionary
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_OUTPUT_OTLP_REQUEST_H_
