@@ -56,6 +56,7 @@ std::string StatsJson(const Account& account, absl::string_view thread_pool) {
     }
   }
   if (!account.code.empty()) json["code"] = account.code;
+  if (!account.async.empty()) json["async"] = account.async;
   if (!account.perf_maps.empty()) json["perf_maps"] = account.perf_maps;
   if (!account.symbol_server.empty()) json["symbol_server"] = account.symbol_server;
   if (!account.pauses.empty()) json["pauses"] = account.pauses;
