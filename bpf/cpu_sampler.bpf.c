@@ -120,6 +120,7 @@ static __always_inline int take_sample(struct perf_event_context *ctx, struct va
 			if (may_be_transient(scratch, sample->ip))
 				witness_code(cpu, sample->ip);
 			walk_user_stack(scratch, cpu);
+			find_async_objects(cpu);
 			find_returns(scratch, task);
 		}
 	}

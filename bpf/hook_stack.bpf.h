@@ -3,6 +3,7 @@
 #ifndef CLRSAMPLER_HOOK_STACK_BPF_H_
 #define CLRSAMPLER_HOOK_STACK_BPF_H_
 
+#include "async_objects.bpf.h"
 #include "code_witness.bpf.h"
 #include "runtime_hook.bpf.h"
 #include "stack_record.bpf.h"
@@ -30,6 +31,7 @@ static __always_inline void walk_and_send(__u32 slot, struct scratch *scratch)
 
 	find_transient_code(scratch);
 	walk_user_stack(scratch, slot);
+	find_async_objects(slot);
 	bytes = close_stack(scratch);
 	/* the hit is counted already; user space sees that its stack is missing */
 	bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));

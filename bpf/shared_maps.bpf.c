@@ -38,6 +38,13 @@ struct transient_map transient_code SEC(".maps");
 struct transient_heaps_map transient_heaps SEC(".maps");
 
 /*
+ * By tgid, of .NET processes, where async callers are wanted (else user space makes it one entry long). 1024 processes,
+ * 0.1 MB, preallocated as the others. When it is full user space is told, and stacks of further processes stay as they
+ * are.
+ */
+struct async_layouts_map async_layouts SEC(".maps");
+
+/*
  * By tgid, of those that are hooked. 1024 processes, 0.1 MB; one that is pushed out by others, who have done something
  * more recently, begins anew.
  */

@@ -9,15 +9,26 @@
 
 #define WITNESS_WORDS (sizeof(struct wire_code_witness) / 8)
 #define RETURN_WORDS (sizeof(struct wire_replaced_return) / 8)
+#define ASYNC_WORDS (sizeof(struct wire_async_object) / 8)
+#define ASYNC_TRIED 64
 #define SCRATCH_WORDS                                                                                                  \
 	(WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8 +                 \
-	 WIRE_MAX_WITNESSES * WITNESS_WORDS + WIRE_MAX_RETURNS * RETURN_WORDS)
+	 WIRE_MAX_WITNESSES * WITNESS_WORDS + WIRE_MAX_RETURNS * RETURN_WORDS + WIRE_MAX_ASYNC_OBJECTS * ASYNC_WORDS)
 
 #define WINDOW_WORDS 256
 #define WINDOW_BLOCK 32
 
+/* Where the search for objects of async code is (async_objects.bpf.c). */
+struct async_walk {
+	struct wire_async_layout layout; /* of the process */
+	__u64 count;			 /* of async_objects */
+	__u64 roots;			 /* of these */
+	__u64 next;			 /* the object to be copied next; 0: none */
+	__u64 tried[ASYNC_TRIED];	 /* words that were looked at, by a hash of theirs */
+};
+
 /*
- * Where one sample is put together: 107 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB)
+ * Where one sample is put together: 109 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB)
  * can hold. The walk keeps its state here too: what is in memory the verifier forgets between two steps, so that it
  * checks one step and not a thousand.
  *
@@ -45,6 +56,8 @@ struct scratch {
 	struct wire_code_witness witness;	   /* the one that is being made */
 	struct wire_code_witness witnesses[WIRE_MAX_WITNESSES];
 	struct wire_replaced_return returns[WIRE_MAX_RETURNS];
+	struct async_walk async;
+	struct wire_async_object async_objects[WIRE_MAX_ASYNC_OBJECTS];
 	struct wire_cpu_sample sample; /* followed by its words: sent as one piece */
 	__u64 words[SCRATCH_WORDS];
 };
@@ -87,6 +100,14 @@ struct transient_heaps_map {
 	__type(value, struct wire_transient_heap);
 };
 extern struct transient_heaps_map transient_heaps SEC(".maps");
+
+struct async_layouts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct wire_async_layout);
+};
+extern struct async_layouts_map async_layouts SEC(".maps");
 
 /* What a process may still report of its hooks, and what of it was not sent. */
 struct hook_budget {

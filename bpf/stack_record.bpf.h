@@ -5,7 +5,8 @@
 
 #include "shared_maps.bpf.h"
 
-/* Appends witnesses and replaced return addresses, and sets the size; returns the bytes of the whole record. */
+/* Appends witnesses, replaced return addresses and async objects, and sets the size; returns the bytes of the whole
+ * record. */
 static __always_inline __u64 close_stack(struct scratch *scratch)
 {
 	struct wire_cpu_sample *sample = &scratch->sample;
@@ -20,9 +21,17 @@ static __always_inline __u64 close_stack(struct scratch *scratch)
 		sample->witnesses = 0;
 	}
 	barrier_var(used);
-	if (sample->flags >> WIRE_SAMPLE_RETURNS_SHIFT && used <= SCRATCH_WORDS - WIRE_MAX_RETURNS * RETURN_WORDS) {
+	if (sample->flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK &&
+	    used <= SCRATCH_WORDS - WIRE_MAX_RETURNS * RETURN_WORDS) {
 		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->returns), scratch->returns);
 		used += (sample->flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK) * RETURN_WORDS;
+	}
+	barrier_var(used);
+	if (sample->flags >> WIRE_SAMPLE_ASYNC_SHIFT && used <= SCRATCH_WORDS - WIRE_MAX_ASYNC_OBJECTS * ASYNC_WORDS) {
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->async_objects), scratch->async_objects);
+		used += (sample->flags >> WIRE_SAMPLE_ASYNC_SHIFT & WIRE_SAMPLE_ASYNC_MASK) * ASYNC_WORDS;
+	} else {
+		sample->flags &= (1u << WIRE_SAMPLE_ASYNC_SHIFT) - 1;
 	}
 	bytes = used * sizeof(__u64);
 	if (bytes > sizeof(scratch->words))

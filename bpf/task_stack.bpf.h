@@ -4,6 +4,7 @@
 #ifndef CLRSAMPLER_TASK_STACK_BPF_H_
 #define CLRSAMPLER_TASK_STACK_BPF_H_
 
+#include "async_objects.bpf.h"
 #include "code_witness.bpf.h"
 #include "stack_record.bpf.h"
 #include "user_stack.bpf.h"

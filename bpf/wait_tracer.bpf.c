@@ -124,6 +124,7 @@ static __always_inline bool send_stack(void *ctx, struct scratch *scratch, __u32
 		if (may_be_transient(scratch, sample->ip))
 			witness_code(cpu, sample->ip);
 		walk_user_stack(scratch, cpu);
+		find_async_objects(cpu);
 		find_returns(scratch, task);
 	}
 	bytes = close_stack(scratch);

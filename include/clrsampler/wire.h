@@ -39,6 +39,14 @@ typedef unsigned long long __u64;
 /* Most witnesses of one sample: methods, each once. Dynamic methods call through ordinary ones, a few deep. */
 #define WIRE_MAX_WITNESSES 8
 #define WIRE_GENERAL_REGISTERS 16
+/* Most objects of a sample: a chain of eight awaiters has eight to sixteen. WIRE_MAX_ASYNC_ROOTS may begin one. */
+#define WIRE_MAX_ASYNC_OBJECTS 31
+#define WIRE_MAX_ASYNC_ROOTS 12
+/*
+ * Words that are copied of an object: the MethodTable, the fields of a Task (7 on .NET 8 to 11), and what follows them
+ * in the box of a state machine: the machine, or a pointer to it (8 to 10 words from the beginning).
+ */
+#define WIRE_ASYNC_WORDS 9
 /*
  * Heaps of transient code are found by their pages of 64 KB: the runtime reserves memory for code in such pieces,
  * aligned.
@@ -160,6 +168,9 @@ struct wire_header {
 #define WIRE_SAMPLE_RETURNS_SHIFT 8
 #define WIRE_SAMPLE_RETURNS_MASK 0xf
 #define WIRE_MAX_RETURNS 4
+/* Bits of flags that count struct wire_async_object. */
+#define WIRE_SAMPLE_ASYNC_SHIFT 12
+#define WIRE_SAMPLE_ASYNC_MASK 0x1f
 
 /*
  * One sample of one CPU. Behind it follow kernel_frames u64 addresses (leaf first), then user_words u64 words:
@@ -225,6 +236,19 @@ struct wire_code_witness {
 struct wire_replaced_return {
 	__u64 at;      /* where it lies on the stack */
 	__u64 address; /* what was there */
+};
+
+/* A word of the stack, or a register, points to the object. Else another one of the sample does. */
+#define WIRE_ASYNC_ROOT 1
+
+/*
+ * An object that leads to the awaiters of what runs on the stack, as it was at the moment of the sample: the box of
+ * what runs, and from there one awaiter after the other. Behind the replaced returns, in the order in which they were
+ * met. What kind of object it is follows from its MethodTable, which stays where it is.
+ */
+struct wire_async_object {
+	__u64 address; /* | WIRE_ASYNC_ROOT */
+	__u64 words[WIRE_ASYNC_WORDS];
 };
 
 /* Some were not sent since the process had had its share; else there was no room in the ring of hooks. */
@@ -448,6 +472,23 @@ struct wire_transient_heap {
 	__u64 nibble_map; /* address of its 32-bit words */
 };
 
+/*
+ * By what the sampler knows objects of async code in a process: map async_layouts, by tgid. A type is told by its row
+ * in the metadata (TypeDef), which is the u32 at byte 8 of its MethodTable >> row_shift. Types of other assemblies have
+ * the same numbers: what was copied in vain for that user space leaves out. Links are bytes from the object's address.
+ */
+#define WIRE_ASYNC_BOX_ROWS 3
+#define WIRE_ASYNC_AWAIT_ROWS 3
+struct wire_async_layout {
+	__u32 row_shift;
+	__u32 task_link;			 /* Task.m_continuationObject */
+	__u32 box_rows[WIRE_ASYNC_BOX_ROWS];	 /* AsyncStateMachineBox`1 and what derives from it; 0: there is none */
+	__u32 action_row;			 /* System.Action */
+	__u32 action_link;			 /* Delegate._target */
+	__u32 await_rows[WIRE_ASYNC_AWAIT_ROWS]; /* AwaitTaskContinuation and what derives from it */
+	__u32 await_link;			 /* its m_action */
+};
+
 #define WIRE_FRAME_ADDRESS_MASK 0x0000ffffffffffffull
 #define WIRE_GAP_SHIFT 48
 #define WIRE_GAP_MASK 0x1fffull /* of the word shifted right */
@@ -469,6 +510,8 @@ static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
 static_assert(sizeof(struct wire_exception) == 64, "wire_exception");
 static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
 static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
+static_assert(sizeof(struct wire_async_object) == 80, "wire_async_object");
+static_assert(sizeof(struct wire_async_layout) == 44, "wire_async_layout");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
@@ -484,6 +527,8 @@ _Static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
 _Static_assert(sizeof(struct wire_exception) == 64, "wire_exception");
 _Static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
 _Static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
+_Static_assert(sizeof(struct wire_async_object) == 80, "wire_async_object");
+_Static_assert(sizeof(struct wire_async_layout) == 44, "wire_async_layout");
 #endif
 
 #endif /* CLRSAMPLER_WIRE_H_ */

@@ -45,6 +45,7 @@ bool Mend(std::vector<uint64_t>& record) {
   sample.kernel_frames = 0;
   sample.witnesses = 0;
   sample.flags &= ~(uint32_t{WIRE_SAMPLE_RETURNS_MASK} << WIRE_SAMPLE_RETURNS_SHIFT);
+  sample.flags &= ~(uint32_t{WIRE_SAMPLE_ASYNC_MASK} << WIRE_SAMPLE_ASYNC_SHIFT);
   size_t at = kHeader;
   uint16_t frames = 0;
   const auto gap = [&](size_t i) { return record[i] >> WIRE_GAP_SHIFT & WIRE_GAP_MASK; };

@@ -31,6 +31,10 @@ class LiveCapture : public Capture {
   absl::Status SetFrequency(int frequency_hz) override { return sampler_->SetFrequency(frequency_hz); }
   absl::Status Track(pid_t tgid) override { return sampler_->Track(tgid); }
   void Untrack(pid_t tgid) override { sampler_->Untrack(tgid); }
+  absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layout& layout) override {
+    return sampler_->SetAsyncLayout(tgid, layout);
+  }
+  void ForgetAsyncLayout(pid_t tgid) override { sampler_->ForgetAsyncLayout(tgid); }
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
                                 std::span<const wire_transient_heap> heaps) override {
     return sampler_->SetTransientCode(tgid, code, heaps);

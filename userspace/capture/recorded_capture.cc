@@ -188,6 +188,15 @@ void RecordedCapture::ForgetTransientCode(pid_t tgid) {
   if (live_ != nullptr) live_->ForgetTransientCode(tgid);
 }
 
+absl::Status RecordedCapture::SetAsyncLayout(pid_t tgid, const wire_async_layout& layout) {
+  return Taped(
+      &tape_, [&] { return live_->SetAsyncLayout(tgid, layout); }, "async ", tgid);
+}
+
+void RecordedCapture::ForgetAsyncLayout(pid_t tgid) {
+  if (live_ != nullptr) live_->ForgetAsyncLayout(tgid);
+}
+
 absl::StatusOr<UniqueFd> RecordedCapture::AttachHook(const HookPlace& place, const std::string& path) {
   absl::StatusOr<UniqueFd> attached;
   const absl::Status status = Taped(

@@ -128,6 +128,7 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
 
   if (!hooks) bpf_map__set_max_entries(maps.hook_budgets, 1);
+  if (!options_.async_objects) bpf_map__set_max_entries(maps.async_layouts, 1);
   if (!options_.allocation_hooks) {
     bpf_map__set_max_entries(maps.allocation_sums, 1);
     bpf_map__set_max_entries(maps.allocations_pending, 1);
@@ -143,6 +144,7 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
   if (!hooks || (!options_.filter_processes && pid_namespace == 0)) bpf_map__set_max_entries(maps.hook_others, 1);
   constants.filter_processes = options_.filter_processes;
   constants.follow_children = options_.follow_children;
+  constants.async_stacks = options_.async_objects;
   constants.wake_bytes = static_cast<uint32_t>(ring_bytes_ / 4);
   constants.hook_wake_bytes = static_cast<uint32_t>(hook_ring_bytes_ / 4);
   constants.kernel_stack_bytes = KernelStackBytes();
@@ -384,6 +386,22 @@ absl::Status Sampler::Track(pid_t tgid) {
 void Sampler::Untrack(pid_t tgid) {
   const uint32_t key = static_cast<uint32_t>(tgid);
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key);
+}
+
+absl::Status Sampler::SetAsyncLayout(pid_t tgid, const wire_async_layout& layout) {
+  const uint32_t key = static_cast<uint32_t>(tgid);
+  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.async_layouts), &key, &layout, BPF_ANY) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno == E2BIG || errno == ENOMEM) {
+    return absl::ResourceExhaustedError("more .NET processes than the sampler can follow async callers of");
+  }
+  return ErrnoError(errno, absl::StrCat("telling the sampler of async code of process ", tgid));
+}
+
+void Sampler::ForgetAsyncLayout(pid_t tgid) {
+  const uint32_t key = static_cast<uint32_t>(tgid);
+  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.async_layouts), &key);
 }
 
 int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.samples); }

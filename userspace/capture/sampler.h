@@ -53,8 +53,9 @@ struct SamplerOptions {
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
   bool allocation_hooks = false;
   bool exception_hooks = false;
-  bool waits = false;        // where threads wait is told: struct wire_wait
-  uint64_t min_wait_ns = 0;  // WaitTracerOptions, as the next three
+  bool async_objects = false;  // samples bring along awaiters, of processes that SetAsyncLayout names
+  bool waits = false;          // where threads wait is told: struct wire_wait
+  uint64_t min_wait_ns = 0;    // WaitTracerOptions, as the next three
   bool waker_stacks = true;
   uint32_t wait_thinning = 1;
   bool wait_looks = false;
@@ -101,6 +102,10 @@ class Sampler {
     return transient_code_->Set(static_cast<uint32_t>(tgid), code, heaps);
   }
   void ForgetTransientCode(pid_t tgid) { transient_code_->Remove(static_cast<uint32_t>(tgid)); }
+
+  // CaptureControl's.
+  absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layout& layout);
+  void ForgetAsyncLayout(pid_t tgid);
 
   // Has calls of a function in a runtime's image reported, from all processes that map the
   // image and are followed; others run into the probe, too, unless it is bound to `only_process`. `hook` decides

@@ -44,6 +44,7 @@ absl::Status CheckSamplerOptions(const RecordConfig& config) {
                   {"--code", config.keep_code},
                   {"--frequency", config.frequency_hz != usual.frequency_hz},
                   {"--unwind", config.unwind != usual.unwind},
+                  {"--async-stacks", config.async_stacks},
                   {"--mark-suspension", config.mark_suspension},
                   {"--no-hooks", config.no_hooks},
                   {"--try-unknown-runtime", config.try_unknown_runtime},

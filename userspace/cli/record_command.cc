@@ -83,6 +83,14 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.perf_maps = *std::move(perf_maps);
   options.frequency_hz = config.frequency_hz;
   options.replay = config.unwind == "replay";
+  options.async_stacks = config.async_stacks;
+  if (options.async_stacks && !options.replay) {
+    return BadValue("--async-stacks needs --unwind replay", "leave --unwind out");
+  }
+  if (options.async_stacks && config.no_hooks) {
+    return BadValue("--async-stacks must know when collections move objects, and --no-hooks hides that",
+                    "leave --no-hooks out");
+  }
   options.view = config.event == "alloc"          ? RecordView::kAllocations
                  : config.event == "off-cpu"      ? RecordView::kOffCpu
                  : config.event == "wall"         ? RecordView::kWall
@@ -317,6 +325,9 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->check(CLI::IsMember({"replay", "chain"}))
       ->capture_default_str()
       ->type_name("WAY");
+  app.add_flag("--async-stacks", config.async_stacks,
+               "above a resumed async method stand the methods that await it, in the place of the thread pool's\n"
+               "frames; .NET 8 to 11 on x64; docs/async.md");
   app.add_option("--max-frames", config.max_frames, "most frames of a stack; a deeper one says so at its root")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()

@@ -43,6 +43,7 @@ struct RecordConfig {
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;
   std::string unwind = "replay";
+  bool async_stacks = false;
   uint32_t max_frames = 512;
   uint32_t gap_words = 1024;
   uint32_t stack_words = 4096;

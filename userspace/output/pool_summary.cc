@@ -13,12 +13,15 @@
 #include "output/summary.h"
 #include "output/wait_parts.h"
 #include "profile/wait_kind.h"
+#include "symbols/awaits.h"
 
 namespace clrsampler {
 namespace {
 
-// What every worker's stack begins with.
+// What every worker's stack begins with, unless the awaiters of its work stand there.
 constexpr absl::string_view kWorkerStart = "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart";
+// How the runtime calls these threads.
+constexpr absl::string_view kWorkerName = ".NET TP Worker";
 // Where they wait for work, and spin for it first.
 constexpr absl::string_view kIdle = "System.Threading.LowLevelLifoSemaphore.Wait";
 // Later than this after the beginning a worker that shows up is new.
@@ -38,6 +41,13 @@ struct Worker {
 bool IsIn(const FrameTable& frames, std::span<const FrameId> stack, absl::string_view method) {
   return std::any_of(stack.begin(), stack.end(),
                      [&](FrameId id) { return absl::StrContains(frames.at(id).text, method); });
+}
+
+bool IsOfWorker(const FrameTable& frames, std::span<const FrameId> stack, const SampleLog::Thread& thread) {
+  if (thread.tid == 0) return false;
+  if (IsIn(frames, stack, kWorkerStart)) return true;
+  return thread.name == kWorkerName &&
+         std::any_of(stack.begin(), stack.end(), [&](FrameId id) { return IsAwaiter(frames.at(id)); });
 }
 
 void Add(const FrameTable& frames, std::span<const FrameId> stack, const SampleLog::Row& row, Worker& worker) {
@@ -94,8 +104,8 @@ PoolSummary SummarizePool(const FrameTable& frames, const StackTable& stacks, co
   std::map<uint32_t, Worker> workers;  // by tid
   samples.ForEach([&](const SampleLog::Row& row) {
     const std::span<const FrameId> stack = stacks.stack(row.stack).frames;
-    const uint32_t tid = samples.threads()[row.thread].tid;
-    if (tid != 0 && IsIn(frames, stack, kWorkerStart)) Add(frames, stack, row, workers[tid]);
+    const SampleLog::Thread& thread = samples.threads()[row.thread];
+    if (IsOfWorker(frames, stack, thread)) Add(frames, stack, row, workers[thread.tid]);
   });
   PoolSummary summary;
   std::map<std::pair<std::string, std::string>, size_t> sites;

@@ -87,6 +87,7 @@ std::string StatsJson(const Account& account, absl::string_view thread_pool) {
     if (!counts.empty()) json[key] = counts;
   };
   add("code", account.code);
+  add("async", account.async);
   add("perf_maps", account.perf_maps);
   add("symbol_server", account.symbol_server);
   add("pauses", account.pauses);

@@ -51,6 +51,7 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
   if (parts.native_lines != nullptr) {
     account.native_lines = deltas_.Since("native_lines", parts.native_lines->counters().ByName());
   }
+  if (parts.async != nullptr) account.async = deltas_.Since("async", parts.async->counters().ByName());
   account.bpf_map_bytes = parts.capture.map_bytes();
   account.notice_counts = deltas_.Since("notices", parts.notices.counts());
   account.notices = parts.notices.TakeKept();

@@ -7,6 +7,7 @@
 #include "clr/lines/assembly_pdbs.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/perf_map_lease.h"
+#include "pipeline/async_callers.h"
 #include "pipeline/clock_account.h"
 #include "pipeline/counter_deltas.h"
 #include "pipeline/expected_samples.h"
@@ -34,6 +35,7 @@ struct CountingParts {
   const PerfMapLeases* perf_maps;   // nullptr: none are switched on
   const AssemblyPdbs* pdbs;         // nullptr: nobody wants lines
   const NativeLines* native_lines;  // likewise
+  const AsyncCallers* async;        // nullptr: not asked for
   Notices& notices;
 };
 

@@ -118,7 +118,7 @@ void Intake::TakeStack(std::span<const std::byte> record) {
   std::vector<uint64_t>& bytes = held->record;
   bytes.resize((record.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
   std::memcpy(bytes.data(), record.data(), record.size());
-  if (sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT != 0) {
+  if ((sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK) != 0) {
     const Process& process = parts_.table.FindOrScan(sample.tgid, sample.process_start_ns);
     if (parts_.unwinder.machine() == ElfMachine::kArm64) {
       RestoreLinkRegisters(bytes, [&](uint64_t address) { return IsInTrampoline(process, address); });
@@ -136,6 +136,7 @@ void Intake::TakeStack(std::span<const std::byte> record) {
   if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
     Process& process = parts_.table.FindOrScan(sample.tgid, sample.process_start_ns);
     parts_.unwinder.Observe(process, *raw, held->early);
+    if (parts_.async != nullptr) parts_.async->Observe(process, *raw);
     parts_.targets.Sampled(sample.tgid);
   }
   held->of_clock = sample.header.kind == WIRE_CPU_SAMPLE;

@@ -19,6 +19,7 @@
 #include "capture/event_stream.h"
 #include "clr/memory/memory_methods.h"
 #include "os/clock.h"
+#include "pipeline/async_callers.h"
 #include "pipeline/event_budget.h"
 #include "pipeline/runtime_watch.h"
 #include "pipeline/stack_unwinder.h"
@@ -53,6 +54,7 @@ class Intake {
     StackUnwinder& unwinder;
     MemoryMethods& memory;
     RuntimeWatch* hooks;  // nullptr: there are none
+    AsyncCallers* async;  // nullptr: not asked for
     Account& account;
     Notices& notices;
   };

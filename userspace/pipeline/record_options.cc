@@ -65,8 +65,9 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   // A thread that waits for the end of a pause says so.
   const bool waits = TellsWaits(options);
   events.pauses = waits || told_of_pauses || options.view == RecordView::kPause ||
-                  options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles;
-  events.resumed = told_of_pauses;  // profiles have no use for it
+                  options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles ||
+                  options.async_stacks;  // collections move what leads to awaiters
+  events.resumed = told_of_pauses;       // profiles have no use for it
   events.compilations = told_of_compilations || events.roles;
   events.allocations =
       options.windows.has_value() ? options.windows->allocations : options.view == RecordView::kAllocations;
@@ -99,6 +100,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.filter_processes = !IsWholeHost(options);
   sampler.follow_children = !options.command.empty();
   if (options.command.empty() && options.pids.size() == 1) sampler.only_process = static_cast<pid_t>(options.pids[0]);
+  sampler.async_objects = options.async_stacks;
   sampler.suspension_hooks = events.pauses;
   sampler.resumed_hook = events.resumed;
   sampler.jit_hooks = events.compilations;

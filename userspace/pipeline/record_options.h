@@ -52,6 +52,7 @@ struct RecordOptions {
   uint32_t gap_words = 1024;    // stack words shipped between two frames; at most 4096
   uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
   bool replay = true;           // false: frame-pointer chains only
+  bool async_stacks = false;    // awaiters stand above a resumed async method (async_callers.h); with `replay`
   RecordView view = RecordView::kCpu;
   // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu.
   bool roles = true;

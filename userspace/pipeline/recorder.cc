@@ -180,14 +180,15 @@ absl::Status RecorderImpl::Init() {
   const SamplesKept kept = !counts_samples      ? SamplesKept::kNone
                            : options.only_blame ? SamplesKept::kPossiblyBlamed
                                                 : SamplesKept::kAll;
-  parts_.intake.emplace(Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder,
-                                      *parts_.sources.memory, hooks, parts_.account, parts_.notices},
-                        kept, HookEventsFor(options));
+  parts_.intake.emplace(
+      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, hooks,
+                    parts_.async ? &*parts_.async : nullptr, parts_.account, parts_.notices},
+      kept, HookEventsFor(options));
   handler_.emplace(
       SampleHandler::Parts{parts_.table, parts_.resolver, parts_.unwinder, parts_.namer, parts_.frames,
                            parts_.perf_maps, parts_.rate, hooks, parts_.waits ? &*parts_.waits : nullptr,
-                           parts_.code_log ? &*parts_.code_log : nullptr, session_->sink(), parts_.account,
-                           parts_.notices},
+                           parts_.code_log ? &*parts_.code_log : nullptr, parts_.async ? &*parts_.async : nullptr,
+                           session_->sink(), parts_.account, parts_.notices},
       [this](const Process& process) { return session_->Selects(process); }, options.mark_suspension);
 
   const std::vector<uint32_t> likely =
@@ -204,6 +205,7 @@ absl::Status RecorderImpl::Init() {
 void RecorderImpl::Prepare(uint32_t pid) {
   const MonotonicTime now = parts_.clock.Now();
   parts_.resolver.CatchUp(parts_.table.FindOrScan(pid, 0), now, now);
+  if (parts_.async) parts_.async->Learn(*parts_.table.Find(pid));
   if (parts_.hooks) parts_.hooks->Look(*parts_.table.Find(pid));
 }
 
@@ -520,6 +522,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
     session_->Ended(key);
     if (parts_.table.Find(key.tgid) != nullptr) continue;
     parts_.capture->ForgetTransientCode(static_cast<pid_t>(key.tgid));
+    parts_.capture->ForgetAsyncLayout(static_cast<pid_t>(key.tgid));
     parts_.targets.Gone(key.tgid);
   }
 }
@@ -529,6 +532,7 @@ void RecorderImpl::Forget(ProcessKey key) {
   parts_.resolver.Forget(key);
   parts_.unwinder.Forget(key);
   parts_.namer.Forget(key);
+  if (parts_.async) parts_.async->Forget(key);
   if (parts_.sources.pdbs != nullptr) parts_.sources.pdbs->Forget(key);
   parts_.images.Forget(key);
   if (parts_.hooks) parts_.hooks->Forget(key);

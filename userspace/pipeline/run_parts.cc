@@ -53,10 +53,15 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
       resolver(sources.borrowed(), frames, sources.line_sources()),
       unwinder({.replay = options.replay, .max_frames = options.max_frames, .keep = options.keep_stacks}, sources,
                images, resolver, clock),
-      namer(resolver, kernel, frames),
+      namer(resolver, kernel, frames, /*with_places=*/options.async_stacks),
       rate(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {
   if (broker != nullptr) broker->ReportTo(&notices);
   if (options.keep_code) KeepCode();
+  if (options.async_stacks) {
+    async.emplace(AsyncCallers::Parts{
+        *sources.memory, frames,
+        [this](const Process& process, const wire_async_layout& layout) { TellAsyncLayout(process, layout); }});
+  }
 }
 
 void RunParts::KeepCode() {
@@ -94,6 +99,12 @@ void RunParts::TellTransientCode(uint32_t tgid, const wire_transient_code& code,
   }
 }
 
+void RunParts::TellAsyncLayout(const Process& process, const wire_async_layout& layout) {
+  if (const absl::Status told = capture->SetAsyncLayout(static_cast<pid_t>(process.key.tgid), layout); !told.ok()) {
+    notices.Add("no_async_callers", "", absl::StrCat("not all async methods have their callers: ", told.message()));
+  }
+}
+
 void RunParts::UpdateClock() {
   if (!capture->sampling()) return;
   const absl::StatusOr<HostCpuTime> host = ReadHostCpuTime(kProcRoot, tape);
@@ -107,7 +118,7 @@ void RunParts::CountAccount() {
   counts.AddTo(account,
                {*capture, hooks ? &*hooks : nullptr, waits ? &*waits : nullptr, *intake, kernel, targets.expected(),
                 clock_account, unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr,
-                sources.pdbs.get(), sources.native_lines, notices});
+                sources.pdbs.get(), sources.native_lines, async ? &*async : nullptr, notices});
 }
 
 }  // namespace clrsampler

@@ -15,6 +15,7 @@
 #include "clr/runtime_discovery.h"
 #include "os/taped_clock.h"
 #include "pipeline/account_counts.h"
+#include "pipeline/async_callers.h"
 #include "pipeline/clock_account.h"
 #include "pipeline/intake.h"
 #include "pipeline/kernel_namer.h"
@@ -67,6 +68,7 @@ struct RunParts {
   Resolver resolver;
   StackUnwinder unwinder;
   StackNamer namer;
+  std::optional<AsyncCallers> async;  // nullopt: not asked for
   SamplingRate rate;
   std::optional<CodeLog> code_log;  // nullopt: nobody wants it
   Account account;                  // of the run, or of the window at hand
@@ -85,6 +87,7 @@ struct RunParts {
  private:
   void KeepCode();
   absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
+  void TellAsyncLayout(const Process& process, const wire_async_layout& layout);
   void TellTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
 
   std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address

@@ -41,27 +41,8 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
   }
   const UserStack& user = parts_.unwinder.Walk(process, raw, early);
   const NamedStack& named = parts_.namer.Name(process, raw, user, time);
-  if (sample.header.kind == WIRE_COMPILED_STACK) {
-    parts_.hooks->CompiledStack(process, sample, named.frames);
-    return true;
-  }
-  if (sample.header.kind == WIRE_ALLOCATION_STACK) {
-    parts_.hooks->AllocationStack(process, sample, named.frames);
-    return true;
-  }
-  if (sample.header.kind == WIRE_EXCEPTION_STACK) {
-    parts_.hooks->ExceptionStack(process, sample, named.frames);
-    return true;
-  }
-  if (sample.header.kind == WIRE_WAIT_STACK || sample.header.kind == WIRE_WAKER_STACK) {
-    if (parts_.waits == nullptr) return true;
-    if (sample.header.kind == WIRE_WAIT_STACK) {
-      parts_.waits->HandleStack(process, sample, named.frames);
-    } else {
-      parts_.waits->HandleWakerStack(sample, named.frames);
-    }
-    return true;
-  }
+  const std::span<const FrameId> frames = WithAwaiters(process, raw, user, named);
+  if (HandleEvent(process, sample, frames)) return true;
   StackEnd end = user.end;
   if (end == StackEnd::kBroken && !named.frames.empty() && StartsThread(parts_.frames.at(named.frames.front()))) {
     end = StackEnd::kComplete;  // libc's start code keeps data in the frame pointer; there is nothing above it
@@ -69,13 +50,45 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
   CountEnd(end, sample.stop);
   ++handled_;
   named_ += (named.sources & 1u << static_cast<unsigned>(NameSource::kNone)) == 0 ? 1 : 0;
-  const bool written = Write(
-      {process, sample, named.frames, std::nullopt, named.sources, PausePhase::kNone, end, parts_.rate.PeriodAt(time)});
+  const bool written =
+      Write({process, sample, frames, std::nullopt, named.sources, PausePhase::kNone, end, parts_.rate.PeriodAt(time)});
   // Where the kernel ran, the last frame is its own and has no code here.
   if (written && parts_.code != nullptr && !user.frames.empty() && !named.frames.empty()) {
     parts_.code->Count(process.key, user.frames.front().lookup_address, named.frames.back());
   }
   return true;
+}
+
+std::span<const FrameId> SampleHandler::WithAwaiters(const Process& process, const RawStack& raw, const UserStack& user,
+                                                     const NamedStack& named) {
+  if (parts_.async == nullptr) return named.frames;
+  const MonotonicTime time{raw.sample().header.time_ns};
+  const bool stopped = parts_.hooks != nullptr && parts_.hooks->PhaseOf(process.key, time) == PausePhase::kStopped;
+  return parts_.async->Apply(process, raw, user, named, stopped);
+}
+
+// False: it is no stack of an event.
+bool SampleHandler::HandleEvent(const Process& process, const wire_cpu_sample& sample,
+                                std::span<const FrameId> frames) {
+  switch (sample.header.kind) {
+    case WIRE_COMPILED_STACK:
+      parts_.hooks->CompiledStack(process, sample, frames);
+      return true;
+    case WIRE_ALLOCATION_STACK:
+      parts_.hooks->AllocationStack(process, sample, frames);
+      return true;
+    case WIRE_EXCEPTION_STACK:
+      parts_.hooks->ExceptionStack(process, sample, frames);
+      return true;
+    case WIRE_WAIT_STACK:
+      if (parts_.waits != nullptr) parts_.waits->HandleStack(process, sample, frames);
+      return true;
+    case WIRE_WAKER_STACK:
+      if (parts_.waits != nullptr) parts_.waits->HandleWakerStack(sample, frames);
+      return true;
+    default:
+      return false;
+  }
 }
 
 void SampleHandler::CountEnd(StackEnd end, uint16_t stop) {

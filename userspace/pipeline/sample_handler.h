@@ -11,6 +11,7 @@
 
 #include "clr/perf_map_lease.h"
 #include "os/clock.h"
+#include "pipeline/async_callers.h"
 #include "pipeline/runtime_watch.h"
 #include "pipeline/sample_sink.h"
 #include "pipeline/sampling_rate.h"
@@ -48,6 +49,7 @@ class SampleHandler {
     RuntimeWatch* hooks;  // nullptr: there are none
     WaitWatch* waits;     // nullptr: nobody asked
     CodeLog* code;        // nullptr: nobody wants it
+    AsyncCallers* async;  // likewise
     SampleSink& sink;
     Account& account;
     Notices& notices;
@@ -64,6 +66,9 @@ class SampleHandler {
   uint64_t named() const { return named_; }  // of these: every frame of the stack has a name
 
  private:
+  std::span<const FrameId> WithAwaiters(const Process& process, const RawStack& raw, const UserStack& user,
+                                        const NamedStack& named);
+  bool HandleEvent(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames);
   void CountEnd(StackEnd end, uint16_t stop);  // wire_cpu_sample::stop, which may be anything in a recorded stream
   bool Write(NamedSample named);
   std::span<const FrameId> Marked(const NamedSample& named, const std::optional<RuntimeWatch::Role>& role);

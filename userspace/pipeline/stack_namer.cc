@@ -69,6 +69,7 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
     if (frame->doubt != FrameDoubt::kNone) out.frames.push_back(Mark(MarkText(frame->doubt)));
     // A call is returning by way of a return probe, and the kernel has forgotten already where to.
     if (std::next(frame) == user.frames.rend() && IsInTrampoline(process, frame->address)) {
+      if (with_places_) out.places.push_back(static_cast<uint32_t>(out.frames.size()));
       out.frames.push_back(Mark(MarkText(FrameDoubt::kCallerMayBeMissing)));
       continue;
     }
@@ -77,10 +78,12 @@ void StackNamer::Resolve(const Process& process, const RawStack& raw, const User
         IsFoldedInto(frames_.at(out.frames.back()).identity, frames_.at(resolution.frame).identity)) {
       out.frames.pop_back();
     }
+    if (with_places_) out.places.push_back(static_cast<uint32_t>(out.frames.size()));
     out.frames.push_back(resolution.frame);
     out.from = std::max(out.from, resolution.from);
     out.until = std::min(out.until, resolution.until);
   }
+  std::reverse(out.places.begin(), out.places.end());
   out.until = std::min(out.until, kernel_.Append(raw.kernel_addresses(), time, out.frames));
   for (const FrameId id : out.frames) out.sources |= 1u << static_cast<unsigned>(frames_.at(id).source);
 }

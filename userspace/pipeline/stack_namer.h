@@ -22,6 +22,9 @@ inline constexpr absl::string_view kDeeperThanLimit = "[deeper than the limit of
 struct NamedStack {
   std::vector<FrameId> frames;  // outermost first
   uint32_t sources = 0;         // bit for each NameSource that named a frame
+  // Where in `frames` each user frame stands, leaf first: one that is folded into its callee where that stands. Empty
+  // unless it was asked for.
+  std::vector<uint32_t> places;
   // The times for which the stack's addresses mean these frames.
   MonotonicTime from = MonotonicTime::Min();
   MonotonicTime until = MonotonicTime::Max();
@@ -37,8 +40,8 @@ struct StackCacheCounters {
 // Main loop only.
 class StackNamer {
  public:
-  StackNamer(Resolver& resolver, KernelNamer& kernel, FrameTable& frames)
-      : resolver_(resolver), kernel_(kernel), frames_(frames) {}
+  StackNamer(Resolver& resolver, KernelNamer& kernel, FrameTable& frames, bool with_places = false)
+      : resolver_(resolver), kernel_(kernel), frames_(frames), with_places_(with_places) {}
 
   // The result is valid until the next call. `user` is what unwinding made of `raw`.
   const NamedStack& Name(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time);
@@ -85,6 +88,7 @@ class StackNamer {
   Resolver& resolver_;
   KernelNamer& kernel_;
   FrameTable& frames_;
+  const bool with_places_;
   Key key_;  // reused, so that a cache hit allocates nothing
   // By process, so that forgetting one of the thousands that a build runs costs nothing for the others.
   absl::flat_hash_map<ProcessKey, std::unique_ptr<OfProcess>> cache_;

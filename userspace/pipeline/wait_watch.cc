@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "capture/open_waits.h"
+#include "symbols/awaits.h"
 
 namespace clrsampler {
 namespace {
@@ -187,7 +188,8 @@ WaitKind WaitWatch::KindOf(const Pending& pending, std::span<const FrameId> fram
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     const Frame& one = frames_.at(*frame);
     if (one.kind == FrameKind::kKernel) kernel.push_back(one.text);
-    if (IsManaged(one)) managed.push_back(one.text);
+    // A method that is suspended is not what the thread waits in.
+    if (IsManaged(one) && !IsAwaiter(one)) managed.push_back(one.text);
     in_runtime |= managed.empty() && one.kind == FrameKind::kNative && IsRuntime(one.module);
   }
   return KindOfWait({.syscall = pending.wait.syscall,

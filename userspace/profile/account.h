@@ -66,6 +66,7 @@ struct Account {
   std::map<std::string, uint64_t> symbol_server;  // SymbolServerCounters::ByName; empty without a server
   std::map<std::string, uint64_t> pdbs;           // AssemblyPdbsCounters::ByName; empty without --lines
   std::vector<std::string> without_pdb;           // names of assemblies, the first few
+  std::map<std::string, uint64_t> async;          // AsyncCallersCounters::ByName; empty without --async-stacks
   std::map<std::string, uint64_t> native_lines;   // NativeLineCounters::ByName; empty without --lines
   uint64_t frames_with_line = 0;                  // managed ones
   uint64_t native_frames_with_line = 0;

@@ -40,6 +40,7 @@ std::string RunJson(const RecordOptions& options) {
                {"gap_words", options.gap_words},
                {"stack_words", options.stack_words},
                {"replay", options.replay},
+               {"async_stacks", options.async_stacks},
                {"view", static_cast<uint32_t>(options.view)},
                {"min_wait_us", options.min_wait_ns / 1000},
                {"wakers", options.wakers},
@@ -68,6 +69,7 @@ absl::StatusOr<RecordOptions> ParseRunJson(absl::string_view text) {
   options.gap_words = Number(json, "gap_words", options.gap_words, 0, WIRE_MAX_GAP_WORDS);
   options.stack_words = Number(json, "stack_words", options.stack_words, 64, 8192);
   options.replay = Flag(json, "replay", true);
+  options.async_stacks = Flag(json, "async_stacks", false);
   options.view = static_cast<RecordView>(Number(json, "view", 0, 0, static_cast<uint32_t>(RecordView::kWall)));
   options.min_wait_ns = Number(json, "min_wait_us", 1000, 0, UINT32_MAX) * uint64_t{1000};
   options.wakers = Flag(json, "wakers", false);

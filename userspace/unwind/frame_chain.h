@@ -46,8 +46,14 @@ struct UserFrame {
   uint64_t lookup_address = 0;
   FrameOrigin origin = FrameOrigin::kSampled;
   FrameDoubt doubt = FrameDoubt::kNone;
+  // Of the frame, when it was left for the one below it: what it has on the stack lies from there up to that of its
+  // caller. 0: not known, as by frame pointers alone.
+  uint64_t sp = 0;
 
-  friend bool operator==(const UserFrame&, const UserFrame&) = default;
+  // Where on a stack a frame lies does not tell stacks apart.
+  friend bool operator==(const UserFrame& a, const UserFrame& b) {
+    return a.address == b.address && a.lookup_address == b.lookup_address && a.origin == b.origin && a.doubt == b.doubt;
+  }
 };
 
 struct UserStack {

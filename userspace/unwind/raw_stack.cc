@@ -22,8 +22,11 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   constexpr size_t kWitnessWords = sizeof(wire_code_witness) / sizeof(uint64_t);
   constexpr size_t kReturnWords = sizeof(wire_replaced_return) / sizeof(uint64_t);
   const uint64_t returns = sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK;
+  constexpr size_t kAsyncWords = sizeof(wire_async_object) / sizeof(uint64_t);
+  const uint64_t async_objects = sample.flags >> WIRE_SAMPLE_ASYNC_SHIFT & WIRE_SAMPLE_ASYNC_MASK;
   const uint64_t words = uint64_t{sample.kernel_frames} + sample.user_words +
-                         uint64_t{sample.witnesses} * kWitnessWords + returns * kReturnWords;
+                         uint64_t{sample.witnesses} * kWitnessWords + returns * kReturnWords +
+                         async_objects * kAsyncWords;
   if (record.size() < sizeof sample + words * sizeof(uint64_t)) {
     return absl::DataLossError(absl::StrCat("sample record of ", record.size(), " bytes announces ", words, " words"));
   }
@@ -40,6 +43,9 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
       sample.witnesses};
   static_assert(alignof(wire_replaced_return) == alignof(uint64_t));
   stack.returns_ = {reinterpret_cast<const wire_replaced_return*>(stack.witnesses_.data() + sample.witnesses), returns};
+
+  static_assert(alignof(wire_async_object) == alignof(uint64_t));
+  stack.async_objects_ = {reinterpret_cast<const wire_async_object*>(stack.returns_.data() + returns), async_objects};
 
   stack.bytes_ = record.first(sizeof sample + words * sizeof(uint64_t));
 

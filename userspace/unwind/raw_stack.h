@@ -43,6 +43,9 @@ class RawStack {
   // Where return probes had put their trampoline's address.
   std::span<const wire_replaced_return> replaced_returns() const { return returns_; }
 
+  // The awaiters of what runs, each object once; empty where they were not asked for.
+  std::span<const wire_async_object> async_objects() const { return async_objects_; }
+
   // Calls visit(const Frame&) for each step, innermost first, and then gives the tail: the words above the last frame.
   template <typename Visitor>
   std::span<const uint64_t> ForEachFrame(Visitor&& visit) const {
@@ -74,6 +77,7 @@ class RawStack {
   std::span<const uint64_t> user_;
   std::span<const wire_code_witness> witnesses_;
   std::span<const wire_replaced_return> returns_;
+  std::span<const wire_async_object> async_objects_;
 };
 
 // Puts the true return addresses of a sample into the words that were copied from its stack. `in_trampoline`: the leaf

@@ -1155,6 +1155,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
       {"AllocationsAreSummedUp", AllocationsAreSummedUp},
       {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
+      {"WhoAwaitsIsCopied", WhoAwaitsIsCopied},
       {"AllocationsAreThinned", AllocationsAreThinned},
       {"ExceptionsHaveTheirThrower", ExceptionsHaveTheirThrower},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},

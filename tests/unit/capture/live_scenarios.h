@@ -39,6 +39,8 @@ absl::Status LoadsWithLittleLockedMemory(ScenarioSetting& setting);
 absl::Status SaysWhatAnOrdinaryUserLacks(ScenarioSetting& setting);
 absl::Status NamesKernelAddressesAsKallsymsDoes(ScenarioSetting& setting);
 absl::Status SideBandTellsALifeInOrder(ScenarioSetting& setting);
+// async_scenarios.cc
+absl::Status WhoAwaitsIsCopied(ScenarioSetting& setting);
 // wait_scenarios.cc
 absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting);
 // Switches the second CPU off and on; only for machines of our own.

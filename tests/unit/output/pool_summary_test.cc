@@ -23,10 +23,11 @@ class PoolSummaryTest : public testing::Test {
     stack.insert(stack.begin(), Managed("System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart"));
     AddPlain(tid, microseconds, stack, at_ns);
   }
-  void AddPlain(uint32_t tid, uint64_t microseconds, const std::vector<FrameId>& stack, uint64_t at_ns = 0) {
+  void AddPlain(uint32_t tid, uint64_t microseconds, const std::vector<FrameId>& stack, uint64_t at_ns = 0,
+                const char* thread = "") {
     const StackId id = stacks_.Intern(stacks_.InternLabel("shop"), stack);
     stacks_.Add(id, microseconds);
-    samples_.Add({7, tid, "shop", "", ""}, {at_ns}, id, SampleState::kNone, microseconds);
+    samples_.Add({7, tid, "shop", thread, ""}, {at_ns}, id, SampleState::kNone, microseconds);
   }
   std::vector<FrameId> WaitsForTask() {
     return {Managed("Shop.Order.Total"), Managed("System.Threading.Tasks.Task.Wait"), Mark("[task wait]")};
@@ -53,6 +54,18 @@ TEST_F(PoolSummaryTest, AllThatWaitForTasksWhileMoreComeAreStarved) {
   EXPECT_THAT(PoolSummaryText(summary, 3, 5),
               HasSubstr("the thread pool is starved: 10 of 10 workers wait, 10 of them in a task wait below "
                         "Shop.Order.Total; the pool adds one every 3.0 s\n"));
+}
+
+// The awaiters of their work stand in the place of the pool's own frames.
+TEST_F(PoolSummaryTest, ThreadsOfThePoolAreWorkersBelowWhatAwaitsTheirWork) {
+  std::vector<FrameId> stack = WaitsForTask();
+  stack.insert(stack.begin(), Managed("Shop.Front.CheckoutAsync [awaits]"));
+  AddPlain(1, kSecond, stack, 0, ".NET TP Worker");
+  AddPlain(2, kSecond, stack, 0, "shop");
+  AddPlain(3, kSecond, WaitsForTask(), 0, ".NET TP Worker");  // nothing says that it does the pool's work
+  const PoolSummary summary = Summary();
+  EXPECT_EQ(summary.workers, 1);
+  EXPECT_EQ(summary.blocked, 1);
 }
 
 TEST_F(PoolSummaryTest, WorkThatIsLeftLyingWhileAllWaitStarvesAFullPool) {

@@ -47,6 +47,8 @@ class FakeCapture : public Capture {
     return absl::OkStatus();
   }
   void ForgetTransientCode(pid_t) override {}
+  absl::Status SetAsyncLayout(pid_t, const wire_async_layout&) override { return absl::OkStatus(); }
+  void ForgetAsyncLayout(pid_t) override {}
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace&, const std::string&) override {
     return absl::UnimplementedError("no probes");
   }
@@ -65,7 +67,7 @@ class IntakeTest : public testing::Test {
     capture_ = capture.get();
     parts_.capture = std::move(capture);
     parts_.intake.emplace(Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder,
-                                        *parts_.sources.memory, nullptr, parts_.account, parts_.notices},
+                                        *parts_.sources.memory, nullptr, nullptr, parts_.account, parts_.notices},
                           kept);
   }
   static RecordOptions Options() { return {}; }  // the whole host

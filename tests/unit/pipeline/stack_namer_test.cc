@@ -95,6 +95,25 @@ TEST_F(StackNamerTest, BodiesOfOneAsyncMethodAreOneFrame) {
   EXPECT_THAT(NameAt(50), ElementsAre("CheckoutAsync", "leaf"));
 }
 
+TEST_F(StackNamerTest, EachFrameHasItsPlaceWhereThatIsAskedFor) {
+  source_.Load(0x1000, 10, "leaf", {7, AsyncBody::kResult});
+  source_.Load(0x2000, 10, "thunk", {7, AsyncBody::kThunk});
+  source_.Load(0x3000, 10, "main");
+  RawRecord record;
+  record.header.ip = 0x1000;
+  record.header.stop = WIRE_STOP_END;
+  record.Frame(0x7000, 0x7020, 0x2001).Frame(0x7020, 0, 0x3001);
+  const RawStack raw = RawStack::Parse(record.Bytes()).value();
+  UserStack user;
+  WalkFrameChain(raw, user);
+  EXPECT_TRUE(namer_.Name(process_, raw, user, {20}).places.empty());
+  StackNamer with_places(resolver_, kernel_namer_, frames_, true);
+  const NamedStack& named = with_places.Name(process_, raw, user, {20});
+  // The thunk is folded into the leaf.
+  ASSERT_EQ(named.frames.size(), 2u);
+  EXPECT_THAT(named.places, ElementsAre(1, 1, 0));
+}
+
 TEST_F(StackNamerTest, ACachedStackIsNotUsedForAnotherTime) {
   source_.Load(0x1000, 1, "First");
   source_.Load(0x1000, 100, "Second");

@@ -110,6 +110,19 @@ TEST_F(WaitWatchTest, AWaitHasItsStackUpToTheSchedulerAndItsWaker) {
   EXPECT_EQ(watch_.counters().without_stack, 0);
 }
 
+TEST_F(WaitWatchTest, AMethodThatIsSuspendedIsNotWhatTheThreadWaitsIn) {
+  std::vector<FrameId> stack = Stack("Shop.Gate.Pass");
+  stack.insert(stack.begin(), Managed("System.Threading.SemaphoreSlim.WaitUntilCountOrTimeoutAsync [awaits]"));
+  watch_.Handle(process_, Wait(1000, 700));
+  TakeStack(1000, stack);
+  stack[0] = Managed("System.Threading.SemaphoreSlim.WaitUntilCountOrTimeout");
+  watch_.Handle(process_, Wait(2000, 700));
+  TakeStack(2000, stack);
+  ASSERT_THAT(given_, SizeIs(2));
+  EXPECT_EQ(given_[0].kind, WaitKind::kFutex);
+  EXPECT_EQ(given_[1].kind, WaitKind::kSemaphore);
+}
+
 TEST_F(WaitWatchTest, AThreadThatAnInterruptMeetsHasWokenNobody) {
   TakeWaker(800, 2, {Managed("Shop.Order.Total"), Kernel("asm_sysvec_apic_timer_interrupt"), Kernel("hrtimer_wakeup")});
   wire_wait wait = Wait(1000, 700);

@@ -18,6 +18,7 @@ class RawRecord {
   std::vector<uint64_t> user;
   std::vector<wire_code_witness> witnesses;
   std::vector<wire_replaced_return> returns;
+  std::vector<wire_async_object> async_objects;
 
   RawRecord& Frame(uint64_t frame_address, uint64_t saved_fp, uint64_t return_address, std::vector<uint64_t> gap = {}) {
     user.push_back(frame_address | uint64_t{gap.size()} << WIRE_GAP_SHIFT);
@@ -38,10 +39,11 @@ class RawRecord {
     header.user_words = static_cast<uint32_t>(user.size());
     header.header.kind = WIRE_CPU_SAMPLE;
     header.witnesses = static_cast<uint16_t>(witnesses.size());
-    header.header.size = static_cast<uint32_t>(sizeof header + (kernel.size() + user.size()) * 8 +
-                                               witnesses.size() * sizeof(wire_code_witness) +
-                                               returns.size() * sizeof(wire_replaced_return));
+    header.header.size = static_cast<uint32_t>(
+        sizeof header + (kernel.size() + user.size()) * 8 + witnesses.size() * sizeof(wire_code_witness) +
+        returns.size() * sizeof(wire_replaced_return) + async_objects.size() * sizeof(wire_async_object));
     header.flags |= static_cast<uint32_t>(returns.size()) << WIRE_SAMPLE_RETURNS_SHIFT;
+    header.flags |= static_cast<uint32_t>(async_objects.size()) << WIRE_SAMPLE_ASYNC_SHIFT;
     storage_.assign(sizeof header / 8, 0);
     std::memcpy(storage_.data(), &header, sizeof header);
     storage_.insert(storage_.end(), kernel.begin(), kernel.end());
@@ -54,6 +56,10 @@ class RawRecord {
     for (const wire_replaced_return& replaced : returns) {
       storage_.push_back(replaced.at);
       storage_.push_back(replaced.address);
+    }
+    for (const wire_async_object& object : async_objects) {
+      storage_.push_back(object.address);
+      storage_.insert(storage_.end(), std::begin(object.words), std::end(object.words));
     }
     return std::as_bytes(std::span<const uint64_t>(storage_));
   }

@@ -186,6 +186,27 @@ TEST(RawStackTest, WitnessesThatAreCutOffOrTooManyAreRefused) {
   }
 }
 
+TEST(RawStackTest, AsyncObjectsAreTheEndOfTheRecord) {
+  RawRecord record;
+  record.Frame(0x7000, 0x7040, 0x401000, {1, 2}).Tail({9});
+  record.witnesses.resize(1);
+  record.returns = {{0x7000, 0xA1}};
+  EXPECT_TRUE(RawStack::Parse(record.Bytes())->async_objects().empty());
+  record.async_objects.resize(WIRE_MAX_ASYNC_OBJECTS);
+  for (uint64_t i = 0; i < WIRE_MAX_ASYNC_OBJECTS; ++i) record.async_objects[i] = {0x1000 + 8 * i, {i, 2, 3}};
+  record.header.flags = 0;
+  const auto whole = record.Bytes();
+  const auto stack = RawStack::Parse(whole);
+  ASSERT_TRUE(stack.ok()) << stack.status();
+  ASSERT_EQ(stack->async_objects().size(), size_t{WIRE_MAX_ASYNC_OBJECTS});
+  EXPECT_EQ(stack->async_objects().back().address, 0x1000u + 8 * (WIRE_MAX_ASYNC_OBJECTS - 1));
+  EXPECT_EQ(stack->async_objects().back().words[0], uint64_t{WIRE_MAX_ASYNC_OBJECTS - 1});
+  EXPECT_EQ(stack->replaced_returns().size(), 1u);
+  for (size_t length = 0; length < whole.size(); length += 8) {
+    EXPECT_FALSE(RawStack::Parse(whole.first(length)).ok()) << length;
+  }
+}
+
 TEST(RawStackTest, CountsThatLieNeverReadOutside) {
   std::mt19937_64 random(5);
   for (int i = 0; i < 20'000; ++i) {

@@ -109,6 +109,9 @@ TEST_F(StackReplayTest, FindsTheCallerThatTheChainSkips) {
   EXPECT_EQ(stack_.end, StackEnd::kComplete);
   EXPECT_EQ(stack_.frames[1].origin, FrameOrigin::kReplay);
   EXPECT_EQ(stack_.frames[1].lookup_address, kFramed + 0x2f);
+  EXPECT_EQ(stack_.frames[0].sp, kStack);
+  EXPECT_EQ(stack_.frames[1].sp, kStack + 32);
+  EXPECT_EQ(stack_.frames[2].sp, kStack + 64);
   EXPECT_EQ(replay_.counters().checked, 1u);
   EXPECT_EQ(replay_.counters().contradictions, 0u);
 }

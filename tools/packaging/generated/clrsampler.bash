@@ -8,7 +8,7 @@ _clrsampler() {
   local words= values=
   case $command in
     '')
-      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks threadpool exceptions jit events attach convert merge annotate diff report mcp mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks threadpool exceptions jit events attach convert merge annotate diff report mcp mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --async-stacks --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -44,7 +44,7 @@ _clrsampler() {
         --save-stream) values=:files ;;
       esac ;;
     record)
-      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --async-stacks --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;

@@ -346,6 +346,15 @@ std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t
       Frame{FrameKind::kType, NameSource::kRuntimeMemory, TypeNameText(*type, options_.names), "", ""});
 }
 
+std::optional<FrameId> MemoryMethods::MethodFrame(ProcessKey key, const MethodName& name) {
+  const auto target = targets_.find(key);
+  if (target == targets_.end() || target->second->runtime == nullptr) return std::nullopt;
+  ManagedCode code;
+  code.kind = ManagedCode::Kind::kMethod;
+  code.name = name;
+  return FrameOf(*target->second, code);
+}
+
 MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target, uint64_t address, MonotonicTime since,
                                           bool at_entry) {
   if (target.settled.size() >= kMaxSettled) target.settled.clear();

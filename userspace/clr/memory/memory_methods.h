@@ -107,6 +107,8 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   // The frame that says the type of an object, by the MethodTable that the object had at this moment. nullopt: it could
   // not be read.
   std::optional<FrameId> TypeFrame(const Process& process, uint64_t method_table);
+  // The frame of a method that does not run, by its name; nullopt: names are not read from this process.
+  std::optional<FrameId> MethodFrame(ProcessKey key, const MethodName& name);
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
   // A .NET process is young, so that what it runs may be gone with it in a moment; or one loads assemblies that can be
   // freed.

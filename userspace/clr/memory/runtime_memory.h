@@ -105,6 +105,10 @@ class RuntimeMemory {
   std::optional<ManagedCode> Unpublished(uint64_t method_desc);
   // The type of objects with this MethodTable, in the runtime's own notation. nullopt as above.
   std::optional<std::string> TypeName(uint64_t method_table);
+  // The same in parts; nullopt also where it is no class that an assembly defines.
+  std::optional<RuntimeType> TypeOf(uint64_t method_table);
+  // The assembly of the runtime's own classes; nullptr: none of its code is precompiled, or it could not be read.
+  std::shared_ptr<const RuntimeModule> CoreLib();
   // Cheaper, most of all for an address that Find found a moment ago, and without a say in the counters of names.
   // nullopt as above.
   std::optional<RuntimeCode> FindCode(uint64_t address);

@@ -16,7 +16,9 @@ namespace {
 // MethodTable flags, src/coreclr/vm/methodtable.h; the same in 8, 9 and 10.
 constexpr uint32_t kHasComponentSize = 0x80000000;
 constexpr uint32_t kCategoryMask = 0x000C0000, kCategoryArray = 0x00080000, kSzArray = 0x00020000;
+constexpr uint32_t kCategoryValueType = 0x00040000;
 constexpr uint32_t kGenericsMask = 0x00000030;
+constexpr uint32_t kCollectible = 0x00200000;
 
 // MethodDesc classification, src/coreclr/vm/method.hpp.
 constexpr uint16_t kClassMask = 7;
@@ -179,8 +181,37 @@ std::string RuntimeTypes::ArrayText(MemoryProbe& probe, const MethodTableBlock& 
   return rank == 1 ? absl::StrCat(element, "[*]") : absl::StrCat(element, "[", std::string(rank - 1, ','), "]");
 }
 
+std::optional<RuntimeType> RuntimeTypes::Describe(MemoryProbe& probe, uint64_t method_table) {
+  const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(method_table);
+  const uint32_t flags = FieldOf<uint32_t>(table, layout_.method_table.flags);
+  if ((flags & kHasComponentSize) != 0) return std::nullopt;
+  RuntimeType type;
+  // The runtime counts the word before the object, too.
+  type.object_bytes = FieldOf<uint32_t>(table, layout_.method_table.base_size) - sizeof(uint64_t);
+  type.is_class = (flags & kCategoryMask) != kCategoryValueType;
+  type.collectible = (flags & kCollectible) != 0;
+  const std::shared_ptr<const RuntimeModule> module = ModuleOf(probe, method_table, table, type.collectible);
+  if (module == nullptr || !module->names.tables) return std::nullopt;
+  type.module = module->names.name;
+  type.row = TypeDefOf(table);
+  const MetadataToken token{MetadataTable::kTypeDef, type.row};
+  if (!module->names.tables->AppendTypeName(token, type.name)) return std::nullopt;
+  type.arguments = ArgumentHandles(probe, table);
+  if (!probe.ok() || type.arguments.size() != module->names.tables->GenericParameterCount(token)) return std::nullopt;
+  return type;
+}
+
 std::vector<std::string> RuntimeTypes::TypeArguments(MemoryProbe& probe, const MethodTableBlock& table, bool transient,
                                                      int depth) {
+  std::vector<std::string> texts;
+  for (const uint64_t handle : ArgumentHandles(probe, table)) {
+    if (!probe.ok()) return {};
+    texts.push_back(TypeText(probe, handle, transient, depth + 1));
+  }
+  return texts;
+}
+
+std::vector<uint64_t> RuntimeTypes::ArgumentHandles(MemoryProbe& probe, const MethodTableBlock& table) {
   const uint32_t flags = FieldOf<uint32_t>(table, layout_.method_table.flags);
   if ((flags & kHasComponentSize) != 0 || (flags & kGenericsMask) == 0) return {};
   const uint64_t dictionaries = FieldOf<uint64_t>(table, layout_.method_table.arguments);
@@ -193,7 +224,9 @@ std::vector<std::string> RuntimeTypes::TypeArguments(MemoryProbe& probe, const M
                      "an impossible number of type arguments")) {
     return {};
   }
-  return TextsAt(probe, probe.Pointer(dictionaries + 8 * (count - 1)), arguments, transient, depth);
+  std::vector<uint64_t> handles(arguments);
+  probe.Read(probe.Pointer(dictionaries + 8 * (count - 1)), std::as_writable_bytes(std::span(handles)));
+  return handles;
 }
 
 std::vector<std::string> RuntimeTypes::TextsAt(MemoryProbe& probe, uint64_t address, uint32_t count, bool transient,

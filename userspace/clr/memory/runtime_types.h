@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,17 @@ struct RuntimeMethod {
   uint64_t code_data = 0;  // 9 and newer: MethodDescCodeData
 };
 
+// A class or structure in its parts.
+struct RuntimeType {
+  std::string name;                 // without arguments, "System.Threading.Tasks.Task`1"
+  std::string module;               // simple name of the assembly that defines it
+  uint32_t row = 0;                 // of its TypeDef there
+  std::vector<uint64_t> arguments;  // TypeHandles
+  uint32_t object_bytes = 0;        // from an object's address to its end; of arrays and strings without elements
+  bool is_class = true;             // else a structure
+  bool collectible = false;         // it can be freed while the process runs
+};
+
 // Whether this can be the name of a dynamic method: UTF-8 without control characters.
 bool IsMethodName(absl::string_view text);
 
@@ -45,6 +57,9 @@ class RuntimeTypes {
 
   // The text of the type with this MethodTable, which can be of an assembly that is freed while the process runs.
   std::string Type(MemoryProbe& probe, uint64_t method_table) { return TypeText(probe, method_table, true, 0); }
+
+  // nullopt, with or without a failed probe: it is no class with a row in its assembly's metadata.
+  std::optional<RuntimeType> Describe(MemoryProbe& probe, uint64_t method_table);
 
   // Whether the arguments of generic methods may be named: their place is not checked by anything but a self test.
   void TrustMethodArguments(bool trust) { trust_method_arguments_ = trust; }
@@ -64,6 +79,7 @@ class RuntimeTypes {
   std::string TypeDescText(MemoryProbe& probe, uint64_t desc, bool transient, int depth);
   std::string ArrayText(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth);
   std::vector<std::string> TypeArguments(MemoryProbe& probe, const MethodTableBlock& table, bool transient, int depth);
+  std::vector<uint64_t> ArgumentHandles(MemoryProbe& probe, const MethodTableBlock& table);
   std::vector<std::string> TextsAt(MemoryProbe& probe, uint64_t handles, uint32_t count, bool transient, int depth);
   std::shared_ptr<const RuntimeModule> ModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table,
                                                 bool transient);

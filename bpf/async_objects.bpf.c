@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The awaiters of what runs: the objects that lead from a resumed async method to the methods that await it.
+ *
+ * A resumed state machine has its box on the stack. Words of the stack that point to boxes are the roots, and from each
+ * the chain of awaiters is followed. All links are read within the sample, while the thread stands still. No collection
+ * can end meanwhile, so none has moved what the thread holds. User space judges the copies later, since it knows all
+ * types, and leaves out what was copied in vain.
+ *
+ * All that is read belongs to the target and may be anything.
+ */
+#include "async_objects.bpf.h"
+
+const volatile __u8 async_stacks = 0;
+
+#define LINK_STEPS 20 /* of one root */
+#define SCAN_BLOCK 32
+#define SCAN_BLOCKS 128		     /* 4096 words: as many as a stack has, unless more are asked for */
+#define MAX_STACK_BYTES (8ull << 20) /* pointers into the stack are no objects */
+#define LOWEST_ADDRESS (64ull << 10) /* vm.mmap_min_addr */
+#define HIGHEST_ADDRESS (1ull << 47)
+
+static __always_inline bool may_be_pointer(__u64 word)
+{
+	return !(word & 7) && word >= LOWEST_ADDRESS && word < HIGHEST_ADDRESS;
+}
+
+/* Most words are no pointers, lead into the stack, or were met before. */
+static __always_inline bool is_worth_a_try(struct scratch *scratch, __u64 word)
+{
+	__u32 slot = (word >> 3 ^ word >> 9) & (ASYNC_TRIED - 1);
+
+	if (!may_be_pointer(word) || word - scratch->sample.sp < MAX_STACK_BYTES || scratch->async.tried[slot] == word)
+		return false;
+	scratch->async.tried[slot] = word;
+	return true;
+}
+
+/* The row of an object's type in the metadata of its assembly; 0: this is no object. */
+__attribute__((noinline)) int async_row_of(__u32 cpu, __u64 object)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 method_table = 0;
+	__u32 flags = 0;
+
+	if (!scratch || bpf_probe_read_user(&method_table, sizeof(method_table), (void *)object) ||
+	    !may_be_pointer(method_table) || bpf_probe_read_user(&flags, sizeof(flags), (void *)(method_table + 8)))
+		return 0;
+	return flags >> (scratch->async.layout.row_shift & 31);
+}
+
+/* Appends the object; returns its place, -1: it is there already, there is no room, or it can't be read. */
+__attribute__((noinline)) int copy_async_object(__u32 cpu, __u64 object)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 count;
+
+	if (!scratch)
+		return -1;
+	count = scratch->async.count;
+	if (count >= WIRE_MAX_ASYNC_OBJECTS)
+		return -1;
+	for (__u32 i = 0; i < WIRE_MAX_ASYNC_OBJECTS; i++) {
+		if (i < count && (scratch->async_objects[i].address & ~(__u64)WIRE_ASYNC_ROOT) == object)
+			return -1;
+	}
+	barrier_var(count);
+	if (count >= WIRE_MAX_ASYNC_OBJECTS) /* for the verifier, which has forgotten */
+		return -1;
+	if (bpf_probe_read_user(scratch->async_objects[count].words, sizeof(scratch->async_objects[count].words),
+				(void *)object))
+		return -1;
+	scratch->async_objects[count].address = object;
+	scratch->async.count = count + 1;
+	return count;
+}
+
+static __always_inline __u64 word_at(struct wire_async_object *object, __u32 offset)
+{
+	__u32 word = offset / 8;
+
+	barrier_var(word);
+	return word < WIRE_ASYNC_WORDS ? object->words[word] : 0;
+}
+
+/* One step from object to object; returns not 0 at the end. */
+__attribute__((noinline)) int follow_async_link(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_async_layout *layout;
+	struct wire_async_object *object;
+	struct async_walk *walk;
+	__u32 at, row;
+
+	if (!scratch)
+		return 1;
+	walk = &scratch->async;
+	layout = &walk->layout;
+	if (!may_be_pointer(walk->next))
+		return 1;
+	at = copy_async_object(cpu, walk->next);
+	if (at >= WIRE_MAX_ASYNC_OBJECTS)
+		return 1;
+	object = &scratch->async_objects[at];
+	row = async_row_of(cpu, walk->next);
+	if (row == layout->action_row) {
+		walk->next = word_at(object, layout->action_link);
+	} else if (row == layout->await_rows[0] || row == layout->await_rows[1] || row == layout->await_rows[2]) {
+		walk->next = word_at(object, layout->await_link);
+	} else {
+		walk->next = word_at(object, layout->task_link);
+	}
+	return 0;
+}
+
+__attribute__((noinline)) int follow_async_links(__u32 cpu)
+{
+	for (int i = 0; i < LINK_STEPS; i++) {
+		if (follow_async_link(cpu))
+			return 0;
+	}
+	return 0;
+}
+
+/* Whether enough roots were found. If `word` points to one, it is copied with what it leads to. */
+__attribute__((noinline)) int try_async_root(__u32 cpu, __u64 word)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_async_layout *layout;
+	struct async_walk *walk;
+	__u32 row, at;
+
+	if (!scratch)
+		return 0;
+	walk = &scratch->async;
+	layout = &walk->layout;
+	row = async_row_of(cpu, word);
+	if (!row || (row != layout->box_rows[0] && row != layout->box_rows[1] && row != layout->box_rows[2]))
+		return 0;
+	at = copy_async_object(cpu, word);
+	if (at >= WIRE_MAX_ASYNC_OBJECTS)
+		return 0;
+	scratch->async_objects[at].address |= WIRE_ASYNC_ROOT;
+	walk->roots++;
+	walk->next = word_at(&scratch->async_objects[at], layout->task_link);
+	follow_async_links(cpu);
+	return walk->roots >= WIRE_MAX_ASYNC_ROOTS;
+}
+
+/*
+ * Tries words of the stack, from the outermost one but `first` inwards; returns not 0 where there is nothing more to
+ * try. Innermost there are frames of native code, whose unused words still hold what earlier calls have left there.
+ * Boxes of other methods are among that, and they must not take the room of the ones that matter.
+ */
+__attribute__((noinline)) int scan_async_block(__u32 cpu, __u64 first)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 begin, end, word;
+
+	if (!scratch)
+		return 1;
+	begin = scratch->first_user;
+	end = scratch->used;
+	for (__u32 i = 0; i < SCAN_BLOCK; i++) {
+		__u64 now = end - 1 - first - i; /* wraps around where there is no such word */
+
+		barrier_var(now); /* else clang checks other registers than it uses */
+		if (now >= SCRATCH_WORDS || now < begin)
+			return 1;
+		word = scratch->words[now];
+		if (is_worth_a_try(scratch, word) && try_async_root(cpu, word))
+			return 1;
+	}
+	return 0;
+}
+
+__attribute__((noinline)) int find_async_objects_of(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_async_layout *layout;
+	__u32 tgid;
+
+	if (!scratch)
+		return 0;
+	tgid = scratch->sample.tgid;
+	layout = bpf_map_lookup_elem(&async_layouts, &tgid);
+	if (!layout)
+		return 0;
+	__builtin_memset(&scratch->async, 0, sizeof(scratch->async));
+	scratch->async.layout = *layout;
+	/* A pointer that no function has saved is in a register still. */
+	for (int i = 0; i < WIRE_GENERAL_REGISTERS; i++) {
+		__u64 word = scratch->sample.general[i];
+
+		if (is_worth_a_try(scratch, word) && try_async_root(cpu, word))
+			break;
+	}
+	for (__u32 i = 0; i < SCAN_BLOCKS; i++) {
+		if (scan_async_block(cpu, i * SCAN_BLOCK))
+			break;
+	}
+	scratch->sample.flags |= (scratch->async.count & WIRE_SAMPLE_ASYNC_MASK) << WIRE_SAMPLE_ASYNC_SHIFT;
+	return 0;
+}

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Async methods that were resumed have the callers that await them (--async-stacks), and never one that does not: judged by a program in
+which each method that burns CPU time belongs to one place of one chain. While it runs, collections move its objects."""
+import collections
+import os
+import re
+import signal
+import subprocess
+import tempfile
+
+import folded
+import harness
+import runtimes
+import stack_truth
+
+AWAITS = " [awaits]"
+BURNER = re.compile(r"Shop\.(\w+)\.Burn(\d)$")
+COMPILED = re.compile(r"Shop\.(\w+)\.Burn(\d) QuickJitted")
+SEVERAL = "[awaited by several]"
+STOPPED = "[the world is stopped]"
+# Of the chains at least so many are whole.
+RIGHT = 0.99
+
+
+def without_arguments(name):
+    return re.sub(r"<.*", "", name)
+
+
+def expected(chain, place):
+    """The methods that await the one that burns there, outermost first. Of one method that awaits itself: seven times."""
+    if chain == "Nested":
+        return ["Shop.Nested.M"] * 7
+    if chain == "Shared":
+        return ["Shop.Shared.Middle"]
+    return [f"Shop.{chain}.M{i}" for i in range(1, place)]
+
+
+def judge(profile, burner_of):
+    """(weight of stacks with a burner, of these right, with a caller that does not await, what was seen of the others). `burner_of`: its
+    (index, chain, place) among the names of a stack, or None."""
+    total = right = invented = 0
+    others = collections.Counter()
+    for frames, count in profile.stacks:
+        names = [folded.bare(frame) for frame in frames]
+        burner = burner_of(names)
+        if burner is None:
+            continue
+        if STOPPED in names[:2]:
+            # Objects may be moving.
+            invented += count * any(name.endswith(AWAITS) for name in names)
+            continue
+        index, chain, place = burner
+        wanted = expected(chain, place)
+        seen = [without_arguments(name[:-len(AWAITS)]) for name in names[:index] if name.endswith(AWAITS)]
+        # The driver comes to await the chain a moment after that has gone on.
+        if seen[:1] == ["Shop.Program.Drive"] and chain != "Shared":
+            seen = seen[1:]
+        total += count
+        if seen == wanted and (chain != "Shared" or SEVERAL in names[:3]):
+            right += count
+            continue
+        # What is missing at the outer end is no caller that does not await.
+        if seen != wanted[len(wanted) - len(seen):]:
+            invented += count
+        others[";".join(names)] += count
+    return total, right, invented, others
+
+
+def running_burner(names):
+    for index, name in enumerate(names):
+        if match := BURNER.match(name):
+            return index, match[1], int(match[2])
+    return None
+
+
+def compiled_burner(names):
+    """At its first call, which its caller waits for. The last frame says its name."""
+    match = COMPILED.search(names[-1])
+    return match and (len(names) - 1, match[1], int(match[2]))
+
+
+class AsyncCallersTest(harness.LiveTest):
+    NEEDS = ("dotnet",)
+
+    def program(self, version, mode):
+        self.need_runtime(version)
+        command, env = runtimes.command(version, "3600", mode, program="async_chains")
+        return harness.Target(command, env)
+
+    def check(self, what, result, least, burner_of=running_burner):
+        self.assertEqual(result.status, 0, result)
+        total, right, invented, others = judge(result.profile, burner_of)
+        print(f"    {what}: {total} in all, {right} right, {invented} invented; {result.stats.get('async')}", flush=True)
+        self.assertGreater(total, least)
+        self.assertEqual(invented, 0, others.most_common(3))
+        self.assertLessEqual(total - right, stack_truth.allowed_faults(total, RIGHT), others.most_common(3))
+        counts = result.stats["async"]
+        self.assertEqual(counts["resumed"], sum(counts[part] for part in ("found", "not_awaited", "unknown", "stopped", "between")))
+
+    def test_cpu_time(self):
+        for version in runtimes.selected():
+            with self.subTest(version), self.program(version, "burn") as target:
+                target.signal(signal.SIGHUP)
+                target.use_cpu(2)
+                result, _ = harness.record_window(target, 4, 499, "--async-stacks", "--mark-suspension")
+                self.check(version, result, 1000)
+
+    def test_events(self):
+        for version in runtimes.selected():
+            # Of a wait that has not ended with the recording no awaiters are known: some 12 here.
+            for event, mode, seconds in (("alloc", "burn", "4s"), ("exception", "throw", "4s"), ("off-cpu", "sleep", "12s"), ("wall", "sleep", "12s")):
+                with self.subTest(version=version, event=event), self.program(version, mode) as target:
+                    target.signal(signal.SIGHUP)
+                    target.use_cpu(0.5)
+                    result = harness.record("--pid", str(target.host_pid), "--duration", seconds, "--event", event, "--hook-budget", "0",
+                                            "--async-stacks")
+                    self.check(f"{version} {event}", result, 300)
+
+    def test_compilations(self):
+        """Each burner is compiled at its first call, for the method that was resumed."""
+        for version in runtimes.selected():
+            with self.subTest(version), self.program(version, "burn") as target:
+                agent = harness.Agent(("--pid", str(target.host_pid), "--view", "jit", "--hook-budget", "0", "--async-stacks"))
+                agent.wait_until_sampling()
+                target.signal(signal.SIGHUP)
+                target.use_cpu(2)
+                agent.interrupt()
+                self.check(f"{version} jit", agent.finish(60), 30, compiled_burner)
+
+    def test_what_can_not_be_combined_is_refused(self):
+        for arguments, hint in ((("--unwind", "chain"), "leave --unwind out"), (("--no-hooks",), "leave --no-hooks out"),
+                                (("--event", "alloc", "--source", "eventpipe"), "--async-stacks")):
+            with self.subTest(arguments):
+                result = harness.record("--pid", str(os.getpid()), "--duration", "1s", "--async-stacks", *arguments)
+                self.assertNotEqual(result.status, 0)
+                self.assertIn("--async-stacks", result.err)
+                self.assertIn(hint, result.err)
+
+    def test_a_saved_run_says_the_same(self):
+        version = runtimes.newest()[-1]
+        with self.program(version, "burn") as target, tempfile.TemporaryDirectory() as folder:
+            target.signal(signal.SIGHUP)
+            stream = os.path.join(folder, "stream")
+            recorded = harness.record("--pid", str(target.host_pid), "--duration", "2s", "--async-stacks", "--save-stream", stream)
+            self.assertEqual(recorded.status, 0, recorded)
+            self.assertGreater(recorded.stats["async"]["found"], 0)
+            played = subprocess.run([harness.AGENT, "replay", stream], capture_output=True, timeout=120)
+            self.assertEqual(played.returncode, 0, played.stderr)
+            self.assertEqual(played.stdout, recorded.out)
+
+
+if __name__ == "__main__":
+    harness.main()

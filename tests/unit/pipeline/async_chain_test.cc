@@ -1,0 +1,218 @@
+#include "pipeline/async_chain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace clrsampler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// MethodTables of the test's types.
+constexpr uint64_t kOuter = 0x10, kMiddle = 0x20, kInner = 0x30, kTask = 0x40, kAction = 0x50, kAwait = 0x60,
+                   kList = 0x70, kWait = 0x80, kObject = 0xB0, kDebugged = 0xC0;
+constexpr uint64_t kStack = 0x7ffd00000000, kStackEnd = kStack + 0x200;
+
+MethodName MoveNext(std::string type, std::vector<std::string> arguments = {}) {
+  MethodName name;
+  name.module = "shop";
+  name.type = std::move(type);
+  name.method = "MoveNext";
+  name.type_args = std::move(arguments);
+  return name;
+}
+
+class FakeStack : public StackMemory {
+ public:
+  std::optional<uint64_t> Word(uint64_t address) const override {
+    const auto found = words.find(address);
+    return found == words.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::map<uint64_t, uint64_t> words;
+};
+
+class AsyncChainTest : public testing::Test {
+ protected:
+  AsyncChainTest() {
+    layout_.task_link = 32;
+    layout_.action_link = 8;
+    layout_.await_link = 16;
+    types_[kOuter] = {AsyncKind::kBox, MoveNext("Outer"), false, 96};
+    types_[kMiddle] = {AsyncKind::kBox, MoveNext("Middle"), false, 96};
+    types_[kInner] = {AsyncKind::kBox, MoveNext("Inner"), false, 96};
+    types_[kDebugged] = {AsyncKind::kBox, MoveNext("Debugged"), true, 72};
+    types_[kTask] = {AsyncKind::kPromise, {}};
+    types_[kAction] = {AsyncKind::kAction, {}};
+    types_[kAwait] = {AsyncKind::kAwait, {}};
+    types_[kList] = {AsyncKind::kSeveral, {}};
+    types_[kWait] = {AsyncKind::kThread, {}};
+    types_[kObject] = {};
+  }
+
+  wire_async_object& Add(uint64_t address, uint64_t type, uint32_t link = 0, uint64_t next = 0) {
+    wire_async_object object{};
+    object.address = address;
+    object.words[0] = type;
+    if (link != 0) object.words[link / 8] = next;
+    objects_.push_back(object);
+    return objects_.back();
+  }
+  AsyncObjects Objects() { return AsyncObjects(objects_, layout_, find_); }
+  std::optional<AsyncChain> OfMachine(const MethodName& running = MoveNext("Inner")) {
+    return Objects().OfMachine(stack_, kStack, kStackEnd, running);
+  }
+  static std::vector<std::string> Names(const AsyncChain& chain) {
+    std::vector<std::string> names;
+    for (const AsyncType* caller : chain.callers) names.push_back(caller->method.type);
+    return names;
+  }
+
+  wire_async_layout layout_{};
+  std::map<uint64_t, AsyncType> types_;
+  std::function<const AsyncType*(uint64_t)> find_ = [this](uint64_t type) {
+    const auto found = types_.find(type);
+    return found == types_.end() ? nullptr : &found->second;
+  };
+  std::vector<wire_async_object> objects_;
+  FakeStack stack_;
+};
+
+TEST_F(AsyncChainTest, FollowsTheTasksOfBoxesToTheOutermostAwaiter) {
+  stack_.words[kStack + 0x40] = 0x1000 + 64;
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
+  Add(0x2000, kMiddle, 32, 0x3000);
+  Add(0x3000, kOuter);
+  const auto chain = OfMachine();
+  ASSERT_TRUE(chain);
+  EXPECT_THAT(Names(*chain), ElementsAre("Middle", "Outer"));
+  EXPECT_EQ(chain->end, AsyncEnd::kNotAwaited);
+}
+
+TEST_F(AsyncChainTest, PromisesActionsAndSchedulersStandBetween) {
+  stack_.words[kStack] = 0x1000 + 72;
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x1100);
+  Add(0x1100, kTask, 32, 0x1200);
+  Add(0x1200, kAwait, 16, 0x1300);
+  Add(0x1300, kAction, 8, 0x2000);
+  Add(0x2000, kMiddle, 32, 0x2100);
+  Add(0x2100, kWait);
+  const auto chain = OfMachine();
+  ASSERT_TRUE(chain);
+  EXPECT_THAT(Names(*chain), ElementsAre("Middle"));
+  EXPECT_EQ(chain->end, AsyncEnd::kThread);
+}
+
+TEST_F(AsyncChainTest, WhatIsNotKnownEndsTheChain) {
+  stack_.words[kStack] = 0x1000 + 64;
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
+  Add(0x2000, kMiddle, 32, 0x3000);
+  const size_t last = objects_.size();
+  // Not copied; of another type; a delegate to something else; an object that holds no action; of a type never read.
+  EXPECT_EQ(OfMachine()->end, AsyncEnd::kUnknown);
+  Add(0x3000, kObject, 32, 0x1000);
+  EXPECT_EQ(OfMachine()->end, AsyncEnd::kUnknown);
+  objects_.resize(last);
+  Add(0x3000, kAction, 8, 0x4000);
+  Add(0x4000, kTask);
+  EXPECT_EQ(OfMachine()->end, AsyncEnd::kUnknown);
+  objects_.resize(last);
+  Add(0x3000, kAwait, 16, 0x1000);
+  EXPECT_EQ(OfMachine()->end, AsyncEnd::kUnknown);
+  objects_.resize(last);
+  Add(0x3000, 0xDEAD);
+  const auto chain = OfMachine();
+  EXPECT_EQ(chain->end, AsyncEnd::kUnknown);
+  EXPECT_THAT(Names(*chain), ElementsAre("Middle"));
+}
+
+TEST_F(AsyncChainTest, OfSeveralAwaitersNoneIsTaken) {
+  stack_.words[kStack] = 0x1000 + 64;
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
+  Add(0x2000, kList, 32, 0x3000);
+  Add(0x3000, kOuter);
+  const auto chain = OfMachine();
+  ASSERT_TRUE(chain);
+  EXPECT_THAT(Names(*chain), IsEmpty());
+  EXPECT_EQ(chain->end, AsyncEnd::kSeveral);
+}
+
+TEST_F(AsyncChainTest, ACircleEnds) {
+  stack_.words[kStack] = 0x1000 + 64;
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
+  Add(0x2000, kMiddle, 32, 0x1000);
+  EXPECT_EQ(OfMachine()->end, AsyncEnd::kUnknown);
+}
+
+TEST_F(AsyncChainTest, TheBoxIsTheOneThatTheFramePointsInto) {
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x3000);
+  Add(0x2000 | WIRE_ASYNC_ROOT, kInner, 32, 0x4000);
+  Add(0x3000, kOuter);
+  Add(0x4000, kMiddle);
+  // A pointer to a box is none into it, and one from behind the frame is another frame's.
+  stack_.words[kStack] = 0x1000;
+  stack_.words[kStack + 8] = 0x1000 + 96;
+  stack_.words[kStackEnd] = 0x1000 + 64;
+  EXPECT_FALSE(OfMachine());
+  stack_.words[kStack + 8] = 0x2000 + 64;
+  EXPECT_THAT(Names(*OfMachine()), ElementsAre("Middle"));
+  // Either could be meant.
+  stack_.words[kStack + 16] = 0x1000 + 64;
+  EXPECT_FALSE(OfMachine());
+}
+
+TEST_F(AsyncChainTest, TheBoxHasTheMachineThatRuns) {
+  stack_.words[kStack] = 0x1000 + 64;
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
+  Add(0x2000, kMiddle);
+  EXPECT_TRUE(OfMachine());
+  EXPECT_FALSE(OfMachine(MoveNext("Other")));
+  EXPECT_FALSE(OfMachine(MoveNext("Inner", {"System.Int32"})));
+  types_[kInner].method = MoveNext("Inner", {"System.String", "System.Int32"});
+  EXPECT_TRUE(OfMachine(MoveNext("Inner", {"System.__Canon", "System.Int32"})));
+  EXPECT_FALSE(OfMachine(MoveNext("Inner", {"System.__Canon", "System.Int64"})));
+  MethodName elsewhere = MoveNext("Inner", {"System.String", "System.Int32"});
+  elsewhere.module = "other";
+  EXPECT_FALSE(OfMachine(elsewhere));
+}
+
+TEST_F(AsyncChainTest, AMachineThatIsAnObjectIsFoundByItsAddress) {
+  wire_async_object& box = Add(0x1000 | WIRE_ASYNC_ROOT, kDebugged, 32, 0x2000);
+  box.words[8] = 0x5000;
+  Add(0x2000, kMiddle);
+  stack_.words[kStack] = 0x1000 + 64;
+  EXPECT_FALSE(OfMachine(MoveNext("Debugged")));
+  stack_.words[kStack] = 0x5000;
+  EXPECT_TRUE(OfMachine(MoveNext("Debugged")));
+}
+
+TEST(AsyncKindTest, TypesAreKnownByTheirWholeNames) {
+  EXPECT_EQ(AsyncKindOf("System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1"),
+            AsyncKind::kBox);
+  EXPECT_EQ(AsyncKindOf("System.Action"), AsyncKind::kAction);
+  EXPECT_EQ(AsyncKindOf("System.Threading.Tasks.UnwrapPromise`1"), AsyncKind::kPromise);
+  EXPECT_EQ(AsyncKindOf("System.Action`1"), AsyncKind::kOther);
+  EXPECT_EQ(AsyncKindOf("System.Threading.Tasks.Task"), AsyncKind::kOther);
+  EXPECT_EQ(AsyncKindOf(""), AsyncKind::kOther);
+  MethodName method;
+  method.module = "System.Private.CoreLib";
+  method.type = "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1";
+  method.method = "MoveNext";
+  EXPECT_TRUE(IsResumer(method));
+  method.module = "shop";
+  EXPECT_FALSE(IsResumer(method));
+  method.module = "System.Private.CoreLib";
+  method.type = "System.Runtime.CompilerServices.AsyncMethodBuilderCore";
+  method.method = "Start";
+  EXPECT_FALSE(IsResumer(method));
+  method.type = "System.Threading.ExecutionContext";
+  EXPECT_FALSE(IsResumer(method));
+  method.method = "RunInternal";
+  EXPECT_TRUE(IsResumer(method));
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,66 @@
+// What an object has to do with async code, by its MethodTable: boxes of state machines, and what tasks keep of the
+// methods that await them.
+//
+// Source: the class library of dotnet/runtime 8.0 to 11.0, System.Threading.Tasks and AsyncTaskMethodBuilder. Places of
+// fields are the same on 8.0.30, 9.0.19, 10.0.14 and 11.0.0 where no version is named; measured by the runtime's own
+// field descriptors.
+#ifndef CLRSAMPLER_CLR_MEMORY_ASYNC_TYPES_H_
+#define CLRSAMPLER_CLR_MEMORY_ASYNC_TYPES_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "clr/memory/runtime_memory.h"
+#include "clrsampler/wire.h"
+#include "formats/names/method_name.h"
+
+namespace clrsampler {
+
+enum class AsyncKind : uint8_t {
+  kOther,    // no awaiter, as far as is known here
+  kBox,      // a state machine, boxed: it waits for the task that holds it
+  kPromise,  // a task that is done when others are: its awaiters wait for them
+  kAction,   // a delegate without arguments
+  kAwait,    // an action, and where it shall run
+  kSeveral,  // a list of awaiters
+  kThread,   // a thread that blocks until the task is done
+};
+
+struct AsyncType {
+  AsyncKind kind = AsyncKind::kOther;
+  // Of kBox: its machine's MoveNext, and whether it only points to the machine, as in programs built for debugging.
+  MethodName method;
+  bool machine_is_class = false;
+  uint32_t bytes = 0;  // of a box
+};
+
+// By the full name of a type without its arguments, of CoreLib.
+AsyncKind AsyncKindOf(absl::string_view type);
+
+// Whether a machine's MoveNext that this method calls has been resumed: a method of its box, or of an execution
+// context. The first run of a machine comes from its builder's Start.
+bool IsResumer(const MethodName& method);
+
+// The types of one process. Main loop only.
+class AsyncTypes {
+ public:
+  // What the sampler must know to find such objects. nullopt: it is not known, since the runtime is of another version,
+  // or its CoreLib could not be read.
+  static std::optional<wire_async_layout> LayoutOf(RuntimeMemory& runtime);
+
+  // Reads what is not known yet. A type that can't be read, or be freed, is kOther.
+  const AsyncType& At(RuntimeMemory& runtime, uint64_t method_table);
+  // What is known; nullptr: nothing.
+  const AsyncType* Find(uint64_t method_table) const;
+
+ private:
+  static constexpr size_t kMaxTypes = 1 << 16;
+
+  absl::flat_hash_map<uint64_t, AsyncType> types_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_ASYNC_TYPES_H_

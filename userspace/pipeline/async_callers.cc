@@ -1,0 +1,184 @@
+#include "pipeline/async_callers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clr/memory/memory_methods.h"
+#include "symbols/awaits.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr absl::string_view kBoxText = "StateMachineBox";
+
+}  // namespace
+
+std::map<std::string, uint64_t> AsyncCallersCounters::ByName() const {
+  return {{"resumed", resumed},           {"found", found},     {"not_awaited", not_awaited},
+          {"unknown", unknown},           {"between", between}, {"ends_in_several", ends_in_several},
+          {"ends_unknown", ends_unknown}, {"callers", callers}, {"stopped", stopped}};
+}
+
+AsyncCallers::OfProcess* AsyncCallers::Of(const Process& process) {
+  std::unique_ptr<OfProcess>& known = processes_[process.key];
+  if (known == nullptr || known->exec_count != process.exec_count) {
+    known = std::make_unique<OfProcess>();
+    known->exec_count = process.exec_count;
+  }
+  return known.get();
+}
+
+void AsyncCallers::Learn(const Process& process) {
+  RuntimeMemory* runtime = parts_.memory.RuntimeOf(process.key);
+  if (runtime == nullptr || process.exec_announced != MonotonicTime::Max()) return;
+  OfProcess& of = *Of(process);
+  if (of.layout) return;
+  of.layout = AsyncTypes::LayoutOf(*runtime).value_or(wire_async_layout{});
+  if (of.layout->box_rows[0] != 0) parts_.tell(process, *of.layout);
+}
+
+void AsyncCallers::Observe(const Process& process, const RawStack& raw) {
+  Learn(process);
+  RuntimeMemory* runtime = parts_.memory.RuntimeOf(process.key);
+  if (runtime == nullptr || raw.async_objects().empty()) return;
+  OfProcess& of = *Of(process);
+  for (const wire_async_object& object : raw.async_objects()) of.types.At(*runtime, object.words[0]);
+}
+
+// What the code is to async methods.
+const AsyncCallers::Code& AsyncCallers::CodeAt(const Process& process, OfProcess& of, const UserFrame& frame) {
+  static const Code* const kNone = new Code();
+  if (const auto known = of.code.find(frame.lookup_address); known != of.code.end()) return *known->second;
+  RuntimeMemory* runtime = parts_.memory.RuntimeOf(process.key);
+  const std::optional<ManagedCode> found = runtime == nullptr ? std::nullopt : runtime->Find(frame.lookup_address);
+  // What can be freed may be something else the next time.
+  if (!found || found->transient) return *kNone;
+  Code code;
+  if (IsResumer(found->name)) {
+    code.role = Role::kResumer;
+  } else if (found->name.method == "MoveNext") {
+    code.role = Role::kMachine;
+    code.name = found->name;
+  }
+  return *(of.code[frame.lookup_address] = std::make_unique<const Code>(std::move(code)));
+}
+
+// The innermost one: what stands above it on the same stack has only ended, and with that resumed it.
+std::optional<AsyncCallers::Resumed> AsyncCallers::FindResumed(const Process& process, OfProcess& of,
+                                                               const UserStack& user, const NamedStack& named) {
+  if (of.code.size() >= kMaxKnown) of.code.clear();
+  const auto code_at = [&](size_t i) -> const Code& { return CodeAt(process, of, user.frames[i]); };
+  for (size_t i = 0; i < user.frames.size(); ++i) {
+    if (!MayResume(named.frames[named.places[i]])) continue;
+    if (code_at(i).role != Role::kResumer) continue;
+    // An execution context runs whatever is given to it.
+    const bool is_context = !absl::StrContains(parts_.frames.at(named.frames[named.places[i]]).text, kBoxText);
+    Resumed resumed{i, i};
+    if (i > 0) {
+      const Code& code = code_at(i - 1);
+      if (code.role == Role::kMachine) resumed = {i - 1, i, &code};
+    }
+    if (resumed.code == nullptr && is_context) continue;
+    return resumed;
+  }
+  return std::nullopt;
+}
+
+bool AsyncCallers::MayResume(FrameId frame) {
+  if (may_resume_.size() <= frame) may_resume_.resize(frame + 1, -1);
+  int8_t& known = may_resume_[frame];
+  if (known < 0) {
+    const absl::string_view text = parts_.frames.at(frame).text;
+    known = absl::StrContains(text, kBoxText) || absl::StrContains(text, "ExecutionContext") ? 1 : 0;
+  }
+  return known != 0;
+}
+
+std::optional<AsyncChain> AsyncCallers::ChainOf(const OfProcess& of, const RawStack& raw, const UserStack& user,
+                                                const Resumed& resumed) {
+  // Each of its frames is where the unwinder has found it by exact data, and nothing is in doubt there.
+  for (size_t i = resumed.method; i <= resumed.resumer; ++i) {
+    if (user.frames[i].doubt != FrameDoubt::kNone || user.frames[i].sp == 0) return std::nullopt;
+  }
+  if (resumed.resumer + 1 >= user.frames.size()) return std::nullopt;
+  stack_.Assign(raw);
+  const auto type_of = [&](uint64_t method_table) { return of.types.Find(method_table); };
+  const AsyncObjects objects(raw.async_objects(), *of.layout, type_of);
+  return objects.OfMachine(stack_, user.frames[resumed.method].sp, user.frames[resumed.method + 1].sp,
+                           resumed.code->name);
+}
+
+std::span<const FrameId> AsyncCallers::Apply(const Process& process, const RawStack& raw, const UserStack& user,
+                                             const NamedStack& named, bool stopped) {
+  const auto found = processes_.find(process.key);
+  if (found == processes_.end() || !found->second->layout || named.places.size() != user.frames.size()) {
+    return named.frames;
+  }
+  OfProcess& of = *found->second;
+  const std::optional<Resumed> resumed = FindResumed(process, of, user, named);
+  if (!resumed) return named.frames;
+  ++counters_.resumed;
+  if (resumed->code == nullptr) {
+    ++counters_.between;
+    return named.frames;
+  }
+  if (stopped) {
+    ++counters_.stopped;
+    return named.frames;
+  }
+  const std::optional<AsyncChain> chain = ChainOf(of, raw, user, *resumed);
+  if (!chain || (chain->callers.empty() && chain->end == AsyncEnd::kUnknown)) {
+    ++counters_.unknown;
+    return named.frames;
+  }
+  frames_.clear();
+  AsyncEnd end = chain->end;
+  for (const AsyncType* caller : chain->callers) {
+    const std::optional<FrameId> frame = parts_.memory.MethodFrame(process.key, caller->method);
+    if (!frame) {
+      end = AsyncEnd::kUnknown;
+      break;
+    }
+    frames_.push_back(Marked(*frame));
+  }
+  if (frames_.empty()) {
+    const bool awaited = end == AsyncEnd::kUnknown || end == AsyncEnd::kSeveral;
+    ++(awaited ? counters_.unknown : counters_.not_awaited);
+    return named.frames;
+  }
+  ++counters_.found;
+  counters_.callers += frames_.size();
+  if (end == AsyncEnd::kSeveral) {
+    ++counters_.ends_in_several;
+    frames_.push_back(Mark(kAwaitedBySeveral));
+  } else if (end == AsyncEnd::kUnknown) {
+    ++counters_.ends_unknown;
+    frames_.push_back(Mark(kAwaiterNotKnown));
+  }
+  std::reverse(frames_.begin(), frames_.end());
+  frames_.insert(frames_.end(), named.frames.begin() + named.places[resumed->method], named.frames.end());
+  return frames_;
+}
+
+// The same method without the code that it would have if it ran.
+FrameId AsyncCallers::Marked(FrameId id) {
+  const auto known = marked_.find(id);
+  if (known != marked_.end()) return known->second;
+  Frame frame = parts_.frames.at(id);
+  absl::StrAppend(&frame.text, kAwaits);
+  frame.tier.clear();
+  frame.symbol.clear();
+  frame.module_path.clear();
+  frame.address = 0;
+  frame.size = 0;
+  frame.identity = {};
+  return marked_[id] = parts_.frames.Intern(std::move(frame));
+}
+
+FrameId AsyncCallers::Mark(absl::string_view text) {
+  return parts_.frames.Intern(Frame{FrameKind::kMark, NameSource::kNone, std::string(text), "", ""});
+}
+
+}  // namespace clrsampler

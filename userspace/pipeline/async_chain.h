@@ -1,0 +1,60 @@
+// The awaiters of what runs on a stack, by the objects that the sampler copied at that moment (wire_async_object).
+//
+// Pure. What a sample brings may be anything, so nothing is taken for granted: an object counts only as what its type
+// says, and where two objects could be meant there is no answer.
+#ifndef CLRSAMPLER_PIPELINE_ASYNC_CHAIN_H_
+#define CLRSAMPLER_PIPELINE_ASYNC_CHAIN_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "clr/memory/async_types.h"
+#include "clrsampler/wire.h"
+#include "formats/names/method_name.h"
+#include "unwind/registers.h"
+
+namespace clrsampler {
+
+enum class AsyncEnd : uint8_t {
+  kNotAwaited,  // nothing awaits the outermost one, or not yet
+  kThread,      // a thread blocks until it is done
+  kSeveral,     // several wait for it
+  kUnknown,     // something waits of which nothing is known, or what would tell was not copied
+};
+
+struct AsyncChain {
+  std::vector<const AsyncType*> callers;  // boxes of awaiters, innermost first
+  AsyncEnd end = AsyncEnd::kNotAwaited;
+};
+
+// The objects of one sample. Borrows everything.
+class AsyncObjects {
+ public:
+  // nullptr: the type is not known.
+  using TypeFinder = absl::FunctionRef<const AsyncType*(uint64_t method_table)>;
+
+  AsyncObjects(std::span<const wire_async_object> objects, const wire_async_layout& layout, TypeFinder types)
+      : objects_(objects), layout_(layout), types_(types) {}
+
+  // The awaiters of what a state machine's MoveNext runs. Its frame lies from `begin` to `end`: it holds a pointer into
+  // the box as long as it runs, since it has an exception handler that needs it. `running`: the method. nullopt: not
+  // one box of its type was found there, or several.
+  std::optional<AsyncChain> OfMachine(const StackMemory& stack, uint64_t begin, uint64_t end,
+                                      const MethodName& running) const;
+
+ private:
+  const wire_async_object* Find(uint64_t address) const;
+  AsyncKind KindOf(const wire_async_object& object) const;
+  void FollowTask(uint64_t awaiter, AsyncChain& chain) const;
+
+  std::span<const wire_async_object> objects_;
+  const wire_async_layout& layout_;
+  TypeFinder types_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_ASYNC_CHAIN_H_
