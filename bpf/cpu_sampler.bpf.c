@@ -116,12 +116,7 @@ static __always_inline int take_sample(struct perf_event_context *ctx, struct va
 		sample->stop = find_registers(scratch, ctx, task, variant);
 		if (!sample->stop) {
 			leave_copy(scratch, task);
-			find_transient_code(scratch);
-			if (may_be_transient(scratch, sample->ip))
-				witness_code(cpu, sample->ip);
-			walk_user_stack(scratch, cpu);
-			find_async_objects(cpu);
-			find_returns(scratch, task);
+			take_user_stack(scratch, task, cpu);
 		}
 	}
 	send(scratch, counts);

@@ -84,4 +84,17 @@ static __always_inline void find_returns(struct scratch *scratch, struct task_st
 	scratch->sample.flags |= count << WIRE_SAMPLE_RETURNS_SHIFT;
 }
 
+/* The user stack of a task whose registers were taken, with what user space needs to unwind and to name it. */
+static __always_inline void take_user_stack(struct scratch *scratch, struct task_struct *task, __u32 cpu)
+{
+	__u64 ip = scratch->sample.ip;
+
+	find_transient_code(scratch);
+	if (may_be_transient(scratch, ip))
+		witness_code(cpu, ip);
+	walk_user_stack(scratch, cpu);
+	find_async_objects(cpu);
+	find_returns(scratch, task);
+}
+
 #endif

@@ -119,14 +119,8 @@ static __always_inline bool send_stack(void *ctx, struct scratch *scratch, __u32
 	sample->stop = WIRE_STOP_NO_REGISTERS;
 	if (!(sample->flags & WIRE_SAMPLE_KTHREAD))
 		sample->stop = take_saved_registers(scratch, task, variant);
-	if (!sample->stop) {
-		find_transient_code(scratch);
-		if (may_be_transient(scratch, sample->ip))
-			witness_code(cpu, sample->ip);
-		walk_user_stack(scratch, cpu);
-		find_async_objects(cpu);
-		find_returns(scratch, task);
-	}
+	if (!sample->stop)
+		take_user_stack(scratch, task, cpu);
 	bytes = close_stack(scratch);
 	return !bpf_ringbuf_output(&hook_records, sample, bytes, BPF_RB_NO_WAKEUP);
 }

@@ -102,46 +102,46 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& o
   return sampler;
 }
 
-absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage) {
-  const absl::StatusOr<int> possible = PossibleCpuLimit();
-  if (!possible.ok()) return possible.status();
+// The sizes of the rings, by what was asked for and the CPUs.
+absl::Status Sampler::SizeRings(int possible_cpus, bool hook_ring) {
   // The ring by the CPUs that can fill it: virtual machines announce hundreds of possible ones.
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  const int filling = online.ok() && !online->empty() ? static_cast<int>(online->size()) : *possible;
+  const int filling = online.ok() && !online->empty() ? static_cast<int>(online->size()) : possible_cpus;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   ring_bytes_ = options_.ring_bytes == 0 ? DefaultRingBytes(filling, options_.frequency_hz)
                                          : std::bit_ceil(std::max<uint64_t>(options_.ring_bytes, 4096));
-  const bool stacks = options_.jit_stacks || options_.allocation_hooks || options_.exception_hooks;
-  const bool hooks = options_.suspension_hooks || options_.jit_hooks || stacks;
-  const bool hook_ring = hooks || options_.waits;
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   ring_bytes_ = std::max(ring_bytes_, page);
   hook_ring_bytes_ = hook_ring ? std::max(std::bit_ceil(options_.hook_ring_bytes), page) : page;
   if (std::max(ring_bytes_, hook_ring_bytes_) > (uint64_t{1} << 31)) {
     return absl::InvalidArgumentError("a ring buffer has at most 2 GiB");
   }
+  bpf_map__set_max_entries(skeleton_->maps.samples, static_cast<uint32_t>(ring_bytes_));
+  bpf_map__set_max_entries(skeleton_->maps.hook_records, static_cast<uint32_t>(hook_ring_bytes_));
+  return absl::OkStatus();
+}
+
+// What is not wanted has maps of one entry.
+void Sampler::SizeMaps(uint32_t slots, bool stacks_of_hooks, bool hooks, uint32_t pid_namespace) {
   auto& maps = skeleton_->maps;
-  bpf_map__set_max_entries(maps.samples, static_cast<uint32_t>(ring_bytes_));
-  bpf_map__set_max_entries(maps.hook_records, static_cast<uint32_t>(hook_ring_bytes_));
-  const auto slots = static_cast<uint32_t>(*possible);
-  bpf_map__set_max_entries(maps.scratch_by_cpu, stacks ? 2 * slots : slots);
+  bpf_map__set_max_entries(maps.scratch_by_cpu, stacks_of_hooks ? 2 * slots : slots);
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
-
   if (!hooks) bpf_map__set_max_entries(maps.hook_budgets, 1);
+  if (!hooks || (!options_.filter_processes && pid_namespace == 0)) bpf_map__set_max_entries(maps.hook_others, 1);
   if (!options_.async_objects) bpf_map__set_max_entries(maps.async_layouts, 1);
-  if (!options_.allocation_hooks) {
-    bpf_map__set_max_entries(maps.allocation_sums, 1);
-    bpf_map__set_max_entries(maps.allocations_pending, 1);
-  }
+  if (options_.allocation_hooks) return;
+  bpf_map__set_max_entries(maps.allocation_sums, 1);
+  bpf_map__set_max_entries(maps.allocations_pending, 1);
+}
+
+void Sampler::SetConstants(const FeatureReport& features, uint32_t slots, uint32_t pid_namespace) {
   auto& constants = *skeleton_->rodata;
   constants.gap_words = options_.gap_words;
   constants.tail_words = options_.tail_words;
   constants.broken_tail_words = options_.broken_tail_words;
   constants.word_limit = options_.word_limit;
   constants.max_frames = options_.max_frames;
-  const uint32_t pid_namespace = options_.pid_namespace_inode.value_or(OwnPidNamespaceInode().value_or(0));
   constants.pid_namespace_inode = pid_namespace;
-  if (!hooks || (!options_.filter_processes && pid_namespace == 0)) bpf_map__set_max_entries(maps.hook_others, 1);
   constants.filter_processes = options_.filter_processes;
   constants.follow_children = options_.follow_children;
   constants.async_stacks = options_.async_objects;
@@ -153,9 +153,33 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
   constants.hook_hits_at_once = options_.hook_hits_at_once;
   constants.allocation_thinning = std::max(options_.allocation_thinning, 1u);
   constants.use_task_pt_regs = features.Has(kFeatureTaskPtRegs);
+}
+
+// Which programs are loaded.
+void Sampler::SelectPrograms(const FeatureReport& features, uint32_t pid_namespace) {
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;
   bpf_program__set_autoload(program_, true);
+  for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
+    for (const HookForm form : kHookForms) {
+      if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), form)) {
+        bpf_program__set_autoload(program, true);
+        bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(UprobeAttachType()));
+      }
+    }
+  }
+}
+
+absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage) {
+  const absl::StatusOr<int> possible = PossibleCpuLimit();
+  if (!possible.ok()) return possible.status();
+  const bool stacks = options_.jit_stacks || options_.allocation_hooks || options_.exception_hooks;
+  const bool hooks = options_.suspension_hooks || options_.jit_hooks || stacks;
+  RETURN_IF_ERROR(SizeRings(*possible, hooks || options_.waits));
+  const auto slots = static_cast<uint32_t>(*possible);
+  const uint32_t pid_namespace = options_.pid_namespace_inode.value_or(OwnPidNamespaceInode().value_or(0));
+  SizeMaps(slots, stacks, hooks, pid_namespace);
+  SetConstants(features, slots, pid_namespace);
   waits_.emplace(*skeleton_,
                  WaitTracerOptions{.wanted = options_.waits,
                                    .min_wait_ns = options_.min_wait_ns,
@@ -166,14 +190,7 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
                                    .task_storage = task_storage},
                  slots);
   has_cookies_ = options_.allocation_hooks && HasAttachCookie();
-  for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
-    for (const HookForm form : kHookForms) {
-      if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), form)) {
-        bpf_program__set_autoload(program, true);
-        bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(UprobeAttachType()));
-      }
-    }
-  }
+  SelectPrograms(features, pid_namespace);
   return absl::OkStatus();
 }
 

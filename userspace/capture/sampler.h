@@ -142,6 +142,10 @@ class Sampler {
   explicit Sampler(const SamplerOptions& options) : options_(options) {}
   absl::Status Load(const FeatureReport& features, bool task_storage);
   absl::Status Configure(const FeatureReport& features, bool task_storage);
+  absl::Status SizeRings(int possible_cpus, bool hook_ring);
+  void SizeMaps(uint32_t slots, bool stacks_of_hooks, bool hooks, uint32_t pid_namespace);
+  void SetConstants(const FeatureReport& features, uint32_t slots, uint32_t pid_namespace);
+  void SelectPrograms(const FeatureReport& features, uint32_t pid_namespace);
   int OpenAndAttach(int cpu) const;
   std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }

@@ -16,19 +16,17 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "cli/duration_option.h"
 #include "cli/event_buffer_option.h"
 #include "cli/event_source_command.h"
 #include "cli/hook_budget_option.h"
 #include "cli/lines_option.h"
 #include "cli/names_option.h"
 #include "cli/output_file.h"
-#include "cli/pids_option.h"
 #include "cli/profile_options.h"
+#include "cli/record_config.h"
 #include "cli/record_results.h"
 #include "cli/recorded_model.h"
 #include "cli/ring_option.h"
-#include "cli/size_option.h"
 #include "os/file_io.h"
 #include "output/allocation_summary.h"
 #include "output/event_summary.h"
@@ -47,80 +45,6 @@ namespace {
 
 absl::Status BadValue(absl::string_view what, absl::string_view hint) {
   return WithHint(absl::InvalidArgumentError(what), hint);
-}
-
-absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
-  RecordOptions options;
-  auto pids = ParsePids(config.pids);
-  if (!pids.ok()) return pids.status();
-  options.pids = *std::move(pids);
-  options.command = config.command;
-  if (!options.pids.empty() && !options.command.empty()) {
-    return BadValue("--pid and a command exclude each other", "profile a running process, or start one after --");
-  }
-  if (config.duration.has_value()) {
-    auto duration = ParseDurationNs("--duration", *config.duration);
-    if (!duration.ok()) return duration.status();
-    options.duration_ns = *duration;
-  }
-  if (config.ring_bytes.has_value()) {
-    auto bytes = ParseRingBytes(*config.ring_bytes);
-    if (!bytes.ok()) return bytes.status();
-    options.ring_bytes = *bytes;
-  }
-  for (const std::string& text : config.symbol_servers) {
-    absl::StatusOr<SymbolServerUrl> server = ParseSymbolServerUrl(text);
-    if (!server.ok()) return server.status();
-    options.symbols.servers.push_back(*std::move(server));
-  }
-  options.symbols.cache_folder = config.symbol_cache;
-  auto cache_bytes = ParseSizeBytes("--symbol-cache-size", config.symbol_cache_size, uint64_t{1} << 20,
-                                    uint64_t{1} << 40, "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
-  if (!cache_bytes.ok()) return cache_bytes.status();
-  options.symbols.cache.max_bytes = *cache_bytes;
-  absl::StatusOr<PerfMapLeaseOptions> perf_maps = ParsePerfMaps(config.perf_maps);
-  if (!perf_maps.ok()) return perf_maps.status();
-  options.perf_maps = *std::move(perf_maps);
-  options.frequency_hz = config.frequency_hz;
-  options.replay = config.unwind == "replay";
-  options.async_stacks = config.async_stacks;
-  if (options.async_stacks && !options.replay) {
-    return BadValue("--async-stacks needs --unwind replay", "leave --unwind out");
-  }
-  if (options.async_stacks && config.no_hooks) {
-    return BadValue("--async-stacks must know when collections move objects, and --no-hooks hides that",
-                    "leave --no-hooks out");
-  }
-  options.view = config.event == "alloc"          ? RecordView::kAllocations
-                 : config.event == "off-cpu"      ? RecordView::kOffCpu
-                 : config.event == "wall"         ? RecordView::kWall
-                 : config.event == "exception"    ? RecordView::kExceptions
-                 : config.view == "pause"         ? RecordView::kPause
-                 : config.view == "suspend-delay" ? RecordView::kSuspendDelay
-                 : config.view == "jit"           ? RecordView::kJit
-                                                  : RecordView::kCpu;
-  options.roles = !config.no_hooks;
-  options.try_unknown_runtime = config.try_unknown_runtime;
-  options.hook_share = config.hook_budget / 100;
-  auto min_wait = ParseOffsetNs("--min-wait", config.min_wait);
-  if (!min_wait.ok()) return min_wait.status();
-  options.min_wait_ns = *min_wait;
-  options.wakers = config.wakers;
-  options.only_blame = options.view == RecordView::kSuspendDelay;
-  options.mark_suspension = config.mark_suspension;
-  constexpr size_t kSavedStacks = 500;
-  if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
-  options.max_frames = config.max_frames;
-  options.gap_words = config.gap_words;
-  options.stack_words = config.stack_words;
-  options.names = ParseNames(config.names);
-  options.lines = config.lines;
-  options.keep_code = config.keep_code;
-  options.lines.wanted |= options.lines.source_texts || options.keep_code;
-  if (config.verbose) {
-    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
-  }
-  return options;
 }
 
 // One line that is drawn over on a terminal; nothing where standard error goes to a file.
@@ -261,6 +185,93 @@ void DeclareResultOptions(CLI::App& app, RecordConfig& config) {
   app.add_flag("--quiet,-q", config.quiet, "no progress and no summary");
 }
 
+// Where a run's results go; all are opened before it begins.
+struct Results {
+  std::vector<ProfileOutput> outputs;
+  std::optional<OutputFile> stats;
+  std::optional<OutputFile> saved_stacks;
+  std::unique_ptr<SavedTape> saved_tape;
+};
+
+// Completes the options with what the results need.
+absl::StatusOr<Results> OpenResults(const RecordConfig& config, const ProfileFilter& filter, RecordOptions& options) {
+  Results results;
+  RETURN_IF_ERROR(CheckFilter(config, options, filter));
+  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, options.pids, options.command);
+  if (!outputs.ok()) return outputs.status();
+  results.outputs = *std::move(outputs);
+  if (config.replay.empty()) RETURN_IF_ERROR(KeepCodeFor(results.outputs, options));
+  RETURN_IF_ERROR(CheckFilter(config, options, filter));
+  options.keep_samples = options.keep_code || filter.thread || filter.from_ns || filter.to_ns;
+  for (const ProfileOutput& output : results.outputs) options.keep_samples |= output.writer->takes_samples;
+  absl::StatusOr<std::optional<OutputFile>> stats = OpenStats(config);
+  RETURN_IF_ERROR(stats.status());
+  results.stats = *std::move(stats);
+  RETURN_IF_ERROR(CheckDistinct(results.outputs, results.stats));
+  if (!config.save_stream.empty()) {
+    RETURN_IF_ERROR(CheckSaved(config));
+    absl::StatusOr<std::unique_ptr<SavedTape>> tape = SavedTape::Create(config.save_stream, RunJson(options));
+    RETURN_IF_ERROR(tape.status());
+    results.saved_tape = *std::move(tape);
+    options.tape = results.saved_tape.get();
+  }
+  if (!config.save_stacks.empty()) {
+    absl::StatusOr<OutputFile> opened = OutputFile::Open(config.save_stacks);
+    RETURN_IF_ERROR(opened.status());
+    results.saved_stacks = *std::move(opened);
+  }
+  return results;
+}
+
+absl::Status EnterSandbox(const Recorder& recorder, const RecordOptions& options,
+                          const std::vector<ProfileOutput>& outputs) {
+  AgentNeeds needs;
+  needs.command = static_cast<pid_t>(recorder.command_pid());
+  // A file for each image: which they are is known at the end.
+  needs.late_outputs = std::any_of(outputs.begin(), outputs.end(), [](const ProfileOutput& one) { return !one.file; });
+  const absl::StatusOr<std::vector<std::string>> missing = EnterAgentSandbox(options, needs);
+  RETURN_IF_ERROR(missing.status());
+  if (options.verbose) {
+    for (const std::string& sentence : *missing) options.verbose(absl::StrCat("sandbox: ", sentence));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteOthers(const Recorder& recorder, const std::string& stats_text, Results& results) {
+  if (results.saved_stacks) {
+    RETURN_IF_ERROR(results.saved_stacks->Write(recorder.kept_stacks().Serialize()));
+    RETURN_IF_ERROR(results.saved_stacks->Finish());
+  }
+  if (results.stats) {
+    RETURN_IF_ERROR(results.stats->Write(stats_text));
+    RETURN_IF_ERROR(results.stats->Finish());
+  }
+  return absl::OkStatus();
+}
+
+// `model`: nullptr where the profile could not be made.
+void SaySummary(const RecordConfig& config, const Recorder& recorder, const RecordOptions& options,
+                const ProfileModel* model, std::string what_next) {
+  constexpr size_t kRows = 5;
+  const Account& account = recorder.account();
+  HottestMethods hottest;
+  if (model != nullptr) {
+    MethodWeights weights(config.addresses ? NamelessLeaves::kByAddress : NamelessLeaves::kByRole);
+    weights.Add(*model);
+    hottest = {weights.Sorted(), weights.total(), weights.nameless_runtime(), "", std::move(what_next)};
+  }
+  if (options.view == RecordView::kAllocations) {
+    hottest.instead = AllocationSummaryText(SummarizeAllocations(recorder.frames(), recorder.stacks()), account, kRows);
+  }
+  if (TellsWaits(options.view)) {
+    hottest.instead = WaitSummaryText(SummarizeWaits(recorder.frames(), recorder.stacks()), account, 2 * kRows);
+  }
+  if (options.view == RecordView::kExceptions) {
+    hottest.instead = EventSummaryText(ProfileView::kExceptions, recorder.frames(), recorder.stacks(), account, kRows);
+  }
+  std::fputs(SummaryText(account, hottest).c_str(), stderr);
+}
+
 }  // namespace
 
 void DeclareReplayOptions(CLI::App& app, RecordConfig& config) {
@@ -367,14 +378,13 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
 absl::Status RunRecord(const RecordConfig& config) {
   RETURN_IF_ERROR(CheckEventSource(config));
   if (config.source == "eventpipe") return RunEventSource(config);
-  const bool replays = !config.replay.empty();
   std::unique_ptr<RecordedTape> played;
-  if (replays) {
+  if (!config.replay.empty()) {
     absl::StatusOr<std::unique_ptr<RecordedTape>> tape = OpenTape(config.replay);
     RETURN_IF_ERROR(tape.status());
     played = *std::move(tape);
   }
-  absl::StatusOr<RecordOptions> options = replays ? ParseRunJson(played->run()) : ToOptions(config);
+  absl::StatusOr<RecordOptions> options = played ? ParseRunJson(played->run()) : ToOptions(config);
   if (!options.ok()) return options.status();
   options->tape = played.get();
   // A reader that closes the pipe early (head) must not kill us between sampling and clean-up.
@@ -382,96 +392,35 @@ absl::Status RunRecord(const RecordConfig& config) {
 
   const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
   if (!filter.ok()) return filter.status();
-  RETURN_IF_ERROR(CheckFilter(config, *options, *filter));
-  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, options->pids, options->command);
-  if (!outputs.ok()) return outputs.status();
-  if (!replays) RETURN_IF_ERROR(KeepCodeFor(*outputs, *options));
-  RETURN_IF_ERROR(CheckFilter(config, *options, *filter));
-  options->keep_samples = options->keep_code || filter->thread || filter->from_ns || filter->to_ns;
-  for (const ProfileOutput& output : *outputs) options->keep_samples |= output.writer->takes_samples;
-  absl::StatusOr<std::optional<OutputFile>> opened_stats = OpenStats(config);
-  RETURN_IF_ERROR(opened_stats.status());
-  std::optional<OutputFile>& stats = *opened_stats;
-  RETURN_IF_ERROR(CheckDistinct(*outputs, stats));
-  std::unique_ptr<SavedTape> saved_tape;
-  if (!config.save_stream.empty()) {
-    RETURN_IF_ERROR(CheckSaved(config));
-    absl::StatusOr<std::unique_ptr<SavedTape>> tape = SavedTape::Create(config.save_stream, RunJson(*options));
-    RETURN_IF_ERROR(tape.status());
-    saved_tape = *std::move(tape);
-    options->tape = saved_tape.get();
-  }
-  std::optional<OutputFile> saved_stacks;
-  if (!config.save_stacks.empty()) {
-    absl::StatusOr<OutputFile> opened = OutputFile::Open(config.save_stacks);
-    RETURN_IF_ERROR(opened.status());
-    saved_stacks = *std::move(opened);
-  }
+  absl::StatusOr<Results> results = OpenResults(config, *filter, *options);
+  RETURN_IF_ERROR(results.status());
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(*options);
   if (!recorder.ok()) return recorder.status();
-
-  if (!replays) {
-    AgentNeeds needs;
-    needs.command = static_cast<pid_t>((*recorder)->command_pid());
-    // A file for each image: which they are is known at the end.
-    needs.late_outputs =
-        std::any_of(outputs->begin(), outputs->end(), [](const ProfileOutput& one) { return !one.file; });
-    const absl::StatusOr<std::vector<std::string>> missing = EnterAgentSandbox(*options, needs);
-    RETURN_IF_ERROR(missing.status());
-    if (options->verbose) {
-      for (const std::string& sentence : *missing) options->verbose(absl::StrCat("sandbox: ", sentence));
-    }
+  if (played == nullptr) {
+    RETURN_IF_ERROR(EnterSandbox(**recorder, *options, results->outputs));
     SayStart(config, *options);
   }
   ProgressLine line(config.quiet);
   RETURN_IF_ERROR((*recorder)->Run([&](const RecordProgress& progress) { line.Show(progress); }));
   line.Clear();
 
-  const absl::Status saved_stream = saved_tape != nullptr ? saved_tape->Finish() : absl::OkStatus();
-  if (replays) SayReplayed(config, *played);
-
-  const Account& account = (*recorder)->account();
+  const absl::Status saved_stream = results->saved_tape != nullptr ? results->saved_tape->Finish() : absl::OkStatus();
+  if (played) SayReplayed(config, *played);
   const std::string stats_text = AccountJson(**recorder, *options);
   absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, *options, stats_text);
   if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();
-  if (model.ok()) RETURN_IF_ERROR(GiveUpRightsForCode(*model, *outputs));
-  for (ProfileOutput& output : *outputs) {
+  if (model.ok()) RETURN_IF_ERROR(GiveUpRightsForCode(*model, results->outputs));
+  for (ProfileOutput& output : results->outputs) {
     if (model.ok()) {
       written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));
     }
   }
-  if (saved_stacks) {
-    RETURN_IF_ERROR(saved_stacks->Write((*recorder)->kept_stacks().Serialize()));
-    RETURN_IF_ERROR(saved_stacks->Finish());
-  }
   // The account is worth having even where the stacks found no taker.
-  if (stats.has_value()) {
-    RETURN_IF_ERROR(stats->Write(stats_text));
-    RETURN_IF_ERROR(stats->Finish());
-  }
+  RETURN_IF_ERROR(WriteOthers(**recorder, stats_text, *results));
   if (!config.quiet) {
-    HottestMethods hottest;
-    if (model.ok()) {
-      MethodWeights weights(config.addresses ? NamelessLeaves::kByAddress : NamelessLeaves::kByRole);
-      weights.Add(*model);
-      hottest = {weights.Sorted(), weights.total(), weights.nameless_runtime(), "",
-                 written.ok() ? WhatNext(config, *outputs) : ""};
-    }
-    constexpr size_t kRows = 5;
-    if (options->view == RecordView::kAllocations) {
-      hottest.instead =
-          AllocationSummaryText(SummarizeAllocations((*recorder)->frames(), (*recorder)->stacks()), account, kRows);
-    }
-    if (TellsWaits(options->view)) {
-      hottest.instead =
-          WaitSummaryText(SummarizeWaits((*recorder)->frames(), (*recorder)->stacks()), account, 2 * kRows);
-    }
-    if (options->view == RecordView::kExceptions) {
-      hottest.instead =
-          EventSummaryText(ProfileView::kExceptions, (*recorder)->frames(), (*recorder)->stacks(), account, kRows);
-    }
-    std::fputs(SummaryText(account, hottest).c_str(), stderr);
+    SaySummary(config, **recorder, *options, model.ok() ? &*model : nullptr,
+               written.ok() ? WhatNext(config, results->outputs) : "");
   }
   written.Update(saved_stream);
   return written;

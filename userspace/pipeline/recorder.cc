@@ -14,16 +14,15 @@
 #include "capture/live_capture.h"
 #include "capture/recorded_capture.h"
 #include "capture/side_band.h"
-#include "capture/trap_cost.h"
 #include "clr/memory/memory_methods.h"
 #include "os/tape_answer.h"
 #include "pipeline/dotnet_hint.h"
+#include "pipeline/planter_options.h"
 #include "pipeline/run_parts.h"
 #include "pipeline/run_session.h"
 #include "pipeline/sample_handler.h"
 #include "pipeline/serve_session.h"
 #include "pipeline/turn_pace.h"
-#include "process/cpu_time.h"
 #include "process/file_broker.h"
 #include "status/status.h"
 
@@ -213,29 +212,7 @@ void RecorderImpl::StartHooks() {
   const RecordOptions& record = parts_.options;
   const RuntimeEvents events = EventsFor(record);
   RuntimeWatchOptions options;
-  options.hooks.suspensions = events.pauses;
-  options.hooks.resumed = events.resumed;
-  options.hooks.compilations = events.compilations;
-  options.hooks.allocations = events.allocations;
-  options.hooks.exceptions = events.exceptions;
-  // A run that asks for compilations themselves gets all of each.
-  options.hooks.rest_in_storms = !record.on_compilation && record.view != RecordView::kJit;
-  options.hooks.attach = [this](const HookPlace& place, const std::string& path) {
-    return parts_.capture->AttachHook(place, path);
-  };
-  options.hooks.share = HookShareFor(record);
-  if (parts_.tape == nullptr || !parts_.tape->plays()) {
-    options.hooks.measure_trap = MeasureTrapNs;
-  } else {
-    options.hooks.measure_trap = [] { return absl::UnavailableError("the tape says"); };
-  }
-  options.hooks.hits_of_others = [this] { return parts_.capture->HookHitsOfOthers(); };
-  options.hooks.process_cpu_ns = [this](uint32_t tgid) {
-    return Taped(
-        parts_.tape, [tgid] { return ProcessCpuNs(tgid); }, "cpu time ", tgid);
-  };
-  options.hooks.began = parts_.clock.Now();
-  options.hooks.tape = parts_.tape;
+  options.hooks = PlanterOptionsFor(events, parts_);
   options.roles = events.roles;
   options.jit_stacks = events.compilation_stacks;
   options.names = record.names;

@@ -1,0 +1,120 @@
+#include "cli/record_config.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "cli/duration_option.h"
+#include "cli/names_option.h"
+#include "cli/pids_option.h"
+#include "cli/ring_option.h"
+#include "cli/size_option.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+absl::Status BadValue(absl::string_view what, absl::string_view hint) {
+  return WithHint(absl::InvalidArgumentError(what), hint);
+}
+
+absl::Status SetTarget(const RecordConfig& config, RecordOptions& options) {
+  auto pids = ParsePids(config.pids);
+  if (!pids.ok()) return pids.status();
+  options.pids = *std::move(pids);
+  options.command = config.command;
+  if (options.pids.empty() || options.command.empty()) return absl::OkStatus();
+  return BadValue("--pid and a command exclude each other", "profile a running process, or start one after --");
+}
+
+// Numbers with units.
+absl::Status SetAmounts(const RecordConfig& config, RecordOptions& options) {
+  if (config.duration.has_value()) {
+    auto duration = ParseDurationNs("--duration", *config.duration);
+    if (!duration.ok()) return duration.status();
+    options.duration_ns = *duration;
+  }
+  if (config.ring_bytes.has_value()) {
+    auto bytes = ParseRingBytes(*config.ring_bytes);
+    if (!bytes.ok()) return bytes.status();
+    options.ring_bytes = *bytes;
+  }
+  auto min_wait = ParseOffsetNs("--min-wait", config.min_wait);
+  if (!min_wait.ok()) return min_wait.status();
+  options.min_wait_ns = *min_wait;
+  return absl::OkStatus();
+}
+
+// Where names come from.
+absl::Status SetSymbols(const RecordConfig& config, RecordOptions& options) {
+  for (const std::string& text : config.symbol_servers) {
+    absl::StatusOr<SymbolServerUrl> server = ParseSymbolServerUrl(text);
+    if (!server.ok()) return server.status();
+    options.symbols.servers.push_back(*std::move(server));
+  }
+  options.symbols.cache_folder = config.symbol_cache;
+  auto cache_bytes = ParseSizeBytes("--symbol-cache-size", config.symbol_cache_size, uint64_t{1} << 20,
+                                    uint64_t{1} << 40, "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
+  if (!cache_bytes.ok()) return cache_bytes.status();
+  options.symbols.cache.max_bytes = *cache_bytes;
+  absl::StatusOr<PerfMapLeaseOptions> perf_maps = ParsePerfMaps(config.perf_maps);
+  if (!perf_maps.ok()) return perf_maps.status();
+  options.perf_maps = *std::move(perf_maps);
+  options.names = ParseNames(config.names);
+  options.try_unknown_runtime = config.try_unknown_runtime;
+  options.lines = config.lines;
+  options.keep_code = config.keep_code;
+  options.lines.wanted |= options.lines.source_texts || options.keep_code;
+  return absl::OkStatus();
+}
+
+absl::Status SetUnwinding(const RecordConfig& config, RecordOptions& options) {
+  options.replay = config.unwind == "replay";
+  options.max_frames = config.max_frames;
+  options.gap_words = config.gap_words;
+  options.stack_words = config.stack_words;
+  options.async_stacks = config.async_stacks;
+  if (options.async_stacks && !options.replay) {
+    return BadValue("--async-stacks needs --unwind replay", "leave --unwind out");
+  }
+  if (options.async_stacks && config.no_hooks) {
+    return BadValue("--async-stacks must know when collections move objects, and --no-hooks hides that",
+                    "leave --no-hooks out");
+  }
+  return absl::OkStatus();
+}
+
+RecordView ViewOf(const RecordConfig& config) {
+  return config.event == "alloc"          ? RecordView::kAllocations
+         : config.event == "off-cpu"      ? RecordView::kOffCpu
+         : config.event == "wall"         ? RecordView::kWall
+         : config.event == "exception"    ? RecordView::kExceptions
+         : config.view == "pause"         ? RecordView::kPause
+         : config.view == "suspend-delay" ? RecordView::kSuspendDelay
+         : config.view == "jit"           ? RecordView::kJit
+                                          : RecordView::kCpu;
+}
+
+}  // namespace
+
+absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
+  constexpr size_t kSavedStacks = 500;
+  RecordOptions options;
+  RETURN_IF_ERROR(SetTarget(config, options));
+  RETURN_IF_ERROR(SetAmounts(config, options));
+  RETURN_IF_ERROR(SetSymbols(config, options));
+  RETURN_IF_ERROR(SetUnwinding(config, options));
+  options.frequency_hz = config.frequency_hz;
+  options.view = ViewOf(config);
+  options.roles = !config.no_hooks;
+  options.hook_share = config.hook_budget / 100;
+  options.wakers = config.wakers;
+  options.only_blame = options.view == RecordView::kSuspendDelay;
+  options.mark_suspension = config.mark_suspension;
+  if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
+  if (config.verbose) {
+    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  }
+  return options;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,39 @@
+#include "pipeline/planter_options.h"
+
+#include <string>
+
+#include "capture/trap_cost.h"
+#include "os/tape_answer.h"
+#include "process/cpu_time.h"
+
+namespace clrsampler {
+
+HookPlanterOptions PlanterOptionsFor(const RuntimeEvents& events, RunParts& parts) {
+  HookPlanterOptions options;
+  options.suspensions = events.pauses;
+  options.resumed = events.resumed;
+  options.compilations = events.compilations;
+  options.allocations = events.allocations;
+  options.exceptions = events.exceptions;
+  // A run that asks for compilations themselves gets all of each.
+  options.rest_in_storms = !parts.options.on_compilation && parts.options.view != RecordView::kJit;
+  options.attach = [&parts](const HookPlace& place, const std::string& path) {
+    return parts.capture->AttachHook(place, path);
+  };
+  options.share = HookShareFor(parts.options);
+  if (parts.tape == nullptr || !parts.tape->plays()) {
+    options.measure_trap = MeasureTrapNs;
+  } else {
+    options.measure_trap = [] { return absl::UnavailableError("the tape says"); };
+  }
+  options.hits_of_others = [&parts] { return parts.capture->HookHitsOfOthers(); };
+  options.process_cpu_ns = [&parts](uint32_t tgid) {
+    return Taped(
+        parts.tape, [tgid] { return ProcessCpuNs(tgid); }, "cpu time ", tgid);
+  };
+  options.began = parts.clock.Now();
+  options.tape = parts.tape;
+  return options;
+}
+
+}  // namespace clrsampler

@@ -1,0 +1,15 @@
+// What a run wants of probes.
+#ifndef CLRSAMPLER_PIPELINE_PLANTER_OPTIONS_H_
+#define CLRSAMPLER_PIPELINE_PLANTER_OPTIONS_H_
+
+#include "pipeline/hook_planter.h"
+#include "pipeline/run_parts.h"
+
+namespace clrsampler {
+
+// `parts` is borrowed by what is returned, and its capture is opened.
+HookPlanterOptions PlanterOptionsFor(const RuntimeEvents& events, RunParts& parts);
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_PIPELINE_PLANTER_OPTIONS_H_
