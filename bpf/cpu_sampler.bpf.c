@@ -119,8 +119,7 @@ static __always_inline int take_sample(struct perf_event_context *ctx, struct va
 			find_transient_code(scratch);
 			if (may_be_transient(scratch, sample->ip))
 				witness_code(cpu, sample->ip);
-			walk_user_stack(scratch, cpu);
-			find_async_objects(cpu);
+			walk_with_awaiters(scratch, cpu);
 			find_returns(scratch, task);
 		}
 	}

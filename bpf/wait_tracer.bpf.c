@@ -123,8 +123,7 @@ static __always_inline bool send_stack(void *ctx, struct scratch *scratch, __u32
 		find_transient_code(scratch);
 		if (may_be_transient(scratch, sample->ip))
 			witness_code(cpu, sample->ip);
-		walk_user_stack(scratch, cpu);
-		find_async_objects(cpu);
+		walk_with_awaiters(scratch, cpu);
 		find_returns(scratch, task);
 	}
 	bytes = close_stack(scratch);

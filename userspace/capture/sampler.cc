@@ -166,6 +166,11 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
                                    .task_storage = task_storage},
                  slots);
   has_cookies_ = options_.allocation_hooks && HasAttachCookie();
+  WantHookPrograms();
+  return absl::OkStatus();
+}
+
+void Sampler::WantHookPrograms() {
   for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
     for (const HookForm form : kHookForms) {
       if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), form)) {
@@ -174,7 +179,6 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
       }
     }
   }
-  return absl::OkStatus();
 }
 
 bpf_program* Sampler::HookProgram(wire_hook hook, HookForm form) const {

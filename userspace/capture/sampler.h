@@ -142,6 +142,7 @@ class Sampler {
   explicit Sampler(const SamplerOptions& options) : options_(options) {}
   absl::Status Load(const FeatureReport& features, bool task_storage);
   absl::Status Configure(const FeatureReport& features, bool task_storage);
+  void WantHookPrograms();
   int OpenAndAttach(int cpu) const;
   std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }

@@ -49,6 +49,17 @@ absl::Status BadValue(absl::string_view what, absl::string_view hint) {
   return WithHint(absl::InvalidArgumentError(what), hint);
 }
 
+RecordView ViewOf(const RecordConfig& config) {
+  return config.event == "alloc"          ? RecordView::kAllocations
+         : config.event == "off-cpu"      ? RecordView::kOffCpu
+         : config.event == "wall"         ? RecordView::kWall
+         : config.event == "exception"    ? RecordView::kExceptions
+         : config.view == "pause"         ? RecordView::kPause
+         : config.view == "suspend-delay" ? RecordView::kSuspendDelay
+         : config.view == "jit"           ? RecordView::kJit
+                                          : RecordView::kCpu;
+}
+
 absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   RecordOptions options;
   auto pids = ParsePids(config.pids);
@@ -84,21 +95,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.frequency_hz = config.frequency_hz;
   options.replay = config.unwind == "replay";
   options.async_stacks = config.async_stacks;
-  if (options.async_stacks && !options.replay) {
-    return BadValue("--async-stacks needs --unwind replay", "leave --unwind out");
-  }
-  if (options.async_stacks && config.no_hooks) {
-    return BadValue("--async-stacks must know when collections move objects, and --no-hooks hides that",
-                    "leave --no-hooks out");
-  }
-  options.view = config.event == "alloc"          ? RecordView::kAllocations
-                 : config.event == "off-cpu"      ? RecordView::kOffCpu
-                 : config.event == "wall"         ? RecordView::kWall
-                 : config.event == "exception"    ? RecordView::kExceptions
-                 : config.view == "pause"         ? RecordView::kPause
-                 : config.view == "suspend-delay" ? RecordView::kSuspendDelay
-                 : config.view == "jit"           ? RecordView::kJit
-                                                  : RecordView::kCpu;
+  options.view = ViewOf(config);
   options.roles = !config.no_hooks;
   options.try_unknown_runtime = config.try_unknown_runtime;
   options.hook_share = config.hook_budget / 100;
@@ -162,8 +159,20 @@ void SayStart(const RecordConfig& config, const RecordOptions& options) {
                options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
 }
 
+absl::Status CheckAsyncStacks(const RecordConfig& config, const RecordOptions& options) {
+  if (options.async_stacks && !options.replay) {
+    return BadValue("--async-stacks needs --unwind replay", "leave --unwind out");
+  }
+  if (options.async_stacks && config.no_hooks) {
+    return BadValue("--async-stacks must know when collections move objects, and --no-hooks hides that",
+                    "leave --no-hooks out");
+  }
+  return absl::OkStatus();
+}
+
 // These views count what events of the runtime tell: no thread has a name there, and compilations have no time.
 absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& options, const ProfileFilter& filter) {
+  RETURN_IF_ERROR(CheckAsyncStacks(config, options));
   if (config.event != "cpu" && config.view != "cpu") {
     return BadValue(absl::StrCat("--event ", config.event, " is no CPU time, and --view chooses among these"),
                     "leave --view out");
