@@ -5,6 +5,7 @@
 #define CLRSAMPLER_ASYNC_OBJECTS_BPF_H_
 
 #include "shared_maps.bpf.h"
+#include "user_stack.bpf.h"
 
 extern const volatile __u8 async_stacks; /* they are wanted */
 
@@ -17,9 +18,10 @@ int try_async_root(__u32 cpu, __u64 word);
 int scan_async_block(__u32 cpu, __u64 first);
 int find_async_objects_of(__u32 cpu);
 
-/* After the walk of the stack, since that has copied the words that are searched. */
-static __always_inline void find_async_objects(__u32 cpu)
+/* The walk of the stack copies the words that are searched. */
+static __always_inline void walk_with_awaiters(struct scratch *scratch, __u32 cpu)
 {
+	walk_user_stack(scratch, cpu);
 	if (async_stacks)
 		find_async_objects_of(cpu);
 }

@@ -30,8 +30,7 @@ static __always_inline void walk_and_send(__u32 slot, struct scratch *scratch)
 	__u64 bytes;
 
 	find_transient_code(scratch);
-	walk_user_stack(scratch, slot);
-	find_async_objects(slot);
+	walk_with_awaiters(scratch, slot);
 	bytes = close_stack(scratch);
 	/* the hit is counted already; user space sees that its stack is missing */
 	bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));

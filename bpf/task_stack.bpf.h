@@ -92,8 +92,7 @@ static __always_inline void take_user_stack(struct scratch *scratch, struct task
 	find_transient_code(scratch);
 	if (may_be_transient(scratch, ip))
 		witness_code(cpu, ip);
-	walk_user_stack(scratch, cpu);
-	find_async_objects(cpu);
+	walk_with_awaiters(scratch, cpu);
 	find_returns(scratch, task);
 }
 

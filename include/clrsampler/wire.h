@@ -39,19 +39,13 @@ typedef unsigned long long __u64;
 /* Most witnesses of one sample: methods, each once. Dynamic methods call through ordinary ones, a few deep. */
 #define WIRE_MAX_WITNESSES 8
 #define WIRE_GENERAL_REGISTERS 16
-/* Most objects of a sample: a chain of eight awaiters has eight to sixteen. WIRE_MAX_ASYNC_ROOTS may begin one. */
-#define WIRE_MAX_ASYNC_OBJECTS 31
-#define WIRE_MAX_ASYNC_ROOTS 12
-/*
- * Words that are copied of an object: the MethodTable, the fields of a Task (7 on .NET 8 to 11), and what follows them
- * in the box of a state machine: the machine, or a pointer to it (8 to 10 words from the beginning).
- */
-#define WIRE_ASYNC_WORDS 9
 /*
  * Heaps of transient code are found by their pages of 64 KB: the runtime reserves memory for code in such pieces,
  * aligned.
  */
 #define WIRE_CODE_PAGE_SHIFT 16
+
+#include "clrsampler/wire_async.h"
 
 enum wire_kind {
 	WIRE_CPU_SAMPLE = 1,
@@ -236,19 +230,6 @@ struct wire_code_witness {
 struct wire_replaced_return {
 	__u64 at;      /* where it lies on the stack */
 	__u64 address; /* what was there */
-};
-
-/* A word of the stack, or a register, points to the object. Else another one of the sample does. */
-#define WIRE_ASYNC_ROOT 1
-
-/*
- * An object that leads to the awaiters of what runs on the stack, as it was at the moment of the sample: the box of
- * what runs, and from there one awaiter after the other. Behind the replaced returns, in the order in which they were
- * met. What kind of object it is follows from its MethodTable, which stays where it is.
- */
-struct wire_async_object {
-	__u64 address; /* | WIRE_ASYNC_ROOT */
-	__u64 words[WIRE_ASYNC_WORDS];
 };
 
 /* Some were not sent since the process had had its share; else there was no room in the ring of hooks. */
@@ -470,23 +451,6 @@ struct wire_transient_heap {
 	__u64 end;
 	__u64 map_base;	  /* what the nibble map counts from */
 	__u64 nibble_map; /* address of its 32-bit words */
-};
-
-/*
- * By what the sampler knows objects of async code in a process: map async_layouts, by tgid. A type is told by its row
- * in the metadata (TypeDef), which is the u32 at byte 8 of its MethodTable >> row_shift. Types of other assemblies have
- * the same numbers: what was copied in vain for that user space leaves out. Links are bytes from the object's address.
- */
-#define WIRE_ASYNC_BOX_ROWS 3
-#define WIRE_ASYNC_AWAIT_ROWS 3
-struct wire_async_layout {
-	__u32 row_shift;
-	__u32 task_link;			 /* Task.m_continuationObject */
-	__u32 box_rows[WIRE_ASYNC_BOX_ROWS];	 /* AsyncStateMachineBox`1 and what derives from it; 0: there is none */
-	__u32 action_row;			 /* System.Action */
-	__u32 action_link;			 /* Delegate._target */
-	__u32 await_rows[WIRE_ASYNC_AWAIT_ROWS]; /* AwaitTaskContinuation and what derives from it */
-	__u32 await_link;			 /* its m_action */
 };
 
 #define WIRE_FRAME_ADDRESS_MASK 0x0000ffffffffffffull

@@ -103,7 +103,6 @@ class RecorderImpl : public Recorder {
   }
   absl::Status OpenCapture();
   void StartHooks();
-  void Prepare(uint32_t pid);
   bool Finished(MonotonicTime now) const;
   TurnPace::Inputs PaceInputs(MonotonicTime now);
   RecordProgress Progress(MonotonicTime now) const;
@@ -194,18 +193,9 @@ absl::Status RecorderImpl::Init() {
       !parts_.targets.whole_host() ? options.pids
                                    : Taped(
                                          parts_.tape, [] { return ProcessesLikeDotNet(kProcRoot); }, "like .NET");
-  for (const uint32_t pid : likely) Prepare(pid);
+  for (const uint32_t pid : likely) parts_.Prepare(pid);
   if (parts_.targets.command_pid() != 0) parts_.table.FindOrScan(parts_.targets.command_pid(), 0);
   return absl::OkStatus();
-}
-
-// Sources that must prepare themselves do it before the first sample, and the sampler knows of short-lived code from it
-// on.
-void RecorderImpl::Prepare(uint32_t pid) {
-  const MonotonicTime now = parts_.clock.Now();
-  parts_.resolver.CatchUp(parts_.table.FindOrScan(pid, 0), now, now);
-  if (parts_.async) parts_.async->Learn(*parts_.table.Find(pid));
-  if (parts_.hooks) parts_.hooks->Look(*parts_.table.Find(pid));
 }
 
 void RecorderImpl::StartHooks() {

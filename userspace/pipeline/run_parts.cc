@@ -64,6 +64,13 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
   }
 }
 
+void RunParts::Prepare(uint32_t pid) {
+  const MonotonicTime now = clock.Now();
+  resolver.CatchUp(table.FindOrScan(pid, 0), now, now);
+  if (async) async->Learn(*table.Find(pid));
+  if (hooks) hooks->Look(*table.Find(pid));
+}
+
 void RunParts::KeepCode() {
   code_log.emplace();
   resolver.TellOfManaged([this](const FrameQuery& query, FrameId plain, FrameId frame) {

@@ -84,6 +84,10 @@ struct RunParts {
   MonotonicTime started;  // sampling
   MonotonicTime horizon;  // all events up to here have been taken
 
+  // Sources that must prepare themselves do it before the first sample, and the sampler knows of short-lived code from
+  // it on.
+  void Prepare(uint32_t pid);
+
  private:
   void KeepCode();
   absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);

@@ -11,6 +11,7 @@
 #include "clr/memory/method_unwind_reader.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
+#include "clr/memory/witness_name.h"
 #include "formats/names/async_body.h"
 #include "process/mappings_pace.h"
 #include "status/status.h"
@@ -29,14 +30,6 @@ constexpr int kMaxContradictions = 10;
 
 // What a process runs first is compiled, run and left within milliseconds, and some processes live no longer.
 constexpr uint64_t kYoungNs = 2'000'000'000;
-
-// The name that the sampler copied; empty: none, or no text. The copy ends after 63 bytes, perhaps inside a character.
-std::string NameOf(const wire_code_witness& witness) {
-  std::string name(witness.name, strnlen(witness.name, sizeof witness.name));
-  constexpr size_t kCut = sizeof witness.name - 1;
-  for (int i = 0; i < 3 && name.size() >= kCut - 3 && !name.empty() && !IsMethodName(name); ++i) name.pop_back();
-  return IsMethodName(name) ? name : "";
-}
 
 constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
 
@@ -349,10 +342,7 @@ std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t
 std::optional<FrameId> MemoryMethods::MethodFrame(ProcessKey key, const MethodName& name) {
   const auto target = targets_.find(key);
   if (target == targets_.end() || target->second->runtime == nullptr) return std::nullopt;
-  ManagedCode code;
-  code.kind = ManagedCode::Kind::kMethod;
-  code.name = name;
-  return FrameOf(*target->second, code);
+  return FrameOf(*target->second, {.kind = ManagedCode::Kind::kMethod, .name = name});
 }
 
 MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target, uint64_t address, MonotonicTime since,

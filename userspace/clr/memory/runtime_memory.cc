@@ -236,24 +236,6 @@ std::optional<std::string> RuntimeMemory::TypeName(uint64_t method_table) {
   return text;
 }
 
-std::optional<RuntimeType> RuntimeMemory::TypeOf(uint64_t method_table) {
-  MemoryProbe probe(memory_);
-  std::optional<RuntimeType> type = types_->Describe(probe, method_table);
-  if (!probe.ok()) type.reset();
-  return type;
-}
-
-std::shared_ptr<const RuntimeModule> RuntimeMemory::CoreLib() {
-  MemoryProbe sections(memory_, kListBudget, size_t{64} << 20);
-  for (const CodeSection& section : ranges_->Sections(sections)) {
-    if (section.kind != CodeSectionKind::kPrecompiled || section.collectible || !sections.ok()) continue;
-    MemoryProbe probe(memory_);
-    std::shared_ptr<const RuntimeModule> module = modules_->At(probe, section.r2r_module, false);
-    if (probe.ok() && module != nullptr && module->names.name == kCoreLib) return module;
-  }
-  return nullptr;
-}
-
 std::optional<RuntimeCode> RuntimeMemory::FindCode(uint64_t address) {
   if (const auto recent = recent_.find(address); recent != recent_.end()) {
     last_failure_ = ProbeFailure::kNone;
