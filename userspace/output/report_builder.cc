@@ -13,7 +13,7 @@
 #include "output/report_cpu.h"
 #include "output/report_events.h"
 #include "output/report_waits.h"
-#include "output/runtime_tables.h"
+#include "output/runtime_event_tables.h"
 #include "output/share.h"
 #include "output/summary.h"
 #include "output/wait_parts.h"
@@ -51,6 +51,21 @@ std::vector<ReportTable> BlamedTables(const ProfileModel& model) {
   return {OwnTable(model, {}, absl::StrCat(view, "_own_methods"),
                    absl::StrCat("Methods of the program by their part of the view ", view)),
           std::move(self)};
+}
+
+// These views blame methods for the same events.
+bool TellsRuntimeEvents(ProfileView view) {
+  return view == ProfileView::kPause || view == ProfileView::kSuspendDelay || view == ProfileView::kJit;
+}
+
+// What one of the profiles keeps of its runtime's events. Where none has any, that is said once.
+std::vector<ReportTable> EventTables(std::span<const ProfileModel* const> models) {
+  const auto has_events = [](const ProfileModel* model) { return !model->events.empty(); };
+  const auto found = std::find_if(models.begin(), models.end(), has_events);
+  if (found != models.end()) return RuntimeEventTables(**found);
+  const auto tells = [](const ProfileModel* model) { return TellsRuntimeEvents(model->meta.view); };
+  if (models.empty() || std::any_of(models.begin(), models.end(), tells)) return {};
+  return {NoRuntimeEventsTable()};
 }
 
 // What two recordings of other lengths have in common is shares.
@@ -138,6 +153,7 @@ absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const 
   report.title = absl::StrCat("clrsampler report: ", PrintableText(absl::StrJoin(names, ", ")));
   report.tables.push_back(CoverageTable(sources));
   double seconds = 0;
+  std::vector<const ProfileModel*> reported;
   const bool has_cpu = !by_view[static_cast<size_t>(ProfileView::kCpu)].empty();
   for (const std::vector<const ReportSource*>& ones : by_view) {
     if (ones.empty()) continue;
@@ -156,15 +172,12 @@ absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const 
         has_cpu && HasWaits(last.meta.view) ? WaitTables(last) : TablesOf(last);
     if (!tables.ok()) return Annotate(tables.status(), ones.back()->name);
     Append(*std::move(tables), report.tables);
+    reported.push_back(&last);
     if (last.meta.view == ProfileView::kCpu) seconds = static_cast<double>(last.meta.duration_ns) / 1e9;
-    if (runtime == nullptr && !last.events.empty()) {
-      const RuntimeTables events = RuntimeTables::OfEvents(last);
-      const double watched = static_cast<double>(last.meta.duration_ns) / 1e9;
-      Append(events.Pauses(watched), report.tables);
-      Append(events.Compilations(watched), report.tables);
-    }
   }
-  if (runtime != nullptr) {
+  if (runtime == nullptr) {
+    Append(EventTables(reported), report.tables);
+  } else {
     Append(runtime->Pauses(seconds), report.tables);
     Append(runtime->Compilations(seconds), report.tables);
   }

@@ -188,6 +188,20 @@ TEST(ReportBuilderTest, WallTimeIsWaitsLocksPoolAndWhatRan) {
   EXPECT_THAT(text, HasSubstr("No worker of the thread pool did anything in 10.0 s."));
 }
 
+TEST(ReportBuilderTest, AProfileWithoutEventsSaysWhichCommandKeepsThem) {
+  const char kSays[] = "`clrsampler record --pid PID -o cpu.json`";
+  std::vector<ProfileModel> models;
+  models.push_back(Made().Add(1, {"Shop.Main"}).Build());
+  models.push_back(Made(ProfileView::kExceptions).Add(1, {"Shop.Main", "type System.FormatException"}).Build());
+  EXPECT_THAT(MarkdownOf(models), HasSubstr(kSays));
+  models[1].events.push_back({.duration_ns = 1'000'000, .kind = ModelEventKind::kPause});
+  EXPECT_THAT(MarkdownOf(models), Not(HasSubstr(kSays)));
+  EXPECT_THAT(MarkdownOf(models), HasSubstr("1 pause took 1.00 ms of 10.0 s (0.0 %)."));
+  models[1].events.clear();
+  models.push_back(Made(ProfileView::kSuspendDelay, WeightUnit::kMicroseconds).Add(5, {"Shop.Main"}).Build());
+  EXPECT_THAT(MarkdownOf(models), Not(HasSubstr(kSays)));
+}
+
 TEST(ReportBuilderTest, AllocationsAndExceptionsHaveTypesAndPlaces) {
   Made allocations(ProfileView::kAllocations, WeightUnit::kBytes);
   for (int i = 0; i < 30; ++i) allocations.Add(100'000'000, {"Shop.Export", "System.List.Add", "type Shop.Line"});
