@@ -68,8 +68,24 @@ std::vector<ReportTable> EventTables(std::span<const ProfileModel* const> models
   return {NoRuntimeEventsTable()};
 }
 
+// By its own time a method says more than by that of its callees, which all its callers share with it.
+constexpr double kSelfTells = 2;
+
+struct Change {
+  ReportRow row;
+  double size = 0;   // how much it tells, without a limit
+  bool own = false;  // a method of the program
+};
+
+// Largest first. Of a chain of callers that changed alike, those of the program come first.
+void SortChanges(std::vector<Change>& changes) {
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return a.size != b.size ? a.size > b.size : a.own && !b.own;
+  });
+}
+
 // What two recordings of other lengths have in common is shares.
-ReportRow ChangeRow(const MethodChange& method, const ProfileDiff& diff) {
+Change ChangeOf(const MethodChange& method, const ProfileDiff& diff) {
   const auto after = static_cast<double>(std::max<uint64_t>(diff.total_after, 1));
   // By the weight that changed more clearly.
   const bool by_total = !method.self.significant && method.total.significant;
@@ -80,10 +96,13 @@ ReportRow ChangeRow(const MethodChange& method, const ProfileDiff& diff) {
     cell.error = std::abs(change) / weight.errors;
     absl::StrAppendFormat(&cell.text, " ± %.1f", 100 * *cell.error);
   }
-  return {{std::move(cell), WordCell(by_total ? "with callees" : "self"),
-           ShareCell(ShareOf(weight.before, diff.total_before, {})),
-           ShareCell(ShareOf(weight.after, diff.total_after, {})), NameCell(method.name)},
-          std::min(1.0, std::abs(change) * 2)};
+  const double size = std::abs(change) * (by_total ? 1 : kSelfTells);
+  return {{{std::move(cell), WordCell(by_total ? "with callees" : "self"),
+            ShareCell(ShareOf(weight.before, diff.total_before, {})),
+            ShareCell(ShareOf(weight.after, diff.total_after, {})), NameCell(method.name)},
+           std::min(1.0, size)},
+          size,
+          !IsOfLibraries(method.name)};
 }
 
 }  // namespace
@@ -120,14 +139,17 @@ absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const Profi
       .title = absl::StrCat("What changed, view ", ProfileViewText(after.meta.view)),
       .columns = {{"change", "change"}, {"of", "of"}, {"before", "before"}, {"after", "after"}, {"method", "method"}},
       .weight = 2};
-  size_t significant = 0, moved = 0;
+  std::vector<Change> changes;
+  size_t moved = 0;
   for (const uint32_t index : diff->ranked) {
     const MethodChange& method = diff->methods[index];
     if (method.self.moved || method.total.moved) ++moved;
     if (diff->tested && !method.self.significant && !method.total.significant) continue;
-    ++significant;
-    AddRow(table, ChangeRow(method, *diff));
+    changes.push_back(ChangeOf(method, *diff));
   }
+  SortChanges(changes);
+  const size_t significant = changes.size();
+  for (Change& change : changes) AddRow(table, std::move(change.row));
   if (!diff->tested) {
     table.says.push_back("Which of these are noise can't be told: the weights are no counts of samples.");
   } else {

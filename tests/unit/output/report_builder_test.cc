@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "output/hot_paths.h"
 #include "output/own_methods.h"
 #include "output/report_methods.h"
@@ -229,6 +230,24 @@ TEST(ReportBuilderTest, TwoOfAViewAreCompared) {
   EXPECT_THAT(text, testing::ContainsRegex("\\|\\+30.0 % ± [0-9.]+\\|self\\|10.0 %\\|40.0 %\\|`Shop.Slow`\\|"));
   models.push_back(profile(100));
   EXPECT_THAT(MarkdownOf(models), HasSubstr("3 profiles of the view cpu were given"));
+}
+
+TEST(ReportBuilderTest, ALargeChangeOfACallerIsNotBehindManySmallOnes) {
+  const auto profile = [](bool after) {
+    Made made;
+    for (uint64_t i = 0; i < 4000; ++i) {
+      // Forty methods of the libraries share what the program's method lost or won.
+      const std::string leaf = absl::StrCat("System.Leaf", i * 619 % 40);
+      made.Add(1, after ? std::vector<std::string>{"Main", "Shop.Answer", leaf} : std::vector<std::string>{"Main"});
+    }
+    return made.Build();
+  };
+  const absl::StatusOr<ReportTable> changes = ChangesTable(profile(false), profile(true));
+  ASSERT_TRUE(changes.ok());
+  EXPECT_EQ(changes->rows[0].cells[4].text, "Main");
+  EXPECT_EQ(changes->rows[1].cells[4].text, "Shop.Answer");
+  EXPECT_EQ(changes->rows[1].cells[1].text, "with callees");
+  EXPECT_EQ(changes->rows.size() + changes->more_rows, 42);
 }
 
 TEST(ReportBuilderTest, PausesAndCompilationsOfARecording) {
