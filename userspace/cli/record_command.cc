@@ -24,6 +24,7 @@
 #include "cli/names_option.h"
 #include "cli/output_file.h"
 #include "cli/pids_option.h"
+#include "cli/pool_readings.h"
 #include "cli/profile_options.h"
 #include "cli/record_results.h"
 #include "cli/recorded_model.h"
@@ -410,6 +411,8 @@ absl::Status RunRecord(const RecordConfig& config) {
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(*options);
   if (!recorder.ok()) return recorder.status();
 
+  std::optional<PoolReadings> pool;
+  if (ReadsPool(*options)) pool.emplace(options->pids.front());
   if (!replays) {
     AgentNeeds needs;
     needs.command = static_cast<pid_t>((*recorder)->command_pid());
@@ -431,7 +434,7 @@ absl::Status RunRecord(const RecordConfig& config) {
   if (replays) SayReplayed(config, *played);
 
   const Account& account = (*recorder)->account();
-  const std::string stats_text = AccountJson(**recorder, *options);
+  const std::string stats_text = AccountJson(**recorder, *options, pool ? pool->Numbers() : std::nullopt);
   absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, *options, stats_text);
   if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();
