@@ -61,7 +61,7 @@ TEST(ReportWaitsTest, AUnitThatIsNoTimeIsAnError) {
 }
 
 TEST(ReportWaitsTest, TimesBeyondAllBoundsStayTheLargest) {
-  const ProfileModel model = Waits(WeightUnit::kMicroseconds, kMaxTotalWeight);
+  const ProfileModel model = Waits(WeightUnit::kMicroseconds, uint64_t{1} << 62);
   const std::vector<ReportTable> tables = *WaitTables(model);
   ASSERT_FALSE(tables[1].rows.empty());
   EXPECT_GT(std::get<double>(tables[1].rows[0].cells[0].value), 1.8e10);
