@@ -241,6 +241,11 @@ void SayReplayed(const RecordConfig& config, const RecordedTape& tape) {
   }
 }
 
+absl::Status WriteWhole(absl::string_view text, OutputFile& file) {
+  RETURN_IF_ERROR(file.Write(text));
+  return file.Finish();
+}
+
 // What a recording and a replay have in common: the result.
 void DeclareResultOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--output,-o", config.outputs,
@@ -444,15 +449,9 @@ absl::Status RunRecord(const RecordConfig& config) {
       written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));
     }
   }
-  if (saved_stacks) {
-    RETURN_IF_ERROR(saved_stacks->Write((*recorder)->kept_stacks().Serialize()));
-    RETURN_IF_ERROR(saved_stacks->Finish());
-  }
+  if (saved_stacks) RETURN_IF_ERROR(WriteWhole((*recorder)->kept_stacks().Serialize(), *saved_stacks));
   // The account is worth having even where the stacks found no taker.
-  if (stats.has_value()) {
-    RETURN_IF_ERROR(stats->Write(stats_text));
-    RETURN_IF_ERROR(stats->Finish());
-  }
+  if (stats) RETURN_IF_ERROR(WriteWhole(stats_text, *stats));
   if (!config.quiet) {
     HottestMethods hottest;
     if (model.ok()) {
