@@ -60,10 +60,13 @@ class McpTest(harness.LiveTest):
             wall = self.recorded(service, "wall.json", "--event", "wall", "--wakers")
         with Service(NEWEST, "pauses") as service:
             pauses = self.recorded(service, "pauses.json", "--view", "suspend-delay")
+            events = self.recorded(service, "events.json")
+            folded = self.recorded(service, "events.folded")
         about, answers = self.ask(("report", {"files": [cpu, wall]}), ("top", {"file": cpu}),
                                   ("callers", {"file": cpu, "method": "Validator.Check"}),
                                   ("lines", {"file": cpu, "method": "Shop.Validator.Check"}), ("diff", {"before": cpu, "after": after}),
-                                  ("waits", {"file": wall}), ("pauses", {"file": pauses}))
+                                  ("waits", {"file": wall}), ("pauses", {"file": pauses}), ("pauses", {"file": events}),
+                                  ("pauses", {"file": folded}))
         self.assertEqual(about["server"]["name"], "clrsampler")
         with open(os.path.join(SCHEMAS, "mcp-tools.json"), encoding="utf-8") as f:
             tools = json.load(f)["tools"]
@@ -71,7 +74,7 @@ class McpTest(harness.LiveTest):
             output = json.load(f)
         self.assertEqual([tool["inputSchema"] for tool in about["tools"]], [tool["inputSchema"] for tool in tools])
         self.assertTrue(all(tool["outputSchema"] == output for tool in about["tools"]))
-        whole, top, callers, lines, diff, waits, delays = map(self.text_of, answers)
+        whole, top, callers, lines, diff, waits, delays, pauses_of_cpu, without = map(self.text_of, answers)
         self.assertIn("`Shop.Validator.Check`", whole)
         self.assertIn("`Shop.Stock.Reserve`", whole)
         self.assertIn("`Shop.Validator.Check`", top)
@@ -81,6 +84,9 @@ class McpTest(harness.LiveTest):
         self.assertIn("`Shop.Api.Answer`", diff)
         self.assertIn("`Shop.Stock.Reserve`", waits)
         self.assertIn("`Shop.Cache.Rebuild`", delays)
+        self.assertRegex(pauses_of_cpu, r"[1-9]\d* pauses took ")
+        self.assertIn("`Shop.Cache.Rebuild`", pauses_of_cpu.partition("## What delayed the pauses")[2])
+        self.assertIn("has neither pauses nor compilations. `clrsampler record --pid PID -o cpu.json` keeps them", without)
         self.assertEqual(answers[0]["structuredContent"]["sections"][0]["id"], "coverage")
 
     def test_processes_are_recorded_only_where_that_is_allowed(self):

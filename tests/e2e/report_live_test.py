@@ -116,6 +116,9 @@ class TroublesTest(harness.LiveTest):
         self.assertRegex(telling(found[title]), cause, text)
         # A pool that is not starved is never said to be.
         self.assertEqual("The thread pool is starved" in text, mode == "pool", text)
+        if mode == "pool":
+            # The program sets no limits of its own.
+            self.assertRegex(text, rf"By its own fields the pool has \d+ workers, keeps at least {os.cpu_count()} and may have 32767\.")
 
     def test_the_trouble_of_a_running_service_is_named(self):
         for version in VERSIONS:

@@ -16,7 +16,7 @@
 namespace clrsampler {
 namespace {
 
-// Lines of standard input. Of one that is too long the beginning is kept, which is no JSON.
+// Lines of standard input. The beginning of a line that is too long is kept, and it is no JSON.
 class InputLines {
  public:
   // False: the input has ended.

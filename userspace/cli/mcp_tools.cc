@@ -10,7 +10,7 @@
 #include "output/report_methods.h"
 #include "output/report_text.h"
 #include "output/report_waits.h"
-#include "output/runtime_tables.h"
+#include "output/runtime_event_tables.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -103,20 +103,16 @@ absl::StatusOr<Report> Pauses(const Json& arguments, bool may_record) {
   RETURN_IF_ERROR(inputs.status());
   const ProfileModel& model = inputs->recording.models.front();
   Report report = CoverageReport(*inputs, absl::StrCat("Pauses: ", inputs->names.front()));
-  if (arguments.contains("pid")) {
-    Append(inputs->recording.runtime.Pauses(static_cast<double>(model.meta.duration_ns) / 1e9), report);
-    if (!inputs->recording.has_runtime) report.tables.resize(1);
+  if (inputs->recording.has_runtime) {
+    const double seconds = static_cast<double>(model.meta.duration_ns) / 1e9;
+    Append(inputs->recording.runtime.Pauses(seconds), report);
+    Append(inputs->recording.runtime.Compilations(seconds), report);
     return report;
   }
-  const bool blames_pauses = model.meta.view == ProfileView::kPause || model.meta.view == ProfileView::kSuspendDelay;
-  if (model.events.empty() && !blames_pauses) {
-    return Unfit(absl::StrCat("this profile of the view ", ProfileViewText(model.meta.view), " has no pauses"),
-                 "record one with -o x.json and without --no-hooks, or with --view pause, or give a pid");
-  }
-  if (!model.events.empty()) {
-    Append(RuntimeTables::OfEvents(model).Pauses(static_cast<double>(model.meta.duration_ns) / 1e9), report);
-  }
-  if (!blames_pauses) return report;
+  if (arguments.contains("pid")) return report;  // its coverage says what is in the way
+  const bool blames = model.meta.view == ProfileView::kPause || model.meta.view == ProfileView::kSuspendDelay;
+  if (!blames || !model.events.empty()) Append(RuntimeEventTables(model), report);
+  if (!blames) return report;
   absl::StatusOr<std::vector<ReportTable>> tables = TablesOf(model);
   RETURN_IF_ERROR(tables.status());
   Append(*std::move(tables), report);

@@ -22,6 +22,7 @@
 #include "cli/lines_option.h"
 #include "cli/names_option.h"
 #include "cli/output_file.h"
+#include "cli/pool_readings.h"
 #include "cli/profile_options.h"
 #include "cli/record_config.h"
 #include "cli/record_results.h"
@@ -237,16 +238,16 @@ absl::Status EnterSandbox(const Recorder& recorder, const RecordOptions& options
   return absl::OkStatus();
 }
 
+absl::Status WriteWhole(absl::string_view text, OutputFile& file) {
+  RETURN_IF_ERROR(file.Write(text));
+  return file.Finish();
+}
+
 absl::Status WriteOthers(const Recorder& recorder, const std::string& stats_text, Results& results) {
   if (results.saved_stacks) {
-    RETURN_IF_ERROR(results.saved_stacks->Write(recorder.kept_stacks().Serialize()));
-    RETURN_IF_ERROR(results.saved_stacks->Finish());
+    RETURN_IF_ERROR(WriteWhole(recorder.kept_stacks().Serialize(), *results.saved_stacks));
   }
-  if (results.stats) {
-    RETURN_IF_ERROR(results.stats->Write(stats_text));
-    RETURN_IF_ERROR(results.stats->Finish());
-  }
-  return absl::OkStatus();
+  return results.stats ? WriteWhole(stats_text, *results.stats) : absl::OkStatus();
 }
 
 // `model`: nullptr where the profile could not be made.
@@ -396,6 +397,8 @@ absl::Status RunRecord(const RecordConfig& config) {
   RETURN_IF_ERROR(results.status());
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(*options);
   if (!recorder.ok()) return recorder.status();
+  std::optional<PoolReadings> pool;
+  if (ReadsPool(*options)) pool.emplace(options->pids.front());
   if (played == nullptr) {
     RETURN_IF_ERROR(EnterSandbox(**recorder, *options, results->outputs));
     SayStart(config, *options);
@@ -406,7 +409,7 @@ absl::Status RunRecord(const RecordConfig& config) {
 
   const absl::Status saved_stream = results->saved_tape != nullptr ? results->saved_tape->Finish() : absl::OkStatus();
   if (played) SayReplayed(config, *played);
-  const std::string stats_text = AccountJson(**recorder, *options);
+  const std::string stats_text = AccountJson(**recorder, *options, pool ? pool->Numbers() : std::nullopt);
   absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, *options, stats_text);
   if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
   absl::Status written = model.status();

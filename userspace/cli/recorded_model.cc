@@ -14,10 +14,14 @@
 namespace clrsampler {
 namespace {
 
-// Of one program's wall time: whether its thread pool is starved, in a sentence.
-std::string PoolVerdict(const Recorder& recorder, const RecordOptions& options) {
-  if (options.view != RecordView::kWall || !options.keep_samples || IsWholeHost(options)) return "";
-  const PoolSummary summary = SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began());
+bool HasWallSamples(const RecordOptions& options) {
+  return options.view == RecordView::kWall && options.keep_samples && !IsWholeHost(options);
+}
+
+// Whether the thread pool of one program is starved, in a sentence. Empty: it has no workers.
+std::string PoolVerdict(const Recorder& recorder, const std::optional<PoolNumbers>& numbers) {
+  const PoolSummary summary =
+      SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), numbers);
   if (summary.workers == 0) return "";
   const std::string text = PoolSummaryText(summary, recorder.account().duration_seconds, /*rows=*/0);
   return text.substr(0, text.find('\n'));
@@ -25,8 +29,15 @@ std::string PoolVerdict(const Recorder& recorder, const RecordOptions& options) 
 
 }  // namespace
 
-std::string AccountJson(const Recorder& recorder, const RecordOptions& options) {
-  return StatsJson(recorder.account(), PoolVerdict(recorder, options));
+bool ReadsPool(const RecordOptions& options) {
+  return HasWallSamples(options) && options.pids.size() == 1 && options.tape == nullptr;
+}
+
+std::string AccountJson(const Recorder& recorder, const RecordOptions& options,
+                        const std::optional<PoolNumbers>& numbers) {
+  PoolAccount pool{.verdict = "", .numbers = numbers};
+  if (HasWallSamples(options)) pool.verdict = PoolVerdict(recorder, numbers);
+  return StatsJson(recorder.account(), pool);
 }
 
 absl::StatusOr<ProfileModel> RecordedModel(const Recorder& recorder, const RecordOptions& options,

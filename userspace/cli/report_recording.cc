@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cli/pool_readings.h"
 #include "cli/recorded_model.h"
 #include "formats/profile/profile_reader.h"
 #include "os/file_io.h"
@@ -109,9 +110,12 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
       if (!seen.ok()) RETURN_IF_ERROR(WriteAll(part.said.get(), absl::StrCat(seen.message(), "\n")));
     }
   }
+  std::optional<PoolReadings> pool;
+  if (ReadsPool(options)) pool.emplace(asked.pid);
   RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
   RETURN_IF_ERROR((*recorder)->Run(nullptr));
-  const absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, options, AccountJson(**recorder, options));
+  const std::string account = AccountJson(**recorder, options, pool ? pool->Numbers() : std::nullopt);
+  const absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, options, account);
   RETURN_IF_ERROR(model.status());
   if (sees_runtime) RETURN_IF_ERROR(WriteAll(part.runtime.get(), runtime.ToJson()));
   return ProfileJsonWriter().Write(*model, [&](absl::string_view text) { return WriteAll(part.profile.get(), text); });

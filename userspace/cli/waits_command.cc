@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/duration_option.h"
+#include "cli/pool_readings.h"
 #include "output/pool_summary.h"
 #include "output/wait_summary.h"
-#include "pipeline/pool_watch.h"
 #include "pipeline/recorder.h"
 
 namespace clrsampler {
@@ -68,15 +67,6 @@ absl::StatusOr<RecordOptions> OptionsOf(const WaitsConfig& config, RecordView vi
   return options;
 }
 
-// Before the recording and after it: what is left lying all the time must have been there both times.
-std::optional<PoolNumbers> NumbersOf(const std::optional<PoolState>& before, const std::optional<PoolState>& after) {
-  if (!after) return std::nullopt;
-  PoolNumbers numbers = {after->min_workers, after->max_workers, after->workers, after->queued};
-  if (!before || !before->queued) numbers.queued.reset();
-  if (numbers.queued) numbers.queued = std::min(*numbers.queued, *before->queued);
-  return numbers;
-}
-
 absl::Status PrintTables(const WaitsConfig& config, RecordOptions options,
                          const std::function<std::string(const Recorder&)>& tables) {
   LineOutput output(STDOUT_FILENO);
@@ -116,12 +106,11 @@ absl::Status RunThreadPool(const WaitsConfig& config) {
   absl::StatusOr<RecordOptions> options = OptionsOf(config, RecordView::kWall);
   if (!options.ok()) return options.status();
   options->keep_samples = true;
-  PoolWatch pool(config.watch.pid);
-  const std::optional<PoolState> before = pool.Read();
+  PoolReadings pool(config.watch.pid);
   return PrintTables(config, *std::move(options), [&](const Recorder& recorder) {
     const double seconds = recorder.account().duration_seconds;
-    const PoolSummary summary = SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(),
-                                              recorder.began(), NumbersOf(before, pool.Read()));
+    const PoolSummary summary =
+        SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), pool.Numbers());
     return config.watch.json ? Json(summary, seconds) : PoolSummaryText(summary, seconds, config.rows);
   });
 }

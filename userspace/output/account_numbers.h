@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "formats/profile/profile_model.h"
 
 namespace clrsampler {
 
-// The account is a part of a file of strangers, and may be anything: what is not there, or is no number, is 0.
+// The account is a part of a file of strangers, and may be anything: what is not there, or is no number, is nullopt or
+// 0.
 class AccountNumbers {
  public:
   explicit AccountNumbers(const ProfileModel& model)
@@ -17,6 +19,7 @@ class AccountNumbers {
 
   bool Has(const char* group) const;
   // docs/stats.md has the keys: Count("waits", "kept").
+  std::optional<uint64_t> Find(const char* group, const char* key) const;
   uint64_t Count(const char* group, const char* key) const;
 
  private:

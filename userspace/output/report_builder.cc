@@ -13,7 +13,7 @@
 #include "output/report_cpu.h"
 #include "output/report_events.h"
 #include "output/report_waits.h"
-#include "output/runtime_tables.h"
+#include "output/runtime_event_tables.h"
 #include "output/share.h"
 #include "output/summary.h"
 #include "output/wait_parts.h"
@@ -53,8 +53,39 @@ std::vector<ReportTable> BlamedTables(const ProfileModel& model) {
           std::move(self)};
 }
 
+// These views blame methods for the same events.
+bool TellsRuntimeEvents(ProfileView view) {
+  return view == ProfileView::kPause || view == ProfileView::kSuspendDelay || view == ProfileView::kJit;
+}
+
+// What one of the profiles keeps of its runtime's events. Where none has any, that is said once.
+std::vector<ReportTable> EventTables(std::span<const ProfileModel* const> models) {
+  const auto has_events = [](const ProfileModel* model) { return !model->events.empty(); };
+  const auto found = std::find_if(models.begin(), models.end(), has_events);
+  if (found != models.end()) return RuntimeEventTables(**found);
+  const auto tells = [](const ProfileModel* model) { return TellsRuntimeEvents(model->meta.view); };
+  if (models.empty() || std::any_of(models.begin(), models.end(), tells)) return {};
+  return {NoRuntimeEventsTable()};
+}
+
+// By its own time a method says more than by that of its callees, which all its callers share with it.
+constexpr double kSelfTells = 2;
+
+struct Change {
+  ReportRow row;
+  double size = 0;   // how much it tells, without a limit
+  bool own = false;  // a method of the program
+};
+
+// Largest first. Of a chain of callers that changed alike, those of the program come first.
+void SortChanges(std::vector<Change>& changes) {
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return a.size != b.size ? a.size > b.size : a.own && !b.own;
+  });
+}
+
 // What two recordings of other lengths have in common is shares.
-ReportRow ChangeRow(const MethodChange& method, const ProfileDiff& diff) {
+Change ChangeOf(const MethodChange& method, const ProfileDiff& diff) {
   const auto after = static_cast<double>(std::max<uint64_t>(diff.total_after, 1));
   // By the weight that changed more clearly.
   const bool by_total = !method.self.significant && method.total.significant;
@@ -65,10 +96,13 @@ ReportRow ChangeRow(const MethodChange& method, const ProfileDiff& diff) {
     cell.error = std::abs(change) / weight.errors;
     absl::StrAppendFormat(&cell.text, " ± %.1f", 100 * *cell.error);
   }
-  return {{std::move(cell), WordCell(by_total ? "with callees" : "self"),
-           ShareCell(ShareOf(weight.before, diff.total_before, {})),
-           ShareCell(ShareOf(weight.after, diff.total_after, {})), NameCell(method.name)},
-          std::min(1.0, std::abs(change) * 2)};
+  const double size = std::abs(change) * (by_total ? 1 : kSelfTells);
+  return {{{std::move(cell), WordCell(by_total ? "with callees" : "self"),
+            ShareCell(ShareOf(weight.before, diff.total_before, {})),
+            ShareCell(ShareOf(weight.after, diff.total_after, {})), NameCell(method.name)},
+           std::min(1.0, size)},
+          size,
+          !IsOfLibraries(method.name)};
 }
 
 }  // namespace
@@ -105,14 +139,17 @@ absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const Profi
       .title = absl::StrCat("What changed, view ", ProfileViewText(after.meta.view)),
       .columns = {{"change", "change"}, {"of", "of"}, {"before", "before"}, {"after", "after"}, {"method", "method"}},
       .weight = 2};
-  size_t significant = 0, moved = 0;
+  std::vector<Change> changes;
+  size_t moved = 0;
   for (const uint32_t index : diff->ranked) {
     const MethodChange& method = diff->methods[index];
     if (method.self.moved || method.total.moved) ++moved;
     if (diff->tested && !method.self.significant && !method.total.significant) continue;
-    ++significant;
-    AddRow(table, ChangeRow(method, *diff));
+    changes.push_back(ChangeOf(method, *diff));
   }
+  SortChanges(changes);
+  const size_t significant = changes.size();
+  for (Change& change : changes) AddRow(table, std::move(change.row));
   if (!diff->tested) {
     table.says.push_back("Which of these are noise can't be told: the weights are no counts of samples.");
   } else {
@@ -138,6 +175,7 @@ absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const 
   report.title = absl::StrCat("clrsampler report: ", PrintableText(absl::StrJoin(names, ", ")));
   report.tables.push_back(CoverageTable(sources));
   double seconds = 0;
+  std::vector<const ProfileModel*> reported;
   const bool has_cpu = !by_view[static_cast<size_t>(ProfileView::kCpu)].empty();
   for (const std::vector<const ReportSource*>& ones : by_view) {
     if (ones.empty()) continue;
@@ -156,15 +194,12 @@ absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const 
         has_cpu && HasWaits(last.meta.view) ? WaitTables(last) : TablesOf(last);
     if (!tables.ok()) return Annotate(tables.status(), ones.back()->name);
     Append(*std::move(tables), report.tables);
+    reported.push_back(&last);
     if (last.meta.view == ProfileView::kCpu) seconds = static_cast<double>(last.meta.duration_ns) / 1e9;
-    if (runtime == nullptr && !last.events.empty()) {
-      const RuntimeTables events = RuntimeTables::OfEvents(last);
-      const double watched = static_cast<double>(last.meta.duration_ns) / 1e9;
-      Append(events.Pauses(watched), report.tables);
-      Append(events.Compilations(watched), report.tables);
-    }
   }
-  if (runtime != nullptr) {
+  if (runtime == nullptr) {
+    Append(EventTables(reported), report.tables);
+  } else {
     Append(runtime->Pauses(seconds), report.tables);
     Append(runtime->Compilations(seconds), report.tables);
   }

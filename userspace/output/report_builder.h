@@ -19,7 +19,8 @@ absl::StatusOr<std::vector<ReportTable>> TablesOf(const ProfileModel& model);
 absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const ProfileModel& after);
 
 // Of one view there may be two sources: the later one is reported, and compared with the earlier one. `runtime`, of a
-// recording; nullptr: nobody watched. InvalidArgument: more than two of a view, or two that can't be compared.
+// recording; nullptr: the events of the profiles tell of it. InvalidArgument: more than two of a view, or two that
+// can't be compared.
 absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const RuntimeTables* runtime);
 
 }  // namespace clrsampler

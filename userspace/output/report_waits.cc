@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <optional>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "output/account_numbers.h"
 #include "output/pool_summary.h"
+#include "output/stats_json.h"
 #include "output/wait_parts.h"
 #include "output/wait_summary.h"
 #include "profile/model_tables.h"
 #include "profile/wait_kind.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -34,25 +37,36 @@ bool IsLock(absl::string_view kind) {
   }
 }
 
-// Of a weight that is a time: recordings count microseconds, and windows of the service nanoseconds.
-uint64_t NsOf(uint64_t weight, WeightUnit unit) { return unit == WeightUnit::kMicroseconds ? weight * 1000 : weight; }
-
-absl::Status CheckUnit(WeightUnit unit) {
-  if (unit == WeightUnit::kMicroseconds || unit == WeightUnit::kNanoseconds) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a profile of waits counts in ", WeightUnitText(unit), ", which is no time"));
-}
-
+// Of the weights of a profile.
 struct Scale {
-  WeightUnit unit;
+  uint64_t unit_ns;
   double seconds;  // 0: not known
 
-  double Threads(uint64_t weight) const {
-    return seconds > 0 ? static_cast<double>(NsOf(weight, unit)) / 1e9 / seconds : 0;
+  // Weights in a file of strangers may add up to more than there are nanoseconds.
+  uint64_t Ns(uint64_t weight) const {
+    return std::min(weight, std::numeric_limits<uint64_t>::max() / unit_ns) * unit_ns;
   }
+  double Threads(uint64_t weight) const { return seconds > 0 ? static_cast<double>(Ns(weight)) / 1e9 / seconds : 0; }
   // Half a thread that waits all the time is half of what a table can tell.
   double Tells(uint64_t weight) const { return std::min(1.0, Threads(weight)); }
 };
+
+// Recordings of waits count in microseconds, and windows of the service in nanoseconds.
+absl::StatusOr<Scale> ScaleOf(const ProfileMeta& meta) {
+  const double seconds = static_cast<double>(meta.duration_ns) / 1e9;
+  switch (meta.unit) {
+    case WeightUnit::kMicroseconds:
+      return Scale{1000, seconds};
+    case WeightUnit::kNanoseconds:
+      return Scale{1, seconds};
+    case WeightUnit::kSamples:
+    case WeightUnit::kBytes:
+      break;
+  }
+  return WithHint(absl::InvalidArgumentError(
+                      absl::StrCat("a profile of waits counts in ", WeightUnitText(meta.unit), ", which is no time")),
+                  "record one with --event wall or --event off-cpu");
+}
 
 ReportTable KindTable(const WaitSummary& summary, const Scale& scale) {
   ReportTable table{.id = "wait_kinds",
@@ -60,11 +74,11 @@ ReportTable KindTable(const WaitSummary& summary, const Scale& scale) {
                     .columns = {{"seconds", "time"}, {"threads", "threads at a time"}, {"kind", "for"}},
                     .weight = 0.3};
   table.says.push_back(absl::StrFormat("Threads waited for %.2f s, %.1f of them at a time.",
-                                       static_cast<double>(NsOf(summary.waited_us, scale.unit)) / 1e9,
+                                       static_cast<double>(scale.Ns(summary.waited_us)) / 1e9,
                                        scale.Threads(summary.waited_us)));
   for (const WaitSite& kind : summary.kinds) {
     if (kind.kind == kRunning) continue;
-    AddRow(table, {{DurationCell(NsOf(kind.microseconds, scale.unit)), NumberCell(scale.Threads(kind.microseconds)),
+    AddRow(table, {{DurationCell(scale.Ns(kind.microseconds)), NumberCell(scale.Threads(kind.microseconds)),
                     WordCell(kind.kind)},
                    scale.Tells(kind.microseconds)});
   }
@@ -87,7 +101,7 @@ ReportTable SiteTable(const WaitSummary& summary, const Scale& scale, bool locks
   std::stable_partition(sites.begin(), sites.end(), [](const WaitSite& site) { return site.managed; });
   for (const WaitSite& site : sites) {
     const std::string waker(absl::StripPrefix(site.waker, "woken by "));
-    AddRow(table, {{DurationCell(NsOf(site.microseconds, scale.unit)), NumberCell(scale.Threads(site.microseconds)),
+    AddRow(table, {{DurationCell(scale.Ns(site.microseconds)), NumberCell(scale.Threads(site.microseconds)),
                     WordCell(site.kind), NameCell(site.method), waker.empty() ? WordCell("unknown") : NameCell(waker)},
                    site.managed ? scale.Tells(site.microseconds) : 0});
   }
@@ -95,6 +109,19 @@ ReportTable SiteTable(const WaitSummary& summary, const Scale& scale, bool locks
     table.says.push_back(locks ? "No thread was seen to wait for another." : "No other wait was seen.");
   }
   return table;
+}
+
+// What the account keeps of the pool's own fields. nullopt: it has none, or they fit no pool.
+std::optional<PoolNumbers> PoolNumbersOf(const AccountNumbers& account) {
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  const char* const group = kPoolNumbersKey;
+  const auto least = account.Find(group, "min_workers"), most = account.Find(group, "max_workers");
+  const auto workers = account.Find(group, "workers");
+  if (!least || !most || !workers || *most == 0 || *least > kMost || *most > kMost || *workers > kMost) {
+    return std::nullopt;
+  }
+  return PoolNumbers{static_cast<uint32_t>(*least), static_cast<uint32_t>(*most), static_cast<uint32_t>(*workers),
+                     account.Find(group, "queued")};
 }
 
 ReportTable PoolTable(const PoolSummary& summary, double seconds) {
@@ -106,6 +133,11 @@ ReportTable PoolTable(const PoolSummary& summary, double seconds) {
   verdict.resize(verdict.find('\n'));
   verdict[0] = absl::ascii_toupper(static_cast<unsigned char>(verdict[0]));
   table.says.push_back(verdict + ".");
+  if (summary.numbers) {
+    table.says.push_back(
+        absl::StrFormat("By its own fields the pool has %d workers, keeps at least %d and may have %d.",
+                        summary.numbers->workers, summary.numbers->min_workers, summary.numbers->max_workers));
+  }
   for (const BlockedWorkers& site : summary.sites) {
     const double share = static_cast<double>(site.workers) / static_cast<double>(std::max<size_t>(summary.workers, 1));
     AddRow(table, {{CountCell(site.workers), WordCell(site.kind), NameCell(site.method)}, share});
@@ -128,19 +160,20 @@ std::string EstimatedText(const ProfileModel& model) {
 }  // namespace
 
 absl::StatusOr<std::vector<ReportTable>> WaitTables(const ProfileModel& model) {
-  if (absl::Status checked = CheckUnit(model.meta.unit); !checked.ok()) return checked;
+  const absl::StatusOr<Scale> scale = ScaleOf(model.meta);
+  if (!scale.ok()) return scale.status();
   ModelTables tables;
   if (absl::Status filled = tables.Fill(model); !filled.ok()) return filled;
-  const Scale scale{model.meta.unit, static_cast<double>(model.meta.duration_ns) / 1e9};
   const WaitSummary summary = SummarizeWaits(tables.frames(), tables.stacks());
   std::vector<ReportTable> made;
   if (model.meta.view == ProfileView::kWall) {
-    made.push_back(
-        PoolTable(SummarizePool(tables.frames(), tables.stacks(), tables.samples(), tables.began()), scale.seconds));
+    made.push_back(PoolTable(SummarizePool(tables.frames(), tables.stacks(), tables.samples(), tables.began(),
+                                           PoolNumbersOf(AccountNumbers(model))),
+                             scale->seconds));
   }
-  made.push_back(SiteTable(summary, scale, true));
-  made.push_back(SiteTable(summary, scale, false));
-  made.push_back(KindTable(summary, scale));
+  made.push_back(SiteTable(summary, *scale, true));
+  made.push_back(SiteTable(summary, *scale, false));
+  made.push_back(KindTable(summary, *scale));
   if (const std::string estimated = EstimatedText(model); !estimated.empty()) made.back().says.push_back(estimated);
   return made;
 }

@@ -1,11 +1,11 @@
 #include "output/runtime_tables.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "formats/profile/model_event.h"
 #include "output/durations.h"
 #include "output/pause_summary.h"
 #include "output/wait_parts.h"
@@ -57,12 +57,14 @@ std::vector<std::pair<std::string, RuntimeSum>> LongestFirst(const Sums& sums) {
   return sorted;
 }
 
+uint64_t Sum(uint64_t a, uint64_t b) { return a + std::min(b, std::numeric_limits<uint64_t>::max() - a); }
+
 RuntimeSum Together(const Sums& sums) {
   RuntimeSum all;
   for (const auto& [name, sum] : sums) {
-    all.count += sum.count;
-    all.total_ns += sum.total_ns;
-    all.other_ns += sum.other_ns;
+    all.count = Sum(all.count, sum.count);
+    all.total_ns = Sum(all.total_ns, sum.total_ns);
+    all.other_ns = Sum(all.other_ns, sum.other_ns);
     all.longest_ns = std::max(all.longest_ns, sum.longest_ns);
   }
   return all;
@@ -95,7 +97,7 @@ ReportTable SumTable(const Sums& sums, const std::string& id, const std::string&
 
 void RuntimeSum::Add(uint64_t ns) {
   ++count;
-  total_ns += ns;
+  total_ns = Sum(total_ns, ns);
   longest_ns = std::max(longest_ns, ns);
 }
 
@@ -107,8 +109,8 @@ RuntimeSum& RuntimeTables::SumOf(Sums& sums, const std::string& name) {
 void RuntimeTables::Add(const Pause& pause, std::span<const Culprit> culprits) {
   RuntimeSum& sum = SumOf(pauses_, PausePurpose(pause));
   sum.Add(pause.pause_ns());
-  sum.other_ns += pause.suspend_ns();
-  for (const Culprit& culprit : culprits) SumOf(culprits_, culprit.method).Add(culprit.delay_ns);
+  sum.other_ns = Sum(sum.other_ns, pause.suspend_ns());
+  for (const Culprit& culprit : culprits) AddDelay(culprit.method, culprit.delay_ns);
 }
 
 void RuntimeTables::Add(const NamedCompilation& named) {
@@ -118,19 +120,17 @@ void RuntimeTables::Add(const NamedCompilation& named) {
   SumOf(methods_, named.method).Add(ns);
 }
 
-RuntimeTables RuntimeTables::OfEvents(const ProfileModel& model) {
-  RuntimeTables tables;
-  tables.of_events_ = true;
-  for (const ModelEvent& event : model.events) {
-    const std::string name(model.text(event.name));
-    if (event.kind == ModelEventKind::kPause) {
-      SumOf(tables.pauses_, name).Add(event.duration_ns);
-    } else if (event.kind == ModelEventKind::kCompilation) {
-      SumOf(tables.methods_, name).Add(event.duration_ns);
-      SumOf(tables.tiers_, std::string(model.text(event.detail))).Add(event.duration_ns);
-    }
-  }
-  return tables;
+void RuntimeTables::AddPause(const std::string& purpose, uint64_t pause_ns) {
+  SumOf(pauses_, purpose).Add(pause_ns);
+  knows_stops_ = false;
+}
+
+void RuntimeTables::AddDelay(const std::string& method, uint64_t delay_ns) { SumOf(culprits_, method).Add(delay_ns); }
+
+void RuntimeTables::AddCompilation(const std::string& method, const std::string& tier, uint64_t own_ns) {
+  SumOf(tiers_, tier.empty() ? "unknown" : tier).Add(own_ns);
+  SumOf(methods_, method).Add(own_ns);
+  knows_callers_ = false;
 }
 
 std::string RuntimeTables::ToJson() const {
@@ -153,38 +153,40 @@ absl::StatusOr<RuntimeTables> RuntimeTables::FromJson(absl::string_view text) {
   return tables;
 }
 
-namespace {
-
-ReportTable PauseTable(const Sums& pauses, bool with_stops, double seconds) {
-  const RuntimeSum all = Together(pauses);
+ReportTable RuntimeTables::PauseTable(double seconds) const {
+  const RuntimeSum all = Together(pauses_);
   ReportTable table{.id = "pauses",
                     .title = "Pauses of the runtime",
                     .columns = {{"seconds", "time"}, {"count", "number"}, {"longest_seconds", "longest"}},
                     .weight = WeightOf(all.total_ns, seconds)};
-  if (with_stops) table.columns.push_back({"stopping_seconds", "until threads stood"});
+  if (knows_stops_) table.columns.push_back({"stopping_seconds", "until threads stood"});
   table.columns.push_back({"purpose", "for"});
   if (all.count == 0) {
     table.says.push_back("No pause was seen.");
     return table;
   }
-  std::string sum = absl::StrFormat("%d pauses took %s of %.1f s (%.1f %%)", all.count, DurationText(all.total_ns),
-                                    seconds, seconds > 0 ? static_cast<double>(all.total_ns) / 1e7 / seconds : 0.0);
-  if (with_stops) absl::StrAppendFormat(&sum, ", of which %s to stop the threads", DurationText(all.other_ns));
-  table.says.push_back(sum + ".");
-  for (const auto& [purpose, its] : LongestFirst(pauses)) {
-    std::vector<ReportCell> cells = {DurationCell(its.total_ns), CountCell(its.count), DurationCell(its.longest_ns)};
-    if (with_stops) cells.push_back(DurationCell(its.other_ns));
-    cells.push_back(WordCell(purpose));
-    AddRow(table, {std::move(cells), Part(its.total_ns, all.total_ns)});
+  table.says.push_back(
+      absl::StrFormat("%d pause%s took %s", all.count, all.count == 1 ? "" : "s", DurationText(all.total_ns)));
+  if (seconds > 0) {
+    absl::StrAppendFormat(&table.says.back(), " of %.1f s (%.1f %%)", seconds,
+                          static_cast<double>(all.total_ns) / 1e7 / seconds);
+  }
+  table.says.back() +=
+      knows_stops_ ? absl::StrFormat(", of which %s to stop the threads.", DurationText(all.other_ns)) : ".";
+  for (const auto& [purpose, sum] : LongestFirst(pauses_)) {
+    ReportRow row{{DurationCell(sum.total_ns), CountCell(sum.count), DurationCell(sum.longest_ns)},
+                  Part(sum.total_ns, all.total_ns)};
+    if (knows_stops_) row.cells.push_back(DurationCell(sum.other_ns));
+    row.cells.push_back(WordCell(purpose));
+    AddRow(table, std::move(row));
   }
   return table;
 }
 
-}  // namespace
-
 std::vector<ReportTable> RuntimeTables::Pauses(double seconds) const {
-  ReportTable table = PauseTable(pauses_, !of_events_, seconds);
-  if (table.rows.empty() || of_events_) return {std::move(table)};
+  ReportTable table = PauseTable(seconds);
+  // Events may be of a recording that saw no delays.
+  if (pauses_.empty() || (culprits_.empty() && !knows_stops_)) return {std::move(table)};
   ReportTable culprits = SumTable(culprits_, "pause_culprits", "What delayed the pauses", "method", table.weight);
   if (culprits.rows.empty()) culprits.says.push_back("Nothing was seen to run while threads were asked to stop.");
   return {std::move(table), std::move(culprits)};
@@ -193,20 +195,27 @@ std::vector<ReportTable> RuntimeTables::Pauses(double seconds) const {
 std::vector<ReportTable> RuntimeTables::Compilations(double seconds) const {
   const RuntimeSum all = Together(tiers_);
   const double weight = WeightOf(all.total_ns, seconds);
-  ReportTable tiers = SumTable(tiers_, "compilation_tiers", "Compilation: tiers", "tier", 0.3 * weight);
-  ReportTable callers =
-      SumTable(callers_, "compilation_callers", "Compilation: for which methods of the program", "method", weight);
-  ReportTable methods =
-      SumTable(methods_, "compiled_methods", "Compilation: methods that were compiled", "method", 0.5 * weight);
-  ReportTable& first = of_events_ ? methods : callers;
-  first.says.push_back(all.count == 0
-                           ? "Nothing was compiled."
-                           : absl::StrFormat("%d compilations took %s, %.1f %% of one CPU.", all.count,
-                                             DurationText(all.total_ns),
-                                             seconds > 0 ? static_cast<double>(all.total_ns) / 1e7 / seconds : 0.0));
-  if (all.count == 0) return {std::move(first)};
-  if (of_events_) return {std::move(methods), std::move(tiers)};
-  return {std::move(callers), std::move(methods), std::move(tiers)};
+  std::vector<ReportTable> tables;
+  if (knows_callers_) {
+    tables.push_back(
+        SumTable(callers_, "compilation_callers", "Compilation: for which methods of the program", "method", weight));
+  }
+  if (all.count > 0 || tables.empty()) {
+    tables.push_back(
+        SumTable(methods_, "compiled_methods", "Compilation: methods that were compiled", "method", 0.5 * weight));
+  }
+  if (all.count > 0) {
+    tables.push_back(SumTable(tiers_, "compilation_tiers", "Compilation: tiers", "tier", 0.3 * weight));
+  }
+  std::string& says = tables.front().says.emplace_back("Nothing was compiled.");
+  if (all.count > 0)
+    says =
+        absl::StrFormat("%d compilation%s took %s", all.count, all.count == 1 ? "" : "s", DurationText(all.total_ns));
+  if (all.count > 0 && seconds > 0) {
+    absl::StrAppendFormat(&says, ", %.1f %% of one CPU", static_cast<double>(all.total_ns) / 1e7 / seconds);
+  }
+  if (all.count > 0) says += ".";
+  return tables;
 }
 
 }  // namespace clrsampler

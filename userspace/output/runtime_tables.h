@@ -11,14 +11,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "formats/profile/profile_model.h"
 #include "output/report.h"
 #include "profile/jit_tracker.h"
 #include "profile/suspension_tracker.h"
 
 namespace clrsampler {
 
-// Events that are alike.
+// Events that are alike. Sums stay at the largest number where they would be larger.
 struct RuntimeSum {
   uint64_t count = 0;
   uint64_t total_ns = 0;
@@ -35,25 +34,28 @@ class RuntimeTables {
 
   void Add(const Pause& pause, std::span<const Culprit> culprits);
   void Add(const NamedCompilation& named);
-
-  // What a profile keeps of them. It does not know how long stopping took, or what was compiled for which method.
-  static RuntimeTables OfEvents(const ProfileModel& model);
+  // What the events of a profile tell: neither when the threads stood nor whom a method was compiled for.
+  void AddPause(const std::string& purpose, uint64_t pause_ns);
+  void AddDelay(const std::string& method, uint64_t delay_ns);
+  void AddCompilation(const std::string& method, const std::string& tier, uint64_t own_ns);
 
   // From one process of this program to another. InvalidArgument: it is none of ToJson.
   std::string ToJson() const;
   static absl::StatusOr<RuntimeTables> FromJson(absl::string_view text);
 
-  // Pauses with who delayed them, and compilations by tier, by whom they were for, and by method. `seconds`: that were
-  // watched.
+  // Pauses with what delayed them, and compilations by tier, by method, and by the method that they were for.
+  // `seconds`: that were watched.
   std::vector<ReportTable> Pauses(double seconds) const;
   std::vector<ReportTable> Compilations(double seconds) const;
 
  private:
   using Sums = std::map<std::string, RuntimeSum>;
   static RuntimeSum& SumOf(Sums& sums, const std::string& name);
+  ReportTable PauseTable(double seconds) const;
 
-  bool of_events_ = false;
   Sums pauses_, culprits_, tiers_, callers_, methods_;
+  bool knows_stops_ = true;    // how long it took until the threads stood, of each pause
+  bool knows_callers_ = true;  // of each compilation
 };
 
 }  // namespace clrsampler

@@ -67,9 +67,16 @@ Json NoticeRows(const Account& account) {
   return rows;
 }
 
+Json Numbers(const PoolNumbers& numbers) {
+  Json json = {
+      {"workers", numbers.workers}, {"min_workers", numbers.min_workers}, {"max_workers", numbers.max_workers}};
+  if (numbers.queued) json["queued"] = *numbers.queued;
+  return json;
+}
+
 }  // namespace
 
-std::string StatsJson(const Account& account, absl::string_view thread_pool) {
+std::string StatsJson(const Account& account, const PoolAccount& pool) {
   Json json;
   json["samples"] = Samples(account);
   json["frames"] = Frames(account);
@@ -94,7 +101,8 @@ std::string StatsJson(const Account& account, absl::string_view thread_pool) {
   add("jit", account.jit);
   add("allocations", account.allocations);
   add("waits", account.waits);
-  add("thread_pool", thread_pool);
+  add("thread_pool", pool.verdict);
+  if (pool.numbers) json[kPoolNumbersKey] = Numbers(*pool.numbers);
   add("exceptions", account.exceptions);
   add("events", account.events);
   json["notices"] = NoticeRows(account);

@@ -2,15 +2,22 @@
 #ifndef CLRSAMPLER_OUTPUT_STATS_JSON_H_
 #define CLRSAMPLER_OUTPUT_STATS_JSON_H_
 
+#include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
+#include "output/pool_summary.h"
 #include "profile/account.h"
 
 namespace clrsampler {
 
-// `thread_pool`: what a recording of waits says of it, a sentence; empty: nothing.
-std::string StatsJson(const Account& account, absl::string_view thread_pool = "");
+// What a recording of wall time says of the thread pool.
+struct PoolAccount {
+  std::string verdict;                 // a sentence; empty: none
+  std::optional<PoolNumbers> numbers;  // of the pool's own fields
+};
+inline constexpr char kPoolNumbersKey[] = "thread_pool_numbers";
+
+std::string StatsJson(const Account& account, const PoolAccount& pool = {});
 
 }  // namespace clrsampler
 

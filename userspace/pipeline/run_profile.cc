@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "pipeline/scaled_sum.h"
+#include "profile/pause_detail.h"
 
 namespace clrsampler {
 namespace {
@@ -18,16 +20,6 @@ std::string PauseName(const Pause& pause) {
   std::string name(pause.kind == PauseKind::kOther ? SuspendReasonText(pause.reason) : PauseKindText(pause.kind));
   if (pause.generation) absl::StrAppend(&name, " gen", *pause.generation);
   return name;
-}
-
-// Why, and what held it up.
-std::string PauseDetail(const ObservedPause& observed) {
-  std::string detail(GcReasonText(observed.pause.gc_reason));
-  for (const Culprit& culprit : observed.culprits) {
-    absl::StrAppend(&detail, detail.empty() ? "" : "; ", culprit.method, " ran on for ",
-                    absl::FormatDuration(absl::Microseconds(culprit.delay_ns / 1000)));
-  }
-  return detail;
 }
 
 }  // namespace
@@ -86,7 +78,7 @@ uint64_t RunProfile::AddPause(const ObservedPause& observed) {
                  .duration_ns = observed.pause.pause_ns(),
                  .thread = ThreadOfKey(observed.process, 0, ""),
                  .name = PauseName(observed.pause),
-                 .detail = PauseDetail(observed)});
+                 .detail = PauseDetail(observed.pause.gc_reason, observed.culprits)});
   }
   if (view_ != RecordView::kSuspendDelay) return 0;
   const ProcessLedger::Identity process = ledger_.Of(observed.process);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "output/hot_paths.h"
 #include "output/own_methods.h"
 #include "output/report_methods.h"
@@ -188,6 +189,20 @@ TEST(ReportBuilderTest, WallTimeIsWaitsLocksPoolAndWhatRan) {
   EXPECT_THAT(text, HasSubstr("No worker of the thread pool did anything in 10.0 s."));
 }
 
+TEST(ReportBuilderTest, AProfileWithoutEventsSaysWhichCommandKeepsThem) {
+  const char kSays[] = "`clrsampler record --pid PID -o cpu.json`";
+  std::vector<ProfileModel> models;
+  models.push_back(Made().Add(1, {"Shop.Main"}).Build());
+  models.push_back(Made(ProfileView::kExceptions).Add(1, {"Shop.Main", "type System.FormatException"}).Build());
+  EXPECT_THAT(MarkdownOf(models), HasSubstr(kSays));
+  models[1].events.push_back({.duration_ns = 1'000'000, .kind = ModelEventKind::kPause});
+  EXPECT_THAT(MarkdownOf(models), Not(HasSubstr(kSays)));
+  EXPECT_THAT(MarkdownOf(models), HasSubstr("1 pause took 1.00 ms of 10.0 s (0.0 %)."));
+  models[1].events.clear();
+  models.push_back(Made(ProfileView::kSuspendDelay, WeightUnit::kMicroseconds).Add(5, {"Shop.Main"}).Build());
+  EXPECT_THAT(MarkdownOf(models), Not(HasSubstr(kSays)));
+}
+
 TEST(ReportBuilderTest, AllocationsAndExceptionsHaveTypesAndPlaces) {
   Made allocations(ProfileView::kAllocations, WeightUnit::kBytes);
   for (int i = 0; i < 30; ++i) allocations.Add(100'000'000, {"Shop.Export", "System.List.Add", "type Shop.Line"});
@@ -215,6 +230,24 @@ TEST(ReportBuilderTest, TwoOfAViewAreCompared) {
   EXPECT_THAT(text, testing::ContainsRegex("\\|\\+30.0 % ± [0-9.]+\\|self\\|10.0 %\\|40.0 %\\|`Shop.Slow`\\|"));
   models.push_back(profile(100));
   EXPECT_THAT(MarkdownOf(models), HasSubstr("3 profiles of the view cpu were given"));
+}
+
+TEST(ReportBuilderTest, ALargeChangeOfACallerIsNotBehindManySmallOnes) {
+  const auto profile = [](bool after) {
+    Made made;
+    for (uint64_t i = 0; i < 4000; ++i) {
+      // Forty methods of the libraries share what the program's method lost or won.
+      const std::string leaf = absl::StrCat("System.Leaf", i * 619 % 40);
+      made.Add(1, after ? std::vector<std::string>{"Main", "Shop.Answer", leaf} : std::vector<std::string>{"Main"});
+    }
+    return made.Build();
+  };
+  const absl::StatusOr<ReportTable> changes = ChangesTable(profile(false), profile(true));
+  ASSERT_TRUE(changes.ok());
+  EXPECT_EQ(changes->rows[0].cells[4].text, "Main");
+  EXPECT_EQ(changes->rows[1].cells[4].text, "Shop.Answer");
+  EXPECT_EQ(changes->rows[1].cells[1].text, "with callees");
+  EXPECT_EQ(changes->rows.size() + changes->more_rows, 42);
 }
 
 TEST(ReportBuilderTest, PausesAndCompilationsOfARecording) {

@@ -36,6 +36,20 @@ TEST(StatsJsonTest, HasTheDocumentedKeys) {
     EXPECT_TRUE(json["self"].contains(key)) << key;
 }
 
+TEST(StatsJsonTest, TheThreadPoolIsThereWhereItIsKnown) {
+  const auto without = nlohmann::json::parse(StatsJson(Account()));
+  EXPECT_FALSE(without.contains("thread_pool"));
+  EXPECT_FALSE(without.contains("thread_pool_numbers"));
+  const auto numbers = [](std::optional<uint64_t> queued) {
+    return nlohmann::json::parse(
+        StatsJson(Account(), {.verdict = "not starved", .numbers = PoolNumbers{2, 64, 24, queued}}));
+  };
+  EXPECT_EQ(numbers(7)["thread_pool"], "not starved");
+  EXPECT_EQ(numbers(7)["thread_pool_numbers"],
+            nlohmann::json::parse(R"({"workers":24,"min_workers":2,"max_workers":64,"queued":7})"));
+  EXPECT_FALSE(numbers(std::nullopt)["thread_pool_numbers"].contains("queued"));
+}
+
 TEST(StatsJsonTest, AProcessNameThatIsNotUtf8IsStillJson) {
   Account account;
   account.processes.push_back({1, "\xff\xfe\"\n", "", {}, 1});

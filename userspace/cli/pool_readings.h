@@ -1,0 +1,29 @@
+// The numbers of a process's thread pool, read before a recording and after it.
+#ifndef CLRSAMPLER_CLI_POOL_READINGS_H_
+#define CLRSAMPLER_CLI_POOL_READINGS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "output/pool_summary.h"
+#include "pipeline/pool_watch.h"
+
+namespace clrsampler {
+
+// Reads once when it is made. What is left lying all the time must be there both times, so the lesser number of queued
+// work items counts.
+class PoolReadings {
+ public:
+  explicit PoolReadings(uint32_t pid) : watch_(pid), before_(watch_.Read()) {}
+
+  // Reads again. nullopt: the process has no pool that can be read, or none any more.
+  std::optional<PoolNumbers> Numbers();
+
+ private:
+  PoolWatch watch_;
+  const std::optional<PoolState> before_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLI_POOL_READINGS_H_
