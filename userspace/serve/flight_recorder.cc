@@ -171,6 +171,7 @@ Json AllocationsJson(const AllocatedBytes& sums) {
 
 Json WaitsJson(const std::map<ProcessWaitSite, uint64_t>& sums) {
   std::vector<std::pair<uint64_t, const ProcessWaitSite*>> order;
+  order.reserve(sums.size());
   for (const auto& [site, ns] : sums) order.emplace_back(ns, &site);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   order.resize(std::min(order.size(), kMaxListed));
