@@ -31,19 +31,13 @@ LONGER_FUNCTIONS = {
     "userspace/clr/memory/runtime_types.cc: RuntimeTypes::Method": 64,
     "userspace/export/recent_history.cc: Timeline": 63,
     "userspace/formats/elf/cfi_program.cc: Execute": 73,
-    "userspace/formats/elf/code_rows.cc: Apply": 85,
-    "userspace/formats/elf/code_rows.cc: FollowPath": 74,
-    "userspace/formats/x64/instruction.cc: OneByte": 222,
-    "userspace/formats/x64/instruction.cc: TwoBytes": 139,
 }
 LONGER_FILES = {
     "bpf/user_stack.bpf.c": 501,
     "userspace/clr/jit_methods.cc": 525,
     "userspace/clr/memory/memory_methods.cc": 745,
     "userspace/clr/memory/runtime_memory.cc": 578,
-    "userspace/formats/elf/code_rows.cc": 886,
     "userspace/formats/profile/pprof_reader.cc": 504,
-    "userspace/formats/x64/instruction.cc": 715,
     "userspace/pipeline/hook_planter.cc": 516,
     "userspace/pipeline/recorder.cc": 551,
 }
