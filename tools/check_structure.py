@@ -20,9 +20,6 @@ RUN = 6  # equal lines
 LONGER_FUNCTIONS = {
     "bpf/allocation_hooks.bpf.c: allocated": 69,
     "bpf/user_stack.bpf.c: __attribute__": 70,
-    "userspace/cli/main.cc: main": 206,
-    "userspace/cli/serve_command.cc: ToOptions": 94,
-    "userspace/cli/top_screen.cc: ReadKey": 63,
     "userspace/clr/memory/memory_methods.cc: MemoryMethods::Attach": 88,
     "userspace/clr/memory/memory_methods.cc: MemoryMethods::Look": 95,
     "userspace/clr/memory/memory_methods.cc: MemoryMethods::Resolve": 67,
@@ -38,7 +35,6 @@ LONGER_FILES = {
     "userspace/clr/memory/memory_methods.cc": 745,
     "userspace/clr/memory/runtime_memory.cc": 578,
     "userspace/formats/profile/pprof_reader.cc": 504,
-    "userspace/pipeline/hook_planter.cc": 516,
     "userspace/pipeline/recorder.cc": 551,
 }
 TWICE = {

@@ -99,17 +99,17 @@ absl::Status ReadAccess(const ServeConfig& config, const std::string& run_token,
   return absl::OkStatus();
 }
 
-absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::string& run_token) {
-  ServeOptions options;
-  options.version = CLRSAMPLER_VERSION;
+constexpr uint64_t kSecond = 1'000'000'000;
+
+absl::Status SetSampling(const ServeConfig& config, ServeOptions& options) {
   options.record.frequency_hz = config.frequency_hz;
   options.record.roles = !config.no_hooks;
-  options.allocations = !config.no_hooks && !config.no_allocations;
-  options.waits = config.waits;
   options.record.try_unknown_runtime = config.try_unknown_runtime;
   options.record.hook_share = config.hook_budget / 100;
   options.record.names = ParseNames(config.names);
   options.record.lines = config.lines;
+  options.allocations = !config.no_hooks && !config.no_allocations;
+  options.waits = config.waits;
   absl::StatusOr<PerfMapLeaseOptions> perf_maps = ParsePerfMaps(config.perf_maps);
   if (!perf_maps.ok()) return perf_maps.status();
   options.record.perf_maps = *std::move(perf_maps);
@@ -120,24 +120,32 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
   }
   const absl::StatusOr<uint64_t> window = ParseDurationNs("--window", config.window);
   if (!window.ok()) return window.status();
-  constexpr uint64_t kSecond = 1'000'000'000;
   if (*window < kSecond || *window > 60 * kSecond) {
     return WithHint(absl::InvalidArgumentError(absl::StrCat("--window ", config.window, " is not from 1s to 60s")),
                     "10s is a good length");
   }
   options.window_ns = *window;
+  return absl::OkStatus();
+}
+
+// Which processes, and what they may cost.
+absl::Status SetScope(const ServeConfig& config, ServeOptions& options) {
   options.selection = {config.cgroups, config.containers, config.comms, config.uids};
   for (const std::string& path : config.cgroups) {
     if (absl::StartsWith(path, "/")) continue;
     return WithHint(absl::InvalidArgumentError(absl::StrCat("--cgroup ", path, " does not begin with /")),
                     "the paths of processes are in /proc/PID/cgroup: --cgroup /system.slice/shop.service");
   }
+  options.max_processes = config.max_processes;
   options.limits.cpus = config.cpu_limit / 100;
   const auto memory = ParseSizeBytes("--memory-limit", config.memory_limit, 64 << 20, uint64_t{1} << 40,
                                      "write it as 300MiB; at least 64MiB");
   if (!memory.ok()) return memory.status();
   options.limits.memory_bytes = *memory;
+  return absl::OkStatus();
+}
 
+absl::Status SetHistory(const ServeConfig& config, ServeOptions& options) {
   if (!config.no_history) options.history_path = config.history;
   const auto history_bytes = ParseSizeBytes("--history-size", config.history_size, 16 << 20, uint64_t{1} << 44,
                                             "write it as 500MiB or 2GiB; at least 16MiB");
@@ -150,17 +158,21 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
                     "write it as 24h or 720h; --no-history keeps nothing");
   }
   options.history.max_age_ns = *age;
+  return absl::OkStatus();
+}
 
+// After SetSampling: a trigger watches what is recorded.
+absl::Status SetFlights(const ServeConfig& config, ServeOptions& options) {
   for (const std::string& text : config.triggers) {
     absl::StatusOr<Trigger> trigger = ParseTrigger(text);
     if (!trigger.ok()) return trigger.status();
+    const absl::Status unseen =
+        absl::InvalidArgumentError(absl::StrCat("--trigger ", text, " watches what is not recorded"));
     if (trigger->kind == TriggerKind::kAllocations && !options.allocations) {
-      return WithHint(absl::InvalidArgumentError(absl::StrCat("--trigger ", text, " watches what is not recorded")),
-                      "leave out --no-hooks and --no-allocations, or the trigger");
+      return WithHint(unseen, "leave out --no-hooks and --no-allocations, or the trigger");
     }
     if (trigger->kind == TriggerKind::kWaits && !options.waits) {
-      return WithHint(absl::InvalidArgumentError(absl::StrCat("--trigger ", text, " watches what is not recorded")),
-                      "give --waits, or leave out the trigger");
+      return WithHint(unseen, "give --waits, or leave out the trigger");
     }
     options.flights.triggers.push_back(*std::move(trigger));
   }
@@ -169,17 +181,30 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
                                                "write it as 500MiB or 2GiB");
   if (!recordings_bytes.ok()) return recordings_bytes.status();
   options.flights.max_bytes = *recordings_bytes;
+  return absl::OkStatus();
+}
 
-  RETURN_IF_ERROR(ReadAccess(config, run_token, options));
-  options.host_names = config.host_names;
-  options.max_processes = config.max_processes;
-  options.textfile_directory = config.textfile;
+absl::Status SetPush(const ServeConfig& config, ServeOptions& options) {
   absl::StatusOr<PyroscopeOptions> push = ParsePush(config.push);
   if (!push.ok()) return push.status();
   options.push = *std::move(push);
   absl::StatusOr<OtlpOptions> otlp = ParseOtlp(config.push);
   if (!otlp.ok()) return otlp.status();
   options.otlp = *std::move(otlp);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::string& run_token) {
+  ServeOptions options;
+  options.version = CLRSAMPLER_VERSION;
+  RETURN_IF_ERROR(SetSampling(config, options));
+  RETURN_IF_ERROR(SetScope(config, options));
+  RETURN_IF_ERROR(SetHistory(config, options));
+  RETURN_IF_ERROR(SetFlights(config, options));
+  RETURN_IF_ERROR(ReadAccess(config, run_token, options));
+  RETURN_IF_ERROR(SetPush(config, options));
+  options.host_names = config.host_names;
+  options.textfile_directory = config.textfile;
   if (!config.quiet) {
     options.log = [](const std::string& line) {
       static std::mutex mutex;  // lines of several threads stay lines

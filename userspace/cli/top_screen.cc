@@ -100,27 +100,11 @@ class TopScreen::Terminal {
       Edit(key);
       return true;
     }
+    if (Move(key)) return true;
     switch (key) {
       case 'q':
       case 3:  // Ctrl-C of a terminal that sends it as a key
         return false;
-      case KEY_UP:
-      case 'k':
-        --chosen_;
-        break;
-      case KEY_DOWN:
-      case 'j':
-        ++chosen_;
-        break;
-      case KEY_PPAGE:
-        chosen_ -= LINES - 4;
-        break;
-      case KEY_NPAGE:
-        chosen_ += LINES - 4;
-        break;
-      case KEY_HOME:
-        chosen_ = 0;
-        break;
       case '\n':
       case KEY_ENTER:
         if (view_.methods || chosen_ < 0 || static_cast<size_t>(chosen_) >= pids_.size()) break;
@@ -157,6 +141,31 @@ class TopScreen::Terminal {
   }
 
  private:
+  // True: a key that chooses another row.
+  bool Move(int key) {
+    switch (key) {
+      case KEY_UP:
+      case 'k':
+        --chosen_;
+        return true;
+      case KEY_DOWN:
+      case 'j':
+        ++chosen_;
+        return true;
+      case KEY_PPAGE:
+        chosen_ -= LINES - 4;
+        return true;
+      case KEY_NPAGE:
+        chosen_ += LINES - 4;
+        return true;
+      case KEY_HOME:
+        chosen_ = 0;
+        return true;
+      default:
+        return false;
+    }
+  }
+
   std::string Title() const {
     std::string title = view_.paused ? "clrsampler top (stands still)" : "clrsampler top";
     if (view_.methods) {

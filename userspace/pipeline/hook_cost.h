@@ -11,6 +11,9 @@ namespace clrsampler {
 // A trap, until one was measured.
 inline constexpr uint64_t kUsualTrapNs = 600;
 
+// Fewer hits in a whole run cost nothing that could be limited.
+inline constexpr uint64_t kHitsThatMatter = 1'000;
+
 // Beyond the trap, for hooks of any runtime.
 uint64_t BeyondTrapNs(HookPart part);
 // The same of exceptions, by the runtime's major version.

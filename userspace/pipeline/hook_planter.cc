@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "capture/uprobe.h"
 #include "clr/hooks/jit_flags.h"
@@ -15,6 +14,7 @@
 #include "formats/elf/elf_image.h"
 #include "os/tape_answer.h"
 #include "pipeline/hook_cost.h"
+#include "pipeline/hook_images.h"
 #include "pipeline/hook_places.h"
 #include "status/status.h"
 
@@ -26,22 +26,6 @@ absl::Status NotWatched(ProcessKey key, absl::string_view what) {
                   "clrsampler ps lists the .NET processes");
 }
 
-const Mapping* FindJit(const Process& process) {
-  for (const Mapping& mapping : process.mappings.all()) {
-    if (mapping.kind == MappingKind::kFile && absl::EndsWith(mapping.path, "/libclrjit.so")) return &mapping;
-  }
-  return nullptr;
-}
-
-// A collector in a library of its own takes the place of the runtime's, whose probes are then never hit.
-bool HasOwnCollector(const Process& process) {
-  return std::ranges::any_of(process.mappings.all(), [](const Mapping& mapping) {
-    return absl::EndsWith(mapping.path, "/libclrgc.so") || absl::EndsWith(mapping.path, "/libclrgcexp.so");
-  });
-}
-
-// Fewer hits in a whole run cost nothing that could be limited.
-constexpr uint64_t kHitsThatMatter = 1'000;
 // Between two looks at who else runs into hooks.
 constexpr uint64_t kOthersNs = 250'000'000;
 
