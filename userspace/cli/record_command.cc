@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/duration_option.h"
 #include "cli/event_buffer_option.h"
 #include "cli/event_source_command.h"
 #include "cli/hook_budget_option.h"
