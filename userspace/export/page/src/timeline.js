@@ -2,6 +2,7 @@
 // top as elements of their own, so that dragging one draws nothing again.
 //
 // A component without knowledge of the server: it gets a model (timeline_model.js) and tells what the user does.
+import {appendElement} from '../../../output/page/src/elements.js';
 import {gapsOf, isGcPause, niceScale, pauseColumns, pauseHeight, pauseNear, reachOf, seriesAt, stack, stepAt} from './timeline_model.js';
 import {timelineKey} from './timeline_keys.js';
 import {snap, timeTicks, zoom} from './time_range.js';
@@ -35,22 +36,16 @@ export class Timeline {
   }
 
   makeElements(host) {
-    const make = (tag, className, parent) => {
-      const element = document.createElement(tag);
-      element.className = className;
-      parent.append(element);
-      return element;
-    };
-    this.element = make('div', 'timeline', host);
+    this.element = appendElement('div', 'timeline', host);
     this.element.tabIndex = 0;
     this.element.setAttribute('role', 'application');
     this.element.setAttribute('aria-roledescription', 'timeline');
-    this.canvas = make('canvas', 'timeline-canvas', this.element);
-    this.frame = make('div', 'timeline-frame', this.element);  // around areas and marks, within the axes
-    this.rangeBox = make('div', 'timeline-box timeline-range', this.frame);
-    this.baseBox = make('div', 'timeline-box timeline-base', this.frame);
+    this.canvas = appendElement('canvas', 'timeline-canvas', this.element);
+    this.frame = appendElement('div', 'timeline-frame', this.element);  // around areas and marks, within the axes
+    this.rangeBox = appendElement('div', 'timeline-box timeline-range', this.frame);
+    this.baseBox = appendElement('div', 'timeline-box timeline-base', this.frame);
     this.baseBox.append('base');
-    this.cursor = make('div', 'timeline-box timeline-cursor', this.frame);
+    this.cursor = appendElement('div', 'timeline-box timeline-cursor', this.frame);
     for (const box of [this.baseBox, this.rangeBox, this.cursor]) box.hidden = true;
     this.context = this.canvas.getContext('2d', {alpha: false});
   }

@@ -5,6 +5,7 @@
 // drawing depends on the size of the window and not on that of the profile. Narrower neighbours become one grey bar.
 //
 // For keyboards and screen readers it is a tree with one item, the selected node.
+import {appendElement} from './elements.js';
 import {textColorOn} from './palette.js';
 
 const COARSE_ROW_PX = 28;  // for fingers
@@ -42,22 +43,16 @@ export class FlameGraph {
   }
 
   makeElements(host) {
-    const make = (tag, className, parent) => {
-      const element = document.createElement(tag);
-      element.className = className;
-      parent.append(element);
-      return element;
-    };
-    this.scroller = make('div', 'flame-graph', host);
+    this.scroller = appendElement('div', 'flame-graph', host);
     this.scroller.tabIndex = 0;
     this.scroller.setAttribute('role', 'tree');
     this.scroller.setAttribute('aria-label', 'Flame graph');
     // As high as the whole picture; the canvas is as high as the window and stays in it.
-    this.space = make('div', 'flame-graph-space', this.scroller);
-    this.canvas = make('canvas', 'flame-graph-canvas', this.space);
-    this.hoverBox = make('div', 'flame-graph-box flame-graph-hover', this.space);
+    this.space = appendElement('div', 'flame-graph-space', this.scroller);
+    this.canvas = appendElement('canvas', 'flame-graph-canvas', this.space);
+    this.hoverBox = appendElement('div', 'flame-graph-box flame-graph-hover', this.space);
     this.hoverBox.hidden = true;
-    this.selectBox = make('div', 'flame-graph-box flame-graph-selected', this.space);
+    this.selectBox = appendElement('div', 'flame-graph-box flame-graph-selected', this.space);
     this.selectBox.id = `flame-graph-item-${++instances}`;
     this.selectBox.setAttribute('role', 'treeitem');
     this.scroller.setAttribute('aria-activedescendant', this.selectBox.id);
