@@ -190,7 +190,6 @@ class CfiRun {
 
   // The operations with operands of their own. True: the location has changed.
   bool Execute(uint8_t operation, uint64_t& location) {
-    uint64_t reg = 0;
     switch (operation) {
       case kNop:
         return false;
@@ -207,6 +206,22 @@ class CfiRun {
         return Advance(location, cursor_.Take<uint32_t>());
       case kAdvanceLoc8:
         return Advance(location, cursor_.Take<uint64_t>());
+      case kNegateRaState:
+      case kNegateRaStateWithPc:
+        // Return addresses are stripped of their signature whether or not they have one.
+        return program_.machine_ == ElfMachine::kArm64 ? false : Damaged();
+      case kGnuArgsSize:
+        cursor_.TakeUleb();
+        return false;
+      default:
+        return ExecuteOnRegister(operation);
+    }
+  }
+
+  // Those that say where one register is.
+  bool ExecuteOnRegister(uint8_t operation) {
+    uint64_t reg = 0;
+    switch (operation) {
       case kOffsetExtended:
         reg = cursor_.TakeUleb();
         SetAtCfa(reg, Factored(cursor_.TakeUleb()));
@@ -250,13 +265,6 @@ class CfiRun {
         reg = cursor_.TakeUleb();
         cursor_.Skip(cursor_.TakeUleb());
         Set(reg, Where::kElsewhere);
-        return false;
-      case kNegateRaState:
-      case kNegateRaStateWithPc:
-        // Return addresses are stripped of their signature whether or not they have one.
-        return program_.machine_ == ElfMachine::kArm64 ? false : Damaged();
-      case kGnuArgsSize:
-        cursor_.TakeUleb();
         return false;
       default:
         return ExecuteOnWhole(operation);
