@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -16,6 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "formats/profile/pprof_fields.h"
+#include "formats/profile/pprof_message.h"
+#include "formats/profile/pprof_tables.h"
 #include "protozero/exception.hpp"
 #include "protozero/pbf_message.hpp"
 #include "status/status.h"
@@ -24,12 +25,7 @@ namespace clrsampler {
 namespace {
 
 using protozero::pbf_message;
-using protozero::pbf_wire_type;
 
-constexpr uint32_t kMaxLines = 256;                   // functions that are inlined into each other at one address
-constexpr size_t kMaxSampleTypes = 1024;              // of a file; profilers write up to five
-constexpr size_t kMaxTable = 4 * kReadLimits.frames;  // entries of any table of the file
-constexpr size_t kMaxComments = 1024;                 // that are looked at
 // Frames of all samples together for each byte of the file: a location takes at least a byte, and real ones have a few
 // inlined functions at most. Small files may have more.
 constexpr size_t kMaxFramesPerByte = 8;
@@ -38,213 +34,6 @@ constexpr size_t kMinFrameBudget = 1 << 20;
 absl::Status Damaged(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a pprof profile: ", why)),
                   "was the file written to its end, and copied as a whole?");
-}
-
-struct UnitTypes {
-  uint64_t type = 0, unit = 0;  // indexes of strings
-};
-struct MappingEntry {
-  uint64_t filename = 0, build_id = 0;
-};
-struct FunctionEntry {
-  uint64_t name = 0, system_name = 0, filename = 0;
-};
-struct LineEntry {
-  uint64_t function = 0;
-  uint32_t line = 0, column = 0;  // 0: not known, or more than a file has
-};
-struct LocationEntry {
-  uint64_t mapping = 0, address = 0;
-  uint32_t lines_begin = 0, lines_end = 0;    // in PprofFile::lines
-  uint32_t frames_begin = 0, frames_end = 0;  // in the reader's frames, root first; both 0: not looked up yet
-};
-struct Text {
-  uint32_t begin, size;  // in the file; 8 bytes, because a text may be as short as 2
-};
-
-// All but the samples: the tables stand behind them as a rule.
-struct PprofFile {
-  std::vector<UnitTypes> sample_types;
-  uint64_t default_type = 0;
-  UnitTypes period_type;
-  int64_t period = 0, time_nanos = 0, duration_nanos = 0;
-  std::vector<uint64_t> comments;
-  std::vector<Text> texts;
-  absl::flat_hash_map<uint64_t, MappingEntry> mappings;
-  absl::flat_hash_map<uint64_t, FunctionEntry> functions;
-  absl::flat_hash_map<uint64_t, LocationEntry> locations;
-  std::vector<LineEntry> lines;  // of a location the innermost first
-
-  bool full() const {
-    return texts.size() >= kMaxTable || lines.size() >= kMaxTable || mappings.size() >= kReadLimits.frames ||
-           functions.size() >= kReadLimits.frames || locations.size() >= kReadLimits.frames;
-  }
-};
-
-// Calls visit(field) for each field; one of another wire type than the visitor asks for is skipped there.
-template <typename Fields, typename Visitor>
-void ForEachField(protozero::data_view bytes, Visitor&& visit) {
-  pbf_message<Fields> message(bytes);
-  while (message.next()) {
-    if (!visit(message)) message.skip();
-  }
-}
-
-template <typename Fields>
-bool TakeNumber(pbf_message<Fields>& message, uint64_t& out) {
-  if (message.wire_type() != pbf_wire_type::varint) return false;
-  out = message.get_uint64();
-  return true;
-}
-
-// A repeated number: packed, or one in each field. Those behind the first `max` are passed over.
-template <typename Fields>
-bool TakeNumbers(pbf_message<Fields>& message, size_t max, std::vector<uint64_t>& out) {
-  if (message.wire_type() == pbf_wire_type::length_delimited) {
-    for (const uint64_t value : message.get_packed_uint64()) {
-      if (out.size() >= max) break;
-      out.push_back(value);
-    }
-    return true;
-  }
-  uint64_t value = 0;
-  if (!TakeNumber(message, value)) return false;
-  if (out.size() < max) out.push_back(value);
-  return true;
-}
-
-template <typename Fields>
-bool IsMessage(const pbf_message<Fields>& message) {
-  return message.wire_type() == pbf_wire_type::length_delimited;
-}
-
-UnitTypes ReadValueType(protozero::data_view bytes) {
-  UnitTypes types;
-  ForEachField<pprof::ValueType>(bytes, [&](auto& field) {
-    if (field.tag() == pprof::ValueType::kType) return TakeNumber(field, types.type);
-    if (field.tag() == pprof::ValueType::kUnit) return TakeNumber(field, types.unit);
-    return false;
-  });
-  return types;
-}
-
-void ReadMapping(protozero::data_view bytes, PprofFile& file) {
-  uint64_t id = 0;
-  MappingEntry entry;
-  ForEachField<pprof::Mapping>(bytes, [&](auto& field) {
-    if (field.tag() == pprof::Mapping::kId) return TakeNumber(field, id);
-    if (field.tag() == pprof::Mapping::kFilename) return TakeNumber(field, entry.filename);
-    if (field.tag() == pprof::Mapping::kBuildId) return TakeNumber(field, entry.build_id);
-    return false;
-  });
-  file.mappings[id] = entry;
-}
-
-void ReadFunction(protozero::data_view bytes, PprofFile& file) {
-  uint64_t id = 0;
-  FunctionEntry entry;
-  ForEachField<pprof::Function>(bytes, [&](auto& field) {
-    if (field.tag() == pprof::Function::kId) return TakeNumber(field, id);
-    if (field.tag() == pprof::Function::kName) return TakeNumber(field, entry.name);
-    if (field.tag() == pprof::Function::kSystemName) return TakeNumber(field, entry.system_name);
-    if (field.tag() == pprof::Function::kFilename) return TakeNumber(field, entry.filename);
-    return false;
-  });
-  file.functions[id] = entry;
-}
-
-LineEntry ReadLine(protozero::data_view bytes) {
-  LineEntry entry;
-  uint64_t line = 0, column = 0;
-  ForEachField<pprof::Line>(bytes, [&](auto& field) {
-    if (field.tag() == pprof::Line::kFunctionId) return TakeNumber(field, entry.function);
-    if (field.tag() == pprof::Line::kLine) return TakeNumber(field, line);
-    if (field.tag() == pprof::Line::kColumn) return TakeNumber(field, column);
-    return false;
-  });
-  const auto narrow = [](uint64_t value) {
-    return value <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(value) : 0;
-  };
-  entry.line = narrow(line);
-  entry.column = narrow(column);
-  return entry;
-}
-
-void ReadLocation(protozero::data_view bytes, PprofFile& file) {
-  uint64_t id = 0;
-  LocationEntry entry;
-  entry.lines_begin = static_cast<uint32_t>(file.lines.size());
-  ForEachField<pprof::Location>(bytes, [&](auto& field) {
-    if (field.tag() == pprof::Location::kId) return TakeNumber(field, id);
-    if (field.tag() == pprof::Location::kMappingId) return TakeNumber(field, entry.mapping);
-    if (field.tag() == pprof::Location::kAddress) return TakeNumber(field, entry.address);
-    if (field.tag() != pprof::Location::kLine || !IsMessage(field)) return false;
-    const LineEntry line = ReadLine(field.get_view());
-    // More than a location may have: refused when it is needed.
-    if (file.lines.size() - entry.lines_begin <= kMaxLines) file.lines.push_back(line);
-    return true;
-  });
-  entry.lines_end = static_cast<uint32_t>(file.lines.size());
-  file.locations[id] = entry;
-}
-
-PprofFile ReadTables(absl::string_view bytes) {
-  PprofFile file;
-  const protozero::data_view view(bytes.data(), bytes.size());
-  ForEachField<pprof::Profile>(view, [&](auto& field) {
-    uint64_t number = 0;
-    if (file.full()) return false;  // which Read refuses
-    switch (field.tag()) {
-      case pprof::Profile::kSampleType:
-        if (!IsMessage(field)) return false;
-        // One more than there may be, which Read refuses.
-        if (file.sample_types.size() > kMaxSampleTypes) return false;
-        file.sample_types.push_back(ReadValueType(field.get_view()));
-        return true;
-      case pprof::Profile::kPeriodType:
-        if (!IsMessage(field)) return false;
-        file.period_type = ReadValueType(field.get_view());
-        return true;
-      case pprof::Profile::kMapping:
-        if (!IsMessage(field)) return false;
-        ReadMapping(field.get_view(), file);
-        return true;
-      case pprof::Profile::kLocation:
-        if (!IsMessage(field)) return false;
-        ReadLocation(field.get_view(), file);
-        return true;
-      case pprof::Profile::kFunction:
-        if (!IsMessage(field)) return false;
-        ReadFunction(field.get_view(), file);
-        return true;
-      case pprof::Profile::kStringTable: {
-        if (!IsMessage(field)) return false;
-        const protozero::data_view text = field.get_view();
-        file.texts.push_back({static_cast<uint32_t>(text.data() - bytes.data()), static_cast<uint32_t>(text.size())});
-        return true;
-      }
-      case pprof::Profile::kTimeNanos:
-        if (!TakeNumber(field, number)) return false;
-        file.time_nanos = static_cast<int64_t>(number);
-        return true;
-      case pprof::Profile::kDurationNanos:
-        if (!TakeNumber(field, number)) return false;
-        file.duration_nanos = static_cast<int64_t>(number);
-        return true;
-      case pprof::Profile::kPeriod:
-        if (!TakeNumber(field, number)) return false;
-        file.period = static_cast<int64_t>(number);
-        return true;
-      case pprof::Profile::kComment:
-        return TakeNumbers(field, kMaxComments, file.comments);
-      case pprof::Profile::kDefaultSampleType:
-        return TakeNumber(field, file.default_type);
-      case pprof::Profile::kSample:
-        return false;  // when the tables are there
-    }
-    return false;
-  });
-  return file;
 }
 
 bool IsAllocatedBytes(absl::string_view type, absl::string_view unit) {
@@ -271,13 +60,13 @@ ProfileView ViewOf(absl::string_view type, absl::string_view unit) {
 
 class PprofReader {
  public:
-  explicit PprofReader(absl::string_view bytes) : bytes_(bytes), file_(ReadTables(bytes)) {}
+  explicit PprofReader(absl::string_view bytes) : bytes_(bytes), file_(ReadPprofTables(bytes)) {}
 
   absl::StatusOr<ProfileModel> Read() && {
     if (file_.full()) return Damaged("its tables are larger than those of any program");
     if (file_.sample_types.empty()) return Damaged("it does not say what its values are");
-    if (file_.sample_types.size() > kMaxSampleTypes) {
-      return Damaged(absl::StrCat("its samples have more than ", kMaxSampleTypes, " values"));
+    if (file_.sample_types.size() > kMaxPprofSampleTypes) {
+      return Damaged(absl::StrCat("its samples have more than ", kMaxPprofSampleTypes, " values"));
     }
     if (file_.texts.empty() || file_.texts.front().size != 0)
       return Damaged("its table of strings does not begin with \"\"");
@@ -388,7 +177,7 @@ class PprofReader {
       if (found == file_.locations.end()) {
         return Damaged(absl::StrCat("location ", location_ids_[i], " is in none of its tables"));
       }
-      LocationEntry& location = found->second;
+      PprofLocation& location = found->second;
       if (location.frames_end == 0) RETURN_IF_ERROR(MakeFrames(location));
       const size_t frames = location.frames_end - location.frames_begin;
       if (frames > frame_budget_) return Damaged("its samples have more inlined functions than any program");
@@ -425,7 +214,7 @@ class PprofReader {
   }
 
   // The frames of a location: of its functions all but the outermost are inlined into the next one.
-  absl::Status MakeFrames(LocationEntry& location) {
+  absl::Status MakeFrames(PprofLocation& location) {
     ModelFrame frame;
     if (location.mapping != 0) {
       const auto mapping = file_.mappings.find(location.mapping);
@@ -436,19 +225,19 @@ class PprofReader {
       frame.build_id = builder_.String(TextOf(mapping->second.build_id));
     }
     // Each sample walks over them.
-    if (location.lines_end - location.lines_begin > kMaxLines) return Damaged("a location has too many functions");
+    if (location.lines_end - location.lines_begin > kMaxPprofLines) return Damaged("a location has too many functions");
     location.frames_begin = static_cast<uint32_t>(frames_.size());
     if (location.lines_begin == location.lines_end) {
       frame.name = builder_.String(absl::StrCat("[no symbol at 0x", absl::Hex(location.address), "]"));
       frames_.push_back(builder_.Frame(frame));
     }
     for (uint32_t at = location.lines_end; at-- > location.lines_begin;) {
-      const LineEntry& line = file_.lines[at];
+      const PprofLine& line = file_.lines[at];
       const auto function = file_.functions.find(line.function);
       if (function == file_.functions.end()) {
         return Damaged(absl::StrCat("function ", line.function, " is in none of its tables"));
       }
-      const FunctionEntry& entry = function->second;
+      const PprofFunction& entry = function->second;
       frame.name = builder_.String(TextOf(entry.name != 0 ? entry.name : entry.system_name));
       frame.system_name =
           TextOf(entry.system_name) == TextOf(entry.name) ? 0 : builder_.String(TextOf(entry.system_name));
