@@ -38,19 +38,9 @@ inline WeightUnit WindowUnitOf(ProfileView view) {
   return view == ProfileView::kAllocations ? WeightUnit::kBytes : WeightUnit::kNanoseconds;
 }
 
-// One that was sampled, or of which a pause, compilation, allocation or wait was seen.
-struct WindowProcess {
-  uint32_t pid = 0;
-  // With the pid, which process this is, whoever recorded it: its start, CLOCK_BOOTTIME, in whole ticks of 10 ms. After
-  // a boot of the machine only those that begin with it (init, threads of the kernel) may have the same ones again.
-  uint64_t started_boot_ns = 0;
-  std::string comm;
-  std::string runtime;    // "10.0.12"; empty: no .NET runtime was seen
-  std::string container;  // name, or runtime and short id, or systemd service; empty: none of these
-  std::string container_id;
-  std::string pod_uid;
-  std::optional<uint32_t> uid;  // real; nullopt: not known
-  bool exited = false;          // in this window: no later one has it
+// What was seen of a process in a time.
+struct ProcessCounts {
+  bool exited = false;  // in this time: no later one has it
 
   uint64_t samples = 0;
   std::array<uint64_t, kCpuShareCount> cpu_ns{};  // what the samples stand for, by CpuShare
@@ -64,6 +54,20 @@ struct WindowProcess {
   uint64_t compilations = 0, compile_ns = 0;  // alone, without others that were compiled for their sake meanwhile
   uint64_t allocated_bytes = 0;               // what was not seen is estimated (docs/allocations.md)
   WaitTimes waits;                            // all 0 where nobody asked for waits
+};
+
+// One that was sampled, or of which a pause, compilation, allocation or wait was seen.
+struct WindowProcess : ProcessCounts {
+  uint32_t pid = 0;
+  // With the pid, which process this is, whoever recorded it: its start, CLOCK_BOOTTIME, in whole ticks of 10 ms. After
+  // a boot of the machine only those that begin with it (init, threads of the kernel) may have the same ones again.
+  uint64_t started_boot_ns = 0;
+  std::string comm;
+  std::string runtime;    // "10.0.12"; empty: no .NET runtime was seen
+  std::string container;  // name, or runtime and short id, or systemd service; empty: none of these
+  std::string container_id;
+  std::string pod_uid;
+  std::optional<uint32_t> uid;  // real; nullopt: not known
 
   uint64_t total_cpu_ns() const;
 };

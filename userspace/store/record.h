@@ -57,21 +57,9 @@ struct StackRow {
   friend bool operator==(const StackRow&, const StackRow&) = default;
 };
 
-// A process in the time of a record; the members of WindowProcess have the same names.
-struct ProcessTally {
+// A process in the time of a record.
+struct ProcessTally : ProcessCounts {
   uint32_t process = 0;
-  bool exited = false;
-  bool hooked = false;
-  uint64_t samples = 0;
-  std::array<uint64_t, kCpuShareCount> cpu_ns{};
-  FrameCounts managed, native, kernel;
-  uint64_t stacks_complete = 0, stacks_cut = 0;
-  uint64_t pauses = 0, pause_ns = 0, suspend_ns = 0;
-  std::array<uint64_t, 3> collections{};
-  uint64_t background_collections = 0;
-  uint64_t compilations = 0, compile_ns = 0;
-  uint64_t allocated_bytes = 0;
-  WaitTimes waits;
   std::map<StringIndex, uint64_t> pauses_by_kind;  // of those that the window lists
 
   uint64_t total_cpu_ns() const;

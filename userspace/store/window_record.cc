@@ -42,25 +42,9 @@ class TakingApart {
       by_pid_[process.pid].push_back(processes_.size());
       own_.push_back(own);
       processes_.push_back(chapter_.Process(own));
-      record_.tallies.push_back({.process = processes_.back(),
-                                 .exited = process.exited,
-                                 .hooked = process.hooked,
-                                 .samples = process.samples,
-                                 .cpu_ns = process.cpu_ns,
-                                 .managed = process.managed,
-                                 .native = process.native,
-                                 .kernel = process.kernel,
-                                 .stacks_complete = process.stacks_complete,
-                                 .stacks_cut = process.stacks_cut,
-                                 .pauses = process.pauses,
-                                 .pause_ns = process.pause_ns,
-                                 .suspend_ns = process.suspend_ns,
-                                 .collections = process.collections,
-                                 .background_collections = process.background_collections,
-                                 .compilations = process.compilations,
-                                 .compile_ns = process.compile_ns,
-                                 .allocated_bytes = process.allocated_bytes,
-                                 .waits = process.waits});
+      ProcessTally& tally = record_.tallies.emplace_back();
+      static_cast<ProcessCounts&>(tally) = process;
+      tally.process = processes_.back();
     }
   }
 

@@ -86,7 +86,7 @@ TEST(RowsTest, CutAnywhereTheyAreWholeGroupsOrRefused) {
 }
 
 TEST(TalliesTest, ComeBackAndAddUp) {
-  ProcessTally tally = {.process = 3, .hooked = true, .samples = 5, .cpu_ns = {1, 0, 3, 0, 5}, .compile_ns = 9};
+  ProcessTally tally = {{.samples = 5, .cpu_ns = {1, 0, 3, 0, 5}, .hooked = true, .compile_ns = 9}, 3, {}};
   tally.managed = {.named = 7, .unnamed = 0};
   tally.collections = {0, 0, 2};
   tally.allocated_bytes = 1'000'000'000;
