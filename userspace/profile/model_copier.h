@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "formats/profile/frame_texts.h"
 #include "formats/profile/profile_model.h"
 
 namespace clrsampler {
@@ -35,12 +36,7 @@ class ModelCopier {
 
   FrameIndex Frame(FrameIndex index) {
     if (frames_[index] != kNone) return frames_[index];
-    ModelFrame frame = from_.frames[index];
-    for (StringIndex ModelFrame::*text :
-         {&ModelFrame::name, &ModelFrame::system_name, &ModelFrame::source, &ModelFrame::module,
-          &ModelFrame::module_path, &ModelFrame::build_id, &ModelFrame::tier, &ModelFrame::source_file}) {
-      frame.*text = String(frame.*text);
-    }
+    const ModelFrame frame = WithTexts(from_.frames[index], [&](StringIndex text) { return String(text); });
     return frames_[index] = to_.Frame(frame);
   }
 

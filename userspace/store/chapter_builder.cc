@@ -1,5 +1,7 @@
 #include "store/chapter_builder.h"
 
+#include "formats/profile/frame_texts.h"
+
 namespace clrsampler {
 namespace {
 
@@ -33,20 +35,7 @@ std::vector<NodeIndex> ChapterBuilder::Nodes(const ProfileModel& model) {
   frames.reserve(model.frames.size());
   for (const ModelFrame& frame : model.frames) {
     const auto own = [&](StringIndex text) { return String(model.text(text)); };
-    frames.push_back(names_.Frame({.kind = frame.kind,
-                                   .line_kind = frame.line_kind,
-                                   .name = own(frame.name),
-                                   .system_name = own(frame.system_name),
-                                   .source = own(frame.source),
-                                   .module = own(frame.module),
-                                   .module_path = own(frame.module_path),
-                                   .build_id = own(frame.build_id),
-                                   .tier = own(frame.tier),
-                                   .source_file = own(frame.source_file),
-                                   .address = frame.address,
-                                   .size = frame.size,
-                                   .line = frame.line,
-                                   .column = frame.column}));
+    frames.push_back(names_.Frame(WithTexts(frame, own)));
   }
   for (const ModelSource& source : model.sources) {
     if (source.url == 0) continue;

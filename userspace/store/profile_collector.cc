@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "formats/profile/frame_texts.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -46,20 +47,7 @@ FrameIndex ProfileCollector::Frame(const ChapterDictionary& chapter, FrameIndex 
   if (own == kNotYet) {
     const ModelFrame& theirs = chapter.frame(frame);
     const auto text = [&](StringIndex index) { return builder_.String(chapter.text(index)); };
-    own = builder_.Frame({.kind = theirs.kind,
-                          .line_kind = theirs.line_kind,
-                          .name = text(theirs.name),
-                          .system_name = text(theirs.system_name),
-                          .source = text(theirs.source),
-                          .module = text(theirs.module),
-                          .module_path = text(theirs.module_path),
-                          .build_id = text(theirs.build_id),
-                          .tier = text(theirs.tier),
-                          .source_file = text(theirs.source_file),
-                          .address = theirs.address,
-                          .size = theirs.size,
-                          .line = theirs.line,
-                          .column = theirs.column});
+    own = builder_.Frame(WithTexts(theirs, text));
     const auto url = urls_.find(theirs.source_file);
     if (url != urls_.end()) builder_.Source(text(theirs.source_file), text(url->second), "");
   }
