@@ -8,27 +8,24 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "profile/model_copier.h"
+#include "profile/window_part.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr size_t kShortestContainerId = 12;
 
-const ProfileModel& ModelOf(const Window& window, ProfileView view) {
-  switch (view) {
-    case ProfileView::kJit:
+const ProfileModel& ModelOf(const Window& window, WindowPart part) {
+  switch (part) {
+    case WindowPart::kJit:
       return window.jit;
-    case ProfileView::kSuspendDelay:
+    case WindowPart::kSuspendDelay:
       return window.suspend_delay;
-    case ProfileView::kAllocations:
+    case WindowPart::kAllocations:
       return window.allocations;
-    case ProfileView::kOffCpu:
+    case WindowPart::kWaits:
       return window.waits;
-    case ProfileView::kCpu:
-    case ProfileView::kPause:
-    case ProfileView::kExceptions:  // windows have neither of these
-    case ProfileView::kContention:
-    case ProfileView::kWall:
+    case WindowPart::kCpu:
       break;
   }
   return window.cpu;
@@ -79,7 +76,7 @@ WindowProfile::WindowProfile(const HistorySelection& selection, ProfileView view
 
 void WindowProfile::Add(const Window& window) {
   if (window.begin_unix_ns >= selection_.to_unix_ns || window.end_unix_ns <= selection_.from_unix_ns) return;
-  const ProfileModel& model = ModelOf(window, view_);
+  const ProfileModel& model = ModelOf(window, WindowPartOf(view_));
   ProfileMeta& meta = builder_.meta();
   if (meta.host.empty()) meta.host = model.meta.host;
   if (meta.creator.empty()) meta.creator = model.meta.creator;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "profile/window_part.h"
 #include "status/status.h"
 #include "store/varint.h"
 
@@ -117,20 +118,16 @@ uint64_t KeepFirst(std::vector<T>& values, size_t limit) {
 }  // namespace
 
 PartKind PartOf(ProfileView view) {
-  switch (view) {
-    case ProfileView::kJit:
+  switch (WindowPartOf(view)) {
+    case WindowPart::kJit:
       return PartKind::kJit;
-    case ProfileView::kSuspendDelay:
+    case WindowPart::kSuspendDelay:
       return PartKind::kSuspend;
-    case ProfileView::kAllocations:
+    case WindowPart::kAllocations:
       return PartKind::kAllocations;
-    case ProfileView::kOffCpu:
+    case WindowPart::kWaits:
       return PartKind::kWaits;
-    case ProfileView::kCpu:
-    case ProfileView::kPause:
-    case ProfileView::kExceptions:  // windows have none of these
-    case ProfileView::kContention:
-    case ProfileView::kWall:
+    case WindowPart::kCpu:
       break;
   }
   return PartKind::kCpu;
