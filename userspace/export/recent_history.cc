@@ -51,6 +51,76 @@ class Steps {
   size_t count_ = 0;
 };
 
+void Resize(TimelineSeries& series, size_t steps) {
+  series.cores.resize(steps);
+  series.pause_ns.resize(steps);
+  series.suspend_ns.resize(steps);
+  series.compile_ns.resize(steps);
+  series.allocated_bytes.resize(steps);
+  series.wait_ns.resize(steps);
+}
+
+void AddSeries(TimelineSeries& sum, const TimelineSeries& more) {
+  for (size_t i = 0; i < sum.cores.size(); ++i) {
+    sum.cores[i] += more.cores[i];
+    sum.pause_ns[i] += more.pause_ns[i];
+    sum.suspend_ns[i] += more.suspend_ns[i];
+    sum.compile_ns[i] += more.compile_ns[i];
+    sum.allocated_bytes[i] += more.allocated_bytes[i];
+    sum.wait_ns[i] += more.wait_ns[i];
+  }
+  sum.dotnet |= more.dotnet;
+}
+
+// By name, pid and start of a process, or by container.
+using SeriesByKey = std::map<std::tuple<std::string, uint32_t, uint64_t>, TimelineSeries>;
+
+TimelineSeries& SeriesOf(const WindowProcess& process, TimelineBy by, size_t steps, SeriesByKey& series) {
+  const bool own = by == TimelineBy::kProcess;
+  TimelineSeries& one = series[own ? std::tuple(process.comm, process.pid, process.started_boot_ns)
+                                   : std::tuple(process.container, uint32_t{0}, uint64_t{0})];
+  one.label = own ? process.comm : process.container;
+  one.container = process.container;
+  one.pid = own ? process.pid : 0;
+  one.dotnet |= !process.runtime.empty();
+  Resize(one, steps);
+  return one;
+}
+
+void AddProcess(const WindowProcess& process, TimelineSeries& one, size_t step) {
+  one.cores[step] += static_cast<double>(process.total_cpu_ns());
+  one.pause_ns[step] += process.pause_ns;
+  one.suspend_ns[step] += process.suspend_ns;
+  one.compile_ns[step] += process.compile_ns;
+  one.allocated_bytes[step] += process.allocated_bytes;
+  one.wait_ns[step] += process.waits.waited_ns();
+}
+
+// Most CPU time first; those behind the first `most` become one.
+std::vector<TimelineSeries> LargestSeries(SeriesByKey&& series, size_t most, size_t steps) {
+  std::vector<std::pair<double, TimelineSeries>> ranked;
+  for (auto& [key, one] : series) {
+    double total = 0;
+    for (const double ns : one.cores) total += ns;
+    ranked.emplace_back(total, std::move(one));
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<TimelineSeries> largest;
+  for (auto& [total, one] : ranked) {
+    if (largest.size() < most) {
+      largest.push_back(std::move(one));
+      continue;
+    }
+    if (largest.size() == most) {
+      largest.emplace_back();
+      largest.back().label = std::string(kOthers);
+      Resize(largest.back(), steps);
+    }
+    AddSeries(largest.back(), one);
+  }
+  return largest;
+}
+
 class RecentHistory : public History {
  public:
   explicit RecentHistory(RecentWindows& windows) : windows_(windows) {}
@@ -87,7 +157,7 @@ class RecentHistory : public History {
     timeline.steps = steps.count();
     timeline.covered.assign(steps.count(), false);
     std::vector<uint64_t> known_ns(steps.count());
-    std::map<std::tuple<std::string, uint32_t, uint64_t>, TimelineSeries> series;
+    SeriesByKey series;
     for (const SharedWindow& window : windows) {
       const size_t step = steps.Of(*window);
       timeline.covered[step] = true;
@@ -98,41 +168,10 @@ class RecentHistory : public History {
           timeline.states.resize(steps.count());
           AddTimes(timeline.states[step], process.waits);
         }
-        const bool own = by == TimelineBy::kProcess;
-        TimelineSeries& one = series[own ? std::tuple(process.comm, process.pid, process.started_boot_ns)
-                                         : std::tuple(process.container, uint32_t{0}, uint64_t{0})];
-        one.label = own ? process.comm : process.container;
-        one.container = process.container;
-        one.pid = own ? process.pid : 0;
-        one.dotnet |= !process.runtime.empty();
-        Resize(one, steps.count());
-        one.cores[step] += static_cast<double>(process.total_cpu_ns());
-        one.pause_ns[step] += process.pause_ns;
-        one.suspend_ns[step] += process.suspend_ns;
-        one.compile_ns[step] += process.compile_ns;
-        one.allocated_bytes[step] += process.allocated_bytes;
-        one.wait_ns[step] += process.waits.waited_ns();
+        AddProcess(process, SeriesOf(process, by, steps.count(), series), step);
       }
     }
-    std::vector<std::pair<double, TimelineSeries>> ranked;
-    for (auto& [key, one] : series) {
-      double total = 0;
-      for (const double ns : one.cores) total += ns;
-      ranked.emplace_back(total, std::move(one));
-    }
-    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    for (auto& [total, one] : ranked) {
-      if (timeline.series.size() < max_series) {
-        timeline.series.push_back(std::move(one));
-        continue;
-      }
-      if (timeline.series.size() == max_series) {
-        timeline.series.emplace_back();
-        timeline.series.back().label = std::string(kOthers);
-        Resize(timeline.series.back(), steps.count());
-      }
-      AddSeries(timeline.series.back(), one);
-    }
+    timeline.series = LargestSeries(std::move(series), max_series, steps.count());
     for (TimelineSeries& one : timeline.series) {
       for (size_t i = 0; i < one.cores.size(); ++i) {
         if (known_ns[i] > 0) one.cores[i] /= static_cast<double>(known_ns[i]);
@@ -251,27 +290,6 @@ class RecentHistory : public History {
 
   static bool SelectsThread(const HistorySelection& selection, uint32_t tid, const std::string& name) {
     return !selection.thread || *selection.thread == name || *selection.thread == std::to_string(tid);
-  }
-
-  static void Resize(TimelineSeries& series, size_t steps) {
-    series.cores.resize(steps);
-    series.pause_ns.resize(steps);
-    series.suspend_ns.resize(steps);
-    series.compile_ns.resize(steps);
-    series.allocated_bytes.resize(steps);
-    series.wait_ns.resize(steps);
-  }
-
-  static void AddSeries(TimelineSeries& sum, const TimelineSeries& more) {
-    for (size_t i = 0; i < sum.cores.size(); ++i) {
-      sum.cores[i] += more.cores[i];
-      sum.pause_ns[i] += more.pause_ns[i];
-      sum.suspend_ns[i] += more.suspend_ns[i];
-      sum.compile_ns[i] += more.compile_ns[i];
-      sum.allocated_bytes[i] += more.allocated_bytes[i];
-      sum.wait_ns[i] += more.wait_ns[i];
-    }
-    sum.dotnet |= more.dotnet;
   }
 
   RecentWindows& windows_;
