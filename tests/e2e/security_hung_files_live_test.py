@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -107,16 +108,20 @@ class HungFilesTest(harness.LiveTest):
         self.assertIn("does not answer", result.err)
 
     def test_commands_that_only_look_do_not_wait_either(self):
-        """ps, doctor, names and stacks, of the process whose files hang and of the host that it is on."""
+        """Commands about the process whose files hang and about the host that it is on."""
+        folder = tempfile.mkdtemp(prefix="clrsampler-test-")
+        self.addCleanup(shutil.rmtree, folder)
+        output = os.path.join(folder, "x.json")
         with self.files() as files, harness.Target([files.path("hungprogram"), "--seconds", "120"]) as hung, \
                 harness.Target([harness.MINIJIT, "--seconds", "120"]) as healthy:
             files.stall("ALL")
             rescue = threading.Timer(RESCUE_SECONDS, files.abort)
             rescue.start()
             try:
-                for arguments in (["ps"], ["doctor"], ["doctor", "--pid", str(hung.host_pid)], ["doctor", "--pid", str(healthy.host_pid)],
-                                  ["names", "--pid", str(hung.host_pid), "1000"], ["stacks", "--pid", str(hung.host_pid)],
-                                  ["stacks", "--pid", str(healthy.host_pid)]):
+                of_hung = ["--pid", str(hung.host_pid)]
+                for arguments in (["ps"], ["doctor"], ["doctor", *of_hung], ["doctor", "--pid", str(healthy.host_pid)], ["names", *of_hung, "1000"],
+                                  ["stacks", *of_hung], ["stacks", "--pid", str(healthy.host_pid)], ["threadpool", *of_hung, "--duration", "1s"],
+                                  ["report", *of_hung, "--duration", "1s"], ["record", *of_hung, "--event", "wall", "--duration", "1s", "--output", output]):
                     with self.subTest(" ".join(arguments)):
                         begin = time.monotonic()
                         done = subprocess.run([harness.AGENT, *arguments], capture_output=True, text=True, timeout=RESCUE_SECONDS + 30)

@@ -14,7 +14,8 @@ namespace clrsampler {
 // work items counts.
 class PoolReadings {
  public:
-  explicit PoolReadings(uint32_t pid) : watch_(pid), before_(watch_.Read()) {}
+  // `files`: as PoolWatch's.
+  PoolReadings(uint32_t pid, FileBroker* files) : watch_(pid, files), before_(watch_.Read()) {}
 
   // Reads again. nullopt: the process has no pool that can be read, or none any more.
   std::optional<PoolNumbers> Numbers();

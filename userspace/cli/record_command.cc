@@ -396,10 +396,11 @@ absl::Status RunRecord(const RecordConfig& config) {
   if (!filter.ok()) return filter.status();
   absl::StatusOr<Results> results = OpenResults(config, *filter, *options);
   RETURN_IF_ERROR(results.status());
+  if (ReadsPool(*options)) RETURN_IF_ERROR(ShareFileBroker(*options));
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(*options);
   if (!recorder.ok()) return recorder.status();
   std::optional<PoolReadings> pool;
-  if (ReadsPool(*options)) pool.emplace(options->pids.front());
+  if (ReadsPool(*options)) pool.emplace(options->pids.front(), options->files.get());
   if (played == nullptr) {
     RETURN_IF_ERROR(EnterSandbox(**recorder, *options, results->outputs));
     SayStart(config, *options);

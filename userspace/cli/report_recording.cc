@@ -99,6 +99,7 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
     options.on_pause = [&](const ObservedPause& observed) { runtime.Add(observed.pause, observed.culprits); };
     options.on_compilation = [&](const NamedCompilation& named) { runtime.Add(named); };
   }
+  if (ReadsPool(options)) RETURN_IF_ERROR(ShareFileBroker(options));
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
   RETURN_IF_ERROR(recorder.status());
   RETURN_IF_ERROR(CanWatch(**recorder, part.what, asked.pid));
@@ -111,7 +112,7 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
     }
   }
   std::optional<PoolReadings> pool;
-  if (ReadsPool(options)) pool.emplace(asked.pid);
+  if (ReadsPool(options)) pool.emplace(asked.pid, options.files.get());
   RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
   RETURN_IF_ERROR((*recorder)->Run(nullptr));
   const std::string account = AccountJson(**recorder, options, pool ? pool->Numbers() : std::nullopt);

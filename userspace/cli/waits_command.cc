@@ -14,7 +14,9 @@
 #include "cli/pool_readings.h"
 #include "output/pool_summary.h"
 #include "output/wait_summary.h"
+#include "pipeline/agent_sandbox.h"
 #include "pipeline/recorder.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -106,7 +108,8 @@ absl::Status RunThreadPool(const WaitsConfig& config) {
   absl::StatusOr<RecordOptions> options = OptionsOf(config, RecordView::kWall);
   if (!options.ok()) return options.status();
   options->keep_samples = true;
-  PoolReadings pool(config.watch.pid);
+  RETURN_IF_ERROR(ShareFileBroker(*options));
+  PoolReadings pool(config.watch.pid, options->files.get());
   return PrintTables(config, *std::move(options), [&](const Recorder& recorder) {
     const double seconds = recorder.account().duration_seconds;
     const PoolSummary summary =

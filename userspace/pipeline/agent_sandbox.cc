@@ -39,6 +39,13 @@ absl::StatusOr<std::unique_ptr<FileBroker>> StartFileBroker() {
   return FileBroker::Start([] { return EnterSandbox(FileWorkerProfile()).status(); });
 }
 
+absl::Status ShareFileBroker(RecordOptions& options) {
+  absl::StatusOr<std::unique_ptr<FileBroker>> started = StartFileBroker();
+  RETURN_IF_ERROR(started.status());
+  options.files = *std::move(started);
+  return absl::OkStatus();
+}
+
 std::shared_ptr<LineHelper> LineHelperFor(const LineOptions& lines) {
   return lines.wanted ? StartLineHelper() : nullptr;
 }

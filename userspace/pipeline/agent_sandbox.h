@@ -23,6 +23,9 @@ absl::StatusOr<std::vector<std::string>> EnterAgentSandbox(const RecordOptions& 
 // up.
 absl::StatusOr<std::unique_ptr<FileBroker>> StartFileBroker();
 
+// Starts it for a recorder and for what else the command reads of the target.
+absl::Status ShareFileBroker(RecordOptions& options);
+
 // The process that reads lines of native code; nullptr: nobody wants lines. Likewise.
 std::shared_ptr<LineHelper> LineHelperFor(const LineOptions& lines);
 

@@ -2,9 +2,9 @@
 
 namespace clrsampler {
 
-PoolWatch::PoolWatch(uint32_t pid)
+PoolWatch::PoolWatch(uint32_t pid, FileBroker* files)
     : pid_(pid),
-      table_("/proc", clock_),
+      table_("/proc", clock_, nullptr, files),
       runtimes_(images_, RuntimeDiscovery::CacheBy::kFile),
       memory_({}, runtimes_, images_, frames_, notices_, clock_) {}
 

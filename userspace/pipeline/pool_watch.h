@@ -10,6 +10,7 @@
 #include "clr/memory/pool_reader.h"
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
+#include "process/file_broker.h"
 #include "process/image_files.h"
 #include "process/process_table.h"
 #include "status/notices.h"
@@ -20,7 +21,8 @@ namespace clrsampler {
 // Main loop only. The first reading opens what the later ones need.
 class PoolWatch {
  public:
-  explicit PoolWatch(uint32_t pid);
+  // `files` is asked for us where a file or memory may keep its reader waiting; nullptr: nobody is. Borrowed.
+  PoolWatch(uint32_t pid, FileBroker* files);
 
   // nullopt: the process has no pool that can be read, or none yet.
   std::optional<PoolState> Read();
