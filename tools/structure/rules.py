@@ -18,9 +18,6 @@ FUNCTIONS_TO_BE_SPLIT = {
     ("bpf/allocation_hooks.bpf.c", "allocated"): 69,
     ("bpf/user_stack.bpf.c", "walk_step"): 70,
     ("userspace/cli/serve_command.cc", "DeclareServeOptions"): 86,  # not only options
-    ("userspace/clr/memory/memory_methods.cc", "MemoryMethods::Attach"): 88,
-    ("userspace/clr/memory/memory_methods.cc", "MemoryMethods::Look"): 95,
-    ("userspace/clr/memory/memory_methods.cc", "MemoryMethods::Resolve"): 67,
     ("userspace/clr/memory/runtime_memory.cc", "RuntimeMemory::Find"): 61,
     ("userspace/clr/memory/runtime_memory.cc", "RuntimeMemory::NamePrecompiled"): 66,
     ("userspace/clr/memory/runtime_types.cc", "RuntimeTypes::Method"): 64,
@@ -28,7 +25,6 @@ FUNCTIONS_TO_BE_SPLIT = {
 FILES_TO_BE_SPLIT = {
     "bpf/user_stack.bpf.c": 501,
     "userspace/clr/jit_methods.cc": 525,
-    "userspace/clr/memory/memory_methods.cc": 744,
     "userspace/clr/memory/runtime_memory.cc": 578,
     "userspace/pipeline/recorder.cc": 541,
 }

@@ -6,14 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "clr/memory/heap_owners.h"
-#include "clr/memory/method_line_reader.h"
+#include "clr/memory/memory_target.h"
 #include "clr/memory/method_unwind_reader.h"
-#include "clr/memory/methods_by_start.h"
-#include "clr/memory/target_images.h"
 #include "clr/memory/witness_name.h"
 #include "formats/names/async_body.h"
-#include "process/mappings_pace.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -22,14 +18,6 @@ namespace {
 constexpr size_t kMaxKnown = 1 << 18;       // methods of one process
 constexpr size_t kMaxSettled = 1 << 18;     // addresses of one process
 constexpr size_t kMaxKeptBytes = 64 << 20;  // of all processes' code; a large application has 20 MB
-
-// A runtime that has not begun yet is asked again this often, and this long.
-constexpr uint64_t kRetryNs = 20'000'000;
-constexpr int kMaxAttempts = 1000;
-constexpr int kMaxContradictions = 10;
-
-// What a process runs first is compiled, run and left within milliseconds, and some processes live no longer.
-constexpr uint64_t kYoungNs = 2'000'000'000;
 
 constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
 
@@ -42,194 +30,6 @@ constexpr char kOutside[] = "[jit: in none of the runtime's code ranges]";
 constexpr char kNotWitnessed[] = "[jit: a short-lived method that was not seen in time]";
 
 }  // namespace
-
-struct MemoryMethods::Known {
-  uint64_t end = 0;
-  FrameId frame = 0;
-  bool transient = false;
-  bool stub = false;
-  MethodCode code;   // of transient ones: what must still be there
-  std::string name;  // of dynamic methods
-  uint64_t start = 0;
-  std::shared_ptr<const MethodLines> lines;  // nullptr: it has none
-  std::shared_ptr<const std::string> bytes;  // of its code; nullptr: they are not kept
-  std::vector<CodeUnwind> unwind;            // likewise
-  // When it was seen there; a permanent method was and will be there always.
-  MonotonicTime from = MonotonicTime::Min();
-  MonotonicTime until = MonotonicTime::Max();
-};
-
-struct MemoryMethods::Target {
-  explicit Target(AssemblyPdbs* pdbs) : lines(pdbs) {}
-
-  bool has_code = false;  // made in the process; most processes of a host have none
-  bool is_dotnet = false;
-  MonotonicTime opened;
-  std::unique_ptr<MemoryReader> memory;  // nullptr: may not be read
-  std::unique_ptr<TargetImages> images;
-  std::unique_ptr<RuntimeMemory> runtime;  // nullptr: not attached (yet)
-  Mapping image;                           // of the attached one's code
-  std::string build;                       // which one that is
-  ElfMachine machine = ElfMachine::kX64;
-  bool unverified = false;
-  absl::Status status = absl::UnavailableError("it has compiled nothing yet");  // OK: attached
-  std::string refusal;                                                          // why never; else that may change
-  MappingsPace tried;                                                           // when a runtime was looked for
-  MonotonicTime next_attempt;
-  int attempts = 0;
-  int contradictions = 0;  // of these
-  uint64_t generation = 1;
-
-  // What was read at an address after a sample of it, and the times between which it was there.
-  struct Stub {
-    FrameId frame = 0;
-    MonotonicTime from = MonotonicTime::Min();
-    MonotonicTime until = MonotonicTime::Min();
-    bool gone = true;  // something else was read there since
-  };
-
-  MethodsByStart<Known> known;
-  absl::flat_hash_map<uint64_t, Stub> stubs;    // that may be freed
-  absl::flat_hash_set<uint64_t> settled;        // addresses inside a permanent method
-  absl::flat_hash_set<uint64_t> named_earlier;  // addresses that an earlier source names, as of its generation
-  uint64_t earlier_generation = 0;
-  absl::flat_hash_set<uint64_t> foreign;          // starts of file mappings that hold no managed code
-  absl::flat_hash_map<uint64_t, FrameId> failed;  // why the last look at an address gave nothing
-
-  size_t methods = 0;
-  size_t kept_bytes = 0;  // of code and its unwind data
-  TransientHeaps heaps;
-  HeapOwners owners;
-  MethodLineReader lines;
-  uint64_t seen_mappings = 0;  // generation that has no code
-};
-
-MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images,
-                             FrameTable& frames, Notices& notices, const Clock& clock)
-    : options_(std::move(options)),
-      runtimes_(runtimes),
-      images_(images),
-      unlisted_(images),
-      frames_(frames),
-      notices_(notices),
-      clock_(clock) {
-  if (!options_.open_memory) {
-    options_.open_memory = [](const Process& process) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
-      const TargetFiles& files = process.files;
-      absl::StatusOr<std::unique_ptr<TargetMemory>> memory =
-          TargetMemory::Open(files.proc_root(), process.key.tgid, files.tape(), files.broker());
-      RETURN_IF_ERROR(memory.status());
-      return *std::move(memory);
-    };
-  }
-}
-
-MemoryMethods::~MemoryMethods() = default;
-
-MemoryMethods::Target* MemoryMethods::TargetOf(const Process& process, MonotonicTime now) {
-  std::unique_ptr<Target>& target = targets_[process.key];
-  if (target == nullptr) {
-    target = std::make_unique<Target>(options_.pdbs);
-    target->opened = clock_.Now();
-  }
-  if (!target->has_code) {
-    if (target->seen_mappings == process.mappings.generation()) return nullptr;
-    target->seen_mappings = process.mappings.generation();
-    target->has_code = process.mappings.has_jit_memory();
-    if (!target->has_code) return nullptr;
-  }
-  if (target->runtime == nullptr && target->refusal.empty()) Attach(process, *target, now);
-  return target.get();
-}
-
-void MemoryMethods::Attach(const Process& process, Target& target, MonotonicTime now) {
-  if (now < target.next_attempt || target.attempts >= kMaxAttempts) return;
-  if (target.memory == nullptr && !target.tried.Due(process.mappings, clock_)) return;
-  const std::optional<DotNetRuntime> found = runtimes_.Find(process);
-  if (!found || (found->kind != RuntimeImageKind::kCoreClr && found->kind != RuntimeImageKind::kSingleFileHost)) return;
-  target.is_dotnet = true;
-  target.next_attempt.ns = now.ns + kRetryNs;
-  ++target.attempts;
-  const std::string who =
-      absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", found->version.Text(), ")");
-  const auto refuse = [&](const absl::Status& status) {
-    target.status = status;
-    target.refusal = std::string(status.message());
-    ++target.generation;
-    ++counters_.refused;
-    notices_.Add("memory_refused", absl::StrCat(process.key.tgid),
-                 absl::StrCat("the runtime's memory of ", who, " is not used for names: ", status.message()),
-                 !HintOf(status).empty() ? HintOf(status)
-                 : IsNewerThanKnown(found->version) && !target.unverified
-                     ? "--enable-perf-map has it write names; --try-unknown-runtime reads it as the newest known one"
-                     : "--enable-perf-map has a runtime of .NET 8 and newer write names while the agent runs");
-  };
-  const std::optional<uint64_t> dac_table = found->AddressOf("g_dacTable");
-  if (!dac_table || !found->version.known()) {
-    return refuse(absl::UnimplementedError("it does not export what debuggers need"));
-  }
-  if (target.memory == nullptr) {
-    absl::StatusOr<std::unique_ptr<MemoryReader>> memory = options_.open_memory(process);
-    if (!memory.ok()) {
-      target.status = memory.status();
-      if (absl::IsPermissionDenied(memory.status())) refuse(memory.status());
-      return;
-    }
-    target.memory = *std::move(memory);
-    target.opened = clock_.Now();
-    target.images = std::make_unique<TargetImages>(process, images_, clock_);
-  }
-  RuntimePlace place;
-  place.major = found->version.major;
-  place.machine = target.machine = found->machine;
-  place.image = target.images->ImageAround(found->mapping);
-  place.dac_table = *dac_table;
-  place.descriptor = found->AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
-  target.unverified = options_.try_unknown_runtime && IsNewerThanKnown(found->version);
-  place.try_newer = target.unverified;
-  if (options_.tables_at) {
-    place.tables_at = [this, &process, images = target.images.get()](uint64_t base) -> R2rTables {
-      const Mapping* mapping = images->FileMappingAt(base);
-      return mapping == nullptr ? R2rTables{} : options_.tables_at(process, *mapping, base);
-    };
-  }
-  const std::string build = absl::StrCat(found->mapping.device_major, ":", found->mapping.device_minor, ":",
-                                         found->mapping.inode, ":", found->version.Text());
-  absl::StatusOr<std::unique_ptr<RuntimeMemory>> runtime = RuntimeMemory::Attach(
-      place, *target.memory, [images = target.images.get()](uint64_t address) { return images->ContentAt(address); },
-      copies_, proven_.contains(build));
-  if (runtime.ok() && target.unverified && (*runtime)->self_test().compared == 0) {
-    runtime =
-        absl::FailedPreconditionError("it is not known, and there is no image of CoreLib to test the reader with");
-  }
-  target.status = runtime.status();
-  if (!runtime.ok()) {
-    const bool may_change = absl::IsAborted(runtime.status()) && ++target.contradictions < kMaxContradictions;
-    if ((!may_change && !absl::IsUnavailable(runtime.status())) || target.attempts >= kMaxAttempts) {
-      refuse(runtime.status());
-    }
-    return;
-  }
-  target.runtime = *std::move(runtime);
-  target.image = found->mapping;
-  target.build = build;
-  ++target.generation;
-  ++counters_.attached;
-  if (target.runtime->self_test().proves_method_arguments()) proven_.insert(build);
-  if (target.unverified) {
-    notices_.Add(
-        "memory_unverified", absl::StrCat(process.key.tgid),
-        absl::StrCat("the runtime of ", who, " is newer than all known ones; its memory is read as that of .NET ",
-                     kNewestKnownMajor, ", and names carry", kUnverified));
-  }
-  // Without CoreLib's image there is nothing to compare with; every name is checked by itself all the same.
-  if (target.runtime->self_test().compared == 0) ++counters_.not_self_tested;
-  for (const std::string& difference : target.runtime->layout_differences()) {
-    notices_.Add("memory_layout", absl::StrCat(found->version.Text(), difference),
-                 absl::StrCat(".NET ", found->version.Text(), " describes itself otherwise than known: ", difference,
-                              "; its word is taken"));
-  }
-}
 
 void MemoryMethods::Observe(const Process& process, const ObservedSample& sample) {
   // The process table still shows another program than the one that runs.
@@ -312,24 +112,6 @@ void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, Monot
   ++target.methods;
 }
 
-TransientHeaps::Tell MemoryMethods::TellOf(const Process& process) const {
-  if (!options_.transient_code) return {};
-  return [this, &process](const wire_transient_code& code, std::span<const wire_transient_heap> heaps) {
-    options_.transient_code(process, code, heaps);
-  };
-}
-
-void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc) {
-  if (entry == 0) return;  // refused
-  const auto found = targets_.find(process.key);
-  Target* target = found != targets_.end() ? found->second.get() : nullptr;
-  if (target == nullptr || target->runtime == nullptr) return;
-  if (!target->heaps.Compiled(*target->runtime, entry, TellOf(process))) return;
-  if (const auto owner = target->runtime->OwnerOfAssembly(entry, method_desc)) {
-    target->owners.Since(*owner, clock_.Now());
-  }
-}
-
 std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t method_table) {
   Target* const target = TargetOf(process, clock_.Now());
   if (target == nullptr || target->runtime == nullptr) return std::nullopt;
@@ -345,28 +127,48 @@ std::optional<FrameId> MemoryMethods::MethodFrame(ProcessKey key, const MethodNa
   return FrameOf(*target->second, {.kind = ManagedCode::Kind::kMethod, .name = name});
 }
 
-MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target, uint64_t address, MonotonicTime since,
-                                          bool at_entry) {
-  if (target.settled.size() >= kMaxSettled) target.settled.clear();
-  if (target.failed.size() >= kMaxSettled) target.failed.clear();
-  if (target.methods >= kMaxKnown) {
-    target.known.clear();
-    target.methods = 0;
-    kept_bytes_ -= std::exchange(target.kept_bytes, 0);
-  }
+// What was seen last there; nullptr: nothing.
+MemoryMethods::Known* MemoryMethods::LastSeen(Target& target, uint64_t address, bool at_entry) {
   Known* last = nullptr;
   ForEachAround(target.known, address, [&](Known& known) {
     if (at_entry && known.stub) return false;
     if (last == nullptr || known.until > last->until) last = &known;
     return false;
   });
-  if (last != nullptr) {
-    if (!last->transient) {
-      target.settled.insert(address);
-      return {};
-    }
-    if (last->until >= since) return {};
+  return last;
+}
+
+void MemoryMethods::BoundMemory(Target& target) {
+  if (target.settled.size() >= kMaxSettled) target.settled.clear();
+  if (target.failed.size() >= kMaxSettled) target.failed.clear();
+  if (target.methods < kMaxKnown) return;
+  target.known.clear();
+  target.methods = 0;
+  kept_bytes_ -= std::exchange(target.kept_bytes, 0);
+}
+
+FrameId MemoryMethods::FailureOf(const RuntimeMemory& runtime) {
+  switch (runtime.last_failure()) {
+    case ProbeFailure::kChanged:
+      return Unnamed(kChanged);
+    case ProbeFailure::kUnreadable:
+      return Unnamed(kUnreadable);
+    case ProbeFailure::kUnsupported:
+      return Unnamed(absl::StrCat("[jit: ", runtime.last_detail(), "]"));
+    default:
+      return Unnamed(kContradiction);
   }
+}
+
+MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target, uint64_t address, MonotonicTime since,
+                                          bool at_entry) {
+  BoundMemory(target);
+  Known* const last = LastSeen(target, address, at_entry);
+  if (last != nullptr && !last->transient) {
+    target.settled.insert(address);
+    return {};
+  }
+  if (last != nullptr && last->until >= since) return {};
   // What is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
   std::optional<ManagedCode> found = target.runtime->Find(address);
@@ -374,12 +176,7 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
   const MonotonicTime after = clock_.Now();
   target.failed.erase(address);
   if (!found) {
-    const ProbeFailure failure = target.runtime->last_failure();
-    target.failed[address] =
-        Unnamed(failure == ProbeFailure::kChanged       ? std::string(kChanged)
-                : failure == ProbeFailure::kUnreadable  ? std::string(kUnreadable)
-                : failure == ProbeFailure::kUnsupported ? absl::StrCat("[jit: ", target.runtime->last_detail(), "]")
-                                                        : std::string(kContradiction));
+    target.failed[address] = FailureOf(*target.runtime);
     return {};
   }
   switch (found->kind) {
@@ -400,30 +197,38 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
     target.failed[address] = Unnamed(found->transient ? kGone : kNotPublished);
     return {};
   }
-  Known known;
-  known.stub = is_stub;
-  known.frame = FrameOf(target, *found);
-  known.end = is_stub ? address + 1 : found->range.end;
-  known.transient = found->transient;
+  const FrameId frame = FrameOf(target, *found);
   // Methods of one shape that follow each other get the same places for all that their headers name, so the header
   // alone does not tell them apart: the name must have been read again, too.
-  if (last != nullptr && known.transient && last->frame == known.frame && last->code.header == found->code.header &&
+  if (last != nullptr && found->transient && last->frame == frame && last->code.header == found->code.header &&
       last->code.identity == found->code.identity) {
     last->until = before;
     return {};
   }
-  const uint64_t start = is_stub ? address : found->range.begin;
-  std::vector<Known>& there = target.known[start];
+  Keep(process, target, address, *found, frame, {before, after});
+  return {};
+}
+
+void MemoryMethods::Keep(const Process& process, Target& target, uint64_t address, const ManagedCode& found,
+                         FrameId frame, const Reading& reading) {
+  const bool is_stub = found.kind == ManagedCode::Kind::kStub;
+  Known known;
+  known.stub = is_stub;
+  known.frame = frame;
+  known.start = is_stub ? address : found.range.begin;
+  known.end = is_stub ? address + 1 : found.range.end;
+  known.transient = found.transient;
+  std::vector<Known>& there = target.known[known.start];
   if (known.transient) {
-    known.code = found->code;
-    if (found->name.kind != MethodKind::kMethod) known.name = found->name.method;
-    known.from = after;
-    known.until = before;  // a second look makes it an interval
+    known.code = found.code;
+    if (found.name.kind != MethodKind::kMethod) known.name = found.name.method;
+    known.from = reading.after;
+    known.until = reading.before;  // a second look makes it an interval
     ++counters_.transient;
     // Dynamic methods have witnesses; of these a name needs a look before the sample and one after it.
-    if (found->name.kind == MethodKind::kMethod) {
-      last_transient_ = after;
-      known.from = target.owners.Since(found->owner, after);
+    if (found.name.kind == MethodKind::kMethod) {
+      last_transient_ = reading.after;
+      known.from = target.owners.Since(found.owner, reading.after);
     }
     target.heaps.Met(address);
     if (!there.empty()) ++counters_.replaced;
@@ -432,13 +237,11 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
     there.clear();
     target.settled.insert(address);
   }
-  known.start = start;
   // The maps of a runtime that is not known may have another form.
-  if (!target.unverified) known.lines = target.lines.LinesOf(process, *target.runtime, *found);
-  if (options_.keep_code && !is_stub) KeepCode(target, *found, known);
+  if (!target.unverified) known.lines = target.lines.LinesOf(process, *target.runtime, found);
+  if (options_.keep_code && !is_stub) KeepCode(target, found, known);
   there.push_back(std::move(known));
   ++target.methods;
-  return {};
 }
 
 // Now, while the method is there. Nothing is kept where it is not any more, or where there is too much code.
@@ -504,9 +307,9 @@ const MemoryMethods::Known* MemoryMethods::FindKnown(Target& target, uint64_t ad
   return found;
 }
 
-absl::Status MemoryMethods::Try(const Process& process) {
-  TargetOf(process, clock_.Now());
-  return targets_.at(process.key)->status;
+// `until` is a time at which it was seen; intervals of answers end before theirs.
+Resolution MemoryMethods::AnswerOf(const Known& known) {
+  return Resolution{known.frame, known.from, MonotonicTime{known.until.ns + (known.transient ? 1 : 0)}};
 }
 
 std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
@@ -525,56 +328,60 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   // Opened after the process had become another program.
   if (query.process.exec_announced <= target->opened && query.time < query.process.exec_announced) return std::nullopt;
   const uint64_t address = query.lookup_address;
-  const auto answer = [](const Known& known) {
-    // `until` is a time at which it was seen; intervals of answers end before theirs.
-    return Resolution{known.frame, known.from, MonotonicTime{known.until.ns + (known.transient ? 1 : 0)}};
-  };
-  if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return answer(*known);
+  if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return AnswerOf(*known);
   if (is_file && target->foreign.contains(mapping->start)) return std::nullopt;
   const bool readable =
       query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max();
   if (readable) {
     const Looked looked = Look(query.process, *target, address, clock_.Now(), query.at_entry);
     if (looked.stub.has_value()) NoteStub(*target, address, *looked.stub, query.time);
-    if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return answer(*known);
+    if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return AnswerOf(*known);
   }
   if (query.at_entry && readable) {
     if (const std::optional<FrameId> frame = Unpublished(*target, address, query.method_desc)) {
       return Resolution{*frame, query.time, {query.time.ns + 1}};
     }
   }
+  return ResolveUnknown(query, *target, is_file, readable);
+}
+
+// No method is known to have been there at that time.
+std::optional<Resolution> MemoryMethods::ResolveUnknown(const FrameQuery& query, Target& target, bool is_file,
+                                                        bool readable) {
+  const uint64_t address = query.lookup_address;
+  const MonotonicTime end{query.time.ns + 1};
   bool other_times = false;
-  ForEachAround(target->known, address,
+  ForEachAround(target.known, address,
                 [&](const Known& known) { return other_times = !(query.at_entry && known.stub); });
   if (other_times) {
     ++counters_.not_witnessed;
     return Resolution{Unnamed(kNotWitnessed), query.time, query.time};
   }
-  if (const auto stub = target->stubs.find(address); !query.at_entry && stub != target->stubs.end() &&
-                                                     stub->second.from <= query.time &&
-                                                     query.time <= stub->second.until) {
-    return Resolution{stub->second.frame, query.time, {query.time.ns + 1}};
+  if (const auto stub = target.stubs.find(address); !query.at_entry && stub != target.stubs.end() &&
+                                                    stub->second.from <= query.time &&
+                                                    query.time <= stub->second.until) {
+    return Resolution{stub->second.frame, query.time, end};
   }
-  if (const auto failed = target->failed.find(address); failed != target->failed.end()) {
+  if (const auto failed = target.failed.find(address); failed != target.failed.end()) {
     if (is_file) return std::nullopt;
     const std::string& text = frames_.at(failed->second).text;
     ++(text == kChanged ? counters_.changed_while_read : counters_.not_there_any_more);
     return Resolution{failed->second, query.time, query.time};
   }
   if (is_file) {
-    target->foreign.insert(mapping->start);
+    target.foreign.insert(query.mapping->start);
     return std::nullopt;
   }
   // No range claims it: what the runtime lists nowhere (a copied write barrier has 0.2 % of the frames of a JSON
   // workload), or the code of another JIT compiler. What lies in the runtime's own heaps no other source knows.
-  if (mapping == nullptr) return std::nullopt;
+  if (query.mapping == nullptr) return std::nullopt;
   if (!readable) {
-    if (!absl::StrContains(mapping->path, kDoubleMapped)) return std::nullopt;
-    return Resolution{Unnamed(kUnreadable), query.time, {query.time.ns + 1}};
+    if (!absl::StrContains(query.mapping->path, kDoubleMapped)) return std::nullopt;
+    return Resolution{Unnamed(kUnreadable), query.time, end};
   }
   std::optional<FrameId> unlisted;
-  if (!query.at_entry) unlisted = LookForUnlisted(query.process, *target, *mapping, address, query.time);
-  return Resolution{unlisted.has_value() ? *unlisted : Unnamed(kOutside), query.time, {query.time.ns + 1}};
+  if (!query.at_entry) unlisted = LookForUnlisted(query.process, target, *query.mapping, address, query.time);
+  return Resolution{unlisted.has_value() ? *unlisted : Unnamed(kOutside), query.time, end};
 }
 
 // A stub that may be freed counts from the sample after which it was read: to become one between the two, a code heap
@@ -631,114 +438,5 @@ FrameId MemoryMethods::FrameOf(const Target& target, const ManagedCode& found) {
 FrameId MemoryMethods::Unnamed(absl::string_view text) {
   return frames_.Intern(Frame{FrameKind::kJit, NameSource::kNone, std::string(text), "", ""});
 }
-
-uint64_t MemoryMethods::Generation(ProcessKey key) const {
-  const auto target = targets_.find(key);
-  if (target == targets_.end()) return 0;
-  return target->second->generation + (options_.pdbs == nullptr ? 0 : options_.pdbs->generation());
-}
-
-void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
-  if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
-  Target* target = TargetOf(process, now);
-  if (target != nullptr && target->runtime != nullptr) {
-    NoteOwners(*target, target->heaps.Poll(*target->runtime, process.mappings, now, TellOf(process)));
-  }
-  if (target != nullptr && target->is_dotnet && target->refusal.empty() &&
-      now.ns - std::min(now, process.compiles_since).ns < kYoungNs) {
-    last_young_ = now;
-  }
-}
-
-// So that methods of collectible assemblies which were there before the first sample are named from it on. A process
-// with more such heaps than this has made its heaps for dynamic methods; those of the others are known by their
-// samples.
-void MemoryMethods::NoteOwners(Target& target, const std::vector<uint64_t>& heaps) {
-  constexpr size_t kMost = 256;
-  for (size_t i = 0; i < std::min(heaps.size(), kMost); ++i) {
-    if (const auto owner = target.runtime->OwnerOfHeap(heaps[i])) target.owners.Since(*owner, clock_.Now());
-  }
-}
-
-bool MemoryMethods::WantsShortTurns(MonotonicTime now) const {
-  const auto within = [now](MonotonicTime last, uint64_t ns) {
-    return last != MonotonicTime::Min() && now.ns - std::min(now, last).ns < ns;
-  };
-  return within(last_young_, 200'000'000) || within(last_transient_, 1'000'000'000);
-}
-
-void MemoryMethods::Forget(ProcessKey key) {
-  const auto target = targets_.find(key);
-  if (target == targets_.end()) return;
-  AddCounters(*target->second, counters_);
-  kept_bytes_ -= target->second->kept_bytes;
-  targets_.erase(target);
-}
-
-RuntimeMemory* MemoryMethods::RuntimeOf(ProcessKey key) const {
-  const auto target = targets_.find(key);
-  return target == targets_.end() ? nullptr : target->second->runtime.get();
-}
-
-std::string MemoryMethods::RefusalOf(ProcessKey key) const {
-  const auto target = targets_.find(key);
-  return target == targets_.end() ? "" : target->second->refusal;
-}
-
-bool MemoryMethods::IsDotNet(ProcessKey key) const {
-  const auto target = targets_.find(key);
-  return target != targets_.end() && target->second->is_dotnet;
-}
-
-void MemoryMethods::AddCounters(const Target& target, MemoryMethodsCounters& sum) const {
-  if (target.memory != nullptr) {
-    const MemoryCounters memory = target.memory->counters();
-    sum.memory.reads += memory.reads;
-    sum.memory.bytes += memory.bytes;
-    sum.memory.failures += memory.failures;
-  }
-  sum.il_maps += target.lines.maps_read();
-  sum.il_maps_failed += target.lines.maps_failed();
-  if (target.runtime == nullptr) return;
-  const RuntimeMemoryCounters& counters = target.runtime->counters();
-  sum.lookups += counters.lookups;
-  sum.methods += counters.methods;
-  sum.stubs += counters.stubs;
-  sum.metadata_copied += target.runtime->modules().copied();
-  for (size_t i = 0; i < kProbeFailures; ++i) sum.failures[i] += counters.failures[i];
-}
-
-std::map<std::string, uint64_t> MemoryMethodsCounters::ByName() const {
-  const auto failed = [this](ProbeFailure failure) { return failures[static_cast<size_t>(failure)]; };
-  return {{"processes", attached},
-          {"refused", refused},
-          {"not_self_tested", not_self_tested},
-          {"lookups", lookups},
-          {"methods", methods},
-          {"stubs", stubs},
-          {"transient", transient},
-          {"replaced", replaced},
-          {"metadata_copied", metadata_copied},
-          {"il_maps", il_maps},
-          {"il_maps_failed", il_maps_failed},
-          {"witnesses", witnesses},
-          {"witnesses_gone", witnesses_gone},
-          {"not_witnessed", not_witnessed},
-          {"gone", not_there_any_more},
-          {"changed", changed_while_read},
-          {"unreadable", failed(ProbeFailure::kUnreadable)},
-          {"contradictions", failed(ProbeFailure::kContradiction)},
-          {"unsupported", failed(ProbeFailure::kUnsupported)},
-          {"reads", memory.reads},
-          {"bytes", memory.bytes}};
-}
-
-MemoryMethodsCounters MemoryMethods::counters() const {
-  MemoryMethodsCounters sum = counters_;
-  for (const auto& [key, target] : targets_) AddCounters(*target, sum);
-  return sum;
-}
-
-size_t MemoryMethods::heap_bytes() const { return copies_.heap_bytes(); }
 
 }  // namespace clrsampler

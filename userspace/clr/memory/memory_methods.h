@@ -133,12 +133,28 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
 
   Target* TargetOf(const Process& process, MonotonicTime now);
   void Attach(const Process& process, Target& target, MonotonicTime now);
+  void Refuse(const Process& process, const DotNetRuntime& found, const absl::Status& status, Target& target);
+  absl::Status OpenMemory(const Process& process, Target& target);
+  absl::StatusOr<std::unique_ptr<RuntimeMemory>> OpenRuntime(const Process& process, const DotNetRuntime& found,
+                                                             uint64_t dac_table, Target& target);
+  void NoteAttached(const Process& process, const DotNetRuntime& found, Target& target);
   struct Looked {
     bool listed = true;                // one of the runtime's ranges holds the address
     std::optional<FrameId> stub = {};  // that may be freed
   };
   // Not again if seen since.
   Looked Look(const Process& process, Target& target, uint64_t address, MonotonicTime since, bool at_entry);
+  // The times between which something was read.
+  struct Reading {
+    MonotonicTime before, after;
+  };
+  void Keep(const Process& process, Target& target, uint64_t address, const ManagedCode& found, FrameId frame,
+            const Reading& reading);
+  static Known* LastSeen(Target& target, uint64_t address, bool at_entry);
+  void BoundMemory(Target& target);
+  FrameId FailureOf(const RuntimeMemory& runtime);
+  static Resolution AnswerOf(const Known& known);
+  std::optional<Resolution> ResolveUnknown(const FrameQuery& query, Target& target, bool is_file, bool readable);
   void NoteOwners(Target& target, const std::vector<uint64_t>& heaps);
   void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
   TransientHeaps::Tell TellOf(const Process& process) const;
