@@ -146,7 +146,7 @@ TEST(FirefoxProfileTest, AThreadWithEventsAloneHasALane) {
   small.builder.Event({.thread = small.whole, .kind = ModelEventKind::kCollection});
   const Json profile = small.Write();
   ASSERT_EQ(profile["threads"].size(), 1u);
-  EXPECT_EQ(profile["threads"][0]["markers"]["phase"], Json({0})) << "it has no duration";
+  EXPECT_EQ(profile["threads"][0]["markers"]["phase"], Json::array({0})) << "it has no duration";
 }
 
 TEST(FirefoxProfileTest, SamplesWithoutATimeStandAtTheEnd) {
