@@ -35,8 +35,9 @@ void AsyncCallers::Learn(const Process& process) {
   if (runtime == nullptr || process.exec_announced != MonotonicTime::Max()) return;
   OfProcess& of = *Of(process);
   if (of.layout) return;
-  of.layout = AsyncTypes::LayoutOf(*runtime).value_or(wire_async_layout{});
-  if (of.layout->box_rows[0] != 0) parts_.tell(process, *of.layout);
+  const std::optional<wire_async_layout> layout = AsyncTypes::LayoutOf(*runtime);
+  of.layout = layout.value_or(wire_async_layout{});
+  parts_.tell(process, layout);
 }
 
 void AsyncCallers::Observe(const Process& process, const RawStack& raw) {

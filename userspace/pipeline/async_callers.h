@@ -57,8 +57,8 @@ class AsyncCallers {
   struct Parts {
     MemoryMethods& memory;
     FrameTable& frames;
-    // Has the sampler copy such objects from now on.
-    std::function<void(const Process&, const wire_async_layout&)> tell;
+    // Has the sampler copy such objects from now on; nullopt: how its runtime keeps them is not known.
+    std::function<void(const Process&, const std::optional<wire_async_layout>&)> tell;
   };
   explicit AsyncCallers(Parts parts) : parts_(std::move(parts)) {}
 

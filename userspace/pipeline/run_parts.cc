@@ -58,9 +58,10 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
   if (broker != nullptr) broker->ReportTo(&notices);
   if (options.keep_code) KeepCode();
   if (options.async_stacks) {
-    async.emplace(AsyncCallers::Parts{
-        *sources.memory, frames,
-        [this](const Process& process, const wire_async_layout& layout) { TellAsyncLayout(process, layout); }});
+    async.emplace(AsyncCallers::Parts{*sources.memory, frames,
+                                      [this](const Process& process, const std::optional<wire_async_layout>& layout) {
+                                        TellAsyncLayout(process, layout);
+                                      }});
   }
 }
 
@@ -106,8 +107,15 @@ void RunParts::TellTransientCode(uint32_t tgid, const wire_transient_code& code,
   }
 }
 
-void RunParts::TellAsyncLayout(const Process& process, const wire_async_layout& layout) {
-  if (const absl::Status told = capture->SetAsyncLayout(static_cast<pid_t>(process.key.tgid), layout); !told.ok()) {
+void RunParts::TellAsyncLayout(const Process& process, const std::optional<wire_async_layout>& layout) {
+  if (!layout) {
+    notices.Add("no_async_callers", absl::StrCat(process.key.tgid),
+                absl::StrCat("async methods of process ", process.key.tgid, " (", process.comm,
+                             ") have no callers: how its runtime keeps them is not known"),
+                "--async-stacks knows .NET 8 to 11 on x86-64");
+    return;
+  }
+  if (const absl::Status told = capture->SetAsyncLayout(static_cast<pid_t>(process.key.tgid), *layout); !told.ok()) {
     notices.Add("no_async_callers", "", absl::StrCat("not all async methods have their callers: ", told.message()));
   }
 }
