@@ -17,6 +17,7 @@
 namespace clrsampler {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
@@ -60,10 +61,12 @@ TEST(DebugSectionsTest, ThoseOfTheCompilerAreThere) {
 }
 
 TEST(DebugSectionsTest, PackedOnesAreTold) {
-  for (const DebugSection& section :
-       ListDebugSections(AsBytes(*ReadWholeFile(ElfFixture("libpacked.so.dbg"), 64 << 20)))) {
-    if (section.name != ".debug_line") continue;
-    EXPECT_TRUE(section.compressed);
+  const std::string packed = *ReadWholeFile(ElfFixture("libpacked.so.dbg"), 64 << 20);
+  EXPECT_THAT(NamesIn(packed), Contains(".debug_line"));
+  for (const DebugSection& section : ListDebugSections(AsBytes(packed))) {
+    if (section.name == ".debug_line") {
+      EXPECT_TRUE(section.compressed);
+    }
   }
   const std::string file = FileWith(".debug_line", ".debug_macro");
   const std::vector<DebugSection> sections = ListDebugSections(AsBytes(file));
