@@ -70,6 +70,24 @@ static __always_inline struct allocation_sum *sum_of(__u32 process, struct hook_
 	return bpf_map_lookup_elem(&allocation_sums, &process);
 }
 
+static __always_inline void fill(struct wire_allocation *record, const struct hook_caller *caller,
+				 const struct allocation *allocation, __u64 now)
+{
+	record->header.size = sizeof(*record);
+	record->header.kind = WIRE_ALLOCATION;
+	record->header.cpu = bpf_get_smp_processor_id();
+	record->header.time_ns = now;
+	record->tgid = caller->tgid;
+	record->tid = caller->tid;
+	record->process_start_ns = caller->process_start_ns;
+	record->missed = caller->missed;
+	record->bytes = allocation->bytes;
+	record->object = allocation->object;
+	record->heap = allocation->heap;
+	__builtin_memset(record->comm, 0, sizeof(record->comm));
+	bpf_get_current_comm(record->comm, sizeof(record->comm));
+}
+
 static __always_inline int allocated(struct user_registers *regs, struct allocation *allocation)
 {
 	struct wire_counters *counts = this_cpu_counters();
@@ -101,36 +119,24 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 		return 0;
 	}
 	/* Only what is sent counts: a program may allocate more often than it may collect and compile. */
-	if (!has_budget(&caller, now)) {
-		counts->hook_limited++;
+	if (!within_rate_limit(&caller, now)) {
+		counts->hook_rate_limited++;
 		return 0;
 	}
-	with_stack = weight && has_room_for_stack() && has_budget_for_stack(&caller);
+	with_stack = weight && has_room_for_stack() && within_rate_limit_for_stack(&caller);
 	/* in the ring itself: on the BPF stack there is no room for it beside a walk */
 	record = bpf_ringbuf_reserve(&hook_records, sizeof(*record), 0);
 	if (!record) {
 		was_not_sent(counts, &caller);
 		return 0;
 	}
-	record->header.size = sizeof(*record);
-	record->header.kind = WIRE_ALLOCATION;
-	record->header.cpu = bpf_get_smp_processor_id();
-	record->header.time_ns = now;
-	record->tgid = caller.tgid;
-	record->tid = caller.tid;
-	record->process_start_ns = caller.process_start_ns;
-	record->bytes = allocation->bytes;
-	record->object = allocation->object;
+	fill(record, &caller, allocation, now);
 	record->type_before = type_before;
 	record->time_before = time_before;
 	record->total_bytes = sum_bytes;
 	record->total_hits = sum_hits;
-	record->heap = allocation->heap;
 	record->weight = weight;
-	record->missed = caller.missed;
 	record->has_stack = with_stack;
-	__builtin_memset(record->comm, 0, sizeof(record->comm));
-	bpf_get_current_comm(record->comm, sizeof(record->comm));
 	bpf_ringbuf_submit(record, wake);
 	counts->hook_sent++;
 	if (weight && allocation->object)

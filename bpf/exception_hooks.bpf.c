@@ -161,7 +161,7 @@ static __always_inline int thrown(struct user_registers *regs, struct exception 
 	if (exception->rethrown) /* its stack is of no use */
 		record.flags = WIRE_EXCEPTION_RETHROWN;
 	else if ((exception->context || exception->callee || exception->here) && has_room_for_stack() &&
-		 has_budget_for_stack(caller))
+		 within_rate_limit_for_stack(caller))
 		record.flags = WIRE_EXCEPTION_HAS_STACK;
 	bpf_get_current_comm(record.comm, sizeof(record.comm));
 	if (bpf_ringbuf_output(&hook_records, &record, sizeof(record), wake_by_fill(sizeof(record)))) {

@@ -4,7 +4,7 @@
 #define CLRSAMPLER_HOOK_STACK_BPF_H_
 
 #include "async_objects.bpf.h"
-#include "code_witness.bpf.h"
+#include "code_snapshot.bpf.h"
 #include "runtime_hook.bpf.h"
 #include "stack_record.bpf.h"
 #include "user_stack.bpf.h"

@@ -115,7 +115,7 @@ static __always_inline bool was_not_sampled(struct compiled *done, struct wire_t
 
 /*
  * The first method of a heap that user space has not heard of: it has to be told at once, since the method runs next,
- * and without the heap its samples have no witness. Wakes once a millisecond at most.
+ * and without the heap its samples have no snapshot. Wakes once a millisecond at most.
  */
 static __always_inline __u64 wake_for_new_heap(struct compiled *done, __u32 tgid, struct wire_transient_code *code)
 {
@@ -233,7 +233,7 @@ static __always_inline int compiled_with_stack(struct user_registers *regs, bool
 	if (!counts || !hook_is_hit(counts, &caller, now, WIRE_PART_COMPILATIONS) ||
 	    !report_compiled(regs, now, counts, &caller, on_frame, true))
 		return 0;
-	if (has_room_for_stack() && has_budget_for_stack(&caller)) /* user space counts those that have none */
+	if (has_room_for_stack() && within_rate_limit_for_stack(&caller)) /* user space counts those that have none */
 		send_hook_stack(regs, WIRE_COMPILED_STACK, now, &caller);
 	return 0;
 }

@@ -45,78 +45,78 @@ struct hook_caller {
  * that what is sent are pauses as a whole, and not every other event of each. Two CPUs may take the same hit out of it
  * at the same time: the bound is no exact one.
  */
-static __always_inline bool has_budget(struct hook_caller *caller, __u64 now)
+static __always_inline bool within_rate_limit(struct hook_caller *caller, __u64 now)
 {
-	struct hook_budget *budget;
+	struct event_rate_limit *limit;
 	__u64 passed_ms;
 
 	if (!hook_hits_a_second && !hook_hits_were_lost) /* nothing to look up: 0.3 us of 2.3 */
 		return true;
-	budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
-	if (!budget || budget->process_start_ns != caller->process_start_ns) {
-		struct hook_budget full;
+	limit = bpf_map_lookup_elem(&event_rate_limits, &caller->tgid);
+	if (!limit || limit->process_start_ns != caller->process_start_ns) {
+		struct event_rate_limit full;
 
 		__builtin_memset(&full, 0, sizeof(full));
 		full.process_start_ns = caller->process_start_ns;
 		full.filled_ns = now;
 		full.left = hook_hits_at_once;
-		bpf_map_update_elem(&hook_budgets, &caller->tgid, &full, BPF_ANY);
-		budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
-		if (!budget) /* somebody else needed the room */
+		bpf_map_update_elem(&event_rate_limits, &caller->tgid, &full, BPF_ANY);
+		limit = bpf_map_lookup_elem(&event_rate_limits, &caller->tgid);
+		if (!limit) /* somebody else needed the room */
 			return true;
 	}
 	if (!hook_hits_a_second) {
-		caller->missed = budget->missed;
+		caller->missed = limit->missed;
 		return true;
 	}
-	passed_ms = now > budget->filled_ns ? (now - budget->filled_ns) / 1000000 : 0;
+	passed_ms = now > limit->filled_ns ? (now - limit->filled_ns) / 1000000 : 0;
 	if (passed_ms >= 10) {
-		__u64 left = budget->left + (passed_ms > 1000000 ? 1000000 : passed_ms) * hook_hits_a_second / 1000;
+		__u64 left = limit->left + (passed_ms > 1000000 ? 1000000 : passed_ms) * hook_hits_a_second / 1000;
 
-		budget->left = left > hook_hits_at_once ? hook_hits_at_once : left;
-		budget->filled_ns = now;
+		limit->left = left > hook_hits_at_once ? hook_hits_at_once : left;
+		limit->filled_ns = now;
 	}
-	if (budget->left < (budget->exhausted ? hook_hits_a_second / 8 : 1)) {
-		budget->limited = 1;
-		budget->exhausted = 1;
-		__sync_fetch_and_add(&budget->missed, 1);
+	if (limit->left < (limit->exhausted ? hook_hits_a_second / 8 : 1)) {
+		limit->rate_limited = 1;
+		limit->exhausted = 1;
+		__sync_fetch_and_add(&limit->missed, 1);
 		return false;
 	}
-	budget->exhausted = 0;
-	budget->left--;
-	caller->missed = budget->missed & ~WIRE_MISSED_LIMITED;
-	if (budget->limited)
-		caller->missed |= WIRE_MISSED_LIMITED;
+	limit->exhausted = 0;
+	limit->left--;
+	caller->missed = limit->missed & ~WIRE_MISSED_RATE_LIMITED;
+	if (limit->rate_limited)
+		caller->missed |= WIRE_MISSED_RATE_LIMITED;
 	return true;
 }
 
 static __always_inline void was_not_sent(struct wire_counters *counts, struct hook_caller *caller)
 {
-	struct hook_budget *budget;
+	struct event_rate_limit *limit;
 
 	counts->hook_lost++;
 	if (!hook_hits_were_lost) {
 		hook_hits_were_lost = 1;
-		has_budget(caller, bpf_ktime_get_ns()); /* makes the entry */
+		within_rate_limit(caller, bpf_ktime_get_ns()); /* makes the entry */
 	}
-	budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
-	if (budget)
-		__sync_fetch_and_add(&budget->missed, 1);
+	limit = bpf_map_lookup_elem(&event_rate_limits, &caller->tgid);
+	if (limit)
+		__sync_fetch_and_add(&limit->missed, 1);
 }
 
 /* Stacks are the first that a process goes without: when the bucket is half empty. */
-static __always_inline bool has_budget_for_stack(struct hook_caller *caller)
+static __always_inline bool within_rate_limit_for_stack(struct hook_caller *caller)
 {
-	struct hook_budget *budget;
+	struct event_rate_limit *limit;
 
 	if (!hook_hits_a_second)
 		return true;
-	budget = bpf_map_lookup_elem(&hook_budgets, &caller->tgid);
-	if (!budget)
+	limit = bpf_map_lookup_elem(&event_rate_limits, &caller->tgid);
+	if (!limit)
 		return true;
-	if (budget->left < hook_hits_at_once / 2 + WEIGHT_OF_STACK)
+	if (limit->left < hook_hits_at_once / 2 + WEIGHT_OF_STACK)
 		return false;
-	budget->left -= WEIGHT_OF_STACK;
+	limit->left -= WEIGHT_OF_STACK;
 	return true;
 }
 
@@ -165,8 +165,8 @@ static __always_inline bool hook_is_hit(struct wire_counters *counts, struct hoo
 {
 	if (!hook_is_followed(counts, caller, part))
 		return false;
-	if (!has_budget(caller, now)) {
-		counts->hook_limited++;
+	if (!within_rate_limit(caller, now)) {
+		counts->hook_rate_limited++;
 		return false;
 	}
 	return true;

@@ -29,7 +29,7 @@ static __always_inline __u32 choose_by_size(struct sampling_pace *pace, __u64 si
 
 	passed = now - pace->window_began_ns;
 	if (passed >= limit.window_ns) {
-		/* It falls by half at most: probes that have rested come back to what they left. */
+		/* It falls by half at most: probes that were detached come back to what they left. */
 		measured = pace->sum / limit.sent * limit.thinning / (passed / limit.window_ns);
 		pace->size_of_one = measured > pace->size_of_one / 2 ? measured : pace->size_of_one / 2;
 		pace->sum = 0;

@@ -48,7 +48,7 @@ struct async_layouts_map async_layouts SEC(".maps");
  * By tgid, of those that are hooked. 1024 processes, 0.1 MB; one that is pushed out by others, who have done something
  * more recently, begins anew.
  */
-struct hook_budget_map hook_budgets SEC(".maps");
+struct event_rate_limit_map event_rate_limits SEC(".maps");
 
 /*
  * Hits of processes that are not followed, so that user space knows what they pay. 2048: of 1024 processes both kinds,
@@ -74,7 +74,8 @@ struct sampling_pace_map allocation_paces SEC(".maps");
  */
 const volatile __u32 hook_hits_a_second = 0;
 const volatile __u32 hook_hits_at_once = 0;
-/* Of any process: from then on hook_budgets are looked up without a limit, too, since they say how many are missing. */
+/* Of any process: from then on event_rate_limits are looked up without a limit, too, since they say how many are
+ * missing. */
 volatile __u32 hook_hits_were_lost = 0;
 
 /* Stacks of allocations are so many times fewer than the programs choose by themselves; at least 1. */

@@ -7,13 +7,13 @@
 #include "clrsampler/wire.h"
 #include <bpf/bpf_helpers.h>
 
-#define WITNESS_WORDS (sizeof(struct wire_code_witness) / 8)
+#define SNAPSHOT_WORDS (sizeof(struct wire_code_snapshot) / 8)
 #define RETURN_WORDS (sizeof(struct wire_replaced_return) / 8)
 #define ASYNC_WORDS (sizeof(struct wire_async_object) / 8)
 #define ASYNC_TRIED 64
 #define SCRATCH_WORDS                                                                                                  \
 	(WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8 +                 \
-	 WIRE_MAX_WITNESSES * WITNESS_WORDS + WIRE_MAX_RETURNS * RETURN_WORDS + WIRE_MAX_ASYNC_OBJECTS * ASYNC_WORDS)
+	 WIRE_MAX_SNAPSHOTS * SNAPSHOT_WORDS + WIRE_MAX_RETURNS * RETURN_WORDS + WIRE_MAX_ASYNC_OBJECTS * ASYNC_WORDS)
 
 #define WINDOW_WORDS 256
 #define WINDOW_BLOCK 32
@@ -53,8 +53,8 @@ struct scratch {
 	__u64 window[WINDOW_WORDS + WINDOW_BLOCK]; /* copied in blocks, the last of which may begin at its end */
 	__u64 transient_begin, transient_end;	   /* around all transient code of the process; 0, 0: none */
 	struct wire_transient_heap heap;	   /* that the address at hand lies in */
-	struct wire_code_witness witness;	   /* the one that is being made */
-	struct wire_code_witness witnesses[WIRE_MAX_WITNESSES];
+	struct wire_code_snapshot snapshot;	   /* the one that is being made */
+	struct wire_code_snapshot snapshots[WIRE_MAX_SNAPSHOTS];
 	struct wire_replaced_return returns[WIRE_MAX_RETURNS];
 	struct async_walk async;
 	struct wire_async_object async_objects[WIRE_MAX_ASYNC_OBJECTS];
@@ -110,22 +110,22 @@ struct async_layouts_map {
 extern struct async_layouts_map async_layouts SEC(".maps");
 
 /* What a process may still report of its hooks, and what of it was not sent. */
-struct hook_budget {
+struct event_rate_limit {
 	__u64 process_start_ns;
 	__u64 filled_ns; /* `left` is what it was then, and what has been taken since */
 	__u64 left;
-	__u32 missed;	 /* struct wire_runtime_event */
-	__u16 limited;	 /* some of these for want of a budget */
-	__u16 exhausted; /* nothing is sent until some has come together again */
+	__u32 missed;	    /* struct wire_runtime_event */
+	__u16 rate_limited; /* some of these, beyond the limit */
+	__u16 exhausted;    /* nothing is sent until some has come together again */
 };
 
-struct hook_budget_map {
+struct event_rate_limit_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
-	__type(value, struct hook_budget);
+	__type(value, struct event_rate_limit);
 };
-extern struct hook_budget_map hook_budgets SEC(".maps");
+extern struct event_rate_limit_map event_rate_limits SEC(".maps");
 
 struct hook_others_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -5,7 +5,7 @@
 
 #include "shared_maps.bpf.h"
 
-/* Appends witnesses, replaced return addresses and async objects, and sets the size; returns the bytes of the whole
+/* Appends snapshots, replaced return addresses and async objects, and sets the size; returns the bytes of the whole
  * record. */
 static __always_inline __u64 close_stack(struct scratch *scratch)
 {
@@ -13,12 +13,12 @@ static __always_inline __u64 close_stack(struct scratch *scratch)
 	__u64 used = scratch->used, bytes;
 
 	barrier_var(used);
-	if (sample->witnesses && used <= SCRATCH_WORDS - WIRE_MAX_WITNESSES * WITNESS_WORDS) {
+	if (sample->snapshots && used <= SCRATCH_WORDS - WIRE_MAX_SNAPSHOTS * SNAPSHOT_WORDS) {
 		/* all eight, of which only those that are there are sent */
-		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->witnesses), scratch->witnesses);
-		used += sample->witnesses * WITNESS_WORDS;
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->snapshots), scratch->snapshots);
+		used += sample->snapshots * SNAPSHOT_WORDS;
 	} else {
-		sample->witnesses = 0;
+		sample->snapshots = 0;
 	}
 	barrier_var(used);
 	if (sample->flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK &&

@@ -5,7 +5,7 @@
 #define CLRSAMPLER_TASK_STACK_BPF_H_
 
 #include "async_objects.bpf.h"
-#include "code_witness.bpf.h"
+#include "code_snapshot.bpf.h"
 #include "stack_record.bpf.h"
 #include "user_stack.bpf.h"
 #include <bpf/bpf_core_read.h>
@@ -91,7 +91,7 @@ static __always_inline void take_user_stack(struct scratch *scratch, struct task
 
 	find_transient_code(scratch);
 	if (may_be_transient(scratch, ip))
-		witness_code(cpu, ip);
+		snapshot_code(cpu, ip);
 	walk_with_awaiters(scratch, cpu);
 	find_returns(scratch, task);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "code_witness.bpf.h"
+#include "code_snapshot.bpf.h"
 #include "user_stack.bpf.h"
 #include <bpf/bpf_core_read.h>
 
@@ -465,7 +465,7 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 		return 0;
 	}
 	if (may_be_transient(scratch, caller - 1)) /* inside the call */
-		witness_code(cpu, caller - 1);
+		snapshot_code(cpu, caller - 1);
 	return 0;
 }
 

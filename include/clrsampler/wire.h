@@ -36,8 +36,8 @@ typedef unsigned long long __u64;
 #define WIRE_MAX_GAP_WORDS 4096
 /* Most words of the tail, whatever the options say. */
 #define WIRE_MAX_TAIL_WORDS 512
-/* Most witnesses of one sample: methods, each once. Dynamic methods call through ordinary ones, a few deep. */
-#define WIRE_MAX_WITNESSES 8
+/* Most snapshots of one sample: methods, each once. Dynamic methods call through ordinary ones, a few deep. */
+#define WIRE_MAX_SNAPSHOTS 8
 #define WIRE_GENERAL_REGISTERS 16
 /*
  * Heaps of transient code are found by their pages of 64 KB: the runtime reserves memory for code in such pieces,
@@ -124,15 +124,15 @@ struct wire_counters {
 	__u64 sent;
 	__u64 drops[WIRE_DROP_COUNT];
 	/*
-	 * The same of the hooks in runtimes: hook_hits = hook_filtered + hook_limited + hook_sent + hook_lost +
+	 * The same of the hooks in runtimes: hook_hits = hook_filtered + hook_rate_limited + hook_sent + hook_lost +
 	 * hook_summed.
 	 */
 	__u64 hook_hits;
 	__u64 hook_filtered;
 	__u64 hook_sent;
-	__u64 hook_lost;    /* no room in the ring of hooks */
-	__u64 hook_limited; /* of a process that has had its share */
-	__u64 hook_summed;  /* allocations that only add to their process's sum */
+	__u64 hook_lost;	 /* no room in the ring of hooks */
+	__u64 hook_rate_limited; /* of a process that has had its share */
+	__u64 hook_summed;	 /* allocations that only add to their process's sum */
 	/*
 	 * Of parts of waits (struct wire_wait) that have ended: waits = wait_short + wait_passed_over + wait_kept.
 	 * Records are as many as the kept ones at most, since one has both parts of a wait.
@@ -202,18 +202,18 @@ struct wire_cpu_sample {
 	__u16 stop;  /* enum wire_stop */
 	__u16 kernel_frames;
 	__u16 user_frames;
-	__u16 witnesses;
+	__u16 snapshots;
 	__u32 user_words;
 	char comm[16]; /* of the thread */
 };
 
 /*
  * What stood at a code address at the moment of the sample, for code that the runtime may free and replace: behind the
- * user words, one for each of `witnesses`. `identity` is the first bytes of its code header (debug, exception and GC
+ * user words, one for each of `snapshots`. `identity` is the first bytes of its code header (debug, exception and GC
  * information, MethodDesc, number of unwind infos, the first): other bytes are another method, the same ones may be,
  * too. So what unwinding needs of the method is here as well: it may be gone when user space comes to look.
  */
-struct wire_code_witness {
+struct wire_code_snapshot {
 	__u64 address;	   /* the sampled one, inside a call for return addresses */
 	__u64 start;	   /* of the method */
 	__u64 header;	   /* of the method: address of its code header */
@@ -225,7 +225,7 @@ struct wire_code_witness {
 
 /*
  * A return probe puts the address of a trampoline in the place of a return address, and the kernel keeps the true one.
- * Behind the witnesses, innermost first; those of deeper calls than WIRE_MAX_RETURNS are missing.
+ * Behind the snapshots, innermost first; those of deeper calls than WIRE_MAX_RETURNS are missing.
  */
 struct wire_replaced_return {
 	__u64 at;      /* where it lies on the stack */
@@ -233,7 +233,7 @@ struct wire_replaced_return {
 };
 
 /* Some were not sent since the process had had its share; else there was no room in the ring of hooks. */
-#define WIRE_MISSED_LIMITED 0x80000000u
+#define WIRE_MISSED_RATE_LIMITED 0x80000000u
 
 /* A call, or the return from one, of a function that a hook sits on. */
 struct wire_runtime_event {
@@ -242,7 +242,7 @@ struct wire_runtime_event {
 	__u32 tid;
 	__u64 process_start_ns;
 	__u32 hook;			/* enum wire_hook */
-	__u32 missed;			/* hits of this process that were not sent so far | WIRE_MISSED_LIMITED */
+	__u32 missed;			/* hits of this process that were not sent so far | WIRE_MISSED_RATE_LIMITED */
 	__u64 values[WIRE_HOOK_VALUES]; /* arguments, as wide as they are declared; 0 where there are none */
 	char comm[16];			/* of the thread */
 };
@@ -432,7 +432,7 @@ struct wire_transient_code {
 	__u64 begin;	      /* of the first heap */
 	__u64 end;	      /* of the last one */
 	__u16 nibble_version; /* 1 or 2: formats/runtime/nibble_map.h */
-	__u16 unwind_data;    /* not 0: witnesses hold unwind data; code of arm64 keeps frame records and needs none */
+	__u16 unwind_data;    /* not 0: snapshots hold unwind data; code of arm64 keeps frame records and needs none */
 	__u16 method_flags;   /* offset in the MethodDesc */
 	__u16 dynamic_name;   /* offset in the MethodDesc of a dynamic method */
 	/* What follows is the kernel's; 0 at first. */
@@ -462,7 +462,7 @@ struct wire_transient_heap {
 #if defined(__cplusplus)
 static_assert(sizeof(struct wire_header) == 16, "wire_header");
 static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
-static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
+static_assert(sizeof(struct wire_code_snapshot) == 200, "wire_code_snapshot");
 static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
 static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
 static_assert(sizeof(struct wire_compiled) == 192, "wire_compiled");
@@ -479,7 +479,7 @@ static_assert(sizeof(struct wire_async_layout) == 44, "wire_async_layout");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
-_Static_assert(sizeof(struct wire_code_witness) == 200, "wire_code_witness");
+_Static_assert(sizeof(struct wire_code_snapshot) == 200, "wire_code_snapshot");
 _Static_assert(sizeof(struct wire_runtime_event) == 88, "wire_runtime_event");
 _Static_assert(sizeof(struct wire_replaced_return) == 16, "wire_replaced_return");
 _Static_assert(sizeof(struct wire_compiled) == 192, "wire_compiled");

@@ -21,7 +21,7 @@
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
 #include "unwind/stack_recording.h"
-#include "unwind/stack_replay.h"
+#include "unwind/stack_unwinder.h"
 
 namespace clrsampler {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
-#include "unwind/stack_replay.h"
+#include "unwind/stack_unwinder.h"
 
 namespace clrsampler {
 namespace {
@@ -24,7 +24,7 @@ absl::StatusOr<RawStack> Raw(const RecordedStack& stack) {
 UserStack Walk(const RecordedStack& stack, CodeFinder& code) {
   UserStack result;
   const absl::StatusOr<RawStack> raw = Raw(stack);
-  if (raw.ok()) StackReplay({.max_frames = kRecordedMaxFrames}).Walk(*raw, code, result);
+  if (raw.ok()) StackUnwinder({.max_frames = kRecordedMaxFrames}).Walk(*raw, code, result);
   return result;
 }
 
@@ -93,7 +93,7 @@ std::optional<RecordedStack> Reduced(const RecordedStack& stack, const StackReco
   reduced.record.assign(kHeader, 0);
   reduced.record.insert(reduced.record.end(), user, user + sample.user_words);
   sample.kernel_frames = 0;
-  sample.witnesses = 0;
+  sample.snapshots = 0;
   std::memset(sample.comm, 0, sizeof sample.comm);
   std::memcpy(reduced.record.data(), &sample, sizeof sample);
   const auto still_holds = [&] { return WalkRecorded(recording, reduced) == stack.result; };

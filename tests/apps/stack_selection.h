@@ -22,7 +22,7 @@ enum class StackChoice { kAny, kClean, kDoubtful };
 // At most `count` stacks, those that differ most from each other in how their frames are found, smaller ones first
 // where they show the same; fewer when the rest shows nothing new. Only what these need is kept:
 //   - answers that they ask for, and code of the functions that they stand in, up to where a leaf looks;
-//   - user words: no kernel addresses, no witnesses. Words that read as text are zeroed, and all behind the last one
+//   - user words: no kernel addresses, no snapshots. Words that read as text are zeroed, and all behind the last one
 //   that
 //     matters: somebody's paths and environment are not for a repository.
 // Each stack comes out of the result as it was recorded; those that do not any more, because code changed under the

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/recorded_samples.h"
 #include "export/metrics.h"
-#include "pipeline/stack_namer.h"
+#include "pipeline/stack_symbolizer.h"
 #include "pipeline/window_builder.h"
 #include "store/history.h"
 
@@ -74,7 +74,7 @@ class ReplayedHost {
         frame.address += variant << 36;
         frame.lookup_address += variant << 36;
       }
-      const NamedStack& named = namer_.Name(process, sample.raw, stack_, {begin_ns});
+      const NamedStack& named = stack_symbolizer_.Name(process, sample.raw, stack_, {begin_ns});
       wire_cpu_sample head = sample.raw.sample();
       head.tgid = process.key.tgid;
       head.tid = head.tgid + static_cast<uint32_t>(random_() % 8);
@@ -92,11 +92,11 @@ class ReplayedHost {
   const uint32_t rare_each_;
   std::deque<Process> processes_;
   MethodSource source_{frames};
-  Resolver resolver_{{&source_}, frames};
-  KernelNamer kernel_{frames, NameStyle::kShort, nullptr,
-                      KernelSymbols(NameStyle::kShort, [] { return std::string(); })};
-  StackNamer namer_{resolver_, kernel_, frames};
-  StackReplay replay_{{512}};
+  Symbolizer symbolizer_{{&source_}, frames};
+  KernelSymbolizer kernel_{frames, NameStyle::kShort, nullptr,
+                           KernelSymbols(NameStyle::kShort, [] { return std::string(); })};
+  StackSymbolizer stack_symbolizer_{symbolizer_, kernel_, frames};
+  StackUnwinder replay_{{512}};
   UserStack stack_;
   std::mt19937 random_{7};
   std::uniform_real_distribution<double> share_{0, 1};

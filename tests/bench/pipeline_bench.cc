@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "output/folded.h"
-#include "pipeline/stack_namer.h"
+#include "pipeline/stack_symbolizer.h"
 #include "profile/hold_queue.h"
 #include "profile/run_model.h"
 #include "profile/stack_table.h"
@@ -62,10 +62,10 @@ void BM_SamplesToFolded(benchmark::State& state) {
   for (auto _ : state) {
     FrameTable frames;
     SteadySource source(frames);
-    Resolver resolver({&source}, frames);
-    KernelNamer kernel(frames, NameStyle::kShort, nullptr,
-                       KernelSymbols(NameStyle::kShort, [] { return std::string(); }));
-    StackNamer namer(resolver, kernel, frames);
+    Symbolizer symbolizer({&source}, frames);
+    KernelSymbolizer kernel(frames, NameStyle::kShort, nullptr,
+                            KernelSymbols(NameStyle::kShort, [] { return std::string(); }));
+    StackSymbolizer stack_symbolizer(symbolizer, kernel, frames);
     Process process(ProcessKey{7, 1}, TargetFiles("/nonexistent", 7));
     StackTable stacks;
     const LabelId label = stacks.InternLabel("web");
@@ -74,8 +74,8 @@ void BM_SamplesToFolded(benchmark::State& state) {
       const auto& words = records[i % records.size()];
       const RawStack raw = *RawStack::Parse(std::as_bytes(std::span<const uint64_t>(words)));
       WalkFrameChain(raw, user);
-      resolver.CatchUp(process, {i}, {1});
-      stacks.Add(stacks.Intern(label, namer.Name(process, raw, user, {i}).frames), 1);
+      symbolizer.CatchUp(process, {i}, {1});
+      stacks.Add(stacks.Intern(label, stack_symbolizer.Name(process, raw, user, {i}).frames), 1);
     }
     size_t bytes = 0;
     (void)FoldedWriter().Write(*CountedRunModel(frames, stacks, {}), [&](absl::string_view text) {

@@ -11,7 +11,7 @@
 #include "os/file_io.h"
 #include "test_paths.h"
 #include "unwind/stack_recording.h"
-#include "unwind/stack_replay.h"
+#include "unwind/stack_unwinder.h"
 
 namespace clrsampler {
 

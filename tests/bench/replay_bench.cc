@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bench/recorded_samples.h"
-#include "pipeline/stack_namer.h"
+#include "pipeline/stack_symbolizer.h"
 
 namespace clrsampler {
 namespace {
@@ -20,7 +20,7 @@ void Finish(benchmark::State& state, const RecordedSamples& all) {
 void BM_Replay(benchmark::State& state, const char* ending) {
   const RecordedSamples& all = *LoadRecordedSamples(ending);
   if (all.samples.empty()) return state.SkipWithError("no recordings");
-  StackReplay replay({kMaxFrames});
+  StackUnwinder replay({kMaxFrames});
   UserStack stack;
   for (auto _ : state) {
     for (const RecordedSamples::Sample& sample : all.samples) {
@@ -53,17 +53,17 @@ void BM_ReplayAndName(benchmark::State& state, const char* ending) {
   if (all.samples.empty()) return state.SkipWithError("no recordings");
   FrameTable frames;
   SteadySource source(frames);
-  Resolver resolver({&source}, frames);
-  KernelNamer kernel(frames, NameStyle::kShort, nullptr,
-                     KernelSymbols(NameStyle::kShort, [] { return std::string(); }));
-  StackNamer namer(resolver, kernel, frames);
+  Symbolizer symbolizer({&source}, frames);
+  KernelSymbolizer kernel(frames, NameStyle::kShort, nullptr,
+                          KernelSymbols(NameStyle::kShort, [] { return std::string(); }));
+  StackSymbolizer stack_symbolizer(symbolizer, kernel, frames);
   Process process(ProcessKey{7, 1}, TargetFiles("/nonexistent", 7));
-  StackReplay replay({kMaxFrames});
+  StackUnwinder replay({kMaxFrames});
   UserStack stack;
   for (auto _ : state) {
     for (const RecordedSamples::Sample& sample : all.samples) {
       replay.Walk(sample.raw, *sample.code, stack);
-      const NamedStack& named = namer.Name(process, sample.raw, stack, {1});
+      const NamedStack& named = stack_symbolizer.Name(process, sample.raw, stack, {1});
       if (named.frames.size() < sample.expected->frames.size()) return state.SkipWithError("a wrong stack");
     }
   }

@@ -147,7 +147,7 @@ void BM_History(benchmark::State& state, const Host& host) {
     const auto windows = static_cast<double>(host.windows);
     state.counters["window_KiB_of_names"] = store.kib("SELECT sum(length(data)) FROM dictionary") / windows;
     state.counters["window_KiB_of_parts"] = store.kib("SELECT sum(length(data)) FROM part") / windows;
-    state.counters["chapters"] = store.kib("SELECT 1024 * max(chapter) FROM record");
+    state.counters["segments"] = store.kib("SELECT 1024 * max(segment) FROM record");
     const auto maintain = [&](uint64_t now) {
       double longest = 0;
       while (true) {

@@ -107,7 +107,7 @@ clrsampler stacks --pid $pid --json --names raw --lines >/out/lines.stacks 2>/ou
 end
 """
 # What a program allocates in a time that it is told to, and says afterwards. --hook-budget 0: a trap in an emulated processor costs many times
-# what it costs elsewhere, and what is measured here is not what was estimated for the time in which probes rest.
+# what it costs elsewhere, and what is measured here is not what was estimated for the time in which probes are detached.
 ALLOCATIONS = """
 mkfifo /tmp/seconds
 {program} {rate} </tmp/seconds >/out/alloc.target 2>&1 &

@@ -57,25 +57,25 @@ class HookBudgetTest(harness.LiveTest):
                     free = self.record(target, "--hook-budget", "0", seconds=5)
                 counts, compiled = limited.stats["pauses"], limited.stats["jit"]
                 # A compilation without a probe at its beginning is one hit, and the other ones are two.
-                hits = counts["events"] + 2 * compiled["compilations"] - compiled["began_by_stack"] + counts["hits_at_rest"]
+                hits = counts["events"] + 2 * compiled["compilations"] - compiled["began_by_stack"] + counts["hits_while_detached"]
                 cost = hits * LEAST_HIT_SECONDS
                 within, told = self.check_compiler_has_roles(limited)
-                print(f"    {version}: {hits} hits, at least {100 * cost / SECONDS:.2f} % of a CPU; {counts['rests']} rests, {counts['rested_ms']} ms; "
+                print(f"    {version}: {hits} hits, at least {100 * cost / SECONDS:.2f} % of a CPU; {counts['detachments']} rests, {counts['detached_ms']} ms; "
                       f"{told} of {within} samples in the compiler say of what", flush=True)
                 self.assertLess(cost, SHARE * (SECONDS + AT_ONCE_SECONDS))
-                self.assertGreaterEqual(counts["rests"], 2, "the probes come back")
-                self.assertLess(counts["rested_ms"], 1000 * (SECONDS + 1))
+                self.assertGreaterEqual(counts["detachments"], 2, "the probes come back")
+                self.assertLess(counts["detached_ms"], 1000 * (SECONDS + 1))
                 self.assertGreater(counts["pauses"], 100)
                 self.assertGreater(compiled["compilations"], 500)
                 # Of a pause that is under way as probes come back four events are left, and two threads may ask for one as they go.
-                self.assertLessEqual(counts["cut"], 6 * (counts["rests"] + 1))
-                self.assertEqual(kinds(limited)["hooks_rest"], 1)
+                self.assertLessEqual(counts["cut"], 6 * (counts["detachments"] + 1))
+                self.assertEqual(kinds(limited)["probes_detached"], 1)
                 self.assertGreater(within, 50)
                 self.assertGreater(told, 0)
                 self.assertLess(told, within)
-                # Without a limit nothing rests.
+                # Without a limit nothing is detached.
                 within, told = self.check_compiler_has_roles(free)
-                self.assertEqual((free.stats["pauses"]["rests"], free.stats["pauses"]["hits_at_rest"], kinds(free)["hooks_rest"]), (0, 0, 0))
+                self.assertEqual((free.stats["pauses"]["detachments"], free.stats["pauses"]["hits_while_detached"], kinds(free)["probes_detached"]), (0, 0, 0))
                 self.assertGreaterEqual(told, 0.95 * within)
                 free_hits = free.stats["pauses"]["events"] + free.stats["jit"]["compilations"]
                 self.assertGreater(free_hits / 5, 2 * hits / SECONDS, "the storm was one")
@@ -88,9 +88,9 @@ class HookBudgetTest(harness.LiveTest):
             result = self.record(target)
             seen = watcher.finish()
         counts, compiled = result.stats["pauses"], result.stats["jit"]
-        print(f"    {counts['rests']} rests, {counts['rested_ms']} ms, {counts['pauses']} pauses, {compiled['compilations']} compilations", flush=True)
-        self.assertGreaterEqual(counts["rests"], 1)
-        self.assertEqual(compiled["hits_at_rest"], counts["hits_at_rest"])
+        print(f"    {counts['detachments']} rests, {counts['detached_ms']} ms, {counts['pauses']} pauses, {compiled['compilations']} compilations", flush=True)
+        self.assertGreaterEqual(counts["detachments"], 1)
+        self.assertEqual(compiled["hits_while_detached"], counts["hits_while_detached"])
         # The watcher sees some time before and after the recording.
         end = max(line["time_ns"] for line in seen)
         within = [line for line in seen if line["time_ns"] > end - (SECONDS - 1) * 1e9]
@@ -107,13 +107,13 @@ class HookBudgetTest(harness.LiveTest):
             limited = self.record((quiet, another))
             free = self.record((quiet, another), "--hook-budget", "0", seconds=4)
         if tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 10):
-            self.assertEqual((alone.stats["pauses"]["events_of_others"], alone.stats["pauses"]["rests"]), (0, 0))
+            self.assertEqual((alone.stats["pauses"]["events_of_others"], alone.stats["pauses"]["detachments"]), (0, 0))
         others = [result.stats["pauses"]["events_of_others"] for result in (limited, free)]
-        print(f"    {others[0]} hits of the other in {SECONDS} s, {others[1]} in 4 s without a limit; {limited.stats['pauses']['rests']} rests", flush=True)
+        print(f"    {others[0]} hits of the other in {SECONDS} s, {others[1]} in 4 s without a limit; {limited.stats['pauses']['detachments']} rests", flush=True)
         self.assertGreater(others[1] / 4, 2 * others[0] / SECONDS, "the storm was one")
         self.assertLess(others[0] * LEAST_HIT_SECONDS, SHARE * (SECONDS + AT_ONCE_SECONDS))
-        self.assertGreaterEqual(limited.stats["pauses"]["rests"], 2, "pauses and compilations")
-        said = [n for n in limited.stats["notices"] if n["kind"] == "hooks_rest"]
+        self.assertGreaterEqual(limited.stats["pauses"]["detachments"], 2, "pauses and compilations")
+        said = [n for n in limited.stats["notices"] if n["kind"] == "probes_detached"]
         self.assertEqual(len(said), 1)
         self.assertIn(f"process {storm.host_pid}, which is not recorded, ", str(said))
         self.assertEqual(limited.stats["pauses"]["unexpected"], 0)

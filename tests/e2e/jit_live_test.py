@@ -146,7 +146,7 @@ class ViewTest(harness.LiveTest):
 
 
 class StormTest(harness.LiveTest):
-    """Where a program compiles without end, its stack says when a compilation began, and one of the two probes rests."""
+    """Where a program compiles without end, its stack says when a compilation began, and one of the two probes is detached."""
     NEEDS = ("dotnet",)
 
     def test_stack_says_what_the_probe_said(self):
@@ -166,7 +166,7 @@ class StormTest(harness.LiveTest):
                 self.check_result(result)
                 counts = result.stats["jit"]
                 print(f"    {version}: {counts}", flush=True)
-                self.assertEqual(counts["entry_probe_rests"], 1, "it does not compile a thousand methods a second")
+                self.assertEqual(counts["entry_probe_detachments"], 1, "it does not compile a thousand methods a second")
                 self.assertGreater(counts["began_by_stack"], counts["compilations"] // 3)
                 # Those that were under way at the beginning, and when the first probe was taken out.
                 self.assertLessEqual(counts["cut"], 10)
@@ -196,7 +196,7 @@ class StormTest(harness.LiveTest):
             result = agent.finish(180)
         counts = result.stats["jit"]
         print(f"    {counts}", flush=True)
-        self.assertEqual(counts["entry_probe_rests"], 2)
+        self.assertEqual(counts["entry_probe_detachments"], 2)
         self.assertLessEqual(counts["cut"], 10)
 
 

@@ -39,7 +39,7 @@ MODES = {
     "gc server": ("gc", ("--threads", "2"), {"DOTNET_gcServer": "1"}, r"Workload\.Loops\.Garbage"),
     "startup": ("startup", (), {}, r"Workload\.StartupMode\."),
 }
-KEYS = ("frames", "chain", "replay", "table", "stub", "fallback", "checked", "contradictions", "missing_words")
+KEYS = ("frames", "chain", "unwind_info", "table", "stub", "fallback", "checked", "contradictions", "missing_words")
 MAIN = re.compile(r"\w+\.Program\.Main")
 # Before there is a libc, the dynamic linker is the first.
 # In the middle of an exec the old program's code is gone, and its registers say nothing of the new one.

@@ -64,7 +64,7 @@ class ServeAllocationsTest(harness.LiveTest):
             seen = service.sum(METRIC, process=process) - before
             print(f"    50 MB/s: {seen / truth['total']:.4f} of it are told; the agent takes {100 * share:.1f} % of a CPU", flush=True)
             self.assert_within(abs(seen / truth["total"] - 1), 0.02, f"{seen} bytes are counted of {truth['total']}")
-            self.assertEqual(service.sum("clrsampler_hooks_rested_seconds_total"), 0)
+            self.assertEqual(service.sum("clrsampler_hooks_detached_seconds_total"), 0)
 
             def of_history():
                 stacks = self.folded(service, **{"from": begin - 10, "to": time.time(), "pid": program.pid})

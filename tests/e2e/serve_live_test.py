@@ -218,7 +218,7 @@ class ServeTest(harness.LiveTest):
                 share = (cpu_seconds(service.process.pid) - cpu_before) / seconds
                 limited = (service.sum("clrsampler_runtime_events_lost_total", after, source="limit") -
                            service.sum("clrsampler_runtime_events_lost_total", before, source="limit"))
-                rested = (service.sum("clrsampler_hooks_rested_seconds_total", after) - service.sum("clrsampler_hooks_rested_seconds_total", before))
+                rested = (service.sum("clrsampler_hooks_detached_seconds_total", after) - service.sum("clrsampler_hooks_detached_seconds_total", before))
                 # What is recorded of the program is bounded: 4,000 events a second, five a collection and one or two a compilation.
                 recorded = sum(events * (service.sum(metric, after) - service.sum(metric, before))
                                for metric, events in (("clrsampler_gc_collections_total", 5), ("clrsampler_jit_methods_total", 1)))

@@ -73,7 +73,7 @@ class SoakTest(harness.LiveTest):
                 self.assertGreater(before["covered_ms"], 59_900)
                 halves.append(self.half(service, churn, "second"))
                 for rss, descriptors, shares, coverage in halves:
-                    # Flat: the last quarter is no more than 5 % above the second, without the dictionary of the history's chapter, which grows to
+                    # Flat: the last quarter is no more than 5 % above the second, without the dictionary of the history's segment, which grows to
                     # its own limit and begins anew.
                     quarter = max(len(rss) // 4, 1)
                     self.assertLess(max(rss[-quarter:]), 1.05 * max(rss[quarter:2 * quarter]) + (2 << 20), rss)

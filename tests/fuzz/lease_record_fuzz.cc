@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "clr/lease_record.h"
+#include "clr/perf_map/lease_record.h"
 
 namespace {
 

@@ -24,7 +24,7 @@ size_t CheckFrames(const RawStack& stack) {
     Require(bytes.empty() || (bytes.data() >= begin && bytes.data() + bytes.size() <= end));
   };
   check(stack.kernel_addresses());
-  check(stack.witnesses());
+  check(stack.snapshots());
   check(stack.replaced_returns());
   size_t frames = 0;
   check(stack.ForEachFrame([&](const RawStack::Frame& frame) {

@@ -1,4 +1,4 @@
-// Any bytes as blobs of a store. The first one says which: a part of a record, a packed blob, or a dictionary (its
+// Any bytes as blobs of a store. The first one says which: a part of an entry, a packed blob, or a dictionary (its
 // length in the next two bytes) with rows behind it, which become a profile. What is decoded is in bounds, and comes
 // back when it is merged, encoded and decoded again.
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 #include "formats/byte_reader.h"
 #include "store/blob.h"
-#include "store/chapter_dictionary.h"
+#include "store/entry.h"
 #include "store/profile_collector.h"
-#include "store/record.h"
+#include "store/segment_dictionary.h"
 
 namespace {
 
@@ -53,19 +53,19 @@ void Rows(std::span<const std::byte> bytes) {
 }
 
 void Account(std::span<const std::byte> bytes) {
-  absl::StatusOr<clrsampler::RecordAccount> account = clrsampler::DecodeAccount(bytes, kSizes);
+  absl::StatusOr<clrsampler::EntryAccount> account = clrsampler::DecodeAccount(bytes, kSizes);
   if (!account.ok()) return;
-  clrsampler::RecordAccount sum;
+  clrsampler::EntryAccount sum;
   MergeAccount(sum, *account);
   const std::string encoded = EncodeAccount(sum);
-  const absl::StatusOr<clrsampler::RecordAccount> again = clrsampler::DecodeAccount(AsBytes(encoded), kSizes);
+  const absl::StatusOr<clrsampler::EntryAccount> again = clrsampler::DecodeAccount(AsBytes(encoded), kSizes);
   Require(again.ok() && EncodeAccount(*again) == encoded);
 }
 
 void Dictionary(std::span<const std::byte> bytes) {
   const auto length = clrsampler::LoadAt<uint16_t>(bytes, 0);
   if (!length || *length > bytes.size() - 2) return;
-  clrsampler::ChapterDictionary dictionary;
+  clrsampler::SegmentDictionary dictionary;
   if (!dictionary.Extend(bytes.subspan(2, *length)).ok()) {
     Require(dictionary.sizes() == DictionarySizes());
     return;
@@ -73,7 +73,7 @@ void Dictionary(std::span<const std::byte> bytes) {
   std::vector<clrsampler::StackRow> rows;
   if (!clrsampler::DecodeRows(bytes.subspan(2 + size_t{*length}), dictionary.sizes(), rows).ok()) return;
   clrsampler::ProfileCollector collector({.rows = 100, .nodes = 1000});
-  collector.BeginChapter(dictionary);
+  collector.BeginSegment(dictionary);
   for (const clrsampler::StackRow& row : rows) {
     if (!collector.Add(dictionary, row).ok()) break;
   }
@@ -100,12 +100,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       Dictionary(bytes);
       break;
     case 'm':
-      ComesBack<clrsampler::RecordMethod>(bytes, clrsampler::DecodeMethods, clrsampler::EncodeMethods,
-                                          [](auto& methods) { clrsampler::MergeMethods(methods); });
+      ComesBack<clrsampler::EntryMethod>(bytes, clrsampler::DecodeMethods, clrsampler::EncodeMethods,
+                                         [](auto& methods) { clrsampler::MergeMethods(methods); });
       break;
     case 'p':
-      ComesBack<clrsampler::RecordPause>(bytes, clrsampler::DecodePauses, clrsampler::EncodePauses,
-                                         [](auto& pauses) { clrsampler::MergePauses(pauses); });
+      ComesBack<clrsampler::EntryPause>(bytes, clrsampler::DecodePauses, clrsampler::EncodePauses,
+                                        [](auto& pauses) { clrsampler::MergePauses(pauses); });
       break;
     case 't':
       ComesBack<clrsampler::ProcessTally>(bytes, clrsampler::DecodeTallies, clrsampler::EncodeTallies,

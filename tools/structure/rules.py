@@ -15,23 +15,15 @@ SOURCES = CODE + (".js", ".jsx", ".mjs", ".css")
 # To be split, with the length that each has. It may only shrink, and leaves its list when it keeps the rule. Of functions
 # with one name in one file the longest counts.
 FUNCTIONS_TO_BE_SPLIT = {
-    ("bpf/allocation_hooks.bpf.c", "allocated"): 69,
     ("bpf/user_stack.bpf.c", "walk_step"): 70,
-    ("userspace/cli/serve_command.cc", "DeclareServeOptions"): 86,  # not only options
-    ("userspace/clr/memory/runtime_memory.cc", "RuntimeMemory::Find"): 61,
-    ("userspace/clr/memory/runtime_memory.cc", "RuntimeMemory::NamePrecompiled"): 66,
-    ("userspace/clr/memory/runtime_types.cc", "RuntimeTypes::Method"): 64,
 }
 FILES_TO_BE_SPLIT = {
     "bpf/user_stack.bpf.c": 501,
-    "userspace/clr/jit_methods.cc": 525,
-    "userspace/clr/memory/runtime_memory.cc": 578,
-    "userspace/pipeline/recorder.cc": 541,
 }
 # Pairs of files with equal lines, and how long their longest run is.
 REPETITIONS_TO_BE_MERGED = {
     ("userspace/clr/hooks/code_scan_arm64.h", "userspace/clr/hooks/code_scan_x64.h"): 8,  # one interface of two machines
-    ("userspace/pipeline/address_namer.cc", "userspace/pipeline/event_stacks.cc"): 8,  # members of an initialiser
+    ("userspace/pipeline/address_symbolizer.cc", "userspace/pipeline/event_stacks.cc"): 8,  # members of an initialiser
 }
 LISTS = "tools/structure/rules.py"
 

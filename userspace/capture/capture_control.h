@@ -49,7 +49,7 @@ class CaptureControl {
   virtual absl::Status Track(pid_t tgid) = 0;  // RESOURCE_EXHAUSTED: the filter is full
   virtual void Untrack(pid_t tgid) = 0;
 
-  // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h), and JIT
+  // Where the process keeps code that its runtime may free: samples that meet it carry snapshots (wire.h), and JIT
   // hooks name dynamic methods. RESOURCE_EXHAUSTED: not all of it can be watched.
   virtual absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
                                         std::span<const wire_transient_heap> heaps) = 0;
@@ -65,7 +65,7 @@ class CaptureControl {
   virtual std::vector<HitsOfOthers> HookHitsOfOthers() const = 0;
 
   // What threads are at as of a moment just past comes with the next Drain, if waits are told.
-  virtual void LookAtWaits(const WaitLook& look) = 0;
+  virtual void ReadOpenWaits(const OpenWaitQuery& query) = 0;
 
   // Kernel memory of all maps, as the kernel accounts for it.
   virtual uint64_t map_bytes() const = 0;

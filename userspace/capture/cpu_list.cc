@@ -19,9 +19,8 @@ constexpr size_t kMaxListBytes = 64 * 1024;
 
 absl::StatusOr<std::vector<int>> ReadCpuList(const std::string& root, absl::string_view name) {
   const std::string path = absl::StrCat(root == "/" ? "" : root, "/sys/devices/system/cpu/", name);
-  absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxListBytes);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<std::vector<int>> cpus = ParseCpuList(*text);
+  ASSIGN_OR_RETURN(std::string text, ReadWholeFile(path, kMaxListBytes));
+  absl::StatusOr<std::vector<int>> cpus = ParseCpuList(text);
   if (!cpus.ok()) return Annotate(cpus.status(), path);
   if (cpus->empty()) return absl::DataLossError(absl::StrCat(path, " lists no CPU"));
   return cpus;
@@ -57,9 +56,8 @@ absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text) {
 absl::StatusOr<std::vector<int>> OnlineCpus(const std::string& root) { return ReadCpuList(root, "online"); }
 
 absl::StatusOr<int> PossibleCpuLimit(const std::string& root) {
-  absl::StatusOr<std::vector<int>> cpus = ReadCpuList(root, "possible");
-  if (!cpus.ok()) return cpus.status();
-  return cpus->back() + 1;
+  ASSIGN_OR_RETURN(std::vector<int> cpus, ReadCpuList(root, "possible"));
+  return cpus.back() + 1;
 }
 
 CpuChanges CompareCpus(std::span<const int> attached, std::span<const int> online) {

@@ -48,7 +48,7 @@ wire_counters SumCounters(std::span<const wire_counters> per_cpu) {
     sum.hook_filtered += one.hook_filtered;
     sum.hook_sent += one.hook_sent;
     sum.hook_lost += one.hook_lost;
-    sum.hook_limited += one.hook_limited;
+    sum.hook_rate_limited += one.hook_rate_limited;
     sum.hook_summed += one.hook_summed;
     sum.waits += one.waits;
     sum.wait_short += one.wait_short;

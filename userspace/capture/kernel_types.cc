@@ -59,20 +59,17 @@ absl::Status KernelTypes::Fill(const btf* object) {
   if (own == nullptr) return absl::ResourceExhaustedError("no memory for the object's types");
   const auto names = BtfTypeNames({static_cast<const std::byte*>(own), size});
   RETURN_IF_ERROR(names.status());
-  const absl::StatusOr<UniqueFd> all = OpenForReading(kAllTypes);
-  RETURN_IF_ERROR(all.status());
-  const MappedTypes mapped(all->get());
+  ASSIGN_OR_RETURN(const UniqueFd all, OpenForReading(kAllTypes));
+  const MappedTypes mapped(all.get());
   std::string copied;
   std::span<const std::byte> types = mapped.bytes();
   if (types.empty()) {
-    absl::StatusOr<std::string> read = ReadWholeFile(all->get(), kMaxBytes);
-    RETURN_IF_ERROR(read.status());
-    copied = *std::move(read);
+    ASSIGN_OR_RETURN(std::string read, ReadWholeFile(all.get(), kMaxBytes));
+    copied = std::move(read);
     types = AsBytes(copied);
   }
-  const absl::StatusOr<std::vector<std::byte>> subset = BtfSubset(types, *names);
-  RETURN_IF_ERROR(subset.status());
-  return WriteAll(file_.get(), AsText(*subset));
+  ASSIGN_OR_RETURN(const std::vector<std::byte> subset, BtfSubset(types, *names));
+  return WriteAll(file_.get(), AsText(subset));
 }
 
 }  // namespace clrsampler

@@ -9,9 +9,8 @@ namespace clrsampler {
 
 absl::StatusOr<std::unique_ptr<LiveCapture>> LiveCapture::Create(const SamplerOptions& options,
                                                                  const FeatureReport& features) {
-  absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(options, features);
-  RETURN_IF_ERROR(sampler.status());
-  std::unique_ptr<LiveCapture> capture(new LiveCapture(*std::move(sampler)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Create(options, features));
+  std::unique_ptr<LiveCapture> capture(new LiveCapture(std::move(sampler)));
   RETURN_IF_ERROR(capture->side_band_.Start());
   return capture;
 }

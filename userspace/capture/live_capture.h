@@ -44,7 +44,7 @@ class LiveCapture : public Capture {
     return sampler_->AttachHook(place, path);
   }
   std::vector<HitsOfOthers> HookHitsOfOthers() const override { return sampler_->HookHitsOfOthers(); }
-  void LookAtWaits(const WaitLook& look) override { sampler_->LookAtWaits(look); }
+  void ReadOpenWaits(const OpenWaitQuery& query) override { sampler_->ReadOpenWaits(query); }
   uint64_t map_bytes() const override { return sampler_->bpf_map_bytes(); }
   std::vector<int> wake_fds() const override {
     return {sampler_->ring_fd(), sampler_->hook_ring_fd(), side_band_.poll_fd()};

@@ -20,7 +20,7 @@ namespace clrsampler {
 // With WIRE_WAIT_OPEN, in wire_wait::flags: the thread has not run since the look before, and has the stack of then.
 inline constexpr uint32_t kWaitUnmoved = 1u << 31;
 
-struct WaitLook {
+struct OpenWaitQuery {
   MonotonicTime as_of;
   size_t most_stacks = 0;                 // that are read; of more waits those that have lasted longest
   std::function<bool(uint32_t)> selects;  // whether a process is looked at; empty: all are

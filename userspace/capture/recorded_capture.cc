@@ -116,7 +116,7 @@ struct TapeCodec<Batch> {
 
 // What a batch says is handed over only once all of it has been taken: handling it asks other questions.
 void RecordedCapture::Drain(absl::FunctionRef<void(const SideBandEvent&)> on_event, RecordFunction on_record) {
-  tape_.NextTurn();
+  tape_.NextIteration();
   if (tape_.ended()) return;
   const Batch batch = Taped(
       &tape_,

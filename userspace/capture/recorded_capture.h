@@ -14,7 +14,7 @@
 
 namespace clrsampler {
 
-// Main loop only. Each Drain is a turn of the tape.
+// Main loop only. Each Drain is an iteration of the tape.
 class RecordedCapture : public Capture {
  public:
   // Whether an event of a process is part of the run; the others are not on the tape.
@@ -43,8 +43,8 @@ class RecordedCapture : public Capture {
   void ForgetTransientCode(pid_t tgid) override;
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) override;
   std::vector<HitsOfOthers> HookHitsOfOthers() const override;
-  void LookAtWaits(const WaitLook& look) override {
-    if (live_ != nullptr) live_->LookAtWaits(look);
+  void ReadOpenWaits(const OpenWaitQuery& query) override {
+    if (live_ != nullptr) live_->ReadOpenWaits(query);
   }
   uint64_t map_bytes() const override;
   std::vector<int> wake_fds() const override { return live_ ? live_->wake_fds() : std::vector<int>(); }

@@ -81,12 +81,11 @@ absl::Status TryBoth() {
   uname(&name);
   // All have the change from there on, and trying takes two processes.
   if (VersionOf(name.release) >= Version{6, 14}) return absl::OkStatus();
-  const absl::StatusOr<TrampolineCall> bare = Try(false);
-  RETURN_IF_ERROR(bare.status());
+  ASSIGN_OR_RETURN(const TrampolineCall bare, Try(false));
   const absl::StatusOr<TrampolineCall> filtered = Try(true);
   // A kernel that has the call and no filters is harmless.
-  if (!filtered.ok() && *bare == TrampolineCall::kKilled) return absl::OkStatus();
-  if (ReturnProbesAreHarmless(*bare, filtered.value_or(TrampolineCall::kRefused), name.release)) {
+  if (!filtered.ok() && bare == TrampolineCall::kKilled) return absl::OkStatus();
+  if (ReturnProbesAreHarmless(bare, filtered.value_or(TrampolineCall::kRefused), name.release)) {
     return absl::OkStatus();
   }
   return WithHint(absl::FailedPreconditionError(

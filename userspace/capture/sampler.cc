@@ -126,7 +126,7 @@ void Sampler::SizeMaps(uint32_t slots, bool stacks_of_hooks, bool hooks, uint32_
   bpf_map__set_max_entries(maps.scratch_by_cpu, stacks_of_hooks ? 2 * slots : slots);
   bpf_map__set_max_entries(maps.tracked_processes,
                            options_.filter_processes ? std::max(options_.tracked_limit, 1u) : 1);
-  if (!hooks) bpf_map__set_max_entries(maps.hook_budgets, 1);
+  if (!hooks) bpf_map__set_max_entries(maps.event_rate_limits, 1);
   if (!hooks || (!options_.filter_processes && pid_namespace == 0)) bpf_map__set_max_entries(maps.hook_others, 1);
   if (!options_.async_objects) bpf_map__set_max_entries(maps.async_layouts, 1);
   if (options_.allocation_hooks) return;
@@ -171,12 +171,11 @@ void Sampler::SelectPrograms(const FeatureReport& features, uint32_t pid_namespa
 }
 
 absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage) {
-  const absl::StatusOr<int> possible = PossibleCpuLimit();
-  if (!possible.ok()) return possible.status();
+  ASSIGN_OR_RETURN(const int possible, PossibleCpuLimit());
   const bool stacks = options_.jit_stacks || options_.allocation_hooks || options_.exception_hooks;
   const bool hooks = options_.suspension_hooks || options_.jit_hooks || stacks;
-  RETURN_IF_ERROR(SizeRings(*possible, hooks || options_.waits));
-  const auto slots = static_cast<uint32_t>(*possible);
+  RETURN_IF_ERROR(SizeRings(possible, hooks || options_.waits));
+  const auto slots = static_cast<uint32_t>(possible);
   const uint32_t pid_namespace = options_.pid_namespace_inode.value_or(OwnPidNamespaceInode().value_or(0));
   SizeMaps(slots, stacks, hooks, pid_namespace);
   SetConstants(features, slots, pid_namespace);
@@ -310,12 +309,10 @@ absl::Status Sampler::Load(const FeatureReport& features, bool task_storage) {
   const int error = clrsampler_bpf__load(skeleton_.get());
   if (error != 0) return LoadError(-error, "loading the BPF programs", features.lockdown);
 
-  absl::StatusOr<RingReader> ring = RingReader::Map(ring_fd(), ring_bytes_);
-  if (!ring.ok()) return ring.status();
-  ring_ = *std::move(ring);
-  absl::StatusOr<RingReader> hook_ring = RingReader::Map(hook_ring_fd(), hook_ring_bytes_);
-  if (!hook_ring.ok()) return hook_ring.status();
-  hook_ring_ = *std::move(hook_ring);
+  ASSIGN_OR_RETURN(RingReader ring, RingReader::Map(ring_fd(), ring_bytes_));
+  ring_ = std::move(ring);
+  ASSIGN_OR_RETURN(RingReader hook_ring, RingReader::Map(hook_ring_fd(), hook_ring_bytes_));
+  hook_ring_ = std::move(hook_ring);
   transient_code_.emplace(bpf_map__fd(skeleton_->maps.transient_code), bpf_map__fd(skeleton_->maps.transient_heaps));
   events_ = std::make_unique<CpuEvents>([this](int cpu) { return OpenAndAttach(cpu); }, "sampling the CPUs");
   return absl::OkStatus();
@@ -349,10 +346,9 @@ int Sampler::OpenAndAttach(int cpu) const {
 absl::Status Sampler::Start() {
   RaiseOpenFileLimit();
   started_ = true;
-  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  if (!online.ok()) return online.status();
-  RETURN_IF_ERROR(events_->Follow(*online, /*all_or_nothing=*/true));
-  return waits_->Start(clock_.Now(), *online);
+  ASSIGN_OR_RETURN(const std::vector<int> online, OnlineCpus());
+  RETURN_IF_ERROR(events_->Follow(online, /*all_or_nothing=*/true));
+  return waits_->Start(clock_.Now(), online);
 }
 
 absl::Status Sampler::SetFrequency(int frequency_hz) {

@@ -62,8 +62,8 @@ struct SamplerOptions {
   // Of allocations each CPU sends at most 400 stacks a second, divided by this.
   uint32_t allocation_thinning = 1;
   // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
-  // is sent while less than half is left. The rest is counted (wire_counters::hook_limited), and the next hit that is
-  // sent says how many there were. 0: no limit.
+  // is sent while less than half is left. The rest is counted (wire_counters::hook_rate_limited), and the next hit that
+  // is sent says how many there were. 0: no limit.
   uint32_t hook_hits_a_second = 0;
   uint32_t hook_hits_at_once = 0;
 };
@@ -95,7 +95,7 @@ class Sampler {
   absl::Status Track(pid_t tgid);  // RESOURCE_EXHAUSTED: the filter is full
   void Untrack(pid_t tgid);
 
-  // Where the process keeps code that its runtime may free: samples that meet it carry witnesses (wire.h), and JIT
+  // Where the process keeps code that its runtime may free: samples that meet it carry snapshots (wire.h), and JIT
   // hooks name dynamic methods. RESOURCE_EXHAUSTED: not all of it can be watched.
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
                                 std::span<const wire_transient_heap> heaps) {
@@ -120,7 +120,7 @@ class Sampler {
   int ring_fd() const;
   int hook_ring_fd() const;
   // What threads are at as of a moment just past comes with the next Drain. Without waits: nothing.
-  void LookAtWaits(const WaitLook& look) { waits_->Look(look); }
+  void ReadOpenWaits(const OpenWaitQuery& query) { waits_->ReadOpenWaits(query); }
   // Hands over the records that were there when it was called: samples and what hooks have reported, merged by time.
   // What a hook reported before a sample was taken comes with it, if not earlier.
   void Drain(RecordFunction on_record);

@@ -92,9 +92,8 @@ absl::Status SideBand::Start() {
   RaiseOpenFileLimit();
   poll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!poll_.valid()) return ErrnoError(errno, "epoll_create1");
-  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  if (!online.ok()) return online.status();
-  absl::Status followed = events_.Follow(*online, /*all_or_nothing=*/true);
+  ASSIGN_OR_RETURN(const std::vector<int> online, OnlineCpus());
+  absl::Status followed = events_.Follow(online, /*all_or_nothing=*/true);
   if (!followed.ok()) rings_.clear();
   return followed;
 }

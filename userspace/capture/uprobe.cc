@@ -150,16 +150,14 @@ absl::StatusOr<UniqueFd> StartWithCookie(UniqueFd event, const UprobePlace& plac
 }
 
 absl::StatusOr<UniqueFd> OpenPerfUprobe(const UprobePlace& place) {
-  const absl::StatusOr<uint32_t> type = ReadNumber(kType, "");
-  RETURN_IF_ERROR(type.status());
+  ASSIGN_OR_RETURN(const uint32_t type, ReadNumber(kType, ""));
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
-  attributes.type = *type;
+  attributes.type = type;
   if (place.at == UprobeAt::kReturn) {
-    const absl::StatusOr<uint32_t> bit = ReadNumber(kReturnBit, "config:");
-    RETURN_IF_ERROR(bit.status());
-    if (*bit >= 64) return absl::UnimplementedError("the kernel's return probes are of an unknown kind");
-    attributes.config = uint64_t{1} << *bit;
+    ASSIGN_OR_RETURN(const uint32_t bit, ReadNumber(kReturnBit, "config:"));
+    if (bit >= 64) return absl::UnimplementedError("the kernel's return probes are of an unknown kind");
+    attributes.config = uint64_t{1} << bit;
   }
   attributes.uprobe_path = reinterpret_cast<uint64_t>(place.path.c_str());
   attributes.probe_offset = place.file_offset;

@@ -142,7 +142,7 @@ absl::Status WaitTracer::AttachNewCpus(std::span<const int> online, std::span<co
   return alarms_.Follow(online, /*all_or_nothing=*/false, stopped, [this](int cpu) { pages_.erase(cpu); });
 }
 
-std::vector<wire_open_wait> WaitTracer::LookAtThreads() const {
+std::vector<wire_open_wait> WaitTracer::ReadThreads() const {
   const UniqueFd iterator(bpf_iter_create(bpf_link__fd(threads_.get())));
   std::vector<wire_open_wait> threads;
   if (!iterator.valid()) return threads;
@@ -203,7 +203,7 @@ std::optional<uint64_t> SwitchesOf(const wire_wait& wait) {
   return sum;
 }
 
-struct LookedAt {
+struct ThreadRead {
   wire_open_wait open{};
   std::vector<uint64_t> stack;  // empty: there is none
 };
@@ -212,11 +212,11 @@ struct LookedAt {
 
 // What a thread's memory says is its stack only if it has not run meanwhile; one that has is looked at again.
 void WaitTracer::KeepOpenWaits() {
-  std::map<uint32_t, LookedAt> threads;  // by tid
+  std::map<uint32_t, ThreadRead> threads;  // by tid
   for (int look = 0; look < kMaxLooks; ++look) {
     bool moved = false;
-    for (const wire_open_wait& open : LookAtThreads()) {
-      LookedAt& thread = threads[open.wait.tid];
+    for (const wire_open_wait& open : ReadThreads()) {
+      ThreadRead& thread = threads[open.wait.tid];
       if (!thread.stack.empty()) continue;
       thread.open = open;
       if (open.ip == 0) continue;
@@ -240,14 +240,14 @@ void WaitTracer::Keep(const wire_open_wait& open, std::vector<uint64_t> stack) {
   if (!stack.empty()) open_waits_.push_back(std::move(stack));
 }
 
-void WaitTracer::Look(const WaitLook& look) {
+void WaitTracer::ReadOpenWaits(const OpenWaitQuery& query) {
   if (threads_ == nullptr) return;
-  std::vector<wire_open_wait> threads = LookAtThreads();
+  std::vector<wire_open_wait> threads = ReadThreads();
   std::erase_if(threads, [&](wire_open_wait& open) {
-    return (look.selects && !look.selects(open.wait.tgid)) || !TakeBack(open, look.as_of);
+    return (query.selects && !query.selects(open.wait.tgid)) || !TakeBack(open, query.as_of);
   });
   std::vector<std::vector<uint64_t>> stacks(threads.size());
-  for (const size_t i : seen_.Choose(threads, look.most_stacks)) {
+  for (const size_t i : seen_.Choose(threads, query.most_stacks)) {
     wire_open_wait& open = threads[i];
     stacks[i] = StackOf(open);
     // One that runs meanwhile has told of this wait, or has had the chance to.

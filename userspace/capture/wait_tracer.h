@@ -51,7 +51,7 @@ class WaitTracer {
   // CPUs that came: their waits have stacks from then on.
   absl::Status AttachNewCpus(std::span<const int> online, std::span<const int> stopped);
   // What all threads are at, as of a moment just past.
-  void Look(const WaitLook& look);
+  void ReadOpenWaits(const OpenWaitQuery& query);
   // Threads that are waiting by now are looked at, each with its stack; nothing is told of later ones.
   void Stop();
   // What looks have found, once: records as in the ring of hooks.
@@ -64,7 +64,7 @@ class WaitTracer {
   };
 
   int OpenAlarm(int cpu);
-  std::vector<wire_open_wait> LookAtThreads() const;
+  std::vector<wire_open_wait> ReadThreads() const;
   void KeepOpenWaits();
   void Keep(const wire_open_wait& open, std::vector<uint64_t> stack);
 

@@ -16,10 +16,10 @@
 #include "cli/names_option.h"
 #include "output/allocation_summary.h"
 #include "pipeline/agent_sandbox.h"
-#include "pipeline/counted_event.h"
 #include "pipeline/event_profile.h"
 #include "pipeline/event_watch.h"
 #include "pipeline/recorder.h"
+#include "runtime_events/counted_event.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -63,28 +63,26 @@ absl::StatusOr<EventWatchOptions> StreamOptions(const AllocsConfig& config, File
   options.stacks = true;
   options.files = files;
   if (!config.watch.duration.has_value()) return options;
-  const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.watch.duration);
-  RETURN_IF_ERROR(duration.status());
-  options.duration_ns = *duration;
+  ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.watch.duration));
+  options.duration_ns = duration;
   return options;
 }
 
 absl::Status RunByStream(const AllocsConfig& config) {
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
-  absl::StatusOr<EventWatchOptions> watch = StreamOptions(config, files.get());
-  RETURN_IF_ERROR(watch.status());
+  ASSIGN_OR_RETURN(EventWatchOptions watch, StreamOptions(config, files.get()));
   EventProfileOptions options;
   options.view = ProfileView::kAllocations;
   options.stacks = {.pid = config.watch.pid, .names = ParseNames(config.watch.names), .files = files.get()};
   options.buffer_megabytes = config.event_buffer_megabytes;
   std::optional<EventProfile> profile;
-  watch->prepare = [&] { profile.emplace(options); };
+  watch.prepare = [&] { profile.emplace(options); };
   const auto began = [&] {
     profile->Begin();
     SayWatching(config.watch);
   };
   const absl::StatusOr<EventWatchResult> result =
-      WatchEvents(*watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
+      WatchEvents(watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
   RETURN_IF_ERROR(result.status());
   profile->Finish(*result);
   const Account& account = profile->account();
@@ -113,14 +111,13 @@ void DeclareAllocsOptions(CLI::App& app, AllocsConfig& config) {
 
 absl::Status RunAllocs(const AllocsConfig& config) {
   if (config.source == "eventpipe") return RunByStream(config);
-  absl::StatusOr<RecordOptions> options = WatchOptions(config.watch);
-  if (!options.ok()) return options.status();
-  options->frequency_hz = 1;  // samples have no part in this
-  options->view = RecordView::kAllocations;
-  options->hook_share = config.hook_budget / 100;
+  ASSIGN_OR_RETURN(RecordOptions options, WatchOptions(config.watch));
+  options.frequency_hz = 1;  // samples have no part in this
+  options.view = RecordView::kAllocations;
+  options.probe_cost_share = config.hook_budget / 100;
   LineOutput output(STDOUT_FILENO);
   return RunWatch(config.watch,
-                  {.options = *std::move(options),
+                  {.options = std::move(options),
                    .can_watch = [&](Recorder& recorder) { return recorder.WatchesAllocationsOf(config.watch.pid); },
                    .summary =
                        [&](const Recorder& recorder) {

@@ -64,18 +64,16 @@ absl::Status RunAnnotate(const AnnotateConfig& config) {
                     "clrsampler annotate METHOD cpu.json, or clrsampler annotate METHOD --pid PID");
   }
   RETURN_IF_ERROR(ParseDurationNs("--duration", config.duration).status());
-  const absl::StatusOr<ProfileModel> model =
-      config.pid ? Record(*config.pid, config.duration) : ReadProfileFile(config.input);
-  RETURN_IF_ERROR(model.status());
-  const absl::StatusOr<std::vector<size_t>> bodies = BodiesOfMethod(*model, config.method);
-  RETURN_IF_ERROR(bodies.status());
+  ASSIGN_OR_RETURN(const ProfileModel model,
+                   config.pid ? Record(*config.pid, config.duration) : ReadProfileFile(config.input));
+  ASSIGN_OR_RETURN(const std::vector<size_t> bodies, BodiesOfMethod(model, config.method));
   const absl::StatusOr<Disassembler> disassembler = Disassembler::Open();
-  RETURN_IF_ERROR(GiveUpRightsForCode(*model, {}));
+  RETURN_IF_ERROR(GiveUpRightsForCode(model, {}));
   if (!disassembler.ok()) SayNote(disassembler.status());
   const auto disassemble = [&](const ModelCode& code) {
     return disassembler.ok() ? disassembler->All(code.machine, code.bytes, code.address) : std::vector<Instruction>();
   };
-  std::fputs(AnnotatedMethod(*model, *bodies, disassemble, {.all_bodies = config.all}).c_str(), stdout);
+  std::fputs(AnnotatedMethod(model, bodies, disassemble, {.all_bodies = config.all}).c_str(), stdout);
   return absl::OkStatus();
 }
 

@@ -78,9 +78,8 @@ absl::Status RunAttach(const AttachConfig& config) {
   options.pid = config.pid;
   options.kinds = LibraryKindsFor(config.kinds);
   if (config.duration.has_value()) {
-    const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);
-    RETURN_IF_ERROR(duration.status());
-    options.duration_ns = *duration;
+    ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.duration));
+    options.duration_ns = duration;
   }
   Counts counts;
   const auto began = [&](uint32_t /*pid*/) {

@@ -38,14 +38,12 @@ void DeclareMergeOptions(CLI::App& app, ConvertConfig& config) {
 
 absl::Status RunConvert(const ConvertConfig& config) {
   signal(SIGPIPE, SIG_IGN);
-  const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
-  if (!filter.ok()) return filter.status();
+  ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
   std::vector<ProfileModel> profiles;
   size_t rows = 0;
   for (const std::string& input : config.inputs.empty() ? std::vector{config.input} : config.inputs) {
-    absl::StatusOr<ProfileModel> profile = ReadProfileFile(input);
-    if (!profile.ok()) return profile.status();
-    profiles.push_back(*std::move(profile));
+    ASSIGN_OR_RETURN(ProfileModel profile, ReadProfileFile(input));
+    profiles.push_back(std::move(profile));
     rows += profiles.back().samples.size();
     if (rows > kReadLimits.samples) {
       return WithHint(absl::ResourceExhaustedError(
@@ -55,13 +53,12 @@ absl::Status RunConvert(const ConvertConfig& config) {
   }
   absl::StatusOr<ProfileModel> model = profiles.size() == 1 ? std::move(profiles.front()) : MergeProfiles(profiles);
   if (!model.ok()) return model.status();
-  model = ApplyFilter(*std::move(model), *filter);
+  model = ApplyFilter(*std::move(model), filter);
   if (!model.ok()) return model.status();
-  absl::StatusOr<ProfileOutput> output = OpenProfileOutput(config.output, config.format, config.build_tool);
-  if (!output.ok()) return output.status();
-  RETURN_IF_ERROR(CheckBuildToolConfig({&*output, 1}, config.build_tool));
-  RETURN_IF_ERROR(GiveUpRightsForCode(*model, {&*output, 1}));
-  return WriteProfile(*model, {}, config.build_tool, *output);
+  ASSIGN_OR_RETURN(ProfileOutput output, OpenProfileOutput(config.output, config.format, config.build_tool));
+  RETURN_IF_ERROR(CheckBuildToolConfig({&output, 1}, config.build_tool));
+  RETURN_IF_ERROR(GiveUpRightsForCode(*model, {&output, 1}));
+  return WriteProfile(*model, {}, config.build_tool, output);
 }
 
 }  // namespace clrsampler

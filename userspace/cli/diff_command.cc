@@ -33,8 +33,7 @@ void DeclareDiffOptions(CLI::App& app, DiffConfig& config) {
 
 absl::Status RunDiff(const DiffConfig& config) {
   signal(SIGPIPE, SIG_IGN);
-  const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
-  if (!filter.ok()) return filter.status();
+  ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
   const WriterRow* row = WriterOfPath(config.output);
   const bool is_page = row != nullptr && row->format == "html";
   if (row != nullptr && !is_page && row->format != "folded") {
@@ -44,20 +43,19 @@ absl::Status RunDiff(const DiffConfig& config) {
   absl::StatusOr<ProfileModel> profiles[2];
   for (int i = 0; i < 2; ++i) {
     profiles[i] = ReadProfileFile(i == 0 ? config.before : config.after);
-    if (profiles[i].ok()) profiles[i] = FilterProfile(*std::move(profiles[i]), *filter);
+    if (profiles[i].ok()) profiles[i] = FilterProfile(*std::move(profiles[i]), filter);
     if (!profiles[i].ok()) return profiles[i].status();
   }
-  const absl::StatusOr<ProfileDiff> diff =
-      DiffProfiles(*profiles[0], *profiles[1], config.by == "share" ? DiffBasis::kShare : DiffBasis::kCpuTime);
-  if (!diff.ok()) return diff.status();
+  ASSIGN_OR_RETURN(
+      const ProfileDiff diff,
+      DiffProfiles(*profiles[0], *profiles[1], config.by == "share" ? DiffBasis::kShare : DiffBasis::kCpuTime));
   if (!config.output.empty()) {
-    absl::StatusOr<OutputFile> opened = OutputFile::Open(config.output);
-    if (!opened.ok()) return opened.status();
-    const OutputSink sink = [&](absl::string_view text) { return opened->Write(text); };
-    RETURN_IF_ERROR(is_page ? WriteHtmlDiff(*profiles[1], {*profiles[0], *diff}, sink) : WriteFoldedDiff(*diff, sink));
-    RETURN_IF_ERROR(opened->Finish());
+    ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Open(config.output));
+    const OutputSink sink = [&](absl::string_view text) { return opened.Write(text); };
+    RETURN_IF_ERROR(is_page ? WriteHtmlDiff(*profiles[1], {*profiles[0], diff}, sink) : WriteFoldedDiff(diff, sink));
+    RETURN_IF_ERROR(opened.Finish());
   }
-  std::fputs(DiffText(*diff, config.top).c_str(), config.output == "-" ? stderr : stdout);
+  std::fputs(DiffText(diff, config.top).c_str(), config.output == "-" ? stderr : stdout);
   return absl::OkStatus();
 }
 

@@ -22,9 +22,8 @@ absl::StatusOr<bool> PrintDoctor(std::optional<uint32_t> pid, bool json) {
   ProcessInspector inspector("/proc", files.get());
   std::vector<ProcessFacts> processes;
   if (pid.has_value()) {
-    absl::StatusOr<ProcessFacts> process = inspector.One(*pid);
-    if (!process.ok()) return process.status();
-    processes.push_back(*std::move(process));
+    ASSIGN_OR_RETURN(ProcessFacts process, inspector.One(*pid));
+    processes.push_back(std::move(process));
   } else {
     absl::StatusOr<ProcessList> list = inspector.All();
     if (!list.ok()) return WithHint(Annotate(list.status(), "cannot list processes"), "mount /proc");

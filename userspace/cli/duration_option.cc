@@ -35,15 +35,13 @@ void DeclareDuration(CLI::App& app, std::optional<std::string>& text) {
 }
 
 absl::StatusOr<uint64_t> ParseDurationNs(absl::string_view option, const std::string& text) {
-  const absl::StatusOr<absl::Duration> duration = Parse(option, text, absl::Nanoseconds(1), "1ms and a year");
-  if (!duration.ok()) return duration.status();
-  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(*duration));
+  ASSIGN_OR_RETURN(const absl::Duration duration, Parse(option, text, absl::Nanoseconds(1), "1ms and a year"));
+  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(duration));
 }
 
 absl::StatusOr<uint64_t> ParseOffsetNs(absl::string_view option, const std::string& text) {
-  const absl::StatusOr<absl::Duration> offset = Parse(option, text, absl::ZeroDuration(), "0s and a year");
-  if (!offset.ok()) return offset.status();
-  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(*offset));
+  ASSIGN_OR_RETURN(const absl::Duration offset, Parse(option, text, absl::ZeroDuration(), "0s and a year"));
+  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(offset));
 }
 
 }  // namespace clrsampler

@@ -13,8 +13,8 @@
 #include "cli/line_output.h"
 #include "cli/watch.h"
 #include "output/event_line.h"
-#include "pipeline/probed_events.h"
 #include "pipeline/recorder.h"
+#include "runtime_events/probed_events.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -45,34 +45,31 @@ absl::Status CanWatch(Recorder& recorder, const ProbedEvents& events, uint32_t p
 }  // namespace
 
 absl::Status RunEventProbe(const EventsConfig& config) {
-  const absl::StatusOr<std::vector<ClrEventKind>> kinds = KindsOf(config);
-  RETURN_IF_ERROR(kinds.status());
+  ASSIGN_OR_RETURN(const std::vector<ClrEventKind> kinds, KindsOf(config));
   WatchConfig watch;
   watch.pid = config.pid;
   watch.duration = config.duration;
-  absl::StatusOr<RecordOptions> options = WatchOptions(watch);
-  RETURN_IF_ERROR(options.status());
+  ASSIGN_OR_RETURN(RecordOptions options, WatchOptions(watch));
   LineOutput output(STDOUT_FILENO);
   std::optional<uint64_t> first_ns;
-  ProbedEvents events(*kinds, MappedAssemblies(config.pid),
-                      [&](const ClrEventRecord& record, absl::string_view source) {
-                        if (!first_ns.has_value()) first_ns = record.time_ns;
-                        output.Print(config.format == "json" ? EventJson(record, config.pid, source)
-                                                             : EventLine(record, *first_ns, source));
-                      });
+  ProbedEvents events(kinds, MappedAssemblies(config.pid), [&](const ClrEventRecord& record, absl::string_view source) {
+    if (!first_ns.has_value()) first_ns = record.time_ns;
+    output.Print(config.format == "json" ? EventJson(record, config.pid, source)
+                                         : EventLine(record, *first_ns, source));
+  });
   // Samples have no part in this.
-  options->frequency_hz = 1;
-  options->roles = false;
-  options->only_blame = events.wants_suspensions();
-  options->on_task_event = [&](const SideBandEvent& event) { events.OnTask(event); };
+  options.frequency_hz = 1;
+  options.roles = false;
+  options.only_blame = events.wants_suspensions();
+  options.on_task_event = [&](const SideBandEvent& event) { events.OnTask(event); };
   if (events.wants_suspensions()) {
-    options->on_runtime_event = [&](const RuntimeEvent& event) { events.OnRuntime(event); };
+    options.on_runtime_event = [&](const RuntimeEvent& event) { events.OnRuntime(event); };
   }
   if (events.wants_compilations()) {
-    options->on_compilation = [&](const NamedCompilation& named) { events.OnCompilation(named); };
+    options.on_compilation = [&](const NamedCompilation& named) { events.OnCompilation(named); };
   }
   return RunWatch(watch,
-                  {.options = *std::move(options),
+                  {.options = std::move(options),
                    .can_watch = [&](Recorder& recorder) { return CanWatch(recorder, events, config.pid); },
                    .summary = [](const Recorder&) { return ""; },
                    .needs_samples = false},

@@ -21,10 +21,10 @@
 #include "output/stats_json.h"
 #include "output/summary.h"
 #include "pipeline/agent_sandbox.h"
-#include "pipeline/counted_event.h"
 #include "pipeline/event_profile.h"
 #include "pipeline/event_watch.h"
 #include "profile/run_model.h"
+#include "runtime_events/counted_event.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -74,10 +74,9 @@ absl::StatusOr<Results> OpenResults(const RecordConfig& config, uint32_t pid) {
         absl::StrCat(output.name(), ": a .", output.writer->format, " holds machine code, which events lack"),
         "give it another extension");
   }
-  absl::StatusOr<std::optional<OutputFile>> stats = OpenStats(config);
-  RETURN_IF_ERROR(stats.status());
-  RETURN_IF_ERROR(CheckDistinct(*outputs, *stats));
-  return Results{*std::move(outputs), *std::move(stats)};
+  ASSIGN_OR_RETURN(std::optional<OutputFile> stats, OpenStats(config));
+  RETURN_IF_ERROR(CheckDistinct(*outputs, stats));
+  return Results{*std::move(outputs), std::move(stats)};
 }
 
 absl::StatusOr<EventWatchOptions> WatchOptionsOf(const RecordConfig& config, uint32_t pid, ProfileView view) {
@@ -87,9 +86,8 @@ absl::StatusOr<EventWatchOptions> WatchOptionsOf(const RecordConfig& config, uin
   options.buffer_megabytes = config.event_buffer_megabytes;
   options.stacks = true;
   if (!config.duration.has_value()) return options;
-  const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);
-  RETURN_IF_ERROR(duration.status());
-  options.duration_ns = *duration;
+  ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.duration));
+  options.duration_ns = duration;
   return options;
 }
 
@@ -157,44 +155,40 @@ absl::Status CheckEventSource(const RecordConfig& config) {
 absl::Status RunEventSource(const RecordConfig& config) {
   // A reader that closes the pipe early (head) must not kill us before the summary.
   signal(SIGPIPE, SIG_IGN);
-  const absl::StatusOr<std::vector<uint32_t>> pids = ParsePids(config.pids);
-  RETURN_IF_ERROR(pids.status());
-  if (pids->size() != 1) return Refused("--source eventpipe takes one process", "name it with --pid PID");
-  const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
-  RETURN_IF_ERROR(filter.status());
-  absl::StatusOr<Results> results = OpenResults(config, pids->front());
-  RETURN_IF_ERROR(results.status());
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> pids, ParsePids(config.pids));
+  if (pids.size() != 1) return Refused("--source eventpipe takes one process", "name it with --pid PID");
+  ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
+  ASSIGN_OR_RETURN(Results results, OpenResults(config, pids.front()));
 
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   EventProfileOptions options;
   options.view = *ProfileViewOf(config.event);
   LineOptions lines = config.lines;
   lines.wanted |= lines.source_texts;
-  options.stacks = {pids->front(), ParseNames(config.names), lines, LineHelperFor(lines), files.get()};
-  options.keep_samples = filter->thread || filter->from_ns || filter->to_ns;
-  for (const ProfileOutput& output : results->outputs) options.keep_samples |= output.writer->takes_samples;
+  options.stacks = {pids.front(), ParseNames(config.names), lines, LineHelperFor(lines), files.get()};
+  options.keep_samples = filter.thread || filter.from_ns || filter.to_ns;
+  for (const ProfileOutput& output : results.outputs) options.keep_samples |= output.writer->takes_samples;
   options.buffer_megabytes = config.event_buffer_megabytes;
 
-  absl::StatusOr<EventWatchOptions> watch = WatchOptionsOf(config, pids->front(), options.view);
-  RETURN_IF_ERROR(watch.status());
-  watch->files = files.get();
+  ASSIGN_OR_RETURN(EventWatchOptions watch, WatchOptionsOf(config, pids.front(), options.view));
+  watch.files = files.get();
   // A file for each image: which they are is known at the end.
-  watch->needs.late_outputs = std::any_of(results->outputs.begin(), results->outputs.end(),
-                                          [](const ProfileOutput& output) { return !output.file; });
+  watch.needs.late_outputs = std::any_of(results.outputs.begin(), results.outputs.end(),
+                                         [](const ProfileOutput& output) { return !output.file; });
   std::optional<EventProfile> profile;
-  watch->prepare = [&] { profile.emplace(options); };
+  watch.prepare = [&] { profile.emplace(options); };
   const auto began = [&] {
     profile->Begin();
     if (config.quiet) return;
-    std::fprintf(stderr, "watching process %u; %s\n", pids->front(),
+    std::fprintf(stderr, "watching process %u; %s\n", pids.front(),
                  config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
   };
   const absl::StatusOr<EventWatchResult> result =
-      WatchEvents(*watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
+      WatchEvents(watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
   // What came before an error is worth having.
   if (!result.ok() && (!profile || profile->account().samples_written == 0)) return result.status();
   profile->Finish(result.ok() ? *result : EventWatchResult());
-  absl::Status written = WriteResults(config, *profile, options, *filter, *results);
+  absl::Status written = WriteResults(config, *profile, options, filter, results);
   written.Update(result.status());
   return written;
 }

@@ -15,6 +15,7 @@
 #include "output/event_summary.h"
 #include "output/exception_summary.h"
 #include "pipeline/recorder.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -96,14 +97,13 @@ void DeclareExceptionsOptions(CLI::App& app, ExceptionsConfig& config) {
 }
 
 absl::Status RunExceptions(const ExceptionsConfig& config) {
-  absl::StatusOr<RecordOptions> options = WatchOptions(config.watch);
-  if (!options.ok()) return options.status();
-  options->frequency_hz = 1;  // samples have no part in this
-  options->view = RecordView::kExceptions;
-  options->hook_share = config.hook_budget / 100;
+  ASSIGN_OR_RETURN(RecordOptions options, WatchOptions(config.watch));
+  options.frequency_hz = 1;  // samples have no part in this
+  options.view = RecordView::kExceptions;
+  options.probe_cost_share = config.hook_budget / 100;
   LineOutput output(STDOUT_FILENO);
   return RunWatch(config.watch,
-                  {.options = *std::move(options),
+                  {.options = std::move(options),
                    .can_watch = [&](Recorder& recorder) { return recorder.WatchesExceptionsOf(config.watch.pid); },
                    .summary =
                        [&](const Recorder& recorder) {

@@ -32,8 +32,8 @@ const char* FrameOriginText(FrameOrigin origin) {
       return "sampled";
     case FrameOrigin::kChain:
       return "chain";
-    case FrameOrigin::kReplay:
-      return "replay";
+    case FrameOrigin::kUnwindInfo:
+      return "unwind_info";
     case FrameOrigin::kTable:
       return "table";
     case FrameOrigin::kStub:

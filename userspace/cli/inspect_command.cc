@@ -75,11 +75,10 @@ class JitdumpPrinter : public JitdumpSink {
 }  // namespace
 
 absl::Status PrintJitdump(const std::string& path) {
-  const absl::StatusOr<MappedFile> file = MapInputFile(path);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(const MappedFile file, MapInputFile(path));
   JitdumpParser parser;
   JitdumpPrinter printer;
-  std::span<const std::byte> rest = file->bytes();
+  std::span<const std::byte> rest = file.bytes();
   while (!rest.empty()) {
     const absl::StatusOr<FeedResult> fed = parser.Feed(rest, printer);
     if (!fed.ok() && printer.records() == 0 && !parser.header_seen()) {
@@ -108,9 +107,8 @@ absl::Status PrintJitdump(const std::string& path) {
 }
 
 absl::Status PrintR2rMap(const std::string& path) {
-  const absl::StatusOr<MappedFile> file = MapInputFile(path);
-  if (!file.ok()) return file.status();
-  const absl::StatusOr<R2rMap> map = ParseR2rMap(AsText(file->bytes()));
+  ASSIGN_OR_RETURN(const MappedFile file, MapInputFile(path));
+  const absl::StatusOr<R2rMap> map = ParseR2rMap(AsText(file.bytes()));
   if (!map.ok()) {
     return WithHint(Annotate(map.status(), path),
                     "crossgen2 --perfmap --perfmap-format-version:1 writes NAME.ni.r2rmap");

@@ -8,6 +8,7 @@
 
 #include "cli/lines_option.h"
 #include "output/jit_summary.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -44,19 +45,18 @@ void DeclareJitOptions(CLI::App& app, WatchConfig& config) {
 }
 
 absl::Status RunJit(const WatchConfig& config) {
-  absl::StatusOr<RecordOptions> options = WatchOptions(config);
-  if (!options.ok()) return options.status();
-  options->frequency_hz = 1;  // samples have no part in this
-  options->view = RecordView::kJit;
+  ASSIGN_OR_RETURN(RecordOptions options, WatchOptions(config));
+  options.frequency_hz = 1;  // samples have no part in this
+  options.view = RecordView::kJit;
   JitSummary summary;
   LineOutput output(STDOUT_FILENO);
-  options->on_compilation = [&](const NamedCompilation& named) {
+  options.on_compilation = [&](const NamedCompilation& named) {
     summary.Add(named);
     output.Print(config.json ? Json(named) : CompilationLine(named, summary.first()));
   };
   return RunWatch(
       config,
-      {.options = *std::move(options),
+      {.options = std::move(options),
        .can_watch = [&](Recorder& recorder) { return recorder.WatchesCompilationsOf(config.pid); },
        .summary = [&](const Recorder& recorder) { return summary.Text(recorder.account().duration_seconds); },
        .needs_samples = false},

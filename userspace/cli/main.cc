@@ -18,7 +18,7 @@
 #ifdef CLRSAMPLER_SERVE  // not in a static program, which can open no library
 #include "cli/serve_command.h"
 #endif
-#include "clr/lease_repair.h"
+#include "clr/perf_map/lease_repair.h"
 #include "os/heap.h"
 #include "status/status.h"
 

@@ -57,31 +57,26 @@ absl::StatusOr<Report> WholeReportOf(const Json& arguments, bool may_record) {
   if (arguments.contains("files") == arguments.contains("pid")) {
     return Unfit("the tool takes either files or a pid", "give `files`, paths of profiles, or `pid`");
   }
-  const absl::StatusOr<ReportInputs> inputs =
-      arguments.contains("pid") ? Recorded(arguments, kAllReportParts, false, may_record)
-                                : ReadReportInputs(arguments["files"].get<std::vector<std::string>>());
-  RETURN_IF_ERROR(inputs.status());
-  return WholeReport(*inputs);
+  ASSIGN_OR_RETURN(const ReportInputs inputs,
+                   arguments.contains("pid") ? Recorded(arguments, kAllReportParts, false, may_record)
+                                             : ReadReportInputs(arguments["files"].get<std::vector<std::string>>()));
+  return WholeReport(inputs);
 }
 
 absl::StatusOr<Report> Top(const Json& arguments, bool may_record) {
-  const absl::StatusOr<ReportInputs> inputs = InputsOf(arguments, ReportPart::kCpu, false, may_record);
-  RETURN_IF_ERROR(inputs.status());
-  absl::StatusOr<std::vector<ReportTable>> tables = TablesOf(inputs->recording.models.front());
-  RETURN_IF_ERROR(tables.status());
-  Report report = CoverageReport(*inputs, absl::StrCat("Hottest methods: ", inputs->names.front()));
-  Append(*std::move(tables), report);
+  ASSIGN_OR_RETURN(const ReportInputs inputs, InputsOf(arguments, ReportPart::kCpu, false, may_record));
+  ASSIGN_OR_RETURN(std::vector<ReportTable> tables, TablesOf(inputs.recording.models.front()));
+  Report report = CoverageReport(inputs, absl::StrCat("Hottest methods: ", inputs.names.front()));
+  Append(std::move(tables), report);
   return report;
 }
 
 absl::StatusOr<Report> OfMethod(const Json& arguments, bool lines, bool may_record) {
-  const absl::StatusOr<ReportInputs> inputs = InputsOf(arguments, ReportPart::kCpu, lines, may_record);
-  RETURN_IF_ERROR(inputs.status());
-  const ProfileModel& model = inputs->recording.models.front();
-  const absl::StatusOr<std::string> method = MethodNamed(model, arguments["method"].get<std::string>());
-  RETURN_IF_ERROR(method.status());
-  ReportTable table = lines ? LinesTable(model, *method) : CallersTable(model, *method);
-  Report report = CoverageReport(*inputs, absl::StrCat(table.title, ": ", inputs->names.front()));
+  ASSIGN_OR_RETURN(const ReportInputs inputs, InputsOf(arguments, ReportPart::kCpu, lines, may_record));
+  const ProfileModel& model = inputs.recording.models.front();
+  ASSIGN_OR_RETURN(const std::string method, MethodNamed(model, arguments["method"].get<std::string>()));
+  ReportTable table = lines ? LinesTable(model, method) : CallersTable(model, method);
+  Report report = CoverageReport(inputs, absl::StrCat(table.title, ": ", inputs.names.front()));
   report.tables.push_back(std::move(table));
   return report;
 }
@@ -90,47 +85,42 @@ absl::StatusOr<Report> Changes(const Json& arguments) {
   const absl::StatusOr<ReportInputs> inputs =
       ReadReportInputs({arguments["before"].get<std::string>(), arguments["after"].get<std::string>()});
   RETURN_IF_ERROR(inputs.status());
-  absl::StatusOr<ReportTable> changes = ChangesTable(inputs->recording.models[0], inputs->recording.models[1]);
-  RETURN_IF_ERROR(changes.status());
+  ASSIGN_OR_RETURN(ReportTable changes, ChangesTable(inputs->recording.models[0], inputs->recording.models[1]));
   Report report =
       CoverageReport(*inputs, absl::StrCat("What changed from ", inputs->names[0], " to ", inputs->names[1]));
-  report.tables.push_back(*std::move(changes));
+  report.tables.push_back(std::move(changes));
   return report;
 }
 
 absl::StatusOr<Report> Pauses(const Json& arguments, bool may_record) {
-  const absl::StatusOr<ReportInputs> inputs = InputsOf(arguments, ReportPart::kCpu, false, may_record);
-  RETURN_IF_ERROR(inputs.status());
-  const ProfileModel& model = inputs->recording.models.front();
-  Report report = CoverageReport(*inputs, absl::StrCat("Pauses: ", inputs->names.front()));
-  if (inputs->recording.has_runtime) {
+  ASSIGN_OR_RETURN(const ReportInputs inputs, InputsOf(arguments, ReportPart::kCpu, false, may_record));
+  const ProfileModel& model = inputs.recording.models.front();
+  Report report = CoverageReport(inputs, absl::StrCat("Pauses: ", inputs.names.front()));
+  if (inputs.recording.has_runtime) {
     const double seconds = static_cast<double>(model.meta.duration_ns) / 1e9;
-    Append(inputs->recording.runtime.Pauses(seconds), report);
-    Append(inputs->recording.runtime.Compilations(seconds), report);
+    Append(inputs.recording.runtime.Pauses(seconds), report);
+    Append(inputs.recording.runtime.Compilations(seconds), report);
     return report;
   }
   if (arguments.contains("pid")) return report;  // its coverage says what is in the way
   const bool blames = model.meta.view == ProfileView::kPause || model.meta.view == ProfileView::kSuspendDelay;
   if (!blames || !model.events.empty()) Append(RuntimeEventTables(model), report);
   if (!blames) return report;
-  absl::StatusOr<std::vector<ReportTable>> tables = TablesOf(model);
-  RETURN_IF_ERROR(tables.status());
-  Append(*std::move(tables), report);
+  ASSIGN_OR_RETURN(std::vector<ReportTable> tables, TablesOf(model));
+  Append(std::move(tables), report);
   return report;
 }
 
 absl::StatusOr<Report> Waits(const Json& arguments, bool may_record) {
-  const absl::StatusOr<ReportInputs> inputs = InputsOf(arguments, ReportPart::kWaits, false, may_record);
-  RETURN_IF_ERROR(inputs.status());
-  const ProfileModel& model = inputs->recording.models.front();
+  ASSIGN_OR_RETURN(const ReportInputs inputs, InputsOf(arguments, ReportPart::kWaits, false, may_record));
+  const ProfileModel& model = inputs.recording.models.front();
   if (model.meta.view != ProfileView::kWall && model.meta.view != ProfileView::kOffCpu) {
     return Unfit(absl::StrCat("a profile of the view ", ProfileViewText(model.meta.view), " has no waits"),
                  "record one with --event wall --wakers, or give a pid");
   }
-  absl::StatusOr<std::vector<ReportTable>> tables = WaitTables(model);
-  RETURN_IF_ERROR(tables.status());
-  Report report = CoverageReport(*inputs, absl::StrCat("Waits: ", inputs->names.front()));
-  Append(*std::move(tables), report);
+  ASSIGN_OR_RETURN(std::vector<ReportTable> tables, WaitTables(model));
+  Report report = CoverageReport(inputs, absl::StrCat("Waits: ", inputs.names.front()));
+  Append(std::move(tables), report);
   return report;
 }
 
@@ -148,12 +138,11 @@ absl::StatusOr<Report> ReportOf(const std::string& tool, const Json& arguments, 
 }  // namespace
 
 absl::StatusOr<McpAnswer> CallMcpTool(const std::string& tool, const Json& arguments, bool may_record) {
-  absl::StatusOr<Report> report = ReportOf(tool, arguments, may_record);
-  RETURN_IF_ERROR(report.status());
+  ASSIGN_OR_RETURN(Report report, ReportOf(tool, arguments, may_record));
   const size_t budget = arguments.value("budget", kDefaultBudget);
   McpAnswer answer;
-  answer.structured = ReportJson(*report, kJsonBudgetFactor * budget);
-  answer.text = ReportMarkdown(*std::move(report), budget);
+  answer.structured = ReportJson(report, kJsonBudgetFactor * budget);
+  answer.text = ReportMarkdown(std::move(report), budget);
   return answer;
 }
 

@@ -64,16 +64,15 @@ class Merger {
 }  // namespace
 
 absl::Status CreateMip(const MipConfig& config) {
-  const absl::StatusOr<MipMap> map = ReadMipMapFile(config.input);
-  if (!map.ok()) return map.status();
-  RETURN_IF_ERROR(WriteMipFile(map->profile, LayoutFor(config, map->profile.layout), config.profile));
-  std::fprintf(stderr, "wrote an empty profile of %zu functions to %s\n", map->profile.functions.size(),
+  ASSIGN_OR_RETURN(const MipMap map, ReadMipMapFile(config.input));
+  RETURN_IF_ERROR(WriteMipFile(map.profile, LayoutFor(config, map.profile.layout), config.profile));
+  std::fprintf(stderr, "wrote an empty profile of %zu functions to %s\n", map.profile.functions.size(),
                config.profile.c_str());
-  if (map->discarded > 0) {
-    std::fprintf(stderr, "note: left out %" PRIu64 " functions that the linker discarded\n", map->discarded);
+  if (map.discarded > 0) {
+    std::fprintf(stderr, "note: left out %" PRIu64 " functions that the linker discarded\n", map.discarded);
   }
-  if (map->repeated > 0) {
-    std::fprintf(stderr, "note: left out %" PRIu64 " entries of functions that the map has already\n", map->repeated);
+  if (map.repeated > 0) {
+    std::fprintf(stderr, "note: left out %" PRIu64 " entries of functions that the map has already\n", map.repeated);
   }
   return absl::OkStatus();
 }

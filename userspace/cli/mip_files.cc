@@ -27,10 +27,9 @@ bool IsDeviceOrPipe(const std::string& path) {
 
 absl::Status WithFileBytes(const std::string& path,
                            const std::function<absl::Status(std::span<const std::byte>)>& parse) {
-  const absl::StatusOr<MappedFile> file = MapInputFile(path);
-  if (!file.ok()) return file.status();
-  const absl::Status parsed = parse(file->bytes());
-  if (file->damaged()) {
+  ASSIGN_OR_RETURN(const MappedFile file, MapInputFile(path));
+  const absl::Status parsed = parse(file.bytes());
+  if (file.damaged()) {
     return WithHint(absl::AbortedError(absl::StrCat(path, " was cut while it was read")), "read it when it is whole");
   }
   return Annotate(parsed, path);
@@ -76,10 +75,9 @@ absl::StatusOr<MipMap> ReadMipMapFile(const std::string& path) {
 
 absl::Status WriteMipFile(const MipProfile& profile, MipLayout layout, const std::string& path) {
   if (path == "-" || IsDeviceOrPipe(path)) {
-    absl::StatusOr<OutputFile> output = OutputFile::Open(path);
-    if (!output.ok()) return output.status();
-    RETURN_IF_ERROR(WriteMip(profile, layout, [&](absl::string_view piece) { return output->Write(piece); }));
-    return output->Finish();
+    ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(path));
+    RETURN_IF_ERROR(WriteMip(profile, layout, [&](absl::string_view piece) { return output.Write(piece); }));
+    return output.Finish();
   }
   absl::StatusOr<ReplacedFile> file = ReplacedFile::Open(path);
   if (!file.ok()) {

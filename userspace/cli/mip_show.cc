@@ -29,17 +29,13 @@ struct Printing {
 };
 
 absl::StatusOr<Printing> Prepare(const MipConfig& config) {
-  absl::StatusOr<NameFilter> filter = NameFilter::Make("--regex", config.regex);
-  if (!filter.ok()) return filter.status();
-  absl::StatusOr<OutputFile> output = OutputFile::Open(config.output);
-  if (!output.ok()) return output.status();
-  absl::StatusOr<MipProfile> profile = ReadMipFile(config.profile);
-  if (!profile.ok()) return profile.status();
-  Printing printing{*std::move(profile), *std::move(output), *std::move(filter), std::nullopt};
+  ASSIGN_OR_RETURN(NameFilter filter, NameFilter::Make("--regex", config.regex));
+  ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(config.output));
+  ASSIGN_OR_RETURN(MipProfile profile, ReadMipFile(config.profile));
+  Printing printing{std::move(profile), std::move(output), std::move(filter), std::nullopt};
   if (!config.debug.empty()) {
-    absl::StatusOr<MipSourceLines> lines = MipSourceLines::Open(config.debug);
-    if (!lines.ok()) return lines.status();
-    printing.lines = *std::move(lines);
+    ASSIGN_OR_RETURN(MipSourceLines lines, MipSourceLines::Open(config.debug));
+    printing.lines = std::move(lines);
   }
   return printing;
 }
@@ -120,36 +116,33 @@ absl::Status WriteList(Printing& printing, bool json, size_t size, Element&& ele
 }  // namespace
 
 absl::Status ShowMip(const MipConfig& config) {
-  absl::StatusOr<Printing> printing = Prepare(config);
-  if (!printing.ok()) return printing.status();
-  if (config.json) return WriteDocument(*printing, true);
-  for (const MipFunction& function : printing->profile.functions) {
-    if (printing->Matches(function)) RETURN_IF_ERROR(printing->output.Write(ShowText(*printing, function)));
+  ASSIGN_OR_RETURN(Printing printing, Prepare(config));
+  if (config.json) return WriteDocument(printing, true);
+  for (const MipFunction& function : printing.profile.functions) {
+    if (printing.Matches(function)) RETURN_IF_ERROR(printing.output.Write(ShowText(printing, function)));
   }
-  return printing->output.Finish();
+  return printing.output.Finish();
 }
 
 absl::Status MipToYaml(const MipConfig& config) {
-  absl::StatusOr<Printing> printing = Prepare(config);
-  if (!printing.ok()) return printing.status();
-  return WriteDocument(*printing, config.json);
+  ASSIGN_OR_RETURN(Printing printing, Prepare(config));
+  return WriteDocument(printing, config.json);
 }
 
 absl::Status PrintMipOrder(const MipConfig& config) {
-  absl::StatusOr<Printing> printing = Prepare(config);
-  if (!printing.ok()) return printing.status();
-  const MipProfile& profile = printing->profile;
+  ASSIGN_OR_RETURN(Printing printing, Prepare(config));
+  const MipProfile& profile = printing.profile;
   NameList names(config.json);
   std::vector<absl::string_view> order;
   std::vector<bool> listed(profile.names.size());  // static functions may share a name, which linkers want to see once
   for (const uint32_t index : MipFunctionOrder(profile)) {
     const MipFunction& function = profile.functions[index];
     const absl::string_view name = profile.NameOf(function);
-    if (!printing->Matches(function) || !names.Takes(name) || listed[function.name]) continue;
+    if (!printing.Matches(function) || !names.Takes(name) || listed[function.name]) continue;
     listed[function.name] = true;
     order.push_back(name);
   }
-  RETURN_IF_ERROR(WriteList(*printing, config.json, order.size(), [&](size_t i, JsonStream& out) {
+  RETURN_IF_ERROR(WriteList(printing, config.json, order.size(), [&](size_t i, JsonStream& out) {
     config.json ? out.String(order[i]) : out.Raw(order[i]).Raw("\n");
   }));
   names.PrintLeftOut();
@@ -165,13 +158,12 @@ absl::Status PrintMipCovered(const MipConfig& config) {
     return WithHint(absl::InvalidArgumentError("--lines and --paths need the program's debug information"),
                     "name the program: --debug PROGRAM");
   }
-  absl::StatusOr<Printing> printing = Prepare(config);
-  if (!printing.ok()) return printing.status();
-  const MipProfile& profile = printing->profile;
+  ASSIGN_OR_RETURN(Printing printing, Prepare(config));
+  const MipProfile& profile = printing.profile;
   NameList names(config.json);
   std::vector<const MipFunction*> covered;
   for (const MipFunction& function : profile.functions) {
-    if (function.ran() && printing->Matches(function) && names.Takes(profile.NameOf(function))) {
+    if (function.ran() && printing.Matches(function) && names.Takes(profile.NameOf(function))) {
       covered.push_back(&function);
     }
   }
@@ -181,17 +173,17 @@ absl::Status PrintMipCovered(const MipConfig& config) {
   std::vector<std::string> places;
   if (config.lines || config.paths) {
     for (const MipFunction* function : covered) {
-      const std::optional<SourceLine> line = printing->lines->Of(*function);
+      const std::optional<SourceLine> line = printing.lines->Of(*function);
       without_lines += !line;
       if (!line) continue;
       std::string place = config.lines ? SourceText(line) : line->file;
       if (said.insert(place).second) places.push_back(std::move(place));
     }
-    RETURN_IF_ERROR(WriteList(*printing, config.json, places.size(), [&](size_t i, JsonStream& out) {
+    RETURN_IF_ERROR(WriteList(printing, config.json, places.size(), [&](size_t i, JsonStream& out) {
       config.json ? out.String(places[i]) : out.Raw(places[i]).Raw("\n");
     }));
   } else {
-    RETURN_IF_ERROR(WriteList(*printing, config.json, covered.size(), [&](size_t i, JsonStream& out) {
+    RETURN_IF_ERROR(WriteList(printing, config.json, covered.size(), [&](size_t i, JsonStream& out) {
       const absl::string_view name = profile.NameOf(*covered[i]);
       config.json ? out.String(name) : out.Raw(name).Raw("\n");
     }));
@@ -206,9 +198,8 @@ absl::Status PrintMipCovered(const MipConfig& config) {
 }
 
 absl::Status PrintMipInfo(const MipConfig& config) {
-  absl::StatusOr<Printing> printing = Prepare(config);
-  if (!printing.ok()) return printing.status();
-  const MipProfile& profile = printing->profile;
+  ASSIGN_OR_RETURN(Printing printing, Prepare(config));
+  const MipProfile& profile = printing.profile;
   const MipTotals totals = TotalsOf(profile);
   const std::string layout(TraitsOf(profile.layout).name);
   const std::string kinds = MipKindsText(profile.kinds);
@@ -238,8 +229,8 @@ absl::Status PrintMipInfo(const MipConfig& config) {
     absl::StrAppendFormat(&text, "Profile Type: %s\nModule Hash: 0x%08X\nLayout: %s, version %u\n", kinds,
                           profile.module_hash, layout, profile.version);
   }
-  RETURN_IF_ERROR(printing->output.Write(text));
-  return printing->output.Finish();
+  RETURN_IF_ERROR(printing.output.Write(text));
+  return printing.output.Finish();
 }
 
 }  // namespace clrsampler

@@ -14,7 +14,7 @@
 #include "formats/profile/profile_model.h"
 #include "os/file_io.h"
 #include "output/summary.h"
-#include "pipeline/address_namer.h"
+#include "pipeline/address_symbolizer.h"
 #include "pipeline/agent_sandbox.h"
 #include "status/status.h"
 
@@ -71,7 +71,7 @@ void DeclareNamesOptions(CLI::App& app, NamesConfig& config) {
 }
 
 absl::Status RunNames(const NamesConfig& config) {
-  AddressNamerOptions options;
+  AddressSymbolizerOptions options;
   options.names = ParseNames(config.names);
   options.lines = config.lines;
   for (const std::string& source : config.without) {
@@ -85,24 +85,20 @@ absl::Status RunNames(const NamesConfig& config) {
   options.files = files.get();
   options.line_helper = LineHelperFor(config.lines);
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {}).status());
-  absl::StatusOr<std::unique_ptr<AddressNamer>> namer = AddressNamer::Create(config.pid, options);
-  RETURN_IF_ERROR(namer.status());
+  ASSIGN_OR_RETURN(std::unique_ptr<AddressSymbolizer> symbolizer, AddressSymbolizer::Create(config.pid, options));
   std::vector<std::string> texts = config.addresses;
   if (!config.addresses_file.empty()) {
-    const absl::StatusOr<std::string> file = ReadWholeFile(config.addresses_file, kMaxFileBytes);
-    RETURN_IF_ERROR(file.status());
-    for (const absl::string_view line : absl::StrSplit(*file, '\n', absl::SkipWhitespace())) texts.emplace_back(line);
+    ASSIGN_OR_RETURN(const std::string file, ReadWholeFile(config.addresses_file, kMaxFileBytes));
+    for (const absl::string_view line : absl::StrSplit(file, '\n', absl::SkipWhitespace())) texts.emplace_back(line);
   }
   std::vector<uint64_t> addresses;
   for (const std::string& text : texts) {
-    const absl::StatusOr<uint64_t> address = ParseAddress(text);
-    RETURN_IF_ERROR(address.status());
-    addresses.push_back(*address);
+    ASSIGN_OR_RETURN(const uint64_t address, ParseAddress(text));
+    addresses.push_back(address);
   }
   if (config.random != 0) {
-    absl::StatusOr<std::vector<uint64_t>> random = (*namer)->RandomCode(config.random, config.seed);
-    RETURN_IF_ERROR(random.status());
-    addresses.insert(addresses.end(), random->begin(), random->end());
+    ASSIGN_OR_RETURN(std::vector<uint64_t> random, symbolizer->RandomCode(config.random, config.seed));
+    addresses.insert(addresses.end(), random.begin(), random.end());
   }
   if (addresses.empty()) {
     return WithHint(absl::InvalidArgumentError("no addresses to name"),
@@ -110,7 +106,7 @@ absl::Status RunNames(const NamesConfig& config) {
   }
   std::printf("#address\tkind\tsource\ttype\tmethod\tmodule\ttier\ttext%s\n",
               config.lines.wanted ? "\tfile\tline\tcolumn\tline kind" : "");
-  const std::vector<Frame> frames = (*namer)->Name(addresses);
+  const std::vector<Frame> frames = symbolizer->Name(addresses);
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Frame& frame = frames[i];
     const auto [type, method] = frame.named() ? SplitRaw(frame.text) : std::pair<std::string, std::string>();
@@ -120,7 +116,7 @@ absl::Status RunNames(const NamesConfig& config) {
                     .c_str(),
                 config.lines.wanted ? LineColumns(frame.place).c_str() : "");
   }
-  for (const std::string& notice : (*namer)->notices()) std::fprintf(stderr, "note: %s\n", notice.c_str());
+  for (const std::string& notice : symbolizer->notices()) std::fprintf(stderr, "note: %s\n", notice.c_str());
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "output/pause_summary.h"
 #include "output/summary.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -53,13 +54,12 @@ void DeclarePausesOptions(CLI::App& app, PausesConfig& config) {
 }
 
 absl::Status RunPauses(const PausesConfig& config) {
-  absl::StatusOr<RecordOptions> options = WatchOptions(config.watch);
-  if (!options.ok()) return options.status();
-  options->frequency_hz = config.frequency_hz;
-  options->only_blame = true;
+  ASSIGN_OR_RETURN(RecordOptions options, WatchOptions(config.watch));
+  options.frequency_hz = config.frequency_hz;
+  options.only_blame = true;
   PauseSummary summary;
   LineOutput output(STDOUT_FILENO);
-  options->on_pause = [&](const ObservedPause& observed) {
+  options.on_pause = [&](const ObservedPause& observed) {
     summary.Add(observed.pause);
     output.Print(config.watch.json ? Json(observed) : PauseLine(observed.pause, summary.first_request()));
     if (config.watch.json) return;
@@ -70,7 +70,7 @@ absl::Status RunPauses(const PausesConfig& config) {
   };
   return RunWatch(
       config.watch,
-      {.options = *std::move(options),
+      {.options = std::move(options),
        .can_watch = [&](Recorder& recorder) { return recorder.WatchesPausesOf(config.watch.pid); },
        .summary = [&](const Recorder& recorder) { return summary.Text(recorder.account().duration_seconds); }},
       output);

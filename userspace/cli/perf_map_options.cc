@@ -4,6 +4,7 @@
 
 #include "cli/duration_option.h"
 #include "cli/size_option.h"
+#include "status/status.h"
 
 namespace clrsampler {
 
@@ -32,9 +33,8 @@ absl::StatusOr<PerfMapLeaseOptions> ParsePerfMaps(const PerfMapConfig& config) {
     if (!bytes.ok()) return bytes.status();
     options.cap_bytes = *bytes;
   }
-  const absl::StatusOr<uint64_t> time = ParseDurationNs("--perf-map-time", config.time);
-  if (!time.ok()) return time.status();
-  options.cap_ns = *time;
+  ASSIGN_OR_RETURN(const uint64_t time, ParseDurationNs("--perf-map-time", config.time));
+  options.cap_ns = time;
   if (config.lease_directory.has_value()) options.directory = *config.lease_directory;
   return options;
 }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "clr/perf_map_lease.h"
+#include "clr/perf_map/perf_map_lease.h"
 
 namespace clrsampler {
 

@@ -42,14 +42,12 @@ absl::StatusOr<ProfileFilter> ToFilter(const FilterConfig& config) {
   filter.no_kernel = config.no_kernel;
   filter.fold_recursion = config.fold_recursion;
   if (config.from) {
-    const absl::StatusOr<uint64_t> from = ParseOffsetNs("--from", *config.from);
-    if (!from.ok()) return from.status();
-    filter.from_ns = *from;
+    ASSIGN_OR_RETURN(const uint64_t from, ParseOffsetNs("--from", *config.from));
+    filter.from_ns = from;
   }
   if (config.to) {
-    const absl::StatusOr<uint64_t> to = ParseDurationNs("--to", *config.to);
-    if (!to.ok()) return to.status();
-    filter.to_ns = *to;
+    ASSIGN_OR_RETURN(const uint64_t to, ParseDurationNs("--to", *config.to));
+    filter.to_ns = to;
   }
   if (filter.from_ns && filter.to_ns && *filter.from_ns >= *filter.to_ns) {
     return WithHint(absl::InvalidArgumentError(
@@ -116,10 +114,9 @@ void DeclareBuildToolOptions(CLI::App& app, BuildToolConfig& config) {
 
 absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format,
                                                 const BuildToolConfig& build_tool) {
-  const absl::StatusOr<const WriterRow*> writer = WriterOf(path, format);
-  if (!writer.ok()) return writer.status();
+  ASSIGN_OR_RETURN(const WriterRow* const writer, WriterOf(path, format));
   if (absl::StrContains(path, kModuleInName)) {
-    if (!(*writer)->of_one_image || !build_tool.module.empty()) {
+    if (!writer->of_one_image || !build_tool.module.empty()) {
       return WithHint(absl::InvalidArgumentError(
                           absl::StrCat(path, ": %m is for .order and .mip files of all images, so without --module")),
                       "leave %m out of the name");
@@ -130,11 +127,10 @@ absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::s
       return WithHint(ErrnoError(errno, absl::StrCat("cannot write to ", folder)),
                       "give a file in a folder that exists and that this user may write to");
     }
-    return ProfileOutput{std::nullopt, path, *writer};
+    return ProfileOutput{std::nullopt, path, writer};
   }
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
-  if (!file.ok()) return file.status();
-  return ProfileOutput{*std::move(file), path, *writer};
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path));
+  return ProfileOutput{std::move(file), path, writer};
 }
 
 absl::Status CheckBuildToolConfig(std::span<const ProfileOutput> outputs, const BuildToolConfig& build_tool) {
@@ -175,9 +171,8 @@ absl::Status WriteEach(const ProfileModel& model, WriterOptions options, const P
       }
       continue;
     }
-    absl::StatusOr<OutputFile> file = OutputFile::Open(name);
-    if (!file.ok()) return file.status();
-    RETURN_IF_ERROR(WriteOne(model, options, *output.writer, *file));
+    ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(name));
+    RETURN_IF_ERROR(WriteOne(model, options, *output.writer, file));
   }
   if (written.empty()) return ChooseImage({}, "").status();
   if (!quiet) std::fprintf(stderr, "%s\n", absl::StrCat("wrote ", absl::StrJoin(written, " ")).c_str());

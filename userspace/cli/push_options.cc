@@ -65,9 +65,8 @@ void DeclarePush(CLI::App& app, PushConfig& config) {
 absl::StatusOr<PyroscopeOptions> ParsePush(const PushConfig& config) {
   PyroscopeOptions options;
   if (!config.push.empty()) {
-    absl::StatusOr<std::string> url = ParsePushUrl(config.push);
-    if (!url.ok()) return url.status();
-    options.url = *std::move(url);
+    ASSIGN_OR_RETURN(std::string url, ParsePushUrl(config.push));
+    options.url = std::move(url);
   }
   RETURN_IF_ERROR(CheckHeaders("--push-header", config.push_headers));
   options.by = ByOf(config.push_by);
@@ -78,9 +77,8 @@ absl::StatusOr<PyroscopeOptions> ParsePush(const PushConfig& config) {
 absl::StatusOr<OtlpOptions> ParseOtlp(const PushConfig& config) {
   OtlpOptions options;
   if (!config.otlp.empty()) {
-    absl::StatusOr<OtlpEndpoint> endpoint = ParseOtlpUrl(config.otlp);
-    if (!endpoint.ok()) return endpoint.status();
-    options.endpoint = *std::move(endpoint);
+    ASSIGN_OR_RETURN(OtlpEndpoint endpoint, ParseOtlpUrl(config.otlp));
+    options.endpoint = std::move(endpoint);
   }
   RETURN_IF_ERROR(CheckHeaders("--otlp-header", config.otlp_headers));
   if (!config.otlp_ca.empty()) {

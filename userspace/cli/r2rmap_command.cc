@@ -52,12 +52,11 @@ absl::Status WriteMap(const R2rMapConfig& config, R2rImageFile& file) {
     std::fprintf(stderr, "note: %llu methods are left out, a part of their name is not known%s\n",
                  static_cast<unsigned long long>(content->nameless), missing.c_str());
   }
-  absl::StatusOr<OutputFile> output = OutputFile::Open(config.output);
-  RETURN_IF_ERROR(output.status());
+  ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(config.output));
   const std::string text = WriteR2rMap(content->map);
   if (file.damaged()) return absl::DataLossError(absl::StrCat(config.file, " was truncated while it was read"));
-  RETURN_IF_ERROR(output->Write(text));
-  return output->Finish();
+  RETURN_IF_ERROR(output.Write(text));
+  return output.Finish();
 }
 
 }  // namespace
@@ -78,9 +77,8 @@ absl::Status RunR2rMap(const R2rMapConfig& config) {
     return WithHint(absl::InvalidArgumentError("--output and --reference are for maps that --write makes"),
                     "add --write, or leave them out");
   }
-  const absl::StatusOr<MappedFile> input = MapInputFile(config.file);
-  RETURN_IF_ERROR(input.status());
-  if (!config.write && !IsImage(*input)) return PrintR2rMap(config.file);
+  ASSIGN_OR_RETURN(const MappedFile input, MapInputFile(config.file));
+  if (!config.write && !IsImage(input)) return PrintR2rMap(config.file);
   absl::StatusOr<R2rImageFile> file = R2rImageFile::Open(config.file, config.references);
   if (!file.ok()) return WithHint(file.status(), kImageHint);
   return config.write ? WriteMap(config, *file) : PrintImage(*file);

@@ -140,13 +140,11 @@ absl::StatusOr<std::string> ReadTape(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<RecordedTape>> OpenTape(const std::vector<std::string>& paths) {
-  absl::StatusOr<std::string> records = ReadTape(paths.front());
-  RETURN_IF_ERROR(records.status());
-  auto tape = std::make_unique<RecordedTape>(*std::move(records));
+  ASSIGN_OR_RETURN(std::string records, ReadTape(paths.front()));
+  auto tape = std::make_unique<RecordedTape>(std::move(records));
   for (size_t i = 1; i < paths.size(); ++i) {
-    absl::StatusOr<std::string> files = ReadTape(paths[i]);
-    RETURN_IF_ERROR(files.status());
-    tape->AddFiles(*std::move(files));
+    ASSIGN_OR_RETURN(std::string files, ReadTape(paths[i]));
+    tape->AddFiles(std::move(files));
   }
   return tape;
 }
@@ -199,28 +197,24 @@ struct Results {
 absl::StatusOr<Results> OpenResults(const RecordConfig& config, const ProfileFilter& filter, RecordOptions& options) {
   Results results;
   RETURN_IF_ERROR(CheckFilter(config, options, filter));
-  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, options.pids, options.command);
-  if (!outputs.ok()) return outputs.status();
-  results.outputs = *std::move(outputs);
+  ASSIGN_OR_RETURN(std::vector<ProfileOutput> outputs, OpenOutputs(config, options.pids, options.command));
+  results.outputs = std::move(outputs);
   if (config.replay.empty()) RETURN_IF_ERROR(KeepCodeFor(results.outputs, options));
   RETURN_IF_ERROR(CheckFilter(config, options, filter));
   options.keep_samples = options.keep_code || filter.thread || filter.from_ns || filter.to_ns;
   for (const ProfileOutput& output : results.outputs) options.keep_samples |= output.writer->takes_samples;
-  absl::StatusOr<std::optional<OutputFile>> stats = OpenStats(config);
-  RETURN_IF_ERROR(stats.status());
-  results.stats = *std::move(stats);
+  ASSIGN_OR_RETURN(std::optional<OutputFile> stats, OpenStats(config));
+  results.stats = std::move(stats);
   RETURN_IF_ERROR(CheckDistinct(results.outputs, results.stats));
   if (!config.save_stream.empty()) {
     RETURN_IF_ERROR(CheckSaved(config));
-    absl::StatusOr<std::unique_ptr<SavedTape>> tape = SavedTape::Create(config.save_stream, RunJson(options));
-    RETURN_IF_ERROR(tape.status());
-    results.saved_tape = *std::move(tape);
+    ASSIGN_OR_RETURN(std::unique_ptr<SavedTape> tape, SavedTape::Create(config.save_stream, RunJson(options)));
+    results.saved_tape = std::move(tape);
     options.tape = results.saved_tape.get();
   }
   if (!config.save_stacks.empty()) {
-    absl::StatusOr<OutputFile> opened = OutputFile::Open(config.save_stacks);
-    RETURN_IF_ERROR(opened.status());
-    results.saved_stacks = *std::move(opened);
+    ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Open(config.save_stacks));
+    results.saved_stacks = std::move(opened);
   }
   return results;
 }
@@ -231,10 +225,9 @@ absl::Status EnterSandbox(const Recorder& recorder, const RecordOptions& options
   needs.command = static_cast<pid_t>(recorder.command_pid());
   // A file for each image: which they are is known at the end.
   needs.late_outputs = std::any_of(outputs.begin(), outputs.end(), [](const ProfileOutput& one) { return !one.file; });
-  const absl::StatusOr<std::vector<std::string>> missing = EnterAgentSandbox(options, needs);
-  RETURN_IF_ERROR(missing.status());
+  ASSIGN_OR_RETURN(const std::vector<std::string> missing, EnterAgentSandbox(options, needs));
   if (options.verbose) {
-    for (const std::string& sentence : *missing) options.verbose(absl::StrCat("sandbox: ", sentence));
+    for (const std::string& sentence : missing) options.verbose(absl::StrCat("sandbox: ", sentence));
   }
   return absl::OkStatus();
 }
@@ -265,13 +258,20 @@ void SaySummary(const RecordConfig& config, const Recorder& recorder, const Reco
   if (options.view == RecordView::kAllocations) {
     hottest.instead = AllocationSummaryText(SummarizeAllocations(recorder.frames(), recorder.stacks()), account, kRows);
   }
-  if (TellsWaits(options.view)) {
+  if (HasWaits(options.view)) {
     hottest.instead = WaitSummaryText(SummarizeWaits(recorder.frames(), recorder.stacks()), account, 2 * kRows);
   }
   if (options.view == RecordView::kExceptions) {
     hottest.instead = EventSummaryText(ProfileView::kExceptions, recorder.frames(), recorder.stacks(), account, kRows);
   }
   std::fputs(SummaryText(account, hottest).c_str(), stderr);
+}
+
+// The words of earlier versions are taken, too.
+std::string CurrentWordOfUnwind(std::string& word) {
+  if (word == "replay") word = "tables";
+  if (word == "chain") word = "frame-pointers";
+  return {};
 }
 
 }  // namespace
@@ -334,8 +334,9 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
   DeclareRingBytes(app, config.ring_bytes);
   app.add_option("--unwind", config.unwind,
-                 "replay: every frame, by the code's own unwind data; chain: frame pointers only, which skip callers")
-      ->check(CLI::IsMember({"replay", "chain"}))
+                 "tables: every frame, by the code's own unwind data; frame-pointers: these alone, which skip callers")
+      ->transform(CLI::Validator(CurrentWordOfUnwind, ""))
+      ->check(CLI::IsMember({"tables", "frame-pointers"}))
       ->capture_default_str()
       ->type_name("WAY");
   app.add_flag("--async-stacks", config.async_stacks,
@@ -382,50 +383,45 @@ absl::Status RunRecord(const RecordConfig& config) {
   if (config.source == "eventpipe") return RunEventSource(config);
   std::unique_ptr<RecordedTape> played;
   if (!config.replay.empty()) {
-    absl::StatusOr<std::unique_ptr<RecordedTape>> tape = OpenTape(config.replay);
-    RETURN_IF_ERROR(tape.status());
-    played = *std::move(tape);
+    ASSIGN_OR_RETURN(std::unique_ptr<RecordedTape> tape, OpenTape(config.replay));
+    played = std::move(tape);
   }
-  absl::StatusOr<RecordOptions> options = played ? ParseRunJson(played->run()) : ToOptions(config);
-  if (!options.ok()) return options.status();
-  options->tape = played.get();
+  ASSIGN_OR_RETURN(RecordOptions options, played ? ParseRunJson(played->run()) : ToOptions(config));
+  options.tape = played.get();
   // A reader that closes the pipe early (head) must not kill us between sampling and clean-up.
   signal(SIGPIPE, SIG_IGN);
 
-  const absl::StatusOr<ProfileFilter> filter = ToFilter(config.filter);
-  if (!filter.ok()) return filter.status();
-  absl::StatusOr<Results> results = OpenResults(config, *filter, *options);
-  RETURN_IF_ERROR(results.status());
-  if (ReadsPool(*options)) RETURN_IF_ERROR(ShareFileBroker(*options));
-  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(*options);
-  if (!recorder.ok()) return recorder.status();
+  ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
+  ASSIGN_OR_RETURN(Results results, OpenResults(config, filter, options));
+  if (ReadsPool(options)) RETURN_IF_ERROR(ShareFileBroker(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, Recorder::Create(options));
   std::optional<PoolReadings> pool;
-  if (ReadsPool(*options)) pool.emplace(options->pids.front(), options->files.get());
+  if (ReadsPool(options)) pool.emplace(options.pids.front(), options.files.get());
   if (played == nullptr) {
-    RETURN_IF_ERROR(EnterSandbox(**recorder, *options, results->outputs));
-    SayStart(config, *options);
+    RETURN_IF_ERROR(EnterSandbox(*recorder, options, results.outputs));
+    SayStart(config, options);
   }
   ProgressLine line(config.quiet);
-  RETURN_IF_ERROR((*recorder)->Run([&](const RecordProgress& progress) { line.Show(progress); }));
+  RETURN_IF_ERROR(recorder->Run([&](const RecordProgress& progress) { line.Show(progress); }));
   line.Clear();
 
-  const absl::Status saved_stream = results->saved_tape != nullptr ? results->saved_tape->Finish() : absl::OkStatus();
+  const absl::Status saved_stream = results.saved_tape != nullptr ? results.saved_tape->Finish() : absl::OkStatus();
   if (played) SayReplayed(config, *played);
-  const std::string stats_text = AccountJson(**recorder, *options, pool ? pool->Numbers() : std::nullopt);
-  absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, *options, stats_text);
-  if (model.ok()) model = ApplyFilter(*std::move(model), *filter);
+  const std::string stats_text = AccountJson(*recorder, options, pool ? pool->Numbers() : std::nullopt);
+  absl::StatusOr<ProfileModel> model = RecordedModel(*recorder, options, stats_text);
+  if (model.ok()) model = ApplyFilter(*std::move(model), filter);
   absl::Status written = model.status();
-  if (model.ok()) RETURN_IF_ERROR(GiveUpRightsForCode(*model, results->outputs));
-  for (ProfileOutput& output : results->outputs) {
+  if (model.ok()) RETURN_IF_ERROR(GiveUpRightsForCode(*model, results.outputs));
+  for (ProfileOutput& output : results.outputs) {
     if (model.ok()) {
       written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));
     }
   }
   // The account is worth having even where the stacks found no taker.
-  RETURN_IF_ERROR(WriteOthers(**recorder, stats_text, *results));
+  RETURN_IF_ERROR(WriteOthers(*recorder, stats_text, results));
   if (!config.quiet) {
-    SaySummary(config, **recorder, *options, model.ok() ? &*model : nullptr,
-               written.ok() ? WhatNext(config, results->outputs) : "");
+    SaySummary(config, *recorder, options, model.ok() ? &*model : nullptr,
+               written.ok() ? WhatNext(config, results.outputs) : "");
   }
   written.Update(saved_stream);
   return written;

@@ -47,18 +47,16 @@ absl::Status SetAmounts(const RecordConfig& config, RecordOptions& options) {
 // Where names come from.
 absl::Status SetSymbols(const RecordConfig& config, RecordOptions& options) {
   for (const std::string& text : config.symbol_servers) {
-    absl::StatusOr<SymbolServerUrl> server = ParseSymbolServerUrl(text);
-    if (!server.ok()) return server.status();
-    options.symbols.servers.push_back(*std::move(server));
+    ASSIGN_OR_RETURN(SymbolServerUrl server, ParseSymbolServerUrl(text));
+    options.symbols.servers.push_back(std::move(server));
   }
   options.symbols.cache_folder = config.symbol_cache;
   auto cache_bytes = ParseSizeBytes("--symbol-cache-size", config.symbol_cache_size, uint64_t{1} << 20,
                                     uint64_t{1} << 40, "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
   if (!cache_bytes.ok()) return cache_bytes.status();
   options.symbols.cache.max_bytes = *cache_bytes;
-  absl::StatusOr<PerfMapLeaseOptions> perf_maps = ParsePerfMaps(config.perf_maps);
-  if (!perf_maps.ok()) return perf_maps.status();
-  options.perf_maps = *std::move(perf_maps);
+  ASSIGN_OR_RETURN(PerfMapLeaseOptions perf_maps, ParsePerfMaps(config.perf_maps));
+  options.perf_maps = std::move(perf_maps);
   options.names = ParseNames(config.names);
   options.try_unknown_runtime = config.try_unknown_runtime;
   options.lines = config.lines;
@@ -68,13 +66,13 @@ absl::Status SetSymbols(const RecordConfig& config, RecordOptions& options) {
 }
 
 absl::Status SetUnwinding(const RecordConfig& config, RecordOptions& options) {
-  options.replay = config.unwind == "replay";
+  options.unwind_data = config.unwind == "tables";
   options.max_frames = config.max_frames;
   options.gap_words = config.gap_words;
   options.stack_words = config.stack_words;
   options.async_stacks = config.async_stacks;
-  if (options.async_stacks && !options.replay) {
-    return BadValue("--async-stacks needs --unwind replay", "leave --unwind out");
+  if (options.async_stacks && !options.unwind_data) {
+    return BadValue("--async-stacks needs --unwind tables", "leave --unwind out");
   }
   if (options.async_stacks && config.no_hooks) {
     return BadValue("--async-stacks must know when collections move objects, and --no-hooks hides that",
@@ -106,7 +104,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.frequency_hz = config.frequency_hz;
   options.view = ViewOf(config);
   options.roles = !config.no_hooks;
-  options.hook_share = config.hook_budget / 100;
+  options.probe_cost_share = config.hook_budget / 100;
   options.wakers = config.wakers;
   options.only_blame = options.view == RecordView::kSuspendDelay;
   options.mark_suspension = config.mark_suspension;

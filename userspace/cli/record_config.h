@@ -42,7 +42,7 @@ struct RecordConfig {
   bool mark_suspension = false;
   std::optional<std::string> stats;
   std::optional<std::string> ring_bytes;
-  std::string unwind = "replay";
+  std::string unwind = "tables";
   bool async_stacks = false;
   uint32_t max_frames = 512;
   uint32_t gap_words = 1024;

@@ -32,16 +32,14 @@ absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& confi
                                     : "host";
   std::vector<std::string> names;
   for (const std::string& pattern : config.outputs) {
-    absl::StatusOr<std::string> name = ExpandOutputName(pattern, subject);
-    if (!name.ok()) return name.status();
-    names.push_back(*std::move(name));
+    ASSIGN_OR_RETURN(std::string name, ExpandOutputName(pattern, subject));
+    names.push_back(std::move(name));
   }
   if (names.empty()) names.emplace_back("-");
   std::vector<ProfileOutput> outputs;
   for (const std::string& name : names) {
-    absl::StatusOr<ProfileOutput> output = OpenProfileOutput(name, config.format, config.build_tool);
-    if (!output.ok()) return output.status();
-    outputs.push_back(*std::move(output));
+    ASSIGN_OR_RETURN(ProfileOutput output, OpenProfileOutput(name, config.format, config.build_tool));
+    outputs.push_back(std::move(output));
   }
   RETURN_IF_ERROR(CheckBuildToolConfig(outputs, config.build_tool));
   return outputs;
@@ -49,9 +47,8 @@ absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& confi
 
 absl::StatusOr<std::optional<OutputFile>> OpenStats(const RecordConfig& config) {
   if (!config.stats.has_value()) return std::nullopt;
-  absl::StatusOr<OutputFile> opened = OutputFile::Open(*config.stats);
-  if (!opened.ok()) return opened.status();
-  return *std::move(opened);
+  ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Open(*config.stats));
+  return opened;
 }
 
 absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std::optional<OutputFile>& stats) {

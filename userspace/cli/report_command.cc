@@ -19,11 +19,10 @@ absl::StatusOr<ReportInputs> Inputs(const ReportConfig& config) {
     return WithHint(absl::InvalidArgumentError("report needs either profiles or a process"),
                     "clrsampler report cpu.json, or clrsampler report --pid PID");
   }
-  const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", config.duration);
-  RETURN_IF_ERROR(duration.status());
+  ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", config.duration));
   if (!config.pid) return ReadReportInputs(config.inputs);
   std::fprintf(stderr, "recording process %u for %s\n", *config.pid, config.duration.c_str());
-  return RecordReportInputs({.pid = *config.pid, .duration_ns = *duration, .parts = kAllReportParts});
+  return RecordReportInputs({.pid = *config.pid, .duration_ns = duration, .parts = kAllReportParts});
 }
 
 }  // namespace
@@ -45,12 +44,10 @@ void DeclareReportOptions(CLI::App& app, ReportConfig& config) {
 
 absl::Status RunReport(const ReportConfig& config) {
   signal(SIGPIPE, SIG_IGN);
-  const absl::StatusOr<ReportInputs> inputs = Inputs(config);
-  RETURN_IF_ERROR(inputs.status());
-  absl::StatusOr<Report> report = WholeReport(*inputs);
-  RETURN_IF_ERROR(report.status());
+  ASSIGN_OR_RETURN(const ReportInputs inputs, Inputs(config));
+  ASSIGN_OR_RETURN(Report report, WholeReport(inputs));
   const std::string text =
-      config.json ? ReportJson(*std::move(report), config.budget) : ReportMarkdown(*std::move(report), config.budget);
+      config.json ? ReportJson(std::move(report), config.budget) : ReportMarkdown(std::move(report), config.budget);
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();
 }

@@ -100,13 +100,12 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
     options.on_compilation = [&](const NamedCompilation& named) { runtime.Add(named); };
   }
   if (ReadsPool(options)) RETURN_IF_ERROR(ShareFileBroker(options));
-  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
-  RETURN_IF_ERROR(recorder.status());
-  RETURN_IF_ERROR(CanWatch(**recorder, part.what, asked.pid));
+  ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, Recorder::Create(options));
+  RETURN_IF_ERROR(CanWatch(*recorder, part.what, asked.pid));
   bool sees_runtime = false;
   if (part.what == ReportPart::kCpu) {
     for (const absl::Status& seen :
-         {(*recorder)->WatchesPausesOf(asked.pid), (*recorder)->WatchesCompilationsOf(asked.pid)}) {
+         {recorder->WatchesPausesOf(asked.pid), recorder->WatchesCompilationsOf(asked.pid)}) {
       sees_runtime |= seen.ok();
       if (!seen.ok()) RETURN_IF_ERROR(WriteAll(part.said.get(), absl::StrCat(seen.message(), "\n")));
     }
@@ -114,12 +113,11 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
   std::optional<PoolReadings> pool;
   if (ReadsPool(options)) pool.emplace(asked.pid, options.files.get());
   RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
-  RETURN_IF_ERROR((*recorder)->Run(nullptr));
-  const std::string account = AccountJson(**recorder, options, pool ? pool->Numbers() : std::nullopt);
-  const absl::StatusOr<ProfileModel> model = RecordedModel(**recorder, options, account);
-  RETURN_IF_ERROR(model.status());
+  RETURN_IF_ERROR(recorder->Run(nullptr));
+  const std::string account = AccountJson(*recorder, options, pool ? pool->Numbers() : std::nullopt);
+  ASSIGN_OR_RETURN(const ProfileModel model, RecordedModel(*recorder, options, account));
   if (sees_runtime) RETURN_IF_ERROR(WriteAll(part.runtime.get(), runtime.ToJson()));
-  return ProfileJsonWriter().Write(*model, [&](absl::string_view text) { return WriteAll(part.profile.get(), text); });
+  return ProfileJsonWriter().Write(model, [&](absl::string_view text) { return WriteAll(part.profile.get(), text); });
 }
 
 [[noreturn]] void RunChild(const ReportRecordingOptions& asked, const Part& part) {
@@ -169,23 +167,18 @@ absl::Status Failure(const Part& part) {
 }
 
 absl::Status Take(const Part& part, ReportRecording& recording) {
-  const absl::StatusOr<std::string> profile = Written(part.profile, kMaxProfileBytes);
-  RETURN_IF_ERROR(profile.status());
-  absl::StatusOr<ProfileModel> model = ReadProfile(*profile);
-  RETURN_IF_ERROR(model.status());
-  recording.models.push_back(*std::move(model));
+  ASSIGN_OR_RETURN(const std::string profile, Written(part.profile, kMaxProfileBytes));
+  ASSIGN_OR_RETURN(ProfileModel model, ReadProfile(profile));
+  recording.models.push_back(std::move(model));
   if (part.what != ReportPart::kCpu) return absl::OkStatus();
-  const absl::StatusOr<std::string> said = Written(part.said, kMaxSaidBytes);
-  RETURN_IF_ERROR(said.status());
-  for (const absl::string_view line : absl::StrSplit(*said, '\n', absl::SkipEmpty())) {
+  ASSIGN_OR_RETURN(const std::string said, Written(part.said, kMaxSaidBytes));
+  for (const absl::string_view line : absl::StrSplit(said, '\n', absl::SkipEmpty())) {
     recording.missing.push_back(absl::StrCat(line, "."));
   }
-  const absl::StatusOr<std::string> runtime = Written(part.runtime, kMaxRuntimeBytes);
-  RETURN_IF_ERROR(runtime.status());
-  if (runtime->empty()) return absl::OkStatus();
-  absl::StatusOr<RuntimeTables> tables = RuntimeTables::FromJson(*runtime);
-  RETURN_IF_ERROR(tables.status());
-  recording.runtime = *std::move(tables);
+  ASSIGN_OR_RETURN(const std::string runtime, Written(part.runtime, kMaxRuntimeBytes));
+  if (runtime.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(RuntimeTables tables, RuntimeTables::FromJson(runtime));
+  recording.runtime = std::move(tables);
   recording.has_runtime = true;
   return absl::OkStatus();
 }

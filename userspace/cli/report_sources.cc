@@ -21,19 +21,17 @@ void SayMissing(const ReportInputs& inputs, Report& report) {
 absl::StatusOr<ReportInputs> ReadReportInputs(const std::vector<std::string>& files) {
   ReportInputs inputs;
   for (const std::string& file : files) {
-    absl::StatusOr<ProfileModel> model = ReadProfileFile(file);
-    RETURN_IF_ERROR(model.status());
-    inputs.recording.models.push_back(*std::move(model));
+    ASSIGN_OR_RETURN(ProfileModel model, ReadProfileFile(file));
+    inputs.recording.models.push_back(std::move(model));
     inputs.names.push_back(file == "-" ? "standard input" : file.substr(file.rfind('/') + 1));
   }
   return inputs;
 }
 
 absl::StatusOr<ReportInputs> RecordReportInputs(const ReportRecordingOptions& options) {
-  absl::StatusOr<ReportRecording> recording = RecordForReport(options);
-  RETURN_IF_ERROR(recording.status());
+  ASSIGN_OR_RETURN(ReportRecording recording, RecordForReport(options));
   ReportInputs inputs;
-  inputs.recording = *std::move(recording);
+  inputs.recording = std::move(recording);
   inputs.names.assign(inputs.recording.models.size(), absl::StrCat("process ", options.pid));
   return inputs;
 }

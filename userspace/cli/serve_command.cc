@@ -24,8 +24,8 @@
 #include "cli/names_option.h"
 #include "cli/ring_option.h"
 #include "cli/size_option.h"
-#include "clr/lease_repair.h"
-#include "clr/lease_store.h"
+#include "clr/perf_map/lease_repair.h"
+#include "clr/perf_map/lease_store.h"
 #include "export/access.h"
 #include "export/listen_address.h"
 #include "os/file_io.h"
@@ -53,9 +53,8 @@ absl::StatusOr<std::string> MakeToken() {
 absl::Status ReadListeners(const ServeConfig& config, ServeOptions& options) {
   if (config.listen == std::vector<std::string>{"none"}) return absl::OkStatus();
   for (const std::string& text : config.listen) {
-    absl::StatusOr<ListenAddress> listen = ParseListenAddress(text);
-    if (!listen.ok()) return listen.status();
-    options.listen.push_back(*std::move(listen));
+    ASSIGN_OR_RETURN(ListenAddress listen, ParseListenAddress(text));
+    options.listen.push_back(std::move(listen));
   }
   if (options.listen.empty()) options.listen.push_back(*ParseListenAddress(kDefaultListenAddress));
   return absl::OkStatus();
@@ -105,26 +104,24 @@ absl::Status SetSampling(const ServeConfig& config, ServeOptions& options) {
   options.record.frequency_hz = config.frequency_hz;
   options.record.roles = !config.no_hooks;
   options.record.try_unknown_runtime = config.try_unknown_runtime;
-  options.record.hook_share = config.hook_budget / 100;
+  options.record.probe_cost_share = config.hook_budget / 100;
   options.record.names = ParseNames(config.names);
   options.record.lines = config.lines;
   options.allocations = !config.no_hooks && !config.no_allocations;
   options.waits = config.waits;
-  absl::StatusOr<PerfMapLeaseOptions> perf_maps = ParsePerfMaps(config.perf_maps);
-  if (!perf_maps.ok()) return perf_maps.status();
-  options.record.perf_maps = *std::move(perf_maps);
+  ASSIGN_OR_RETURN(PerfMapLeaseOptions perf_maps, ParsePerfMaps(config.perf_maps));
+  options.record.perf_maps = std::move(perf_maps);
   if (config.ring_bytes) {
     const auto bytes = ParseRingBytes(*config.ring_bytes);
     if (!bytes.ok()) return bytes.status();
     options.record.ring_bytes = *bytes;
   }
-  const absl::StatusOr<uint64_t> window = ParseDurationNs("--window", config.window);
-  if (!window.ok()) return window.status();
-  if (*window < kSecond || *window > 60 * kSecond) {
+  ASSIGN_OR_RETURN(const uint64_t window, ParseDurationNs("--window", config.window));
+  if (window < kSecond || window > 60 * kSecond) {
     return WithHint(absl::InvalidArgumentError(absl::StrCat("--window ", config.window, " is not from 1s to 60s")),
                     "10s is a good length");
   }
-  options.window_ns = *window;
+  options.window_ns = window;
   return absl::OkStatus();
 }
 
@@ -151,30 +148,28 @@ absl::Status SetHistory(const ServeConfig& config, ServeOptions& options) {
                                             "write it as 500MiB or 2GiB; at least 16MiB");
   if (!history_bytes.ok()) return history_bytes.status();
   options.history.max_bytes = *history_bytes;
-  const absl::StatusOr<uint64_t> age = ParseDurationNs("--history-age", config.history_age);
-  if (!age.ok()) return age.status();
-  if (*age < 3600 * kSecond) {
+  ASSIGN_OR_RETURN(const uint64_t age, ParseDurationNs("--history-age", config.history_age));
+  if (age < 3600 * kSecond) {
     return WithHint(absl::InvalidArgumentError(absl::StrCat("--history-age ", config.history_age, " is less than 1h")),
                     "write it as 24h or 720h; --no-history keeps nothing");
   }
-  options.history.max_age_ns = *age;
+  options.history.max_age_ns = age;
   return absl::OkStatus();
 }
 
 // After SetSampling: a trigger watches what is recorded.
 absl::Status SetFlights(const ServeConfig& config, ServeOptions& options) {
   for (const std::string& text : config.triggers) {
-    absl::StatusOr<Trigger> trigger = ParseTrigger(text);
-    if (!trigger.ok()) return trigger.status();
+    ASSIGN_OR_RETURN(Trigger trigger, ParseTrigger(text));
     const absl::Status unseen =
         absl::InvalidArgumentError(absl::StrCat("--trigger ", text, " watches what is not recorded"));
-    if (trigger->kind == TriggerKind::kAllocations && !options.allocations) {
+    if (trigger.kind == TriggerKind::kAllocations && !options.allocations) {
       return WithHint(unseen, "leave out --no-hooks and --no-allocations, or the trigger");
     }
-    if (trigger->kind == TriggerKind::kWaits && !options.waits) {
+    if (trigger.kind == TriggerKind::kWaits && !options.waits) {
       return WithHint(unseen, "give --waits, or leave out the trigger");
     }
-    options.flights.triggers.push_back(*std::move(trigger));
+    options.flights.triggers.push_back(std::move(trigger));
   }
   options.flights.directory = config.recordings;
   const auto recordings_bytes = ParseSizeBytes("--recordings-size", config.recordings_size, 1 << 20, uint64_t{1} << 44,
@@ -185,12 +180,10 @@ absl::Status SetFlights(const ServeConfig& config, ServeOptions& options) {
 }
 
 absl::Status SetPush(const ServeConfig& config, ServeOptions& options) {
-  absl::StatusOr<PyroscopeOptions> push = ParsePush(config.push);
-  if (!push.ok()) return push.status();
-  options.push = *std::move(push);
-  absl::StatusOr<OtlpOptions> otlp = ParseOtlp(config.push);
-  if (!otlp.ok()) return otlp.status();
-  options.otlp = *std::move(otlp);
+  ASSIGN_OR_RETURN(PyroscopeOptions push, ParsePush(config.push));
+  options.push = std::move(push);
+  ASSIGN_OR_RETURN(OtlpOptions otlp, ParseOtlp(config.push));
+  options.otlp = std::move(otlp);
   return absl::OkStatus();
 }
 
@@ -250,12 +243,11 @@ absl::StatusOr<ServeOptions> ReadOptions(const std::vector<std::string>& argumen
                "clrsampler serve");
   ServeConfig config;
   DeclareServeOptions(app, config);
-  const absl::StatusOr<ServeConfig> parsed = Parse(app, config, arguments);
-  if (!parsed.ok()) return parsed.status();
-  absl::StatusOr<ServeOptions> options = ToOptions(*parsed, run_token);
+  ASSIGN_OR_RETURN(const ServeConfig parsed, Parse(app, config, arguments));
+  absl::StatusOr<ServeOptions> options = ToOptions(parsed, run_token);
   if (options.ok()) {
     options->reload_on_hangup =
-        app.get_config_ptr()->count() > 0 || !parsed->token_file.empty() || !parsed->tls_cert.empty();
+        app.get_config_ptr()->count() > 0 || !parsed.token_file.empty() || !parsed.tls_cert.empty();
   }
   return options;
 }
@@ -279,9 +271,8 @@ absl::Status EnterSandboxOf(const ServeOptions& options) {
   for (const ListenAddress& listen : options.listen) {
     if (listen.is_unix()) needs.write_folders.push_back(FolderOf(listen.path));
   }
-  const absl::StatusOr<std::vector<std::string>> missing = EnterAgentSandbox(options.record, needs);
-  RETURN_IF_ERROR(missing.status());
-  for (const std::string& sentence : *missing) options.log(absl::StrCat("note: ", sentence));
+  ASSIGN_OR_RETURN(const std::vector<std::string> missing, EnterAgentSandbox(options.record, needs));
+  for (const std::string& sentence : missing) options.log(absl::StrCat("note: ", sentence));
   return absl::OkStatus();
 }
 
@@ -296,51 +287,26 @@ absl::Status SetGuard(bool may_start, std::shared_ptr<LeaseGuard>& guard, ServeO
   if (guard == nullptr) {
     const absl::StatusOr<LeaseStore> folder = LeaseStore::Open(perf_maps.directory, /*create=*/true);
     if (!folder.ok()) return Annotate(folder.status(), "perf maps can't be switched on safely");
-    absl::StatusOr<LeaseGuard> started = LeaseGuard::Start(perf_maps.guard_program, perf_maps.directory);
-    RETURN_IF_ERROR(started.status());
-    guard = std::make_shared<LeaseGuard>(*std::move(started));
+    ASSIGN_OR_RETURN(LeaseGuard started, LeaseGuard::Start(perf_maps.guard_program, perf_maps.directory));
+    guard = std::make_shared<LeaseGuard>(std::move(started));
   }
   perf_maps.guard = guard;
   return absl::OkStatus();
 }
 
-}  // namespace
+// An option that takes one value each time that it is given.
+CLI::Option* Several(CLI::App& app, const char* name, std::vector<std::string>& values, const char* help) {
+  return app.add_option(name, values, help)->allow_extra_args(false);
+}
 
-void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
-  app.set_config("--config", "", "file with these options: frequency = 19; read again on SIGHUP")->type_name("FILE");
-  app.allow_config_extras(CLI::config_extras_mode::error);
-  app.add_option("--frequency,-F", config.frequency_hz, "samples a second and CPU")
-      ->check(CLI::Range(1, 999))
-      ->capture_default_str()
-      ->type_name("HZ");
-  app.add_option("--window", config.window, "the grain of the history, from 1s to 60s")
-      ->capture_default_str()
-      ->type_name("TIME");
-  const auto several = [&](const char* name, std::vector<std::string>& values, const char* help) {
-    return app.add_option(name, values, help)->allow_extra_args(false);
-  };
-  several("--cgroup", config.cgroups, "keep processes in this control group and below; each of these several times")
-      ->type_name("PATH");
-  several("--container", config.containers, "keep processes in this container: its name, or its id")->type_name("NAME");
-  several("--comm", config.comms, "keep processes of this name")->type_name("NAME");
-  app.add_option("--uid", config.uids, "keep processes of this user")->allow_extra_args(false)->type_name("UID");
-  DeclareNames(app, config.names);
-  DeclareLines(app, config.lines);
-  app.add_flag("--no-hooks", config.no_hooks,
-               "plant no probes in .NET runtimes: no pauses, no compilations, no allocations");
-  app.add_flag("--no-allocations", config.no_allocations, "plant none where .NET runtimes allocate memory");
-  app.add_flag("--waits", config.waits, "follow where threads wait, for what, and who ends it");
-  DeclareHookBudget(app, config.hook_budget);
-  DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
-  DeclarePerfMaps(app, config.perf_maps);
-  DeclareRingBytes(app, config.ring_bytes);
+void DeclareHistoryAndAccess(CLI::App& app, ServeConfig& config) {
   app.add_option("--history", config.history, "file of the history")->capture_default_str()->type_name("FILE");
   app.add_flag("--no-history", config.no_history, "keep the last minutes in memory only");
   app.add_option("--history-size", config.history_size, "what it may take on disk; the oldest goes first")
       ->capture_default_str()
       ->type_name("SIZE");
   app.add_option("--history-age", config.history_age, "how long it is kept")->capture_default_str()->type_name("TIME");
-  several("--listen", config.listen,
+  Several(app, "--listen", config.listen,
           "where the page, the API and /metrics are: ADDRESS:PORT, unix:/PATH, or none.\n"
           "On TCP all but /metrics and /-/ready takes a token.\n"
           "In a terminal a link with one is printed; else --token-file has it")
@@ -357,7 +323,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
       ->type_name("FILE");
   app.add_option("--tls-key", config.tls_key, "PEM file of its key, which only its owner and its group may read")
       ->type_name("FILE");
-  several("--allow-host", config.host_names, "a name by which browsers may call this server, besides localhost")
+  Several(app, "--allow-host", config.host_names, "a name by which browsers may call this server, besides localhost")
       ->type_name("NAME");
   app.add_option("--metrics-max-processes", config.max_processes,
                  "processes with metrics of their own; the rest is 'other'")
@@ -368,7 +334,39 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
                  "folder of node_exporter's textfile collector: metrics are written there too")
       ->type_name("DIR");
   DeclarePush(app, config.push);
-  several("--trigger", config.triggers,
+}
+
+}  // namespace
+
+void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
+  app.set_config("--config", "", "file with these options: frequency = 19; read again on SIGHUP")->type_name("FILE");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_option("--frequency,-F", config.frequency_hz, "samples a second and CPU")
+      ->check(CLI::Range(1, 999))
+      ->capture_default_str()
+      ->type_name("HZ");
+  app.add_option("--window", config.window, "the grain of the history, from 1s to 60s")
+      ->capture_default_str()
+      ->type_name("TIME");
+  Several(app, "--cgroup", config.cgroups,
+          "keep processes in this control group and below; each of these several times")
+      ->type_name("PATH");
+  Several(app, "--container", config.containers, "keep processes in this container: its name, or its id")
+      ->type_name("NAME");
+  Several(app, "--comm", config.comms, "keep processes of this name")->type_name("NAME");
+  app.add_option("--uid", config.uids, "keep processes of this user")->allow_extra_args(false)->type_name("UID");
+  DeclareNames(app, config.names);
+  DeclareLines(app, config.lines);
+  app.add_flag("--no-hooks", config.no_hooks,
+               "plant no probes in .NET runtimes: no pauses, no compilations, no allocations");
+  app.add_flag("--no-allocations", config.no_allocations, "plant none where .NET runtimes allocate memory");
+  app.add_flag("--waits", config.waits, "follow where threads wait, for what, and who ends it");
+  DeclareHookBudget(app, config.hook_budget);
+  DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
+  DeclarePerfMaps(app, config.perf_maps);
+  DeclareRingBytes(app, config.ring_bytes);
+  DeclareHistoryAndAccess(app, config);
+  Several(app, "--trigger", config.triggers,
           "keep the minute around such an event at full detail:\n"
           "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s', 'alloc>500MB/s', 'wait:monitor+lock>50%'")
       ->type_name("EVENT");

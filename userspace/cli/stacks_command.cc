@@ -83,20 +83,19 @@ absl::Status RunStacks(const StacksConfig& config) {
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   const std::shared_ptr<LineHelper> line_helper = LineHelperFor(config.lines);
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {.stops_threads = true}).status());
-  const absl::StatusOr<ThreadStacks> stacks =
-      TakeThreadStacks(config.pid, ParseNames(config.names), config.lines, files.get(), line_helper);
-  if (!stacks.ok()) return stacks.status();
-  if (const std::string deadlocks = DeadlockText(*stacks); !config.json && !deadlocks.empty()) {
+  ASSIGN_OR_RETURN(const ThreadStacks stacks,
+                   TakeThreadStacks(config.pid, ParseNames(config.names), config.lines, files.get(), line_helper));
+  if (const std::string deadlocks = DeadlockText(stacks); !config.json && !deadlocks.empty()) {
     std::printf("%s\n", deadlocks.c_str());
   }
-  for (const ThreadStack& thread : stacks->threads) {
+  for (const ThreadStack& thread : stacks.threads) {
     if (config.json) {
-      std::printf("%s\n", Json(*stacks, thread).c_str());
+      std::printf("%s\n", Json(stacks, thread).c_str());
     } else {
-      Print(*stacks, thread);
+      Print(stacks, thread);
     }
   }
-  for (const std::string& notice : stacks->notices) std::fprintf(stderr, "note: %s\n", PrintableText(notice).c_str());
+  for (const std::string& notice : stacks.notices) std::fprintf(stderr, "note: %s\n", PrintableText(notice).c_str());
   return absl::OkStatus();
 }
 

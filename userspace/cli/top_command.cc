@@ -82,14 +82,12 @@ void DeclareTopOptions(CLI::App& app, TopConfig& config) {
 
 absl::Status RunTop(const TopConfig& config) {
   RecordOptions options;
-  absl::StatusOr<std::vector<uint32_t>> pids = ParsePids(config.pids);
-  if (!pids.ok()) return pids.status();
-  options.pids = *std::move(pids);
+  ASSIGN_OR_RETURN(std::vector<uint32_t> pids, ParsePids(config.pids));
+  options.pids = std::move(pids);
   options.frequency_hz = config.frequency_hz;
-  options.hook_share = config.hook_budget / 100;
-  const absl::StatusOr<uint64_t> interval = ParseDurationNs("--interval", config.interval);
-  if (!interval.ok()) return interval.status();
-  if (*interval < 200'000'000 || *interval > 3'600'000'000'000) {
+  options.probe_cost_share = config.hook_budget / 100;
+  ASSIGN_OR_RETURN(const uint64_t interval, ParseDurationNs("--interval", config.interval));
+  if (interval < 200'000'000 || interval > 3'600'000'000'000) {
     return WithHint(
         absl::InvalidArgumentError(absl::StrCat("--interval ", config.interval, " is not from 200ms to 1h")),
         "2s is a good one");
@@ -101,31 +99,29 @@ absl::Status RunTop(const TopConfig& config) {
   if (config.addresses) view.nameless = NamelessLeaves::kByAddress;
   if (options.pids.size() == 1) view.pid = options.pids.front();
 
-  TopTable once(*interval);
+  TopTable once(interval);
   std::unique_ptr<TopScreen> screen;
   WindowOptions windows;
-  windows.lengths.length_ns = *interval;
+  windows.lengths.length_ns = interval;
   windows.on_window = [&](Window window) {
     auto shared = std::make_shared<const Window>(std::move(window));
     if (screen != nullptr) {
       screen->Add(std::move(shared));
-    } else if (shared->cpu.meta.duration_ns >= *interval / 2) {
+    } else if (shared->cpu.meta.duration_ns >= interval / 2) {
       once.Add(std::move(shared));
     }
   };
   options.windows = std::move(windows);
   // The window of the whole interval ends when all that it holds has been handled.
-  if (config.once) options.duration_ns = *interval + 200'000'000;
-  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
-  if (!recorder.ok()) return recorder.status();
+  if (config.once) options.duration_ns = interval + 200'000'000;
+  ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, Recorder::Create(options));
   RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
   if (!config.once) {
-    absl::StatusOr<std::unique_ptr<TopScreen>> opened =
-        TopScreen::Open(view, *interval * static_cast<uint64_t>(kShownWindows));
-    if (!opened.ok()) return opened.status();
-    screen = *std::move(opened);
+    ASSIGN_OR_RETURN(std::unique_ptr<TopScreen> opened,
+                     TopScreen::Open(view, interval * static_cast<uint64_t>(kShownWindows)));
+    screen = std::move(opened);
   }
-  const absl::Status run = (*recorder)->Run(nullptr);
+  const absl::Status run = recorder->Run(nullptr);
   screen.reset();
   RETURN_IF_ERROR(run);
   return config.once ? PrintOnce(once, view, config) : absl::OkStatus();

@@ -61,10 +61,9 @@ std::string Json(const PoolSummary& summary, double seconds) {
 absl::StatusOr<RecordOptions> OptionsOf(const WaitsConfig& config, RecordView view) {
   absl::StatusOr<RecordOptions> options = WatchOptions(config.watch);
   if (!options.ok()) return options.status();
-  const absl::StatusOr<uint64_t> min_wait = ParseOffsetNs("--min-wait", config.min_wait);
-  if (!min_wait.ok()) return min_wait.status();
+  ASSIGN_OR_RETURN(const uint64_t min_wait, ParseOffsetNs("--min-wait", config.min_wait));
   options->view = view;
-  options->min_wait_ns = *min_wait;
+  options->min_wait_ns = min_wait;
   if (view == RecordView::kOffCpu) options->frequency_hz = 1;  // samples have no part in this
   return options;
 }
@@ -82,10 +81,9 @@ absl::Status PrintTables(const WaitsConfig& config, RecordOptions options,
 }
 
 absl::Status Run(const WaitsConfig& config, RecordView view, const std::vector<WaitKind>& only) {
-  absl::StatusOr<RecordOptions> options = OptionsOf(config, view);
-  if (!options.ok()) return options.status();
-  options->wakers = true;
-  return PrintTables(config, *std::move(options), [&](const Recorder& recorder) {
+  ASSIGN_OR_RETURN(RecordOptions options, OptionsOf(config, view));
+  options.wakers = true;
+  return PrintTables(config, std::move(options), [&](const Recorder& recorder) {
     const WaitSummary summary = SummarizeWaits(recorder.frames(), recorder.stacks(), only);
     return config.watch.json ? Json(summary, recorder.account())
                              : WaitSummaryText(summary, recorder.account(), config.rows);
@@ -105,12 +103,11 @@ void DeclareWaitsOptions(CLI::App& app, WaitsConfig& config) {
 absl::Status RunWall(const WaitsConfig& config) { return Run(config, RecordView::kWall, {}); }
 
 absl::Status RunThreadPool(const WaitsConfig& config) {
-  absl::StatusOr<RecordOptions> options = OptionsOf(config, RecordView::kWall);
-  if (!options.ok()) return options.status();
-  options->keep_samples = true;
-  RETURN_IF_ERROR(ShareFileBroker(*options));
-  PoolReadings pool(config.watch.pid, options->files.get());
-  return PrintTables(config, *std::move(options), [&](const Recorder& recorder) {
+  ASSIGN_OR_RETURN(RecordOptions options, OptionsOf(config, RecordView::kWall));
+  options.keep_samples = true;
+  RETURN_IF_ERROR(ShareFileBroker(options));
+  PoolReadings pool(config.watch.pid, options.files.get());
+  return PrintTables(config, std::move(options), [&](const Recorder& recorder) {
     const double seconds = recorder.account().duration_seconds;
     const PoolSummary summary =
         SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), pool.Numbers());

@@ -25,9 +25,8 @@ absl::StatusOr<RecordOptions> WatchOptions(const WatchConfig& config) {
   RecordOptions options;
   options.pids = {config.pid};
   if (config.duration.has_value()) {
-    const absl::StatusOr<uint64_t> duration = ParseDurationNs("--duration", *config.duration);
-    if (!duration.ok()) return duration.status();
-    options.duration_ns = *duration;
+    ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.duration));
+    options.duration_ns = duration;
   }
   options.names = ParseNames(config.names);
   options.lines = config.lines;
@@ -48,15 +47,14 @@ void SayNotices(const Account& account, bool needs_samples) {
 }
 
 absl::Status RunWatch(const WatchConfig& config, const Watch& watch, LineOutput& output) {
-  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(watch.options);
-  if (!recorder.ok()) return recorder.status();
-  RETURN_IF_ERROR(watch.can_watch(**recorder));
+  ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, Recorder::Create(watch.options));
+  RETURN_IF_ERROR(watch.can_watch(*recorder));
   RETURN_IF_ERROR(EnterAgentSandbox(watch.options, {}).status());
   SayWatching(config);
-  RETURN_IF_ERROR((*recorder)->Run(nullptr));
-  const Account account = (*recorder)->account();
-  const std::string summary = config.json && !watch.summary_with_json ? "" : watch.summary(**recorder);
-  recorder->reset();  // probes are gone and signals work again while a slow reader takes the rest
+  RETURN_IF_ERROR(recorder->Run(nullptr));
+  const Account account = recorder->account();
+  const std::string summary = config.json && !watch.summary_with_json ? "" : watch.summary(*recorder);
+  recorder.reset();  // probes are gone and signals work again while a slow reader takes the rest
   if (!summary.empty()) output.Print(absl::StripSuffix(summary, "\n"));
   RETURN_IF_ERROR(output.Finish());
   SayLeftOut(output);

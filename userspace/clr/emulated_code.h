@@ -26,21 +26,21 @@ class EmulatedCode : public FrameSource {
   uint64_t Generation(ProcessKey key) const override;
   void Poll(const Process&, MonotonicTime) override {}
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey key) override { targets_.erase(key); }
+  void Forget(ProcessKey key) override { states_.erase(key); }
 
  private:
-  struct Target {
+  struct ProcessState {
     std::optional<FrameId> frame;  // absent: no emulated program, as far as is known
     uint64_t seen_mappings = 0;    // generation of the last look
     MonotonicTime next_look = MonotonicTime::Min();
   };
-  void Look(const Process& process, Target& target);
+  void ReadRegions(const Process& process, ProcessState& state);
 
   RuntimeDiscovery& runtimes_;
   FrameTable& frames_;
   Notices& notices_;
   const Clock& clock_;
-  absl::flat_hash_map<ProcessKey, Target> targets_;
+  absl::flat_hash_map<ProcessKey, ProcessState> states_;
 };
 
 }  // namespace clrsampler

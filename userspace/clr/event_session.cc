@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "status/status.h"
 
 namespace clrsampler {
 
@@ -18,10 +19,9 @@ absl::StatusOr<EventSession> EventSession::Start(Connect connect, TracingRequest
 }
 
 absl::Status EventSession::Ask(DiagnosticsCommand command, MonotonicTime now) {
-  absl::StatusOr<UniqueFd> connected = connect_();
-  if (!connected.ok()) return connected.status();
+  ASSIGN_OR_RETURN(UniqueFd connected, connect_());
   command_ = command;
-  start_.emplace(*std::move(connected), EncodeCollectTracing(command, request_), MonotonicTime{now.ns + kPatienceNs},
+  start_.emplace(std::move(connected), EncodeCollectTracing(command, request_), MonotonicTime{now.ns + kPatienceNs},
                  AfterReply::kStream);
   return absl::OkStatus();
 }

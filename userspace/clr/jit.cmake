@@ -7,8 +7,3 @@ clrsampler_library(clr_jit
 clrsampler_library(clr_diagnostics
   SOURCES diagnostics_client.cc event_session.cc target_environment.cc
   DEPS clrsampler_os clrsampler_process clrsampler_formats_proc clrsampler_formats_runtime absl::function_ref absl::strings)
-# Perf maps that are switched on, and off, over that socket.
-clrsampler_library(clr_perf_map_lease
-  SOURCES lease_record.cc lease_repair.cc lease_store.cc perf_map_lease.cc perf_map_lease_steps.cc perf_map_target.cc
-  DEPS clrsampler_clr_diagnostics clrsampler_clr_jit clrsampler_clr_runtime clrsampler_os clrsampler_process clrsampler_formats_proc clrsampler_formats_runtime
-       absl::flat_hash_map absl::strings)

@@ -29,7 +29,7 @@ bool IsPrecompiledTier(absl::string_view tier) { return absl::StartsWithIgnoreCa
 
 }  // namespace
 
-struct JitMethods::Target {
+struct JitMethods::ProcessState {
   uint32_t tgid = 0;
   uint64_t generation_base = 0;
   bool is_dotnet = false;
@@ -67,13 +67,13 @@ struct JitMethods::Target {
 };
 
 JitMethods::JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices, const Clock& clock)
-    : options_(std::move(options)), frames_(frames), notices_(notices), clock_(clock) {}
+    : options_(std::move(options)), frames_(frames), notices_(notices), clock_(clock), unnamed_(frames) {}
 
 JitMethods::~JitMethods() = default;
 
-JitMethods::Target* JitMethods::TargetOf(ProcessKey key) const {
+JitMethods::ProcessState* JitMethods::TargetOf(ProcessKey key) const {
   const auto found = seen_.find(key);
-  return found == seen_.end() ? nullptr : found->second.target.get();
+  return found == seen_.end() ? nullptr : found->second.state.get();
 }
 
 void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime now) {
@@ -87,33 +87,33 @@ void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime 
   seen.mappings_generation = process.mappings.generation();
   const bool has_code = process.mappings.has_jit_memory();
   const std::optional<std::string>& marker = seen.marker;
-  if (seen.target == nullptr) {
+  if (seen.state == nullptr) {
     if (!has_code && !marker.has_value()) return;
-    seen.target = std::make_unique<Target>();
-    seen.target->generation_base = ++targets_made_ << 32;
-    seen.target->tgid = process.key.tgid;
-    seen.target->compiles_since = std::min(process.compiles_since, now);
-    seen.target->start = StartOf(process, now);
-    seen.target->expectation = {process.namespace_pid, seen.target->start.monotonic, MonotonicOffsetOf(process.files)};
+    seen.state = std::make_unique<ProcessState>();
+    seen.state->generation_base = ++targets_made_ << 32;
+    seen.state->tgid = process.key.tgid;
+    seen.state->compiles_since = std::min(process.compiles_since, now);
+    seen.state->start = StartOf(process, now);
+    seen.state->expectation = {process.namespace_pid, seen.state->start.monotonic, MonotonicOffsetOf(process.files)};
   }
-  Target& target = *seen.target;
-  target.is_dotnet |= is_dotnet;
-  target.marker_mapped = marker.has_value();
-  if (!marker.has_value() || *marker == target.marker_directory) return;
-  target.marker_directory = *marker;
-  target.last_look = MonotonicTime::Min();
-  if (target.jitdump.state() == JitdumpTailer::State::kMissing || target.jitdump_directory == target.marker_directory) {
+  ProcessState& state = *seen.state;
+  state.is_dotnet |= is_dotnet;
+  state.marker_mapped = marker.has_value();
+  if (!marker.has_value() || *marker == state.marker_directory) return;
+  state.marker_directory = *marker;
+  state.last_look = MonotonicTime::Min();
+  if (state.jitdump.state() == JitdumpTailer::State::kMissing || state.jitdump_directory == state.marker_directory) {
     return;
   }
   // The files that were found elsewhere are not the ones that the process writes.
-  AddCounters(target, counters_);
-  target.jitdump = JitdumpTailer();
-  target.perf_map = PerfMapTailer(target.perf_map.in_blocks());
-  target.jitdump_frames.clear();
-  target.code_stood_until.clear();
-  target.perf_map_frames.clear();
-  target.jitdump_resets = target.perf_map_resets = 0;
-  target.generation_base += uint64_t{1} << 31;
+  AddCounters(state, counters_);
+  state.jitdump = JitdumpTailer();
+  state.perf_map = PerfMapTailer(state.perf_map.in_blocks());
+  state.jitdump_frames.clear();
+  state.code_stood_until.clear();
+  state.perf_map_frames.clear();
+  state.jitdump_resets = state.perf_map_resets = 0;
+  state.generation_base += uint64_t{1} << 31;
 }
 
 void JitMethods::Poll(const Process& process, MonotonicTime now) {
@@ -122,41 +122,41 @@ void JitMethods::Poll(const Process& process, MonotonicTime now) {
   Seen& seen = seen_[process.key];
   seen.exec_count = process.exec_count;
   NoteMappings(process, seen, now);
-  if (seen.target == nullptr || process.namespace_pid == 0) return;
-  Target& target = *seen.target;
-  target.process_alive = process.exited == MonotonicTime::Max();
-  if (target.last_poll == now && !target.jitdump.behind() && !target.perf_map.behind()) return;
-  target.last_poll = now;
+  if (seen.state == nullptr || process.namespace_pid == 0) return;
+  ProcessState& state = *seen.state;
+  state.process_alive = process.exited == MonotonicTime::Max();
+  if (state.last_poll == now && !state.jitdump.behind() && !state.perf_map.behind()) return;
+  state.last_poll = now;
 
-  const bool look = ExpectsFiles(process.key, target, now) || !target.process_alive ||
-                    now.ns - target.last_look.ns >= kLookIntervalNs;
-  if (look && !target.environment_read) {
-    target.environment_read = true;
-    target.environment_directory = PerfMapDirectoryOfEnvironment(process.files).value_or(std::string());
+  const bool look =
+      ExpectsFiles(process.key, state, now) || !state.process_alive || now.ns - state.last_look.ns >= kLookIntervalNs;
+  if (look && !state.environment_read) {
+    state.environment_read = true;
+    state.environment_directory = PerfMapDirectoryOfEnvironment(process.files).value_or(std::string());
   }
-  if (look || target.jitdump.state() != JitdumpTailer::State::kMissing) PollJitdump(process, target, now);
-  const bool needs_perf_map = target.jitdump.state() != JitdumpTailer::State::kReading;
-  const bool newly_needed = target.jitdump_state != target.jitdump.state();
-  if (needs_perf_map && look) ChoosePerfMapForm(process, target);
-  if (needs_perf_map && (look || newly_needed || target.perf_map.state() != PerfMapTailer::State::kMissing)) {
-    PollPerfMap(process, target, now);
+  if (look || state.jitdump.state() != JitdumpTailer::State::kMissing) PollJitdump(process, state, now);
+  const bool needs_perf_map = state.jitdump.state() != JitdumpTailer::State::kReading;
+  const bool newly_needed = state.jitdump_state != state.jitdump.state();
+  if (needs_perf_map && look) ChoosePerfMapForm(process, state);
+  if (needs_perf_map && (look || newly_needed || state.perf_map.state() != PerfMapTailer::State::kMissing)) {
+    PollPerfMap(process, state, now);
   }
-  if (look) target.last_look = now;
-  NoteTrouble(process, target);
-  if (now.ns - target.last_retire.ns >= kRetireIntervalNs) {
-    target.last_retire = now;
+  if (look) state.last_look = now;
+  NoteTrouble(process, state);
+  if (now.ns - state.last_retire.ns >= kRetireIntervalNs) {
+    state.last_retire = now;
     const MonotonicTime keep{now.ns > kKeepSupersededNs ? now.ns - kKeepSupersededNs : 0};
-    target.jitdump.methods().RetireSupersededBefore(keep);
-    target.perf_map.methods().RetireSupersededBefore(keep);
+    state.jitdump.methods().RetireSupersededBefore(keep);
+    state.perf_map.methods().RetireSupersededBefore(keep);
   }
 }
 
 // The file of that name in the first directory that has one. A better reason than "not found" is kept for the notice.
-absl::StatusOr<OpenedFile> JitMethods::OpenFirst(const Process& process, const Target& target, absl::string_view name,
-                                                 std::string& directory) const {
+absl::StatusOr<OpenedFile> JitMethods::OpenFirst(const Process& process, const ProcessState& state,
+                                                 absl::string_view name, std::string& directory) const {
   absl::Status refusal = absl::NotFoundError(name);
-  for (const absl::string_view candidate : {absl::string_view(target.marker_directory),
-                                            absl::string_view(target.environment_directory), kDefaultDirectory}) {
+  for (const absl::string_view candidate :
+       {absl::string_view(state.marker_directory), absl::string_view(state.environment_directory), kDefaultDirectory}) {
     if (candidate.empty()) continue;
     absl::StatusOr<OpenedFile> file = process.files.OpenRuntimeFile(absl::StrCat(candidate, "/", name));
     if (file.ok()) {
@@ -168,68 +168,68 @@ absl::StatusOr<OpenedFile> JitMethods::OpenFirst(const Process& process, const T
   return refusal;
 }
 
-void JitMethods::PollJitdump(const Process& process, Target& target, MonotonicTime now) {
+void JitMethods::PollJitdump(const Process& process, ProcessState& state, MonotonicTime now) {
   const auto open = [&] {
-    return OpenFirst(process, target, absl::StrCat("jit-", process.namespace_pid, ".dump"), target.jitdump_directory);
+    return OpenFirst(process, state, absl::StrCat("jit-", process.namespace_pid, ".dump"), state.jitdump_directory);
   };
   const auto is_written = [&](uint64_t device, uint64_t inode) {
-    const OpenFileState state = process.files.StateOfFile(device, inode, target.jitdump_descriptor);
-    target.jitdump_seen_open |= state == OpenFileState::kOpen;
+    const OpenFileState is_open = process.files.StateOfFile(device, inode, state.jitdump_descriptor);
+    state.jitdump_seen_open |= is_open == OpenFileState::kOpen;
     // It has the file mapped: that we never saw its descriptor says more about us.
-    const bool doubtful = target.marker_mapped && !target.jitdump_seen_open;
-    return state == OpenFileState::kNotOpen && doubtful ? OpenFileState::kUnknown : state;
+    const bool doubtful = state.marker_mapped && !state.jitdump_seen_open;
+    return is_open == OpenFileState::kNotOpen && doubtful ? OpenFileState::kUnknown : is_open;
   };
-  target.jitdump.Poll(open, is_written, target.expectation, target.process_alive, now, options_.poll_budget_bytes,
-                      scratch_);
-  if (target.jitdump_resets != target.jitdump.counters().resets) {
-    target.jitdump_resets = target.jitdump.counters().resets;
-    target.jitdump_frames.clear();
-    target.code_stood_until.clear();
+  state.jitdump.Poll(open, is_written, state.expectation, state.process_alive, now, options_.poll_budget_bytes,
+                     scratch_);
+  if (state.jitdump_resets != state.jitdump.counters().resets) {
+    state.jitdump_resets = state.jitdump.counters().resets;
+    state.jitdump_frames.clear();
+    state.code_stood_until.clear();
   }
 }
 
-void JitMethods::ChoosePerfMapForm(const Process& process, Target& target) {
+void JitMethods::ChoosePerfMapForm(const Process& process, ProcessState& state) {
   const bool in_blocks = options_.perf_map_in_blocks && options_.perf_map_in_blocks(process);
-  if (in_blocks == target.perf_map.in_blocks()) return;
-  AddCounters(target.perf_map.counters(), counters_.perf_map);
-  target.perf_map = PerfMapTailer(in_blocks);
-  target.perf_map_frames.clear();
-  target.perf_map_resets = 0;
-  target.generation_base += uint64_t{1} << 31;
+  if (in_blocks == state.perf_map.in_blocks()) return;
+  counters_.perf_map += state.perf_map.counters();
+  state.perf_map = PerfMapTailer(in_blocks);
+  state.perf_map_frames.clear();
+  state.perf_map_resets = 0;
+  state.generation_base += uint64_t{1} << 31;
 }
 
-void JitMethods::PollPerfMap(const Process& process, Target& target, MonotonicTime now) {
+void JitMethods::PollPerfMap(const Process& process, ProcessState& state, MonotonicTime now) {
   const auto open = [&] {
     std::string directory;
-    return OpenFirst(process, target, absl::StrCat("perf-", process.namespace_pid, ".map"), directory);
+    return OpenFirst(process, state, absl::StrCat("perf-", process.namespace_pid, ".map"), directory);
   };
   // A wall clock that was set while the process ran makes its file look older than the process; that it has the file
   // open proves the opposite.
   const auto is_ours = [&](const TailedFile& file) {
     return process.files.HasOpenFile(file.device(), file.inode()) ||
-           file.modified_ns() + kFileAgeSlackNs >= target.start.realtime_ns;
+           file.modified_ns() + kFileAgeSlackNs >= state.start.realtime_ns;
   };
-  target.perf_map.Poll(open, is_ours, target.process_alive, now, clock_, options_.poll_budget_bytes, scratch_);
-  if (target.perf_map_resets != target.perf_map.counters().resets) {
-    target.perf_map_resets = target.perf_map.counters().resets;
-    target.perf_map_frames.clear();
+  state.perf_map.Poll(open, is_ours, state.process_alive, now, clock_, options_.poll_budget_bytes, scratch_);
+  if (state.perf_map_resets != state.perf_map.counters().resets) {
+    state.perf_map_resets = state.perf_map.counters().resets;
+    state.perf_map_frames.clear();
   }
 }
 
 // Says once what is wrong with a file, and counts changes of state, since they change answers.
-void JitMethods::NoteTrouble(const Process& process, Target& target) {
+void JitMethods::NoteTrouble(const Process& process, ProcessState& state) {
   const FileOwner owner{absl::StrCat("process ", process.key.tgid, " (", process.comm, ")"),
                         absl::StrCat(process.key.tgid, "/", process.key.incarnation)};
-  if (target.jitdump_state != target.jitdump.state()) {
+  if (state.jitdump_state != state.jitdump.state()) {
     // Half a record for a moment changes nothing.
-    if (target.jitdump.state() != JitdumpTailer::State::kTorn) ++target.state_changes;
-    target.jitdump_state = target.jitdump.state();
-    NoteJitdumpState(owner, target);
+    if (state.jitdump.state() != JitdumpTailer::State::kTorn) ++state.state_changes;
+    state.jitdump_state = state.jitdump.state();
+    NoteJitdumpState(owner, state);
   }
-  if (target.perf_map_state != target.perf_map.state()) {
-    ++target.state_changes;
-    target.perf_map_state = target.perf_map.state();
-    NotePerfMapState(owner, target);
+  if (state.perf_map_state != state.perf_map.state()) {
+    ++state.state_changes;
+    state.perf_map_state = state.perf_map.state();
+    NotePerfMapState(owner, state);
   }
   const auto bad_records = [&](absl::string_view kind, absl::string_view file, const auto& tailer, bool& said) {
     using State = decltype(tailer.state());
@@ -238,27 +238,27 @@ void JitMethods::NoteTrouble(const Process& process, Target& target) {
     notices_.Add(kind, owner.subject,
                  absl::StrCat("the ", file, " of ", owner.text, " holds what is no method; it is passed over"));
   };
-  bad_records("jitdump_bad_records", "jitdump", target.jitdump, target.jitdump_bad_said);
-  bad_records("perf_map_bad_lines", "perf map", target.perf_map, target.perf_map_bad_said);
+  bad_records("jitdump_bad_records", "jitdump", state.jitdump, state.jitdump_bad_said);
+  bad_records("perf_map_bad_lines", "perf map", state.perf_map, state.perf_map_bad_said);
   const auto not_opened = [&](const absl::Status& status) {
     if (status.ok() || absl::IsNotFound(status)) return;
     notices_.Add("jit_file_refused", absl::StrCat(owner.subject, status.message()),
                  absl::StrCat("a file with method names of ", owner.text, " can't be used: ", status.message()));
   };
-  if (target.jitdump.state() == JitdumpTailer::State::kMissing) not_opened(target.jitdump.status());
-  if (target.perf_map.state() == PerfMapTailer::State::kMissing) not_opened(target.perf_map.status());
+  if (state.jitdump.state() == JitdumpTailer::State::kMissing) not_opened(state.jitdump.status());
+  if (state.perf_map.state() == PerfMapTailer::State::kMissing) not_opened(state.perf_map.status());
 }
 
-void JitMethods::NoteJitdumpState(const FileOwner& owner, const Target& target) {
+void JitMethods::NoteJitdumpState(const FileOwner& owner, const ProcessState& state) {
   const std::string jitdump = absl::StrCat("the jitdump of ", owner.text);
-  const bool has_perf_map = target.perf_map.usable();
+  const bool has_perf_map = state.perf_map.usable();
   const absl::string_view instead = "; its perf map is used instead";
   const absl::string_view names = has_perf_map ? instead : "; compiled code that runs later has no name";
   const auto say = [&](absl::string_view kind, absl::string_view what, absl::string_view more,
                        absl::string_view hint = "") {
     notices_.Add(kind, owner.subject, absl::StrCat(jitdump, what, more), hint);
   };
-  if (target.jitdump.known_defect()) {
+  if (state.jitdump.known_defect()) {
     say("jitdump_dead", " ended after its first records: a defect of .NET 10.0.0 to 10.0.12",
         has_perf_map ? instead : "",
         has_perf_map
@@ -266,35 +266,35 @@ void JitMethods::NoteJitdumpState(const FileOwner& owner, const Target& target) 
             : "start the target with DOTNET_PerfMapEnabled=1 or 3, which also write a perf map, or update the runtime");
     return;
   }
-  switch (target.jitdump.state()) {
+  switch (state.jitdump.state()) {
     case JitdumpTailer::State::kDead:
-      if (!target.process_alive) return;
+      if (!state.process_alive) return;
       return say("jitdump_dead", " ends inside a record and is no longer written", names,
                  has_perf_map ? "" : "is its file system full? DOTNET_PerfMapEnabled=1 also writes a perf map");
     case JitdumpTailer::State::kClosed:
       return say("jitdump_closed", " was closed by its runtime", names);
     case JitdumpTailer::State::kFailed:
-      return say("jitdump_damaged", ": ", target.jitdump.status().message());
+      return say("jitdump_damaged", ": ", state.jitdump.status().message());
     case JitdumpTailer::State::kRefused:
-      return say("jitdump_refused", " is not used: ", target.jitdump.status().message());
+      return say("jitdump_refused", " is not used: ", state.jitdump.status().message());
     default:
       return;
   }
 }
 
-void JitMethods::NotePerfMapState(const FileOwner& owner, const Target& target) {
-  if (target.perf_map.state() == PerfMapTailer::State::kFailed) {
+void JitMethods::NotePerfMapState(const FileOwner& owner, const ProcessState& state) {
+  if (state.perf_map.state() == PerfMapTailer::State::kFailed) {
     notices_.Add("perf_map_damaged", owner.subject,
-                 absl::StrCat("the perf map of ", owner.text, ": ", target.perf_map.status().message()));
-  } else if (target.perf_map.state() == PerfMapTailer::State::kRefused) {
+                 absl::StrCat("the perf map of ", owner.text, ": ", state.perf_map.status().message()));
+  } else if (state.perf_map.state() == PerfMapTailer::State::kRefused) {
     notices_.Add("perf_map_refused", owner.subject,
-                 absl::StrCat("the perf map of ", owner.text, " is not used: ", target.perf_map.status().message()));
+                 absl::StrCat("the perf map of ", owner.text, " is not used: ", state.perf_map.status().message()));
   }
 }
 
-JitMethods::Found JitMethods::Find(Target& target, uint64_t address, MonotonicTime time) {
-  JitdumpTailer& jitdump = target.jitdump;
-  PerfMapTailer& perf_map = target.perf_map;
+JitMethods::Found JitMethods::Find(ProcessState& state, uint64_t address, MonotonicTime time) {
+  JitdumpTailer& jitdump = state.jitdump;
+  PerfMapTailer& perf_map = state.perf_map;
   const MonotonicTime speaks_until = jitdump.speaks_until();
   const bool before = jitdump.usable() && time < jitdump.speaks_from();
   const bool behind = jitdump.usable() && time > speaks_until;
@@ -323,8 +323,8 @@ JitMethods::Found JitMethods::Find(Target& target, uint64_t address, MonotonicTi
   if (behind && !perf_map.usable()) {
     // Nobody says any more what is compiled. What was compiled last still is, if its code still stands where it was.
     MethodAnswer answer = jitdump.methods().Query(address, speaks_until);
-    if (answer.kind == MethodAnswerKind::kMethod && CodeStands(target, answer, time)) {
-      answer.until = {target.code_stood_until[answer.start].ns + 1};
+    if (answer.kind == MethodAnswerKind::kMethod && CodeStands(state, answer, time)) {
+      answer.until = {state.code_stood_until[answer.start].ns + 1};
       return {answer, NameSource::kJitdump};
     }
   }
@@ -334,32 +334,32 @@ JitMethods::Found JitMethods::Find(Target& target, uint64_t address, MonotonicTi
   return {none, NameSource::kNone};
 }
 
-// Once a turn for each method that samples hit: compares what the jitdump recorded with the target's memory.
-bool JitMethods::CodeStands(Target& target, const MethodAnswer& answer, MonotonicTime time) {
-  MonotonicTime& stood_until = target.code_stood_until[answer.start];
+// Once an iteration for each method that samples hit: compares what the jitdump recorded with the target's memory.
+bool JitMethods::CodeStands(ProcessState& state, const MethodAnswer& answer, MonotonicTime time) {
+  MonotonicTime& stood_until = state.code_stood_until[answer.start];
   if (time <= stood_until) return true;
   // Beginnings alone are alike: prologues. 256 bytes hold the relative calls and constants that tell methods apart.
   std::array<std::byte, 256> recorded;
   std::array<std::byte, 256> found;
-  const std::optional<std::string> name = target.jitdump.ReadName(answer.name);
+  const std::optional<std::string> name = state.jitdump.ReadName(answer.name);
   if (!name.has_value()) return false;
   const size_t wanted = std::min<size_t>(answer.size, recorded.size());
   const std::span<std::byte> code = std::span(recorded).first(wanted);
-  if (target.jitdump.ReadCode(answer.name, name->size(), code) != wanted) return false;
+  if (state.jitdump.ReadCode(answer.name, name->size(), code) != wanted) return false;
   ++counters_.code_compared;
-  if (!options_.read_memory(target.tgid, answer.start, std::span(found).first(wanted))) return false;
+  if (!options_.read_memory(state.tgid, answer.start, std::span(found).first(wanted))) return false;
   if (std::memcmp(recorded.data(), found.data(), wanted) != 0) return false;
-  stood_until = std::max(time, target.last_poll);
+  stood_until = std::max(time, state.last_poll);
   return true;
 }
 
-std::optional<FrameId> JitMethods::NameOf(Target& target, const Found& found) {
+std::optional<FrameId> JitMethods::NameOf(ProcessState& state, const Found& found) {
   const bool is_jitdump = found.source == NameSource::kJitdump;
-  auto& known = is_jitdump ? target.jitdump_frames : target.perf_map_frames;
+  auto& known = is_jitdump ? state.jitdump_frames : state.perf_map_frames;
   const auto cached = known.find(found.answer.name.offset);
   if (cached != known.end()) return cached->second;
   const std::optional<std::string> text =
-      is_jitdump ? target.jitdump.ReadName(found.answer.name) : target.perf_map.ReadName(found.answer.name);
+      is_jitdump ? state.jitdump.ReadName(found.answer.name) : state.perf_map.ReadName(found.answer.name);
   if (!text.has_value()) {
     ++counters_.names_lost;
     return std::nullopt;
@@ -379,81 +379,62 @@ std::optional<FrameId> JitMethods::NameOf(Target& target, const Found& found) {
   return id;
 }
 
-// The one place for the words of frames without a name.
-FrameId JitMethods::UnnamedFrame(Reason reason) {
-  static constexpr absl::string_view kTexts[kReasons] = {
-      "[jit: no map]",
-      "[jit: no map; start the target with DOTNET_PerfMapEnabled=3]",
-      "[jit: not in the map]",
-      "[jit: code replaced while read]",
-      "[jit: jitdump of .NET 10.0.0-10.0.12 is broken; use DOTNET_PerfMapEnabled=1 or 3]",
-      "[jit: name lost, the file was rewritten]",
-      "[jit: the map is written in blocks, and this one is missing]",
-  };
-  std::optional<FrameId>& id = unnamed_[static_cast<size_t>(reason)];
-  if (!id.has_value()) {
-    id = frames_.Intern(
-        Frame{FrameKind::kJit, NameSource::kNone, std::string(kTexts[static_cast<size_t>(reason)]), "", ""});
-  }
-  return *id;
-}
-
 std::optional<Resolution> JitMethods::Resolve(const FrameQuery& query) {
   const bool is_jit_memory = query.mapping != nullptr && query.mapping->kind == MappingKind::kJitMemory;
   if (query.mapping != nullptr && !is_jit_memory) return std::nullopt;
-  Target* const target = TargetOf(query.process.key);
-  if (target == nullptr) {
+  ProcessState* const state = TargetOf(query.process.key);
+  if (state == nullptr) {
     if (!is_jit_memory) return std::nullopt;
     ++counters_.no_map;
-    return Resolution{UnnamedFrame(Reason::kNoMap), query.time, {query.time.ns + 1}};
+    return Resolution{unnamed_.For(UnnamedReason::kNoMap), query.time, {query.time.ns + 1}};
   }
-  const Found found = Find(*target, query.lookup_address, query.time);
+  const Found found = Find(*state, query.lookup_address, query.time);
   const MethodAnswer& answer = found.answer;
   if (answer.kind == MethodAnswerKind::kMethod || answer.kind == MethodAnswerKind::kStub) {
     if (answer.kind == MethodAnswerKind::kStub && stubs_ != nullptr) {
       const std::optional<Resolution> stub = stubs_->Resolve(query);
       if (stub.has_value() && frames_.at(stub->frame).named()) return stub;
     }
-    const std::optional<FrameId> frame = NameOf(*target, found);
-    return Resolution{frame.has_value() ? *frame : UnnamedFrame(Reason::kNameLost), answer.from, answer.until};
+    const std::optional<FrameId> frame = NameOf(*state, found);
+    return Resolution{frame.has_value() ? *frame : unnamed_.For(UnnamedReason::kNameLost), answer.from, answer.until};
   }
   if (!is_jit_memory) return std::nullopt;
   if (answer.kind == MethodAnswerKind::kAmbiguous) {
     ++counters_.ambiguous;
     last_ambiguous_ = std::max(last_ambiguous_, query.time);
-    return Resolution{UnnamedFrame(Reason::kAmbiguous), answer.from, answer.until};
+    return Resolution{unnamed_.For(UnnamedReason::kAmbiguous), answer.from, answer.until};
   }
-  if (target->jitdump.known_defect() && !target->perf_map.usable()) {
+  if (state->jitdump.known_defect() && !state->perf_map.usable()) {
     ++counters_.no_map;
-    return Resolution{UnnamedFrame(Reason::kJitdumpDead), answer.from, answer.until};
+    return Resolution{unnamed_.For(UnnamedReason::kJitdumpDead), answer.from, answer.until};
   }
-  if (target->jitdump.usable() || target->perf_map.usable()) {
+  if (state->jitdump.usable() || state->perf_map.usable()) {
     ++counters_.not_in_map;
-    if (!target->jitdump.usable() && query.time > target->perf_map.speaks_until()) {
-      return Resolution{UnnamedFrame(Reason::kMapIsLate), answer.from, answer.until};
+    if (!state->jitdump.usable() && query.time > state->perf_map.speaks_until()) {
+      return Resolution{unnamed_.For(UnnamedReason::kMapIsLate), answer.from, answer.until};
     }
     // A stub that the runtime did not announce, or a method whose line it has not written yet.
-    return Resolution{UnnamedFrame(Reason::kNotInMap), answer.from, answer.until};
+    return Resolution{unnamed_.For(UnnamedReason::kNotInMap), answer.from, answer.until};
   }
   ++counters_.no_map;
-  return Resolution{UnnamedFrame(target->is_dotnet ? Reason::kNoMapDotnet : Reason::kNoMap), MonotonicTime::Min(),
-                    MonotonicTime::Max()};
+  return Resolution{unnamed_.For(state->is_dotnet ? UnnamedReason::kNoMapDotnet : UnnamedReason::kNoMap),
+                    MonotonicTime::Min(), MonotonicTime::Max()};
 }
 
 std::optional<Resolution> JitMethods::ResolvePrecompiled(const FrameQuery& query) {
-  Target* const target = TargetOf(query.process.key);
-  if (target == nullptr || !target->jitdump.usable()) return std::nullopt;
-  const Found found{target->jitdump.methods().Query(query.lookup_address, query.time), NameSource::kJitdump};
+  ProcessState* const state = TargetOf(query.process.key);
+  if (state == nullptr || !state->jitdump.usable()) return std::nullopt;
+  const Found found{state->jitdump.methods().Query(query.lookup_address, query.time), NameSource::kJitdump};
   if (found.answer.kind != MethodAnswerKind::kMethod) return std::nullopt;
-  const std::optional<FrameId> frame = NameOf(*target, found);
+  const std::optional<FrameId> frame = NameOf(*state, found);
   if (!frame.has_value() || frames_.at(*frame).kind != FrameKind::kR2r) return std::nullopt;
   return Resolution{*frame, found.answer.from, found.answer.until};
 }
 
 bool JitMethods::NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTime time) {
-  Target* const target = TargetOf(key);
-  if (target == nullptr || !target->jitdump_alive()) return false;
-  JitdumpTailer& jitdump = target->jitdump;
+  ProcessState* const state = TargetOf(key);
+  if (state == nullptr || !state->jitdump_alive()) return false;
+  JitdumpTailer& jitdump = state->jitdump;
   // Where it does not speak, the answer depends on what is in memory. A perf map's lines have no times: the next one
   // may take this name back.
   if (time < jitdump.speaks_from() || jitdump.speaks_until() != MonotonicTime::Max()) return false;
@@ -462,62 +443,52 @@ bool JitMethods::NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTim
 }
 
 uint64_t JitMethods::Generation(ProcessKey key) const {
-  const Target* const target = TargetOf(key);
-  if (target == nullptr) return 0;
-  return target->generation_base + target->state_changes + target->jitdump.methods().generation() +
-         target->perf_map.methods().generation();
+  const ProcessState* const state = TargetOf(key);
+  if (state == nullptr) return 0;
+  return state->generation_base + state->state_changes + state->jitdump.methods().generation() +
+         state->perf_map.methods().generation();
 }
 
 MonotonicTime JitMethods::CompleteUntil(ProcessKey key) const {
-  const Target* const target = TargetOf(key);
-  if (target == nullptr) return MonotonicTime::Max();
-  if (target->jitdump_alive()) return target->jitdump.complete_until();
-  if (target->perf_map.usable()) return target->perf_map.complete_until();
+  const ProcessState* const state = TargetOf(key);
+  if (state == nullptr) return MonotonicTime::Max();
+  if (state->jitdump_alive()) return state->jitdump.complete_until();
+  if (state->perf_map.usable()) return state->perf_map.complete_until();
   // Nothing there. The runtime opens its files before it compiles anything, but we may have seen the memory first.
-  return target->process_alive && ExpectsFiles(key, *target, target->last_poll) ? target->last_look
-                                                                                : MonotonicTime::Max();
+  return state->process_alive && ExpectsFiles(key, *state, state->last_poll) ? state->last_look : MonotonicTime::Max();
 }
 
-bool JitMethods::ExpectsFiles(ProcessKey key, const Target& target, MonotonicTime now) const {
-  if (now.ns - target.compiles_since.ns < kExpectFilesNs) return true;
-  return target.perf_map.state() == PerfMapTailer::State::kMissing && options_.perf_map_promised &&
+bool JitMethods::ExpectsFiles(ProcessKey key, const ProcessState& state, MonotonicTime now) const {
+  if (now.ns - state.compiles_since.ns < kExpectFilesNs) return true;
+  return state.perf_map.state() == PerfMapTailer::State::kMissing && options_.perf_map_promised &&
          options_.perf_map_promised(key);
 }
 
-bool JitMethods::WantsShortTurns(MonotonicTime now) const { return now.ns < last_ambiguous_.ns + 1'000'000'000; }
+bool JitMethods::WantsShortIterations(MonotonicTime now) const { return now.ns < last_ambiguous_.ns + 1'000'000'000; }
 
-bool JitMethods::MayRest() const {
+bool JitMethods::MayIdle() const {
   return std::none_of(seen_.begin(), seen_.end(), [](const auto& process) {
-    const Target* const target = process.second.target.get();
-    return target != nullptr && target->perf_map.usable() && !target->jitdump_alive();
+    const ProcessState* const state = process.second.state.get();
+    return state != nullptr && state->perf_map.usable() && !state->jitdump_alive();
   });
 }
 
 void JitMethods::Forget(ProcessKey key) {
   const auto found = seen_.find(key);
   if (found == seen_.end()) return;
-  if (found->second.target != nullptr) AddCounters(*found->second.target, counters_);
+  if (found->second.state != nullptr) AddCounters(*found->second.state, counters_);
   seen_.erase(found);
 }
 
-void JitMethods::AddCounters(const TailCounters& from, TailCounters& to) {
-  to.read_bytes += from.read_bytes;
-  to.records += from.records;
-  to.bad_records += from.bad_records;
-  to.glued_lines += from.glued_lines;
-  to.torn_tails += from.torn_tails;
-  to.resets += from.resets;
-}
-
-void JitMethods::AddCounters(const Target& target, JitMethodsCounters& sum) {
-  AddCounters(target.jitdump.counters(), sum.jitdump);
-  AddCounters(target.perf_map.counters(), sum.perf_map);
+void JitMethods::AddCounters(const ProcessState& state, JitMethodsCounters& sum) {
+  sum.jitdump += state.jitdump.counters();
+  sum.perf_map += state.perf_map.counters();
 }
 
 JitMethodsCounters JitMethods::counters() const {
   JitMethodsCounters sum = counters_;
   for (const auto& [key, seen] : seen_) {
-    if (seen.target != nullptr) AddCounters(*seen.target, sum);
+    if (seen.state != nullptr) AddCounters(*seen.state, sum);
   }
   return sum;
 }

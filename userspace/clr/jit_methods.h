@@ -7,9 +7,9 @@
 // blocks speaks for the time before its last block. Files are looked for only in
 // processes that have compiled code in memory, and in the target's own mount namespace (jit_files.h).
 //
-// How to drive it: one object for all processes. Poll(process, now) once per loop turn and process, and again while
-// CompleteUntil is behind; Resolve for frames whose mapping is JIT memory or unknown; ResolvePrecompiled as a last
-// resort for precompiled code, which a jitdump also names; Forget at exec and after exit. Main loop only.
+// How to drive it: one object for all processes. Poll(process, now) once per loop iteration and process, and again
+// while CompleteUntil is behind; Resolve for frames whose mapping is JIT memory or unknown; ResolvePrecompiled as a
+// last resort for precompiled code, which a jitdump also names; Forget at exec and after exit. Main loop only.
 #ifndef CLRSAMPLER_CLR_JIT_METHODS_H_
 #define CLRSAMPLER_CLR_JIT_METHODS_H_
 
@@ -25,6 +25,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "clr/jitdump_tailer.h"
 #include "clr/perf_map_tailer.h"
+#include "clr/unnamed_jit_frames.h"
 #include "formats/names/frame_text.h"
 #include "process/target_memory.h"
 #include "status/notices.h"
@@ -76,51 +77,47 @@ class JitMethods : public FrameSource {
   void Poll(const Process& process, MonotonicTime now) override;
   MonotonicTime CompleteUntil(ProcessKey key) const override;
   // A perf map in which code is replaced faster than it is read: for a second after an ambiguous answer.
-  bool WantsShortTurns(MonotonicTime now) const override;
+  bool WantsShortIterations(MonotonicTime now) const override;
   // Not with a perf map: its lines have no times of their own.
-  bool MayRest() const override;
+  bool MayIdle() const override;
   void Forget(ProcessKey key) override;
 
   JitMethodsCounters counters() const;
 
  private:
-  struct Target;
+  struct ProcessState;
   struct Seen {
     uint64_t mappings_generation = 0;
     std::optional<std::string> marker;  // JitdumpMarkerDirectory of one that was mapped by then
     uint32_t exec_count = 0;
-    std::unique_ptr<Target> target;  // only for processes with compiled code
+    std::unique_ptr<ProcessState> state;  // only for processes with compiled code
   };
-  enum class Reason : uint8_t { kNoMap, kNoMapDotnet, kNotInMap, kAmbiguous, kJitdumpDead, kNameLost, kMapIsLate };
-  static constexpr size_t kReasons = 7;
   struct Found {
     MethodAnswer answer;
     NameSource source = NameSource::kNone;
   };
 
-  Target* TargetOf(ProcessKey key) const;
+  ProcessState* TargetOf(ProcessKey key) const;
   void NoteMappings(const Process& process, Seen& seen, MonotonicTime now);
-  absl::StatusOr<OpenedFile> OpenFirst(const Process& process, const Target& target, absl::string_view name,
+  absl::StatusOr<OpenedFile> OpenFirst(const Process& process, const ProcessState& state, absl::string_view name,
                                        std::string& directory) const;
   // A file may appear at any moment, and name what is sampled now.
-  bool ExpectsFiles(ProcessKey key, const Target& target, MonotonicTime now) const;
-  void PollJitdump(const Process& process, Target& target, MonotonicTime now);
-  // Goes through all mappings, so it is asked when files are looked for, not at every turn.
-  void ChoosePerfMapForm(const Process& process, Target& target);
-  void PollPerfMap(const Process& process, Target& target, MonotonicTime now);
+  bool ExpectsFiles(ProcessKey key, const ProcessState& state, MonotonicTime now) const;
+  void PollJitdump(const Process& process, ProcessState& state, MonotonicTime now);
+  // Goes through all mappings, so it is asked when files are looked for, not at every iteration.
+  void ChoosePerfMapForm(const Process& process, ProcessState& state);
+  void PollPerfMap(const Process& process, ProcessState& state, MonotonicTime now);
   // As messages call the process that files are of, and as notices tell processes apart.
   struct FileOwner {
     std::string text, subject;
   };
-  void NoteTrouble(const Process& process, Target& target);
-  void NoteJitdumpState(const FileOwner& owner, const Target& target);
-  void NotePerfMapState(const FileOwner& owner, const Target& target);
-  Found Find(Target& target, uint64_t address, MonotonicTime time);
-  bool CodeStands(Target& target, const MethodAnswer& answer, MonotonicTime time);
-  std::optional<FrameId> NameOf(Target& target, const Found& found);
-  FrameId UnnamedFrame(Reason reason);
-  static void AddCounters(const TailCounters& from, TailCounters& to);
-  static void AddCounters(const Target& target, JitMethodsCounters& sum);
+  void NoteTrouble(const Process& process, ProcessState& state);
+  void NoteJitdumpState(const FileOwner& owner, const ProcessState& state);
+  void NotePerfMapState(const FileOwner& owner, const ProcessState& state);
+  Found Find(ProcessState& state, uint64_t address, MonotonicTime time);
+  bool CodeStands(ProcessState& state, const MethodAnswer& answer, MonotonicTime time);
+  std::optional<FrameId> NameOf(ProcessState& state, const Found& found);
+  static void AddCounters(const ProcessState& state, JitMethodsCounters& sum);
 
   JitMethodsOptions options_;
   FrameTable& frames_;
@@ -130,7 +127,7 @@ class JitMethods : public FrameSource {
   absl::flat_hash_map<ProcessKey, Seen> seen_;
   uint64_t targets_made_ = 0;
   std::vector<std::byte> scratch_;
-  std::optional<FrameId> unnamed_[kReasons];
+  UnnamedJitFrames unnamed_;
   MonotonicTime last_ambiguous_ = MonotonicTime::Min();  // time of the sample
   JitMethodsCounters counters_;                          // without those of the tailers that are alive
 };

@@ -95,7 +95,7 @@ void JitdumpTailer::Poll(TailedFile::Opener open, absl::FunctionRef<OpenFileStat
                          const JitdumpExpectation& expectation, bool process_alive, MonotonicTime now,
                          size_t budget_bytes, std::vector<std::byte>& scratch) {
   const std::optional<TailedFile::Change> change =
-      file_.LookFor(state_, open, now, process_alive, status_, complete_until_);
+      file_.PollFor(state_, open, now, process_alive, status_, complete_until_);
   if (!change) return;
   if (*change == TailedFile::Change::kReset || *change == TailedFile::Change::kOpened) {
     if (*change == TailedFile::Change::kReset) ++counters_.resets;

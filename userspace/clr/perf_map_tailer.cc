@@ -56,7 +56,7 @@ void PerfMapTailer::Poll(TailedFile::Opener open, absl::FunctionRef<bool(const T
                          bool process_alive, MonotonicTime now, const Clock& clock, size_t budget_bytes,
                          std::vector<std::byte>& scratch) {
   const std::optional<TailedFile::Change> change =
-      file_.LookFor(state_, open, now, process_alive, status_, complete_until_);
+      file_.PollFor(state_, open, now, process_alive, status_, complete_until_);
   if (!change) return;
   const bool fresh = *change == TailedFile::Change::kReset || *change == TailedFile::Change::kOpened;
   bool grown = *change != TailedFile::Change::kNone || behind_;

@@ -21,11 +21,9 @@ namespace {
 constexpr uint64_t kMaxImageBytes = uint64_t{2} << 30;
 
 absl::StatusOr<std::shared_ptr<MappedFile>> MapImage(const std::string& path) {
-  const absl::StatusOr<UniqueFd> fd = OpenForReading(path);
-  RETURN_IF_ERROR(fd.status());
-  absl::StatusOr<MappedFile> file = MappedFile::Map(fd->get(), 0, 0, kMaxImageBytes);
-  RETURN_IF_ERROR(file.status());
-  return std::make_shared<MappedFile>(*std::move(file));
+  ASSIGN_OR_RETURN(const UniqueFd fd, OpenForReading(path));
+  ASSIGN_OR_RETURN(MappedFile file, MappedFile::Map(fd.get(), 0, 0, kMaxImageBytes));
+  return std::make_shared<MappedFile>(std::move(file));
 }
 
 class FolderAssemblies : public AssemblyOpener {
@@ -122,10 +120,9 @@ std::string R2rMapFileNameOf(const PeImage& pe) {
 }
 
 absl::StatusOr<R2rMapContent> R2rMapContentOf(R2rImage& image, AssemblyOpener& assemblies) {
-  const absl::StatusOr<R2rMapHeader> header = R2rMapHeaderOf(image.pe());
-  RETURN_IF_ERROR(header.status());
+  ASSIGN_OR_RETURN(const R2rMapHeader header, R2rMapHeaderOf(image.pe()));
   R2rMapContent content;
-  content.map.header = *header;
+  content.map.header = header;
   const absl::flat_hash_map<uint32_t, uint32_t> ends = EndsOf(image);
   for (uint32_t i = 0; i < image.function_count(); ++i) {
     const std::optional<R2rFunction> function = image.Function(i);

@@ -37,14 +37,13 @@ absl::Status CheckHeader(const R2rMapHeader& header, const PeImage& pe) {
 absl::StatusOr<R2rMapFile> R2rMapFile::Check(std::shared_ptr<const ImageFile> file, const R2rImage& image) {
   if (file->bytes().size() > kMaxMapBytes) return absl::ResourceExhaustedError("it is larger than 512 MiB");
   const absl::string_view text = AsText(file->bytes());
-  const absl::StatusOr<R2rMap> map = ParseR2rMap(text);
-  RETURN_IF_ERROR(map.status());
-  RETURN_IF_ERROR(CheckHeader(map->header, image.pe()));
-  if (map->rows.empty()) return absl::FailedPreconditionError("it has no rows");
+  ASSIGN_OR_RETURN(const R2rMap map, ParseR2rMap(text));
+  RETURN_IF_ERROR(CheckHeader(map.header, image.pe()));
+  if (map.rows.empty()) return absl::FailedPreconditionError("it has no rows");
 
   R2rMapFile checked;
-  checked.rows_.reserve(map->rows.size());
-  for (const R2rMapRow& row : map->rows) {
+  checked.rows_.reserve(map.rows.size());
+  for (const R2rMapRow& row : map.rows) {
     if (!image.BeginsAt(row.rva)) {
       return absl::FailedPreconditionError(absl::StrFormat(
           "no function of the image begins at its row %08X: another build has the same signature", row.rva));

@@ -8,11 +8,20 @@
 
 namespace clrsampler {
 
-absl::StatusOr<TailedFile::Change> TailedFile::Look(Opener open, MonotonicTime now, bool may_reopen) {
+TailCounters& TailCounters::operator+=(const TailCounters& more) {
+  read_bytes += more.read_bytes;
+  records += more.records;
+  bad_records += more.bad_records;
+  glued_lines += more.glued_lines;
+  torn_tails += more.torn_tails;
+  resets += more.resets;
+  return *this;
+}
+
+absl::StatusOr<TailedFile::Change> TailedFile::Poll(Opener open, MonotonicTime now, bool may_reopen) {
   if (!is_open()) {
-    absl::StatusOr<OpenedFile> file = open();
-    if (!file.ok()) return file.status();
-    return Adopt(*std::move(file), now, Change::kOpened);
+    ASSIGN_OR_RETURN(OpenedFile file, open());
+    return Adopt(std::move(file), now, Change::kOpened);
   }
   RETURN_IF_ERROR(file_.Refresh());
   const uint64_t size = static_cast<uint64_t>(file_.status.st_size);
@@ -26,9 +35,8 @@ absl::StatusOr<TailedFile::Change> TailedFile::Look(Opener open, MonotonicTime n
   if (size > size_) {
     size_ = size;
     last_growth_ = now;
-    const absl::StatusOr<bool> rewritten = IsRewritten();
-    if (!rewritten.ok()) return rewritten.status();
-    if (!*rewritten) return Change::kGrown;
+    ASSIGN_OR_RETURN(const bool rewritten, IsRewritten());
+    if (!rewritten) return Change::kGrown;
     first_count_ = 0;
     return Change::kReset;
   }
@@ -52,9 +60,8 @@ TailedFile::Change TailedFile::Adopt(OpenedFile file, MonotonicTime now, Change 
 absl::StatusOr<bool> TailedFile::IsRewritten() {
   if (first_count_ == 0) return false;
   std::array<std::byte, sizeof first_bytes_> now_there;
-  const absl::StatusOr<size_t> got = file_.ReadAt(0, std::span(now_there).first(first_count_));
-  if (!got.ok()) return got.status();
-  return *got != first_count_ || std::memcmp(now_there.data(), first_bytes_.data(), first_count_) != 0;
+  ASSIGN_OR_RETURN(const size_t got, file_.ReadAt(0, std::span(now_there).first(first_count_)));
+  return got != first_count_ || std::memcmp(now_there.data(), first_bytes_.data(), first_count_) != 0;
 }
 
 void TailedFile::Remember(std::span<const std::byte> first_bytes) {
@@ -62,9 +69,9 @@ void TailedFile::Remember(std::span<const std::byte> first_bytes) {
   std::copy_n(first_bytes.begin(), first_count_, first_bytes_.begin());
 }
 
-std::optional<TailedFile::Change> TailedFile::LookFor(TailState state, Opener open, MonotonicTime now, bool may_reopen,
+std::optional<TailedFile::Change> TailedFile::PollFor(TailState state, Opener open, MonotonicTime now, bool may_reopen,
                                                       absl::Status& status, MonotonicTime& complete_until) {
-  const absl::StatusOr<Change> change = Look(open, now, may_reopen);
+  const absl::StatusOr<Change> change = Poll(open, now, may_reopen);
   if (change.ok()) return *change;
   if (state == TailState::kMissing) {
     status = change.status();

@@ -28,6 +28,8 @@ struct TailCounters {
   uint64_t glued_lines = 0;  // of a perf map: lines without an end of line of their own, good ones and bad ones
   uint64_t torn_tails = 0;   // polls that ended inside a record
   uint64_t resets = 0;       // the file was truncated, replaced or rewritten
+
+  TailCounters& operator+=(const TailCounters& more);
 };
 
 // What became of a followed file, as its tailer sees it.
@@ -55,11 +57,11 @@ class TailedFile {
   // Looks at the size; while that stands still, once a second also whether the path now leads to another file
   // (`may_reopen` false: never, the owner of the path has exited and somebody else may use it). An error is the
   // opener's.
-  absl::StatusOr<Change> Look(Opener open, MonotonicTime now, bool may_reopen);
+  absl::StatusOr<Change> Poll(Opener open, MonotonicTime now, bool may_reopen);
 
   // The same for a tailer in `state`, which keeps the opener's error, or is complete with what it has. nullopt: an
   // error.
-  std::optional<Change> LookFor(TailState state, Opener open, MonotonicTime now, bool may_reopen, absl::Status& status,
+  std::optional<Change> PollFor(TailState state, Opener open, MonotonicTime now, bool may_reopen, absl::Status& status,
                                 MonotonicTime& complete_until);
 
   // Reads from `offset`, at most to the size that Look saw.

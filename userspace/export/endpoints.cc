@@ -228,10 +228,9 @@ absl::StatusOr<Endpoints::Job> Endpoints::ProfileJob(QueryReader& reader) {
   const ProfileForm form = FormOf(reader);
   RETURN_IF_ERROR(reader.Finish());
   return Job([this, selection, view, form]() -> absl::StatusOr<HttpAnswer> {
-    const absl::StatusOr<ProfileModel> model = history_.Profile(selection, view);
-    if (!model.ok()) return model.status();
-    RETURN_IF_ERROR(CheckNotEmpty(*model, selection));
-    return ProfileAnswer(*model, form);
+    ASSIGN_OR_RETURN(const ProfileModel model, history_.Profile(selection, view));
+    RETURN_IF_ERROR(CheckNotEmpty(model, selection));
+    return ProfileAnswer(model, form);
   });
 }
 
@@ -244,18 +243,16 @@ absl::StatusOr<Endpoints::Job> Endpoints::DiffJob(QueryReader& reader) {
   const std::string format = reader.Word("format", {"page", "html", "text", "difffolded"});
   RETURN_IF_ERROR(reader.Finish());
   return Job([this, before, after, view, basis, format]() -> absl::StatusOr<HttpAnswer> {
-    const absl::StatusOr<ProfileModel> old_model = history_.Profile(before, view);
-    if (!old_model.ok()) return old_model.status();
-    const absl::StatusOr<ProfileModel> new_model = history_.Profile(after, view);
-    if (!new_model.ok()) return new_model.status();
-    RETURN_IF_ERROR(Annotate(CheckNotEmpty(*old_model, before), "base"));
-    RETURN_IF_ERROR(CheckNotEmpty(*new_model, after));
+    ASSIGN_OR_RETURN(const ProfileModel old_model, history_.Profile(before, view));
+    ASSIGN_OR_RETURN(const ProfileModel new_model, history_.Profile(after, view));
+    RETURN_IF_ERROR(Annotate(CheckNotEmpty(old_model, before), "base"));
+    RETURN_IF_ERROR(CheckNotEmpty(new_model, after));
     // A profile of an idle host is empty; a comparison with nothing says nothing.
-    if (old_model->samples.size() == 0 || new_model->samples.size() == 0) {
+    if (old_model.samples.size() == 0 || new_model.samples.size() == 0) {
       return WithHint(absl::NotFoundError("one of the two times that are compared has no samples"),
                       "/api/timeline says when something was sampled");
     }
-    return DiffAnswer(*old_model, *new_model, basis, format);
+    return DiffAnswer(old_model, new_model, basis, format);
   });
 }
 
@@ -269,9 +266,8 @@ absl::StatusOr<Endpoints::Job> Endpoints::TimelineJob(QueryReader& reader) {
   return Job([this, selection, by, points, series]() -> absl::StatusOr<HttpAnswer> {
     const auto timeline = history_.Timeline(selection, by, points, series);
     if (!timeline.ok()) return timeline.status();
-    absl::StatusOr<HistoryPauses> pauses = history_.Pauses(selection, kTimelinePauses);
-    if (!pauses.ok()) return pauses.status();
-    return TextAnswer(kJson, TimelineJson(*timeline, *std::move(pauses)));
+    ASSIGN_OR_RETURN(HistoryPauses pauses, history_.Pauses(selection, kTimelinePauses));
+    return TextAnswer(kJson, TimelineJson(*timeline, std::move(pauses)));
   });
 }
 
@@ -302,15 +298,13 @@ absl::StatusOr<Endpoints::Job> Endpoints::RecordingJob(QueryReader& reader, cons
     if (found == list.end()) {
       return WithHint(absl::NotFoundError("there is no such recording"), "/api/recordings lists them");
     }
-    const absl::StatusOr<ProfileModel> model = parts_.recordings->Open(found->id);
-    if (!model.ok()) return model.status();
-    return ProfileAnswer(*model, form);
+    ASSIGN_OR_RETURN(const ProfileModel model, parts_.recordings->Open(found->id));
+    return ProfileAnswer(model, form);
   });
 }
 
 absl::StatusOr<HttpAnswer> Endpoints::Status(uint64_t now_unix_ns) {
-  const absl::StatusOr<HistorySpan> span = history_.Span();
-  if (!span.ok()) return span.status();
+  ASSIGN_OR_RETURN(const HistorySpan span, history_.Span());
   const SharedWindow newest = parts_.windows->Newest();
   ApiStatus status;
   status.version = parts_.version;
@@ -320,7 +314,7 @@ absl::StatusOr<HttpAnswer> Endpoints::Status(uint64_t now_unix_ns) {
   status.now_unix_ns = now_unix_ns;
   status.window_ns = parts_.window_ns;
   if (parts_.history != nullptr) status.store_max_bytes = parts_.store_max_bytes;
-  status.span = *span;
+  status.span = span;
   status.newest = newest.get();
   status.frequency_hz = newest != nullptr ? newest->frequency_hz : parts_.frequency_hz;
   return TextAnswer(kJson, StatusJson(status));

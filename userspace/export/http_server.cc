@@ -99,14 +99,13 @@ class MicrohttpdServer : public HttpServer {
         cpu_(options.cpu, NowNs(CLOCK_MONOTONIC)) {}
 
   absl::Status Open() {
-    absl::StatusOr<UniqueFd> opened = OpenListenSocket(options_.listen);
-    if (!opened.ok()) return opened.status();
+    ASSIGN_OR_RETURN(UniqueFd opened, OpenListenSocket(options_.listen));
     if (options_.tls && mhd_.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
       return WithHint(absl::UnavailableError("this libmicrohttpd has no TLS"),
                       "install the distribution's, or put a proxy with TLS in front of a Unix socket");
     }
     const SignalsBlocked blocked;
-    const int fd = opened->get();
+    const int fd = opened.get();
     MHD_OptionItem tls[] = {{MHD_OPTION_END, 0, nullptr}, {}, {}, {}};
     if (options_.tls) {
       tls[0] = {MHD_OPTION_HTTPS_MEM_CERT, 0, options_.tls->certificates.data()};
@@ -132,7 +131,7 @@ class MicrohttpdServer : public HttpServer {
       return WithHint(absl::UnavailableError("the HTTP server could not be started"),
                       "look for a limit on threads or descriptors: ulimit -a");
     }
-    (void)opened->release();  // the library closes it
+    (void)opened.release();  // the library closes it
     watch_ = std::thread([this] { Watch(); });
     return absl::OkStatus();
   }
@@ -210,7 +209,7 @@ class MicrohttpdServer : public HttpServer {
         silent = table_.Close(*id);
       }
     }
-    Tell(verdicts);
+    Answer(verdicts);
     if (silent) observer_.connection_ended("no_request");
   }
 
@@ -232,7 +231,7 @@ class MicrohttpdServer : public HttpServer {
     return verdicts;
   }
 
-  void Tell(const std::vector<ConnectionTable::Verdict>& verdicts) const {
+  void Answer(const std::vector<ConnectionTable::Verdict>& verdicts) const {
     for (const ConnectionTable::Verdict& verdict : verdicts) observer_.connection_ended(verdict.end);
   }
 
@@ -242,7 +241,7 @@ class MicrohttpdServer : public HttpServer {
       wake_.wait_for(lock, kWatchEvery);
       const std::vector<ConnectionTable::Verdict> verdicts = End();
       lock.unlock();
-      Tell(verdicts);
+      Answer(verdicts);
       lock.lock();
     }
   }

@@ -29,7 +29,7 @@ enum class MetricId : uint8_t {
   kSamplesLost,
   kRuntimeEventsLost,
   kWaits,
-  kHooksRested,
+  kHooksDetached,
   kFrames,
   kFramesWithLine,
   kNativeFramesWithLine,

@@ -393,8 +393,8 @@ class PrometheusMetrics : public Metrics {
     // Of both: one limit for all that a process's hooks report.
     const std::map<std::string, uint64_t>& hooks = account.jit.empty() ? account.pauses : account.jit;
     lost_events("limit", hooks, "events_limited");
-    if (const auto rested = hooks.find("rested_ms"); rested != hooks.end()) {
-      families_.Add(MetricId::kHooksRested, {}, static_cast<double>(rested->second) / 1e3);
+    if (const auto rested = hooks.find("detached_ms"); rested != hooks.end()) {
+      families_.Add(MetricId::kHooksDetached, {}, static_cast<double>(rested->second) / 1e3);
     }
     for (const auto& [key, result] : kWaitResults) {
       const auto count = account.waits.find(key);

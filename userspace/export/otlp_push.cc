@@ -44,12 +44,11 @@ class OtlpProtocol : public PushProtocol {
     result.too_large = parts.too_large;
     result.samples_too_large = parts.samples_too_large;
     for (const OtlpPart& part : parts.parts) {
-      absl::StatusOr<std::string> compressed = Compressed(part.request);
-      if (!compressed.ok()) return compressed.status();
+      ASSIGN_OR_RETURN(std::string compressed, Compressed(part.request));
       PushMessage message;
       message.url = options_.endpoint.url;
       message.headers = headers_;
-      message.body = grpc() ? GrpcFrame(*compressed, /*compressed=*/true) : *std::move(compressed);
+      message.body = grpc() ? GrpcFrame(compressed, /*compressed=*/true) : std::move(compressed);
       message.bytes = message.body.size();
       message.samples = part.samples;
       message.profiles = part.profiles;

@@ -92,14 +92,13 @@ absl::StatusOr<HttpAnswer> ProfileAnswer(const ProfileModel& model, const Profil
 
 absl::StatusOr<HttpAnswer> DiffAnswer(const ProfileModel& before, const ProfileModel& after, DiffBasis basis,
                                       absl::string_view format) {
-  const absl::StatusOr<ProfileDiff> diff = DiffProfiles(before, after, basis);
-  if (!diff.ok()) return diff.status();
+  ASSIGN_OR_RETURN(const ProfileDiff diff, DiffProfiles(before, after, basis));
   Body body;
-  const HtmlComparison comparison{before, *diff};
+  const HtmlComparison comparison{before, diff};
   if (format == "page") RETURN_IF_ERROR(WriteHtmlData(after, &comparison, body.Sink()));
   if (format == "html") RETURN_IF_ERROR(WriteHtmlDiff(after, comparison, body.Sink()));
-  if (format == "text") RETURN_IF_ERROR(body.Sink()(DiffText(*diff, kDiffRows)));
-  if (format == "difffolded") RETURN_IF_ERROR(WriteFoldedDiff(*diff, body.Sink()));
+  if (format == "text") RETURN_IF_ERROR(body.Sink()(DiffText(diff, kDiffRows)));
+  if (format == "difffolded") RETURN_IF_ERROR(WriteFoldedDiff(diff, body.Sink()));
   return Dressed(format, body.Take());
 }
 

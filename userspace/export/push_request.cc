@@ -75,10 +75,9 @@ absl::StatusOr<std::string> Encode(const Window& window, const ProfileModel& pro
     sample.stack = copier.Stack(sample.stack);
     builder.Add(sample);
   }
-  const absl::StatusOr<ProfileModel> model = std::move(builder).Build();
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(const ProfileModel model, std::move(builder).Build());
   std::string bytes;
-  RETURN_IF_ERROR(PprofWriter().Write(*model, [&](absl::string_view piece) {
+  RETURN_IF_ERROR(PprofWriter().Write(model, [&](absl::string_view piece) {
     bytes.append(piece.data(), piece.size());
     return absl::OkStatus();
   }));
@@ -122,9 +121,8 @@ absl::Status AddRequests(const Window& window, const ProfileModel& profile, cons
     rows[services.Of(profile.threads[profile.samples.thread[row]].pid)].push_back(row);
   }
   for (const auto& [name, own_rows] : rows) {
-    absl::StatusOr<std::string> bytes = Encode(window, profile, own_rows);
-    RETURN_IF_ERROR(bytes.status());
-    requests.push_back({name, profile.meta.view, window.begin_unix_ns, window.end_unix_ns, *std::move(bytes)});
+    ASSIGN_OR_RETURN(std::string bytes, Encode(window, profile, own_rows));
+    requests.push_back({name, profile.meta.view, window.begin_unix_ns, window.end_unix_ns, std::move(bytes)});
   }
   return absl::OkStatus();
 }

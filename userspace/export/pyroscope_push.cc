@@ -15,11 +15,10 @@ class PyroscopeProtocol : public PushProtocol {
   explicit PyroscopeProtocol(const PyroscopeOptions& options) : options_(options) {}
 
   absl::StatusOr<PushMessages> Encode(const Window& window) const override {
-    const absl::StatusOr<std::vector<PushRequest>> requests =
-        PushRequestsOf(window, options_.by, options_.services, options_.labels);
-    if (!requests.ok()) return requests.status();
+    ASSIGN_OR_RETURN(const std::vector<PushRequest> requests,
+                     PushRequestsOf(window, options_.by, options_.services, options_.labels));
     PushMessages result;
-    for (const PushRequest& request : *requests) {
+    for (const PushRequest& request : requests) {
       PushBody body = MakePushBody(request.profile, request.view);
       PushMessage message;
       message.url = PushUrl(options_.url, request);

@@ -104,18 +104,16 @@ std::optional<uint64_t> TimeBack(absl::string_view text, uint64_t now_unix_ns) {
 absl::StatusOr<RequestTarget> ParseTarget(absl::string_view target) {
   if (target.size() > kMaxTargetBytes) return absl::InvalidArgumentError("the address is too long");
   const size_t mark = target.find('?');
-  absl::StatusOr<std::string> path = Decode(target.substr(0, mark), false);
-  if (!path.ok()) return path.status();
-  if (path->empty() || path->front() != '/') return absl::InvalidArgumentError("the address has no path");
-  RequestTarget parsed{*std::move(path), {}};
+  RequestTarget parsed;
+  ASSIGN_OR_RETURN(parsed.path, Decode(target.substr(0, mark), false));
+  if (!absl::StartsWith(parsed.path, "/")) return absl::InvalidArgumentError("the address has no path");
   if (mark == absl::string_view::npos) return parsed;
   for (const absl::string_view part : absl::StrSplit(target.substr(mark + 1), '&', absl::SkipEmpty())) {
     if (parsed.parameters.size() == kMaxQueryParameters) return absl::InvalidArgumentError("too many parameters");
     const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(part, absl::MaxSplits('=', 1));
-    absl::StatusOr<std::string> name = Decode(parts.first, true), value = Decode(parts.second, true);
-    if (!name.ok()) return name.status();
-    if (!value.ok()) return value.status();
-    parsed.parameters.push_back({*std::move(name), *std::move(value)});
+    ASSIGN_OR_RETURN(std::string name, Decode(parts.first, true));
+    ASSIGN_OR_RETURN(std::string value, Decode(parts.second, true));
+    parsed.parameters.push_back({std::move(name), std::move(value)});
   }
   return parsed;
 }

@@ -20,7 +20,7 @@
 #include "clr/hooks/exception_search.h"
 #include "clr/hooks/hook_locator.h"
 #include "clr/jit_files.h"
-#include "clr/lease_store.h"
+#include "clr/perf_map/lease_store.h"
 #include "formats/elf/elf_image.h"
 #include "formats/proc/environ_text.h"
 #include "formats/proc/stat_text.h"

@@ -19,9 +19,8 @@ absl::StatusOr<UniqueFd> OpenForReading(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t max_bytes) {
-  absl::StatusOr<UniqueFd> fd = OpenForReading(path);
-  if (!fd.ok()) return fd.status();
-  absl::StatusOr<std::string> text = ReadWholeFile(fd->get(), max_bytes);
+  ASSIGN_OR_RETURN(UniqueFd fd, OpenForReading(path));
+  absl::StatusOr<std::string> text = ReadWholeFile(fd.get(), max_bytes);
   if (!text.ok()) return Annotate(text.status(), path);
   return text;
 }

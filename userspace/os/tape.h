@@ -36,9 +36,9 @@ class Tape {
   // A view of a file's content; `fd` is the file where it was opened on this machine. NotFound: it is not on the tape.
   virtual absl::StatusOr<MappedFile> Map(const FileOnTape& file, int fd, uint64_t max_bytes) = 0;
 
-  // A turn of the main loop begins: answers are kept by turn, so that a program which asks a little more or less than
-  // the one that was recorded still gets those of the same time.
-  virtual void NextTurn() = 0;
+  // An iteration of the main loop begins: answers are kept by iteration, so that a program which asks a little more or
+  // less than the one that was recorded still gets those of the same time.
+  virtual void NextIteration() = 0;
 
   // The machine is never asked: answers are recorded ones.
   virtual bool plays() const = 0;

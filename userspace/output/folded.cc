@@ -320,9 +320,8 @@ absl::Status WriteFoldedDiff(const ProfileDiff& diff, const OutputSink& sink) {
   for (size_t i = 1; i < diff.stacks.size(); ++i) {
     builder.Add({.thread = threads[i], .stack = nodes[i], .weight = diff.stacks[i].self_after});
   }
-  const absl::StatusOr<ProfileModel> model = std::move(builder).Build();
-  if (!model.ok()) return model.status();
-  return WriteLines(*model, {}, second, diff.factor, sink);
+  ASSIGN_OR_RETURN(const ProfileModel model, std::move(builder).Build());
+  return WriteLines(model, {}, second, diff.factor, sink);
 }
 
 }  // namespace clrsampler

@@ -32,9 +32,8 @@ uint64_t SamplesOf(WeightUnit unit, uint64_t weight) {
 
 absl::Status MipFromSamplesWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
   const std::vector<ProfileImage> images = ImagesOf(model);
-  const absl::StatusOr<const ProfileImage*> chosen = ChooseImage(images, options_.module);
-  if (!chosen.ok()) return chosen.status();
-  const ProfileImage& image = **chosen;
+  ASSIGN_OR_RETURN(const ProfileImage* const chosen, ChooseImage(images, options_.module));
+  const ProfileImage& image = *chosen;
   std::vector<ImageFunction> functions = image.functions;
   RETURN_IF_ERROR(
       SortFunctions(model, model.samples.time_ns.empty() ? FunctionOrder::kHot : FunctionOrder::kFirst, functions));

@@ -22,9 +22,8 @@ absl::Status OrderWriter::Write(const ProfileModel& model, const OutputSink& sin
     return WithHint(absl::NotFoundError("only managed code was sampled, which no linker orders"),
                     "crossgen2 takes the order of managed methods from FILE.callchain.json");
   }
-  const absl::StatusOr<const ProfileImage*> chosen = ChooseImage(images, options_.module);
-  if (!chosen.ok()) return chosen.status();
-  const ProfileImage& image = **chosen;
+  ASSIGN_OR_RETURN(const ProfileImage* const chosen, ChooseImage(images, options_.module));
+  const ProfileImage& image = *chosen;
   std::vector<ImageFunction> functions = image.functions;
   RETURN_IF_ERROR(SortFunctions(model, options_.function_order, functions));
 

@@ -132,8 +132,7 @@ absl::StatusOr<std::vector<ReportTable>> TablesOf(const ProfileModel& model) {
 }
 
 absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const ProfileModel& after) {
-  const absl::StatusOr<ProfileDiff> diff = DiffProfiles(before, after, DiffBasis::kShare);
-  if (!diff.ok()) return diff.status();
+  ASSIGN_OR_RETURN(const ProfileDiff diff, DiffProfiles(before, after, DiffBasis::kShare));
   ReportTable table{
       .id = "changes",
       .title = absl::StrCat("What changed, view ", ProfileViewText(after.meta.view)),
@@ -141,16 +140,16 @@ absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const Profi
       .weight = 2};
   std::vector<Change> changes;
   size_t moved = 0;
-  for (const uint32_t index : diff->ranked) {
-    const MethodChange& method = diff->methods[index];
+  for (const uint32_t index : diff.ranked) {
+    const MethodChange& method = diff.methods[index];
     if (method.self.moved || method.total.moved) ++moved;
-    if (diff->tested && !method.self.significant && !method.total.significant) continue;
-    changes.push_back(ChangeOf(method, *diff));
+    if (diff.tested && !method.self.significant && !method.total.significant) continue;
+    changes.push_back(ChangeOf(method, diff));
   }
   SortChanges(changes);
   const size_t significant = changes.size();
   for (Change& change : changes) AddRow(table, std::move(change.row));
-  if (!diff->tested) {
+  if (!diff.tested) {
     table.says.push_back("Which of these are noise can't be told: the weights are no counts of samples.");
   } else {
     table.says.push_back(absl::StrCat(significant == 0 ? "No" : absl::StrCat(significant),
@@ -186,9 +185,8 @@ absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const 
                       "give one, or two to compare; clrsampler merge adds profiles up");
     }
     if (ones.size() == 2) {
-      absl::StatusOr<ReportTable> changes = ChangesTable(*ones.front()->model, last);
-      if (!changes.ok()) return changes.status();
-      report.tables.push_back(*std::move(changes));
+      ASSIGN_OR_RETURN(ReportTable changes, ChangesTable(*ones.front()->model, last));
+      report.tables.push_back(std::move(changes));
     }
     absl::StatusOr<std::vector<ReportTable>> tables =
         has_cpu && HasWaits(last.meta.view) ? WaitTables(last) : TablesOf(last);

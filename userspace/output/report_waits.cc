@@ -160,8 +160,7 @@ std::string EstimatedText(const ProfileModel& model) {
 }  // namespace
 
 absl::StatusOr<std::vector<ReportTable>> WaitTables(const ProfileModel& model) {
-  const absl::StatusOr<Scale> scale = ScaleOf(model.meta);
-  if (!scale.ok()) return scale.status();
+  ASSIGN_OR_RETURN(const Scale scale, ScaleOf(model.meta));
   ModelTables tables;
   if (absl::Status filled = tables.Fill(model); !filled.ok()) return filled;
   const WaitSummary summary = SummarizeWaits(tables.frames(), tables.stacks());
@@ -169,11 +168,11 @@ absl::StatusOr<std::vector<ReportTable>> WaitTables(const ProfileModel& model) {
   if (model.meta.view == ProfileView::kWall) {
     made.push_back(PoolTable(SummarizePool(tables.frames(), tables.stacks(), tables.samples(), tables.began(),
                                            PoolNumbersOf(AccountNumbers(model))),
-                             scale->seconds));
+                             scale.seconds));
   }
-  made.push_back(SiteTable(summary, *scale, true));
-  made.push_back(SiteTable(summary, *scale, false));
-  made.push_back(KindTable(summary, *scale));
+  made.push_back(SiteTable(summary, scale, true));
+  made.push_back(SiteTable(summary, scale, false));
+  made.push_back(KindTable(summary, scale));
   if (const std::string estimated = EstimatedText(model); !estimated.empty()) made.back().says.push_back(estimated);
   return made;
 }

@@ -98,7 +98,7 @@ void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const
   const uint64_t lost = deltas_.Since("hook_lost", counters.hook_lost + parts.intake.runtime_events_dropped());
   const uint64_t filtered = deltas_.Since("hook_filtered", counters.hook_filtered);
   const uint64_t of_host = deltas_.Since("host_limited", parts.intake.runtime_events_limited());
-  const uint64_t limited = deltas_.Since("hook_limited", counters.hook_limited) + of_host;
+  const uint64_t limited = deltas_.Since("hook_rate_limited", counters.hook_rate_limited) + of_host;
   account.pauses = deltas_.Since("pauses", parts.hooks->PauseCounts());
   account.jit = deltas_.Since("jit", parts.hooks->JitCounts());
   account.allocations = deltas_.Since("allocations", parts.hooks->AllocationCounts());

@@ -6,17 +6,17 @@
 #include "capture/capture.h"
 #include "clr/lines/assembly_pdbs.h"
 #include "clr/memory/memory_methods.h"
-#include "clr/perf_map_lease.h"
+#include "clr/perf_map/perf_map_lease.h"
 #include "pipeline/async_callers.h"
 #include "pipeline/clock_account.h"
 #include "pipeline/counter_deltas.h"
 #include "pipeline/expected_samples.h"
 #include "pipeline/intake.h"
-#include "pipeline/kernel_namer.h"
-#include "pipeline/runtime_watch.h"
-#include "pipeline/stack_unwinder.h"
+#include "pipeline/kernel_symbolizer.h"
+#include "pipeline/sample_unwinder.h"
 #include "pipeline/wait_watch.h"
 #include "profile/account.h"
+#include "runtime_events/runtime_watch.h"
 #include "status/notices.h"
 #include "symbols/native_lines/native_lines.h"
 
@@ -27,10 +27,10 @@ struct CountingParts {
   const RuntimeWatch* hooks;  // nullptr: there are none
   const WaitWatch* waits;     // nullptr: nobody asked
   const Intake& intake;
-  const KernelNamer& kernel;
+  const KernelSymbolizer& kernel;
   const ExpectedSamples& expected;
   const ClockAccount& clock;
-  const StackUnwinder& unwinder;
+  const SampleUnwinder& unwinder;
   const MemoryMethods& memory;
   const PerfMapLeases* perf_maps;   // nullptr: none are switched on
   const AssemblyPdbs* pdbs;         // nullptr: nobody wants lines

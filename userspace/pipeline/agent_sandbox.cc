@@ -40,9 +40,8 @@ absl::StatusOr<std::unique_ptr<FileBroker>> StartFileBroker() {
 }
 
 absl::Status ShareFileBroker(RecordOptions& options) {
-  absl::StatusOr<std::unique_ptr<FileBroker>> started = StartFileBroker();
-  RETURN_IF_ERROR(started.status());
-  options.files = *std::move(started);
+  ASSIGN_OR_RETURN(std::unique_ptr<FileBroker> started, StartFileBroker());
+  options.files = std::move(started);
   return absl::OkStatus();
 }
 

@@ -21,7 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "clr/memory/async_types.h"
 #include "pipeline/async_chain.h"
-#include "pipeline/stack_namer.h"
+#include "pipeline/stack_symbolizer.h"
 #include "process/process_table.h"
 #include "symbols/frame.h"
 #include "unwind/frame_chain.h"

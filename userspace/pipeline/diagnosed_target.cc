@@ -43,11 +43,9 @@ absl::StatusOr<TargetIdentity> IdentityOfTarget(uint32_t pid, const TargetFiles&
   if (!files.reachable()) {
     return ExplainDiagnostics(absl::PermissionDeniedError("it belongs to another user"), pid);
   }
-  const absl::StatusOr<std::string> text = files.ReadProc("status", kMaxStatusBytes);
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<StatusText> status = ParseStatus(*text);
-  if (!status.ok()) return status.status();
-  return TargetIdentity{pid, status->innermost_tgid(), *ticks};
+  ASSIGN_OR_RETURN(const std::string text, files.ReadProc("status", kMaxStatusBytes));
+  ASSIGN_OR_RETURN(const StatusText status, ParseStatus(text));
+  return TargetIdentity{pid, status.innermost_tgid(), *ticks};
 }
 
 }  // namespace clrsampler

@@ -6,7 +6,7 @@
 #include "clr/memory/memory_methods.h"
 #include "formats/names/frame_text.h"
 #include "os/own_usage.h"
-#include "pipeline/stack_namer.h"
+#include "pipeline/stack_symbolizer.h"
 #include "symbols/native_lines/native_lines.h"
 
 namespace clrsampler {

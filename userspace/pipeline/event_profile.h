@@ -13,7 +13,6 @@
 #include "formats/nettrace/clr_event_stream.h"
 #include "formats/profile/profile_model.h"
 #include "os/clock.h"
-#include "pipeline/counted_event.h"
 #include "pipeline/event_stacks.h"
 #include "pipeline/event_watch.h"
 #include "pipeline/lock_waits.h"
@@ -21,6 +20,7 @@
 #include "profile/account.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
+#include "runtime_events/counted_event.h"
 #include "symbols/frame.h"
 #include "symbols/source_files.h"
 

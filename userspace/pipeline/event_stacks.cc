@@ -8,7 +8,8 @@
 #include "absl/status/statusor.h"
 #include "formats/names/async_body.h"
 #include "formats/proc/maps_text.h"
-#include "pipeline/stack_namer.h"
+#include "pipeline/process_events.h"
+#include "pipeline/stack_symbolizer.h"
 #include "process/maps_mapping.h"
 
 namespace clrsampler {
@@ -33,11 +34,11 @@ EventStacks::EventStacks(const EventStacksOptions& options)
                             .names = options.names,
                             .lines = options.lines,
                             .line_helper = options.line_helper})),
-      resolver_(sources_.borrowed(), frames_, sources_.line_sources()),
+      symbolizer_(sources_.borrowed(), frames_, sources_.line_sources()),
       process_(table_.FindOrScan(options.pid, 0)),
-      turn_(clock_.Now()),
-      next_read_(turn_) {
-  resolver_.CatchUp(process_, turn_, turn_);
+      iteration_(clock_.Now()),
+      next_read_(iteration_) {
+  symbolizer_.CatchUp(process_, iteration_, iteration_);
 }
 
 std::string EventStacks::RuntimeVersion() {
@@ -52,15 +53,15 @@ std::span<const FrameId> EventStacks::Name(std::span<const uint64_t> addresses, 
   }
   const MonotonicTime now = clock_.Now();
   // Events come in batches, so that one reading of what is new is enough for many of them.
-  if (time >= turn_) turn_ = now;
+  if (time >= iteration_) iteration_ = now;
   if (std::any_of(lookup_.begin(), lookup_.end(),
                   [&](uint64_t address) { return process_.mappings.Find(address) == nullptr; })) {
     ReadNewMappings(now);
   }
   // By the time of this look: what was freed since the event is not taken for what was there.
-  resolver_.Observe(process_, {lookup_, {}, now});
-  resolver_.CatchUp(process_, time, turn_);
-  const uint64_t generation = resolver_.Generation(process_);
+  symbolizer_.Observe(process_, {lookup_, {}, now});
+  symbolizer_.CatchUp(process_, time, iteration_);
+  const uint64_t generation = symbolizer_.Generation(process_);
   stack_.clear();
   if (lookup_.size() >= kMostFrames) {
     stack_.push_back(frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, std::string(kDeeperThanLimit), "", ""}));
@@ -80,7 +81,7 @@ Resolution EventStacks::Resolve(uint64_t lookup_address, MonotonicTime time, uin
   NamedAddress& known = named_[lookup_address];
   if (known.generation == generation && known.answer.from <= time && time < known.answer.until) return known.answer;
   const Mapping* mapping = process_.mappings.Find(lookup_address);
-  known.answer = resolver_.Resolve({process_, mapping, lookup_address + 1, lookup_address, time});
+  known.answer = symbolizer_.Resolve({process_, mapping, lookup_address + 1, lookup_address, time});
   known.generation = generation;
   return known.answer;
 }

@@ -19,7 +19,7 @@
 #include "process/process_table.h"
 #include "status/notices.h"
 #include "symbols/frame.h"
-#include "symbols/resolver.h"
+#include "symbols/symbolizer.h"
 
 namespace clrsampler {
 
@@ -71,9 +71,9 @@ class EventStacks {
   ProcessTable table_;
   RuntimeDiscovery discovery_;
   Sources sources_;
-  Resolver resolver_;
+  Symbolizer symbolizer_;
   Process& process_;
-  MonotonicTime turn_;
+  MonotonicTime iteration_;
   MonotonicTime next_read_;                            // of mappings
   absl::flat_hash_map<uint64_t, NamedAddress> named_;  // by lookup address
   std::vector<uint64_t> lookup_;                       // leaf first

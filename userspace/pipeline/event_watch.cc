@@ -59,10 +59,8 @@ void Run(EventSession& session, ClrEventStream& stream, StopEvents& stop, uint64
 absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
                                              ClrEventStream::Receiver receiver) {
   const TargetFiles files(kProc, options.pid, nullptr, options.files);
-  const absl::StatusOr<TargetIdentity> target = IdentityOfTarget(options.pid, files);
-  if (!target.ok()) return target.status();
-  absl::StatusOr<StopEvents> stop = StopEvents::Create();
-  if (!stop.ok()) return stop.status();
+  ASSIGN_OR_RETURN(const TargetIdentity target, IdentityOfTarget(options.pid, files));
+  ASSIGN_OR_RETURN(StopEvents stop, StopEvents::Create());
   RecordOptions nothing_planted;
   nothing_planted.roles = false;
   AgentNeeds needs = options.needs;
@@ -70,11 +68,11 @@ absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, a
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, needs).status());
   if (options.prepare) options.prepare();
 
-  absl::StatusOr<EventSession> session = EventSession::Start([&] { return ConnectToRuntime(kProc, *target, files); },
+  absl::StatusOr<EventSession> session = EventSession::Start([&] { return ConnectToRuntime(kProc, target, files); },
                                                              RequestFor(options), SystemClock().Now());
   if (!session.ok()) return ExplainDiagnostics(session.status(), options.pid);
   ClrEventStream stream(options.kinds, std::move(receiver));
-  Run(*session, stream, *stop, options.duration_ns, began);
+  Run(*session, stream, stop, options.duration_ns, began);
   const absl::Status finished = stream.Finish();
   if (!session->status().ok()) return ExplainDiagnostics(session->status(), options.pid);
   return EventWatchResult{stream.lost(), stream.damaged(), stream.unsorted(), !finished.ok()};

@@ -18,7 +18,7 @@ constexpr uint64_t kMaxNewBytes = 32 << 20;
 
 }  // namespace
 
-void FilePages::Look(MonotonicTime now) {
+void FilePages::AgePages(MonotonicTime now) {
   const bool trim = now.ns - trimmed_.ns >= kTrimNs;
   const uint64_t bytes = ReadOwnMemory().file_bytes();
   least_bytes_ = std::min(least_bytes_, bytes);

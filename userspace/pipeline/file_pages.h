@@ -13,7 +13,7 @@ namespace clrsampler {
 class FilePages {
  public:
   // A few times a second.
-  void Look(MonotonicTime now);
+  void AgePages(MonotonicTime now);
 
  private:
   MonotonicTime trimmed_;

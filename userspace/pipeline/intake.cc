@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "pipeline/process_events.h"
 #include "unwind/raw_stack.h"
 
 namespace clrsampler {
@@ -24,19 +25,6 @@ uint32_t WeightOf(const wire_allocation&) { return 1; }
 uint32_t WeightOf(const wire_exception&) { return 1; }
 
 }  // namespace
-
-Mapping MappingOf(const SideBandEvent& event) {
-  Mapping mapping;
-  mapping.start = event.start;
-  mapping.end = event.start + event.length;
-  mapping.file_offset = event.page_offset;
-  mapping.device_major = event.device_major;
-  mapping.device_minor = event.device_minor;
-  mapping.inode = event.inode;
-  mapping.path = event.path;
-  mapping.kind = ClassifyMapping(mapping.path, mapping.inode);
-  return mapping;
-}
 
 // Side-band events first: a process that a sample names is announced before the sample is looked at.
 void Intake::Drain() {

@@ -21,12 +21,13 @@
 #include "os/clock.h"
 #include "pipeline/async_callers.h"
 #include "pipeline/event_budget.h"
-#include "pipeline/runtime_watch.h"
-#include "pipeline/stack_unwinder.h"
+#include "pipeline/record_options.h"
+#include "pipeline/sample_unwinder.h"
 #include "pipeline/targets.h"
 #include "process/process_table.h"
 #include "profile/account.h"
 #include "profile/hold_queue.h"
+#include "runtime_events/runtime_watch.h"
 #include "status/notices.h"
 #include "unwind/raw_stack.h"
 
@@ -41,9 +42,6 @@ struct HeldSample {
 };
 using HeldItem = std::variant<std::unique_ptr<HeldSample>, SideBandEvent, RuntimeItem, wire_wait>;
 
-// Which CPU samples are kept.
-enum class SamplesKept { kAll, kPossiblyBlamed, kNone };
-
 // Main loop only. Borrows what it is given.
 class Intake {
  public:
@@ -51,7 +49,7 @@ class Intake {
     EventStream& events;
     Targets& targets;
     ProcessTable& table;
-    StackUnwinder& unwinder;
+    SampleUnwinder& unwinder;
     MemoryMethods& memory;
     RuntimeWatch* hooks;  // nullptr: there are none
     AsyncCallers* async;  // nullptr: not asked for
@@ -88,8 +86,8 @@ class Intake {
   double TakeRingFill() { return std::exchange(ring_fill_, 0); }
 
  private:
-  // Samples that have left lend their memory to those that come: most have the same size. A turn brings ten for each
-  // busy CPU at 99 Hz.
+  // Samples that have left lend their memory to those that come: most have the same size. An iteration brings ten for
+  // each busy CPU at 99 Hz.
   static constexpr size_t kMaxSpare = 128;
 
   void TakeEvent(SideBandEvent event);
@@ -114,9 +112,6 @@ class Intake {
   uint64_t news_ = 0;
   double ring_fill_ = 0;
 };
-
-// The mapping that an event of kind kMmap tells of.
-Mapping MappingOf(const SideBandEvent& event);
 
 }  // namespace clrsampler
 

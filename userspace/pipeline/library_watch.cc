@@ -33,7 +33,7 @@ constexpr absl::string_view kProc = "/proc";
 constexpr char kLibraryFile[] = "libclrsampler_profiler.so";
 constexpr size_t kMaxLibraryBytes = 4 << 20;
 // The ring says nothing when something comes: it is looked at so often.
-constexpr int kTurnMs = 10;
+constexpr int kIterationMs = 10;
 
 std::string FolderOfThisProgram() {
   char path[PATH_MAX];
@@ -43,13 +43,11 @@ std::string FolderOfThisProgram() {
 }
 
 absl::StatusOr<LibraryPlace> PlaceFor(uint32_t pid, const TargetFiles& files) {
-  const absl::StatusOr<std::string> path = FindLibrary();
-  RETURN_IF_ERROR(path.status());
-  const absl::StatusOr<std::string> library = ReadWholeFile(*path, kMaxLibraryBytes);
-  RETURN_IF_ERROR(library.status());
+  ASSIGN_OR_RETURN(const std::string path, FindLibrary());
+  ASSIGN_OR_RETURN(const std::string library, ReadWholeFile(path, kMaxLibraryBytes));
   const std::string environment = ReadEnvironment(kProc, pid).value_or(std::string());
   absl::StatusOr<LibraryPlace> place =
-      LibraryPlace::Make(files, EnvironmentValue(environment, "TMPDIR").value_or(""), *library);
+      LibraryPlace::Make(files, EnvironmentValue(environment, "TMPDIR").value_or(""), library);
   if (place.ok()) return place;
   return WithHint(Annotate(place.status(), absl::StrCat("process ", pid)),
                   "give its container a /tmp that can be written to, without noexec; or use events without "
@@ -76,9 +74,8 @@ absl::StatusOr<LibrarySession> Attach(const LibraryWatchOptions& options, const 
                                       const TargetFiles& files, SharedRing ring) {
   absl::StatusOr<UniqueFd> connected = ConnectToRuntime(kProc, target, files);
   if (!connected.ok()) return ExplainDiagnostics(connected.status(), target.tgid);
-  absl::StatusOr<LibraryPlace> place = PlaceFor(target.tgid, files);
-  RETURN_IF_ERROR(place.status());
-  return LibrarySession::Start(*std::move(connected), target.tgid, options.kinds, *std::move(place), std::move(ring),
+  ASSIGN_OR_RETURN(LibraryPlace place, PlaceFor(target.tgid, files));
+  return LibrarySession::Start(*std::move(connected), target.tgid, options.kinds, std::move(place), std::move(ring),
                                SystemClock().Now());
 }
 
@@ -92,16 +89,14 @@ absl::Status GiveRightsUp() {
 
 absl::StatusOr<LibrarySession> Begin(const LibraryWatchOptions& options, SharedRing ring) {
   if (!options.socket.empty()) {
-    absl::StatusOr<UniqueFd> listener = ListenAt(options.socket);
-    RETURN_IF_ERROR(listener.status());
+    ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(options.socket));
     RETURN_IF_ERROR(GiveRightsUp());
-    return LibrarySession::Await(*std::move(listener), options.kinds, std::move(ring));
+    return LibrarySession::Await(std::move(listener), options.kinds, std::move(ring));
   }
   const TargetFiles files(kProc, options.pid, nullptr, options.files);
-  const absl::StatusOr<TargetIdentity> target = IdentityOfTarget(options.pid, files);
-  RETURN_IF_ERROR(target.status());
+  ASSIGN_OR_RETURN(const TargetIdentity target, IdentityOfTarget(options.pid, files));
   RETURN_IF_ERROR(GiveRightsUp());
-  return Attach(options, *target, files, std::move(ring));
+  return Attach(options, target, files, std::move(ring));
 }
 
 // Until the session is over.
@@ -110,7 +105,7 @@ void Run(LibrarySession& session, RecordOrder& order, StopEvents& stop, uint64_t
   const SystemClock clock;
   std::optional<MonotonicTime> end;
   while (!session.over()) {
-    stop.Wait(kTurnMs);
+    stop.Wait(kIterationMs);
     const MonotonicTime now = clock.Now();
     session.Step(now, [&](LibraryRecord record) { order.Add(std::move(record)); });
     order.GiveOut(now.ns);
@@ -139,17 +134,14 @@ absl::StatusOr<std::string> FindLibrary() {
 absl::StatusOr<LibraryWatchResult> WatchLibrary(const LibraryWatchOptions& options,
                                                 absl::FunctionRef<void(uint32_t)> began,
                                                 std::function<void(const LibraryRecord&)> receiver) {
-  absl::StatusOr<StopEvents> stop = StopEvents::Create();
-  RETURN_IF_ERROR(stop.status());
-  absl::StatusOr<SharedRing> ring = SharedRing::Create(options.ring_bytes);
-  RETURN_IF_ERROR(ring.status());
-  absl::StatusOr<LibrarySession> session = Begin(options, *std::move(ring));
-  RETURN_IF_ERROR(session.status());
+  ASSIGN_OR_RETURN(StopEvents stop, StopEvents::Create());
+  ASSIGN_OR_RETURN(SharedRing ring, SharedRing::Create(options.ring_bytes));
+  ASSIGN_OR_RETURN(LibrarySession session, Begin(options, std::move(ring)));
   RecordOrder order(std::move(receiver));
-  Run(*session, order, *stop, options.duration_ns, began);
+  Run(session, order, stop, options.duration_ns, began);
   if (!options.socket.empty()) unlink(options.socket.c_str());
-  if (!session->status().ok()) return ExplainDiagnostics(session->status(), session->tgid());
-  return LibraryWatchResult{session->lost(), session->stayed()};
+  if (!session.status().ok()) return ExplainDiagnostics(session.status(), session.tgid());
+  return LibraryWatchResult{session.lost(), session.stayed()};
 }
 
 }  // namespace clrsampler

@@ -16,11 +16,11 @@ HookPlanterOptions PlanterOptionsFor(const RuntimeEvents& events, RunParts& part
   options.allocations = events.allocations;
   options.exceptions = events.exceptions;
   // A run that asks for compilations themselves gets all of each.
-  options.rest_in_storms = !parts.options.on_compilation && parts.options.view != RecordView::kJit;
+  options.drop_entry_probe_in_storms = !parts.options.on_compilation && parts.options.view != RecordView::kJit;
   options.attach = [&parts](const HookPlace& place, const std::string& path) {
     return parts.capture->AttachHook(place, path);
   };
-  options.share = HookShareFor(parts.options);
+  options.cost_share = ProbeCostShareFor(parts.options);
   if (parts.tape == nullptr || !parts.tape->plays()) {
     options.measure_trap = MeasureTrapNs;
   } else {

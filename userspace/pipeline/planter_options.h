@@ -2,8 +2,8 @@
 #ifndef CLRSAMPLER_PIPELINE_PLANTER_OPTIONS_H_
 #define CLRSAMPLER_PIPELINE_PLANTER_OPTIONS_H_
 
-#include "pipeline/hook_planter.h"
 #include "pipeline/run_parts.h"
+#include "runtime_events/hook_planter.h"
 
 namespace clrsampler {
 

@@ -53,8 +53,8 @@ uint64_t RecordOptions::period_ns() const { return SamplingPeriodNs(frequency_hz
 
 bool IsWholeHost(const RecordOptions& options) { return options.pids.empty() && options.command.empty(); }
 
-bool TellsWaits(const RecordOptions& options) {
-  return options.windows.has_value() ? options.windows->waits : TellsWaits(options.view);
+bool HasWaits(const RecordOptions& options) {
+  return options.windows.has_value() ? options.windows->waits : HasWaits(options.view);
 }
 
 RuntimeEvents EventsFor(const RecordOptions& options) {
@@ -63,7 +63,7 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
   const bool told_of_pauses = options.on_pause != nullptr || options.on_runtime_event != nullptr;
   // A thread that waits for the end of a pause says so.
-  const bool waits = TellsWaits(options);
+  const bool waits = HasWaits(options);
   events.pauses = waits || told_of_pauses || options.view == RecordView::kPause ||
                   options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles ||
                   options.async_stacks;  // collections move what leads to awaiters
@@ -76,12 +76,24 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   return events;
 }
 
-double HookShareFor(const RecordOptions& options) {
+SamplesKept SamplesKeptFor(const RecordOptions& options) {
+  switch (options.view) {
+    case RecordView::kJit:
+    case RecordView::kAllocations:
+    case RecordView::kExceptions:
+    case RecordView::kOffCpu:
+      return SamplesKept::kNone;
+    default:
+      return options.only_blame ? SamplesKept::kPossiblyBlamed : SamplesKept::kAll;
+  }
+}
+
+double ProbeCostShareFor(const RecordOptions& options) {
   const bool limited = options.view == RecordView::kCpu || options.view == RecordView::kAllocations ||
-                       options.view == RecordView::kExceptions || TellsWaits(options.view) || options.windows;
+                       options.view == RecordView::kExceptions || HasWaits(options.view) || options.windows;
   const bool asked_for = options.on_pause != nullptr || options.on_runtime_event != nullptr ||
                          options.on_compilation != nullptr || options.mark_suspension || !limited;
-  return asked_for ? 0 : options.hook_share;
+  return asked_for ? 0 : options.probe_cost_share;
 }
 
 EventBudget HookEventsFor(const RecordOptions& options) {
@@ -107,7 +119,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.jit_stacks = events.compilation_stacks;
   sampler.allocation_hooks = events.allocations;
   sampler.exception_hooks = events.exceptions;
-  sampler.waits = TellsWaits(options);
+  sampler.waits = HasWaits(options);
   sampler.min_wait_ns = options.min_wait_ns;
   sampler.waker_stacks = options.waker_stacks;
   if (in_windows) {

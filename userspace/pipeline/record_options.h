@@ -13,18 +13,18 @@
 #include "capture/sampler.h"
 #include "capture/side_band_parser.h"
 #include "clr/lines/assembly_pdbs.h"
-#include "clr/perf_map_lease.h"
+#include "clr/perf_map/perf_map_lease.h"
 #include "formats/names/frame_text.h"
 #include "os/tape.h"
 #include "pipeline/event_budget.h"
-#include "pipeline/jit_watch.h"
-#include "pipeline/pause_watch.h"
 #include "pipeline/rate_control.h"
 #include "pipeline/run_profile.h"
 #include "pipeline/window_clock.h"
 #include "process/process.h"
 #include "profile/suspension_tracker.h"
 #include "profile/window.h"
+#include "runtime_events/jit_watch.h"
+#include "runtime_events/pause_watch.h"
 #include "symbol_server/symbol_server.h"
 
 namespace clrsampler {
@@ -51,17 +51,17 @@ struct RecordOptions {
   uint32_t max_frames = 512;    // of a user stack; at most 1024
   uint32_t gap_words = 1024;    // stack words shipped between two frames; at most 4096
   uint32_t stack_words = 4096;  // of one stack; from there on frames are shipped without the words between them
-  bool replay = true;           // false: frame-pointer chains only
-  bool async_stacks = false;    // awaiters stand above a resumed async method (async_callers.h); with `replay`
+  bool unwind_data = true;      // false: frame-pointer chains only
+  bool async_stacks = false;    // awaiters stand above a resumed async method (async_callers.h); with `unwind_data`
   RecordView view = RecordView::kCpu;
   // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu.
   bool roles = true;
   bool try_unknown_runtime = false;  // MemoryMethodsOptions
   uint64_t min_wait_ns = 1'000'000;  // of waits: shorter ones are counted and have no stack
   bool waker_stacks = true;
-  bool wakers = false;           // behind each wait, who ended it
-  double hook_share = 0.003;     // of one CPU that hooks may cost a process; 0: no limit (hook_budget.h)
-  bool mark_suspension = false;  // the outermost frame says in which part of a pause a stack was taken
+  bool wakers = false;              // behind each wait, who ended it
+  double probe_cost_share = 0.003;  // of one CPU that hooks may cost a process; 0: no limit (probe_cost_bucket.h)
+  bool mark_suspension = false;     // the outermost frame says in which part of a pause a stack was taken
   // Told of each pause of a .NET process, in the order in which they end; may be empty.
   std::function<void(const ObservedPause&)> on_pause;
   // Told of each compilation, in the order in which they end; may be empty.
@@ -101,11 +101,15 @@ struct RuntimeEvents {
   bool any() const { return pauses || compilations || allocations || exceptions; }
 };
 
+// Which CPU samples are kept.
+enum class SamplesKept { kAll, kPossiblyBlamed, kNone };
+
 bool IsWholeHost(const RecordOptions& options);
-bool TellsWaits(const RecordOptions& options);
+bool HasWaits(const RecordOptions& options);
 RuntimeEvents EventsFor(const RecordOptions& options);
+SamplesKept SamplesKeptFor(const RecordOptions& options);
 // Who asks for pauses or compilations themselves gets all of each, at any cost: 0.
-double HookShareFor(const RecordOptions& options);
+double ProbeCostShareFor(const RecordOptions& options);
 // A continuous run takes so many events of hooks; others take all.
 EventBudget HookEventsFor(const RecordOptions& options);
 SamplerOptions SamplerOptionsFor(const RecordOptions& options);

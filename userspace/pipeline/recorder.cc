@@ -17,12 +17,13 @@
 #include "clr/memory/memory_methods.h"
 #include "os/tape_answer.h"
 #include "pipeline/dotnet_hint.h"
+#include "pipeline/loop_pace.h"
 #include "pipeline/planter_options.h"
+#include "pipeline/process_events.h"
 #include "pipeline/run_parts.h"
 #include "pipeline/run_session.h"
 #include "pipeline/sample_handler.h"
 #include "pipeline/serve_session.h"
-#include "pipeline/turn_pace.h"
 #include "process/file_broker.h"
 #include "status/status.h"
 
@@ -40,7 +41,7 @@ constexpr uint64_t kRetireNs = 2'000'000'000;
 
 constexpr uint64_t kSweepNs = 60'000'000'000;  // how often it is asked whether processes are still there
 
-constexpr uint64_t kSlowTurnNs = 250'000'000;  // how often processes' CPU clocks are read and new CPUs looked for
+constexpr uint64_t kSlowIterationNs = 250'000'000;  // how often processes' CPU clocks are read and new CPUs looked for
 
 std::unique_ptr<Session> SessionFor(RunParts& parts, RunProfile& profile) {
   if (parts.options.windows) return std::make_unique<ServeSession>(parts, *parts.options.windows);
@@ -63,26 +64,10 @@ class RecorderImpl : public Recorder {
   absl::Status Init();
   absl::Status Run(const std::function<void(const RecordProgress&)>& progress) override;
 
-  absl::Status WatchesPausesOf(uint32_t pid) override {
-    const Process* process = parts_.table.Find(pid);
-    if (!parts_.hooks || process == nullptr) return NotWatched(pid);
-    return parts_.hooks->SeesSuspensions(process->key);
-  }
-  absl::Status WatchesCompilationsOf(uint32_t pid) override {
-    const Process* process = parts_.table.Find(pid);
-    if (!parts_.hooks || process == nullptr) return NotWatched(pid);
-    return parts_.hooks->SeesCompilations(process->key);
-  }
-  absl::Status WatchesAllocationsOf(uint32_t pid) override {
-    const Process* process = parts_.table.Find(pid);
-    if (!parts_.hooks || process == nullptr) return NotWatched(pid);
-    return parts_.hooks->SeesAllocations(process->key);
-  }
-  absl::Status WatchesExceptionsOf(uint32_t pid) override {
-    const Process* process = parts_.table.Find(pid);
-    if (!parts_.hooks || process == nullptr) return NotWatched(pid);
-    return parts_.hooks->SeesExceptions(process->key);
-  }
+  absl::Status WatchesPausesOf(uint32_t pid) override { return Watches(pid, &RuntimeWatch::CheckSuspensions); }
+  absl::Status WatchesCompilationsOf(uint32_t pid) override { return Watches(pid, &RuntimeWatch::CheckCompilations); }
+  absl::Status WatchesAllocationsOf(uint32_t pid) override { return Watches(pid, &RuntimeWatch::CheckAllocations); }
+  absl::Status WatchesExceptionsOf(uint32_t pid) override { return Watches(pid, &RuntimeWatch::CheckExceptions); }
 
   const FrameTable& frames() const override { return parts_.frames; }
   const SourceFiles& source_files() const override { return parts_.sources.source_files(); }
@@ -98,16 +83,18 @@ class RecorderImpl : public Recorder {
   int stop_signal() const override { return stop_signal_; }
 
  private:
-  static absl::Status NotWatched(uint32_t pid) {
+  absl::Status Watches(uint32_t pid, absl::Status (RuntimeWatch::*check)(ProcessKey) const) {
+    const Process* process = parts_.table.Find(pid);
+    if (parts_.hooks && process != nullptr) return ((*parts_.hooks).*check)(process->key);
     return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
   }
   absl::Status OpenCapture();
   void StartHooks();
   bool Finished(MonotonicTime now) const;
-  TurnPace::Inputs PaceInputs(MonotonicTime now);
+  LoopPace::Inputs PaceInputs(MonotonicTime now);
   RecordProgress Progress(MonotonicTime now) const;
-  void Turn(MonotonicTime now);
-  void SlowTurn(MonotonicTime now);
+  void Iterate(MonotonicTime now);
+  void SlowIteration(MonotonicTime now);
   void HandleUntil(MonotonicTime horizon);
   // False: it waits for something that is not read here.
   bool Handle(MonotonicTime time, const HeldItem& item);
@@ -125,8 +112,8 @@ class RecorderImpl : public Recorder {
   RunProfile profile_;  // empty in windows
   const std::unique_ptr<Session> session_;
   std::optional<SampleHandler> handler_;
-  LoopTurn turn_;
-  MonotonicTime last_slow_turn_;
+  LoopIteration iteration_;
+  MonotonicTime last_slow_iteration_;
   MonotonicTime last_sweep_;
   int stop_signal_ = 0;
 };
@@ -145,9 +132,8 @@ absl::Status RecorderImpl::OpenCapture() {
                                    feature.detail.empty() ? "" : ")"));
     }
   }
-  absl::StatusOr<std::unique_ptr<LiveCapture>> live = LiveCapture::Create(SamplerOptionsFor(options), features);
-  RETURN_IF_ERROR(live.status());
-  parts_.capture = *std::move(live);
+  ASSIGN_OR_RETURN(std::unique_ptr<LiveCapture> live, LiveCapture::Create(SamplerOptionsFor(options), features));
+  parts_.capture = std::move(live);
   if (parts_.tape != nullptr) {
     parts_.capture = std::make_unique<RecordedCapture>(
         std::move(parts_.capture), *parts_.tape,
@@ -162,28 +148,22 @@ absl::Status RecorderImpl::Init() {
   if (parts_.tape == nullptr) RETURN_IF_ERROR(parts_.perf_maps.Start());
   RETURN_IF_ERROR(OpenCapture());
   if (EventsFor(options).any()) StartHooks();
-  if (TellsWaits(options)) {
+  if (HasWaits(options)) {
     parts_.waits.emplace([this](const ObservedWait& wait) { session_->sink().AddWait(wait); }, parts_.frames);
   }
 
-  absl::StatusOr<StopEvents> stop = StopEvents::Create(parts_.tape);
-  RETURN_IF_ERROR(stop.status());
-  parts_.stop.emplace(*std::move(stop));
+  ASSIGN_OR_RETURN(StopEvents stop, StopEvents::Create(parts_.tape));
+  parts_.stop.emplace(std::move(stop));
   for (const int fd : parts_.capture->wake_fds()) RETURN_IF_ERROR(parts_.stop->WatchReadable(fd));
   RETURN_IF_ERROR(parts_.targets.Follow(*parts_.capture, *parts_.stop));
 
   RuntimeWatch* hooks = parts_.hooks ? &*parts_.hooks : nullptr;
-  const bool counts_samples = options.view != RecordView::kJit && options.view != RecordView::kAllocations &&
-                              options.view != RecordView::kExceptions && options.view != RecordView::kOffCpu;
-  const SamplesKept kept = !counts_samples      ? SamplesKept::kNone
-                           : options.only_blame ? SamplesKept::kPossiblyBlamed
-                                                : SamplesKept::kAll;
   parts_.intake.emplace(
       Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, hooks,
                     parts_.async ? &*parts_.async : nullptr, parts_.account, parts_.notices},
-      kept, HookEventsFor(options));
+      SamplesKeptFor(options), HookEventsFor(options));
   handler_.emplace(
-      SampleHandler::Parts{parts_.table, parts_.resolver, parts_.unwinder, parts_.namer, parts_.frames,
+      SampleHandler::Parts{parts_.table, parts_.symbolizer, parts_.unwinder, parts_.stack_symbolizer, parts_.frames,
                            parts_.perf_maps, parts_.rate, hooks, parts_.waits ? &*parts_.waits : nullptr,
                            parts_.code_log ? &*parts_.code_log : nullptr, parts_.async ? &*parts_.async : nullptr,
                            session_->sink(), parts_.account, parts_.notices},
@@ -235,20 +215,20 @@ void RecorderImpl::StartHooks() {
   options.on_exception_factor = [this](ProcessKey key, double factor) {
     session_->sink().ScaleExceptions(key, factor);
   };
-  parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.resolver,
+  parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.symbolizer,
                        parts_.frames, parts_.clock);
 }
 
 absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>& progress) {
   RETURN_IF_ERROR(parts_.capture->Start());
   MonotonicTime now = parts_.clock.Now();
-  parts_.started = turn_.started = last_slow_turn_ = last_sweep_ = now;
+  parts_.started = iteration_.started = last_slow_iteration_ = last_sweep_ = now;
   session_->Begin();
   parts_.UpdateClock();
   RETURN_IF_ERROR(parts_.targets.Begin());
   RETURN_IF_ERROR(parts_.stop->GuardThisThread());
 
-  TurnPace pace(now);
+  LoopPace pace(now);
   MonotonicTime next_progress = now;
   while (!Finished(now)) {
     int wait_ms = pace.WaitMs(now, PaceInputs(now));
@@ -258,7 +238,7 @@ absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>&
     }
     parts_.stop->Wait(wait_ms);
     now = parts_.clock.Now();
-    Turn(now);
+    Iterate(now);
     if (now >= next_progress && progress) {
       progress(Progress(now));
       next_progress.ns = now.ns + 1'000'000'000;
@@ -279,8 +259,8 @@ void RecorderImpl::End() {
   parts_.targets.CountCommand();
   parts_.intake->Drain();
   parts_.sources.AwaitLines(parts_.clock);
-  turn_.last_chance = true;
-  turn_.started = parts_.clock.Now();
+  iteration_.last_chance = true;
+  iteration_.started = parts_.clock.Now();
   HandleUntil(MonotonicTime::Max());
   parts_.table.ForEach([this](Process& process) { session_->Describe(process); });
   if (parts_.hooks) parts_.hooks->Finish();
@@ -300,16 +280,16 @@ RecordProgress RecorderImpl::Progress(MonotonicTime now) const {
           handler_->named(), lost};
 }
 
-TurnPace::Inputs RecorderImpl::PaceInputs(MonotonicTime now) {
-  TurnPace::Inputs inputs;
-  inputs.short_turns = parts_.resolver.WantsShortTurns(now);
-  inputs.may_rest = session_->may_rest() && parts_.resolver.MayRest();
+LoopPace::Inputs RecorderImpl::PaceInputs(MonotonicTime now) {
+  LoopPace::Inputs inputs;
+  inputs.short_iterations = parts_.symbolizer.WantsShortIterations(now);
+  inputs.may_idle = session_->may_idle() && parts_.symbolizer.MayIdle();
   inputs.news = parts_.intake->news();
-  if (!inputs.may_rest) return inputs;
+  if (!inputs.may_idle) return inputs;
   bool told_of_methods = true;
   parts_.table.ForEach([&](const Process& process) {
     told_of_methods &=
-        !parts_.sources.memory->IsDotNet(process.key) || (parts_.hooks && parts_.hooks->TellsOfMethods(process.key));
+        !parts_.sources.memory->IsDotNet(process.key) || (parts_.hooks && parts_.hooks->ReportsMethods(process.key));
   });
   // Most of the methods that a sample is the first to show were compiled long ago.
   if (!told_of_methods) inputs.news += parts_.unwinder.code_met();
@@ -322,33 +302,33 @@ bool RecorderImpl::Finished(MonotonicTime now) const {
   return parts_.options.duration_ns.has_value() && now.ns - parts_.started.ns >= *parts_.options.duration_ns;
 }
 
-void RecorderImpl::Turn(MonotonicTime now) {
-  // All that happened before the last turn has reached its ring by now. Under load turns follow each other at once, and
-  // an event can be read only a moment after its time.
-  const MonotonicTime horizon{std::min(turn_.started.ns, now.ns - SideBand::kSettleNs)};
-  turn_.started = now;
+void RecorderImpl::Iterate(MonotonicTime now) {
+  // All that happened before the last iteration has reached its ring by now. Under load iterations follow each other at
+  // once, and an event can be read only a moment after its time.
+  const MonotonicTime horizon{std::min(iteration_.started.ns, now.ns - SideBand::kSettleNs)};
+  iteration_.started = now;
   if (parts_.symbol_server != nullptr) parts_.symbol_server->Poll(parts_.notices);
-  session_->BeginTurn(now);
+  session_->BeginIteration(now);
   parts_.intake->Drain();
   if (parts_.tape == nullptr) parts_.perf_maps.Poll(parts_.table, now);
   if (parts_.hooks) {
-    parts_.table.ForEach([this](Process& process) { parts_.hooks->Look(process); });
+    parts_.table.ForEach([this](Process& process) { parts_.hooks->HookRuntimeOf(process); });
     parts_.hooks->Tick(now);
-    parts_.hooks->DropBefore(parts_.intake->OldestOr(turn_.horizon));
+    parts_.hooks->DropBefore(parts_.intake->OldestOr(iteration_.horizon));
   }
   HandleUntil(horizon);
   // Nothing of before the horizon waits any more, but for what waits for its names.
   session_->Reach(parts_.intake->OldestOr(horizon));
-  if (now.ns - last_slow_turn_.ns >= kSlowTurnNs) SlowTurn(now);
+  if (now.ns - last_slow_iteration_.ns >= kSlowIterationNs) SlowIteration(now);
 }
 
 void RecorderImpl::HandleUntil(MonotonicTime horizon) {
-  turn_.horizon = parts_.horizon = horizon;
+  iteration_.horizon = parts_.horizon = horizon;
   bool paused = false;
   MonotonicTime drained = parts_.clock.Now();
   uint64_t handling_ns = kMaxUnseenNs;
   do {
-    if (paused && !turn_.last_chance) {
+    if (paused && !iteration_.last_chance) {
       const MonotonicTime begin = parts_.clock.Now();
       parts_.intake->Drain();
       drained = parts_.clock.Now();
@@ -372,7 +352,7 @@ void RecorderImpl::HandleUntil(MonotonicTime horizon) {
 
 bool RecorderImpl::Handle(MonotonicTime time, const HeldItem& item) {
   if (const auto* sample = std::get_if<std::unique_ptr<HeldSample>>(&item)) {
-    return handler_->Handle(time, *(*sample)->raw, (*sample)->early, turn_);
+    return handler_->Handle(time, *(*sample)->raw, (*sample)->early, iteration_);
   }
   if (const auto* event = std::get_if<RuntimeItem>(&item)) {
     HandleRuntimeItem(*event);
@@ -384,8 +364,8 @@ bool RecorderImpl::Handle(MonotonicTime time, const HeldItem& item) {
   return true;
 }
 
-void RecorderImpl::SlowTurn(MonotonicTime now) {
-  last_slow_turn_ = now;
+void RecorderImpl::SlowIteration(MonotonicTime now) {
+  last_slow_iteration_ = now;
   parts_.targets.expected().Update();
   const FollowedCpus cpus =
       parts_.capture->FollowCpus([] { return ReadHostCpuTime(kProcRoot).value_or(HostCpuTime()).cpu_busy_ns; });
@@ -403,7 +383,7 @@ void RecorderImpl::SlowTurn(MonotonicTime now) {
     parts_.table.Sweep();
   }
   if (now.ns > kRetireNs) Retire({now.ns - kRetireNs});
-  session_->SlowTurn(now);
+  session_->SlowIteration(now);
 }
 
 void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
@@ -413,17 +393,15 @@ void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
   Process* process = nullptr;
   if (const auto* compiled = std::get_if<CompiledEvent>(&item)) {
     process = &process_of(compiled->event);
-    parts_.resolver.CatchUp(*process, compiled->arrived, turn_.started);
-  } else if (const auto* allocation = std::get_if<AllocationEvent>(&item)) {
-    process = &process_of(allocation->event);
-    if (!session_->Selects(*process)) return;
-    session_->sink().Announce(*process);
-  } else if (const auto* exception = std::get_if<ExceptionEvent>(&item)) {
-    process = &process_of(exception->event);
-    if (!session_->Selects(*process)) return;
-    session_->sink().Announce(*process);
+    parts_.symbolizer.CatchUp(*process, compiled->arrived, iteration_.started);
+  } else if (const auto* event = std::get_if<wire_runtime_event>(&item)) {
+    process = &process_of(*event);
   } else {
-    process = &process_of(std::get<wire_runtime_event>(item));
+    const auto* allocation = std::get_if<AllocationEvent>(&item);
+    process =
+        allocation != nullptr ? &process_of(allocation->event) : &process_of(std::get<ExceptionEvent>(item).event);
+    if (!session_->Selects(*process)) return;
+    session_->sink().Announce(*process);
   }
   parts_.hooks->Handle(*process, item);
 }
@@ -437,27 +415,8 @@ void RecorderImpl::HandleWait(const wire_wait& wait) {
 
 void RecorderImpl::HandleEvent(const SideBandEvent& event) {
   if (parts_.options.on_task_event) parts_.options.on_task_event(event);
-  const MonotonicTime time = event.time;
-  switch (event.kind) {
-    case SideBandKind::kFork:
-      parts_.table.OnFork(event.pid, event.parent_pid, time);
-      break;
-    case SideBandKind::kComm:
-      if (event.exec) {
-        if (parts_.table.OnExec(event.pid, event.comm, time)) Forget(parts_.table.Find(event.pid)->key);
-      } else if (event.pid == event.tid) {
-        parts_.table.OnComm(event.pid, event.comm, time);
-      }
-      break;
-    case SideBandKind::kMmap:
-      parts_.table.OnMapping(event.pid, MappingOf(event), time);
-      break;
-    case SideBandKind::kExit:
-      if (event.pid == event.tid) parts_.table.OnExit(event.pid, time);
-      break;
-    case SideBandKind::kLost:
-      parts_.table.OnEventsLost(parts_.clock.Now());
-      break;
+  if (const std::optional<ProcessKey> replaced = ApplyToTable(event, parts_.clock, parts_.table)) {
+    Forget(*replaced);
   }
 }
 
@@ -496,9 +455,9 @@ void RecorderImpl::Retire(MonotonicTime before) {
 
 // What is known of its code: it has ended, or runs another program now.
 void RecorderImpl::Forget(ProcessKey key) {
-  parts_.resolver.Forget(key);
+  parts_.symbolizer.Forget(key);
   parts_.unwinder.Forget(key);
-  parts_.namer.Forget(key);
+  parts_.stack_symbolizer.Forget(key);
   if (parts_.async) parts_.async->Forget(key);
   if (parts_.sources.pdbs != nullptr) parts_.sources.pdbs->Forget(key);
   parts_.images.Forget(key);
@@ -520,15 +479,11 @@ void RecorderImpl::SumUpWaits(ProcessKey key) {
 absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Create(const RecordOptions& options) {
   std::unique_ptr<SymbolServer> symbol_server;
   if (!options.symbols.servers.empty()) {
-    absl::StatusOr<std::unique_ptr<SymbolServer>> started = SymbolServer::Start(options.symbols);
-    if (!started.ok()) return started.status();
-    symbol_server = *std::move(started);
+    ASSIGN_OR_RETURN(symbol_server, SymbolServer::Start(options.symbols));
   }
   std::shared_ptr<FileBroker> broker = options.files;
   if (broker == nullptr && (options.tape == nullptr || !options.tape->plays())) {
-    absl::StatusOr<std::unique_ptr<FileBroker>> started = StartFileBroker();
-    if (!started.ok()) return started.status();
-    broker = *std::move(started);
+    ASSIGN_OR_RETURN(broker, StartFileBroker());
   }
   RecordOptions with_helper = options;
   // A tape has no answers of it.

@@ -6,9 +6,9 @@
 //   Intake          reads events and samples out of the rings and holds them
 //   SampleHandler   unwinds, names and counts a sample
 //
-// A turn of the loop: the intake reads; then what is older than the previous turn, so that nothing from before it can
-// still arrive, is handled in the order of its times. Events change the process table; samples are named as of their
-// own time.
+// An iteration of the loop: the intake reads; then what is older than the previous iteration, so that nothing from
+// before it can still arrive, is handled in the order of its times. Events change the process table; samples are named
+// as of their own time.
 #ifndef CLRSAMPLER_PIPELINE_RECORDER_H_
 #define CLRSAMPLER_PIPELINE_RECORDER_H_
 

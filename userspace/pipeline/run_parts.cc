@@ -9,6 +9,7 @@
 #include "clr/memory/memory_methods.h"
 #include "os/tape_answer.h"
 #include "process/cpu_time.h"
+#include "status/status.h"
 #include "symbols/kernel_symbols.h"
 
 namespace clrsampler {
@@ -42,7 +43,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
            .names = options.names,
            .symbol_files = symbol_server.get(),
            .transient_code = [this](const Process& process, const auto& code,
-                                    auto heaps) { TellTransientCode(process.key.tgid, code, heaps); },
+                                    auto heaps) { PublishTransientCode(process.key.tgid, code, heaps); },
            .perf_map_promised = [this](ProcessKey key) { return perf_maps.IsOn(key) || perf_maps.IsComing(key); },
            .try_unknown_runtime = options.try_unknown_runtime,
            .lines = options.lines,
@@ -50,31 +51,31 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
            .keep_code = options.keep_code,
            .broker = broker.get(),
            .tape = tape})),
-      resolver(sources.borrowed(), frames, sources.line_sources()),
-      unwinder({.replay = options.replay, .max_frames = options.max_frames, .keep = options.keep_stacks}, sources,
-               images, resolver, clock),
-      namer(resolver, kernel, frames, /*with_places=*/options.async_stacks),
+      symbolizer(sources.borrowed(), frames, sources.line_sources()),
+      unwinder({.unwind_data = options.unwind_data, .max_frames = options.max_frames, .keep = options.keep_stacks},
+               sources, images, symbolizer, clock),
+      stack_symbolizer(symbolizer, kernel, frames, /*with_places=*/options.async_stacks),
       rate(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {
   if (broker != nullptr) broker->ReportTo(&notices);
   if (options.keep_code) KeepCode();
   if (options.async_stacks) {
     async.emplace(AsyncCallers::Parts{*sources.memory, frames,
                                       [this](const Process& process, const std::optional<wire_async_layout>& layout) {
-                                        TellAsyncLayout(process, layout);
+                                        PublishAsyncLayout(process, layout);
                                       }});
   }
 }
 
 void RunParts::Prepare(uint32_t pid) {
   const MonotonicTime now = clock.Now();
-  resolver.CatchUp(table.FindOrScan(pid, 0), now, now);
+  symbolizer.CatchUp(table.FindOrScan(pid, 0), now, now);
   if (async) async->Learn(*table.Find(pid));
-  if (hooks) hooks->Look(*table.Find(pid));
+  if (hooks) hooks->HookRuntimeOf(*table.Find(pid));
 }
 
 void RunParts::KeepCode() {
   code_log.emplace();
-  resolver.TellOfManaged([this](const FrameQuery& query, FrameId plain, FrameId frame) {
+  symbolizer.SetManagedFrameObserver([this](const FrameQuery& query, FrameId plain, FrameId frame) {
     if (const std::optional<CodeBody> body = sources.CodeOf(query)) {
       code_log->Note(query, plain, frame, *body);
     } else {
@@ -90,9 +91,8 @@ RunParts::~RunParts() {
 absl::StatusOr<std::vector<std::string>> RunParts::LookUpInKernel(std::span<const uint64_t> addresses) {
   const auto look_up = [&]() -> absl::StatusOr<std::vector<std::string>> {
     if (kernel_lookup_ == nullptr) {
-      absl::StatusOr<std::unique_ptr<KernelNameLookup>> lookup = KernelNameLookup::Create();
-      if (!lookup.ok()) return lookup.status();
-      kernel_lookup_ = *std::move(lookup);
+      ASSIGN_OR_RETURN(std::unique_ptr<KernelNameLookup> lookup, KernelNameLookup::Create());
+      kernel_lookup_ = std::move(lookup);
     }
     return kernel_lookup_->LookUp(addresses);
   };
@@ -100,14 +100,14 @@ absl::StatusOr<std::vector<std::string>> RunParts::LookUpInKernel(std::span<cons
   return Taped(tape, look_up, "kernel names ", absl::StrJoin(addresses, " "));
 }
 
-void RunParts::TellTransientCode(uint32_t tgid, const wire_transient_code& code,
-                                 std::span<const wire_transient_heap> heaps) {
+void RunParts::PublishTransientCode(uint32_t tgid, const wire_transient_code& code,
+                                    std::span<const wire_transient_heap> heaps) {
   if (const absl::Status told = capture->SetTransientCode(static_cast<pid_t>(tgid), code, heaps); !told.ok()) {
-    notices.Add("no_witnesses", "", absl::StrCat("not all short-lived methods have names: ", told.message()));
+    notices.Add("no_snapshots", "", absl::StrCat("not all short-lived methods have names: ", told.message()));
   }
 }
 
-void RunParts::TellAsyncLayout(const Process& process, const std::optional<wire_async_layout>& layout) {
+void RunParts::PublishAsyncLayout(const Process& process, const std::optional<wire_async_layout>& layout) {
   if (!layout) {
     notices.Add("no_async_callers", absl::StrCat(process.key.tgid),
                 absl::StrCat("async methods of process ", process.key.tgid, " (", process.comm,

@@ -11,20 +11,19 @@
 
 #include "capture/capture.h"
 #include "capture/kernel_name_lookup.h"
-#include "clr/perf_map_lease.h"
+#include "clr/perf_map/perf_map_lease.h"
 #include "clr/runtime_discovery.h"
 #include "os/taped_clock.h"
 #include "pipeline/account_counts.h"
 #include "pipeline/async_callers.h"
 #include "pipeline/clock_account.h"
 #include "pipeline/intake.h"
-#include "pipeline/kernel_namer.h"
+#include "pipeline/kernel_symbolizer.h"
 #include "pipeline/record_options.h"
-#include "pipeline/runtime_watch.h"
+#include "pipeline/sample_unwinder.h"
 #include "pipeline/sampling_rate.h"
 #include "pipeline/source_order.h"
-#include "pipeline/stack_namer.h"
-#include "pipeline/stack_unwinder.h"
+#include "pipeline/stack_symbolizer.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/targets.h"
 #include "pipeline/wait_watch.h"
@@ -33,10 +32,11 @@
 #include "process/process_table.h"
 #include "profile/account.h"
 #include "profile/code_log.h"
+#include "runtime_events/runtime_watch.h"
 #include "status/notices.h"
 #include "symbol_server/symbol_server.h"
 #include "symbols/frame.h"
-#include "symbols/resolver.h"
+#include "symbols/symbolizer.h"
 
 namespace clrsampler {
 
@@ -61,13 +61,13 @@ struct RunParts {
   FrameTable frames;
   ImageFiles images;
   ProcessTable table;
-  KernelNamer kernel;
+  KernelSymbolizer kernel;
   RuntimeDiscovery runtimes;
   PerfMapLeases perf_maps;
   Sources sources;
-  Resolver resolver;
-  StackUnwinder unwinder;
-  StackNamer namer;
+  Symbolizer symbolizer;
+  SampleUnwinder unwinder;
+  StackSymbolizer stack_symbolizer;
   std::optional<AsyncCallers> async;  // nullopt: not asked for
   SamplingRate rate;
   std::optional<CodeLog> code_log;  // nullopt: nobody wants it
@@ -91,8 +91,8 @@ struct RunParts {
  private:
   void KeepCode();
   absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
-  void TellAsyncLayout(const Process& process, const std::optional<wire_async_layout>& layout);
-  void TellTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
+  void PublishAsyncLayout(const Process& process, const std::optional<wire_async_layout>& layout);
+  void PublishTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
 
   std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address
 };

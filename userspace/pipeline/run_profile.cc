@@ -103,7 +103,7 @@ void RunProfile::AddCompiledStack(const Process& process, std::span<const FrameI
 }
 
 void RunProfile::AddWait(const ObservedWait& wait) {
-  if (!TellsWaits(view_)) return;
+  if (!HasWaits(view_)) return;
   const StackId stack = stacks_.Intern(ledger_.Of(wait.process).label, wait_stack_.Of(wait, options_.wakers));
   waits_.try_emplace(wait.process, keep_samples_).first->second.Add(stack, wait);
 }

@@ -27,7 +27,7 @@ enum class RecordView : uint8_t {
   kWall,          // where they waited and what they ran, in microseconds
 };
 
-inline bool TellsWaits(RecordView view) { return view == RecordView::kOffCpu || view == RecordView::kWall; }
+inline bool HasWaits(RecordView view) { return view == RecordView::kOffCpu || view == RecordView::kWall; }
 
 // Main loop only.
 class RunProfile : public SampleSink {

@@ -17,16 +17,17 @@ class RunSession : public Session {
   bool Selects(const Process&) const override { return true; }
   bool SelectsKey(ProcessKey) override { return true; }
   bool wants_compilations() const override { return false; }
-  // Processes of a whole host may live for less than a turn; and whoever is shown events as they come is to see them.
-  bool may_rest() const override {
+  // Processes of a whole host may live for less than an iteration; and whoever is shown events as they come is to see
+  // them.
+  bool may_idle() const override {
     const RecordOptions& options = parts_.options;
     return !parts_.targets.whole_host() && !options.on_pause && !options.on_runtime_event && !options.on_task_event &&
            !options.on_compilation;
   }
   void Begin() override {}
   void Reach(MonotonicTime) override {}
-  void BeginTurn(MonotonicTime) override {}
-  void SlowTurn(MonotonicTime) override {}
+  void BeginIteration(MonotonicTime) override {}
+  void SlowIteration(MonotonicTime) override {}
   void Describe(const Process& process) override;
   void Ended(ProcessKey) override {}
   bool WantsEnd(MonotonicTime) const override { return false; }

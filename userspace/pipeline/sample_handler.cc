@@ -17,7 +17,8 @@ constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 
 }  // namespace
 
-bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyStack& early, const LoopTurn& turn) {
+bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyStack& early,
+                           const LoopIteration& iteration) {
   const wire_cpu_sample& sample = raw.sample();
   // Tasks that our pid namespace does not show share the number 0 and a process without mappings.
   const bool outside = (sample.flags & WIRE_SAMPLE_OUTSIDE) != 0;
@@ -28,19 +29,19 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
     if (sample.header.kind == WIRE_CPU_SAMPLE) ++parts_.account.samples_set_aside;
     return true;
   }
-  const bool may_wait = !turn.last_chance && turn.started.ns - time.ns < kMaxHoldNs;
+  const bool may_wait = !iteration.last_chance && iteration.started.ns - time.ns < kMaxHoldNs;
   if (may_wait && parts_.perf_maps.IsComing(process.key)) return false;
   const bool has_stack = (sample.flags & WIRE_SAMPLE_KTHREAD) == 0 && sample.ip != 0;
   // Events that tell what was replaced between the sample and the scan may still be on their way.
-  if (may_wait && has_stack && time < process.scanned && turn.horizon < process.scanned) return false;
-  if (has_stack && !parts_.resolver.CatchUp(process, time, turn.started)) {
+  if (may_wait && has_stack && time < process.scanned && iteration.horizon < process.scanned) return false;
+  if (has_stack && !parts_.symbolizer.CatchUp(process, time, iteration.started)) {
     if (may_wait) return false;
     parts_.notices.Add("names_late", absl::StrCat(process.key.tgid),
                        absl::StrCat("the maps of process ", process.key.tgid,
                                     " could not be read in time; its newest methods may lack names"));
   }
   const UserStack& user = parts_.unwinder.Walk(process, raw, early);
-  const NamedStack& named = parts_.namer.Name(process, raw, user, time);
+  const NamedStack& named = parts_.stack_symbolizer.Name(process, raw, user, time);
   const std::span<const FrameId> frames = WithAwaiters(process, raw, user, named);
   if (HandleEvent(process, sample, frames)) return true;
   StackEnd end = user.end;

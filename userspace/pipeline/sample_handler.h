@@ -9,27 +9,27 @@
 #include <span>
 #include <vector>
 
-#include "clr/perf_map_lease.h"
+#include "clr/perf_map/perf_map_lease.h"
 #include "os/clock.h"
 #include "pipeline/async_callers.h"
-#include "pipeline/runtime_watch.h"
 #include "pipeline/sample_sink.h"
+#include "pipeline/sample_unwinder.h"
 #include "pipeline/sampling_rate.h"
-#include "pipeline/stack_namer.h"
-#include "pipeline/stack_unwinder.h"
+#include "pipeline/stack_symbolizer.h"
 #include "pipeline/wait_watch.h"
 #include "process/process_table.h"
 #include "profile/account.h"
 #include "profile/code_log.h"
+#include "runtime_events/runtime_watch.h"
 #include "status/notices.h"
 #include "symbols/frame.h"
-#include "symbols/resolver.h"
+#include "symbols/symbolizer.h"
 #include "unwind/raw_stack.h"
 
 namespace clrsampler {
 
-// The turn of the main loop in which something is handled.
-struct LoopTurn {
+// The iteration of the main loop in which something is handled.
+struct LoopIteration {
   MonotonicTime started;
   MonotonicTime horizon;     // all events up to here have been taken
   bool last_chance = false;  // the run is over: nothing waits any longer
@@ -40,9 +40,9 @@ class SampleHandler {
  public:
   struct Parts {
     ProcessTable& table;
-    Resolver& resolver;
-    StackUnwinder& unwinder;
-    StackNamer& namer;
+    Symbolizer& symbolizer;
+    SampleUnwinder& unwinder;
+    StackSymbolizer& stack_symbolizer;
     FrameTable& frames;
     const PerfMapLeases& perf_maps;
     const SamplingRate& rate;
@@ -58,9 +58,9 @@ class SampleHandler {
   SampleHandler(const Parts& parts, std::function<bool(const Process&)> selects, bool mark_suspension)
       : parts_(parts), selects_(std::move(selects)), mark_suspension_(mark_suspension) {}
 
-  // `early`: what StackUnwinder::Observe has made of the sample. False: its names are still being read; it shall come
+  // `early`: what SampleUnwinder::Observe has made of the sample. False: its names are still being read; it shall come
   // again.
-  bool Handle(MonotonicTime time, const RawStack& raw, const EarlyStack& early, const LoopTurn& turn);
+  bool Handle(MonotonicTime time, const RawStack& raw, const EarlyStack& early, const LoopIteration& iteration);
 
   uint64_t handled() const { return handled_; }
   uint64_t named() const { return named_; }  // of these: every frame of the stack has a name

@@ -9,14 +9,14 @@
 
 #include "clrsampler/wire.h"
 #include "formats/profile/profile_model.h"
-#include "pipeline/allocation_watch.h"
-#include "pipeline/exception_watch.h"
-#include "pipeline/pause_watch.h"
 #include "pipeline/wait_watch.h"
 #include "process/process.h"
 #include "profile/jit_tracker.h"
 #include "profile/runtime_activity.h"
 #include "profile/suspension_tracker.h"
+#include "runtime_events/allocation_watch.h"
+#include "runtime_events/exception_watch.h"
+#include "runtime_events/pause_watch.h"
 #include "symbols/frame.h"
 #include "unwind/frame_chain.h"
 

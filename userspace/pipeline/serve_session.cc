@@ -49,7 +49,7 @@ void ServeSession::Reach(MonotonicTime time) {
 
 void ServeSession::Close(MonotonicTime end) {
   parts_.UpdateClock();
-  if (parts_.hooks) parts_.hooks->TellAllocationFactors();
+  if (parts_.hooks) parts_.hooks->PublishAllocationFactors();
   SumUpWaits();
   parts_.table.ForEach([this](Process& process) { Describe(process); });
   parts_.CountAccount();
@@ -65,25 +65,25 @@ void ServeSession::SumUpWaits() {
 }
 
 // A window's waits are told as of its end, so that what is open then is in it with its part.
-void ServeSession::BeginTurn(MonotonicTime now) {
+void ServeSession::BeginIteration(MonotonicTime now) {
   const MonotonicTime end = windows_.End();
-  if (parts_.waits && now >= end && end > looked_) LookAtWaits(end);
+  if (parts_.waits && now >= end && end > looked_) ReadOpenWaits(end);
 }
 
-void ServeSession::LookAtWaits(MonotonicTime end) {
+void ServeSession::ReadOpenWaits(MonotonicTime end) {
   looked_ = end;
   const uint64_t length_ns = end.ns - std::min(windows_.begin().ns, end.ns);
-  WaitLook look;
-  look.as_of = {end.ns - 1};  // belongs to the window
-  look.most_stacks = kLeastStacks + static_cast<size_t>(length_ns / kNsAStack);
+  OpenWaitQuery query;
+  query.as_of = {end.ns - 1};  // belongs to the window
+  query.most_stacks = kLeastStacks + static_cast<size_t>(length_ns / kNsAStack);
   if (options_.selects) {
-    look.selects = [this](uint32_t tgid) { return Selects(parts_.table.FindOrScan(tgid, 0)); };
+    query.selects = [this](uint32_t tgid) { return Selects(parts_.table.FindOrScan(tgid, 0)); };
   }
-  parts_.capture->LookAtWaits(look);
+  parts_.capture->ReadOpenWaits(query);
 }
 
-void ServeSession::SlowTurn(MonotonicTime now) {
-  if (parts_.tape == nullptr) file_pages_.Look(now);
+void ServeSession::SlowIteration(MonotonicTime now) {
+  if (parts_.tape == nullptr) file_pages_.AgePages(now);
   ControlRate(now);
 }
 
@@ -117,11 +117,11 @@ void ServeSession::Describe(const Process& process) {
   const std::optional<DotNetRuntime> runtime = parts_.runtimes.Find(process);
   builder.Describe(process);
   builder.SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "",
-                     parts_.hooks && parts_.hooks->SeesSuspensions(process.key).ok());
+                     parts_.hooks && parts_.hooks->CheckSuspensions(process.key).ok());
 }
 
 void ServeSession::StopsSampling() {
-  if (parts_.waits) LookAtWaits(parts_.clock.Now());
+  if (parts_.waits) ReadOpenWaits(parts_.clock.Now());
 }
 
 bool ServeSession::WantsEnd(MonotonicTime now) const {

@@ -20,12 +20,12 @@ class ServeSession : public Session {
   // One that has left the table counts where a window has seen it.
   bool SelectsKey(ProcessKey key) override;
   bool wants_compilations() const override { return true; }
-  bool may_rest() const override { return false; }
+  bool may_idle() const override { return false; }
   void Begin() override;
   // Closes the windows that end before `time`.
   void Reach(MonotonicTime time) override;
-  void BeginTurn(MonotonicTime now) override;
-  void SlowTurn(MonotonicTime now) override;
+  void BeginIteration(MonotonicTime now) override;
+  void SlowIteration(MonotonicTime now) override;
   void StopsSampling() override;
   void Describe(const Process& process) override;
   void Ended(ProcessKey key) override { windows_.builder().SetExited(key); }
@@ -36,7 +36,7 @@ class ServeSession : public Session {
  private:
   void Close(MonotonicTime end);
   void SumUpWaits();
-  void LookAtWaits(MonotonicTime end);
+  void ReadOpenWaits(MonotonicTime end);
   void ControlRate(MonotonicTime now);
 
   RunParts& parts_;

@@ -23,17 +23,17 @@ class Session {
   virtual bool SelectsKey(ProcessKey key) = 0;
   // Each compilation goes into the sink, though nobody else asked for it.
   virtual bool wants_compilations() const = 0;
-  // Nothing is lost by a turn that comes later, where the parts have no objection.
-  virtual bool may_rest() const = 0;
+  // Nothing is lost by an iteration that comes later, where the parts have no objection.
+  virtual bool may_idle() const = 0;
 
   // Sampling has begun.
   virtual void Begin() = 0;
   // What is handled from here on is not older than this.
   virtual void Reach(MonotonicTime time) = 0;
   // Before what has come is read.
-  virtual void BeginTurn(MonotonicTime now) = 0;
+  virtual void BeginIteration(MonotonicTime now) = 0;
   // Some times a second.
-  virtual void SlowTurn(MonotonicTime now) = 0;
+  virtual void SlowIteration(MonotonicTime now) = 0;
   // The process is about to leave the table, or the run ends: the last chance to describe it.
   virtual void Describe(const Process& process) = 0;
   virtual void Ended(ProcessKey key) = 0;

@@ -50,9 +50,8 @@ absl::StatusOr<StopEvents> StopEvents::Create(Tape* tape) {
 
 absl::Status StopEvents::GuardThisThread() {
   if (tape_ != nullptr && tape_->plays()) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<StopGuard>> guard = StopGuard::Start(signals_.get());
-  RETURN_IF_ERROR(guard.status());
-  guard_ = *std::move(guard);
+  ASSIGN_OR_RETURN(std::unique_ptr<StopGuard> guard, StopGuard::Start(signals_.get()));
+  guard_ = std::move(guard);
   return absl::OkStatus();
 }
 
@@ -117,7 +116,7 @@ void StopEvents::WaitNow(int timeout_ms) {
       }
       continue;
     }
-    // A readable pidfd: the process has exited. Anything else is read by its owner in the coming turn.
+    // A readable pidfd: the process has exited. Anything else is read by its owner in the coming iteration.
     living_.erase(std::remove_if(living_.begin(), living_.end(), [fd](const UniqueFd& p) { return p.get() == fd; }),
                   living_.end());
   }

@@ -58,9 +58,8 @@ absl::Status Targets::Follow(CaptureControl& capture, StopEvents& stop) {
   const absl::StatusOr<uint32_t> started = Taped(
       tape_,
       [this]() -> absl::StatusOr<uint32_t> {
-        absl::StatusOr<TargetCommand> command = TargetCommand::Start(command_line_, limits_);
-        if (!command.ok()) return command.status();
-        command_.emplace(*std::move(command));
+        ASSIGN_OR_RETURN(TargetCommand command, TargetCommand::Start(command_line_, limits_));
+        command_.emplace(std::move(command));
         return command_->pid();
       },
       "command");

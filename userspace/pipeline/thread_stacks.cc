@@ -12,12 +12,12 @@
 #include "os/clock.h"
 #include "pipeline/lock_frames.h"
 #include "pipeline/lock_holders.h"
+#include "pipeline/sample_unwinder.h"
 #include "pipeline/source_order.h"
-#include "pipeline/stack_unwinder.h"
 #include "process/file_broker.h"
 #include "process/process_table.h"
 #include "status/status.h"
-#include "symbols/resolver.h"
+#include "symbols/symbolizer.h"
 
 namespace clrsampler {
 namespace {
@@ -39,7 +39,7 @@ bool SameFrames(const UserStack& a, const UserStack& b) {
 // Code that may be freed counts at moments that lie between two readings of it that agree. The thread stands still, so
 // this moment is as good as the one at which its registers were read, and each look is the later reading for what the
 // one before has found.
-void LookWhileItStands(const Process& process, DumpedThread& thread, StackUnwinder& unwinder, const Clock& clock) {
+void LookWhileItStands(const Process& process, DumpedThread& thread, SampleUnwinder& unwinder, const Clock& clock) {
   EarlyStack seen;
   UserStack last;
   for (int i = 0; i < kMaxLooks; ++i) {
@@ -126,11 +126,11 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, con
                                        .names = names,
                                        .lines = lines,
                                        .line_helper = std::move(line_helper)});
-  Resolver resolver(sources.borrowed(), frames, sources.line_sources());
-  StackUnwinder unwinder({.replay = true, .max_frames = UINT16_MAX}, sources, images, resolver, clock);
+  Symbolizer symbolizer(sources.borrowed(), frames, sources.line_sources());
+  SampleUnwinder unwinder({.unwind_data = true, .max_frames = UINT16_MAX}, sources, images, symbolizer, clock);
 
   Process& process = table.FindOrScan(pid, 0);
-  resolver.CatchUp(process, clock.Now(), clock.Now());
+  symbolizer.CatchUp(process, clock.Now(), clock.Now());
   // Twice: what the first one reads of images and runtimes, the second one need not read while a thread stands still.
   ThreadDumpOptions options;
   absl::StatusOr<std::vector<DumpedThread>> dumped = DumpThreads(pid, options);
@@ -151,12 +151,12 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, con
     stack.trouble = thread.trouble;
     if (const absl::StatusOr<RawStack> raw = Parse(thread); raw.ok()) {
       const MonotonicTime time{raw->sample().header.time_ns};
-      resolver.CatchUp(process, time, clock.Now());
+      symbolizer.CatchUp(process, time, clock.Now());
       const UserStack& user = unwinder.Walk(process, *raw, {});
       stack.end = user.end;
       for (const UserFrame& frame : user.frames) {
         const Mapping* mapping = process.mappings.Find(frame.lookup_address);
-        const Resolution named = resolver.Resolve({process, mapping, frame.address, frame.lookup_address, time});
+        const Resolution named = symbolizer.Resolve({process, mapping, frame.address, frame.lookup_address, time});
         stack.frames.push_back({frame, frames.at(named.frame)});
       }
     }

@@ -7,6 +7,7 @@
 #include "formats/proc/proc_stat_text.h"
 #include "os/file_io.h"
 #include "os/tape_answer.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -34,12 +35,11 @@ absl::StatusOr<HostCpuTime> ReadHostCpuTime(const std::string& proc_root, Tape* 
   const absl::StatusOr<std::string> text = Taped(
       tape, [&] { return ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes); }, "host stat");
   if (!text.ok()) return text.status();
-  const absl::StatusOr<ProcStat> stat = ParseProcStat(*text);
-  if (!stat.ok()) return stat.status();
+  ASSIGN_OR_RETURN(const ProcStat stat, ParseProcStat(*text));
   HostCpuTime time;
-  time.busy_ns = TicksToNs(stat->total.busy());
-  time.stolen_ns = TicksToNs(stat->total.steal);
-  for (const CpuTicksOf& one : stat->cpus) {
+  time.busy_ns = TicksToNs(stat.total.busy());
+  time.stolen_ns = TicksToNs(stat.total.steal);
+  for (const CpuTicksOf& one : stat.cpus) {
     if (one.cpu >= kMaxCpus) continue;
     if (one.cpu >= time.cpu_busy_ns.size()) time.cpu_busy_ns.resize(one.cpu + 1);
     time.cpu_busy_ns[one.cpu] = TicksToNs(one.ticks.busy());

@@ -276,10 +276,10 @@ class Answerer {
   }
 
   absl::Status ProcText() {
-    absl::StatusOr<std::string> text =
-        ReadWholeFile(absl::StrCat(question_.proc_root, "/", question_.pid, "/", question_.path), question_.bytes);
-    RETURN_IF_ERROR(text.status());
-    answer_.text = *std::move(text);
+    ASSIGN_OR_RETURN(
+        std::string text,
+        ReadWholeFile(absl::StrCat(question_.proc_root, "/", question_.pid, "/", question_.path), question_.bytes));
+    answer_.text = std::move(text);
     return absl::OkStatus();
   }
 
@@ -287,10 +287,9 @@ class Answerer {
     const UniqueFd file(open(absl::StrCat("/proc/self/fd/", fd_).c_str(), kReadFlags));
     if (!file.valid()) return ErrnoError(errno, "open");
     answer_.text.resize(question_.bytes);
-    const absl::StatusOr<size_t> got =
-        ReadAt(file.get(), question_.offset, std::as_writable_bytes(std::span(answer_.text)));
-    RETURN_IF_ERROR(got.status());
-    answer_.text.resize(*got);
+    ASSIGN_OR_RETURN(const size_t got,
+                     ReadAt(file.get(), question_.offset, std::as_writable_bytes(std::span(answer_.text))));
+    answer_.text.resize(got);
     return absl::OkStatus();
   }
 
@@ -302,13 +301,12 @@ class Answerer {
     std::vector<std::byte> buffer(1 << 20);
     uint64_t done = 0;
     while (done < question_.bytes) {
-      const absl::StatusOr<size_t> got =
-          ReadAt(file.get(), done, std::span(buffer).first(std::min<uint64_t>(buffer.size(), question_.bytes - done)));
-      RETURN_IF_ERROR(got.status());
-      if (*got == 0) break;
-      RETURN_IF_ERROR(
-          WriteAll(answer_.fd.get(), absl::string_view(reinterpret_cast<const char*>(buffer.data()), *got)));
-      done += *got;
+      ASSIGN_OR_RETURN(
+          const size_t got,
+          ReadAt(file.get(), done, std::span(buffer).first(std::min<uint64_t>(buffer.size(), question_.bytes - done))));
+      if (got == 0) break;
+      RETURN_IF_ERROR(WriteAll(answer_.fd.get(), absl::string_view(reinterpret_cast<const char*>(buffer.data()), got)));
+      done += got;
     }
     // The size that the file claims: what it lacks reads as zeroes, as behind a file that shrinks while it is mapped.
     if (ftruncate(answer_.fd.get(), static_cast<off_t>(question_.bytes)) != 0) return ErrnoError(errno, "ftruncate");
@@ -317,10 +315,9 @@ class Answerer {
 
   absl::Status MappedFiles() {
     const std::string process = absl::StrCat(question_.proc_root, "/", question_.pid);
-    const absl::StatusOr<std::string> text = ReadWholeFile(process + "/maps", question_.bytes);
-    RETURN_IF_ERROR(text.status());
+    ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(process + "/maps", question_.bytes));
     std::set<uint32_t> judged;
-    for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/false).lines) {
+    for (const MapsLine& line : ParseMaps(text, /*executable_only=*/false).lines) {
       // File systems that lie on no disk have devices 0:N.
       if (line.inode == 0 || line.device_major != 0 || !judged.insert(line.device_minor).second) {
         continue;

@@ -49,9 +49,8 @@ absl::StatusOr<struct stat> OpenedFile::StatusNow() const {
 }
 
 absl::Status OpenedFile::Refresh() {
-  const absl::StatusOr<struct stat> now = StatusNow();
-  RETURN_IF_ERROR(now.status());
-  status = *now;
+  ASSIGN_OR_RETURN(const struct stat now, StatusNow());
+  status = now;
   return absl::OkStatus();
 }
 
@@ -74,9 +73,8 @@ absl::StatusOr<size_t> OpenedFile::ReadAt(uint64_t offset, std::span<std::byte> 
       tape,
       [&]() -> absl::StatusOr<std::string> {
         std::string text(buffer.size(), '\0');
-        const absl::StatusOr<size_t> size = read(std::as_writable_bytes(std::span(text)));
-        RETURN_IF_ERROR(size.status());
-        text.resize(*size);
+        ASSIGN_OR_RETURN(const size_t size, read(std::as_writable_bytes(std::span(text))));
+        text.resize(size);
         return text;
       },
       "read ", status.st_dev, " ", status.st_ino, " ", offset, " ", buffer.size());
@@ -289,10 +287,9 @@ absl::StatusOr<UniqueFd> TargetFiles::LocateSocket(absl::string_view path) const
 
 absl::Status TargetFiles::RemoveRuntimeFile(absl::string_view directory, absl::string_view name,
                                             absl::FunctionRef<bool(const struct stat&)> is_it) const {
-  const absl::StatusOr<OpenedFile> opened = OpenDirectory(directory);
-  RETURN_IF_ERROR(opened.status());
-  if (opened->may_wait) return absl::UnavailableError(absl::StrCat(directory, " may not answer"));
-  const UniqueFd* const parent = &opened->fd;
+  ASSIGN_OR_RETURN(const OpenedFile opened, OpenDirectory(directory));
+  if (opened.may_wait) return absl::UnavailableError(absl::StrCat(directory, " may not answer"));
+  const UniqueFd* const parent = &opened.fd;
   const std::string file(name);
   struct stat status {};
   if (fstatat(parent->get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -52,7 +52,7 @@ struct Account {
   uint64_t stacks_truncated = 0;
   uint64_t stacks_broken = 0;
   std::map<std::string, uint64_t> stack_stops;    // by the walk's stop reason
-  std::map<std::string, uint64_t> unwind;         // ReplayCounters and what unwind data was there, by name
+  std::map<std::string, uint64_t> unwind;         // UnwindCounters and what unwind data was there, by name
   std::vector<ProcessAccount> processes;          // most samples first
   std::map<std::string, uint64_t> memory;         // MemoryMethodsCounters::ByName
   std::map<std::string, uint64_t> pauses;         // PauseWatchCounters::ByName; empty where no hooks were planted

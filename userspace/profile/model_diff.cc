@@ -392,19 +392,18 @@ absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const Profi
     return WithHint(absl::InvalidArgumentError("one of the profiles has no samples"),
                     "was the program idle, or do --focus, --thread or other filters leave nothing of it?");
   }
-  const absl::StatusOr<double> factor = FactorFor(before, after, basis);
-  if (!factor.ok()) return factor.status();
+  ASSIGN_OR_RETURN(const double factor, FactorFor(before, after, basis));
 
   ProfileDiff diff;
   diff.basis = basis;
   diff.unit = before.meta.unit;
-  diff.factor = *factor;
+  diff.factor = factor;
   diff.total_before = before.total_weight;
   diff.total_after = after.total_weight;
   diff.tested = diff.unit == WeightUnit::kSamples;
   CommonTree tree(diff);
-  Comparer comparer{before, after, tree.Add(before), tree.Add(after), *factor, {}, diff.tested};
-  comparer.chance.q = *factor / (1 + *factor);
+  Comparer comparer{before, after, tree.Add(before), tree.Add(after), factor, {}, diff.tested};
+  comparer.chance.q = factor / (1 + factor);
   if (basis == DiffBasis::kShare) comparer.chance.all_samples = diff.total_before + diff.total_after;
 
   for (size_t row = 0; row < before.samples.size(); ++row) {

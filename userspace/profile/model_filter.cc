@@ -16,11 +16,10 @@ namespace {
 // For each node whether it or one of its callers has a name that matches.
 absl::StatusOr<std::vector<bool>> StacksWith(const ProfileModel& model, absl::string_view option,
                                              const std::string& expression) {
-  const absl::StatusOr<NameFilter> filter = NameFilter::Make(option, expression);
-  if (!filter.ok()) return filter.status();
+  ASSIGN_OR_RETURN(const NameFilter filter, NameFilter::Make(option, expression));
   std::vector<bool> frames;
   for (const ModelFrame& frame : model.frames) {
-    frames.push_back(filter->Matches(model.text(frame.name)));
+    frames.push_back(filter.Matches(model.text(frame.name)));
   }
   std::vector<bool> nodes(model.nodes.size(), false);
   for (size_t i = 1; i < nodes.size(); ++i) nodes[i] = nodes[model.nodes[i].parent] || frames[model.nodes[i].frame];
@@ -34,11 +33,10 @@ absl::StatusOr<std::vector<bool>> ThreadsWith(const ProfileModel& model, const s
     for (const ModelThread& thread : model.threads) threads.push_back(thread.tid == tid);
     return threads;
   }
-  const absl::StatusOr<NameFilter> filter = NameFilter::Make("--thread", expression);
-  if (!filter.ok()) return filter.status();
+  ASSIGN_OR_RETURN(const NameFilter filter, NameFilter::Make("--thread", expression));
   std::vector<bool> threads;
   for (const ModelThread& thread : model.threads) {
-    threads.push_back(filter->Matches(model.text(thread.name)));
+    threads.push_back(filter.Matches(model.text(thread.name)));
   }
   return threads;
 }

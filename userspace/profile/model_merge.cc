@@ -67,11 +67,10 @@ void AddWord(const std::string& word, std::string& list) {
 absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& profiles) {
   ProfileModelBuilder builder;
   if (profiles.empty()) return std::move(builder).Build();
-  const absl::StatusOr<CommonUnit> common = FindCommonUnit(profiles);
-  if (!common.ok()) return common.status();
+  ASSIGN_OR_RETURN(const CommonUnit common, FindCommonUnit(profiles));
   ProfileMeta& meta = builder.meta();
-  meta.unit = common->unit;
-  meta.period_ns = common->period_ns;
+  meta.unit = common.unit;
+  meta.period_ns = common.period_ns;
   meta.view = profiles.front().meta.view;
   meta.creator = profiles.front().meta.creator;
   uint64_t start = std::numeric_limits<uint64_t>::max(), end = 0;
@@ -106,10 +105,10 @@ absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& prof
       sample.stack = copier.Stack(sample.stack);
       sample.thread = copier.Thread(sample.thread);
       sample.time_ns = sample.time_ns == kNoTime || !timed ? kNoTime : sample.time_ns + shift;
-      if (sample.weight > kMaxTotalWeight / common->factors[i]) {
+      if (sample.weight > kMaxTotalWeight / common.factors[i]) {
         return absl::OutOfRangeError("the CPU time of a sample is more than 2^63 ns");
       }
-      sample.weight *= common->factors[i];
+      sample.weight *= common.factors[i];
       builder.Add(sample);
     }
     copier.Sources();

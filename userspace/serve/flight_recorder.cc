@@ -367,21 +367,16 @@ absl::StatusOr<ProfileModel> FlightRecorder::ModelOf(const FlightRecording& reco
 
 absl::Status FlightRecorder::WriteFiles(FlightRecording& recording) {
   const Content content = Gather(recording);
-  const absl::StatusOr<ProfileModel> model = ModelOf(recording, content);
-  if (!model.ok()) return model.status();
-  absl::StatusOr<NewFile> profile = NewFile::Create(PathOf(recording.id, kProfile));
-  if (!profile.ok()) return profile.status();
+  ASSIGN_OR_RETURN(const ProfileModel model, ModelOf(recording, content));
+  ASSIGN_OR_RETURN(NewFile profile, NewFile::Create(PathOf(recording.id, kProfile)));
   RETURN_IF_ERROR(
-      WriterOfFormat("json")->make({})->Write(*model, [&](absl::string_view bytes) { return profile->Write(bytes); }));
-  const absl::StatusOr<uint64_t> profile_bytes = profile->Finish();
-  if (!profile_bytes.ok()) return profile_bytes.status();
+      WriterOfFormat("json")->make({})->Write(model, [&](absl::string_view bytes) { return profile.Write(bytes); }));
+  ASSIGN_OR_RETURN(const uint64_t profile_bytes, profile.Finish());
   // Last: a recording is there when its info is.
-  absl::StatusOr<NewFile> info_file = NewFile::Create(PathOf(recording.id, kInfo));
-  if (!info_file.ok()) return info_file.status();
-  RETURN_IF_ERROR(info_file->Write(Dump(content.info)));
-  const absl::StatusOr<uint64_t> info_bytes = info_file->Finish();
-  if (!info_bytes.ok()) return info_bytes.status();
-  recording.bytes = *profile_bytes + *info_bytes;
+  ASSIGN_OR_RETURN(NewFile info_file, NewFile::Create(PathOf(recording.id, kInfo)));
+  RETURN_IF_ERROR(info_file.Write(Dump(content.info)));
+  ASSIGN_OR_RETURN(const uint64_t info_bytes, info_file.Finish());
+  recording.bytes = profile_bytes + info_bytes;
   recording.files = FilesOf(recording.id);
   return absl::OkStatus();
 }
@@ -426,9 +421,8 @@ absl::StatusOr<ProfileModel> FlightRecorder::Open(const std::string& id) {
       return WithHint(absl::NotFoundError("there is no such flight recording"), "/api/recordings lists them");
     }
   }
-  const absl::StatusOr<std::string> bytes = ReadWholeFile(PathOf(id, kProfile), kMaxProfileBytes);
-  if (!bytes.ok()) return bytes.status();
-  return ReadProfile(*bytes);
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(PathOf(id, kProfile), kMaxProfileBytes));
+  return ReadProfile(bytes);
 }
 
 FlightCounters FlightRecorder::counters() const {

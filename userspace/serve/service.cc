@@ -93,7 +93,7 @@ class Service {
                             PushObserver observer);
   absl::StatusOr<std::unique_ptr<Recorder>> MakeRecorder();
   void TakeWindow(Window window);
-  void Tell(absl::string_view state) const;
+  void NotifyManager(absl::string_view state) const;
 
   const ServeOptions& options_;
   const uint64_t started_unix_ns_ = NowNs(CLOCK_REALTIME);
@@ -115,9 +115,8 @@ class Service {
 absl::Status Service::Start() {
   metrics_ = Metrics::Make({.version = options_.version, .max_processes = options_.max_processes});
   if (!options_.history_path.empty()) {
-    absl::StatusOr<std::unique_ptr<History>> history = OpenHistory(options_);
-    if (!history.ok()) return history.status();
-    history_ = *std::move(history);
+    ASSIGN_OR_RETURN(std::unique_ptr<History> history, OpenHistory(options_));
+    history_ = std::move(history);
   }
   if (!options_.flights.triggers.empty()) {
     RETURN_IF_ERROR(MakeFolderOf(options_.flights.directory));
@@ -151,11 +150,10 @@ absl::Status Service::StartOtlp() {
 
 absl::Status Service::StartPushing(std::unique_ptr<PushProtocol> protocol, const PosterOptions& poster_options,
                                    PushObserver observer) {
-  absl::StatusOr<std::unique_ptr<HttpPoster>> poster = MakeCurlPoster(poster_options);
-  if (!poster.ok()) return poster.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpPoster> poster, MakeCurlPoster(poster_options));
   observer.said = options_.log;
   pushers_.push_back(
-      Pusher::Start(PushOptions(), std::move(protocol), *std::move(poster), windows_, std::move(observer)));
+      Pusher::Start(PushOptions(), std::move(protocol), std::move(poster), windows_, std::move(observer)));
   return absl::OkStatus();
 }
 
@@ -262,7 +260,7 @@ void Service::TakeWindow(Window window) {
   windows_.Add(std::make_shared<const Window>(std::move(window)));
 }
 
-void Service::Tell(absl::string_view state) const {
+void Service::NotifyManager(absl::string_view state) const {
   const absl::Status told = NotifyServiceManager(state);
   if (!told.ok() && !std::exchange(telling_failed_, true)) {
     options_.log(absl::StrCat("note: the service manager was not told: ", told.message()));
@@ -273,36 +271,35 @@ absl::StatusOr<ServeEnd> Service::Run() {
   const bool watchdog = WatchdogNs().has_value();
   bool ready = false;
   while (true) {
-    absl::StatusOr<std::unique_ptr<Recorder>> recorder = MakeRecorder();
-    if (!recorder.ok()) return recorder.status();
-    if (watchdog) Tell("WATCHDOG=1");
+    ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, MakeRecorder());
+    if (watchdog) NotifyManager("WATCHDOG=1");
     if (!std::exchange(ready, true)) {
       options_.log(absl::StrCat("sampling this host at ", options_.record.frequency_hz, " Hz; Ctrl-C ends"));
       sampling_ = true;
-      Tell("READY=1");
+      NotifyManager("READY=1");
       if (options_.on_ready) options_.on_ready();
     }
     // The recorder calls this about once a second: a loop that hangs is a watchdog that is not fed.
-    RETURN_IF_ERROR((*recorder)->Run([&](const RecordProgress& progress) {
-      if (watchdog) Tell("WATCHDOG=1");
+    RETURN_IF_ERROR(recorder->Run([&](const RecordProgress& progress) {
+      if (watchdog) NotifyManager("WATCHDOG=1");
       if (static_cast<uint64_t>(progress.seconds) % 10 == 0) {
-        Tell(absl::StrCat("STATUS=", frequency_hz_ > 0 ? frequency_hz_ : options_.record.frequency_hz, " Hz, ",
-                          next_number_ - 1, " windows"));
+        NotifyManager(absl::StrCat("STATUS=", frequency_hz_ > 0 ? frequency_hz_ : options_.record.frequency_hz, " Hz, ",
+                                   next_number_ - 1, " windows"));
       }
     }));
-    const int signal = (*recorder)->stop_signal();
-    if (signal == 0 && (*recorder)->wants_fresh_start()) {
+    const int signal = recorder->stop_signal();
+    if (signal == 0 && recorder->wants_fresh_start()) {
       options_.log("note: more memory than --memory-limit is in use; sampling begins anew");
       options_.log("  hint: a higher --memory-limit, or fewer processes: --comm, --container, --cgroup, --uid");
-      recorder->reset();
+      recorder.reset();
       malloc_trim(0);  // what was freed stays with the process otherwise
       continue;
     }
     // What is on its way, a push or a question, may take some seconds more.
     constexpr absl::string_view kPatience = "\nEXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1";
     const bool reload = signal == SIGHUP && options_.reload_on_hangup;
-    Tell(reload ? absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", SystemClock().Now().ns / 1000, kPatience)
-                : absl::StrCat("STOPPING=1", kPatience));
+    NotifyManager(reload ? absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", SystemClock().Now().ns / 1000, kPatience)
+                         : absl::StrCat("STOPPING=1", kPatience));
     return reload ? ServeEnd::kReload : ServeEnd::kStopped;
   }
 }

@@ -6,6 +6,7 @@
 #define CLRSAMPLER_STATUS_STATUS_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,10 +29,21 @@ absl::Status Annotate(const absl::Status& status, absl::string_view context);
 
 }  // namespace clrsampler
 
-// The only control-flow macro of the project.
+// The only control-flow macros of the project.
 #define RETURN_IF_ERROR(expression)                                                                                \
   do {                                                                                                             \
     if (absl::Status status_of_expression = (expression); !status_of_expression.ok()) return status_of_expression; \
   } while (false)
+
+// ASSIGN_OR_RETURN(const Type name, expression): the value of an absl::StatusOr, declared or assigned; or its error is
+// returned.
+#define ASSIGN_OR_RETURN(target, ...) \
+  CLRSAMPLER_ASSIGN_OR_RETURN(CLRSAMPLER_NAME_OF_LINE(__LINE__), target, __VA_ARGS__)
+#define CLRSAMPLER_ASSIGN_OR_RETURN(name, target, ...) \
+  auto name = (__VA_ARGS__);                           \
+  if (!name.ok()) return std::move(name).status();     \
+  target = *std::move(name)
+#define CLRSAMPLER_NAME_OF_LINE(line) CLRSAMPLER_NAME_WITH(line)
+#define CLRSAMPLER_NAME_WITH(line) status_or_of_line_##line
 
 #endif  // CLRSAMPLER_STATUS_STATUS_H_

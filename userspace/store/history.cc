@@ -99,9 +99,8 @@ class Readers {
         return taken;
       }
     }
-    absl::StatusOr<std::unique_ptr<HistoryReader>> reader = HistoryReader::Open(file_, ended_);
-    if (!reader.ok()) return reader.status();
-    return Taken{*std::move(reader), generation};
+    ASSIGN_OR_RETURN(std::unique_ptr<HistoryReader> reader, HistoryReader::Open(file_, ended_));
+    return Taken{std::move(reader), generation};
   }
   void GiveBack(Taken taken) {
     const std::lock_guard lock(mutex_);
@@ -178,9 +177,8 @@ class StoredHistory final : public History {
 
  private:
   absl::Status OpenWriter() {
-    absl::StatusOr<std::unique_ptr<HistoryWriter>> writer = HistoryWriter::Open(file_, limits_);
-    if (!writer.ok()) return writer.status();
-    writer_ = *std::move(writer);
+    ASSIGN_OR_RETURN(std::unique_ptr<HistoryWriter> writer, HistoryWriter::Open(file_, limits_));
+    writer_ = std::move(writer);
     return absl::OkStatus();
   }
 
@@ -224,9 +222,8 @@ absl::StatusOr<std::unique_ptr<History>> History::Open(const std::string& path, 
     return WithHint(absl::InvalidArgumentError(absl::StrCat("a history of at most ", limits.max_bytes, " bytes")),
                     "give it 1 MiB or more");
   }
-  absl::StatusOr<HistoryFile> file = HistoryFile::Claim(path);
-  if (!file.ok()) return file.status();
-  auto history = std::make_unique<StoredHistory>(*std::move(file), limits, said);
+  ASSIGN_OR_RETURN(HistoryFile file, HistoryFile::Claim(path));
+  auto history = std::make_unique<StoredHistory>(std::move(file), limits, said);
   RETURN_IF_ERROR(history->Start());
   return history;
 }

@@ -39,8 +39,7 @@ absl::Status NotOurs(const std::string& path, absl::string_view why) {
 // names it; one that a crash of the machine has filled with zeros was ours.
 absl::StatusOr<bool> LooksLikeOurs(int fd) {
   std::array<std::byte, 100> header{};
-  const absl::StatusOr<size_t> read = ReadAt(fd, 0, header);
-  if (!read.ok()) return read.status();
+  RETURN_IF_ERROR(ReadAt(fd, 0, header).status());
   const auto byte = [&](size_t i) { return static_cast<uint32_t>(header[i]); };
   const uint32_t application = byte(68) << 24 | byte(69) << 16 | byte(70) << 8 | byte(71);
   const bool zeros = std::all_of(header.begin(), header.end(), [](std::byte b) { return b == std::byte{0}; });
@@ -88,9 +87,8 @@ absl::StatusOr<bool> HistoryFile::Exists() const {
   if (info.st_uid != geteuid()) return NotOurs(path_, absl::StrCat(" belongs to another user (", info.st_uid, ")"));
   if ((info.st_mode & 0777 & ~kMode) != 0 && fchmod(fd.get(), kMode) != 0) return ErrnoError(errno, path_);
   if (info.st_size == 0) return false;
-  const absl::StatusOr<bool> ours = LooksLikeOurs(fd.get());
-  if (!ours.ok()) return ours.status();
-  if (!*ours) return NotOurs(path_, " is no history of clrsampler");
+  ASSIGN_OR_RETURN(const bool ours, LooksLikeOurs(fd.get()));
+  if (!ours) return NotOurs(path_, " is no history of clrsampler");
   return true;
 }
 
@@ -105,20 +103,18 @@ absl::Status HistoryFile::Make() const {
     if (!made.valid()) return ErrnoError(errno, unfinished);
   }
   {
-    absl::StatusOr<SqliteConnection> connection = SqliteConnection::Open(unfinished, SQLITE_OPEN_READWRITE);
-    if (!connection.ok()) return connection.status();
-    RETURN_IF_ERROR(connection->Execute(absl::StrCat("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
-                                                     kHistoryApplicationId, "; PRAGMA journal_mode = WAL")));
-    RETURN_IF_ERROR(Migrate(*connection));
+    ASSIGN_OR_RETURN(SqliteConnection connection, SqliteConnection::Open(unfinished, SQLITE_OPEN_READWRITE));
+    RETURN_IF_ERROR(connection.Execute(absl::StrCat("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
+                                                    kHistoryApplicationId, "; PRAGMA journal_mode = WAL")));
+    RETURN_IF_ERROR(Migrate(connection));
   }
   if (rename(unfinished.c_str(), path_.c_str()) != 0) return ErrnoError(errno, path_);
   return absl::OkStatus();
 }
 
 absl::StatusOr<SqliteConnection> HistoryFile::OpenForWriting() const {
-  const absl::StatusOr<bool> exists = Exists();
-  if (!exists.ok()) return exists.status();
-  if (!*exists) RETURN_IF_ERROR(Make());
+  ASSIGN_OR_RETURN(const bool exists, Exists());
+  if (!exists) RETURN_IF_ERROR(Make());
   absl::StatusOr<SqliteConnection> connection = SqliteConnection::Open(path_, SQLITE_OPEN_READWRITE);
   if (!connection.ok()) return connection.status();
   connection->SetBusyTimeout(1000);
@@ -128,12 +124,10 @@ absl::StatusOr<SqliteConnection> HistoryFile::OpenForWriting() const {
   RETURN_IF_ERROR(Migrate(*connection));
   RETURN_IF_ERROR(CheckSchema(*connection));
   if (bytes() <= kMaxCheckedBytes) {
-    absl::StatusOr<SqliteStatement> check = connection->Prepare("PRAGMA quick_check(1)");
-    if (!check.ok()) return check.status();
-    SqliteRows rows = check->Run();
-    const absl::StatusOr<bool> row = rows.Next();
-    if (!row.ok()) return row.status();
-    if (!*row || rows.Text(0) != "ok") return absl::DataLossError(absl::StrCat(path_, ": ", rows.Text(0)));
+    ASSIGN_OR_RETURN(SqliteStatement check, connection->Prepare("PRAGMA quick_check(1)"));
+    SqliteRows rows = check.Run();
+    ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row || rows.Text(0) != "ok") return absl::DataLossError(absl::StrCat(path_, ": ", rows.Text(0)));
   }
   return connection;
 }

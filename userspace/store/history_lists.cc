@@ -11,9 +11,9 @@ namespace {
 // So many more than asked for are kept before the shortest are dropped.
 constexpr size_t kSlack = 64;
 
-HistoryPause PauseOf(const ChapterDictionary& names, const RecordPause& pause) {
+HistoryPause PauseOf(const SegmentDictionary& names, const EntryPause& pause) {
   const auto text = [&](auto index) { return std::string(names.text(index)); };
-  const ChapterProcess& process = names.process(pause.process);
+  const SegmentProcess& process = names.process(pause.process);
   HistoryPause own;
   own.pid = process.pid;
   own.comm = text(process.comm);
@@ -29,7 +29,7 @@ HistoryPause PauseOf(const ChapterDictionary& names, const RecordPause& pause) {
   own.pause.induced = pause.induced;
   own.pause.tid = pause.tid;
   own.pause.thread_name = text(pause.thread_name);
-  for (const RecordPause::Blame& blame : pause.culprits) {
+  for (const EntryPause::Blame& blame : pause.culprits) {
     own.pause.culprits.push_back({text(blame.method), blame.tid, blame.delay_ns, blame.samples});
   }
   return own;
@@ -37,7 +37,7 @@ HistoryPause PauseOf(const ChapterDictionary& names, const RecordPause& pause) {
 
 }  // namespace
 
-void LongestPauses::Count(const ChapterDictionary& names, const ProcessTally& tally) {
+void LongestPauses::Count(const SegmentDictionary& names, const ProcessTally& tally) {
   result_.count += tally.pauses;
   result_.pause_ns += tally.pause_ns;
   result_.suspend_ns += tally.suspend_ns;
@@ -46,14 +46,14 @@ void LongestPauses::Count(const ChapterDictionary& names, const ProcessTally& ta
   }
 }
 
-void LongestPauses::Count(const ChapterDictionary& names, const RecordPause& pause) {
+void LongestPauses::Count(const SegmentDictionary& names, const EntryPause& pause) {
   ++result_.count;
   result_.pause_ns += pause.pause_ns;
   result_.suspend_ns += pause.suspend_ns;
   ++result_.count_by_kind[std::string(names.text(pause.kind))];
 }
 
-void LongestPauses::Keep(const ChapterDictionary& names, const RecordPause& pause) {
+void LongestPauses::Keep(const SegmentDictionary& names, const EntryPause& pause) {
   if (pause.pause_ns <= too_short_ns_ && result_.longest.size() >= limit_) return;
   result_.longest.push_back(PauseOf(names, pause));
   if (result_.longest.size() <= 2 * limit_ + kSlack) return;
@@ -77,10 +77,10 @@ void MethodSums::Count(const ProcessTally& tally) {
   result_.total_ns += tally.compile_ns;
 }
 
-void MethodSums::Add(const ChapterDictionary& names, const RecordMethod& method) {
+void MethodSums::Add(const SegmentDictionary& names, const EntryMethod& method) {
   const auto text = [&](StringIndex index) { return texts_.String(names.text(index)); };
-  const ChapterProcess& process = names.process(method.process);
-  RecordMethod& sum =
+  const SegmentProcess& process = names.process(method.process);
+  EntryMethod& sum =
       sums_[{process.pid, text(process.comm), text(process.container), text(method.method), text(method.tier)}];
   sum.count += method.count;
   sum.total_ns += method.total_ns;
@@ -89,7 +89,7 @@ void MethodSums::Add(const ChapterDictionary& names, const RecordMethod& method)
 }
 
 HistoryMethods MethodSums::Take(size_t limit) && {
-  std::vector<std::pair<Key, RecordMethod>> order(sums_.begin(), sums_.end());
+  std::vector<std::pair<Key, EntryMethod>> order(sums_.begin(), sums_.end());
   sums_.clear();
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return std::tuple(~a.second.total_ns, a.first) < std::tuple(~b.second.total_ns, b.first);

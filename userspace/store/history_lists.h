@@ -1,4 +1,4 @@
-// Lists that the history answers with, gathered record by record. Pure.
+// Lists that the history answers with, gathered entry by entry. Pure.
 #ifndef CLRSAMPLER_STORE_HISTORY_LISTS_H_
 #define CLRSAMPLER_STORE_HISTORY_LISTS_H_
 
@@ -8,8 +8,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "formats/profile/profile_model.h"
+#include "store/entry.h"
 #include "store/history.h"
-#include "store/record.h"
 
 namespace clrsampler {
 
@@ -19,10 +19,10 @@ class LongestPauses {
   explicit LongestPauses(size_t limit) : limit_(limit) {}
 
   // Into the sums: all pauses of a process in a window, or one.
-  void Count(const ChapterDictionary& names, const ProcessTally& tally);
-  void Count(const ChapterDictionary& names, const RecordPause& pause);
+  void Count(const SegmentDictionary& names, const ProcessTally& tally);
+  void Count(const SegmentDictionary& names, const EntryPause& pause);
   // Into the list, if it is among the longest.
-  void Keep(const ChapterDictionary& names, const RecordPause& pause);
+  void Keep(const SegmentDictionary& names, const EntryPause& pause);
   HistoryPauses Take() &&;
 
  private:
@@ -37,7 +37,7 @@ class LongestPauses {
 class MethodSums {
  public:
   void Count(const ProcessTally& tally);
-  void Add(const ChapterDictionary& names, const RecordMethod& method);
+  void Add(const SegmentDictionary& names, const EntryMethod& method);
   size_t size() const { return sums_.size(); }
   // Those that took longest come first.
   HistoryMethods Take(size_t limit) &&;
@@ -46,8 +46,8 @@ class MethodSums {
   using Key = std::tuple<uint32_t, StringIndex, StringIndex, StringIndex, StringIndex>;
 
   HistoryMethods result_;
-  ProfileModelBuilder texts_;                    // for its table of strings
-  absl::flat_hash_map<Key, RecordMethod> sums_;  // pid, comm, container, method, tier
+  ProfileModelBuilder texts_;                   // for its table of strings
+  absl::flat_hash_map<Key, EntryMethod> sums_;  // pid, comm, container, method, tier
 };
 
 }  // namespace clrsampler

@@ -22,7 +22,7 @@ namespace {
 
 // While a question is answered the log can't be cut.
 constexpr absl::Duration kMaxTime = absl::Seconds(20);
-constexpr size_t kMaxRecords = 1 << 20;  // 30 days are some 30,000
+constexpr size_t kMaxEntries = 1 << 20;  // 30 days are some 30,000
 constexpr size_t kMaxRows = 100'000;     // of lists that are answers
 constexpr size_t kMaxMethodGroups = 1 << 18;
 constexpr size_t kMaxSteps = 10'000, kMaxSeries = 1000;
@@ -32,7 +32,7 @@ constexpr size_t kFewProcesses = 32;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kYear = 366 * 24 * 3600 * kSecond;
 
-bool Matches(const HistorySelection& selection, const ChapterDictionary& names, const ChapterProcess& process) {
+bool Matches(const HistorySelection& selection, const SegmentDictionary& names, const SegmentProcess& process) {
   if (selection.pid && *selection.pid != process.pid) return false;
   if (selection.comm && names.text(process.comm) != *selection.comm) return false;
   if (selection.container) {
@@ -60,63 +60,56 @@ absl::Status CheckRange(uint64_t from, uint64_t to) {
 
 absl::StatusOr<std::unique_ptr<HistoryReader>> HistoryReader::Open(const HistoryFile& file,
                                                                    const std::atomic<bool>& ended) {
-  absl::StatusOr<SqliteConnection> connection = file.OpenForReading();
-  if (!connection.ok()) return connection.status();
-  std::unique_ptr<HistoryReader> reader(new HistoryReader(*std::move(connection), ended));
+  ASSIGN_OR_RETURN(SqliteConnection connection, file.OpenForReading());
+  std::unique_ptr<HistoryReader> reader(new HistoryReader(std::move(connection), ended));
   RETURN_IF_ERROR(reader->Prepare());
   return reader;
 }
 
 absl::Status HistoryReader::Prepare() {
   const std::pair<SqliteStatement*, absl::string_view> statements[] = {
-      {&records_,
-       "SELECT id, chapter, level, begin_ns, end_ns, checksum FROM record WHERE begin_ns >= ? AND begin_ns < ? ORDER "
+      {&entries_,
+       "SELECT id, segment, level, begin_ns, end_ns, checksum FROM entry WHERE begin_ns >= ? AND begin_ns < ? ORDER "
        "BY id"},
       {&additions_, "SELECT data FROM dictionary WHERE id >= ? AND id < ? ORDER BY id"},
       {&part_, "SELECT data FROM part WHERE id = ?"},
       {&parts_, "SELECT id, data FROM part WHERE id >= ? AND id < ? ORDER BY id"},
-      {&levels_, "SELECT level, count(*) FROM record GROUP BY level"},
-      {&oldest_, "SELECT coalesce(min(begin_ns), 0) FROM record"},
-      {&newest_, "SELECT coalesce(max(end_ns), 0) FROM record"},
+      {&levels_, "SELECT level, count(*) FROM entry GROUP BY level"},
+      {&oldest_, "SELECT coalesce(min(begin_ns), 0) FROM entry"},
+      {&newest_, "SELECT coalesce(max(end_ns), 0) FROM entry"},
   };
   for (const auto& [statement, sql] : statements) {
-    absl::StatusOr<SqliteStatement> prepared = connection_.Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
+    ASSIGN_OR_RETURN(SqliteStatement prepared, connection_.Prepare(sql));
+    *statement = std::move(prepared);
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<HistorySpan> HistoryReader::Span() {
-  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
-  if (!snapshot.ok()) return snapshot.status();
+  ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
   HistorySpan span;
-  uint64_t* counts[kRecordLevelCount] = {&span.windows, &span.minutes, &span.hours};
+  uint64_t* counts[kEntryLevelCount] = {&span.windows, &span.minutes, &span.hours};
   {
     SqliteRows rows = levels_.Run();
     while (true) {
-      const absl::StatusOr<bool> row = rows.Next();
-      if (!row.ok()) return row.status();
-      if (!*row) break;
+      ASSIGN_OR_RETURN(const bool row, rows.Next());
+      if (!row) break;
       const int64_t level = rows.Number(0);
-      if (level >= 0 && level < kRecordLevelCount) *counts[level] = static_cast<uint64_t>(rows.Number(1));
+      if (level >= 0 && level < kEntryLevelCount) *counts[level] = static_cast<uint64_t>(rows.Number(1));
     }
   }
   for (const auto& [statement, value] :
        {std::pair(&oldest_, &span.oldest_unix_ns), std::pair(&newest_, &span.newest_unix_ns)}) {
     SqliteRows rows = statement->Run();
-    const absl::StatusOr<bool> row = rows.Next();
-    if (!row.ok()) return row.status();
+    RETURN_IF_ERROR(rows.Next().status());
     *value = static_cast<uint64_t>(std::max<int64_t>(0, rows.Number(0)));
   }
   return span;
 }
 
 absl::StatusOr<ProfileModel> HistoryReader::Profile(const HistorySelection& selection, ProfileView view) {
-  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
-  if (!snapshot.ok()) return snapshot.status();
-  const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
-  if (!records.ok()) return records.status();
+  ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
+  ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(selection));
 
   const PartKind kind = PartOf(view);
   ProfileCollector collector;
@@ -126,22 +119,22 @@ absl::StatusOr<ProfileModel> HistoryReader::Profile(const HistorySelection& sele
   meta.whole_host = !selection.pid;
   if (selection.pid) meta.pids = {*selection.pid};
   uint64_t begin = std::numeric_limits<uint64_t>::max(), end = 0;
-  for (const Record& record : *records) {
-    begin = std::min(begin, record.begin_unix_ns);
-    end = std::max(end, record.end_unix_ns);
+  for (const Entry& entry : entries) {
+    begin = std::min(begin, entry.begin_unix_ns);
+    end = std::max(end, entry.end_unix_ns);
   }
-  if (!records->empty()) {
+  if (!entries.empty()) {
     meta.start_unix_ns = begin;
     meta.duration_ns = end - std::min(begin, end);
   }
 
-  int64_t chapter_id = -1;
-  const absl::Status read = ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) {
-    if (std::exchange(chapter_id, record.chapter) != record.chapter) collector.BeginChapter(chapter.names);
-    return ReadStacks(record, chapter, kind, [&](uint32_t, std::span<const StackRow> rows) {
+  int64_t segment_id = -1;
+  const absl::Status read = ForEach(entries, selection, [&](const Entry& entry, const SegmentView& segment) {
+    if (std::exchange(segment_id, entry.segment) != entry.segment) collector.BeginSegment(segment.names);
+    return ReadStacks(entry, segment, kind, [&](uint32_t, std::span<const StackRow> rows) {
       for (const StackRow& row : rows) {
         if (view == ProfileView::kPause && row.state != SampleState::kPaused) continue;
-        RETURN_IF_ERROR(collector.Add(chapter.names, row));
+        RETURN_IF_ERROR(collector.Add(segment.names, row));
       }
       return absl::OkStatus();
     });
@@ -152,22 +145,20 @@ absl::StatusOr<ProfileModel> HistoryReader::Profile(const HistorySelection& sele
 
 absl::StatusOr<clrsampler::Timeline> HistoryReader::Timeline(const HistorySelection& selection, TimelineBy by,
                                                              size_t max_steps, size_t max_series) {
-  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
-  if (!snapshot.ok()) return snapshot.status();
-  const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
-  if (!records.ok()) return records.status();
+  ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
+  ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(selection));
   max_steps = std::clamp<size_t>(max_steps, 1, kMaxSteps);
   max_series = std::clamp<size_t>(max_series, 1, kMaxSeries);
 
   uint64_t natural = 10 * kSecond, first = selection.to_unix_ns, last = selection.from_unix_ns;
-  for (const Record& record : *records) {
-    if (record.level == RecordLevel::kMinute) natural = std::max(natural, 60 * kSecond);
-    if (record.level == RecordLevel::kHour) natural = std::max(natural, 3600 * kSecond);
-    first = std::min(first, record.begin_unix_ns);
-    last = std::max(last, record.end_unix_ns);
+  for (const Entry& entry : entries) {
+    if (entry.level == EntryLevel::kMinute) natural = std::max(natural, 60 * kSecond);
+    if (entry.level == EntryLevel::kHour) natural = std::max(natural, 3600 * kSecond);
+    first = std::min(first, entry.begin_unix_ns);
+    last = std::max(last, entry.end_unix_ns);
   }
   uint64_t from = selection.from_unix_ns, to = selection.to_unix_ns;
-  if (to - from > kYear && !records->empty()) {  // "all that there is"
+  if (to - from > kYear && !entries.empty()) {  // "all that there is"
     from = std::max(from, first);
     to = std::max(from + 1, std::min(to, last));
   }
@@ -177,16 +168,16 @@ absl::StatusOr<clrsampler::Timeline> HistoryReader::Timeline(const HistorySelect
 
   for (const bool fill : {false, true}) {
     if (fill) builder.Choose(max_series);
-    int64_t chapter_id = -1;
+    int64_t segment_id = -1;
     std::vector<ProcessTally> tallies;
-    const absl::Status read = ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) {
-      if (std::exchange(chapter_id, record.chapter) != record.chapter) builder.BeginChapter(chapter.names);
+    const absl::Status read = ForEach(entries, selection, [&](const Entry& entry, const SegmentView& segment) {
+      if (std::exchange(segment_id, entry.segment) != entry.segment) builder.BeginSegment(segment.names);
       tallies.clear();
-      RETURN_IF_ERROR(ReadTallies(record, chapter, selection, tallies));
+      RETURN_IF_ERROR(ReadTallies(entry, segment, selection, tallies));
       if (fill) {
-        builder.Fill(chapter.names, record.begin_unix_ns, record.end_unix_ns, tallies);
+        builder.Fill(segment.names, entry.begin_unix_ns, entry.end_unix_ns, tallies);
       } else {
-        builder.Rank(chapter.names, tallies);
+        builder.Rank(segment.names, tallies);
       }
       return absl::OkStatus();
     });
@@ -196,26 +187,24 @@ absl::StatusOr<clrsampler::Timeline> HistoryReader::Timeline(const HistorySelect
 }
 
 absl::StatusOr<HistoryPauses> HistoryReader::Pauses(const HistorySelection& selection, size_t limit) {
-  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
-  if (!snapshot.ok()) return snapshot.status();
-  const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
-  if (!records.ok()) return records.status();
+  ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
+  ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(selection));
 
   LongestPauses longest(std::min(limit, kMaxRows));
   std::vector<ProcessTally> tallies;
-  std::vector<RecordPause> pauses;
+  std::vector<EntryPause> pauses;
   const absl::Status read =
-      ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) -> absl::Status {
-        const ChapterDictionary& names = chapter.names;
+      ForEach(entries, selection, [&](const Entry& entry, const SegmentView& segment) -> absl::Status {
+        const SegmentDictionary& names = segment.names;
         if (!selection.thread) {
           tallies.clear();
-          RETURN_IF_ERROR(ReadTallies(record, chapter, selection, tallies));
+          RETURN_IF_ERROR(ReadTallies(entry, segment, selection, tallies));
           for (const ProcessTally& tally : tallies) longest.Count(names, tally);
         }
         pauses.clear();
-        RETURN_IF_ERROR(ReadPart(PartKey(record.id, PartKind::kPauses), chapter, DecodePauses, pauses));
-        for (const RecordPause& pause : pauses) {
-          if (!chapter.processes[pause.process]) continue;
+        RETURN_IF_ERROR(ReadPart(PartKey(entry.id, PartKind::kPauses), segment, DecodePauses, pauses));
+        for (const EntryPause& pause : pauses) {
+          if (!segment.processes[pause.process]) continue;
           if (selection.thread) {
             if (!IsThread(*selection.thread, pause.tid, names.text(pause.thread_name))) continue;
             longest.Count(names, pause);
@@ -233,23 +222,21 @@ absl::StatusOr<HistoryMethods> HistoryReader::Methods(const HistorySelection& se
     return WithHint(absl::InvalidArgumentError("which thread compiled a method is not kept"),
                     "ask without a thread, or for the profile of the view jit");
   }
-  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
-  if (!snapshot.ok()) return snapshot.status();
-  const absl::StatusOr<std::vector<Record>> records = RecordsOf(selection);
-  if (!records.ok()) return records.status();
+  ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
+  ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(selection));
 
   MethodSums sums;
   std::vector<ProcessTally> tallies;
-  std::vector<RecordMethod> methods;
+  std::vector<EntryMethod> methods;
   const absl::Status read =
-      ForEach(*records, selection, [&](const Record& record, const ChapterView& chapter) -> absl::Status {
+      ForEach(entries, selection, [&](const Entry& entry, const SegmentView& segment) -> absl::Status {
         tallies.clear();
-        RETURN_IF_ERROR(ReadTallies(record, chapter, selection, tallies));
+        RETURN_IF_ERROR(ReadTallies(entry, segment, selection, tallies));
         for (const ProcessTally& tally : tallies) sums.Count(tally);
         methods.clear();
-        RETURN_IF_ERROR(ReadPart(PartKey(record.id, PartKind::kMethods), chapter, DecodeMethods, methods));
-        for (const RecordMethod& method : methods) {
-          if (chapter.processes[method.process]) sums.Add(chapter.names, method);
+        RETURN_IF_ERROR(ReadPart(PartKey(entry.id, PartKind::kMethods), segment, DecodeMethods, methods));
+        for (const EntryMethod& method : methods) {
+          if (segment.processes[method.process]) sums.Add(segment.names, method);
         }
         if (sums.size() <= kMaxMethodGroups) return absl::OkStatus();
         return WithHint(absl::ResourceExhaustedError("this time has more compiled methods than one answer may have"),
@@ -260,77 +247,72 @@ absl::StatusOr<HistoryMethods> HistoryReader::Methods(const HistorySelection& se
 }
 
 absl::StatusOr<HistoryHealth> HistoryReader::Health(uint64_t from_unix_ns, uint64_t to_unix_ns) {
-  absl::StatusOr<SqliteTransaction> snapshot = SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead);
-  if (!snapshot.ok()) return snapshot.status();
+  ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
   const HistorySelection all = {.from_unix_ns = from_unix_ns, .to_unix_ns = to_unix_ns};
-  const absl::StatusOr<std::vector<Record>> records = RecordsOf(all);
-  if (!records.ok()) return records.status();
+  ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(all));
 
   HistoryHealth health;
   uint64_t self_cpu_ns = 0;
   std::vector<std::string> notices;  // oldest first
-  const absl::Status read =
-      ForEach(*records, all, [&](const Record& record, const ChapterView& chapter) -> absl::Status {
-        const absl::StatusOr<RecordAccount> account = ReadAccount(record, chapter);
-        if (!account.ok()) return account.status();
-        const auto text = [&](StringIndex index) { return std::string(chapter.names.text(index)); };
-        health.covered_ns += account->covered_ns;
-        health.samples_expected += account->samples_expected;
-        health.samples_taken += account->samples_taken;
-        health.samples_written += account->samples_written;
-        for (const auto& [sum, more] :
-             {std::pair(&health.managed, &account->managed), std::pair(&health.native, &account->native),
-              std::pair(&health.kernel, &account->kernel)}) {
-          sum->named += more->named;
-          sum->unnamed += more->unnamed;
-        }
-        health.stacks_complete += account->stacks_complete;
-        health.stacks_truncated += account->stacks_truncated;
-        health.stacks_broken += account->stacks_broken;
-        self_cpu_ns += account->self_cpu_ns;
-        health.peak_rss_bytes = std::max(health.peak_rss_bytes, account->peak_rss_bytes);
-        health.bpf_map_bytes = account->bpf_map_bytes;
-        for (const auto& [reason, count] : account->lost) health.lost[text(reason)] += count;
-        for (const auto& [kind, count] : account->notice_counts) health.notice_counts[text(kind)] += count;
-        for (const StringIndex index : account->notices) {
-          std::string notice = text(index);
-          std::erase(notices, notice);
-          notices.push_back(std::move(notice));
-          if (notices.size() > kMaxRecordNotices) notices.erase(notices.begin());
-        }
-        for (const RecordAccount::Rate& rate : account->rates) {
-          const bool changes = health.rates.empty() || health.rates.back().hz != rate.hz;
-          if (changes && health.rates.size() < kMaxRecordRates) health.rates.push_back({rate.time_unix_ns, rate.hz});
-        }
-        return absl::OkStatus();
-      });
+  const absl::Status read = ForEach(entries, all, [&](const Entry& entry, const SegmentView& segment) -> absl::Status {
+    ASSIGN_OR_RETURN(const EntryAccount account, ReadAccount(entry, segment));
+    const auto text = [&](StringIndex index) { return std::string(segment.names.text(index)); };
+    health.covered_ns += account.covered_ns;
+    health.samples_expected += account.samples_expected;
+    health.samples_taken += account.samples_taken;
+    health.samples_written += account.samples_written;
+    for (const auto& [sum, more] :
+         {std::pair(&health.managed, &account.managed), std::pair(&health.native, &account.native),
+          std::pair(&health.kernel, &account.kernel)}) {
+      sum->named += more->named;
+      sum->unnamed += more->unnamed;
+    }
+    health.stacks_complete += account.stacks_complete;
+    health.stacks_truncated += account.stacks_truncated;
+    health.stacks_broken += account.stacks_broken;
+    self_cpu_ns += account.self_cpu_ns;
+    health.peak_rss_bytes = std::max(health.peak_rss_bytes, account.peak_rss_bytes);
+    health.bpf_map_bytes = account.bpf_map_bytes;
+    for (const auto& [reason, count] : account.lost) health.lost[text(reason)] += count;
+    for (const auto& [kind, count] : account.notice_counts) health.notice_counts[text(kind)] += count;
+    for (const StringIndex index : account.notices) {
+      std::string notice = text(index);
+      std::erase(notices, notice);
+      notices.push_back(std::move(notice));
+      if (notices.size() > kMaxEntryNotices) notices.erase(notices.begin());
+    }
+    for (const EntryAccount::Rate& rate : account.rates) {
+      const bool changes = health.rates.empty() || health.rates.back().hz != rate.hz;
+      if (changes && health.rates.size() < kMaxEntryRates) health.rates.push_back({rate.time_unix_ns, rate.hz});
+    }
+    return absl::OkStatus();
+  });
   if (!read.ok()) return read;
   health.self_cpu_seconds = static_cast<double>(self_cpu_ns) / 1e9;
   health.notices.assign(notices.rbegin(), notices.rend());
   return health;
 }
 
-absl::StatusOr<std::vector<HistoryReader::Record>> HistoryReader::RecordsOf(const HistorySelection& selection) {
+absl::StatusOr<std::vector<HistoryReader::Entry>> HistoryReader::EntriesOf(const HistorySelection& selection) {
   RETURN_IF_ERROR(CheckRange(selection.from_unix_ns, selection.to_unix_ns));
   deadline_ = absl::Now() + kMaxTime;
-  std::vector<Record> records;
-  SqliteRows rows = records_.Run(ToSigned(selection.from_unix_ns), ToSigned(selection.to_unix_ns));
+  std::vector<Entry> entries;
+  SqliteRows rows = entries_.Run(ToSigned(selection.from_unix_ns), ToSigned(selection.to_unix_ns));
   while (true) {
-    const absl::StatusOr<bool> row = rows.Next();
-    if (!row.ok()) return row.status();
-    if (!*row) return records;
-    const int64_t id = rows.Number(0), chapter = rows.Number(1), level = rows.Number(2), begin = rows.Number(3),
+    ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return entries;
+    const int64_t id = rows.Number(0), segment = rows.Number(1), level = rows.Number(2), begin = rows.Number(3),
                   end = rows.Number(4);
-    const bool fits = id > 0 && id <= kMaxRecordId && chapter > 0 && chapter <= kMaxChapterId && level >= 0 &&
-                      level < kRecordLevelCount && begin >= 0 && end >= begin &&
-                      rows.Number(5) == RecordChecksum(id, chapter, static_cast<RecordLevel>(level), begin, end);
+    const bool fits = id > 0 && id <= kMaxEntryId && segment > 0 && segment <= kMaxSegmentId && level >= 0 &&
+                      level < kEntryLevelCount && begin >= 0 && end >= begin &&
+                      rows.Number(5) == EntryChecksum(id, segment, static_cast<EntryLevel>(level), begin, end);
     if (!fits) {
       ++damaged_parts_;
       continue;
     }
-    if (records.size() == kMaxRecords) return absl::ResourceExhaustedError("the store has too many records");
-    records.push_back(
-        {id, chapter, static_cast<RecordLevel>(level), static_cast<uint64_t>(begin), static_cast<uint64_t>(end)});
+    if (entries.size() == kMaxEntries) return absl::ResourceExhaustedError("the store has too many entries");
+    entries.push_back(
+        {id, segment, static_cast<EntryLevel>(level), static_cast<uint64_t>(begin), static_cast<uint64_t>(end)});
   }
 }
 
@@ -341,122 +323,117 @@ absl::Status HistoryReader::MayGoOn() const {
                   "ask for a shorter time, or for one process or container");
 }
 
-absl::Status HistoryReader::ForEach(const std::vector<Record>& records, const HistorySelection& selection,
-                                    OnRecord on_record) {
-  ChapterView chapter;
-  for (const Record& record : records) {
+absl::Status HistoryReader::ForEach(const std::vector<Entry>& entries, const HistorySelection& selection,
+                                    OnEntry on_entry) {
+  SegmentView segment;
+  for (const Entry& entry : entries) {
     RETURN_IF_ERROR(MayGoOn());
-    if (chapter.id != record.chapter) {
-      chapter = {};  // before the next one takes its memory
-      absl::StatusOr<ChapterView> loaded = LoadChapter(record.chapter, selection);
-      if (!loaded.ok()) return loaded.status();
-      chapter = *std::move(loaded);
+    if (segment.id != entry.segment) {
+      segment = {};  // before the next one takes its memory
+      ASSIGN_OR_RETURN(SegmentView loaded, LoadSegment(entry.segment, selection));
+      segment = std::move(loaded);
     }
-    RETURN_IF_ERROR(on_record(record, chapter));
+    RETURN_IF_ERROR(on_entry(entry, segment));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<HistoryReader::ChapterView> HistoryReader::LoadChapter(int64_t id, const HistorySelection& selection) {
-  ChapterView chapter;
-  chapter.id = id;
-  ChapterDictionary& names = chapter.names;
+absl::StatusOr<HistoryReader::SegmentView> HistoryReader::LoadSegment(int64_t id, const HistorySelection& selection) {
+  SegmentView segment;
+  segment.id = id;
+  SegmentDictionary& names = segment.names;
   {
     SqliteRows rows = additions_.Run(DictionaryKey(id), DictionaryKey(id + 1));
     bool whole = true;
     while (whole) {
       RETURN_IF_ERROR(MayGoOn());
-      const absl::StatusOr<bool> row = rows.Next();
-      if (!row.ok()) return row.status();
-      if (!*row) break;
+      ASSIGN_OR_RETURN(const bool row, rows.Next());
+      if (!row) break;
       const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(0));
-      // What follows one that is damaged can't be placed. Records from before it are still readable.
+      // What follows one that is damaged can't be placed. Entries from before it are still readable.
       whole = bytes.ok() && names.Extend(AsBytes(*bytes)).ok();
     }
     if (!whole) ++damaged_parts_;
   }
-  chapter.processes.assign(names.sizes().processes, false);
-  chapter.threads.assign(names.sizes().threads, false);
-  for (uint32_t i = 0; i < chapter.processes.size(); ++i) {
+  segment.processes.assign(names.sizes().processes, false);
+  segment.threads.assign(names.sizes().threads, false);
+  for (uint32_t i = 0; i < segment.processes.size(); ++i) {
     if (!Matches(selection, names, names.process(i))) continue;
-    chapter.processes[i] = true;
-    chapter.selected.push_back(i);
+    segment.processes[i] = true;
+    segment.selected.push_back(i);
   }
-  for (uint32_t i = 0; i < chapter.threads.size(); ++i) {
-    const ChapterThread& thread = names.thread(i);
-    chapter.threads[i] = chapter.processes[thread.process] &&
+  for (uint32_t i = 0; i < segment.threads.size(); ++i) {
+    const SegmentThread& thread = names.thread(i);
+    segment.threads[i] = segment.processes[thread.process] &&
                          (!selection.thread || IsThread(*selection.thread, thread.tid, names.text(thread.name)));
   }
-  return chapter;
+  return segment;
 }
 
 template <typename T>
-absl::Status HistoryReader::ReadPart(int64_t key, const ChapterView& chapter,
+absl::Status HistoryReader::ReadPart(int64_t key, const SegmentView& segment,
                                      absl::Status (*decode)(std::span<const std::byte>, const DictionarySizes&,
                                                             std::vector<T>&),
                                      std::vector<T>& values) {
   SqliteRows rows = part_.Run(key);
-  const absl::StatusOr<bool> row = rows.Next();
-  if (!row.ok()) return row.status();
-  if (!*row) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool row, rows.Next());
+  if (!row) return absl::OkStatus();
   const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(0));
-  if (!bytes.ok() || !decode(AsBytes(*bytes), chapter.names.sizes(), values).ok()) ++damaged_parts_;
+  if (!bytes.ok() || !decode(AsBytes(*bytes), segment.names.sizes(), values).ok()) ++damaged_parts_;
   return absl::OkStatus();
 }
 
-absl::StatusOr<RecordAccount> HistoryReader::ReadAccount(const Record& record, const ChapterView& chapter) {
-  SqliteRows rows = part_.Run(PartKey(record.id, PartKind::kAccount));
-  const absl::StatusOr<bool> row = rows.Next();
-  if (!row.ok()) return row.status();
-  if (*row) {
+absl::StatusOr<EntryAccount> HistoryReader::ReadAccount(const Entry& entry, const SegmentView& segment) {
+  SqliteRows rows = part_.Run(PartKey(entry.id, PartKind::kAccount));
+  ASSIGN_OR_RETURN(const bool row, rows.Next());
+  if (row) {
     const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(0));
     if (bytes.ok()) {
-      absl::StatusOr<RecordAccount> account = DecodeAccount(AsBytes(*bytes), chapter.names.sizes());
+      absl::StatusOr<EntryAccount> account = DecodeAccount(AsBytes(*bytes), segment.names.sizes());
       if (account.ok()) return account;
     }
   }
-  ++damaged_parts_;  // each record has one
-  return RecordAccount();
+  ++damaged_parts_;  // each entry has one
+  return EntryAccount();
 }
 
 absl::Status HistoryReader::ReadStacks(
-    const Record& record, const ChapterView& chapter, PartKind kind,
+    const Entry& entry, const SegmentView& segment, PartKind kind,
     absl::FunctionRef<absl::Status(uint32_t, std::span<const StackRow>)> on_process) {
   std::vector<StackRow> stacks;
   const auto use = [&](uint32_t process) {
-    std::erase_if(stacks, [&](const StackRow& row) { return !chapter.threads[row.thread]; });
+    std::erase_if(stacks, [&](const StackRow& row) { return !segment.threads[row.thread]; });
     return stacks.empty() ? absl::OkStatus() : on_process(process, stacks);
   };
-  if (chapter.selected.size() <= kFewProcesses) {
-    for (const uint32_t process : chapter.selected) {
+  if (segment.selected.size() <= kFewProcesses) {
+    for (const uint32_t process : segment.selected) {
       stacks.clear();
-      RETURN_IF_ERROR(ReadPart(PartKey(record.id, kind, process), chapter, DecodeRows, stacks));
+      RETURN_IF_ERROR(ReadPart(PartKey(entry.id, kind, process), segment, DecodeRows, stacks));
       RETURN_IF_ERROR(use(process));
     }
     return absl::OkStatus();
   }
-  SqliteRows rows = parts_.Run(PartKey(record.id, kind), PartKeyAfter(record.id, kind));
+  SqliteRows rows = parts_.Run(PartKey(entry.id, kind), PartKeyAfter(entry.id, kind));
   while (true) {
     RETURN_IF_ERROR(MayGoOn());
-    const absl::StatusOr<bool> row = rows.Next();
-    if (!row.ok()) return row.status();
-    if (!*row) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return absl::OkStatus();
     const uint32_t process = PartProcess(rows.Number(0));
-    if (process >= chapter.processes.size() || !chapter.processes[process]) continue;
+    if (process >= segment.processes.size() || !segment.processes[process]) continue;
     stacks.clear();
     const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(1));
-    if (!bytes.ok() || !DecodeRows(AsBytes(*bytes), chapter.names.sizes(), stacks).ok()) ++damaged_parts_;
+    if (!bytes.ok() || !DecodeRows(AsBytes(*bytes), segment.names.sizes(), stacks).ok()) ++damaged_parts_;
     RETURN_IF_ERROR(use(process));
   }
 }
 
-absl::Status HistoryReader::ReadTallies(const Record& record, const ChapterView& chapter,
+absl::Status HistoryReader::ReadTallies(const Entry& entry, const SegmentView& segment,
                                         const HistorySelection& selection, std::vector<ProcessTally>& tallies) {
-  RETURN_IF_ERROR(ReadPart(PartKey(record.id, PartKind::kTallies), chapter, DecodeTallies, tallies));
-  std::erase_if(tallies, [&](const ProcessTally& tally) { return !chapter.processes[tally.process]; });
+  RETURN_IF_ERROR(ReadPart(PartKey(entry.id, PartKind::kTallies), segment, DecodeTallies, tallies));
+  std::erase_if(tallies, [&](const ProcessTally& tally) { return !segment.processes[tally.process]; });
   if (!selection.thread) return absl::OkStatus();
   absl::flat_hash_map<uint32_t, uint64_t> cpu_ns;
-  RETURN_IF_ERROR(ReadStacks(record, chapter, PartKind::kCpu, [&](uint32_t process, std::span<const StackRow> rows) {
+  RETURN_IF_ERROR(ReadStacks(entry, segment, PartKind::kCpu, [&](uint32_t process, std::span<const StackRow> rows) {
     for (const StackRow& row : rows) cpu_ns[process] += row.weight;
     return absl::OkStatus();
   }));

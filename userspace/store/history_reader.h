@@ -1,7 +1,7 @@
 // The reading side of a store: answers out of what is there at one moment, whatever is written meanwhile. Each on one
 // thread, with a connection of its own.
 //
-// Everything in the file is checked before it is used. A part of a record that is damaged is left out and counted;
+// Everything in the file is checked before it is used. A part of an entry that is damaged is left out and counted;
 // DATA_LOSS: the file itself is. A question that is too large fails (RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED) before it
 // takes the memory or holds the log for long.
 #ifndef CLRSAMPLER_STORE_HISTORY_READER_H_
@@ -17,10 +17,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "formats/profile/profile_model.h"
-#include "store/chapter_dictionary.h"
+#include "store/entry.h"
 #include "store/history.h"
 #include "store/history_file.h"
-#include "store/record.h"
+#include "store/segment_dictionary.h"
 #include "store/sqlite.h"
 
 namespace clrsampler {
@@ -40,16 +40,16 @@ class HistoryReader {
 
   uint64_t damaged_parts() const { return damaged_parts_; }  // met by all questions so far
 
-  struct Record {
+  struct Entry {
     int64_t id = 0;
-    int64_t chapter = 0;
-    RecordLevel level = RecordLevel::kWindow;
+    int64_t segment = 0;
+    EntryLevel level = EntryLevel::kWindow;
     uint64_t begin_unix_ns = 0, end_unix_ns = 0;
   };
-  // The dictionary of a record's chapter, and what of it is selected.
-  struct ChapterView {
+  // The dictionary of an entry's segment, and what of it is selected.
+  struct SegmentView {
     int64_t id = 0;
-    ChapterDictionary names;
+    SegmentDictionary names;
     std::vector<bool> processes, threads;
     std::vector<uint32_t> selected;  // the processes' numbers
   };
@@ -60,28 +60,28 @@ class HistoryReader {
   absl::Status Prepare();
   absl::Status MayGoOn() const;
 
-  using OnRecord = absl::FunctionRef<absl::Status(const Record&, const ChapterView&)>;
+  using OnEntry = absl::FunctionRef<absl::Status(const Entry&, const SegmentView&)>;
   // In the order in which they were written.
-  absl::StatusOr<std::vector<Record>> RecordsOf(const HistorySelection& selection);
-  absl::Status ForEach(const std::vector<Record>& records, const HistorySelection& selection, OnRecord on_record);
-  absl::StatusOr<ChapterView> LoadChapter(int64_t chapter, const HistorySelection& selection);
+  absl::StatusOr<std::vector<Entry>> EntriesOf(const HistorySelection& selection);
+  absl::Status ForEach(const std::vector<Entry>& entries, const HistorySelection& selection, OnEntry on_entry);
+  absl::StatusOr<SegmentView> LoadSegment(int64_t segment, const HistorySelection& selection);
 
   // Adds what a part says; nothing if it is not there, or damaged.
   template <typename T>
-  absl::Status ReadPart(int64_t key, const ChapterView& chapter,
+  absl::Status ReadPart(int64_t key, const SegmentView& segment,
                         absl::Status (*decode)(std::span<const std::byte>, const DictionarySizes&, std::vector<T>&),
                         std::vector<T>& values);
-  absl::StatusOr<RecordAccount> ReadAccount(const Record& record, const ChapterView& chapter);
+  absl::StatusOr<EntryAccount> ReadAccount(const Entry& entry, const SegmentView& segment);
   // The rows of the processes and threads that are selected.
-  absl::Status ReadStacks(const Record& record, const ChapterView& chapter, PartKind kind,
+  absl::Status ReadStacks(const Entry& entry, const SegmentView& segment, PartKind kind,
                           absl::FunctionRef<absl::Status(uint32_t, std::span<const StackRow>)> on_process);
   // CPU time of the threads that are selected in place of the processes', where a selection names any.
-  absl::Status ReadTallies(const Record& record, const ChapterView& chapter, const HistorySelection& selection,
+  absl::Status ReadTallies(const Entry& entry, const SegmentView& segment, const HistorySelection& selection,
                            std::vector<ProcessTally>& tallies);
 
   SqliteConnection connection_;
   const std::atomic<bool>& ended_;
-  SqliteStatement records_, additions_, part_, parts_, levels_, oldest_, newest_;
+  SqliteStatement entries_, additions_, part_, parts_, levels_, oldest_, newest_;
   absl::Time deadline_ = absl::InfiniteFuture();
   uint64_t damaged_parts_ = 0;
 };

@@ -8,22 +8,22 @@
 
 namespace clrsampler {
 
-void ProfileCollector::BeginChapter(const ChapterDictionary& chapter) {
-  frames_.assign(chapter.sizes().frames, kNotYet);
-  nodes_.assign(chapter.sizes().nodes, kNotYet);
+void ProfileCollector::BeginSegment(const SegmentDictionary& segment) {
+  frames_.assign(segment.sizes().frames, kNotYet);
+  nodes_.assign(segment.sizes().nodes, kNotYet);
   nodes_[kRootNode] = kRootNode;
-  threads_.assign(chapter.sizes().threads, kNotYet);
+  threads_.assign(segment.sizes().threads, kNotYet);
   urls_.clear();
-  for (size_t i = 0; i < chapter.sizes().sources; ++i) urls_.try_emplace(chapter.source(i).file, chapter.source(i).url);
+  for (size_t i = 0; i < segment.sizes().sources; ++i) urls_.try_emplace(segment.source(i).file, segment.source(i).url);
 }
 
-absl::Status ProfileCollector::Add(const ChapterDictionary& chapter, const StackRow& row) {
+absl::Status ProfileCollector::Add(const SegmentDictionary& segment, const StackRow& row) {
   if (rows_.size() >= limits_.rows && by_thread_) PutThreadsTogether();
   if (rows_.size() >= limits_.rows || builder_.model().nodes.size() >= limits_.nodes) {
     return WithHint(absl::ResourceExhaustedError("this time has more distinct stacks than one profile may have"),
                     "ask for a shorter time, or for one process or container");
   }
-  const Key key = {Thread(chapter, row.thread), Node(chapter, row.node), row.state};
+  const Key key = {Thread(segment, row.thread), Node(segment, row.node), row.state};
   uint64_t& weight = rows_[key];
   weight += std::min(row.weight, kMaxTotalWeight - std::min(weight, kMaxTotalWeight));
   return absl::OkStatus();
@@ -42,11 +42,11 @@ absl::StatusOr<ProfileModel> ProfileCollector::Build() && {
   return std::move(builder_).Build();
 }
 
-FrameIndex ProfileCollector::Frame(const ChapterDictionary& chapter, FrameIndex frame) {
+FrameIndex ProfileCollector::Frame(const SegmentDictionary& segment, FrameIndex frame) {
   uint32_t& own = frames_[frame];
   if (own == kNotYet) {
-    const ModelFrame& theirs = chapter.frame(frame);
-    const auto text = [&](StringIndex index) { return builder_.String(chapter.text(index)); };
+    const ModelFrame& theirs = segment.frame(frame);
+    const auto text = [&](StringIndex index) { return builder_.String(segment.text(index)); };
     own = builder_.Frame(WithTexts(theirs, text));
     const auto url = urls_.find(theirs.source_file);
     if (url != urls_.end()) builder_.Source(text(theirs.source_file), text(url->second), "");
@@ -54,23 +54,23 @@ FrameIndex ProfileCollector::Frame(const ChapterDictionary& chapter, FrameIndex 
   return own;
 }
 
-NodeIndex ProfileCollector::Node(const ChapterDictionary& chapter, NodeIndex node) {
+NodeIndex ProfileCollector::Node(const SegmentDictionary& segment, NodeIndex node) {
   way_down_.clear();
-  for (; nodes_[node] == kNotYet; node = chapter.node(node).parent) way_down_.push_back(node);
+  for (; nodes_[node] == kNotYet; node = segment.node(node).parent) way_down_.push_back(node);
   NodeIndex own = nodes_[node];
   for (auto next = way_down_.rbegin(); next != way_down_.rend(); ++next) {
-    own = builder_.Node(own, Frame(chapter, chapter.node(*next).frame));
+    own = builder_.Node(own, Frame(segment, segment.node(*next).frame));
     nodes_[*next] = own;
   }
   return own;
 }
 
-ThreadIndex ProfileCollector::Thread(const ChapterDictionary& chapter, uint32_t thread) {
+ThreadIndex ProfileCollector::Thread(const SegmentDictionary& segment, uint32_t thread) {
   uint32_t& own = threads_[thread];
   if (own == kNotYet) {
-    const ChapterThread& theirs = chapter.thread(thread);
-    const ChapterProcess& process = chapter.process(theirs.process);
-    const auto text = [&](StringIndex index) { return builder_.String(chapter.text(index)); };
+    const SegmentThread& theirs = segment.thread(thread);
+    const SegmentProcess& process = segment.process(theirs.process);
+    const auto text = [&](StringIndex index) { return builder_.String(segment.text(index)); };
     own = builder_.Thread({.pid = process.pid,
                            .tid = by_thread_ ? theirs.tid : 0,
                            .comm = text(process.comm),

@@ -1,4 +1,4 @@
-// Rows of many records and chapters added up to one profile.
+// Rows of many entries and segments added up to one profile.
 #ifndef CLRSAMPLER_STORE_PROFILE_COLLECTOR_H_
 #define CLRSAMPLER_STORE_PROFILE_COLLECTOR_H_
 
@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "formats/profile/profile_model.h"
-#include "store/chapter_dictionary.h"
-#include "store/record.h"
+#include "store/entry.h"
+#include "store/segment_dictionary.h"
 
 namespace clrsampler {
 
@@ -20,17 +20,17 @@ class ProfileCollector {
  public:
   struct Limits {
     // Beyond, the threads of a process are put together to one (tid 0, no name); beyond again, the profile fails. With
-    // the dictionary of a chapter and the answer these are some 64 MB.
+    // the dictionary of a segment and the answer these are some 64 MB.
     size_t rows = 1 << 18;
     size_t nodes = 1 << 19;
   };
   ProfileCollector() : ProfileCollector(Limits()) {}
   explicit ProfileCollector(const Limits& limits) : limits_(limits) {}
 
-  // The rows that follow are of this chapter.
-  void BeginChapter(const ChapterDictionary& chapter);
+  // The rows that follow are of this segment.
+  void BeginSegment(const SegmentDictionary& segment);
   // RESOURCE_EXHAUSTED: there are too many distinct stacks.
-  absl::Status Add(const ChapterDictionary& chapter, const StackRow& row);
+  absl::Status Add(const SegmentDictionary& segment, const StackRow& row);
 
   ProfileMeta& meta() { return builder_.meta(); }
   absl::StatusOr<ProfileModel> Build() &&;
@@ -48,17 +48,17 @@ class ProfileCollector {
     }
   };
 
-  FrameIndex Frame(const ChapterDictionary& chapter, FrameIndex frame);
-  NodeIndex Node(const ChapterDictionary& chapter, NodeIndex node);
-  ThreadIndex Thread(const ChapterDictionary& chapter, uint32_t thread);
+  FrameIndex Frame(const SegmentDictionary& segment, FrameIndex frame);
+  NodeIndex Node(const SegmentDictionary& segment, NodeIndex node);
+  ThreadIndex Thread(const SegmentDictionary& segment, uint32_t thread);
   void PutThreadsTogether();
 
   const Limits limits_;
   ProfileModelBuilder builder_;
   absl::flat_hash_map<Key, uint64_t> rows_;
   bool by_thread_ = true;
-  absl::flat_hash_map<StringIndex, StringIndex> urls_;  // of the chapter, by its files
-  // Of the chapter: our own numbers of its.
+  absl::flat_hash_map<StringIndex, StringIndex> urls_;  // of the segment, by its files
+  // Of the segment: our own numbers of its.
   std::vector<uint32_t> frames_, nodes_, threads_;
   std::vector<NodeIndex> way_down_;
 };

@@ -1,4 +1,4 @@
-// Makes one record of several of the same chapter: in place, process by process, so that no more is in memory than the
+// Makes one entry of several of the same segment: in place, process by process, so that no more is in memory than the
 // rows of one process.
 #ifndef CLRSAMPLER_STORE_ROLL_UP_H_
 #define CLRSAMPLER_STORE_ROLL_UP_H_
@@ -19,9 +19,9 @@ struct PartStatements {
   SqliteStatement& erase;    // in [first, end)
 };
 
-// The first of `records` gets what all of them say, the others' parts are erased. Within a transaction. Parts that
+// The first of `entries` gets what all of them say, the others' parts are erased. Within a transaction. Parts that
 // are damaged are left out; says how many.
-absl::StatusOr<uint64_t> MergeRecords(std::span<const int64_t> records, const PartStatements& parts,
+absl::StatusOr<uint64_t> MergeEntries(std::span<const int64_t> entries, const PartStatements& parts,
                                       BlobPacker& packer);
 
 }  // namespace clrsampler

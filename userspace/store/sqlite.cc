@@ -108,12 +108,10 @@ absl::StatusOr<SqliteStatement> SqliteConnection::Prepare(absl::string_view sql)
 }
 
 absl::StatusOr<int64_t> SqliteConnection::Number(absl::string_view sql) {
-  absl::StatusOr<SqliteStatement> statement = Prepare(sql);
-  if (!statement.ok()) return statement.status();
-  SqliteRows rows = statement->Run();
-  const absl::StatusOr<bool> row = rows.Next();
-  if (!row.ok()) return row.status();
-  if (!*row) return absl::NotFoundError(absl::StrCat("no row: ", sql));
+  ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
+  SqliteRows rows = statement.Run();
+  ASSIGN_OR_RETURN(const bool row, rows.Next());
+  if (!row) return absl::NotFoundError(absl::StrCat("no row: ", sql));
   return rows.Number(0);
 }
 

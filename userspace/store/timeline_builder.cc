@@ -42,16 +42,16 @@ TimelineBuilder::TimelineBuilder(uint64_t begin_unix_ns, uint64_t step_ns, size_
   groups_.emplace_back().series.label = std::string(kOthers);
 }
 
-void TimelineBuilder::BeginChapter(const ChapterDictionary& chapter) {
-  group_of_.assign(chapter.sizes().processes, kNotYet);
+void TimelineBuilder::BeginSegment(const SegmentDictionary& segment) {
+  group_of_.assign(segment.sizes().processes, kNotYet);
 }
 
-uint32_t TimelineBuilder::GroupOf(const ChapterDictionary& chapter, uint32_t number) {
+uint32_t TimelineBuilder::GroupOf(const SegmentDictionary& segment, uint32_t number) {
   uint32_t& group = group_of_[number];
   if (group != kNotYet) return group;
-  const ChapterProcess& process = chapter.process(number);
-  const std::string container(chapter.text(process.container));
-  const std::string comm(chapter.text(process.comm));
+  const SegmentProcess& process = segment.process(number);
+  const std::string container(segment.text(process.container));
+  const std::string comm(segment.text(process.comm));
   std::string key =
       by_ == TimelineBy::kContainer ? container : absl::StrCat(process.pid, " ", process.started_boot_ns, " ", comm);
   const bool room = groups_.size() < kMaxGroups;
@@ -68,9 +68,9 @@ uint32_t TimelineBuilder::GroupOf(const ChapterDictionary& chapter, uint32_t num
   return group;
 }
 
-void TimelineBuilder::Rank(const ChapterDictionary& chapter, std::span<const ProcessTally> tallies) {
+void TimelineBuilder::Rank(const SegmentDictionary& segment, std::span<const ProcessTally> tallies) {
   for (const ProcessTally& tally : tallies) {
-    const uint32_t id = GroupOf(chapter, tally.process);  // may move the groups
+    const uint32_t id = GroupOf(segment, tally.process);  // may move the groups
     groups_[id].cpu_ns += tally.total_cpu_ns();
     groups_[id].other_ns += tally.pause_ns + tally.compile_ns + WaitedForThreadsNs(tally.waits);
   }
@@ -103,7 +103,7 @@ void TimelineBuilder::Choose(size_t max_series) {
   }
 }
 
-void TimelineBuilder::Fill(const ChapterDictionary& chapter, uint64_t begin_unix_ns, uint64_t end_unix_ns,
+void TimelineBuilder::Fill(const SegmentDictionary& segment, uint64_t begin_unix_ns, uint64_t end_unix_ns,
                            std::span<const ProcessTally> tallies) {
   if (begin_unix_ns < line_.begin_unix_ns) return;
   const uint64_t whole_ns = end_unix_ns - std::min(begin_unix_ns, end_unix_ns);
@@ -116,7 +116,7 @@ void TimelineBuilder::Fill(const ChapterDictionary& chapter, uint64_t begin_unix
     covered_ns_[step] += part_ns;
     for (const ProcessTally& tally : tallies) {
       AddStates(step, tally, from - begin, part_ns, whole_ns);
-      const uint32_t chosen = groups_[GroupOf(chapter, tally.process)].chosen;
+      const uint32_t chosen = groups_[GroupOf(segment, tally.process)].chosen;
       if (chosen >= line_.series.size()) continue;
       TimelineSeries& series = line_.series[chosen];
       series.cores[step] += static_cast<double>(PartOf(tally.total_cpu_ns(), part_ns, whole_ns));

@@ -1,6 +1,6 @@
-// Tallies of records put on a line of equal steps. Pure.
+// Tallies of entries put on a line of equal steps. Pure.
 //
-// Two passes over the same records: the first finds who has most time, the second fills only their series, so that a
+// Two passes over the same entries: the first finds who has most time, the second fills only their series, so that a
 // host with a thousand short processes a minute takes no more memory than its busiest few.
 #ifndef CLRSAMPLER_STORE_TIMELINE_BUILDER_H_
 #define CLRSAMPLER_STORE_TIMELINE_BUILDER_H_
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "store/chapter_dictionary.h"
+#include "store/entry.h"
 #include "store/history.h"
-#include "store/record.h"
+#include "store/segment_dictionary.h"
 
 namespace clrsampler {
 
@@ -22,14 +22,14 @@ class TimelineBuilder {
   // `steps` of `step_ns` from `begin_unix_ns` on.
   TimelineBuilder(uint64_t begin_unix_ns, uint64_t step_ns, size_t steps, TimelineBy by);
 
-  // What follows is of this chapter.
-  void BeginChapter(const ChapterDictionary& chapter);
+  // What follows is of this segment.
+  void BeginSegment(const SegmentDictionary& segment);
   // First pass.
-  void Rank(const ChapterDictionary& chapter, std::span<const ProcessTally> tallies);
+  void Rank(const SegmentDictionary& segment, std::span<const ProcessTally> tallies);
   // Between the passes: at most `max_series`, the last one of which is "[others]" if there are more.
   void Choose(size_t max_series);
-  // Second pass. A record that lies in two steps is in each by its part of the time.
-  void Fill(const ChapterDictionary& chapter, uint64_t begin_unix_ns, uint64_t end_unix_ns,
+  // Second pass. An entry that lies in two steps is in each by its part of the time.
+  void Fill(const SegmentDictionary& segment, uint64_t begin_unix_ns, uint64_t end_unix_ns,
             std::span<const ProcessTally> tallies);
   Timeline Build() &&;
 
@@ -41,14 +41,14 @@ class TimelineBuilder {
     uint32_t chosen = kNotYet;  // index of its series
   };
   void AddStates(size_t step, const ProcessTally& tally, uint64_t from_ns, uint64_t part_ns, uint64_t whole_ns);
-  uint32_t GroupOf(const ChapterDictionary& chapter, uint32_t process);
+  uint32_t GroupOf(const SegmentDictionary& segment, uint32_t process);
 
   TimelineBy by_;
   Timeline line_;
   std::vector<uint64_t> covered_ns_;  // of each step
   std::vector<Group> groups_;
   absl::flat_hash_map<std::string, uint32_t> group_ids_;
-  std::vector<uint32_t> group_of_;  // of each of the chapter's processes
+  std::vector<uint32_t> group_of_;  // of each of the segment's processes
 };
 
 }  // namespace clrsampler

@@ -36,10 +36,9 @@ std::string Line(absl::string_view text) {
 }
 
 absl::StatusOr<uint64_t> CheckFile(const SymbolFileKey& key, int fd) {
-  const absl::StatusOr<MappedFile> file = MappedFile::Map(fd, 0, 0, ImageFiles::kMaxImageBytes);
-  if (!file.ok()) return file.status();
-  if (const absl::Status checked = CheckSymbolFile(key, file->bytes()); !checked.ok()) return checked;
-  return file->bytes().size();
+  ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Map(fd, 0, 0, ImageFiles::kMaxImageBytes));
+  if (const absl::Status checked = CheckSymbolFile(key, file.bytes()); !checked.ok()) return checked;
+  return file.bytes().size();
 }
 
 std::vector<std::string> Paths(const SymbolServerUrl& server, const SymbolFileKey& key) {

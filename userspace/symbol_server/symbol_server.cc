@@ -191,11 +191,9 @@ void SymbolServer::SendOrder(Notices& notices) {
 
 // The process that received it is not believed: neither that it has let go of the file, nor what is in it.
 absl::Status SymbolServer::Adopt(const SymbolFileKey& key) {
-  const absl::StatusOr<UniqueFd> received = cache_.OpenReceived(process_pid_);
-  RETURN_IF_ERROR(received.status());
-  const absl::StatusOr<MappedFile> content = MappedFile::Map(received->get(), 0, 0, ImageFiles::kMaxImageBytes);
-  RETURN_IF_ERROR(content.status());
-  RETURN_IF_ERROR(CheckSymbolFile(key, content->bytes()));
+  ASSIGN_OR_RETURN(const UniqueFd received, cache_.OpenReceived(process_pid_));
+  ASSIGN_OR_RETURN(const MappedFile content, MappedFile::Map(received.get(), 0, 0, ImageFiles::kMaxImageBytes));
+  RETURN_IF_ERROR(CheckSymbolFile(key, content.bytes()));
   return cache_.Adopt(process_pid_, key);
 }
 

@@ -53,7 +53,7 @@ class SymbolServer : public SymbolFiles {
   Answer Get(const SymbolFileKey& key) override;
   uint64_t generation() const override { return generation_; }
 
-  // Once a turn: hands out orders, takes replies. Costs a system call.
+  // Once an iteration: hands out orders, takes replies. Costs a system call.
   void Poll(Notices& notices);
 
   // The run is over: ends the fetching process, whatever it does.

@@ -30,7 +30,7 @@ struct FrameQuery {
 // A sample that has just arrived, for sources that must look while its code is still there.
 struct ObservedSample {
   std::span<const uint64_t> addresses;  // lookup addresses, leaf first
-  std::span<const wire_code_witness> witnesses;
+  std::span<const wire_code_snapshot> snapshots;
   MonotonicTime time;
   bool at_entry = false;  // as in FrameQuery, for each address
 };
@@ -63,11 +63,11 @@ class FrameSource {
   virtual MonotonicTime CompleteUntil(ProcessKey key) const = 0;
 
   // Whether samples go without a name that a shorter time between two calls of Poll would have given them.
-  virtual bool WantsShortTurns(MonotonicTime /*now*/) const { return false; }
+  virtual bool WantsShortIterations(MonotonicTime /*now*/) const { return false; }
 
   // Whether the time between two calls of Poll is of no matter to names while nothing new is met: not where it tells
   // how old a name is.
-  virtual bool MayRest() const { return true; }
+  virtual bool MayIdle() const { return true; }
 
   // The run is over: frames that would have another name by what is known now, by what they should read instead.
   virtual void AddLateNames(absl::flat_hash_map<FrameId, FrameId>& /*names*/) {}

@@ -44,8 +44,8 @@ bool MayBeUnasked(absl::string_view question) {
 
 }  // namespace
 
-// The answer of that moment: of the same turn, and as often asked; else the last one before it. A question that comes
-// earlier than any answer gets the first.
+// The answer of that moment: of the same iteration, and as often asked; else the last one before it. A question that
+// comes earlier than any answer gets the first.
 std::string RecordedTape::Answer(absl::string_view question, absl::FunctionRef<std::string()>) {
   const auto found = questions_.find(question);
   if (found == questions_.end() || content_.questions[found->second.number].answers.empty()) {
@@ -53,11 +53,11 @@ std::string RecordedTape::Answer(absl::string_view question, absl::FunctionRef<s
     return "";
   }
   Asked& asked = found->second;
-  if (std::exchange(asked.turn, turn_) != turn_) asked.before = 0;
-  const std::pair<uint32_t, uint32_t> now{turn_, asked.before++};
+  if (std::exchange(asked.iteration, iteration_) != iteration_) asked.before = 0;
+  const std::pair<uint32_t, uint32_t> now{iteration_, asked.before++};
   const std::vector<TapeAnswer>& answers = content_.questions[asked.number].answers;
   auto next = std::upper_bound(answers.begin(), answers.end(), now, [](const auto& time, const TapeAnswer& answer) {
-    return time < std::pair(answer.turn, answer.asked_before);
+    return time < std::pair(answer.iteration, answer.asked_before);
   });
   if (next != answers.begin()) --next;
   return std::string(next->bytes);

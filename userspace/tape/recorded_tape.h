@@ -33,15 +33,15 @@ class RecordedTape : public Tape {
 
   std::string Answer(absl::string_view question, absl::FunctionRef<std::string()> ask) override;
   absl::StatusOr<MappedFile> Map(const FileOnTape& file, int fd, uint64_t max_bytes) override;
-  void NextTurn() override { ++turn_; }
+  void NextIteration() override { ++iteration_; }
   bool plays() const override { return true; }
-  bool ended() const override { return turn_ > content_.turns; }
+  bool ended() const override { return iteration_ > content_.iterations; }
 
  private:
   struct Asked {
     size_t number;
-    uint32_t turn = 0;
-    uint32_t before = 0;  // how often in that turn
+    uint32_t iteration = 0;
+    uint32_t before = 0;  // how often in that iteration
   };
 
   void Index(const TapeContent& content);
@@ -52,7 +52,7 @@ class RecordedTape : public Tape {
   std::deque<std::pair<std::string, TapeContent>> more_;
   absl::flat_hash_map<absl::string_view, Asked> questions_;
   std::map<FileOnTape, const TapeFile*> files_;
-  uint32_t turn_ = 0;
+  uint32_t iteration_ = 0;
   uint64_t missing_ = 0;
   std::string first_missing_;
 };

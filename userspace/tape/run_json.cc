@@ -39,14 +39,14 @@ std::string RunJson(const RecordOptions& options) {
                {"max_frames", options.max_frames},
                {"gap_words", options.gap_words},
                {"stack_words", options.stack_words},
-               {"replay", options.replay},
+               {"replay", options.unwind_data},
                {"async_stacks", options.async_stacks},
                {"view", static_cast<uint32_t>(options.view)},
                {"min_wait_us", options.min_wait_ns / 1000},
                {"wakers", options.wakers},
                {"roles", options.roles},
                {"try_unknown_runtime", options.try_unknown_runtime},
-               {"hook_share_ppm", static_cast<uint32_t>(options.hook_share * 1e6)},
+               {"hook_share_ppm", static_cast<uint32_t>(options.probe_cost_share * 1e6)},
                {"mark_suspension", options.mark_suspension},
                {"only_blame", options.only_blame},
                {"names", static_cast<uint32_t>(options.names)},
@@ -68,14 +68,14 @@ absl::StatusOr<RecordOptions> ParseRunJson(absl::string_view text) {
   options.max_frames = Number(json, "max_frames", options.max_frames, 1, WIRE_MAX_USER_FRAMES);
   options.gap_words = Number(json, "gap_words", options.gap_words, 0, WIRE_MAX_GAP_WORDS);
   options.stack_words = Number(json, "stack_words", options.stack_words, 64, 8192);
-  options.replay = Flag(json, "replay", true);
+  options.unwind_data = Flag(json, "replay", true);
   options.async_stacks = Flag(json, "async_stacks", false);
   options.view = static_cast<RecordView>(Number(json, "view", 0, 0, static_cast<uint32_t>(RecordView::kWall)));
   options.min_wait_ns = Number(json, "min_wait_us", 1000, 0, UINT32_MAX) * uint64_t{1000};
   options.wakers = Flag(json, "wakers", false);
   options.roles = Flag(json, "roles", true);
   options.try_unknown_runtime = Flag(json, "try_unknown_runtime", false);
-  options.hook_share = Number(json, "hook_share_ppm", 3000, 0, 1'000'000) / 1e6;
+  options.probe_cost_share = Number(json, "hook_share_ppm", 3000, 0, 1'000'000) / 1e6;
   options.mark_suspension = Flag(json, "mark_suspension", false);
   options.only_blame = Flag(json, "only_blame", false);
   options.names = static_cast<NameStyle>(Number(json, "names", 0, 0, static_cast<uint32_t>(NameStyle::kRaw)));

@@ -93,10 +93,10 @@ std::string SavedTape::Answer(absl::string_view question, absl::FunctionRef<std:
     if (!Fits(question.size() + answer.size() + 64)) return answer;
     record.Put('Q');
     record.PutText(question);
-    found = asked_.emplace(question, Asked{static_cast<uint32_t>(asked_.size()), turn_, 0}).first;
+    found = asked_.emplace(question, Asked{static_cast<uint32_t>(asked_.size()), iteration_, 0}).first;
   }
   Asked& asked = found->second;
-  if (std::exchange(asked.turn, turn_) != turn_) asked.before = 0;
+  if (std::exchange(asked.iteration, iteration_) != iteration_) asked.before = 0;
   const uint32_t before = asked.before++;
   const uint64_t hash = absl::HashOf(answer);
   if (!is_new && asked.answer == hash) return answer;
@@ -122,8 +122,8 @@ absl::StatusOr<MappedFile> SavedTape::Map(const FileOnTape& file, int fd, uint64
   return MappedFile::MapLogged(fd, max_bytes, std::move(log));
 }
 
-void SavedTape::NextTurn() {
-  ++turn_;
+void SavedTape::NextIteration() {
+  ++iteration_;
   if (full_) return;
   TapeWriter record;
   record.Put('T');

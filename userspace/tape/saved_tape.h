@@ -29,7 +29,7 @@ class SavedTape : public Tape {
 
   std::string Answer(absl::string_view question, absl::FunctionRef<std::string()> ask) override;
   absl::StatusOr<MappedFile> Map(const FileOnTape& file, int fd, uint64_t max_bytes) override;
-  void NextTurn() override;
+  void NextIteration() override;
   bool plays() const override { return false; }
   bool ended() const override { return false; }
 
@@ -41,8 +41,8 @@ class SavedTape : public Tape {
   struct Packer;
   struct Asked {
     uint32_t number;
-    uint32_t turn;
-    uint32_t before;      // how often in that turn
+    uint32_t iteration;
+    uint32_t before;      // how often in that iteration
     uint64_t answer = 0;  // its hash
   };
   struct Watched {
@@ -61,7 +61,7 @@ class SavedTape : public Tape {
   uint64_t written_ = 0;
   bool full_ = false;
   bool finished_ = false;
-  uint32_t turn_ = 0;
+  uint32_t iteration_ = 0;
   absl::flat_hash_map<std::string, Asked> asked_;
   std::vector<Watched> files_;
   std::map<FileOnTape, size_t> file_numbers_;

@@ -14,7 +14,7 @@ namespace {
 bool InOrder(const std::vector<TapeAnswer>& answers, const TapeAnswer& next) {
   if (answers.empty()) return true;
   const TapeAnswer& last = answers.back();
-  return next.turn > last.turn || (next.turn == last.turn && next.asked_before > last.asked_before);
+  return next.iteration > last.iteration || (next.iteration == last.iteration && next.asked_before > last.asked_before);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ TapeContent ParseTape(absl::string_view records) {
       }
       case 'A': {
         const auto question = in.Get<uint32_t>();
-        TapeAnswer answer{tape.turns, in.Get<uint32_t>(), {}};
+        TapeAnswer answer{tape.iterations, in.Get<uint32_t>(), {}};
         answer.bytes = in.GetText();
         if (!in.ok() || question >= tape.questions.size()) return tape;
         std::vector<TapeAnswer>& answers = tape.questions[question].answers;
@@ -43,7 +43,7 @@ TapeContent ParseTape(absl::string_view records) {
         break;
       }
       case 'T':
-        ++tape.turns;
+        ++tape.iterations;
         break;
       case 'F': {
         FileOnTape file;

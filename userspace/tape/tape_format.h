@@ -7,8 +7,8 @@
 //
 //   'R' run       text: the options of the run, as JSON
 //   'Q' question  text; questions are numbered from 0 in this order
-//   'A' answer    u32 question, u32 how often it was asked before in this turn, text
-//   'T' turn      the next turn of the main loop begins
+//   'A' answer    u32 question, u32 how often it was asked before in this iteration, text
+//   'T' iteration      the next iteration of the main loop begins
 //   'F' file      u64 device, inode, size, time of change in ns; files are numbered from 0
 //   'P' pages     u32 file, u64 offset, text: content of the file there
 //   'E' end       of a run that ended well
@@ -35,8 +35,8 @@ inline constexpr absl::string_view kTapeMagic = "CLRSTRM1";
 inline constexpr uint64_t kMaxTapeBytes = uint64_t{2} << 30;
 
 struct TapeAnswer {
-  uint32_t turn = 0;
-  uint32_t asked_before = 0;  // in that turn
+  uint32_t iteration = 0;
+  uint32_t asked_before = 0;  // in that iteration
   absl::string_view bytes;
 };
 
@@ -55,7 +55,7 @@ struct TapeContent {
   absl::string_view run;
   std::vector<TapeQuestion> questions;
   std::vector<TapeFile> files;
-  uint32_t turns = 0;
+  uint32_t iterations = 0;
   bool whole = false;  // to the record of its end
 };
 

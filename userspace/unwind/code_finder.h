@@ -1,4 +1,4 @@
-// What the replay must know about the code at an address. Implemented where runtimes and images are read.
+// What an unwinder must know about the code at an address. Implemented where runtimes and images are read.
 #ifndef CLRSAMPLER_UNWIND_CODE_FINDER_H_
 #define CLRSAMPLER_UNWIND_CODE_FINDER_H_
 

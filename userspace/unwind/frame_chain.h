@@ -1,6 +1,6 @@
 // A stack of code addresses, and the way to one by the frame-pointer chain alone.
 //
-// The chain skips the callers of frameless functions (common in optimised .NET code on x86-64): stack_replay.h does
+// The chain skips the callers of frameless functions (common in optimised .NET code on x86-64): stack_unwinder.h does
 // better where there is unwind data.
 #ifndef CLRSAMPLER_UNWIND_FRAME_CHAIN_H_
 #define CLRSAMPLER_UNWIND_FRAME_CHAIN_H_
@@ -21,12 +21,12 @@ enum class StackEnd : uint8_t {
 
 // How a frame was found: what led from the frame below to this one.
 enum class FrameOrigin : uint8_t {
-  kSampled,   // the leaf: the registers
-  kChain,     // the frame pointer, in code that has no unwind data
-  kReplay,    // the unwind data of a managed method
-  kTable,     // the call frame information of a native image
-  kStub,      // code without a frame, by rule: the return address is on top of the stack
-  kFallback,  // the frame pointer, where unwind data could not be followed
+  kSampled,     // the leaf: the registers
+  kChain,       // the frame pointer, in code that has no unwind data
+  kUnwindInfo,  // the unwind data of a managed method
+  kTable,       // the call frame information of a native image
+  kStub,        // code without a frame, by rule: the return address is on top of the stack
+  kFallback,    // the frame pointer, where unwind data could not be followed
 };
 constexpr int kFrameOrigins = 6;
 

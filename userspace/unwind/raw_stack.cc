@@ -19,13 +19,13 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   if (record.size() < sizeof stack.sample_) return absl::DataLossError("sample record shorter than its header");
   std::memcpy(&stack.sample_, record.data(), sizeof stack.sample_);
   const wire_cpu_sample& sample = stack.sample_;
-  constexpr size_t kWitnessWords = sizeof(wire_code_witness) / sizeof(uint64_t);
+  constexpr size_t kSnapshotWords = sizeof(wire_code_snapshot) / sizeof(uint64_t);
   constexpr size_t kReturnWords = sizeof(wire_replaced_return) / sizeof(uint64_t);
   const uint64_t returns = sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK;
   constexpr size_t kAsyncWords = sizeof(wire_async_object) / sizeof(uint64_t);
   const uint64_t async_objects = sample.flags >> WIRE_SAMPLE_ASYNC_SHIFT & WIRE_SAMPLE_ASYNC_MASK;
   const uint64_t words = uint64_t{sample.kernel_frames} + sample.user_words +
-                         uint64_t{sample.witnesses} * kWitnessWords + returns * kReturnWords +
+                         uint64_t{sample.snapshots} * kSnapshotWords + returns * kReturnWords +
                          async_objects * kAsyncWords;
   if (record.size() < sizeof sample + words * sizeof(uint64_t)) {
     return absl::DataLossError(absl::StrCat("sample record of ", record.size(), " bytes announces ", words, " words"));
@@ -37,12 +37,12 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   const auto* payload_words = reinterpret_cast<const uint64_t*>(payload);
   stack.kernel_ = {payload_words, sample.kernel_frames};
   stack.user_ = {payload_words + sample.kernel_frames, sample.user_words};
-  static_assert(alignof(wire_code_witness) == alignof(uint64_t));
-  stack.witnesses_ = {
-      reinterpret_cast<const wire_code_witness*>(payload_words + sample.kernel_frames + sample.user_words),
-      sample.witnesses};
+  static_assert(alignof(wire_code_snapshot) == alignof(uint64_t));
+  stack.snapshots_ = {
+      reinterpret_cast<const wire_code_snapshot*>(payload_words + sample.kernel_frames + sample.user_words),
+      sample.snapshots};
   static_assert(alignof(wire_replaced_return) == alignof(uint64_t));
-  stack.returns_ = {reinterpret_cast<const wire_replaced_return*>(stack.witnesses_.data() + sample.witnesses), returns};
+  stack.returns_ = {reinterpret_cast<const wire_replaced_return*>(stack.snapshots_.data() + sample.snapshots), returns};
 
   static_assert(alignof(wire_async_object) == alignof(uint64_t));
   stack.async_objects_ = {reinterpret_cast<const wire_async_object*>(stack.returns_.data() + returns), async_objects};

@@ -38,7 +38,7 @@ class RawStack {
   std::span<const uint64_t> kernel_addresses() const { return kernel_; }
 
   // Of transient code that the sample met; in no order.
-  std::span<const wire_code_witness> witnesses() const { return witnesses_; }
+  std::span<const wire_code_snapshot> snapshots() const { return snapshots_; }
 
   // Where return probes had put their trampoline's address.
   std::span<const wire_replaced_return> replaced_returns() const { return returns_; }
@@ -75,7 +75,7 @@ class RawStack {
   std::span<const std::byte> bytes_;
   std::span<const uint64_t> kernel_;
   std::span<const uint64_t> user_;
-  std::span<const wire_code_witness> witnesses_;
+  std::span<const wire_code_snapshot> snapshots_;
   std::span<const wire_replaced_return> returns_;
   std::span<const wire_async_object> async_objects_;
 };

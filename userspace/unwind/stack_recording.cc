@@ -176,7 +176,7 @@ void PutSample(Writer& out, std::span<const uint64_t> record) {
   out.Put(static_cast<uint16_t>(sample.stop));
   out.Put(static_cast<uint16_t>(sample.kernel_frames));
   out.Put(static_cast<uint16_t>(sample.user_frames));
-  out.Put(static_cast<uint16_t>(sample.witnesses));
+  out.Put(static_cast<uint16_t>(sample.snapshots));
   out.Put(static_cast<uint32_t>(sample.user_words));
   const std::span<const uint64_t> words = record.subspan(std::min(record.size(), kHeaderWords));
   out.Put(static_cast<uint32_t>(words.size()));
@@ -209,7 +209,7 @@ std::vector<uint64_t> GetSample(Reader& in, uint64_t& words_left) {
   sample.stop = in.Get<uint16_t>();
   sample.kernel_frames = in.Get<uint16_t>();
   sample.user_frames = in.Get<uint16_t>();
-  sample.witnesses = in.Get<uint16_t>();
+  sample.snapshots = in.Get<uint16_t>();
   sample.user_words = in.Get<uint32_t>();
   const auto count = in.Get<uint32_t>();
   if (count > kMaxWords || count > words_left) in.Fail();

@@ -26,7 +26,7 @@ constexpr uint64_t kMaxMethodBytes = uint64_t{1} << 30;  // so that no sum of of
 // were taken; this is for eight busy CPUs at 1,000 Hz, all of it in such code.
 constexpr size_t kMaxMoments = 1 << 14;
 constexpr uint64_t kMaxMomentBytes = 2 << 20;
-constexpr uint64_t kMaxWitnessedOffset = 16 << 10;
+constexpr uint64_t kMaxSnapshotOffset = 16 << 10;
 
 constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
 
@@ -34,27 +34,27 @@ constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's o
 bool MayBeJitMemory(const Mapping* mapping) { return mapping == nullptr || mapping->kind == MappingKind::kJitMemory; }
 
 // The body of a method by what the sampler copied of it; nullptr: nothing, or more than it copies.
-std::shared_ptr<const ManagedFunction> WitnessedBody(const wire_code_witness& witness, uint32_t unwinds) {
-  const absl::StatusOr<UnwindInfo> info = UnwindInfo::Parse(std::as_bytes(std::span(witness.unwind)));
+std::shared_ptr<const ManagedFunction> BodyOfSnapshot(const wire_code_snapshot& snapshot, uint32_t unwinds) {
+  const absl::StatusOr<UnwindInfo> info = UnwindInfo::Parse(std::as_bytes(std::span(snapshot.unwind)));
   if (!info.ok() || info->chained) return nullptr;
-  std::array<std::byte, sizeof witness.identity> identity;
-  std::memcpy(identity.data(), witness.identity, identity.size());
+  std::array<std::byte, sizeof snapshot.identity> identity;
+  std::memcpy(identity.data(), snapshot.identity, identity.size());
   const auto begin = FieldOf<uint32_t>(identity, unwinds), end = FieldOf<uint32_t>(identity, unwinds + 4);
-  if (end <= begin || end - begin > kMaxMethodBytes || witness.address < witness.start) return nullptr;
-  const uint64_t bytes = end - begin, offset = witness.address - witness.start;
+  if (end <= begin || end - begin > kMaxMethodBytes || snapshot.address < snapshot.start) return nullptr;
+  const uint64_t bytes = end - begin, offset = snapshot.address - snapshot.start;
   if (offset >= bytes) return nullptr;
   auto function = std::make_shared<ManagedFunction>();
-  function->begin = function->method_begin = witness.start;
-  function->end = witness.start + bytes;
+  function->begin = function->method_begin = snapshot.start;
+  function->end = snapshot.start + bytes;
   const std::optional<uint32_t> osr_frame_bytes = OsrFrameBytes(*info);
   function->osr = osr_frame_bytes.has_value();
   function->osr_frame_bytes = osr_frame_bytes.value_or(0);
   function->unwind = *info;
   // A leaf's epilogue is followed from its address on; what lies before that is not looked at.
-  if (offset <= kMaxWitnessedOffset) {
-    const size_t copied = std::min<uint64_t>(sizeof witness.code, bytes - offset);
+  if (offset <= kMaxSnapshotOffset) {
+    const size_t copied = std::min<uint64_t>(sizeof snapshot.code, bytes - offset);
     auto content = std::make_shared<std::vector<std::byte>>(offset + copied);
-    std::memcpy(content->data() + offset, witness.code, copied);
+    std::memcpy(content->data() + offset, snapshot.code, copied);
     function->code = *content;
     function->keep_alive = std::move(content);
   }
@@ -97,7 +97,7 @@ struct JitUnwindData::Method {
   }
 };
 
-struct JitUnwindData::Target {
+struct JitUnwindData::ProcessState {
   uint32_t exec_count = 0;
   MethodsByStart<Method> known;
   // Addresses in permanent ones, and how many words are pushed there.
@@ -149,54 +149,54 @@ JitUnwindData::JitUnwindData(RuntimeFinder runtime_of, const Clock& clock)
 
 JitUnwindData::~JitUnwindData() = default;
 
-void JitUnwindData::Forget(ProcessKey key) { targets_.erase(key); }
+void JitUnwindData::Forget(ProcessKey key) { states_.erase(key); }
 
-JitUnwindData::Target& JitUnwindData::TargetOf(const Process& process) {
-  std::unique_ptr<Target>& target = targets_[process.key];
-  if (target == nullptr) target = std::make_unique<Target>();
-  if (std::exchange(target->exec_count, process.exec_count) != process.exec_count) target->Clear();
-  if (target->methods >= kMaxMethods || target->stubs.size() + target->unclaimed.size() >= kMaxStubs ||
-      target->code_bytes >= kMaxCopiedCodeBytes) {
-    target->Clear();
+JitUnwindData::ProcessState& JitUnwindData::TargetOf(const Process& process) {
+  std::unique_ptr<ProcessState>& state = states_[process.key];
+  if (state == nullptr) state = std::make_unique<ProcessState>();
+  if (std::exchange(state->exec_count, process.exec_count) != process.exec_count) state->Clear();
+  if (state->methods >= kMaxMethods || state->stubs.size() + state->unclaimed.size() >= kMaxStubs ||
+      state->code_bytes >= kMaxCopiedCodeBytes) {
+    state->Clear();
     ++counters_.cleared;
   }
-  return *target;
+  return *state;
 }
 
 void JitUnwindData::Observe(const Process& process, const ObservedSample& sample) {
   if (!IsReadable(process)) return;
   RuntimeMemory* runtime = runtime_of_(process.key);
   if (runtime == nullptr) return;
-  Target& target = TargetOf(process);
-  for (const wire_code_witness& witness : sample.witnesses) Hear(target, *runtime, witness, sample.time);
+  ProcessState& state = TargetOf(process);
+  for (const wire_code_snapshot& snapshot : sample.snapshots) AddSnapshot(state, *runtime, snapshot, sample.time);
   for (const uint64_t address : sample.addresses) {
-    if (!MayBeJitMemory(process.mappings.Find(address)) || target.stubs.contains(address)) continue;
+    if (!MayBeJitMemory(process.mappings.Find(address)) || state.stubs.contains(address)) continue;
     bool permanent = false;
-    ForEachAround(target.known, address, [&](const Method& method) { return permanent = !method.transient; });
-    if (!permanent) Look(target, *runtime, address);
+    ForEachAround(state.known, address, [&](const Method& method) { return permanent = !method.transient; });
+    if (!permanent) ReadMethod(state, *runtime, address);
   }
 }
 
 // What the sampler saw at the moment of the sample: where the method that is read stood then, too.
-void JitUnwindData::Hear(Target& target, const RuntimeMemory& runtime, const wire_code_witness& witness,
-                         MonotonicTime time) {
-  if (auto body = WitnessedBody(witness, runtime.layout().code_header.unwinds)) {
-    ++counters_.witnessed;
-    target.AddMoment(time, std::move(body));
+void JitUnwindData::AddSnapshot(ProcessState& state, const RuntimeMemory& runtime, const wire_code_snapshot& snapshot,
+                                MonotonicTime time) {
+  if (auto body = BodyOfSnapshot(snapshot, runtime.layout().code_header.unwinds)) {
+    ++counters_.from_snapshots;
+    state.AddMoment(time, std::move(body));
   }
   Method seen;
   seen.transient = true;
-  seen.code.header = witness.header;
-  std::memcpy(seen.code.identity.data(), witness.identity, seen.code.identity.size());
-  seen.code.range.begin = witness.start;
+  seen.code.header = snapshot.header;
+  std::memcpy(seen.code.identity.data(), snapshot.identity, seen.code.identity.size());
+  seen.code.range.begin = snapshot.start;
   seen.from = seen.until = time;
   // The body's; funclets behind it are covered where samples hit them.
   const uint32_t unwinds = runtime.layout().code_header.unwinds;
   const auto begin = FieldOf<uint32_t>(seen.code.identity, unwinds);
   const auto end = FieldOf<uint32_t>(seen.code.identity, unwinds + 4);
   const uint64_t body = end > begin && end - begin < kMaxMethodBytes ? end - begin : 0;
-  seen.end = std::max<uint64_t>(witness.start + body, witness.address + 1);
-  std::vector<Method>& there = target.known[witness.start];
+  seen.end = std::max<uint64_t>(snapshot.start + body, snapshot.address + 1);
+  std::vector<Method>& there = state.known[snapshot.start];
   if (!there.empty() && there.back().IsAt(seen.code)) {
     Method& method = there.back();
     if (!method.transient) return;
@@ -206,11 +206,11 @@ void JitUnwindData::Hear(Target& target, const RuntimeMemory& runtime, const wir
     method.end = std::max(method.end, seen.end);
     return;
   }
-  target.Add(there, std::move(seen));
+  state.Add(there, std::move(seen));
 }
 
 // False: it can't be read, or is another one by now.
-bool JitUnwindData::Read(RuntimeMemory& runtime, Target& target, Method& method) {
+bool JitUnwindData::Read(RuntimeMemory& runtime, ProcessState& state, Method& method) {
   MemoryReader& memory = runtime.memory();
   const auto read = [&](uint64_t address, std::span<std::byte> into) { return memory.Read(address, into); };
   const auto& at = runtime.layout().code_header;
@@ -222,7 +222,7 @@ bool JitUnwindData::Read(RuntimeMemory& runtime, Target& target, Method& method)
     return false;
   }
   std::shared_ptr<std::vector<std::byte>> content;
-  if (const uint64_t kept = std::min(bytes, kMaxCodeBytes); kept <= kMaxCopiedCodeBytes - target.code_bytes) {
+  if (const uint64_t kept = std::min(bytes, kMaxCodeBytes); kept <= kMaxCopiedCodeBytes - state.code_bytes) {
     content = std::make_shared<std::vector<std::byte>>(kept);
     if (!memory.Read(start, *content)) return false;
     method.code_bytes = kept;
@@ -257,7 +257,8 @@ bool JitUnwindData::Read(RuntimeMemory& runtime, Target& target, Method& method)
 
 // What is at the address now, as a method that nothing is known of yet but this. nullopt: no code, or a stub that
 // stays.
-std::optional<JitUnwindData::Method> JitUnwindData::MethodAt(Target& target, RuntimeMemory& runtime, uint64_t address) {
+std::optional<JitUnwindData::Method> JitUnwindData::MethodAt(ProcessState& state, RuntimeMemory& runtime,
+                                                             uint64_t address) {
   std::optional<RuntimeCode> found = runtime.FindCode(address);
   if (!found && runtime.last_failure() == ProbeFailure::kChanged) found = runtime.FindCode(address);
   if (!found) return std::nullopt;
@@ -268,7 +269,7 @@ std::optional<JitUnwindData::Method> JitUnwindData::MethodAt(Target& target, Run
       if (!found->transient) {
         std::array<std::byte, kMaxResolveStubBytes> code;
         const bool read = runtime.memory().Read(address, code);
-        target.stubs[address] = read ? WordsPushedByResolveStub(code).value_or(0) : 0;
+        state.stubs[address] = read ? WordsPushedByResolveStub(code).value_or(0) : 0;
         return std::nullopt;
       }
       method.code.stub_kind = std::max<uint32_t>(found->code.stub_kind, 1);
@@ -276,13 +277,13 @@ std::optional<JitUnwindData::Method> JitUnwindData::MethodAt(Target& target, Run
       break;
     case ManagedCode::Kind::kMethod:
       method.code = found->code;
-      if (!Read(runtime, target, method)) {
+      if (!Read(runtime, state, method)) {
         ++counters_.failed;
         return std::nullopt;
       }
       break;
     case ManagedCode::Kind::kNone:
-      target.unclaimed.insert(address);
+      state.unclaimed.insert(address);
       return std::nullopt;
     default:
       return std::nullopt;
@@ -292,7 +293,7 @@ std::optional<JitUnwindData::Method> JitUnwindData::MethodAt(Target& target, Run
 }
 
 // Whether short-lived code that was known is what was found again between the two times; it then is known for longer.
-bool JitUnwindData::Extend(Target& target, std::vector<Method>& there, Method& found, MonotonicTime before,
+bool JitUnwindData::Extend(ProcessState& state, std::vector<Method>& there, Method& found, MonotonicTime before,
                            MonotonicTime after) {
   for (Method& known : there) {
     if (!known.transient || !known.IsAt(found.code)) continue;
@@ -300,7 +301,7 @@ bool JitUnwindData::Extend(Target& target, std::vector<Method>& there, Method& f
       known.code = found.code;
       known.functions = std::move(found.functions);
       known.code_bytes = found.code_bytes;
-      target.code_bytes += known.code_bytes;
+      state.code_bytes += known.code_bytes;
       known.end = std::max(known.end, found.end);
       ++counters_.methods;
       ++counters_.transient;
@@ -314,18 +315,18 @@ bool JitUnwindData::Extend(Target& target, std::vector<Method>& there, Method& f
   return false;
 }
 
-void JitUnwindData::Look(Target& target, RuntimeMemory& runtime, uint64_t address) {
+void JitUnwindData::ReadMethod(ProcessState& state, RuntimeMemory& runtime, uint64_t address) {
   // What is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
-  target.unclaimed.erase(address);
-  std::optional<Method> method = MethodAt(target, runtime, address);
+  state.unclaimed.erase(address);
+  std::optional<Method> method = MethodAt(state, runtime, address);
   if (!method) return;
   const MonotonicTime after = clock_.Now();
-  std::vector<Method>& there = target.known[method->code.range.begin];
+  std::vector<Method>& there = state.known[method->code.range.begin];
   if (!method->transient) {
-    target.Drop(there, there.size());
+    state.Drop(there, there.size());
   } else {
-    if (Extend(target, there, *method, before, after)) return;
+    if (Extend(state, there, *method, before, after)) return;
     method->from = after;
     method->until = before;  // a second look makes it an interval
   }
@@ -334,12 +335,12 @@ void JitUnwindData::Look(Target& target, RuntimeMemory& runtime, uint64_t addres
     counters_.transient += method->transient ? 1 : 0;
     counters_.osr += method->functions.front()->osr ? 1 : 0;
   }
-  target.Add(there, *std::move(method));
+  state.Add(there, *std::move(method));
 }
 
-std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, MonotonicTime time) const {
+std::optional<CodeAt> JitUnwindData::Answer(ProcessState& state, uint64_t address, MonotonicTime time) const {
   std::optional<CodeAt> answer;
-  if (const auto stub = target.stubs.find(address); stub != target.stubs.end()) {
+  if (const auto stub = state.stubs.find(address); stub != state.stubs.end()) {
     answer.emplace().kind = CodeKind::kStub;
     answer->permanent = true;
     answer->has_row = stub->second > 0;
@@ -349,7 +350,7 @@ std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, Mo
     }
     return answer;
   }
-  if (const auto moment = target.moments.find(time); moment != target.moments.end()) {
+  if (const auto moment = state.moments.find(time); moment != state.moments.end()) {
     for (const auto& function : moment->second) {
       if (address < function->begin || function->end <= address) continue;
       answer.emplace().kind = CodeKind::kManaged;
@@ -357,7 +358,7 @@ std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, Mo
       return answer;
     }
   }
-  ForEachAround(target.known, address, [&](const Method& method) {
+  ForEachAround(state.known, address, [&](const Method& method) {
     if (method.from > time || time > method.until) return false;
     if (method.is_stub()) {
       answer.emplace().kind = CodeKind::kStub;
@@ -376,22 +377,22 @@ std::optional<CodeAt> JitUnwindData::Answer(Target& target, uint64_t address, Mo
 CodeAt JitUnwindData::At(const FrameQuery& query) {
   if (!MayBeJitMemory(query.mapping)) return {};
   const uint64_t address = query.lookup_address;
-  Target& target = TargetOf(query.process);
-  if (const std::optional<CodeAt> known = Answer(target, address, query.time)) return *known;
+  ProcessState& state = TargetOf(query.process);
+  if (const std::optional<CodeAt> known = Answer(state, address, query.time)) return *known;
   RuntimeMemory* runtime = runtime_of_(query.process.key);
   if (runtime == nullptr) return {};
   if (IsReadable(query.process)) {
-    Look(target, *runtime, address);
-    if (const std::optional<CodeAt> known = Answer(target, address, query.time)) return *known;
+    ReadMethod(state, *runtime, address);
+    if (const std::optional<CodeAt> known = Answer(state, address, query.time)) return *known;
   }
   bool other_times = false;
-  ForEachAround(target.known, address, [&](const Method&) { return other_times = true; });
+  ForEachAround(state.known, address, [&](const Method&) { return other_times = true; });
   if (other_times) {
-    ++counters_.not_witnessed;
+    ++counters_.without_snapshot;
     return {};
   }
   CodeAt answer;
-  if (target.unclaimed.contains(address) && query.mapping != nullptr &&
+  if (state.unclaimed.contains(address) && query.mapping != nullptr &&
       absl::StrContains(query.mapping->path, kDoubleMapped)) {
     answer.kind = CodeKind::kStub;
   }
@@ -400,10 +401,10 @@ CodeAt JitUnwindData::At(const FrameQuery& query) {
 
 size_t JitUnwindData::heap_bytes() const {
   size_t bytes = 0;
-  for (const auto& [key, target] : targets_) {
-    bytes += sizeof(Target) + target->code_bytes + target->moment_bytes +
-             (target->stubs.capacity() + target->unclaimed.capacity()) * 9;
-    for (const auto& [start, methods] : target->known) {
+  for (const auto& [key, state] : states_) {
+    bytes += sizeof(ProcessState) + state->code_bytes + state->moment_bytes +
+             (state->stubs.capacity() + state->unclaimed.capacity()) * 9;
+    for (const auto& [start, methods] : state->known) {
       // Nodes of the tree are three quarters full.
       bytes += (sizeof start + sizeof methods) * 4 / 3 + methods.capacity() * sizeof(Method);
       for (const Method& method : methods) {

@@ -7,7 +7,7 @@
 // 10.0.14. Time is treated as names treat it (clr/memory/memory_methods.h): code of ordinary assemblies never moves.
 // For what may be freed there is one of these proofs, or no answer:
 //  - The sampler copied the unwind data and the instructions at the address at the very moment of the sample
-//    (wire_code_witness). That is for a method's body; a method whose frame is on the stack is not freed.
+//    (wire_code_snapshot). That is for a method's body; a method whose frame is on the stack is not freed.
 //  - Two readings, one before the sample and one after it, agree in all that is taken from them, code included; a
 //  method
 //    of the same name is not asked for. In place of one of them: the sampler saw the same header there.
@@ -29,13 +29,13 @@
 namespace clrsampler {
 
 struct JitUnwindCounters {
-  uint64_t methods = 0;        // whose unwind data was read
-  uint64_t transient = 0;      // of these: may be freed
-  uint64_t osr = 0;            // of these: replace a method while it runs
-  uint64_t failed = 0;         // found, but their unwind data can't be read or does not fit together
-  uint64_t witnessed = 0;      // bodies that the sampler copied
-  uint64_t not_witnessed = 0;  // questions about transient code that was not seen before and after
-  uint64_t cleared = 0;        // all of a process was dropped: there was too much of it
+  uint64_t methods = 0;           // whose unwind data was read
+  uint64_t transient = 0;         // of these: may be freed
+  uint64_t osr = 0;               // of these: replace a method while it runs
+  uint64_t failed = 0;            // found, but their unwind data can't be read or does not fit together
+  uint64_t from_snapshots = 0;    // bodies that the sampler copied
+  uint64_t without_snapshot = 0;  // questions about transient code that was not seen before and after
+  uint64_t cleared = 0;           // all of a process was dropped: there was too much of it
 };
 
 // Main loop only.
@@ -58,19 +58,21 @@ class JitUnwindData {
 
  private:
   struct Method;
-  struct Target;
+  struct ProcessState;
 
-  Target& TargetOf(const Process& process);
-  void Look(Target& target, RuntimeMemory& runtime, uint64_t address);
-  std::optional<Method> MethodAt(Target& target, RuntimeMemory& runtime, uint64_t address);
-  bool Extend(Target& target, std::vector<Method>& there, Method& found, MonotonicTime before, MonotonicTime after);
-  void Hear(Target& target, const RuntimeMemory& runtime, const wire_code_witness& witness, MonotonicTime time);
-  std::optional<CodeAt> Answer(Target& target, uint64_t address, MonotonicTime time) const;
-  bool Read(RuntimeMemory& runtime, Target& target, Method& method);
+  ProcessState& TargetOf(const Process& process);
+  void ReadMethod(ProcessState& state, RuntimeMemory& runtime, uint64_t address);
+  std::optional<Method> MethodAt(ProcessState& state, RuntimeMemory& runtime, uint64_t address);
+  bool Extend(ProcessState& state, std::vector<Method>& there, Method& found, MonotonicTime before,
+              MonotonicTime after);
+  void AddSnapshot(ProcessState& state, const RuntimeMemory& runtime, const wire_code_snapshot& snapshot,
+                   MonotonicTime time);
+  std::optional<CodeAt> Answer(ProcessState& state, uint64_t address, MonotonicTime time) const;
+  bool Read(RuntimeMemory& runtime, ProcessState& state, Method& method);
 
   RuntimeFinder runtime_of_;
   const Clock& clock_;
-  absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
   JitUnwindCounters counters_;
 };
 

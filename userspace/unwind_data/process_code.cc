@@ -5,16 +5,16 @@
 namespace clrsampler {
 
 CodeFinder& ProcessCode::For(const Process& process, MonotonicTime time) {
-  std::unique_ptr<Target>& target = targets_[process.key];
-  if (target == nullptr) target = std::make_unique<Target>();
+  std::unique_ptr<ProcessState>& state = states_[process.key];
+  if (state == nullptr) state = std::make_unique<ProcessState>();
   // What was dropped there for want of room must not live on in here.
-  if (target->exec_count != process.exec_count || target->jit_cleared != jit_.counters().cleared) {
-    target->exec_count = process.exec_count;
-    target->jit_cleared = jit_.counters().cleared;
-    target->known.clear();
+  if (state->exec_count != process.exec_count || state->jit_cleared != jit_.counters().cleared) {
+    state->exec_count = process.exec_count;
+    state->jit_cleared = jit_.counters().cleared;
+    state->known.clear();
   }
   finder_.process_ = &process;
-  finder_.target_ = target.get();
+  finder_.target_ = state.get();
   finder_.time_ = time;
   finder_.answers_last_ = true;
   return finder_;
@@ -83,15 +83,15 @@ void ProcessCode::Observe(const Process& process, const ObservedSample& sample) 
   for (const uint64_t address : sample.addresses) {
     if (finder_.Lasting(address) == nullptr) fresh_.push_back(address);
   }
-  if (fresh_.empty() && sample.witnesses.empty()) return;
-  const ObservedSample fresh{fresh_, sample.witnesses, sample.time};
+  if (fresh_.empty() && sample.snapshots.empty()) return;
+  const ObservedSample fresh{fresh_, sample.snapshots, sample.time};
   r2r_.Observe(process, fresh);
   jit_.Observe(process, fresh);
   if (arm64_ != nullptr) arm64_->Observe(process, fresh);
 }
 
 void ProcessCode::Forget(ProcessKey key) {
-  targets_.erase(key);
+  states_.erase(key);
   r2r_.Forget(key);
   jit_.Forget(key);
   if (arm64_ != nullptr) arm64_->Forget(key);
@@ -100,8 +100,8 @@ void ProcessCode::Forget(ProcessKey key) {
 
 size_t ProcessCode::heap_bytes() const {
   size_t bytes = jit_.heap_bytes() + r2r_.heap_bytes() + elf_.heap_bytes();
-  for (const auto& [key, target] : targets_) {
-    bytes += sizeof(Target) + target->known.capacity() * (sizeof(Known) + sizeof(uint64_t) + 1);
+  for (const auto& [key, state] : states_) {
+    bytes += sizeof(ProcessState) + state->known.capacity() * (sizeof(Known) + sizeof(uint64_t) + 1);
   }
   return bytes;
 }

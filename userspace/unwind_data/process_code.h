@@ -1,4 +1,4 @@
-// All code of a process, as the replay of stacks asks for it: precompiled and compiled managed code, native images.
+// All code of a process, as unwinding asks for it: precompiled and compiled managed code, native images.
 #ifndef CLRSAMPLER_UNWIND_DATA_PROCESS_CODE_H_
 #define CLRSAMPLER_UNWIND_DATA_PROCESS_CODE_H_
 
@@ -70,7 +70,7 @@ class ProcessCode {
       return mapping_start == mapping.start && mapping_inode == mapping.inode;
     }
   };
-  struct Target {
+  struct ProcessState {
     uint32_t exec_count = 0;
     uint64_t jit_cleared = 0;                    // JitUnwindCounters::cleared, as of which it holds
     absl::flat_hash_map<uint64_t, Known> known;  // of code in image files, and permanent compiled code, by address
@@ -85,7 +85,7 @@ class ProcessCode {
     const CodeAt* Lasting(uint64_t address);  // nullptr: not known, or not for good
     ProcessCode& owner_;
     const Process* process_ = nullptr;
-    Target* target_ = nullptr;
+    ProcessState* target_ = nullptr;
     MonotonicTime time_;
     bool answers_last_ = true;
     CodeAt answer_;
@@ -98,7 +98,7 @@ class ProcessCode {
   ElfUnwindData& elf_;
   Arm64JitCode* arm64_;
   std::function<bool(ProcessKey)> omits_frames_;
-  absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
   Finder finder_{*this};
   std::vector<uint64_t> fresh_;
 };

@@ -16,9 +16,9 @@
 #include "capture/sampler.h"
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
-#include "pipeline/hook_planter.h"
 #include "process/image_files.h"
 #include "process/process_table.h"
+#include "runtime_events/hook_planter.h"
 #include "status/notices.h"
 #include "status/status.h"
 
@@ -65,9 +65,9 @@ absl::Status Churn(uint64_t rounds, const std::vector<uint32_t>& pids) {
     HookPlanter planter(std::move(hooks), runtimes, images, notices, clock);
     for (const uint32_t pid : pids) {
       const Process& process = table.FindOrScan(pid, 0);
-      planter.Look(process);
-      RETURN_IF_ERROR(planter.SeesSuspensions(process.key));
-      RETURN_IF_ERROR(planter.SeesCompilations(process.key));
+      planter.HookRuntimeOf(process);
+      RETURN_IF_ERROR(planter.CheckSuspensions(process.key));
+      RETURN_IF_ERROR(planter.CheckCompilations(process.key));
     }
     usleep(static_cast<useconds_t>(round % kHolds) * kHoldUs);
     planter.Finish();

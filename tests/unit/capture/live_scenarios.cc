@@ -1070,7 +1070,7 @@ absl::Status HooksOfOneProcessAreLimited(ScenarioSetting& setting) {
     (*sampler)->Drain([&](std::span<const std::byte> record) {
       wire_runtime_event event;
       std::memcpy(&event, record.data(), sizeof event);
-      last_limited = event.missed & ~WIRE_MISSED_LIMITED;
+      last_limited = event.missed & ~WIRE_MISSED_RATE_LIMITED;
       ++sent;
     });
   };
@@ -1080,14 +1080,15 @@ absl::Status HooksOfOneProcessAreLimited(ScenarioSetting& setting) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   drain();
   const wire_counters counters = (*sampler)->counters();
-  setting.notes += absl::StrCat(" ", sent, " sent in ", seconds, " s, ", counters.hook_limited, " not");
-  RETURN_IF_ERROR(Expect(counters.hook_hits == kCalls && counters.hook_limited + sent == kCalls, "each is counted"));
+  setting.notes += absl::StrCat(" ", sent, " sent in ", seconds, " s, ", counters.hook_rate_limited, " not");
+  RETURN_IF_ERROR(
+      Expect(counters.hook_hits == kCalls && counters.hook_rate_limited + sent == kCalls, "each is counted"));
   RETURN_IF_ERROR(Expect(sent >= 200 && static_cast<double>(sent) < 260 + 1000 * seconds, sent, " were sent"));
   // One that comes when there is room again says how many are missing before it.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   HookedCall(0, 1, 0);
   drain();
-  return Expect(last_limited == (*sampler)->counters().hook_limited, last_limited, " are said to be missing");
+  return Expect(last_limited == (*sampler)->counters().hook_rate_limited, last_limited, " are said to be missing");
 }
 
 absl::Status HooksTakeNoSamplesRoom(ScenarioSetting& setting) {

@@ -1,4 +1,2 @@
 clrsampler_test(jit_methods_test SOURCES jit_tailers_test.cc jit_methods_test.cc jit_files_test.cc DEPS clrsampler_clr_jit)
 clrsampler_test(diagnostics_test SOURCES diagnostics_client_test.cc event_session_test.cc DEPS clrsampler_clr_diagnostics)
-clrsampler_test(perf_map_lease_test
-  SOURCES lease_record_test.cc lease_store_test.cc perf_map_lease_test.cc DEPS clrsampler_clr_perf_map_lease)

@@ -74,7 +74,7 @@ TEST_F(JitMethodsTest, NamesFromTheJitdumpWhileItLives) {
   EXPECT_THAT(notices.kept(), IsEmpty());
   EXPECT_TRUE(methods->NamesFrom(process.key, kHeap + 4, {3000}));
   EXPECT_FALSE(methods->NamesFrom(process.key, kHeap + 0x1000, {3000})) << "only the perf map has it";
-  EXPECT_TRUE(methods->MayRest());
+  EXPECT_TRUE(methods->MayIdle());
 }
 
 // Of a block of stubs the file has one line, and memory the kind of each.
@@ -130,7 +130,7 @@ TEST_F(JitMethodsTest, NamesFromThePerfMapWhenThereIsNoJitdump) {
   EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMs);
   EXPECT_EQ(methods->counters().names_read, 1u);
   EXPECT_FALSE(methods->NamesFrom(process.key, kHeap + 4, {3000})) << "the next line may take it back";
-  EXPECT_FALSE(methods->MayRest()) << "its lines are as old as the turn that reads them";
+  EXPECT_FALSE(methods->MayIdle()) << "its lines are as old as the iteration that reads them";
 }
 
 TEST_F(JitMethodsTest, GoesOverToThePerfMapWhenTheJitdumpDies) {
@@ -187,7 +187,7 @@ TEST_F(JitMethodsTest, BehindADeadJitdumpAMethodIsNamedAsLongAsItsCodeStands) {
   Poll(300 * kMs);
   EXPECT_EQ(Ask(kHeap, 250 * kMs), "One");
   EXPECT_EQ(Ask(kHeap, 260 * kMs), "One");
-  EXPECT_EQ(methods->counters().code_compared, 1u) << "once a turn";
+  EXPECT_EQ(methods->counters().code_compared, 1u) << "once an iteration";
   memory[3] ^= 1;
   Poll(400 * kMs);
   EXPECT_EQ(Ask(kHeap, 390 * kMs).substr(0, 4), "[jit") << "something else stands there now";

@@ -314,7 +314,7 @@ TEST_F(PerfMapTailerTest, ALineMayHaveBeenWrittenUntilItWasRead) {
   clock.Set({5 * kMs});
   Poll({5 * kMs});
   tree.Append(tree.perf_map(), "1000 40 Two\n");
-  clock.Set({13 * kMs});  // the turn began at 10 ms
+  clock.Set({13 * kMs});  // the iteration began at 10 ms
   Poll({10 * kMs});
   EXPECT_EQ(NameAt(0x1000, 12 * kMs), "ambiguous");
   EXPECT_EQ(NameAt(0x1000, 13 * kMs), "Two");

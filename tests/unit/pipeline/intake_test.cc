@@ -53,7 +53,7 @@ class FakeCapture : public Capture {
     return absl::UnimplementedError("no probes");
   }
   std::vector<HitsOfOthers> HookHitsOfOthers() const override { return {}; }
-  void LookAtWaits(const WaitLook&) override {}
+  void ReadOpenWaits(const OpenWaitQuery&) override {}
   uint64_t map_bytes() const override { return 0; }
   std::vector<int> wake_fds() const override { return {}; }
 

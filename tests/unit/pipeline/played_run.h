@@ -33,7 +33,7 @@ class EditedTape : public Tape {
   absl::StatusOr<MappedFile> Map(const FileOnTape& file, int fd, uint64_t max_bytes) override {
     return tape_.Map(file, fd, max_bytes);
   }
-  void NextTurn() override { tape_.NextTurn(); }
+  void NextIteration() override { tape_.NextIteration(); }
   bool plays() const override { return true; }
   bool ended() const override { return tape_.ended(); }
 

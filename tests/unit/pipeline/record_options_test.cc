@@ -54,7 +54,7 @@ TEST(EventsForTest, WindowsHaveAllocationsWhereTheyAreWanted) {
   EXPECT_FALSE(EventsFor(options).allocations);
   options.windows->allocations = true;
   EXPECT_TRUE(EventsFor(options).allocations);
-  EXPECT_GT(HookShareFor(options), 0) << "within the budget";
+  EXPECT_GT(ProbeCostShareFor(options), 0) << "within the budget";
 }
 
 TEST(SamplerOptionsForTest, WindowsHaveWaitsWhereTheyAreWantedAndFewerOfThem) {
@@ -71,7 +71,7 @@ TEST(SamplerOptionsForTest, WindowsHaveWaitsWhereTheyAreWantedAndFewerOfThem) {
   EXPECT_TRUE(sampler.wait_looks);
   EXPECT_GE(sampler.wait_thinning, 5u) << "of one CPU: 100 a second at most";
   EXPECT_TRUE(EventsFor(options).pauses);
-  EXPECT_GT(HookShareFor(options), 0);
+  EXPECT_GT(ProbeCostShareFor(options), 0);
 }
 
 TEST(SamplerOptionsForTest, AContinuousRunTakesAsManyStacksOfAllocationsAsSamples) {
@@ -102,26 +102,26 @@ TEST(SamplerOptionsForTest, TheAskedSizeIsThatOfBothRings) {
   EXPECT_EQ(SamplerOptionsFor(options).hook_ring_bytes, 1 << 20);
 }
 
-TEST(HookShareForTest, WhoAsksForPausesOrCompilationsGetsAllOfThem) {
+TEST(ProbeCostShareForTest, WhoAsksForPausesOrCompilationsGetsAllOfThem) {
   RecordOptions options;
-  EXPECT_EQ(HookShareFor(options), options.hook_share);
-  EXPECT_GT(options.hook_share, 0);
+  EXPECT_EQ(ProbeCostShareFor(options), options.probe_cost_share);
+  EXPECT_GT(options.probe_cost_share, 0);
   options.windows.emplace();
-  EXPECT_GT(HookShareFor(options), 0);
+  EXPECT_GT(ProbeCostShareFor(options), 0);
   for (const RecordView view : {RecordView::kPause, RecordView::kSuspendDelay, RecordView::kJit}) {
     RecordOptions asks;
     asks.view = view;
-    EXPECT_EQ(HookShareFor(asks), 0);
+    EXPECT_EQ(ProbeCostShareFor(asks), 0);
   }
   RecordOptions marks;
   marks.mark_suspension = true;
-  EXPECT_EQ(HookShareFor(marks), 0);
+  EXPECT_EQ(ProbeCostShareFor(marks), 0);
   RecordOptions watches;
   watches.on_pause = [](const ObservedPause&) {};
-  EXPECT_EQ(HookShareFor(watches), 0);
+  EXPECT_EQ(ProbeCostShareFor(watches), 0);
   RecordOptions compiles;
   compiles.on_compilation = [](const NamedCompilation&) {};
-  EXPECT_EQ(HookShareFor(compiles), 0);
+  EXPECT_EQ(ProbeCostShareFor(compiles), 0);
 }
 
 TEST(SamplerOptionsForTest, OnlyContinuousRunsLimitWhatHooksReport) {

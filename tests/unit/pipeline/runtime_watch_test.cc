@@ -1,4 +1,4 @@
-// What becomes of pauses and compilations where events are lost, probes rest or can not be planted.
+// What becomes of pauses and compilations where events are lost, probes are detached or can not be planted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,9 +31,9 @@ TEST(RuntimeWatchTest, LostEventsCutWhatIsUnderWayAndAreSaid) {
 TEST(RuntimeWatchTest, ProbesRestWhereTheyWouldCostTooMuch) {
   PlayedRun run("storm");
   ASSERT_TRUE(run.Play().ok());
-  EXPECT_EQ(Count(run.account().pauses, "rests"), 2u);
-  EXPECT_EQ(Count(run.account().pauses, "rested_ms"), 1891u);
-  EXPECT_THAT(run.account().notices, Contains(Field(&Notice::kind, "hooks_rest")));
+  EXPECT_EQ(Count(run.account().pauses, "detachments"), 2u);
+  EXPECT_EQ(Count(run.account().pauses, "detached_ms"), 1891u);
+  EXPECT_THAT(run.account().notices, Contains(Field(&Notice::kind, "probes_detached")));
 }
 
 TEST(RuntimeWatchTest, AHookThatCanNotBePlantedIsSaidAndTheRunGoesOn) {

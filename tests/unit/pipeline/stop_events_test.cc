@@ -107,7 +107,7 @@ class OneAnswerTape : public Tape {
   absl::StatusOr<MappedFile> Map(const FileOnTape&, int, uint64_t) override {
     return absl::UnimplementedError("no files here");
   }
-  void NextTurn() override {}
+  void NextIteration() override {}
   bool plays() const override { return true; }
   bool ended() const override { return false; }
 

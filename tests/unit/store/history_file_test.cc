@@ -26,6 +26,8 @@ using testing::MadeUpHost;
 using ::testing::SizeIs;
 using testing::StoreFolder;
 
+constexpr int64_t kVersion = 2;  // that this program writes
+
 std::string ContentOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
@@ -165,19 +167,44 @@ TEST(HistorySchemaTest, AnOlderVersionIsBroughtUpToDateWithWhatIsInIt) {
     ASSERT_TRUE(history->Append(MadeUpHost({}).Next()).ok());
   }
   absl::StatusOr<SqliteConnection> connection = SqliteConnection::Open(folder.path(), SQLITE_OPEN_READWRITE);
-  ASSERT_EQ(*connection->Number("PRAGMA user_version"), 1);
+  ASSERT_EQ(*connection->Number("PRAGMA user_version"), kVersion);
   // A version to come: its last step fails at first, as on a disk that is full.
   std::vector<absl::string_view> steps(HistoryMigrations().begin(), HistoryMigrations().end());
-  steps.push_back("ALTER TABLE record ADD COLUMN note TEXT; UPDATE record SET note = 'old'");
+  steps.push_back("ALTER TABLE entry ADD COLUMN note TEXT; UPDATE entry SET note = 'old'");
   steps.push_back("CREATE TABLE more(id INTEGER PRIMARY KEY); INSERT INTO no_such_table VALUES(1)");
   EXPECT_FALSE(Migrate(*connection, steps).ok());
-  EXPECT_EQ(*connection->Number("PRAGMA user_version"), 2) << "the step that failed is not half there";
+  EXPECT_EQ(*connection->Number("PRAGMA user_version"), kVersion + 1) << "the step that failed is not half there";
   EXPECT_EQ(*connection->Number("SELECT count(*) FROM sqlite_schema WHERE name = 'more'"), 0);
   steps.back() = "CREATE TABLE more(id INTEGER PRIMARY KEY)";
   EXPECT_TRUE(Migrate(*connection, steps).ok());
-  EXPECT_EQ(*connection->Number("PRAGMA user_version"), 3);
-  EXPECT_EQ(*connection->Number("SELECT count(*) FROM record WHERE note = 'old'"), 1);
+  EXPECT_EQ(*connection->Number("PRAGMA user_version"), kVersion + 2);
+  EXPECT_EQ(*connection->Number("SELECT count(*) FROM entry WHERE note = 'old'"), 1);
   EXPECT_TRUE(absl::IsFailedPrecondition(Migrate(*connection))) << "which this program does not know";
+}
+
+TEST(HistorySchemaTest, AFileOfVersion1IsGoneOnWith) {
+  StoreFolder folder;
+  MadeUpHost host({});
+  {
+    const auto history = folder.Open();
+    ASSERT_TRUE(history->Append(host.Next()).ok());
+    ASSERT_TRUE(history->Append(host.Next()).ok());
+  }
+  {
+    absl::StatusOr<SqliteConnection> connection = SqliteConnection::Open(folder.path(), SQLITE_OPEN_READWRITE);
+    ASSERT_TRUE(connection
+                    ->Execute("DROP INDEX entry_begin; ALTER TABLE entry RENAME COLUMN segment TO chapter;"
+                              "ALTER TABLE entry RENAME TO record; CREATE INDEX record_begin ON record(begin_ns);"
+                              "PRAGMA user_version = 1")
+                    .ok());
+  }
+  const auto history = folder.Open();
+  ASSERT_NE(history, nullptr);
+  EXPECT_THAT(folder.said, IsEmpty()) << "nothing was set aside";
+  ASSERT_TRUE(history->Append(host.Next()).ok());
+  const absl::StatusOr<HistorySpan> span = history->Span();
+  ASSERT_TRUE(span.ok()) << span.status();
+  EXPECT_EQ(span->windows, 3u);
 }
 
 TEST(HistorySchemaTest, AFileThatHasNoTablesYetGetsThem) {
@@ -198,7 +225,7 @@ TEST(HistorySchemaTest, OtherTablesThanOursAreDamage) {
   StoreFolder folder;
   (void)folder.Open();
   ASSERT_TRUE(SqliteConnection::Open(folder.path(), SQLITE_OPEN_READWRITE)
-                  ->Execute("CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM part; END")
+                  ->Execute("CREATE TRIGGER t AFTER INSERT ON entry BEGIN DELETE FROM part; END")
                   .ok());
   const auto history = folder.Open();
   ASSERT_NE(history, nullptr);

@@ -44,12 +44,12 @@ TEST(TapeFormatTest, ReadsEachKindOfRecord) {
   const TapeContent tape = ParseTape(records);
   EXPECT_TRUE(tape.whole);
   EXPECT_EQ(tape.run, "{}");
-  EXPECT_EQ(tape.turns, 1u);
+  EXPECT_EQ(tape.iterations, 1u);
   ASSERT_THAT(tape.questions, SizeIs(1));
   EXPECT_EQ(tape.questions[0].text, "clock");
   EXPECT_THAT(tape.questions[0].answers,
               ElementsAre(Field(&TapeAnswer::bytes, "one"), Field(&TapeAnswer::bytes, "two")));
-  EXPECT_EQ(tape.questions[0].answers[1].turn, 1u);
+  EXPECT_EQ(tape.questions[0].answers[1].iteration, 1u);
   EXPECT_EQ(tape.questions[0].answers[1].asked_before, 2u);
   ASSERT_THAT(tape.files, SizeIs(1));
   EXPECT_EQ(tape.files[0].file.size, 100u);

@@ -54,11 +54,11 @@ TEST_F(TapeTest, AnswersAreThoseOfTheirTurnAndPlace) {
     const auto saved = Save();
     EXPECT_EQ(Ask(*saved, "a", 1), 1u);
     EXPECT_EQ(Ask(*saved, "a", 2), 2u);
-    saved->NextTurn();
+    saved->NextIteration();
     EXPECT_EQ(Ask(*saved, "a", 2), 2u);
     EXPECT_EQ(Ask(*saved, "b", 7), 7u);
     EXPECT_EQ(Ask(*saved, "a", 3), 3u);
-    saved->NextTurn();
+    saved->NextIteration();
     EXPECT_EQ(Ask(*saved, "a", 4), 4u);
     ASSERT_TRUE(saved->Finish().ok());
   }
@@ -66,15 +66,15 @@ TEST_F(TapeTest, AnswersAreThoseOfTheirTurnAndPlace) {
   EXPECT_TRUE(played.whole());
   EXPECT_EQ(Ask(played, "a", kNotAsked), 1u);
   EXPECT_EQ(Ask(played, "a", kNotAsked), 2u);
-  played.NextTurn();
+  played.NextIteration();
   EXPECT_EQ(Ask(played, "a", kNotAsked), 2u) << "what has not changed is not written again";
   EXPECT_EQ(Ask(played, "b", kNotAsked), 7u);
   EXPECT_EQ(Ask(played, "a", kNotAsked), 3u);
   EXPECT_EQ(Ask(played, "a", kNotAsked), 3u) << "asked more often than in the recording: the last one of the turn";
-  played.NextTurn();
+  played.NextIteration();
   EXPECT_FALSE(played.ended());
   EXPECT_EQ(Ask(played, "a", kNotAsked), 4u);
-  played.NextTurn();
+  played.NextIteration();
   EXPECT_TRUE(played.ended());
   EXPECT_EQ(played.missing(), 0u);
 }
@@ -178,7 +178,7 @@ TEST(RunJsonTest, OptionsComeBack) {
   options.view = RecordView::kPause;
   options.roles = false;
   options.names = NameStyle::kFull;
-  options.hook_share = 0;
+  options.probe_cost_share = 0;
   const absl::StatusOr<RecordOptions> back = ParseRunJson(RunJson(options));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->pids, options.pids);
@@ -188,7 +188,7 @@ TEST(RunJsonTest, OptionsComeBack) {
   EXPECT_EQ(back->view, options.view);
   EXPECT_EQ(back->roles, options.roles);
   EXPECT_EQ(back->names, options.names);
-  EXPECT_EQ(back->hook_share, options.hook_share);
+  EXPECT_EQ(back->probe_cost_share, options.probe_cost_share);
 }
 
 TEST(RunJsonTest, HostileTextIsRefusedOrBounded) {
@@ -201,7 +201,7 @@ TEST(RunJsonTest, HostileTextIsRefusedOrBounded) {
   EXPECT_EQ(bounded->max_frames, static_cast<uint32_t>(WIRE_MAX_USER_FRAMES));
   EXPECT_EQ(bounded->view, RecordView::kWall);
   EXPECT_THAT(bounded->pids, testing::ElementsAre(3u));
-  EXPECT_TRUE(bounded->replay);
+  EXPECT_TRUE(bounded->unwind_data);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ class RawRecord {
   wire_cpu_sample header{};
   std::vector<uint64_t> kernel;
   std::vector<uint64_t> user;
-  std::vector<wire_code_witness> witnesses;
+  std::vector<wire_code_snapshot> snapshots;
   std::vector<wire_replaced_return> returns;
   std::vector<wire_async_object> async_objects;
 
@@ -38,9 +38,9 @@ class RawRecord {
     header.kernel_frames = static_cast<uint16_t>(kernel.size());
     header.user_words = static_cast<uint32_t>(user.size());
     header.header.kind = WIRE_CPU_SAMPLE;
-    header.witnesses = static_cast<uint16_t>(witnesses.size());
+    header.snapshots = static_cast<uint16_t>(snapshots.size());
     header.header.size = static_cast<uint32_t>(
-        sizeof header + (kernel.size() + user.size()) * 8 + witnesses.size() * sizeof(wire_code_witness) +
+        sizeof header + (kernel.size() + user.size()) * 8 + snapshots.size() * sizeof(wire_code_snapshot) +
         returns.size() * sizeof(wire_replaced_return) + async_objects.size() * sizeof(wire_async_object));
     header.flags |= static_cast<uint32_t>(returns.size()) << WIRE_SAMPLE_RETURNS_SHIFT;
     header.flags |= static_cast<uint32_t>(async_objects.size()) << WIRE_SAMPLE_ASYNC_SHIFT;
@@ -49,9 +49,9 @@ class RawRecord {
     storage_.insert(storage_.end(), kernel.begin(), kernel.end());
     storage_.insert(storage_.end(), user.begin(), user.end());
     const size_t used = storage_.size();
-    storage_.resize(used + witnesses.size() * sizeof(wire_code_witness) / 8);
-    if (!witnesses.empty()) {
-      std::memcpy(storage_.data() + used, witnesses.data(), witnesses.size() * sizeof(wire_code_witness));
+    storage_.resize(used + snapshots.size() * sizeof(wire_code_snapshot) / 8);
+    if (!snapshots.empty()) {
+      std::memcpy(storage_.data() + used, snapshots.data(), snapshots.size() * sizeof(wire_code_snapshot));
     }
     for (const wire_replaced_return& replaced : returns) {
       storage_.push_back(replaced.at);

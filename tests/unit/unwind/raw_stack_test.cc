@@ -39,7 +39,7 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   record.kernel = {0xffffffff81000010};
   record.Frame(0x7000, 0x7040, kTrampoline, {1, kTrampoline, kTrampoline}).Frame(0x7040, 0, 0x402000);
   record.Tail({9, kTrampoline});
-  record.witnesses.emplace_back();
+  record.snapshots.emplace_back();
   // In a gap, in a frame and in the tail; where another word lies, and what is not aligned, outside, or far away.
   record.returns = {{0x6FF0, 0xA1}, {0x7008, 0xA2}, {0x7058, 0xA3}, {0x7001, 0xBAD}};
   const auto bytes = record.Bytes();
@@ -140,36 +140,36 @@ TEST(RawStackTest, RefusesEveryTruncation) {
   }
 }
 
-TEST(RawStackTest, WitnessesFollowTheWords) {
+TEST(RawStackTest, SnapshotsFollowTheWords) {
   for (const bool with_stack : {true, false}) {
     RawRecord record;
     if (with_stack) {
       record.kernel = {1, 2, 3};
       record.Frame(0x7000, 0x7040, 0x401000, {1, 2}).Tail({9});
     }
-    for (uint64_t i = 0; i < WIRE_MAX_WITNESSES; ++i) {
-      wire_code_witness witness{};
-      witness.address = 0x1000 + i;
-      witness.start = 0x1000;
-      witness.header = 0x2000 + i;
-      std::memset(witness.identity, static_cast<int>(i), sizeof witness.identity);
-      std::strcpy(witness.name, "Emitted");
-      record.witnesses.push_back(witness);
+    for (uint64_t i = 0; i < WIRE_MAX_SNAPSHOTS; ++i) {
+      wire_code_snapshot snapshot{};
+      snapshot.address = 0x1000 + i;
+      snapshot.start = 0x1000;
+      snapshot.header = 0x2000 + i;
+      std::memset(snapshot.identity, static_cast<int>(i), sizeof snapshot.identity);
+      std::strcpy(snapshot.name, "Emitted");
+      record.snapshots.push_back(snapshot);
     }
     const auto stack = RawStack::Parse(record.Bytes());
     ASSERT_TRUE(stack.ok()) << stack.status();
-    ASSERT_EQ(stack->witnesses().size(), size_t{WIRE_MAX_WITNESSES});
-    for (size_t i = 0; i < record.witnesses.size(); ++i) {
-      EXPECT_EQ(std::memcmp(&stack->witnesses()[i], &record.witnesses[i], sizeof(wire_code_witness)), 0) << i;
+    ASSERT_EQ(stack->snapshots().size(), size_t{WIRE_MAX_SNAPSHOTS});
+    for (size_t i = 0; i < record.snapshots.size(); ++i) {
+      EXPECT_EQ(std::memcmp(&stack->snapshots()[i], &record.snapshots[i], sizeof(wire_code_snapshot)), 0) << i;
     }
   }
 }
 
-TEST(RawStackTest, WitnessesThatAreCutOffOrTooManyAreRefused) {
+TEST(RawStackTest, SnapshotsThatAreCutOffOrTooManyAreRefused) {
   RawRecord record;
   record.Frame(0x7000, 0x7040, 0x401000, {1, 2}).Tail({9});
-  EXPECT_TRUE(RawStack::Parse(record.Bytes())->witnesses().empty());
-  record.witnesses.resize(2);
+  EXPECT_TRUE(RawStack::Parse(record.Bytes())->snapshots().empty());
+  record.snapshots.resize(2);
   const auto whole = record.Bytes();
   for (size_t length = 0; length < whole.size(); length += 8) {
     EXPECT_FALSE(RawStack::Parse(whole.first(length)).ok()) << length;
@@ -178,7 +178,7 @@ TEST(RawStackTest, WitnessesThatAreCutOffOrTooManyAreRefused) {
   std::vector<uint64_t> copy(whole.size() / 8);
   std::memcpy(copy.data(), whole.data(), whole.size());
   for (const uint16_t count : {uint16_t{0}, uint16_t{1}, uint16_t{3}, uint16_t{0xFFFF}}) {
-    std::memcpy(reinterpret_cast<char*>(copy.data()) + offsetof(wire_cpu_sample, witnesses), &count, sizeof count);
+    std::memcpy(reinterpret_cast<char*>(copy.data()) + offsetof(wire_cpu_sample, snapshots), &count, sizeof count);
     const auto stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(copy)));
     if (count > 2) {
       EXPECT_FALSE(stack.ok()) << count;
@@ -189,7 +189,7 @@ TEST(RawStackTest, WitnessesThatAreCutOffOrTooManyAreRefused) {
 TEST(RawStackTest, AsyncObjectsAreTheEndOfTheRecord) {
   RawRecord record;
   record.Frame(0x7000, 0x7040, 0x401000, {1, 2}).Tail({9});
-  record.witnesses.resize(1);
+  record.snapshots.resize(1);
   record.returns = {{0x7000, 0xA1}};
   EXPECT_TRUE(RawStack::Parse(record.Bytes())->async_objects().empty());
   record.async_objects.resize(WIRE_MAX_ASYNC_OBJECTS);

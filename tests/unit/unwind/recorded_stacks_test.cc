@@ -13,7 +13,7 @@
 #include "os/file_io.h"
 #include "test_paths.h"
 #include "unwind/stack_recording.h"
-#include "unwind/stack_replay.h"
+#include "unwind/stack_unwinder.h"
 
 namespace clrsampler {
 namespace {
@@ -59,9 +59,9 @@ std::string Text(const UserStack& stack) {
 }
 
 // Each stack, and the counters of all walks together.
-ReplayCounters WalkAll(const std::string& path, const StackRecording& recording) {
+UnwindCounters WalkAll(const std::string& path, const StackRecording& recording) {
   RecordedCode code(recording);
-  StackReplay replay({.max_frames = kRecordedMaxFrames});
+  StackUnwinder unwinder({.max_frames = kRecordedMaxFrames});
   UserStack stack;
   for (size_t i = 0; i < recording.stacks.size(); ++i) {
     const absl::StatusOr<RawStack> raw = RawStack::Parse(std::as_bytes(std::span(recording.stacks[i].record)));
@@ -69,10 +69,10 @@ ReplayCounters WalkAll(const std::string& path, const StackRecording& recording)
       ADD_FAILURE() << path << ", stack " << i << ": " << raw.status();
       continue;
     }
-    replay.Walk(*raw, code, stack);
+    unwinder.Walk(*raw, code, stack);
     EXPECT_EQ(Text(stack), Text(recording.stacks[i].result)) << path << ", stack " << i;
   }
-  return replay.counters();
+  return unwinder.counters();
 }
 
 TEST(RecordedStacksTest, CleanOnesHaveNoDoubtfulStep) {
@@ -83,7 +83,7 @@ TEST(RecordedStacksTest, CleanOnesHaveNoDoubtfulStep) {
   for (const std::string& path : files) {
     const StackRecording recording = Read(path);
     EXPECT_FALSE(recording.stacks.empty()) << path;
-    const ReplayCounters counters = WalkAll(path, recording);
+    const UnwindCounters counters = WalkAll(path, recording);
     for (const RecordedStack& stack : recording.stacks) {
       EXPECT_FALSE(IsDoubtful(stack.result)) << path << "\n" << Text(stack.result);
       for (const UserFrame& frame : stack.result.frames) origins.insert(frame.origin);
@@ -98,7 +98,7 @@ TEST(RecordedStacksTest, CleanOnesHaveNoDoubtfulStep) {
     checked += counters.checked;
   }
   // They show what they are for.
-  EXPECT_THAT(origins, testing::IsSupersetOf({FrameOrigin::kSampled, FrameOrigin::kReplay, FrameOrigin::kTable}));
+  EXPECT_THAT(origins, testing::IsSupersetOf({FrameOrigin::kSampled, FrameOrigin::kUnwindInfo, FrameOrigin::kTable}));
   EXPECT_GT(checked, 1000u);
   EXPECT_GE(in_epilogues, 3u) << "of NativeAOT, whose tables leave them out";
 }

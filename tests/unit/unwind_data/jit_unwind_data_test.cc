@@ -73,17 +73,17 @@ class JitUnwindDataTest : public testing::TestWithParam<uint32_t> {
   CodeAt At(uint64_t address, uint64_t time_ns) {
     return data_.At({process_, process_.mappings.Find(address), address, address, {time_ns}});
   }
-  void Observe(uint64_t at_ns, std::vector<uint64_t> addresses, std::vector<wire_code_witness> witnesses = {}) {
+  void Observe(uint64_t at_ns, std::vector<uint64_t> addresses, std::vector<wire_code_snapshot> snapshots = {}) {
     clock_.Set({at_ns});
-    data_.Observe(process_, {addresses, witnesses, {at_ns}});
+    data_.Observe(process_, {addresses, snapshots, {at_ns}});
   }
-  wire_code_witness WitnessOf(uint64_t offset) {
-    wire_code_witness witness{};
-    witness.address = kTransient + offset + 5;
-    witness.start = kTransient + offset;
-    witness.header = fake_.memory.Value<uint64_t>(witness.start - 8).value_or(0);
-    fake_.memory.Read(witness.header, std::as_writable_bytes(std::span(witness.identity)));
-    return witness;
+  wire_code_snapshot SnapshotOf(uint64_t offset) {
+    wire_code_snapshot snapshot{};
+    snapshot.address = kTransient + offset + 5;
+    snapshot.start = kTransient + offset;
+    snapshot.header = fake_.memory.Value<uint64_t>(snapshot.start - 8).value_or(0);
+    fake_.memory.Read(snapshot.header, std::as_writable_bytes(std::span(snapshot.identity)));
+    return snapshot;
   }
 
   FakeRuntime fake_{GetParam()};
@@ -166,7 +166,7 @@ TEST_P(JitUnwindDataTest, TransientCodeHoldsBetweenTwoReadingsThatAgree) {
   EXPECT_EQ(At(kTransient + 0x10F, 2500).kind, CodeKind::kManaged);
   EXPECT_EQ(At(kTransient + 0x10F, 1999).kind, CodeKind::kUnknown);
   EXPECT_EQ(At(kTransient + 0x10F, 3001).kind, CodeKind::kUnknown);
-  EXPECT_EQ(data_.counters().not_witnessed, 2u);
+  EXPECT_EQ(data_.counters().without_snapshot, 2u);
   // Another one takes its place; each holds at its own time.
   Emit(*transient_, 0x100, {kFrameless}, 0x7654320);
   Observe(5000, {kTransient + 0x10F});
@@ -189,9 +189,9 @@ TEST_P(JitUnwindDataTest, TheSameHeaderOverOtherCodeIsNotTheSame) {
 TEST_P(JitUnwindDataTest, TheSamplerSawIt) {
   Emit(*transient_, 0x100, {kFramed});
   // Before it was read, and after.
-  Observe(2000, {}, {WitnessOf(0x100)});
+  Observe(2000, {}, {SnapshotOf(0x100)});
   Observe(3000, {kTransient + 0x10F});
-  Observe(4000, {}, {WitnessOf(0x100)});
+  Observe(4000, {}, {SnapshotOf(0x100)});
   clock_.Set({5000});
   for (const uint64_t time : {2000, 2500, 3000, 3500, 4000}) {
     EXPECT_EQ(At(kTransient + 0x10F, time).kind, CodeKind::kManaged) << time;
@@ -203,12 +203,12 @@ TEST_P(JitUnwindDataTest, TheSamplerSawIt) {
 
 TEST_P(JitUnwindDataTest, WhatTheSamplerCopiedNeedsNoReading) {
   Emit(*transient_, 0x100, {kFramed});
-  wire_code_witness witness = WitnessOf(0x100);
+  wire_code_snapshot snapshot = SnapshotOf(0x100);
   const std::vector<std::byte> unwind = Hex(kFramed.unwind), code = Hex(kFramed.code);
-  std::memcpy(witness.unwind, unwind.data(), std::min(unwind.size(), sizeof witness.unwind));
-  std::memcpy(witness.code, code.data() + 5, std::min(code.size() - 5, sizeof witness.code));
+  std::memcpy(snapshot.unwind, unwind.data(), std::min(unwind.size(), sizeof snapshot.unwind));
+  std::memcpy(snapshot.code, code.data() + 5, std::min(code.size() - 5, sizeof snapshot.code));
   Free(*transient_, 0x100);
-  Observe(2000, {kTransient + 0x105}, {witness});
+  Observe(2000, {kTransient + 0x105}, {snapshot});
   const CodeAt at = At(kTransient + 0x105, 2000);
   ASSERT_EQ(at.kind, CodeKind::kManaged);
   EXPECT_EQ(at.managed->begin, kTransient + 0x100);
@@ -220,24 +220,24 @@ TEST_P(JitUnwindDataTest, WhatTheSamplerCopiedNeedsNoReading) {
   EXPECT_EQ(At(kTransient + 0x100 + code.size(), 2000).kind, CodeKind::kUnknown);
 
   // An address behind the body: a funclet, of which nothing was copied.
-  witness.address = kTransient + 0x100 + code.size();
-  Observe(3000, {}, {witness});
+  snapshot.address = kTransient + 0x100 + code.size();
+  Observe(3000, {}, {snapshot});
   EXPECT_EQ(At(kTransient + 0x105, 3000).kind, CodeKind::kUnknown);
   // Damaged.
-  witness.address = kTransient + 0x105;
-  witness.unwind[0] = 0xFF;
-  Observe(4000, {}, {witness});
+  snapshot.address = kTransient + 0x105;
+  snapshot.unwind[0] = 0xFF;
+  Observe(4000, {}, {snapshot});
   EXPECT_EQ(At(kTransient + 0x105, 4000).kind, CodeKind::kUnknown);
 }
 
 TEST_P(JitUnwindDataTest, WhatTheSamplerCopiedIsBounded) {
   Emit(*transient_, 0x100, {kFramed});
-  wire_code_witness witness = WitnessOf(0x100);
+  wire_code_snapshot snapshot = SnapshotOf(0x100);
   const std::vector<std::byte> unwind = Hex(kFramed.unwind), code = Hex(kFramed.code);
-  std::memcpy(witness.unwind, unwind.data(), std::min(unwind.size(), sizeof witness.unwind));
+  std::memcpy(snapshot.unwind, unwind.data(), std::min(unwind.size(), sizeof snapshot.unwind));
   Free(*transient_, 0x100);
   constexpr uint64_t kMoments = 20'000;
-  for (uint64_t time = 2000; time < 2000 + kMoments; ++time) Observe(time, {}, {witness});
+  for (uint64_t time = 2000; time < 2000 + kMoments; ++time) Observe(time, {}, {snapshot});
   EXPECT_LT(data_.heap_bytes(), size_t{4} << 20);
   EXPECT_GT(data_.heap_bytes(), size_t{1} << 20) << "they are counted";
   EXPECT_EQ(At(kTransient + 0x105, 2000 + kMoments - 1).kind, CodeKind::kManaged);

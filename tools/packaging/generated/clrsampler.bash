@@ -32,7 +32,7 @@ _clrsampler() {
         --view) values='cpu pause suspend-delay jit' ;;
         --hook-budget) values=:any ;;
         --ring-bytes) values=:any ;;
-        --unwind) values='replay chain' ;;
+        --unwind) values='tables frame-pointers' ;;
         --max-frames) values=:any ;;
         --gap-words) values=:any ;;
         --stack-words) values=:any ;;
@@ -68,7 +68,7 @@ _clrsampler() {
         --view) values='cpu pause suspend-delay jit' ;;
         --hook-budget) values=:any ;;
         --ring-bytes) values=:any ;;
-        --unwind) values='replay chain' ;;
+        --unwind) values='tables frame-pointers' ;;
         --max-frames) values=:any ;;
         --gap-words) values=:any ;;
         --stack-words) values=:any ;;

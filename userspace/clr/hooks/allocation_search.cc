@@ -137,13 +137,11 @@ absl::StatusOr<std::vector<AllocationPoint>> Locate(const ElfImage& runtime) {
   }
   const absl::StatusOr<ImageCode> code = ImageCode::Read(runtime);
   if (!code.ok()) return Annotate(code.status(), "the runtime's functions can't be told");
-  const absl::StatusOr<std::vector<Report>> reports = FindReports(*code);
-  if (!reports.ok()) return reports.status();
+  ASSIGN_OR_RETURN(const std::vector<Report> reports, FindReports(*code));
   std::vector<AllocationPoint> points;
-  for (const Report& report : *reports) {
-    absl::StatusOr<AllocationPoint> point = PointOf(*code, report);
-    if (!point.ok()) return point.status();
-    points.push_back(*std::move(point));
+  for (const Report& report : reports) {
+    ASSIGN_OR_RETURN(AllocationPoint point, PointOf(*code, report));
+    points.push_back(std::move(point));
   }
   return points;
 }

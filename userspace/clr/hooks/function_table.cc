@@ -75,23 +75,22 @@ absl::StatusOr<FunctionTable> FunctionTable::Read(const ElfImage& image, const E
 }
 
 absl::Status FunctionTable::AddUnwindTable(const ElfImage& image) {
-  const absl::StatusOr<EhFrameTable> table = EhFrameTable::Parse(image);
-  if (!table.ok()) return table.status();
-  if (table->size() > kMaxFunctions) return TooMany(table->size());
-  functions_.reserve(table->size());
+  ASSIGN_OR_RETURN(const EhFrameTable table, EhFrameTable::Parse(image));
+  if (table.size() > kMaxFunctions) return TooMany(table.size());
+  functions_.reserve(table.size());
   CodeFinder code(image);
   FrameDescriptions descriptions(image);
   VirtualAddress end{0};
-  for (size_t i = 0; i < table->size(); ++i) {
-    const VirtualAddress start = table->FunctionStart(i);
-    if (i > 0 && start <= table->FunctionStart(i - 1)) {
+  for (size_t i = 0; i < table.size(); ++i) {
+    const VirtualAddress start = table.FunctionStart(i);
+    if (i > 0 && start <= table.FunctionStart(i - 1)) {
       return absl::DataLossError(absl::StrCat("the unwind table is not in order at 0x", absl::Hex(start.value)));
     }
     if (start < end) {
       return absl::DataLossError(
           absl::StrCat("the unwind table has a function inside another one at 0x", absl::Hex(start.value)));
     }
-    const absl::StatusOr<FrameDescription> description = descriptions.At(table->DescriptionAddress(i));
+    const absl::StatusOr<FrameDescription> description = descriptions.At(table.DescriptionAddress(i));
     if (!description.ok() || description->start != start) continue;
     end = description->end;
     const uint64_t bytes = description->end.value - start.value;

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "clr/hooks/code_scan_arm64.h"
 #include "clr/hooks/code_scan_x64.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -183,20 +184,18 @@ absl::StatusOr<FunctionIndex> TargetOfThunk(const ImageCode& code, FunctionIndex
 }  // namespace
 
 absl::StatusOr<GcCallbacks> FindGcCallbacks(const ImageCode& code, FunctionIndex suspend_ee, FunctionIndex restart_ee) {
-  const absl::StatusOr<Table> table = FindTable(code, suspend_ee, restart_ee);
-  if (!table.ok()) return table.status();
+  ASSIGN_OR_RETURN(const Table table, FindTable(code, suspend_ee, restart_ee));
   const auto in_slot = [&](const Slot& slot) {
-    return *code.FunctionInSlot({table->at.value + slot.index * kSlotBytes});  // there are kMinSlots
+    return *code.FunctionInSlot({table.at.value + slot.index * kSlotBytes});  // there are kMinSlots
   };
-  const bool thunks = code.JumpThunkOf(*code.FunctionInSlot(table->at)).has_value();
+  const bool thunks = code.JumpThunkOf(*code.FunctionInSlot(table.at)).has_value();
   const auto static_function = [&](const Slot& slot) {
     return thunks ? TargetOfThunk(code, in_slot(slot), slot) : ExactCopy(code, in_slot(slot), slot);
   };
-  const absl::StatusOr<FunctionIndex> start_work = static_function(kGcStartWork), done = static_function(kGcDone);
-  if (!start_work.ok()) return start_work.status();
-  if (!done.ok()) return done.status();
-  const std::vector<FunctionIndex> garbage_collect = CallersWithoutThunks(code, *start_work);
-  const std::vector<FunctionIndex> do_post_gc = CallersWithoutThunks(code, *done);
+  ASSIGN_OR_RETURN(const FunctionIndex start_work, static_function(kGcStartWork));
+  ASSIGN_OR_RETURN(const FunctionIndex done, static_function(kGcDone));
+  const std::vector<FunctionIndex> garbage_collect = CallersWithoutThunks(code, start_work);
+  const std::vector<FunctionIndex> do_post_gc = CallersWithoutThunks(code, done);
   if (!AreTwoOthers(garbage_collect, do_post_gc)) {
     return absl::FailedPreconditionError(absl::StrCat("GcStartWork has ", garbage_collect.size(),
                                                       " callers and GcDone ", do_post_gc.size(),
@@ -217,7 +216,7 @@ absl::StatusOr<GcCallbacks> FindGcCallbacks(const ImageCode& code, FunctionIndex
   }
 
   const std::string about_table =
-      absl::StrCat("the collector's table of ", table->slots, " callbacks at ", AddressText(table->at));
+      absl::StrCat("the collector's table of ", table.slots, " callbacks at ", AddressText(table.at));
   const auto callbacks = [&](const Slot& slot, FunctionIndex function, const Slot& twin,
                              const std::vector<FunctionIndex>& callers) {
     std::vector<GcCallback> result;
@@ -228,7 +227,7 @@ absl::StatusOr<GcCallbacks> FindGcCallbacks(const ImageCode& code, FunctionIndex
     if (!thunks) result.push_back({in_slot(slot), true, absl::StrCat("slot ", slot.index, " of ", about_table)});
     return result;
   };
-  return GcCallbacks{*done, callbacks(kDiagGcStart, *start, kGcStartWork, garbage_collect),
+  return GcCallbacks{done, callbacks(kDiagGcStart, *start, kGcStartWork, garbage_collect),
                      callbacks(kDiagGcEnd, *end, kGcDone, do_post_gc)};
 }
 

@@ -159,9 +159,8 @@ HookPoints CheckedPoints(const ImageCode& code, HookKind kind, HookImage image, 
   if (!candidates.ok()) return candidates.status();
   std::vector<HookPoint> points;
   for (const Candidate& candidate : *candidates) {
-    absl::StatusOr<HookPoint> point = CheckedPoint(code, kind, image, candidate);
-    if (!point.ok()) return point.status();
-    points.push_back(*std::move(point));
+    ASSIGN_OR_RETURN(HookPoint point, CheckedPoint(code, kind, image, candidate));
+    points.push_back(std::move(point));
   }
   return points;
 }
@@ -328,12 +327,11 @@ class Locator {
   }
 
   absl::StatusOr<JitReturn> ReturnOf(const ImageCode& code, FunctionIndex compile_method, HookImage image) {
-    const absl::StatusOr<JitReturnSite> site = FindJitReturn(code, compile_method, hooks_.jit_interface);
-    if (!site.ok()) return site.status();
+    ASSIGN_OR_RETURN(const JitReturnSite site, FindJitReturn(code, compile_method, hooks_.jit_interface));
     return JitReturn{.image = image,
-                     .address = {code.Start(compile_method).value + site->offset},
-                     .offset = {code.functions().Offset(compile_method).value + site->offset},
-                     .form = site->form};
+                     .address = {code.Start(compile_method).value + site.offset},
+                     .offset = {code.functions().Offset(compile_method).value + site.offset},
+                     .form = site.form};
   }
 
   void Put(const ImageCode& code, HookKind kind, const Candidates& by_symbols, const Candidates& by_structure,

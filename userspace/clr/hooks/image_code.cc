@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "clr/hooks/code_scan_arm64.h"
 #include "clr/hooks/code_scan_x64.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -16,11 +17,9 @@ constexpr uint64_t kSlotBytes = sizeof(uint64_t);
 std::string AddressText(VirtualAddress address) { return absl::StrCat("0x", absl::Hex(address.value)); }
 
 absl::StatusOr<ImageCode> ImageCode::Read(const ElfImage& image, const ElfSymbolTable* symbols) {
-  absl::StatusOr<FunctionTable> functions = FunctionTable::Read(image, symbols);
-  if (!functions.ok()) return functions.status();
-  absl::StatusOr<RelativeRelocations> relocations = RelativeRelocations::Read(image);
-  if (!relocations.ok()) return relocations.status();
-  return ImageCode(image, *std::move(functions), *std::move(relocations));
+  ASSIGN_OR_RETURN(FunctionTable functions, FunctionTable::Read(image, symbols));
+  ASSIGN_OR_RETURN(RelativeRelocations relocations, RelativeRelocations::Read(image));
+  return ImageCode(image, std::move(functions), std::move(relocations));
 }
 
 void ImageCode::Scan(FunctionIndex function, CodeReferenceSink found) const {

@@ -9,6 +9,7 @@
 #include "clr/runtime_generations.h"
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_exports.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -105,25 +106,23 @@ int MajorVersionOfJitInterface(absl::string_view guid) {
 }
 
 absl::StatusOr<JitCompiler> FindJitCompiler(const ImageCode& code, bool exported) {
-  const absl::StatusOr<Table> table = TableByShape(code);
-  if (!table.ok()) return table.status();
-  JitCompiler compiler{.compile_method = table->compile_method, .guid = table->guid};
-  const std::string about_table = absl::StrCat("the table of ", table->slots, " functions at ", AddressText(table->at),
-                                               ", the third of which copies the JIT interface's GUID ", table->guid);
+  ASSIGN_OR_RETURN(const Table table, TableByShape(code));
+  JitCompiler compiler{.compile_method = table.compile_method, .guid = table.guid};
+  const std::string about_table = absl::StrCat("the table of ", table.slots, " functions at ", AddressText(table.at),
+                                               ", the third of which copies the JIT interface's GUID ", table.guid);
   if (exported) {
-    const absl::StatusOr<Exported> by_export = TableByExport(code);
-    if (!by_export.ok()) return by_export.status();
-    if (by_export->table != table->at) {
-      return absl::FailedPreconditionError(absl::StrCat("getJit leads to the table at ", AddressText(by_export->table),
+    ASSIGN_OR_RETURN(const Exported by_export, TableByExport(code));
+    if (by_export.table != table.at) {
+      return absl::FailedPreconditionError(absl::StrCat("getJit leads to the table at ", AddressText(by_export.table),
                                                         ", but the JIT interface's GUID to the one at ",
-                                                        AddressText(table->at)));
+                                                        AddressText(table.at)));
     }
-    compiler.evidence = absl::StrCat("getJit at ", AddressText(by_export->get_jit), " gives the object at ",
-                                     AddressText(by_export->object), " with ", about_table);
+    compiler.evidence = absl::StrCat("getJit at ", AddressText(by_export.get_jit), " gives the object at ",
+                                     AddressText(by_export.object), " with ", about_table);
   } else {
-    if (MajorVersionOfJitInterface(table->guid) == 0) {
+    if (MajorVersionOfJitInterface(table.guid) == 0) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the JIT interface's GUID ", table->guid, " is not of .NET 8 to 11"));
+          absl::StrCat("the JIT interface's GUID ", table.guid, " is not of .NET 8 to 11"));
     }
     compiler.evidence = about_table;
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "formats/byte_reader.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -57,12 +58,11 @@ absl::StatusOr<Tracepoint> FindTracepoint(const ImageCode& code, absl::string_vi
     const auto bytes = strings == nullptr ? std::nullopt : image.SectionBytes(*strings);
     if (points == nullptr || !bytes) continue;
     const absl::string_view text = AsText(*bytes);
-    const absl::StatusOr<VirtualAddress> named =
-        FindName(*strings, text, layout.provider_apart ? name.substr(kProvider.size() + 1) : name);
-    if (!named.ok()) return named.status();
+    ASSIGN_OR_RETURN(const VirtualAddress named,
+                     FindName(*strings, text, layout.provider_apart ? name.substr(kProvider.size() + 1) : name));
     std::optional<VirtualAddress> found;
     for (const RelativeRelocation& row : code.relocations().Within(points->address, points->size)) {
-      if (row.target != *named) continue;
+      if (row.target != named) continue;
       if (found) return absl::FailedPreconditionError(absl::StrCat("two tracepoints have the name ", name));
       found = row.slot;
     }
@@ -129,17 +129,16 @@ absl::StatusOr<FunctionIndex> SuspendSearch::OnlyCaller(size_t tracepoint) const
 }
 
 absl::StatusOr<FoundFunction> SuspendSearch::Find(size_t first) const {
-  const absl::StatusOr<FunctionIndex> begin = OnlyCaller(first), end = OnlyCaller(first + 1);
-  if (!begin.ok()) return begin.status();
-  if (!end.ok()) return end.status();
-  if (*begin != *end) {
+  ASSIGN_OR_RETURN(const FunctionIndex begin, OnlyCaller(first));
+  ASSIGN_OR_RETURN(const FunctionIndex end, OnlyCaller(first + 1));
+  if (begin != end) {
     return absl::FailedPreconditionError(absl::StrCat("the events ", kNames[first], " and ", kNames[first + 1],
-                                                      " are fired by two functions, ", AddressText(code_.Start(*begin)),
-                                                      " and ", AddressText(code_.Start(*end))));
+                                                      " are fired by two functions, ", AddressText(code_.Start(begin)),
+                                                      " and ", AddressText(code_.Start(end))));
   }
-  return FoundFunction{*begin, absl::StrCat("the only function that fires ", kNames[first], " and ", kNames[first + 1],
-                                            " (tracepoints at ", AddressText(tracepoints_[first]->name_slot), " and ",
-                                            AddressText(tracepoints_[first + 1]->name_slot), ")")};
+  return FoundFunction{begin, absl::StrCat("the only function that fires ", kNames[first], " and ", kNames[first + 1],
+                                           " (tracepoints at ", AddressText(tracepoints_[first]->name_slot), " and ",
+                                           AddressText(tracepoints_[first + 1]->name_slot), ")")};
 }
 
 }  // namespace clrsampler

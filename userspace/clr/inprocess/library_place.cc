@@ -100,12 +100,11 @@ absl::StatusOr<LibraryPlace> LibraryPlace::Make(const TargetFiles& files, absl::
 
 absl::StatusOr<LibraryPlace> LibraryPlace::MakeIn(const TargetFiles& files, absl::string_view folder,
                                                   absl::string_view library) {
-  absl::StatusOr<OpenedFile> parent = files.OpenDirectory(folder);
-  RETURN_IF_ERROR(parent.status());
-  RETURN_IF_ERROR(CheckFolder(*parent, files, folder));
+  ASSIGN_OR_RETURN(OpenedFile parent, files.OpenDirectory(folder));
+  RETURN_IF_ERROR(CheckFolder(parent, files, folder));
   const WithoutUmask without_umask;
   LibraryPlace place;
-  place.parent_ = std::move(parent->fd);
+  place.parent_ = std::move(parent.fd);
   RETURN_IF_ERROR(place.MakeFolder(folder));
   RETURN_IF_ERROR(place.WriteLibrary(library));
   RETURN_IF_ERROR(place.Listen());
@@ -113,11 +112,10 @@ absl::StatusOr<LibraryPlace> LibraryPlace::MakeIn(const TargetFiles& files, absl
 }
 
 absl::Status LibraryPlace::MakeFolder(absl::string_view folder) {
-  absl::StatusOr<std::string> name = RandomName();
-  RETURN_IF_ERROR(name.status());
-  const std::string path = absl::StrCat(folder, "/", *name);
-  if (mkdirat(parent_.get(), name->c_str(), kFolderMode) != 0) return ErrnoError(errno, path);
-  name_ = *std::move(name);
+  ASSIGN_OR_RETURN(std::string name, RandomName());
+  const std::string path = absl::StrCat(folder, "/", name);
+  if (mkdirat(parent_.get(), name.c_str(), kFolderMode) != 0) return ErrnoError(errno, path);
+  name_ = std::move(name);
   folder_ = UniqueFd(openat(parent_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!folder_.valid() || fstat(folder_.get(), &status) != 0) return ErrnoError(errno, path);

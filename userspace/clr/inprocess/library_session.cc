@@ -47,9 +47,8 @@ absl::Status RefusalOf(uint32_t hresult) {
 
 absl::StatusOr<LibrarySession> LibrarySession::Start(UniqueFd connected, uint32_t tgid, uint64_t kinds,
                                                      LibraryPlace place, SharedRing ring, MonotonicTime now) {
-  absl::StatusOr<InprocessRingReader> reader = InprocessRingReader::Create(ring.memory());
-  RETURN_IF_ERROR(reader.status());
-  LibrarySession session(kinds, std::move(ring), *std::move(reader));
+  ASSIGN_OR_RETURN(InprocessRingReader reader, InprocessRingReader::Create(ring.memory()));
+  LibrarySession session(kinds, std::move(ring), std::move(reader));
   session.attach_.emplace(std::move(connected), EncodeAttachProfiler(RequestFor(place)),
                           MonotonicTime{now.ns + kPatienceNs});
   session.place_.emplace(std::move(place));
@@ -58,9 +57,8 @@ absl::StatusOr<LibrarySession> LibrarySession::Start(UniqueFd connected, uint32_
 }
 
 absl::StatusOr<LibrarySession> LibrarySession::Await(UniqueFd listener, uint64_t kinds, SharedRing ring) {
-  absl::StatusOr<InprocessRingReader> reader = InprocessRingReader::Create(ring.memory());
-  RETURN_IF_ERROR(reader.status());
-  LibrarySession session(kinds, std::move(ring), *std::move(reader));
+  ASSIGN_OR_RETURN(InprocessRingReader reader, InprocessRingReader::Create(ring.memory()));
+  LibrarySession session(kinds, std::move(ring), std::move(reader));
   session.listener_ = std::move(listener);
   return session;
 }

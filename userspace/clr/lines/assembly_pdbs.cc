@@ -131,14 +131,12 @@ absl::StatusOr<std::shared_ptr<AssemblyLines>> AssemblyPdbs::OpenEmbedded(std::s
                                                                           std::shared_ptr<const void> keep_alive,
                                                                           const PdbId& id) {
   if (keep_alive == nullptr) {
-    absl::StatusOr<std::shared_ptr<const std::vector<std::byte>>> copy = memory_.Keep(entry);
-    RETURN_IF_ERROR(copy.status());
-    entry = **copy;
-    keep_alive = *std::move(copy);
+    ASSIGN_OR_RETURN(std::shared_ptr<const std::vector<std::byte>> copy, memory_.Keep(entry));
+    entry = *copy;
+    keep_alive = std::move(copy);
   }
-  absl::StatusOr<std::unique_ptr<PdbBytes>> pdb = PdbBytes::Embedded(memory_, entry, std::move(keep_alive), id);
-  RETURN_IF_ERROR(pdb.status());
-  return std::make_shared<AssemblyLines>(memory_, *std::move(pdb));
+  ASSIGN_OR_RETURN(std::unique_ptr<PdbBytes> pdb, PdbBytes::Embedded(memory_, entry, std::move(keep_alive), id));
+  return std::make_shared<AssemblyLines>(memory_, std::move(pdb));
 }
 
 std::shared_ptr<AssemblyLines> AssemblyPdbs::Search(const Process& process, const PeImage& image,

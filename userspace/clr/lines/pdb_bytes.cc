@@ -26,21 +26,19 @@ absl::StatusOr<std::unique_ptr<PdbBytes>> PdbBytes::Embedded(LineMemory& memory,
 }
 
 absl::Status PdbBytes::Open(std::span<const std::byte> bytes) {
-  absl::StatusOr<PortablePdb> pdb = PortablePdb::Open(bytes);
-  RETURN_IF_ERROR(pdb.status());
-  if (pdb->id() != id_) {
+  ASSIGN_OR_RETURN(PortablePdb pdb, PortablePdb::Open(bytes));
+  if (pdb.id() != id_) {
     return absl::FailedPreconditionError(
-        absl::StrCat("it belongs to another build: ", PdbIdText(pdb->id()), " instead of ", PdbIdText(id_)));
+        absl::StrCat("it belongs to another build: ", PdbIdText(pdb.id()), " instead of ", PdbIdText(id_)));
   }
-  pdb_ = *std::move(pdb);
+  pdb_ = std::move(pdb);
   return absl::OkStatus();
 }
 
 absl::Status PdbBytes::Inflate() {
-  absl::StatusOr<std::vector<std::byte>> bytes = InflateEmbeddedPdb(entry_, kMaxInflatedBytes);
-  RETURN_IF_ERROR(bytes.status());
-  RETURN_IF_ERROR(Open(*bytes));
-  inflated_ = *std::move(bytes);  // which stay where they are
+  ASSIGN_OR_RETURN(std::vector<std::byte> bytes, InflateEmbeddedPdb(entry_, kMaxInflatedBytes));
+  RETURN_IF_ERROR(Open(bytes));
+  inflated_ = std::move(bytes);  // which stay where they are
   Used(inflated_.capacity());
   return absl::OkStatus();
 }

@@ -35,15 +35,14 @@ absl::StatusOr<IlMap> ReadIlMap(MemoryReader& memory, DebugInfoFormat format, co
     std::array<std::byte, kDebugInfoHeadBytes> buffer;
     const std::span<const std::byte> bytes = ReadHead(memory, info + place.offset, buffer);
     if (bytes.empty()) return absl::UnavailableError("debug information is not readable");
-    const absl::StatusOr<DebugInfoHeader> header = ReadDebugInfoHeader(format, bytes, place);
-    RETURN_IF_ERROR(header.status());
-    if (header->needs_more_at) {
-      place = *header->needs_more_at;
+    ASSIGN_OR_RETURN(const DebugInfoHeader header, ReadDebugInfoHeader(format, bytes, place));
+    if (header.needs_more_at) {
+      place = *header.needs_more_at;
       continue;
     }
-    if (header->bounds_bytes == 0) return absl::NotFoundError("the method has no IL map");
-    std::vector<std::byte> bounds(header->bounds_bytes);
-    if (!memory.Read(info + header->bounds_offset, bounds)) {
+    if (header.bounds_bytes == 0) return absl::NotFoundError("the method has no IL map");
+    std::vector<std::byte> bounds(header.bounds_bytes);
+    if (!memory.Read(info + header.bounds_offset, bounds)) {
       return absl::UnavailableError("the IL map is not readable");
     }
     return DecodeBounds(format, bounds, static_cast<uint32_t>(code_bytes));

@@ -6,9 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "clr/memory/memory_target.h"
+#include "clr/memory/memory_process_state.h"
 #include "clr/memory/method_unwind_reader.h"
-#include "clr/memory/witness_name.h"
+#include "clr/memory/snapshot_name.h"
 #include "formats/names/async_body.h"
 #include "status/status.h"
 
@@ -27,7 +27,7 @@ constexpr char kNotPublished[] = "[jit: the runtime has not published the method
 constexpr char kUnreadable[] = "[jit: the process ended before its memory could be read]";
 constexpr char kContradiction[] = "[jit: the runtime's memory could not be followed]";
 constexpr char kOutside[] = "[jit: in none of the runtime's code ranges]";
-constexpr char kNotWitnessed[] = "[jit: a short-lived method that was not seen in time]";
+constexpr char kNoSnapshot[] = "[jit: a short-lived method that was not seen in time]";
 
 }  // namespace
 
@@ -35,68 +35,68 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
   // The process table still shows another program than the one that runs.
   if (process.exec_announced != MonotonicTime::Max()) return;
   const MonotonicTime now = clock_.Now();
-  Target* target = TargetOf(process, now);
-  if (target == nullptr || target->runtime == nullptr) return;
-  for (const wire_code_witness& witness : sample.witnesses) Hear(*target, witness, sample.time);
+  ProcessState* state = TargetOf(process, now);
+  if (state == nullptr || state->runtime == nullptr) return;
+  for (const wire_code_snapshot& snapshot : sample.snapshots) AddSnapshot(*state, snapshot, sample.time);
   if (options_.earlier != nullptr) {
     const uint64_t generation = options_.earlier->Generation(process.key);
-    if (std::exchange(target->earlier_generation, generation) != generation) target->named_earlier.clear();
+    if (std::exchange(state->earlier_generation, generation) != generation) state->named_earlier.clear();
   }
   for (const uint64_t address : sample.addresses) {
-    if (target->settled.contains(address) && !sample.at_entry) continue;
-    if (target->named_earlier.contains(address)) continue;
+    if (state->settled.contains(address) && !sample.at_entry) continue;
+    if (state->named_earlier.contains(address)) continue;
     const Mapping* mapping = process.mappings.Find(address);
     // A mapping that is not known yet may be a code heap that was made a moment ago.
     if (mapping != nullptr && mapping->kind != MappingKind::kJitMemory) continue;
     if (options_.earlier != nullptr && options_.earlier->NamesFrom(process.key, address, sample.time)) {
-      if (target->named_earlier.size() >= kMaxSettled) target->named_earlier.clear();
-      target->named_earlier.insert(address);
+      if (state->named_earlier.size() >= kMaxSettled) state->named_earlier.clear();
+      state->named_earlier.insert(address);
       continue;
     }
-    const Looked looked = Look(process, *target, address, now, sample.at_entry);
-    if (looked.stub.has_value()) {
-      NoteStub(*target, address, *looked.stub, sample.time);
-    } else if (!looked.listed && mapping != nullptr && !sample.at_entry) {
-      LookForUnlisted(process, *target, *mapping, address, sample.time);
+    const MethodRead read = ReadMethod(process, *state, address, now, sample.at_entry);
+    if (read.stub.has_value()) {
+      NoteStub(*state, address, *read.stub, sample.time);
+    } else if (!read.listed && mapping != nullptr && !sample.at_entry) {
+      FindUnlisted(process, *state, *mapping, address, sample.time);
     }
   }
 }
 
 // What the sampler saw at the moment of the sample. Its name, when it has one, needs no second look; else the method
 // must still be there.
-void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, MonotonicTime time) {
-  ++counters_.witnesses;
-  const std::string name = NameOf(witness);
-  // Without a name of its own a witness proves nothing: what is read now may be the next one of the same shape. Two
+void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& snapshot, MonotonicTime time) {
+  ++counters_.snapshots;
+  const std::string name = NameOf(snapshot);
+  // Without a name of its own a snapshot proves nothing: what is read now may be the next one of the same shape. Two
   // readings have to agree then, or its heap has had one owner for long enough (Look).
   if (name.empty()) {
-    ++counters_.witnesses_gone;
+    ++counters_.snapshots_gone;
     return;
   }
-  std::array<std::byte, sizeof witness.identity> identity;
-  std::memcpy(identity.data(), witness.identity, identity.size());
-  std::vector<Known>& there = target.known[witness.start];
+  std::array<std::byte, sizeof snapshot.identity> identity;
+  std::memcpy(identity.data(), snapshot.identity, identity.size());
+  std::vector<Known>& there = state.known[snapshot.start];
   for (Known& known : there) {
-    if (known.transient && known.code.header == witness.header && known.code.identity == identity &&
+    if (known.transient && known.code.header == snapshot.header && known.code.identity == identity &&
         absl::StartsWith(known.name, name)) {
       known.from = std::min(known.from, time);
       known.until = std::max(known.until, time);
-      known.end = std::max<uint64_t>(known.end, witness.address + 1);
+      known.end = std::max<uint64_t>(known.end, snapshot.address + 1);
       return;
     }
   }
   Known known;
   known.transient = true;
   known.from = known.until = time;
-  known.code.header = witness.header;
+  known.code.header = snapshot.header;
   known.code.identity = identity;
-  known.code.range.begin = witness.start;
+  known.code.range.begin = snapshot.start;
   // Of the body; funclets behind it are covered where samples hit them.
-  const auto begin = FieldOf<uint32_t>(identity, target.runtime->layout().code_header.unwinds);
-  const auto end = FieldOf<uint32_t>(identity, target.runtime->layout().code_header.unwinds + 4);
+  const auto begin = FieldOf<uint32_t>(identity, state.runtime->layout().code_header.unwinds);
+  const auto end = FieldOf<uint32_t>(identity, state.runtime->layout().code_header.unwinds + 4);
   constexpr uint32_t kMaxBody = 1 << 20;
   const uint64_t body = end > begin && end - begin < kMaxBody ? end - begin : 0;
-  known.end = std::max<uint64_t>(witness.start + body, witness.address + 1);
+  known.end = std::max<uint64_t>(snapshot.start + body, snapshot.address + 1);
   known.code.range.end = known.end;
   ManagedCode method;
   method.kind = ManagedCode::Kind::kMethod;
@@ -105,32 +105,32 @@ void MemoryMethods::Hear(Target& target, const wire_code_witness& witness, Monot
   method.name.method = name;
   method.name.tier = "Optimized";
   known.name = name;
-  known.frame = FrameOf(target, method);
+  known.frame = FrameOf(state, method);
   ++counters_.transient;
   if (there.size() >= kMaxHistory) there.erase(there.begin());
   there.push_back(std::move(known));
-  ++target.methods;
+  ++state.methods;
 }
 
 std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t method_table) {
-  Target* const target = TargetOf(process, clock_.Now());
-  if (target == nullptr || target->runtime == nullptr) return std::nullopt;
-  const std::optional<std::string> type = target->runtime->TypeName(method_table);
+  ProcessState* const state = TargetOf(process, clock_.Now());
+  if (state == nullptr || state->runtime == nullptr) return std::nullopt;
+  const std::optional<std::string> type = state->runtime->TypeName(method_table);
   if (!type) return std::nullopt;
   return frames_.Intern(
       Frame{FrameKind::kType, NameSource::kRuntimeMemory, TypeNameText(*type, options_.names), "", ""});
 }
 
 std::optional<FrameId> MemoryMethods::MethodFrame(ProcessKey key, const MethodName& name) {
-  const auto target = targets_.find(key);
-  if (target == targets_.end() || target->second->runtime == nullptr) return std::nullopt;
-  return FrameOf(*target->second, {.kind = ManagedCode::Kind::kMethod, .name = name});
+  const auto state = states_.find(key);
+  if (state == states_.end() || state->second->runtime == nullptr) return std::nullopt;
+  return FrameOf(*state->second, {.kind = ManagedCode::Kind::kMethod, .name = name});
 }
 
 // What was seen last there; nullptr: nothing.
-MemoryMethods::Known* MemoryMethods::LastSeen(Target& target, uint64_t address, bool at_entry) {
+MemoryMethods::Known* MemoryMethods::LastSeen(ProcessState& state, uint64_t address, bool at_entry) {
   Known* last = nullptr;
-  ForEachAround(target.known, address, [&](Known& known) {
+  ForEachAround(state.known, address, [&](Known& known) {
     if (at_entry && known.stub) return false;
     if (last == nullptr || known.until > last->until) last = &known;
     return false;
@@ -138,13 +138,13 @@ MemoryMethods::Known* MemoryMethods::LastSeen(Target& target, uint64_t address, 
   return last;
 }
 
-void MemoryMethods::BoundMemory(Target& target) {
-  if (target.settled.size() >= kMaxSettled) target.settled.clear();
-  if (target.failed.size() >= kMaxSettled) target.failed.clear();
-  if (target.methods < kMaxKnown) return;
-  target.known.clear();
-  target.methods = 0;
-  kept_bytes_ -= std::exchange(target.kept_bytes, 0);
+void MemoryMethods::BoundMemory(ProcessState& state) {
+  if (state.settled.size() >= kMaxSettled) state.settled.clear();
+  if (state.failed.size() >= kMaxSettled) state.failed.clear();
+  if (state.methods < kMaxKnown) return;
+  state.known.clear();
+  state.methods = 0;
+  kept_bytes_ -= std::exchange(state.kept_bytes, 0);
 }
 
 FrameId MemoryMethods::FailureOf(const RuntimeMemory& runtime) {
@@ -160,30 +160,30 @@ FrameId MemoryMethods::FailureOf(const RuntimeMemory& runtime) {
   }
 }
 
-MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target, uint64_t address, MonotonicTime since,
-                                          bool at_entry) {
-  BoundMemory(target);
-  Known* const last = LastSeen(target, address, at_entry);
+MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, ProcessState& state, uint64_t address,
+                                                    MonotonicTime since, bool at_entry) {
+  BoundMemory(state);
+  Known* const last = LastSeen(state, address, at_entry);
   if (last != nullptr && !last->transient) {
-    target.settled.insert(address);
+    state.settled.insert(address);
     return {};
   }
   if (last != nullptr && last->until >= since) return {};
   // What is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
-  std::optional<ManagedCode> found = target.runtime->Find(address);
-  if (!found && target.runtime->last_failure() == ProbeFailure::kChanged) found = target.runtime->Find(address);
+  std::optional<ManagedCode> found = state.runtime->Find(address);
+  if (!found && state.runtime->last_failure() == ProbeFailure::kChanged) found = state.runtime->Find(address);
   const MonotonicTime after = clock_.Now();
-  target.failed.erase(address);
+  state.failed.erase(address);
   if (!found) {
-    target.failed[address] = FailureOf(*target.runtime);
+    state.failed[address] = FailureOf(*state.runtime);
     return {};
   }
   switch (found->kind) {
     case ManagedCode::Kind::kNone:
       return {.listed = false};
     case ManagedCode::Kind::kNoMethod:
-      target.failed[address] = Unnamed(at_entry && !found->transient ? kNotPublished : kGone);
+      state.failed[address] = Unnamed(at_entry && !found->transient ? kNotPublished : kGone);
       return {};
     case ManagedCode::Kind::kMethod:
     case ManagedCode::Kind::kPrecompiled:
@@ -192,12 +192,12 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
   }
   const bool is_stub = found->kind == ManagedCode::Kind::kStub;
   // Of these most are met once: two readings would name none.
-  if (is_stub && found->transient && !at_entry) return {.stub = FrameOf(target, *found)};
+  if (is_stub && found->transient && !at_entry) return {.stub = FrameOf(state, *found)};
   if (at_entry && (is_stub || found->range.begin != address)) {
-    target.failed[address] = Unnamed(found->transient ? kGone : kNotPublished);
+    state.failed[address] = Unnamed(found->transient ? kGone : kNotPublished);
     return {};
   }
-  const FrameId frame = FrameOf(target, *found);
+  const FrameId frame = FrameOf(state, *found);
   // Methods of one shape that follow each other get the same places for all that their headers name, so the header
   // alone does not tell them apart: the name must have been read again, too.
   if (last != nullptr && found->transient && last->frame == frame && last->code.header == found->code.header &&
@@ -205,11 +205,11 @@ MemoryMethods::Looked MemoryMethods::Look(const Process& process, Target& target
     last->until = before;
     return {};
   }
-  Keep(process, target, address, *found, frame, {before, after});
+  Keep(process, state, address, *found, frame, {before, after});
   return {};
 }
 
-void MemoryMethods::Keep(const Process& process, Target& target, uint64_t address, const ManagedCode& found,
+void MemoryMethods::Keep(const Process& process, ProcessState& state, uint64_t address, const ManagedCode& found,
                          FrameId frame, const Reading& reading) {
   const bool is_stub = found.kind == ManagedCode::Kind::kStub;
   Known known;
@@ -218,45 +218,45 @@ void MemoryMethods::Keep(const Process& process, Target& target, uint64_t addres
   known.start = is_stub ? address : found.range.begin;
   known.end = is_stub ? address + 1 : found.range.end;
   known.transient = found.transient;
-  std::vector<Known>& there = target.known[known.start];
+  std::vector<Known>& there = state.known[known.start];
   if (known.transient) {
     known.code = found.code;
     if (found.name.kind != MethodKind::kMethod) known.name = found.name.method;
     known.from = reading.after;
     known.until = reading.before;  // a second look makes it an interval
     ++counters_.transient;
-    // Dynamic methods have witnesses; of these a name needs a look before the sample and one after it.
+    // Dynamic methods have snapshots; of these a name needs a look before the sample and one after it.
     if (found.name.kind == MethodKind::kMethod) {
       last_transient_ = reading.after;
-      known.from = target.owners.Since(found.owner, reading.after);
+      known.from = state.owners.Since(found.owner, reading.after);
     }
-    target.heaps.Met(address);
+    state.heaps.NoteAddress(address);
     if (!there.empty()) ++counters_.replaced;
     if (there.size() >= kMaxHistory) there.erase(there.begin());
   } else {
     there.clear();
-    target.settled.insert(address);
+    state.settled.insert(address);
   }
   // The maps of a runtime that is not known may have another form.
-  if (!target.unverified) known.lines = target.lines.LinesOf(process, *target.runtime, found);
-  if (options_.keep_code && !is_stub) KeepCode(target, found, known);
+  if (!state.unverified) known.lines = state.lines.LinesOf(process, *state.runtime, found);
+  if (options_.keep_code && !is_stub) KeepCode(state, found, known);
   there.push_back(std::move(known));
-  ++target.methods;
+  ++state.methods;
 }
 
 // Now, while the method is there. Nothing is kept where it is not any more, or where there is too much code.
-void MemoryMethods::KeepCode(Target& target, const ManagedCode& found, Known& known) {
+void MemoryMethods::KeepCode(ProcessState& state, const ManagedCode& found, Known& known) {
   const uint64_t size = found.range.end - found.range.begin;
   if (size > kMaxBodyBytes || size > kMaxKeptBytes - kept_bytes_) return;
   std::string bytes(size, '\0');
-  if (!target.memory->Read(found.range.begin, std::as_writable_bytes(std::span(bytes)))) return;
+  if (!state.memory->Read(found.range.begin, std::as_writable_bytes(std::span(bytes)))) return;
   std::vector<CodeUnwind> unwind;
   if (found.kind == ManagedCode::Kind::kMethod) {
-    unwind = ReadUnwindParts(*target.memory, target.runtime->layout(), found.code);
+    unwind = ReadUnwindParts(*state.memory, state.runtime->layout(), found.code);
   }
-  if (found.transient && !target.runtime->Stands(found.code)) return;
+  if (found.transient && !state.runtime->Stands(found.code)) return;
   const auto count = [&](size_t more) {
-    target.kept_bytes += more;
+    state.kept_bytes += more;
     kept_bytes_ += more;
   };
   count(size);
@@ -267,39 +267,39 @@ void MemoryMethods::KeepCode(Target& target, const ManagedCode& found, Known& kn
 }
 
 std::optional<CodeBody> MemoryMethods::BodyOf(const FrameQuery& query) {
-  const auto target = targets_.find(query.process.key);
-  if (target == targets_.end()) return std::nullopt;
-  const Known* known = FindKnown(*target->second, query.lookup_address, query.time, query.at_entry);
+  const auto state = states_.find(query.process.key);
+  if (state == states_.end()) return std::nullopt;
+  const Known* known = FindKnown(*state->second, query.lookup_address, query.time, query.at_entry);
   if (known == nullptr || known->bytes == nullptr) return std::nullopt;
-  CodeBody body{known->start, known->bytes, target->second->machine, {}, known->unwind};
+  CodeBody body{known->start, known->bytes, state->second->machine, {}, known->unwind};
   if (known->lines != nullptr) body.lines = [lines = known->lines] { return lines->All(); };
   return body;
 }
 
 std::optional<SourcePlace> MemoryMethods::PlaceOf(const FrameQuery& query) {
-  const auto target = targets_.find(query.process.key);
-  if (target == targets_.end()) return std::nullopt;
-  const Known* known = FindKnown(*target->second, query.lookup_address, query.time, query.at_entry);
+  const auto state = states_.find(query.process.key);
+  if (state == states_.end()) return std::nullopt;
+  const Known* known = FindKnown(*state->second, query.lookup_address, query.time, query.at_entry);
   if (known == nullptr || known->lines == nullptr) return std::nullopt;
   if (query.at_entry) return known->lines->Begin();
   return known->lines->At(static_cast<uint32_t>(query.lookup_address - known->start));
 }
 
 // The name of a method that is compiled and not yet published. Permanent code only: its MethodDesc is never another's.
-std::optional<FrameId> MemoryMethods::Unpublished(Target& target, uint64_t address, uint64_t method_desc) {
-  const auto failed = target.failed.find(address);
-  if (method_desc == 0 || failed == target.failed.end() || frames_.at(failed->second).text != kNotPublished) {
+std::optional<FrameId> MemoryMethods::Unpublished(ProcessState& state, uint64_t address, uint64_t method_desc) {
+  const auto failed = state.failed.find(address);
+  if (method_desc == 0 || failed == state.failed.end() || frames_.at(failed->second).text != kNotPublished) {
     return std::nullopt;
   }
-  const std::optional<ManagedCode> found = target.runtime->Unpublished(method_desc);
+  const std::optional<ManagedCode> found = state.runtime->Unpublished(method_desc);
   if (!found) return std::nullopt;
-  return FrameOf(target, *found);
+  return FrameOf(state, *found);
 }
 
-const MemoryMethods::Known* MemoryMethods::FindKnown(Target& target, uint64_t address, MonotonicTime time,
+const MemoryMethods::Known* MemoryMethods::FindKnown(ProcessState& state, uint64_t address, MonotonicTime time,
                                                      bool at_entry) const {
   const Known* found = nullptr;
-  ForEachAround(target.known, address, [&](const Known& known) {
+  ForEachAround(state.known, address, [&](const Known& known) {
     if (known.from > time || time > known.until || (at_entry && known.stub)) return false;
     found = &known;
     return true;
@@ -317,59 +317,59 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   if (mapping != nullptr && mapping->kind != MappingKind::kJitMemory && mapping->kind != MappingKind::kFile) {
     return std::nullopt;
   }
-  const auto entry = targets_.find(query.process.key);
-  Target* target = entry != targets_.end() ? entry->second.get() : TargetOf(query.process, query.time);
+  const auto entry = states_.find(query.process.key);
+  ProcessState* state = entry != states_.end() ? entry->second.get() : TargetOf(query.process, query.time);
   const bool is_file = mapping != nullptr && mapping->kind == MappingKind::kFile;
-  if (target == nullptr || !target->has_code) return std::nullopt;
-  if (target->runtime == nullptr) {
-    if (is_file || target->refusal.empty() || mapping == nullptr) return std::nullopt;
-    return Resolution{Unnamed(absl::StrCat("[jit: memory not readable: ", target->refusal, "]"))};
+  if (state == nullptr || !state->has_code) return std::nullopt;
+  if (state->runtime == nullptr) {
+    if (is_file || state->refusal.empty() || mapping == nullptr) return std::nullopt;
+    return Resolution{Unnamed(absl::StrCat("[jit: memory not readable: ", state->refusal, "]"))};
   }
   // Opened after the process had become another program.
-  if (query.process.exec_announced <= target->opened && query.time < query.process.exec_announced) return std::nullopt;
+  if (query.process.exec_announced <= state->opened && query.time < query.process.exec_announced) return std::nullopt;
   const uint64_t address = query.lookup_address;
-  if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return AnswerOf(*known);
-  if (is_file && target->foreign.contains(mapping->start)) return std::nullopt;
+  if (const Known* known = FindKnown(*state, address, query.time, query.at_entry)) return AnswerOf(*known);
+  if (is_file && state->foreign.contains(mapping->start)) return std::nullopt;
   const bool readable =
       query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max();
   if (readable) {
-    const Looked looked = Look(query.process, *target, address, clock_.Now(), query.at_entry);
-    if (looked.stub.has_value()) NoteStub(*target, address, *looked.stub, query.time);
-    if (const Known* known = FindKnown(*target, address, query.time, query.at_entry)) return AnswerOf(*known);
+    const MethodRead read = ReadMethod(query.process, *state, address, clock_.Now(), query.at_entry);
+    if (read.stub.has_value()) NoteStub(*state, address, *read.stub, query.time);
+    if (const Known* known = FindKnown(*state, address, query.time, query.at_entry)) return AnswerOf(*known);
   }
   if (query.at_entry && readable) {
-    if (const std::optional<FrameId> frame = Unpublished(*target, address, query.method_desc)) {
+    if (const std::optional<FrameId> frame = Unpublished(*state, address, query.method_desc)) {
       return Resolution{*frame, query.time, {query.time.ns + 1}};
     }
   }
-  return ResolveUnknown(query, *target, is_file, readable);
+  return ResolveUnknown(query, *state, is_file, readable);
 }
 
 // No method is known to have been there at that time.
-std::optional<Resolution> MemoryMethods::ResolveUnknown(const FrameQuery& query, Target& target, bool is_file,
+std::optional<Resolution> MemoryMethods::ResolveUnknown(const FrameQuery& query, ProcessState& state, bool is_file,
                                                         bool readable) {
   const uint64_t address = query.lookup_address;
   const MonotonicTime end{query.time.ns + 1};
   bool other_times = false;
-  ForEachAround(target.known, address,
+  ForEachAround(state.known, address,
                 [&](const Known& known) { return other_times = !(query.at_entry && known.stub); });
   if (other_times) {
-    ++counters_.not_witnessed;
-    return Resolution{Unnamed(kNotWitnessed), query.time, query.time};
+    ++counters_.without_snapshot;
+    return Resolution{Unnamed(kNoSnapshot), query.time, query.time};
   }
-  if (const auto stub = target.stubs.find(address); !query.at_entry && stub != target.stubs.end() &&
-                                                    stub->second.from <= query.time &&
-                                                    query.time <= stub->second.until) {
+  if (const auto stub = state.stubs.find(address); !query.at_entry && stub != state.stubs.end() &&
+                                                   stub->second.from <= query.time &&
+                                                   query.time <= stub->second.until) {
     return Resolution{stub->second.frame, query.time, end};
   }
-  if (const auto failed = target.failed.find(address); failed != target.failed.end()) {
+  if (const auto failed = state.failed.find(address); failed != state.failed.end()) {
     if (is_file) return std::nullopt;
     const std::string& text = frames_.at(failed->second).text;
     ++(text == kChanged ? counters_.changed_while_read : counters_.not_there_any_more);
     return Resolution{failed->second, query.time, query.time};
   }
   if (is_file) {
-    target.foreign.insert(query.mapping->start);
+    state.foreign.insert(query.mapping->start);
     return std::nullopt;
   }
   // No range claims it: what the runtime lists nowhere (a copied write barrier has 0.2 % of the frames of a JSON
@@ -380,54 +380,54 @@ std::optional<Resolution> MemoryMethods::ResolveUnknown(const FrameQuery& query,
     return Resolution{Unnamed(kUnreadable), query.time, end};
   }
   std::optional<FrameId> unlisted;
-  if (!query.at_entry) unlisted = LookForUnlisted(query.process, target, *query.mapping, address, query.time);
+  if (!query.at_entry) unlisted = FindUnlisted(query.process, state, *query.mapping, address, query.time);
   return Resolution{unlisted.has_value() ? *unlisted : Unnamed(kOutside), query.time, end};
 }
 
 // A stub that may be freed counts from the sample after which it was read: to become one between the two, a code heap
 // has to be unloaded and its place taken.
-void MemoryMethods::NoteStub(Target& target, uint64_t address, FrameId frame, MonotonicTime sampled) {
-  if (target.stubs.size() >= kMaxSettled) target.stubs.clear();
-  Target::Stub& stub = target.stubs[address];
+void MemoryMethods::NoteStub(ProcessState& state, uint64_t address, FrameId frame, MonotonicTime sampled) {
+  if (state.stubs.size() >= kMaxSettled) state.stubs.clear();
+  ProcessState::Stub& stub = state.stubs[address];
   if (stub.frame != frame || stub.gone) stub = {frame, sampled, sampled, false};
   stub.until = clock_.Now();
 }
 
 // Code that no range claims, known by its instructions.
-std::optional<FrameId> MemoryMethods::LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
-                                                      uint64_t address, MonotonicTime sampled) {
+std::optional<FrameId> MemoryMethods::FindUnlisted(const Process& process, ProcessState& state, const Mapping& mapping,
+                                                   uint64_t address, MonotonicTime sampled) {
   const std::optional<UnlistedCode::Found> found =
-      unlisted_.Find(process, target.image, target.build, *target.runtime, mapping, address);
+      unlisted_.Find(process, state.image, state.build, *state.runtime, mapping, address);
   if (!found.has_value()) {
-    if (const auto stub = target.stubs.find(address); stub != target.stubs.end()) stub->second.gone = true;
+    if (const auto stub = state.stubs.find(address); stub != state.stubs.end()) stub->second.gone = true;
     return std::nullopt;
   }
   ManagedCode code;
   code.kind = ManagedCode::Kind::kStub;
   code.name.kind = MethodKind::kStub;
   code.name.method = std::string(found->kind);
-  const FrameId frame = FrameOf(target, code);
+  const FrameId frame = FrameOf(state, code);
   if (found->permanent) {
-    if (target.methods < kMaxKnown) {
+    if (state.methods < kMaxKnown) {
       Known known;
       known.stub = true;
       known.frame = frame;
       known.end = found->range.end;
-      target.known[found->range.begin] = {std::move(known)};
-      ++target.methods;
+      state.known[found->range.begin] = {std::move(known)};
+      ++state.methods;
     }
     return frame;
   }
-  NoteStub(target, address, frame, sampled);
+  NoteStub(state, address, frame, sampled);
   return frame;
 }
 
-FrameId MemoryMethods::FrameOf(const Target& target, const ManagedCode& found) {
+FrameId MemoryMethods::FrameOf(const ProcessState& state, const ManagedCode& found) {
   Frame frame;
   frame.kind = found.kind == ManagedCode::Kind::kPrecompiled ? FrameKind::kR2r : FrameKind::kJit;
   frame.source = NameSource::kRuntimeMemory;
   frame.text = FrameText(found.name, options_.names);
-  if (target.unverified) absl::StrAppend(&frame.text, kUnverified);
+  if (state.unverified) absl::StrAppend(&frame.text, kUnverified);
   frame.module = found.name.module;
   frame.tier = found.name.tier;
   frame.symbol = MethodSymbol(found.name);

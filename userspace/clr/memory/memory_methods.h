@@ -5,7 +5,7 @@
 //  - Code of ordinary assemblies never moves and is never replaced: what is there now was there then.
 //  - Dynamic methods and collectible assemblies are freed, and their addresses used again. Such a method names a sample
 //    only if it was seen at its address both not later than the sample and not earlier: by two readings, or by what the
-//    sampler itself noted of it at the moment of the sample (wire_code_witness). The code of assemblies is freed with
+//    sampler itself noted of it at the moment of the sample (wire_code_snapshot). The code of assemblies is freed with
 //    their LoaderAllocator, all at once: what two readings find of one owner in a heap has been there all the time.
 // So a name is right or missing, never a guess.
 //
@@ -82,9 +82,9 @@ struct MemoryMethodsCounters {
   // Answers without a name.
   uint64_t not_there_any_more = 0;
   uint64_t changed_while_read = 0;
-  uint64_t witnesses = 0;       // notes of the sampler on transient code
-  uint64_t witnesses_gone = 0;  // of these: without a name, so that they prove nothing
-  uint64_t not_witnessed = 0;   // a transient method that was not seen before the sample
+  uint64_t snapshots = 0;         // notes of the sampler on transient code
+  uint64_t snapshots_gone = 0;    // of these: without a name, so that they prove nothing
+  uint64_t without_snapshot = 0;  // a transient method that was not seen before the sample
 
   std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };
@@ -112,7 +112,7 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
   // A .NET process is young, so that what it runs may be gone with it in a moment; or one loads assemblies that can be
   // freed.
-  bool WantsShortTurns(MonotonicTime now) const override;
+  bool WantsShortIterations(MonotonicTime now) const override;
   void Forget(ProcessKey key) override;
 
   // The reader of this process's runtime; nullptr: not attached, and `refusal` may say why.
@@ -128,45 +128,46 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   size_t heap_bytes() const;  // copies of metadata
 
  private:
-  struct Target;
+  struct ProcessState;
   struct Known;
 
-  Target* TargetOf(const Process& process, MonotonicTime now);
-  void Attach(const Process& process, Target& target, MonotonicTime now);
-  void Refuse(const Process& process, const DotNetRuntime& found, const absl::Status& status, Target& target);
-  absl::Status OpenMemory(const Process& process, Target& target);
+  ProcessState* TargetOf(const Process& process, MonotonicTime now);
+  void Attach(const Process& process, ProcessState& state, MonotonicTime now);
+  void Refuse(const Process& process, const DotNetRuntime& found, const absl::Status& status, ProcessState& state);
+  absl::Status OpenMemory(const Process& process, ProcessState& state);
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> OpenRuntime(const Process& process, const DotNetRuntime& found,
-                                                             uint64_t dac_table, Target& target);
-  void NoteAttached(const Process& process, const DotNetRuntime& found, Target& target);
-  struct Looked {
+                                                             uint64_t dac_table, ProcessState& state);
+  void NoteAttached(const Process& process, const DotNetRuntime& found, ProcessState& state);
+  struct MethodRead {
     bool listed = true;                // one of the runtime's ranges holds the address
     std::optional<FrameId> stub = {};  // that may be freed
   };
   // Not again if seen since.
-  Looked Look(const Process& process, Target& target, uint64_t address, MonotonicTime since, bool at_entry);
+  MethodRead ReadMethod(const Process& process, ProcessState& state, uint64_t address, MonotonicTime since,
+                        bool at_entry);
   // The times between which something was read.
   struct Reading {
     MonotonicTime before, after;
   };
-  void Keep(const Process& process, Target& target, uint64_t address, const ManagedCode& found, FrameId frame,
+  void Keep(const Process& process, ProcessState& state, uint64_t address, const ManagedCode& found, FrameId frame,
             const Reading& reading);
-  static Known* LastSeen(Target& target, uint64_t address, bool at_entry);
-  void BoundMemory(Target& target);
+  static Known* LastSeen(ProcessState& state, uint64_t address, bool at_entry);
+  void BoundMemory(ProcessState& state);
   FrameId FailureOf(const RuntimeMemory& runtime);
   static Resolution AnswerOf(const Known& known);
-  std::optional<Resolution> ResolveUnknown(const FrameQuery& query, Target& target, bool is_file, bool readable);
-  void NoteOwners(Target& target, const std::vector<uint64_t>& heaps);
-  void Hear(Target& target, const wire_code_witness& witness, MonotonicTime time);
-  TransientHeaps::Tell TellOf(const Process& process) const;
-  const Known* FindKnown(Target& target, uint64_t address, MonotonicTime time, bool at_entry) const;
-  std::optional<FrameId> Unpublished(Target& target, uint64_t address, uint64_t method_desc);
-  void NoteStub(Target& target, uint64_t address, FrameId frame, MonotonicTime sampled);
-  std::optional<FrameId> LookForUnlisted(const Process& process, Target& target, const Mapping& mapping,
-                                         uint64_t address, MonotonicTime sampled);
-  void KeepCode(Target& target, const ManagedCode& found, Known& known);
-  FrameId FrameOf(const Target& target, const ManagedCode& found);
+  std::optional<Resolution> ResolveUnknown(const FrameQuery& query, ProcessState& state, bool is_file, bool readable);
+  void NoteOwners(ProcessState& state, const std::vector<uint64_t>& heaps);
+  void AddSnapshot(ProcessState& state, const wire_code_snapshot& snapshot, MonotonicTime time);
+  TransientHeaps::Publish PublisherFor(const Process& process) const;
+  const Known* FindKnown(ProcessState& state, uint64_t address, MonotonicTime time, bool at_entry) const;
+  std::optional<FrameId> Unpublished(ProcessState& state, uint64_t address, uint64_t method_desc);
+  void NoteStub(ProcessState& state, uint64_t address, FrameId frame, MonotonicTime sampled);
+  std::optional<FrameId> FindUnlisted(const Process& process, ProcessState& state, const Mapping& mapping,
+                                      uint64_t address, MonotonicTime sampled);
+  void KeepCode(ProcessState& state, const ManagedCode& found, Known& known);
+  FrameId FrameOf(const ProcessState& state, const ManagedCode& found);
   FrameId Unnamed(absl::string_view text);
-  void AddCounters(const Target& target, MemoryMethodsCounters& sum) const;
+  void AddCounters(const ProcessState& state, MemoryMethodsCounters& sum) const;
 
   MemoryMethodsOptions options_;
   RuntimeDiscovery& runtimes_;
@@ -176,7 +177,7 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   Notices& notices_;
   const Clock& clock_;
   MetadataCopies copies_;
-  absl::flat_hash_map<ProcessKey, std::unique_ptr<Target>> targets_;
+  absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
   // Builds that passed the self test, by device, inode and time of change of their image.
   absl::flat_hash_set<std::string> proven_;
   size_t kept_bytes_ = 0;  // of code, with its unwind data, of all targets

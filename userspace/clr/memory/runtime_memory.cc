@@ -16,8 +16,6 @@ namespace {
 
 // For lists that are as long as the target says.
 constexpr int kListBudget = 200'000;
-constexpr uint32_t kMaxBuckets = 1 << 20;
-constexpr uint32_t kMaxFunctions = 2 << 20;  // of one process: 24 MB; a composite framework has 215,000
 constexpr uint32_t kMaxVersionStates = 1 << 20;
 
 // Enough to meet generic and nested types, few enough to take a millisecond.
@@ -46,19 +44,6 @@ std::string AssemblyNameOf(const PeImage& pe) {
 
 }  // namespace
 
-// Its tables as they lie in the target's memory; they do not change once the image is loaded.
-struct RuntimeMemory::PrecompiledImage {
-  uint64_t base = 0;  // RVA 0
-  uint64_t info = 0;  // ReadyToRunInfo that holds the map: the composite's where there is one
-  struct Function {
-    uint32_t begin = 0, second = 0;  // its end, or its unwind data where that has the length
-  };
-  std::vector<Function> functions;
-  absl::flat_hash_map<uint64_t, uint64_t> methods;  // entry point -> MethodDesc
-  uint32_t misses = 0;     // questions without an answer since the last look at the runtime's map
-  uint32_t next_look = 1;  // after so many of them
-};
-
 RuntimeMemory::RuntimeMemory(const RuntimePlace& place, MemoryReader& memory) : place_(place), memory_(memory) {}
 RuntimeMemory::~RuntimeMemory() = default;
 
@@ -71,9 +56,8 @@ absl::StatusOr<std::unique_ptr<RuntimeMemory>> RuntimeMemory::Attach(const Runti
 }
 
 absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopies& copies, bool proven) {
-  absl::StatusOr<RuntimeLayout> layout = RuntimeLayout::ForMajor(place_.major, place_.machine, place_.try_newer);
-  RETURN_IF_ERROR(layout.status());
-  layout_ = *layout;
+  ASSIGN_OR_RETURN(RuntimeLayout layout, RuntimeLayout::ForMajor(place_.major, place_.machine, place_.try_newer));
+  layout_ = layout;
   MemoryProbe probe(memory_);
   // Entry 0 of the table for debuggers; it has stood there since .NET 8.
   range_map_ = probe.Pointer(place_.dac_table);
@@ -86,6 +70,7 @@ absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopi
   ranges_ = std::make_unique<CodeRanges>(layout_, range_map_, place_.image);
   modules_ = std::make_unique<RuntimeModules>(layout_, place_.image, memory_, files, copies);
   types_ = std::make_unique<RuntimeTypes>(layout_, *modules_);
+  precompiled_ = std::make_unique<PrecompiledMethods>(layout_, memory_);
   return SelfTest(files, proven);
 }
 
@@ -106,22 +91,20 @@ absl::Status RuntimeMemory::ReadDescriptor() {
   }
   std::array<std::byte, ContractDescriptorHeader::kBytes> bytes;
   if (!memory_.Read(place_.descriptor, bytes)) return absl::UnavailableError("its contract descriptor is not readable");
-  const absl::StatusOr<ContractDescriptorHeader> header = ContractDescriptorHeader::Parse(bytes);
-  RETURN_IF_ERROR(header.status());
-  std::string json(header->json_bytes, '\0');
-  std::vector<uint64_t> pointers(header->pointers);
-  if (!memory_.Read(header->json_address, std::as_writable_bytes(std::span(json))) ||
-      !memory_.Read(header->pointers_address, std::as_writable_bytes(std::span(pointers)))) {
+  ASSIGN_OR_RETURN(const ContractDescriptorHeader header, ContractDescriptorHeader::Parse(bytes));
+  std::string json(header.json_bytes, '\0');
+  std::vector<uint64_t> pointers(header.pointers);
+  if (!memory_.Read(header.json_address, std::as_writable_bytes(std::span(json))) ||
+      !memory_.Read(header.pointers_address, std::as_writable_bytes(std::span(pointers)))) {
     return absl::UnavailableError("its contract descriptor is not readable");
   }
-  const absl::StatusOr<ContractDescriptor> descriptor = ContractDescriptor::Parse(json, pointers);
-  RETURN_IF_ERROR(descriptor.status());
-  RETURN_IF_ERROR(layout_.Overlay(*descriptor, differences_));
-  described_ = descriptor->Offset("InstantiatedMethodDesc", "PerInstInfo").has_value() &&
-               descriptor->Offset("InstantiatedMethodDesc", "NumGenericArgs").has_value();
-  variables_ = {descriptor->Global("ThreadStore").value_or(0), descriptor->Global("ObjectMethodTable").value_or(0),
-                descriptor->Global("SyncTableEntries").value_or(0)};
-  if (const auto map = descriptor->Global("ExecutionManagerCodeRangeMapAddress")) {
+  ASSIGN_OR_RETURN(const ContractDescriptor descriptor, ContractDescriptor::Parse(json, pointers));
+  RETURN_IF_ERROR(layout_.Overlay(descriptor, differences_));
+  described_ = descriptor.Offset("InstantiatedMethodDesc", "PerInstInfo").has_value() &&
+               descriptor.Offset("InstantiatedMethodDesc", "NumGenericArgs").has_value();
+  variables_ = {descriptor.Global("ThreadStore").value_or(0), descriptor.Global("ObjectMethodTable").value_or(0),
+                descriptor.Global("SyncTableEntries").value_or(0)};
+  if (const auto map = descriptor.Global("ExecutionManagerCodeRangeMapAddress")) {
     range_map_ = *map;
   } else if (layout_.described >= DescribedLayout::kInPart) {
     return absl::FailedPreconditionError("its contract descriptor does not tell where the map of code is");
@@ -139,47 +122,14 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
     found.transient = section->collectible;
     switch (section->kind) {
       case CodeSectionKind::kStubs:
-        found.kind = ManagedCode::Kind::kStub;
-        found.name.kind = MethodKind::kStub;
-        found.name.method = std::string(StubName(section->stub_kind, address));
+        NameStub(section->stub_kind, address, found);
         break;
       case CodeSectionKind::kPrecompiled:
         NamePrecompiled(probe, *section, address, found);
         break;
-      case CodeSectionKind::kCodeHeap: {
-        const std::optional<MethodCode> code = ranges_->FindMethod(probe, *section, address);
-        if (!code) {
-          found.kind = ManagedCode::Kind::kNoMethod;
-          break;
-        }
-        found.code = *code;
-        found.range = code->range;
-        if (code->stub_kind != 0) {
-          found.kind = ManagedCode::Kind::kStub;
-          found.range = {address, address + 1};
-          found.name.kind = MethodKind::kStub;
-          found.name.method = std::string(StubName(code->stub_kind, address));
-          break;
-        }
-        if (section->collectible) types_->ForgetTransient();
-        RuntimeMethod method = types_->Method(probe, code->method_desc, section->collectible);
-        found.kind = ManagedCode::Kind::kMethod;
-        found.name = std::move(method.name);
-        found.token = method.token;
-        found.module = std::move(method.module);
-        if (probe.ok()) found.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, false);
-        // Dynamic methods are freed while their heap lives, so whose that is tells nothing of them.
-        if (section->collectible && found.name.kind == MethodKind::kMethod) {
-          found.owner = ranges_->OwnerOf(probe, *section);
-        }
-        // What was read in between belongs to the method that was there before only if it still is.
-        if (probe.ok() && !Stands(*code)) probe.Fail(ProbeFailure::kChanged, "the method was replaced");
-        if (probe.ok() && !found.transient) {
-          if (recent_.size() >= kMaxRecent) recent_.clear();
-          recent_[address] = {found.kind, false, *code};
-        }
+      case CodeSectionKind::kCodeHeap:
+        NameCompiled(probe, *section, address, found);
         break;
-      }
     }
   }
   last_failure_ = probe.failure();
@@ -189,6 +139,41 @@ std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
   if (found.kind == ManagedCode::Kind::kMethod || found.kind == ManagedCode::Kind::kPrecompiled) ++counters_.methods;
   if (found.kind == ManagedCode::Kind::kStub) ++counters_.stubs;
   return found;
+}
+
+void RuntimeMemory::NameStub(uint32_t kind, uint64_t address, ManagedCode& found) {
+  found.kind = ManagedCode::Kind::kStub;
+  found.name.kind = MethodKind::kStub;
+  found.name.method = std::string(StubName(kind, address));
+}
+
+void RuntimeMemory::NameCompiled(MemoryProbe& probe, const CodeSection& heap, uint64_t address, ManagedCode& found) {
+  const std::optional<MethodCode> code = ranges_->FindMethod(probe, heap, address);
+  if (!code) {
+    found.kind = ManagedCode::Kind::kNoMethod;
+    return;
+  }
+  found.code = *code;
+  found.range = code->range;
+  if (code->stub_kind != 0) {
+    found.range = {address, address + 1};
+    return NameStub(code->stub_kind, address, found);
+  }
+  if (heap.collectible) types_->ForgetTransient();
+  RuntimeMethod method = types_->Method(probe, code->method_desc, heap.collectible);
+  found.kind = ManagedCode::Kind::kMethod;
+  found.name = std::move(method.name);
+  found.token = method.token;
+  found.module = std::move(method.module);
+  if (probe.ok()) found.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, false);
+  // Dynamic methods are freed while their heap lives, so whose that is tells nothing of them.
+  if (heap.collectible && found.name.kind == MethodKind::kMethod) found.owner = ranges_->OwnerOf(probe, heap);
+  // What was read in between belongs to the method that was there before only if it still is.
+  if (probe.ok() && !Stands(*code)) probe.Fail(ProbeFailure::kChanged, "the method was replaced");
+  if (probe.ok() && !found.transient) {
+    if (recent_.size() >= kMaxRecent) recent_.clear();
+    recent_[address] = {found.kind, false, *code};
+  }
 }
 
 absl::string_view RuntimeMemory::StubName(uint32_t kind, uint64_t address) {
@@ -332,105 +317,18 @@ std::vector<uint64_t> RuntimeMemory::Starts(const CodeSection& heap) {
   return ranges_->Starts(probe, heap);
 }
 
-std::vector<RuntimeMemory::PreparedMethod> RuntimeMemory::PreparedMethods(const CodeSection& section) {
-  MemoryProbe probe(memory_, kListBudget, size_t{1} << 30);
-  std::vector<PreparedMethod> prepared;
-  const uint64_t info = probe.Pointer(section.r2r_module + layout_.module.r2r_info);
-  if (info == 0 || !probe.ok()) return prepared;
-  const auto fields = probe.Block<RuntimeLayout::R2rInfo::kBytes>(info);
-  probe.Require(FieldOf<uint64_t>(fields, layout_.r2r_info.module) == section.r2r_module,
-                "a module's precompiled code is another module's");
-  const uint64_t composite = FieldOf<uint64_t>(fields, layout_.r2r_info.composite);
-  const uint64_t map = (composite != 0 ? composite : info) + layout_.r2r_info.entry_points;
-  const uint64_t buckets = probe.Pointer(map + layout_.hash_map_buckets);
-  const uint32_t count = probe.Value<uint32_t>(buckets);
-  if (!probe.ok() || !probe.Require(count <= kMaxBuckets, "a hash map of an impossible size")) return prepared;
-  // Bucket 0 holds the count; a bucket is four keys and four values. Values are shifted right by one, their highest bit
-  // marks a collision.
-  constexpr uint64_t kBucketBytes = 64;
-  constexpr uint32_t kSlots = 4;
-  std::array<uint64_t, 8 * 64> some;
-  for (uint32_t done = 0; done < count && probe.ok();) {
-    const uint32_t now = std::min<uint32_t>(64, count - done);
-    probe.Read(buckets + kBucketBytes * (done + 1), std::as_writable_bytes(std::span(some)).first(now * kBucketBytes));
-    for (uint32_t i = 0; i < now && probe.ok(); ++i) {
-      for (uint32_t slot = 0; slot < kSlots; ++slot) {
-        const uint64_t key = some[8 * i + slot];
-        if (key > 1) prepared.push_back({key, (some[8 * i + kSlots + slot] & 0x7FFFFFFFFFFFFFFF) << 1});
-      }
-    }
-    done += now;
-  }
-  if (!probe.ok()) prepared.clear();
-  return prepared;
-}
-
-// Only methods that begin exactly where the function does: walking back over functions that the runtime has not
-// prepared would give funclets, and methods that never ran, the name of a neighbour.
 bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& section, uint64_t address,
                                     ManagedCode& found) {
   found.kind = ManagedCode::Kind::kNoMethod;
-  std::unique_ptr<PrecompiledImage>& image = images_[section.r2r_module];
-  if (image == nullptr) {
-    const uint64_t info = probe.Pointer(section.r2r_module + layout_.module.r2r_info);
-    const auto fields = probe.Block<RuntimeLayout::R2rInfo::kBytes>(info);
-    const uint64_t table = FieldOf<uint64_t>(fields, layout_.r2r_info.functions);
-    const uint32_t count = FieldOf<uint32_t>(fields, layout_.r2r_info.function_count);
-    if (!probe.ok() || !probe.Require(count <= kMaxFunctions - functions_, "too many functions")) return false;
-    image = std::make_unique<PrecompiledImage>();
-    image->base = section.range.begin;
-    functions_ += count;
-    std::vector<PrecompiledImage::Function>& functions = image->functions;
-    constexpr uint32_t kStep = 16384;
-    const uint32_t bytes = layout_.runtime_function.bytes;
-    std::vector<std::byte> rows;
-    while (functions.size() < count) {
-      const size_t done = functions.size(), some = std::min<size_t>(count - done, kStep);
-      rows.resize(some * bytes);
-      if (!memory_.Read(table + bytes * done, rows)) {
-        // Not tried again: a table that can't be read to its end would cost megabytes with each sample.
-        functions.clear();
-        return probe.Fail(ProbeFailure::kUnreadable, "the table of functions is not mapped");
-      }
-      for (size_t i = 0; i < some; ++i) {
-        PrecompiledImage::Function function;
-        std::memcpy(&function, rows.data() + i * bytes, sizeof function);
-        functions.push_back(function);
-      }
-    }
-  }
-  const uint64_t rva = address - image->base;
-  const auto next = std::upper_bound(image->functions.begin(), image->functions.end(), rva,
-                                     [](uint64_t value, const auto& function) { return value < function.begin; });
-  if (next == image->functions.begin()) return false;
-  const PrecompiledImage::Function& function = *std::prev(next);
-  const uint64_t start = image->base + function.begin;
-  const uint64_t end = layout_.runtime_function.has_end
-                           ? image->base + function.second
-                           : start + CodeRanges::LengthByUnwindData(probe, image->base, function.second);
-  if (!probe.ok() || address >= end) return false;
-  auto method_desc = image->methods.find(start);
-  if (method_desc == image->methods.end()) {
-    // Prepared since the last look, perhaps. The whole map is copied for it, so less and less often while that brings
-    // nothing.
-    if (++image->misses < image->next_look) return false;
-    image->misses = 0;
-    const size_t before = image->methods.size();
-    for (const PreparedMethod& method : PreparedMethods(section)) {
-      image->methods[method.entry_point] = method.method_desc;
-    }
-    constexpr uint32_t kMostMisses = 4096;
-    image->next_look = image->methods.size() > before ? 1 : std::min(2 * image->next_look, kMostMisses);
-    method_desc = image->methods.find(start);
-  }
-  if (method_desc == image->methods.end()) return false;
-  RuntimeMethod method = types_->Method(probe, method_desc->second, section.collectible);
+  const std::optional<PrecompiledMethods::Function> function = precompiled_->Find(probe, section, address);
+  if (!function) return false;
+  RuntimeMethod method = types_->Method(probe, function->method_desc, section.collectible);
   if (!probe.ok()) return false;
   found.kind = ManagedCode::Kind::kPrecompiled;
-  found.range = {start, end};
+  found.range = function->range;
   found.name = std::move(method.name);
   found.token = method.token;
-  found.name.tier = TierOf(probe, method, method_desc->second, start, true);
+  found.name.tier = TierOf(probe, method, function->method_desc, function->range.begin, true);
   return probe.ok();
 }
 
@@ -526,7 +424,7 @@ absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool prov
     }
     NoAssemblies no_assemblies;
     AssemblyOpener& assemblies = assembly.empty() && tables.assemblies ? *tables.assemblies : no_assemblies;
-    const std::vector<PreparedMethod> prepared = PreparedMethods(section);
+    const std::vector<PreparedMethod> prepared = precompiled_->PreparedIn(section);
     std::vector<uint32_t> entry_points;
     for (const PreparedMethod& method : prepared) {
       if (!section.range.contains(method.entry_point)) {

@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "clr/memory/code_ranges.h"
 #include "clr/memory/memory_probe.h"
+#include "clr/memory/precompiled_methods.h"
 #include "clr/memory/runtime_layout.h"
 #include "clr/memory/runtime_modules.h"
 #include "clr/memory/runtime_self_test.h"
@@ -148,11 +149,8 @@ class RuntimeMemory {
   std::vector<CodeSection> Sections();
   std::vector<uint64_t> Starts(const CodeSection& heap);
   // Entry points of precompiled methods that the runtime has prepared, with their MethodDescs.
-  struct PreparedMethod {
-    uint64_t entry_point;
-    uint64_t method_desc;
-  };
-  std::vector<PreparedMethod> PreparedMethods(const CodeSection& image);
+  using PreparedMethod = PrecompiledMethods::Prepared;
+  std::vector<PreparedMethod> PreparedMethods(const CodeSection& image) { return precompiled_->PreparedIn(image); }
 
  private:
   RuntimeMemory(const RuntimePlace& place, MemoryReader& memory);
@@ -162,6 +160,8 @@ class RuntimeMemory {
   absl::Status SelfTest(const MappedContentFinder& files, bool proven);
   void LookForArguments(const std::vector<CodeSection>& sections);
   absl::string_view StubName(uint32_t kind, uint64_t address);
+  void NameStub(uint32_t kind, uint64_t address, ManagedCode& found);
+  void NameCompiled(MemoryProbe& probe, const CodeSection& heap, uint64_t address, ManagedCode& found);
   bool NamePrecompiled(MemoryProbe& probe, const CodeSection& section, uint64_t address, ManagedCode& found);
   std::string TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
                      bool precompiled);
@@ -182,6 +182,7 @@ class RuntimeMemory {
   std::unique_ptr<CodeRanges> ranges_;
   std::unique_ptr<RuntimeModules> modules_;
   std::unique_ptr<RuntimeTypes> types_;
+  std::unique_ptr<PrecompiledMethods> precompiled_;
   ProbeFailure last_failure_ = ProbeFailure::kNone;
   const char* last_detail_ = "";
   RuntimeMemoryCounters counters_;
@@ -190,11 +191,6 @@ class RuntimeMemory {
   absl::flat_hash_map<uint64_t, uint64_t> version_states_;
   uint64_t version_table_ = 0;
   uint32_t version_count_ = 0;
-
-  // R2R images whose methods only the runtime can tell: entry points to MethodDescs.
-  uint32_t functions_ = 0;  // in all of them
-  struct PrecompiledImage;
-  absl::flat_hash_map<uint64_t, std::unique_ptr<PrecompiledImage>> images_;  // by Module
 };
 
 }  // namespace clrsampler

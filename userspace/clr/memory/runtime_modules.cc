@@ -196,10 +196,9 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
 // What is in the target's memory decides: addresses of assemblies that were unloaded are used again, by files that
 // differ in a digit.
 absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& module) {
-  const absl::StatusOr<AddressRange> metadata = MemoryImage(memory_, base, flat).Metadata();
-  RETURN_IF_ERROR(metadata.status());
+  ASSIGN_OR_RETURN(const AddressRange metadata, MemoryImage(memory_, base, flat).Metadata());
   const auto stands = [&](std::span<const std::byte> bytes) {
-    return bytes.size() == metadata->end - metadata->begin && Stands(memory_, metadata->begin, bytes);
+    return bytes.size() == metadata.end - metadata.begin && Stands(memory_, metadata.begin, bytes);
   };
   if (const auto before = forgotten_.find(module.address);
       before != forgotten_.end() && before->second->names.tables && stands(before->second->metadata)) {
@@ -216,9 +215,8 @@ absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& 
     const auto place = pe.ok() ? pe->metadata() : std::nullopt;
     const auto bytes = place ? pe->Bytes(*place) : std::nullopt;
     if (bytes && stands(*bytes)) {
-      absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*bytes);
-      RETURN_IF_ERROR(tables.status());
-      module.names.tables = *std::move(tables);
+      ASSIGN_OR_RETURN(MetadataTables tables, MetadataTables::Parse(*bytes));
+      module.names.tables = std::move(tables);
       module.content = std::move(mapped->keep_alive);
       module.metadata = *bytes;
       module.image = mapped->bytes;
@@ -226,9 +224,8 @@ absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& 
       return absl::OkStatus();
     }
   }
-  absl::StatusOr<std::vector<std::byte>> bytes = Copy(memory_, *metadata);
-  RETURN_IF_ERROR(bytes.status());
-  return Take(*std::move(bytes), module);
+  ASSIGN_OR_RETURN(std::vector<std::byte> bytes, Copy(memory_, metadata));
+  return Take(std::move(bytes), module);
 }
 
 uint32_t RuntimeModules::EmittedBytes(uint64_t address) {
@@ -260,9 +257,8 @@ absl::Status RuntimeModules::Take(std::vector<std::byte> metadata, RuntimeModule
   }
   module.copied_bytes = metadata.size();
   std::shared_ptr<const std::vector<std::byte>> shared = copies_.Share(std::move(metadata));
-  absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*shared);
-  RETURN_IF_ERROR(tables.status());
-  module.names.tables = *std::move(tables);
+  ASSIGN_OR_RETURN(MetadataTables tables, MetadataTables::Parse(*shared));
+  module.names.tables = std::move(tables);
   module.metadata = *shared;
   module.content = std::move(shared);
   ++copied_;

@@ -269,11 +269,7 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
     return method;
   }
   if (kind == kClassArray) {
-    static constexpr const char* kNames[] = {"Get", "Set", "Address", ".ctor"};
-    const int slot = FieldOf<uint16_t>(desc, at.slot) - FieldOf<uint16_t>(table, layout_.method_table.virtuals);
-    if (!probe.Require(slot >= 0, "an array method outside its table")) return method;
-    method.name.type = ArrayText(probe, table, transient, 0);
-    method.name.method = kNames[std::min(slot, 3)];
+    NameArrayMethod(probe, FieldOf<uint16_t>(desc, at.slot), table, transient, method);
     return method;
   }
   std::shared_ptr<const RuntimeModule> module = ModuleOf(probe, table_address, table, transient);
@@ -291,19 +287,30 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
     return method;
   }
   method.name.type_args = TypeArguments(probe, table, transient, 0);
-  if (kind == kClassInstantiated) {
-    const uint32_t count = FieldOf<uint16_t>(desc, layout_.instantiated_method.count);
-    const MetadataToken token{MetadataTable::kMethodDef, rid};
-    probe.Require(count == module->names.tables->GenericParameterCount(token) && count <= kMaxArguments,
-                  "another number of method arguments than the metadata declares");
-    if (probe.ok() && count != 0 && trust_method_arguments_) {
-      const uint64_t arguments = FieldOf<uint64_t>(desc, layout_.instantiated_method.arguments);
-      if (arguments != 0) method.name.method_args = TextsAt(probe, arguments, count, transient, 0);
-    }
-  }
+  if (kind == kClassInstantiated) NameMethodArguments(probe, desc, *module, rid, transient, method);
   if (NameFromMetadata(probe, *module, type, rid, method)) SetAsyncBody(probe, address, desc, method.name);
   method.module = std::move(module);
   return method;
+}
+
+void RuntimeTypes::NameArrayMethod(MemoryProbe& probe, uint16_t slot, const MethodTableBlock& table, bool transient,
+                                   RuntimeMethod& method) {
+  static constexpr const char* kNames[] = {"Get", "Set", "Address", ".ctor"};
+  const int number = slot - FieldOf<uint16_t>(table, layout_.method_table.virtuals);
+  if (!probe.Require(number >= 0, "an array method outside its table")) return;
+  method.name.type = ArrayText(probe, table, transient, 0);
+  method.name.method = kNames[std::min(number, 3)];
+}
+
+void RuntimeTypes::NameMethodArguments(MemoryProbe& probe, const MethodDescBlock& desc, const RuntimeModule& module,
+                                       uint32_t rid, bool transient, RuntimeMethod& method) {
+  const uint32_t count = FieldOf<uint16_t>(desc, layout_.instantiated_method.count);
+  const MetadataToken token{MetadataTable::kMethodDef, rid};
+  probe.Require(count == module.names.tables->GenericParameterCount(token) && count <= kMaxArguments,
+                "another number of method arguments than the metadata declares");
+  if (!probe.ok() || count == 0 || !trust_method_arguments_) return;
+  const uint64_t arguments = FieldOf<uint64_t>(desc, layout_.instantiated_method.arguments);
+  if (arguments != 0) method.name.method_args = TextsAt(probe, arguments, count, transient, 0);
 }
 
 void RuntimeTypes::SetAsyncBody(MemoryProbe& probe, uint64_t address, const MethodDescBlock& desc, MethodName& name) {

@@ -88,6 +88,10 @@ class RuntimeTypes {
 
   void NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method);
   // Which of an async method's bodies it is.
+  void NameArrayMethod(MemoryProbe& probe, uint16_t slot, const MethodTableBlock& table, bool transient,
+                       RuntimeMethod& method);
+  void NameMethodArguments(MemoryProbe& probe, const MethodDescBlock& desc, const RuntimeModule& module, uint32_t rid,
+                           bool transient, RuntimeMethod& method);
   void SetAsyncBody(MemoryProbe& probe, uint64_t address, const MethodDescBlock& desc, MethodName& name);
   bool NameFromMetadata(MemoryProbe& probe, const RuntimeModule& module, uint32_t type, uint32_t method_rid,
                         RuntimeMethod& method);

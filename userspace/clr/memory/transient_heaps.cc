@@ -22,7 +22,7 @@ wire_transient_heap WireOf(const RuntimeMemory::TransientHeap& heap) {
 }  // namespace
 
 std::vector<uint64_t> TransientHeaps::Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now,
-                                           const Tell& tell) {
+                                           const Publish& publish) {
   bool at_once = missed_;
   if (const uint64_t seen = std::exchange(seen_mappings_, mappings.generation()); seen != mappings.generation()) {
     at_once |= NoteBeginnings(mappings, seen);
@@ -37,13 +37,13 @@ std::vector<uint64_t> TransientHeaps::Poll(RuntimeMemory& runtime, const Mapping
   for (const wire_transient_heap& heap : heaps) {
     if (HeapAt(heap.begin) == nullptr) fresh.push_back(heap.begin);
   }
-  const bool news = TellOf(runtime.layout(), std::move(heaps), tell);
+  const bool news = PublishHeaps(runtime.layout(), std::move(heaps), publish);
   pause_ns_ = news ? kMinPauseNs : std::clamp(2 * pause_ns_, kMinPauseNs, kMaxPauseNs);
   next_look_.ns = now.ns + pause_ns_;
   return fresh;
 }
 
-bool TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell& tell) {
+bool TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Publish& publish) {
   if (HeapAt(entry) != nullptr || heaps_.size() >= kMaxHeaps) return false;
   const std::optional<RuntimeMemory::TransientHeap> heap = runtime.TransientHeapAt(entry);
   if (!heap) return false;
@@ -53,7 +53,7 @@ bool TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell
     return old.begin < heap->range.end && heap->range.begin < old.end;
   });
   heaps.insert(std::ranges::upper_bound(heaps, heap->range.begin, {}, &wire_transient_heap::begin), WireOf(*heap));
-  return TellOf(runtime.layout(), std::move(heaps), tell);
+  return PublishHeaps(runtime.layout(), std::move(heaps), publish);
 }
 
 const wire_transient_heap* TransientHeaps::HeapAt(uint64_t address) const {
@@ -72,7 +72,8 @@ bool TransientHeaps::NoteBeginnings(const MappingTable& mappings, uint64_t seen)
   return fresh;
 }
 
-bool TransientHeaps::TellOf(const RuntimeLayout& layout, std::vector<wire_transient_heap> heaps, const Tell& tell) {
+bool TransientHeaps::PublishHeaps(const RuntimeLayout& layout, std::vector<wire_transient_heap> heaps,
+                                  const Publish& publish) {
   wire_transient_code code{};
   code.nibble_version = static_cast<uint16_t>(layout.nibble_map);
   code.unwind_data = layout.machine == ElfMachine::kX64;
@@ -86,7 +87,7 @@ bool TransientHeaps::TellOf(const RuntimeLayout& layout, std::vector<wire_transi
   if (std::memcmp(&code, &code_, sizeof code) == 0 && std::ranges::equal(heaps, heaps_, same)) return false;
   code_ = code;
   heaps_ = std::move(heaps);
-  if (tell) tell(code_, heaps_);
+  if (publish) publish(code_, heaps_);
   return true;
 }
 

@@ -1,5 +1,5 @@
 // Where one process keeps code that can be freed (dynamic methods, collectible assemblies), as the sampler was told:
-// only there does it take notes of its own (wire_code_witness).
+// only there does it take notes of its own (wire_code_snapshot).
 #ifndef CLRSAMPLER_CLR_MEMORY_TRANSIENT_HEAPS_H_
 #define CLRSAMPLER_CLR_MEMORY_TRANSIENT_HEAPS_H_
 
@@ -20,23 +20,24 @@ namespace clrsampler {
 class TransientHeaps {
  public:
   // The heaps are in order.
-  using Tell = std::function<void(const wire_transient_code&, std::span<const wire_transient_heap>)>;
+  using Publish = std::function<void(const wire_transient_code&, std::span<const wire_transient_heap>)>;
 
   // To be called often: looks for heaps when mappings have changed since the last time, less and less often while there
   // is nothing new, and at once when memory for code begins where none began before, or when Met asks for it. Where the
   // heaps begin that it tells of for the first time.
-  std::vector<uint64_t> Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now, const Tell& tell);
+  std::vector<uint64_t> Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now,
+                             const Publish& publish);
   // A sample met code that can be freed; it may lie in a heap that was not told of.
-  void Met(uint64_t address) { missed_ |= HeapAt(address) == nullptr; }
+  void NoteAddress(uint64_t address) { missed_ |= HeapAt(address) == nullptr; }
   // A method was compiled just now: its heap is told of at once if it can be freed and is a new one. True: it is.
-  bool Compiled(RuntimeMemory& runtime, uint64_t entry, const Tell& tell);
+  bool Compiled(RuntimeMemory& runtime, uint64_t entry, const Publish& publish);
 
  private:
   // Of those that the sampler was told of; nullptr: none holds the address.
   const wire_transient_heap* HeapAt(uint64_t address) const;
   bool NoteBeginnings(const MappingTable& mappings, uint64_t seen);
   // True: they are others than the last time.
-  bool TellOf(const RuntimeLayout& layout, std::vector<wire_transient_heap> heaps, const Tell& tell);
+  bool PublishHeaps(const RuntimeLayout& layout, std::vector<wire_transient_heap> heaps, const Publish& publish);
 
   static constexpr size_t kMaxBeginnings = 1 << 18;
 

@@ -240,29 +240,27 @@ class Subset {
 }  // namespace
 
 absl::StatusOr<absl::flat_hash_set<std::string>> BtfTypeNames(std::span<const std::byte> btf) {
-  const absl::StatusOr<Btf> types = Btf::Parse(btf);
-  RETURN_IF_ERROR(types.status());
+  ASSIGN_OR_RETURN(const Btf types, Btf::Parse(btf));
   absl::flat_hash_set<std::string> names;
-  for (uint32_t id = 1; id < types->size(); ++id) {
-    const Type type = types->At(id);
+  for (uint32_t id = 1; id < types.size(); ++id) {
+    const Type type = types.At(id);
     if (!IsStartOfRelocations(type.kind())) continue;
-    if (const absl::string_view name = WithoutFlavor(types->Name(type.name())); !name.empty()) names.emplace(name);
+    if (const absl::string_view name = WithoutFlavor(types.Name(type.name())); !name.empty()) names.emplace(name);
   }
   return names;
 }
 
 absl::StatusOr<std::vector<std::byte>> BtfSubset(std::span<const std::byte> btf,
                                                  const absl::flat_hash_set<std::string>& names) {
-  const absl::StatusOr<Btf> types = Btf::Parse(btf);
-  RETURN_IF_ERROR(types.status());
+  ASSIGN_OR_RETURN(const Btf types, Btf::Parse(btf));
   std::bitset<256> beginnings;  // most of the kernel's names are told from ours by their first letter
   for (const std::string& name : names) beginnings.set(static_cast<unsigned char>(name[0]));
-  Subset subset(*types);
-  for (uint32_t id = 1; id < types->size(); ++id) {
-    const Type type = types->At(id);
+  Subset subset(types);
+  for (uint32_t id = 1; id < types.size(); ++id) {
+    const Type type = types.At(id);
     if (!IsStartOfRelocations(type.kind())) continue;
-    if (!beginnings[types->FirstLetter(type.name())]) continue;
-    const absl::string_view name = types->Name(type.name());
+    if (!beginnings[types.FirstLetter(type.name())]) continue;
+    const absl::string_view name = types.Name(type.name());
     if (names.contains(WithoutFlavor(name))) subset.Take(id);
   }
   return subset.Finish();

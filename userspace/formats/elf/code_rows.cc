@@ -13,6 +13,7 @@
 #include "formats/elf/reachability.h"
 #include "formats/elf/return_analysis.h"
 #include "formats/x64/instruction.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -116,11 +117,10 @@ CodeRows MakeRows(const Analysis& analysis) {
 
 absl::StatusOr<CodeRows> RowsOfCode(const ElfImage& image) {
   if (image.machine() != ElfMachine::kX64) return absl::UnimplementedError("instructions of this machine are not read");
-  const absl::StatusOr<CodeAreas> code = CodeAreas::Of(image, CodeRows::kMaxCodeBytes);
-  if (!code.ok()) return code.status();
-  const FunctionStarts starts = FunctionStartsOf(image, *code);
+  ASSIGN_OR_RETURN(const CodeAreas code, CodeAreas::Of(image, CodeRows::kMaxCodeBytes));
+  const FunctionStarts starts = FunctionStartsOf(image, code);
   if (starts.symbols.empty()) return absl::NotFoundError("no function is known to begin in its code");
-  return MakeRows(Analyze(image, *code, starts));
+  return MakeRows(Analyze(image, code, starts));
 }
 
 }  // namespace clrsampler

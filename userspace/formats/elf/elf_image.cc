@@ -103,23 +103,22 @@ bool ElfImage::HasMagic(std::span<const std::byte> bytes) {
 }
 
 absl::StatusOr<ElfImage> ElfImage::Parse(std::span<const std::byte> bytes) {
-  const absl::StatusOr<Elf64_Ehdr> header = ReadHeader(bytes);
-  if (!header.ok()) return header.status();
+  ASSIGN_OR_RETURN(const Elf64_Ehdr header, ReadHeader(bytes));
   ElfImage image(bytes);
-  image.machine_ = header->e_machine == EM_X86_64 ? ElfMachine::kX64 : ElfMachine::kArm64;
+  image.machine_ = header.e_machine == EM_X86_64 ? ElfMachine::kX64 : ElfMachine::kArm64;
 
-  image.entry_ = VirtualAddress{header->e_entry};
+  image.entry_ = VirtualAddress{header.e_entry};
 
   // Counts that do not fit their 16 bits stand in section 0.
-  uint64_t section_count = header->e_shnum, segment_count = header->e_phnum, names_index = header->e_shstrndx;
+  uint64_t section_count = header.e_shnum, segment_count = header.e_phnum, names_index = header.e_shstrndx;
   const std::optional<Elf64_Shdr> first =
-      header->e_shoff == 0 ? std::nullopt : ReadStruct<Elf64_Shdr>(bytes, header->e_shoff);
+      header.e_shoff == 0 ? std::nullopt : ReadStruct<Elf64_Shdr>(bytes, header.e_shoff);
   if (first && section_count == 0) section_count = first->sh_size;
   if (first && names_index == SHN_XINDEX) names_index = first->sh_link;
   if (first && segment_count == PN_XNUM) segment_count = first->sh_info;
 
-  RETURN_IF_ERROR(image.ReadSegments(header->e_phoff, segment_count, header->e_phentsize));
-  if (first) image.ReadSections(header->e_shoff, section_count, header->e_shentsize, names_index);
+  RETURN_IF_ERROR(image.ReadSegments(header.e_phoff, segment_count, header.e_phentsize));
+  if (first) image.ReadSections(header.e_shoff, section_count, header.e_shentsize, names_index);
   return image;
 }
 

@@ -1,4 +1,4 @@
-// A bounded view of an ELF image: executable, shared library, vDSO or separate debug file (System V gABI, chapters 4
+// A bounded view of an ELF image: executable, shared library, vDSO or separate debug file (System V gABI, segments 4
 // and 5).
 //
 // Reads ELF64 little-endian for x86-64 and arm64. Nothing in the file is believed: what does not lie inside the bytes

@@ -127,9 +127,8 @@ absl::StatusOr<std::vector<LineSequence>> ListLineSequences(std::span<const std:
     if (length >= kFirstReservedLength) return Unimplemented("it is 64-bit DWARF");
     DwarfCursor table(section.TakeBlock(length), {0});
     if (!section.ok()) break;
-    const absl::StatusOr<Header> header = TakeHeader(table);
-    RETURN_IF_ERROR(header.status());
-    RETURN_IF_ERROR(Program(*header, DwarfCursor(table.rest(), {0}), at, sequences).Run());
+    ASSIGN_OR_RETURN(const Header header, TakeHeader(table));
+    RETURN_IF_ERROR(Program(header, DwarfCursor(table.rest(), {0}), at, sequences).Run());
   }
   if (!section.ok()) return absl::DataLossError("its line tables are cut off");
   std::sort(sequences.begin(), sequences.end(),

@@ -53,12 +53,12 @@ class Prover {
     const bool calls = flow == Flow::kCall || flow == Flow::kIndirectCall;
     const bool jumps = flow == Flow::kJump || flow == Flow::kBranch;
     bool leads_out = flow == Flow::kReturn;
-    if (jumps && Look(at, instruction, target, true)) leads_out = true;
+    if (jumps && Follow(at, instruction, target, true)) leads_out = true;
     // A compiler may know that an imported function does not return, and let other code follow its call. Nobody knows
     // it of a function pointer.
     const bool returns =
         flow == Flow::kCall ? known_.returning.contains(target) : flow != Flow::kIndirectCall || !instruction.by_ip;
-    if ((flow == Flow::kNext || flow == Flow::kBranch || calls) && Look(at, instruction, next, returns)) {
+    if ((flow == Flow::kNext || flow == Flow::kBranch || calls) && Follow(at, instruction, next, returns)) {
       leads_out = true;
     }
     if (leads_out && (proved_[at] & kFromBelow) == 0) {
@@ -68,7 +68,7 @@ class Prover {
   }
 
   // Whether the way from one instruction to the other leads out. A sure way proves the other one from above.
-  bool Look(CodeIndex at, const X64Instruction& instruction, CodeIndex to, bool sure) {
+  bool Follow(CodeIndex at, const X64Instruction& instruction, CodeIndex to, bool sure) {
     if (!sure) return false;
     bool leads_out = to != kNoCode && graph_.Begins(to);
     if (!IsCode(to)) return leads_out;

@@ -113,17 +113,15 @@ absl::Status InprocessRingReader::Drain(size_t most, absl::FunctionRef<void(Libr
     const size_t place = kInprocessHeaderBytes + (taken_ & (capacity_ - 1));
     const uint64_t word = WordAt(memory_, place).load(std::memory_order_acquire);
     if (word == 0) return absl::OkStatus();
-    const absl::StatusOr<size_t> bytes = SizeOfNext(word);
-    RETURN_IF_ERROR(bytes.status());
+    ASSIGN_OR_RETURN(const size_t bytes, SizeOfNext(word));
     if (KindOf(word) != static_cast<uint32_t>(InprocessKind::kPadding)) {
-      if (*bytes > kMaxInprocessRecordBytes) return absl::DataLossError(absl::StrCat("a record of ", *bytes, " bytes"));
-      CopyOut(place, *bytes);
+      if (bytes > kMaxInprocessRecordBytes) return absl::DataLossError(absl::StrCat("a record of ", bytes, " bytes"));
+      CopyOut(place, bytes);
       copy_[0] = word;  // the one that was judged
-      absl::StatusOr<LibraryRecord> record = ParseLibraryRecord(std::as_bytes(std::span(copy_)).first(*bytes));
-      RETURN_IF_ERROR(record.status());
-      take(*std::move(record));
+      ASSIGN_OR_RETURN(LibraryRecord record, ParseLibraryRecord(std::as_bytes(std::span(copy_)).first(bytes)));
+      take(std::move(record));
     }
-    GiveBack(place, *bytes);
+    GiveBack(place, bytes);
   }
   return absl::OkStatus();
 }

@@ -74,9 +74,8 @@ absl::StatusOr<FeedResult> JitdumpParser::FeedRecords(std::span<const std::byte>
   FeedResult result;
   if (!header_seen_) {
     uint32_t header_bytes = 0;
-    const absl::StatusOr<Step> step = ParseHeader(bytes, sink, header_bytes);
-    if (!step.ok()) return step.status();
-    if (*step == Step::kNeedMore) return result;
+    ASSIGN_OR_RETURN(const Step step, ParseHeader(bytes, sink, header_bytes));
+    if (step == Step::kNeedMore) return result;
     result.used = header_bytes;
   }
   while (bytes.size() - result.used >= kPrefixBytes) {
@@ -86,9 +85,8 @@ absl::StatusOr<FeedResult> JitdumpParser::FeedRecords(std::span<const std::byte>
     const Prefix prefix{fields.U32(0), fields.U32(4), fields.U64(8)};
     RETURN_IF_ERROR(JudgeSize(prefix, at));
     const size_t here = std::min<size_t>(rest.size(), prefix.total_size);
-    const absl::StatusOr<Step> step = ParseRecord(prefix, rest.first(here), at, sink);
-    if (!step.ok()) return step.status();
-    if (*step == Step::kNeedMore) break;
+    ASSIGN_OR_RETURN(const Step step, ParseRecord(prefix, rest.first(here), at, sink));
+    if (step == Step::kNeedMore) break;
     result.used += here;
     if (here < prefix.total_size) {
       result.skip = prefix.total_size - here;

@@ -100,9 +100,8 @@ class Lines {
 
 absl::Status TakeNumber(Lines& lines, uint32_t token, absl::string_view what, uint32_t& value) {
   if (lines.done()) return absl::DataLossError(absl::StrCat("r2rmap without ", what));
-  const absl::StatusOr<Line> line = lines.Next();
-  if (!line.ok()) return line.status();
-  if (line->rva != token || line->length != 0 || !ParseDecimal(line->text, value)) {
+  ASSIGN_OR_RETURN(const Line line, lines.Next());
+  if (line.rva != token || line.length != 0 || !ParseDecimal(line.text, value)) {
     return lines.Bad(absl::StrCat("is not the header line for ", what));
   }
   return absl::OkStatus();
@@ -111,9 +110,8 @@ absl::Status TakeNumber(Lines& lines, uint32_t token, absl::string_view what, ui
 absl::StatusOr<R2rMapHeader> TakeHeader(Lines& lines) {
   R2rMapHeader header;
   if (lines.done()) return absl::DataLossError("r2rmap is empty");
-  const absl::StatusOr<Line> first = lines.Next();
-  if (!first.ok()) return first.status();
-  if (first->rva != kSignatureToken || first->length != 0 || !ParseSignature(first->text, header.signature)) {
+  ASSIGN_OR_RETURN(const Line first, lines.Next());
+  if (first.rva != kSignatureToken || first.length != 0 || !ParseSignature(first.text, header.signature)) {
     return lines.Bad("is not the signature");
   }
   RETURN_IF_ERROR(TakeNumber(lines, kVersionToken, "version", header.version));
@@ -142,15 +140,13 @@ std::string WordOrNumber(std::initializer_list<absl::string_view> words, uint32_
 absl::StatusOr<R2rMap> ParseR2rMap(absl::string_view text) {
   Lines lines(text);
   R2rMap map;
-  absl::StatusOr<R2rMapHeader> header = TakeHeader(lines);
-  if (!header.ok()) return header.status();
-  map.header = *header;
+  ASSIGN_OR_RETURN(R2rMapHeader header, TakeHeader(lines));
+  map.header = header;
   while (!lines.done()) {
-    const absl::StatusOr<Line> line = lines.Next();
-    if (!line.ok()) return line.status();
-    if (line->rva >= kAbiToken) return lines.Bad("is a header line among the rows");
-    if (line->length > UINT32_MAX - line->rva) return lines.Bad("ends outside of any image");
-    map.rows.push_back({line->rva, line->length, line->text});
+    ASSIGN_OR_RETURN(const Line line, lines.Next());
+    if (line.rva >= kAbiToken) return lines.Bad("is a header line among the rows");
+    if (line.length > UINT32_MAX - line.rva) return lines.Bad("ends outside of any image");
+    map.rows.push_back({line.rva, line.length, line.text});
   }
   return map;
 }

@@ -132,15 +132,14 @@ absl::StatusOr<MipHeader> ParseMipHeader(std::span<const std::byte> bytes, MipFi
   // Two bytes tell the layouts apart. Neither can be the other's: at 20 lies the upper half of the raw section's
   // offset, which only maps have, and their FileType is no number of the old layout.
   const bool old = *file_type >= 1 && *file_type <= 3 && *at_20 == TraitsOf(MipLayout::kOld).header_bytes;
-  const absl::StatusOr<MipFileType> type = TypeOf(*file_type, old);
-  if (!type.ok()) return type.status();
-  if (*type != wanted) {
+  ASSIGN_OR_RETURN(const MipFileType type, TypeOf(*file_type, old));
+  if (type != wanted) {
     return WithHint(absl::InvalidArgumentError(
-                        absl::StrCat("it is a ", TypeName(*type), " file, not a ", TypeName(wanted), " file")),
-                    TypeHint(*type));
+                        absl::StrCat("it is a ", TypeName(type), " file, not a ", TypeName(wanted), " file")),
+                    TypeHint(type));
   }
   RETURN_IF_ERROR(WithHint(CheckMipKinds(*kinds, "the header is damaged at byte 8: ProfileType"), kMipCutHint));
-  MipHeader header{.version = *version, .type = *type, .kinds = *kinds, .module_hash = *hash};
+  MipHeader header{.version = *version, .type = type, .kinds = *kinds, .module_hash = *hash};
   if (old) {
     header.layout = MipLayout::kOld;
     header.is_32_bit = true;  // its PC offsets are that wide on every machine

@@ -56,9 +56,8 @@ class MapReader {
     const uint64_t alignment = AlignmentOf(header_.layout, header_.is_32_bit);
     uint64_t entry = header_.data_offset;
     while (entry < bytes_.size()) {
-      const absl::StatusOr<uint64_t> end = ReadEntry(entry);
-      if (!end.ok()) return end.status();
-      entry = (*end + alignment - 1) / alignment * alignment;
+      ASSIGN_OR_RETURN(const uint64_t end, ReadEntry(entry));
+      entry = (end + alignment - 1) / alignment * alignment;
     }
     map_.profile = std::move(builder_).Build();
     map_.profile.version = header_.version;
@@ -180,9 +179,8 @@ std::optional<MipOverlap> FindMipOverlap(const MipProfile& profile, std::vector<
 }
 
 absl::StatusOr<MipMap> ReadMipMap(std::span<const std::byte> bytes) {
-  const absl::StatusOr<MipHeader> header = ParseMipHeader(bytes, MipFileType::kMap);
-  if (!header.ok()) return header.status();
-  return MapReader(bytes, *header).Read();
+  ASSIGN_OR_RETURN(const MipHeader header, ParseMipHeader(bytes, MipFileType::kMap));
+  return MapReader(bytes, header).Read();
 }
 
 absl::StatusOr<std::string> MipMapBytes(const MipProfile& profile, const MipMapShape& shape) {

@@ -216,21 +216,18 @@ class Joiner {
 }  // namespace
 
 absl::StatusOr<MipMerge> MergeMip(MipProfile& profile, std::span<const std::byte> other_file, bool any_module) {
-  const absl::StatusOr<MipView> view = MipView::Parse(other_file);
-  if (!view.ok()) return view.status();
-  RETURN_IF_ERROR(CheckMergeable(profile, view->header(), any_module));
-  if (SameFunctions(profile, *view) && (profile.names_bound ? AllNamed(profile) : SameMipNames(profile, *view))) {
-    AddInPlace(profile, *view);
-    profile.kinds |= view->header().kinds;
+  ASSIGN_OR_RETURN(const MipView view, MipView::Parse(other_file));
+  RETURN_IF_ERROR(CheckMergeable(profile, view.header(), any_module));
+  if (SameFunctions(profile, view) && (profile.names_bound ? AllNamed(profile) : SameMipNames(profile, view))) {
+    AddInPlace(profile, view);
+    profile.kinds |= view.header().kinds;
     return MipMerge{.matched = profile.functions.size()};
   }
   if (!profile.names_bound) BindMipNames(profile);
-  const absl::StatusOr<MipProfile> other = ReadMip(other_file);
-  if (!other.ok()) return other.status();
+  ASSIGN_OR_RETURN(const MipProfile other, ReadMip(other_file));
   MipMerge merge;
-  absl::StatusOr<MipProfile> joined = Joiner(profile, *other).Join(merge);
-  if (!joined.ok()) return joined.status();
-  profile = *std::move(joined);
+  ASSIGN_OR_RETURN(MipProfile joined, Joiner(profile, other).Join(merge));
+  profile = std::move(joined);
   return merge;
 }
 

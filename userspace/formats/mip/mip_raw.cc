@@ -14,11 +14,10 @@ constexpr uint32_t kNeverCalled = 0xFFFFFFFF;  // in both words: as the section 
 }  // namespace
 
 absl::StatusOr<MipRaw> MipRaw::Parse(std::span<const std::byte> bytes) {
-  const absl::StatusOr<MipHeader> header = ParseMipHeader(bytes, MipFileType::kRaw);
-  if (!header.ok()) return header.status();
+  ASSIGN_OR_RETURN(const MipHeader header, ParseMipHeader(bytes, MipFileType::kRaw));
   MipRaw raw;
   raw.bytes_ = bytes;
-  raw.header_ = *header;
+  raw.header_ = header;
   return raw;
 }
 

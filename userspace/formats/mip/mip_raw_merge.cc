@@ -46,15 +46,14 @@ absl::Status CheckRecords(const MipProfile& profile) {
 }  // namespace
 
 absl::StatusOr<MipRawMerge> MipRawMerger::Merge(std::span<const std::byte> raw_file) {
-  const absl::StatusOr<MipRaw> raw = MipRaw::Parse(raw_file);
-  if (!raw.ok()) return raw.status();
-  RETURN_IF_ERROR(CheckSameProgram(profile_, raw->header()));
+  ASSIGN_OR_RETURN(const MipRaw raw, MipRaw::Parse(raw_file));
+  RETURN_IF_ERROR(CheckSameProgram(profile_, raw.header()));
   if (!records_) records_ = CheckRecords(profile_);
   RETURN_IF_ERROR(*records_);
 
   MipRawMerge result;
   for (const MipFunction& function : profile_.functions) {
-    const absl::StatusOr<MipRaw::Record> record = raw->At(function.raw_offset, function.block_count);
+    const absl::StatusOr<MipRaw::Record> record = raw.At(function.raw_offset, function.block_count);
     if (!record.ok()) {
       return WithHint(Annotate(record.status(), profile_.QuotedNameOf(function)),
                       "was the program killed while it wrote the file, or built anew after the profile was made?");
@@ -68,7 +67,7 @@ absl::StatusOr<MipRawMerge> MipRawMerger::Merge(std::span<const std::byte> raw_f
 
   const bool coverage = (profile_.kinds & kMipFunctionCoverage) != 0;
   for (MipFunction& function : profile_.functions) {
-    const MipRaw::Record record = *raw->At(function.raw_offset, function.block_count);
+    const MipRaw::Record record = *raw.At(function.raw_offset, function.block_count);
     for (size_t i = 0; i < record.blocks.size(); ++i) {
       if (record.BlockRan(i)) profile_.block_covered[function.first_block + i] = 1;
     }

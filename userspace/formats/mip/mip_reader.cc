@@ -164,15 +164,14 @@ uint64_t MipView::CountNamed(std::span<const std::byte> bytes, uint64_t first, u
 }
 
 absl::StatusOr<MipView> MipView::Parse(std::span<const std::byte> bytes) {
-  const absl::StatusOr<MipHeader> header = ParseMipHeader(bytes, MipFileType::kProfile);
-  if (!header.ok()) return header.status();
+  ASSIGN_OR_RETURN(const MipHeader header, ParseMipHeader(bytes, MipFileType::kProfile));
   MipView view;
   view.bytes_ = bytes;
-  view.header_ = *header;
-  view.layout_ = header->layout;
-  Walked walked = Walk(bytes, header->data_offset, header->layout);
-  if (header->layout != MipLayout::kOld) {
-    Walked wide = Walk(bytes, header->data_offset, MipLayout::kLlvm);
+  view.header_ = header;
+  view.layout_ = header.layout;
+  Walked walked = Walk(bytes, header.data_offset, header.layout);
+  if (header.layout != MipLayout::kOld) {
+    Walked wide = Walk(bytes, header.data_offset, MipLayout::kLlvm);
     // Where neither is right, the error is that of the one that made sense for longer.
     bool take_wide = !walked.ok && (wide.ok || wide.functions > walked.functions);
     if (walked.ok && wide.ok && walked.functions > 0) {
@@ -197,23 +196,22 @@ absl::StatusOr<MipView> MipView::Parse(std::span<const std::byte> bytes) {
 }
 
 absl::StatusOr<MipProfile> ReadMip(std::span<const std::byte> bytes, MipNaming naming) {
-  const absl::StatusOr<MipView> view = MipView::Parse(bytes);
-  if (!view.ok()) return view.status();
-  MipProfile profile{.kinds = view->header().kinds,
-                     .module_hash = view->header().module_hash,
-                     .version = view->header().version,
-                     .layout = view->layout(),
+  ASSIGN_OR_RETURN(const MipView view, MipView::Parse(bytes));
+  MipProfile profile{.kinds = view.header().kinds,
+                     .module_hash = view.header().module_hash,
+                     .version = view.header().version,
+                     .layout = view.layout(),
                      .names_bound = false};
   // All three are what the file has, and not what it claims.
-  profile.names.Reserve(CountNames(view->name_bytes()), view->name_bytes().size());
-  profile.functions.reserve(view->function_count());
-  profile.block_offsets.reserve(view->block_count());
-  profile.block_covered.reserve(view->block_count());
+  profile.names.Reserve(CountNames(view.name_bytes()), view.name_bytes().size());
+  profile.functions.reserve(view.function_count());
+  profile.block_offsets.reserve(view.block_count());
+  profile.block_covered.reserve(view.block_count());
   // Parse has seen to it that they fit.
-  ForEachName(view->name_bytes(), [&](absl::string_view name) { profile.names.Append(name); });
-  uint64_t offset = view->first_record();
-  for (uint64_t i = 0; i < view->function_count(); ++i) {
-    const MipView::Record record = view->Next(offset);
+  ForEachName(view.name_bytes(), [&](absl::string_view name) { profile.names.Append(name); });
+  uint64_t offset = view.first_record();
+  for (uint64_t i = 0; i < view.function_count(); ++i) {
+    const MipView::Record record = view.Next(offset);
     MipFunction& function = profile.functions.emplace_back(record.function);
     function.first_block = static_cast<uint32_t>(profile.block_offsets.size());
     for (uint32_t block = 0; block < function.block_count; ++block) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "formats/byte_reader.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -104,12 +105,11 @@ absl::StatusOr<std::optional<NettraceBlock>> BlockCutter::NextObject() {
     ended_ = true;
     return std::nullopt;
   }
-  const absl::StatusOr<const KindRow*> row = ReadType(object);
-  if (!row.ok()) return row.status();
-  if (*row == nullptr) return std::nullopt;
-  size_t begin = kTypeHeadBytes + (*row)->name.size() + 1;
+  ASSIGN_OR_RETURN(const KindRow* const row, ReadType(object));
+  if (row == nullptr) return std::nullopt;
+  size_t begin = kTypeHeadBytes + row->name.size() + 1;
   size_t size = kTraceBytes;
-  if ((*row)->kind != NettraceBlockKind::kTrace) {
+  if (row->kind != NettraceBlockKind::kTrace) {
     const std::optional<uint32_t> said = LoadAt<uint32_t>(object, begin);
     if (!said.has_value()) return std::nullopt;
     if (*said > kMaxNettraceBlockBytes) {
@@ -122,7 +122,7 @@ absl::StatusOr<std::optional<NettraceBlock>> BlockCutter::NextObject() {
   if (object.size() < begin + size + 1) return std::nullopt;
   if (object[begin + size] != kEnd) return absl::DataLossError("a block in the stream of events ends elsewhere");
   taken_ += begin + size + 1;
-  return NettraceBlock{(*row)->kind, object.subspan(begin, size)};
+  return NettraceBlock{row->kind, object.subspan(begin, size)};
 }
 
 }  // namespace clrsampler

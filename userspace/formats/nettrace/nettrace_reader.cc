@@ -86,10 +86,9 @@ absl::Status NettraceReader::TakeStart(std::span<const std::byte> content) {
 }
 
 absl::Status NettraceReader::TakeKinds(std::span<const std::byte> content) {
-  absl::StatusOr<EventRows> rows = EventRows::Of(content);
-  if (!rows.ok()) return rows.status();
+  ASSIGN_OR_RETURN(EventRows rows, EventRows::Of(content));
   while (true) {
-    const absl::StatusOr<std::optional<EventRow>> row = rows->Next();
+    const absl::StatusOr<std::optional<EventRow>> row = rows.Next();
     if (!row.ok() || !row->has_value()) return row.status();
     PayloadFields fields((*row)->payload);
     NettraceMetadata kind;
@@ -131,10 +130,9 @@ absl::Status NettraceReader::TakeStacks(std::span<const std::byte> content) {
 }
 
 absl::Status NettraceReader::TakeEvents(std::span<const std::byte> content) {
-  absl::StatusOr<EventRows> rows = EventRows::Of(content);
-  if (!rows.ok()) return rows.status();
+  ASSIGN_OR_RETURN(EventRows rows, EventRows::Of(content));
   while (true) {
-    const absl::StatusOr<std::optional<EventRow>> row = rows->Next();
+    const absl::StatusOr<std::optional<EventRow>> row = rows.Next();
     if (!row.ok() || !row->has_value()) return row.status();
     RETURN_IF_ERROR(TakeEvent(**row));
   }
@@ -143,9 +141,8 @@ absl::Status NettraceReader::TakeEvents(std::span<const std::byte> content) {
 absl::Status NettraceReader::TakeEvent(const EventRow& row) {
   const auto kind = kinds_.find(row.metadata_id);
   if (kind == kinds_.end()) return absl::DataLossError("an event of a kind that was not described");
-  const absl::StatusOr<uint64_t> lost = lost_.Came(row.capture_thread, row.sequence);
-  if (!lost.ok()) return lost.status();
-  if (*lost > 0) sink_.OnLost(row.capture_thread, *lost);
+  ASSIGN_OR_RETURN(const uint64_t lost, lost_.Came(row.capture_thread, row.sequence));
+  if (lost > 0) sink_.OnLost(row.capture_thread, lost);
   NettraceEvent event;
   event.metadata = &kind->second;
   event.thread = row.thread;
@@ -172,9 +169,8 @@ absl::Status NettraceReader::TakeSequencePoint(std::span<const std::byte> conten
     const auto thread = fields.Number<uint64_t>();
     const auto sequence = fields.Number<uint32_t>();
     if (!fields.ok()) return absl::DataLossError("a sequence point is cut off");
-    const absl::StatusOr<uint64_t> lost = lost_.Listed(thread, sequence);
-    if (!lost.ok()) return lost.status();
-    if (*lost > 0) sink_.OnLost(thread, *lost);
+    ASSIGN_OR_RETURN(const uint64_t lost, lost_.Listed(thread, sequence));
+    if (lost > 0) sink_.OnLost(thread, lost);
   }
   if (!fields.ok()) return absl::DataLossError("a sequence point is cut off");
   lost_.EndPoint();

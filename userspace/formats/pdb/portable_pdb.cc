@@ -57,13 +57,12 @@ absl::StatusOr<PortablePdb> PortablePdb::Open(std::span<const std::byte> file) {
   if (absl::StartsWith(AsText(file), "Microsoft C/C++ MSF ")) {
     return absl::UnimplementedError("a PDB in the format of Windows; portable ones are read");
   }
-  const absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(file);
-  RETURN_IF_ERROR(tables.status());
+  ASSIGN_OR_RETURN(const MetadataTables tables, MetadataTables::Parse(file));
   PdbId id;
-  const std::optional<std::span<const std::byte>> raw = SliceAt(tables->pdb_stream(), 0, id.bytes.size());
+  const std::optional<std::span<const std::byte>> raw = SliceAt(tables.pdb_stream(), 0, id.bytes.size());
   if (!raw) return absl::DataLossError("the metadata is no portable PDB");
   std::memcpy(id.bytes.data(), raw->data(), id.bytes.size());
-  return PortablePdb(*tables, id);
+  return PortablePdb(tables, id);
 }
 
 absl::StatusOr<std::vector<SequencePoint>> PortablePdb::Points(uint32_t method_rid) const {
@@ -82,9 +81,8 @@ absl::StatusOr<PdbDocument> PortablePdb::Document(uint32_t row) const {
   if (!name_index) return absl::NotFoundError("there is no such document");
   const std::optional<std::span<const std::byte>> name_blob = tables_.Blob(name_index);
   if (!name_blob) return absl::DataLossError("the name of a document lies outside the PDB");
-  absl::StatusOr<std::string> name = DocumentName(tables_, *name_blob);
-  RETURN_IF_ERROR(name.status());
-  PdbDocument document{.name = *std::move(name)};
+  ASSIGN_OR_RETURN(std::string name, DocumentName(tables_, *name_blob));
+  PdbDocument document{.name = std::move(name)};
   const std::optional<Guid> algorithm = tables_.Guid(tables_.Cell(MetadataTable::kDocument, row, 1));
   const std::optional<std::span<const std::byte>> hash = tables_.Blob(tables_.Cell(MetadataTable::kDocument, row, 2));
   if (!hash) return document;

@@ -86,9 +86,8 @@ class Copier {
       const uint32_t header = LoadAt<uint32_t>(image_, uint64_t{list->range.rva} + 16 * uint64_t{i} + 8).value_or(0);
       if (header == 0) continue;
       RETURN_IF_ERROR(CopyCoreHeader(header));
-      const absl::StatusOr<R2rCoreHeader> core = pe.CoreHeaderAt(header);
-      RETURN_IF_ERROR(core.status());
-      if (const R2rSection* methods = core->Find(R2rSectionType::kMethodDefEntryPoints)) {
+      ASSIGN_OR_RETURN(const R2rCoreHeader core, pe.CoreHeaderAt(header));
+      if (const R2rSection* methods = core.Find(R2rSectionType::kMethodDefEntryPoints)) {
         RETURN_IF_ERROR(Copy(methods->range));
       }
     }
@@ -144,10 +143,9 @@ absl::StatusOr<uint32_t> LoadedImageBytes(std::span<const std::byte> header) {
 
 absl::StatusOr<LoadedImage> CopyLoadedImage(const ImageReader& read, uint64_t max_bytes, std::span<std::byte> image) {
   Copier copier(read, max_bytes, image);
-  absl::StatusOr<PeImage> pe = copier.Headers();
-  RETURN_IF_ERROR(pe.status());
-  RETURN_IF_ERROR(copier.Tables(*pe));
-  return LoadedImage{*std::move(pe), copier.TakeCopied()};
+  ASSIGN_OR_RETURN(PeImage pe, copier.Headers());
+  RETURN_IF_ERROR(copier.Tables(pe));
+  return LoadedImage{std::move(pe), copier.TakeCopied()};
 }
 
 }  // namespace clrsampler

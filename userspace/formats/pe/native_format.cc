@@ -106,26 +106,22 @@ std::optional<uint32_t> ReadEntryPoint(std::span<const std::byte> section, uint6
 }
 
 absl::StatusOr<uint32_t> NativeArrayLength(std::span<const std::byte> section) {
-  const absl::StatusOr<ArrayHeader> header = ReadArrayHeader(section);
-  RETURN_IF_ERROR(header.status());
-  return header->length;
+  ASSIGN_OR_RETURN(const ArrayHeader header, ReadArrayHeader(section));
+  return header.length;
 }
 
 absl::StatusOr<std::optional<uint64_t>> FindInNativeArray(std::span<const std::byte> section, uint32_t index) {
-  const absl::StatusOr<ArrayHeader> header = ReadArrayHeader(section);
-  RETURN_IF_ERROR(header.status());
-  if (index >= header->length) return std::nullopt;
-  return FindElement(section, *header, index);
+  ASSIGN_OR_RETURN(const ArrayHeader header, ReadArrayHeader(section));
+  if (index >= header.length) return std::nullopt;
+  return FindElement(section, header, index);
 }
 
 absl::Status ForEachInNativeArray(std::span<const std::byte> section,
                                   absl::FunctionRef<absl::Status(uint32_t index, uint64_t offset)> visit) {
-  const absl::StatusOr<ArrayHeader> header = ReadArrayHeader(section);
-  RETURN_IF_ERROR(header.status());
-  for (uint32_t index = 0; index < header->length; ++index) {
-    const absl::StatusOr<std::optional<uint64_t>> element = FindElement(section, *header, index);
-    RETURN_IF_ERROR(element.status());
-    if (element->has_value()) RETURN_IF_ERROR(visit(index, **element));
+  ASSIGN_OR_RETURN(const ArrayHeader header, ReadArrayHeader(section));
+  for (uint32_t index = 0; index < header.length; ++index) {
+    ASSIGN_OR_RETURN(const std::optional<uint64_t> element, FindElement(section, header, index));
+    if (element.has_value()) RETURN_IF_ERROR(visit(index, *element));
   }
   return absl::OkStatus();
 }

@@ -121,9 +121,8 @@ absl::Status PeImage::ParseCliHeader() {
   const std::optional<std::span<const std::byte>> r2r = Bytes({native.rva, 8});
   // The field also holds the header of NGen images of .NET Framework, which are not ours.
   if (!r2r || LoadAt<uint32_t>(*r2r, 0) != kR2rMagic) return absl::OkStatus();
-  absl::StatusOr<R2rCoreHeader> core = CoreHeaderAt(native.rva + 8);
-  RETURN_IF_ERROR(core.status());
-  r2r_ = R2rHeader{*LoadAt<uint16_t>(*r2r, 4), *LoadAt<uint16_t>(*r2r, 6), *std::move(core)};
+  ASSIGN_OR_RETURN(R2rCoreHeader core, CoreHeaderAt(native.rva + 8));
+  r2r_ = R2rHeader{*LoadAt<uint16_t>(*r2r, 4), *LoadAt<uint16_t>(*r2r, 6), std::move(core)};
   return absl::OkStatus();
 }
 

@@ -66,19 +66,17 @@ absl::Status R2rImage::ReadMetadata(absl::string_view name) {
   if (!manifest || !mvids) return Damaged("a section lies outside the file");
   mvids_ = *mvids;
   if (!manifest->empty()) {
-    absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*manifest);
-    RETURN_IF_ERROR(tables.status());
-    manifest_ = SignatureModule{absl::StrCat(name, " manifest"), *std::move(tables)};
+    ASSIGN_OR_RETURN(MetadataTables tables, MetadataTables::Parse(*manifest));
+    manifest_ = SignatureModule{absl::StrCat(name, " manifest"), std::move(tables)};
   }
   if (composite_) return absl::OkStatus();
   self_ = SignatureModule{std::string(name), std::nullopt};
   const std::optional<std::span<const std::byte>> metadata =
       pe_.metadata() ? pe_.Bytes(*pe_.metadata()) : std::optional<std::span<const std::byte>>();
   if (!metadata) return Damaged("the metadata lies outside the file");
-  absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*metadata);
-  RETURN_IF_ERROR(tables.status());
-  if (const std::optional<absl::string_view> own = tables->AssemblyName()) self_->name = std::string(*own);
-  self_->tables = *std::move(tables);
+  ASSIGN_OR_RETURN(MetadataTables tables, MetadataTables::Parse(*metadata));
+  if (const std::optional<absl::string_view> own = tables.AssemblyName()) self_->name = std::string(*own);
+  self_->tables = std::move(tables);
   return absl::OkStatus();
 }
 
@@ -117,13 +115,12 @@ absl::Status R2rImage::Claim(uint32_t function, uint32_t owner) {
 }
 
 absl::Status R2rImage::ReadMethods(std::span<const std::byte> section, uint32_t module, std::optional<uint32_t> rows) {
-  const absl::StatusOr<uint32_t> length = NativeArrayLength(section);
-  RETURN_IF_ERROR(length.status());
-  if (rows && *length > *rows) return Damaged("more methods with code than methods");
+  ASSIGN_OR_RETURN(const uint32_t length, NativeArrayLength(section));
+  if (rows && length > *rows) return Damaged("more methods with code than methods");
   const uint64_t first = components_.empty() ? 0 : method_count_;
-  if (first + *length > kOwnerValue) return Damaged("too many methods");
+  if (first + length > kOwnerValue) return Damaged("too many methods");
   components_.push_back({static_cast<uint32_t>(first), module});
-  method_count_ += *length;
+  method_count_ += length;
   return ForEachInNativeArray(section, [&](uint32_t index, uint64_t offset) -> absl::Status {
     const std::optional<uint32_t> function = ReadEntryPoint(section, offset);
     if (!function) return Damaged("section 103 is cut off");
@@ -143,9 +140,8 @@ absl::Status R2rImage::ReadComponents() {
   for (uint32_t i = 0; i < list->size() / 16; ++i) {
     const uint32_t header = LoadAt<uint32_t>(*list, uint64_t{16} * i + 8).value_or(0);
     if (header == 0) continue;
-    const absl::StatusOr<R2rCoreHeader> core = pe_.CoreHeaderAt(header);
-    RETURN_IF_ERROR(core.status());
-    const R2rSection* section = core->Find(R2rSectionType::kMethodDefEntryPoints);
+    ASSIGN_OR_RETURN(const R2rCoreHeader core, pe_.CoreHeaderAt(header));
+    const R2rSection* section = core.Find(R2rSectionType::kMethodDefEntryPoints);
     if (section == nullptr || section->range.bytes == 0) continue;
     const std::optional<std::span<const std::byte>> bytes = pe_.Bytes(section->range);
     if (!bytes) return Damaged("section 103 of a component lies outside the file");

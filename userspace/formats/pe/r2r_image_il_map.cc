@@ -58,11 +58,10 @@ absl::StatusOr<IlMap> R2rImage::IlMapOf(uint32_t method) const {
   if (!ReferenceOf(method)) return absl::NotFoundError(absl::StrCat("no method begins at runtime function ", method));
   const std::optional<std::span<const std::byte>> section = SectionBytes(R2rSectionType::kDebugInfo);
   if (!section) return Damaged("it lies outside the file");
-  const absl::StatusOr<std::optional<uint64_t>> element =
-      section->empty() ? std::optional<uint64_t>() : FindInNativeArray(*section, method);
-  RETURN_IF_ERROR(element.status());
-  if (!element->has_value()) return absl::NotFoundError(absl::StrCat("runtime function ", method, " has no IL map"));
-  const std::optional<std::span<const std::byte>> info = DebugInfoAt(*section, **element);
+  ASSIGN_OR_RETURN(const std::optional<uint64_t> element,
+                   section->empty() ? std::optional<uint64_t>() : FindInNativeArray(*section, method));
+  if (!element.has_value()) return absl::NotFoundError(absl::StrCat("runtime function ", method, " has no IL map"));
+  const std::optional<std::span<const std::byte>> info = DebugInfoAt(*section, *element);
   if (!info) return Damaged("a method shares what lies outside the section");
   const DebugInfoFormat format = FormatOf(pe_.r2r()->major);
   const absl::StatusOr<DebugInfoHeader> header = ReadDebugInfoHeader(format, *info, {DebugInfoPart::kSizes, 0});

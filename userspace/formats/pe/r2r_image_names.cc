@@ -66,10 +66,9 @@ absl::StatusOr<R2rMethodName> Finish(const SignatureModule& module, MetadataToke
     RETURN_IF_ERROR(names.AppendNamedType(*owner, module, generic, name.type));
   }
   name.method = std::string(row->name);
-  absl::StatusOr<SignatureNames::MethodTypes> types = names.Method(row->signature, module, generic);
-  RETURN_IF_ERROR(types.status());
-  name.parameters = std::move(types->parameters);
-  if (name.method != ".ctor" && name.method != ".cctor") name.return_type = std::move(types->return_type);
+  ASSIGN_OR_RETURN(SignatureNames::MethodTypes types, names.Method(row->signature, module, generic));
+  name.parameters = std::move(types.parameters);
+  if (name.method != ".ctor" && name.method != ".cctor") name.return_type = std::move(types.return_type);
   if (async != AsyncRow::kNone) {
     if (std::optional<std::string> awaited = AwaitedResult(name.return_type); awaited.has_value()) {
       const bool is_variant = async == AsyncRow::kVariant;

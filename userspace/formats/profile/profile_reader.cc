@@ -60,9 +60,8 @@ absl::StatusOr<ProfileModel> ReadProfile(absl::string_view bytes) {
                     "no profile is that large; record for a shorter time, or at a lower --frequency");
   }
   if (!IsGzip(bytes)) return ReadUnpacked(bytes);
-  const absl::StatusOr<std::string> unpacked = Gunzip(bytes, kMaxProfileBytes);
-  if (!unpacked.ok()) return unpacked.status();
-  return ReadUnpacked(*unpacked);
+  ASSIGN_OR_RETURN(const std::string unpacked, Gunzip(bytes, kMaxProfileBytes));
+  return ReadUnpacked(unpacked);
 }
 
 }  // namespace clrsampler

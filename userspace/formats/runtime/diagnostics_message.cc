@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "formats/byte_reader.h"
 #include "formats/utf16.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -152,19 +153,16 @@ std::string EncodeDiagnosticsReply(std::optional<uint32_t> error, std::span<cons
 }
 
 absl::StatusOr<std::optional<DiagnosticsRequest>> ParseDiagnosticsRequest(std::span<const std::byte> bytes) {
-  const absl::StatusOr<std::optional<Message>> message = Split(bytes);
-  if (!message.ok()) return message.status();
-  if (!message->has_value()) return std::optional<DiagnosticsRequest>();
-  if ((*message)->set == kServerSet) return absl::DataLossError("a reply where a request was expected");
-  return DiagnosticsRequest{static_cast<DiagnosticsCommand>((*message)->set << 8 | (*message)->id),
-                            (*message)->payload};
+  ASSIGN_OR_RETURN(const std::optional<Message> message, Split(bytes));
+  if (!message.has_value()) return std::optional<DiagnosticsRequest>();
+  if (message->set == kServerSet) return absl::DataLossError("a reply where a request was expected");
+  return DiagnosticsRequest{static_cast<DiagnosticsCommand>(message->set << 8 | message->id), message->payload};
 }
 
 absl::StatusOr<std::optional<DiagnosticsReply>> ParseDiagnosticsReply(std::span<const std::byte> bytes) {
-  const absl::StatusOr<std::optional<Message>> message = Split(bytes);
-  if (!message.ok()) return message.status();
-  if (!message->has_value()) return std::optional<DiagnosticsReply>();
-  const Message& reply = **message;
+  ASSIGN_OR_RETURN(const std::optional<Message> message, Split(bytes));
+  if (!message.has_value()) return std::optional<DiagnosticsReply>();
+  const Message& reply = *message;
   if (reply.set != kServerSet || (reply.id != kOk && reply.id != kError)) {
     return absl::DataLossError(absl::StrCat("a diagnostics reply of command set ", reply.set, ", id ", reply.id));
   }

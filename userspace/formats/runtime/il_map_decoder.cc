@@ -237,9 +237,8 @@ absl::StatusOr<DebugInfoHeader> ReadDebugInfoHeader(DebugInfoFormat format, std:
     const std::span<const std::byte> rest = bytes.subspan(std::min<uint64_t>(place.offset - from.offset, bytes.size()));
     NextPlace next = std::nullopt;
     if (place.part == DebugInfoPart::kSizes) {
-      absl::StatusOr<std::optional<DebugInfoHeader>> header = ReadChunks(format, rest, place.offset);
-      RETURN_IF_ERROR(header.status());
-      if (header->has_value()) return **header;
+      ASSIGN_OR_RETURN(std::optional<DebugInfoHeader> header, ReadChunks(format, rest, place.offset));
+      if (header.has_value()) return *header;
     } else {
       next = place.part == DebugInfoPart::kStart ? ReadStart(format, rest, place.offset) : ReadRich(rest, place.offset);
       RETURN_IF_ERROR(next.status());
@@ -258,10 +257,9 @@ absl::StatusOr<IlMap> DecodeBounds(DebugInfoFormat format, std::span<const std::
   if (bounds.size() > kMaxBoundsBytes) return Damaged("an IL map is too large");
   std::vector<IlMapEntry> entries;
   if (!bounds.empty()) {
-    absl::StatusOr<std::vector<IlMapEntry>> decoded =
-        format == DebugInfoFormat::kNet8 ? DecodeNibbles(bounds) : DecodePacked(format, bounds);
-    RETURN_IF_ERROR(decoded.status());
-    entries = *std::move(decoded);
+    ASSIGN_OR_RETURN(std::vector<IlMapEntry> decoded,
+                     format == DebugInfoFormat::kNet8 ? DecodeNibbles(bounds) : DecodePacked(format, bounds));
+    entries = std::move(decoded);
   }
   return IlMap::Make(std::move(entries), code_bytes);
 }

@@ -19,6 +19,7 @@
 #include "formats/runtime/assembly_functions.h"
 #include "formats/runtime/jit_helper_tables.h"
 #include "formats/runtime/startup_helpers.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -427,11 +428,9 @@ absl::string_view RuntimeTableText(RuntimeTableKind kind) {
 
 absl::StatusOr<RuntimeFunctions> RuntimeFunctions::Read(const ElfImage& image) {
   if (!ElfExports(image).Find("g_dacTable")) return absl::NotFoundError("it is no runtime: it exports no g_dacTable");
-  const absl::StatusOr<EhFrameTable> unwind = EhFrameTable::Parse(image);
-  if (!unwind.ok()) return unwind.status();
-  const absl::StatusOr<RelativeRelocations> relocations = RelativeRelocations::Read(image);
-  if (!relocations.ok()) return relocations.status();
-  Reader reader(image, *unwind, *relocations);
+  ASSIGN_OR_RETURN(const EhFrameTable unwind, EhFrameTable::Parse(image));
+  ASSIGN_OR_RETURN(const RelativeRelocations relocations, RelativeRelocations::Read(image));
+  Reader reader(image, unwind, relocations);
   reader.Read();
   RuntimeFunctions result;
   result.functions_ = reader.TakeFunctions();

@@ -157,32 +157,29 @@ std::optional<Arm64UnwindCode> PairAfter(const Arm64UnwindCode& last) {
 }  // namespace
 
 absl::StatusOr<size_t> Arm64UnwindInfo::RecordBytes(std::span<const std::byte> header) {
-  const absl::StatusOr<Header> read = ReadHeader(header);
-  RETURN_IF_ERROR(read.status());
-  return read->bytes;
+  ASSIGN_OR_RETURN(const Header read, ReadHeader(header));
+  return read.bytes;
 }
 
 absl::StatusOr<Arm64UnwindInfo> Arm64UnwindInfo::Parse(std::span<const std::byte> bytes) {
-  const absl::StatusOr<Header> header = ReadHeader(bytes);
-  RETURN_IF_ERROR(header.status());
-  if (header->bytes > bytes.size()) return Damaged("too short");
-  const std::span<const std::byte> codes = bytes.subspan(header->codes_offset, header->code_bytes);
+  ASSIGN_OR_RETURN(const Header header, ReadHeader(bytes));
+  if (header.bytes > bytes.size()) return Damaged("too short");
+  const std::span<const std::byte> codes = bytes.subspan(header.codes_offset, header.code_bytes);
   std::vector<RawCode> raw;  // the last instruction first
   std::optional<size_t> own;
   for (size_t at = 0;;) {
-    const absl::StatusOr<RawCode> code = Decode(codes.subspan(at));
-    RETURN_IF_ERROR(code.status());
-    at += code->bytes;
-    if (code->kind == RawCode::Kind::kEnd) break;
-    if (code->kind != RawCode::Kind::kEndOfPart) {
-      raw.push_back(*code);
+    ASSIGN_OR_RETURN(const RawCode code, Decode(codes.subspan(at)));
+    at += code.bytes;
+    if (code.kind == RawCode::Kind::kEnd) break;
+    if (code.kind != RawCode::Kind::kEndOfPart) {
+      raw.push_back(code);
     } else if (!own.has_value()) {
       own = raw.size();
     }
   }
   Arm64UnwindInfo info;
-  info.function_bytes = header->function_bytes;
-  info.bytes = header->bytes;
+  info.function_bytes = header.function_bytes;
+  info.bytes = header.bytes;
   info.before_function = raw.size() - own.value_or(raw.size());
   for (size_t i = raw.size(); i-- > 0;) {
     if (raw[i].kind == RawCode::Kind::kNextPair) {

@@ -112,15 +112,14 @@ size_t InstructionsWithoutCode(const Arm64UnwindInfo& info, std::span<const std:
 
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOfArm64(std::span<const std::byte> unwind,
                                                          std::span<const std::byte> code) {
-  const absl::StatusOr<Arm64UnwindInfo> info = Arm64UnwindInfo::Parse(unwind);
-  RETURN_IF_ERROR(info.status());
-  const bool keeps_frame = KeepsFrameOfAnother(*info, code);
-  const size_t before = keeps_frame ? 1 : info->before_function;
-  const size_t without_code = keeps_frame ? InstructionsWithoutCode(*info, code) : 0;
+  ASSIGN_OR_RETURN(const Arm64UnwindInfo info, Arm64UnwindInfo::Parse(unwind));
+  const bool keeps_frame = KeepsFrameOfAnother(info, code);
+  const size_t before = keeps_frame ? 1 : info.before_function;
+  const size_t without_code = keeps_frame ? InstructionsWithoutCode(info, code) : 0;
   Arm64StepMaker maker;
-  for (size_t i = 0; i < info->codes.size(); ++i) {
+  for (size_t i = 0; i < info.codes.size(); ++i) {
     const auto done = static_cast<uint32_t>(i < before ? 0 : i + 1 - before + without_code);
-    if (!maker.Take(info->codes[i], done * kInstructionBytes)) {
+    if (!maker.Take(info.codes[i], done * kInstructionBytes)) {
       return absl::DataLossError("arm64 unwind info: a frame that no prologue makes");
     }
   }

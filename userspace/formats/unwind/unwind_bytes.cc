@@ -57,9 +57,8 @@ absl::StatusOr<std::string> Arm64UnwindBytes(ReadBytes read, uint64_t address) {
   bytes.resize(*size);
   if (!read(address, std::as_writable_bytes(std::span(bytes)))) return unreadable();
   // The size was read a moment before; that of other data is noticed here.
-  const absl::StatusOr<Arm64UnwindInfo> info = Arm64UnwindInfo::Parse(AsBytes(bytes));
-  RETURN_IF_ERROR(info.status());
-  if (info->bytes != bytes.size()) return absl::DataLossError("arm64 unwind info: it changed while it was read");
+  ASSIGN_OR_RETURN(const Arm64UnwindInfo info, Arm64UnwindInfo::Parse(AsBytes(bytes)));
+  if (info.bytes != bytes.size()) return absl::DataLossError("arm64 unwind info: it changed while it was read");
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -99,12 +100,11 @@ absl::StatusOr<UnwindInfo> UnwindInfo::Parse(std::span<const std::byte> bytes) {
   const std::optional<std::span<const std::byte>> slots = SliceAt(bytes, kHeaderBytes, 2 * size_t{count});
   if (!slots) return Damaged("too short");
   for (size_t i = 0; i < count;) {
-    absl::StatusOr<DecodedCode> decoded = DecodeCode(slots->subspan(2 * i), info);
-    if (!decoded.ok()) return decoded.status();
+    ASSIGN_OR_RETURN(DecodedCode decoded, DecodeCode(slots->subspan(2 * i), info));
     ++i;
-    if (decoded->more_slots > count - i) return Damaged("a code that goes on behind the last one");
-    i += decoded->more_slots;
-    if (decoded->keep) info.codes.push_back(decoded->code);
+    if (decoded.more_slots > count - i) return Damaged("a code that goes on behind the last one");
+    i += decoded.more_slots;
+    if (decoded.keep) info.codes.push_back(decoded.code);
   }
   return info;
 }
@@ -120,18 +120,17 @@ absl::StatusOr<UnwindInfo> UnwindInfo::ParseWithChain(Reader read, uint32_t rva)
     const std::optional<uint32_t> next = LoadAt<uint32_t>(bytes, behind + 8);  // {begin, end, unwind data}
     if (!next) return Damaged("too short");
     bytes = read(*next);
-    const absl::StatusOr<UnwindInfo> parent = Parse(bytes);
-    if (!parent.ok()) return parent.status();
-    for (UnwindCode code : parent->codes) {
+    ASSIGN_OR_RETURN(const UnwindInfo parent, Parse(bytes));
+    for (UnwindCode code : parent.codes) {
       code.prologue_offset = 0;
       info->codes.push_back(code);
     }
     if (info->frame_register == 0) {
-      info->frame_register = parent->frame_register;
-      info->frame_offset = parent->frame_offset;
+      info->frame_register = parent.frame_register;
+      info->frame_offset = parent.frame_offset;
     }
-    chained = parent->chained;
-    behind = parent->bytes;
+    chained = parent.chained;
+    behind = parent.bytes;
   }
   return info;
 }

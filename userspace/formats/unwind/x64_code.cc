@@ -341,7 +341,7 @@ std::optional<uint32_t> WordsPushedByResolveStub(std::span<const std::byte> code
       {{0x7D}, 2},                    // jge to the stub's begin
       {{0x49, 0x83, 0xCB, 0x01}, 4},  // or r11, 1
   };
-  // A hit pops what it has pushed; the way to the runtime's resolver leaves two words, rdx and rax, on the stack.
+  // A hit pops what it has pushed; the way to the runtime's symbolizer leaves two words, rdx and rax, on the stack.
   constexpr int kPushedForResolver = 2;
   int moved = 0;
   for (size_t at = 0; at < code.size();) {

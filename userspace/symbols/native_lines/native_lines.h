@@ -29,7 +29,7 @@ class NativeLines : public FrameSource, public LineSource {
   uint64_t Generation(ProcessKey) const override { return answers_.generation(); }
   void Poll(const Process&, MonotonicTime now) override { answers_.Poll(now); }
   MonotonicTime CompleteUntil(ProcessKey) const override { return answers_.AnsweredUntil(); }
-  bool WantsShortTurns(MonotonicTime) const override { return answers_.AnsweredUntil() != MonotonicTime::Max(); }
+  bool WantsShortIterations(MonotonicTime) const override { return answers_.AnsweredUntil() != MonotonicTime::Max(); }
   void Forget(ProcessKey) override;
 
   bool HasLinesOf(FrameKind kind) const override { return kind == FrameKind::kNative || kind == FrameKind::kAot; }

@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr uint64_t kPermanent = 0x7F12'3456'0000, kTransient = 0x7F12'3460'0000, kHeapBytes = 0x4000;
-constexpr char kNotWitnessed[] = "[jit: a short-lived method that was not seen in time]";
+constexpr char kNoSnapshot[] = "[jit: a short-lived method that was not seen in time]";
 
 class Borrowed : public MemoryReader {
  public:
@@ -88,9 +88,9 @@ class MemoryMethodsTest : public testing::Test {
     mapping.path = "/memfd:doublemapper";
     process_.mappings.Insert(mapping);
   }
-  void Observe(uint64_t at_ns, std::vector<uint64_t> addresses, std::vector<wire_code_witness> witnesses = {}) {
+  void Observe(uint64_t at_ns, std::vector<uint64_t> addresses, std::vector<wire_code_snapshot> snapshots = {}) {
     clock_.Set({at_ns});
-    methods_.Observe(process_, {addresses, witnesses, {at_ns}});
+    methods_.Observe(process_, {addresses, snapshots, {at_ns}});
   }
   std::string NameAt(uint64_t address, uint64_t time_ns) {
     const auto found = methods_.Resolve({process_, process_.mappings.Find(address), address + 1, address, {time_ns}});
@@ -113,14 +113,14 @@ class MemoryMethodsTest : public testing::Test {
     fake_.SetHeader(*transient_, offset, 0);
   }
   // What the sampler would note now.
-  wire_code_witness WitnessOf(uint64_t offset, const std::string& name) {
-    wire_code_witness witness{};
-    witness.address = kTransient + offset + 5;
-    witness.start = kTransient + offset;
-    witness.header = fake_.memory.Value<uint64_t>(witness.start - 8).value_or(0);
-    fake_.memory.Read(witness.header, std::as_writable_bytes(std::span(witness.identity)));
-    std::strncpy(witness.name, name.c_str(), sizeof witness.name - 1);
-    return witness;
+  wire_code_snapshot SnapshotOf(uint64_t offset, const std::string& name) {
+    wire_code_snapshot snapshot{};
+    snapshot.address = kTransient + offset + 5;
+    snapshot.start = kTransient + offset;
+    snapshot.header = fake_.memory.Value<uint64_t>(snapshot.start - 8).value_or(0);
+    fake_.memory.Read(snapshot.header, std::as_writable_bytes(std::span(snapshot.identity)));
+    std::strncpy(snapshot.name, name.c_str(), sizeof snapshot.name - 1);
+    return snapshot;
   }
 
   FakeRuntime fake_{8};
@@ -264,8 +264,8 @@ TEST_F(MemoryMethodsTest, ATransientMethodThatNobodySawHasNoName) {
   Emit(0x100, "Emitted1");
   Observe(1500, {});  // attached
   clock_.Set({2000});
-  EXPECT_EQ(NameAt(kTransient + 0x110, 1800), kNotWitnessed);
-  EXPECT_EQ(methods_.counters().not_witnessed, 1u);
+  EXPECT_EQ(NameAt(kTransient + 0x110, 1800), kNoSnapshot);
+  EXPECT_EQ(methods_.counters().without_snapshot, 1u);
   EXPECT_EQ(methods_.counters().transient, 1u);
 }
 
@@ -274,7 +274,7 @@ TEST_F(MemoryMethodsTest, TwoReadingsThatAgreeNameTheTimeBetween) {
   Observe(2000, {kTransient + 0x110});
   Observe(3000, {kTransient + 0x120});
   for (const uint64_t time : {2000, 2500, 3000}) EXPECT_THAT(NameAt(kTransient + 0x110, time), HasSubstr("Emitted1"));
-  EXPECT_EQ(NameAt(kTransient + 0x110, 1999), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x110, 1999), kNoSnapshot);
   // Later than the last reading: it is looked at once more, and still there.
   clock_.Set({4000});
   EXPECT_THAT(NameAt(kTransient + 0x110, 3500), HasSubstr("Emitted1"));
@@ -286,7 +286,7 @@ TEST_F(MemoryMethodsTest, AReplacedMethodNamesOnlyItsOwnTimes) {
   Emit(0x100, "Emitted2");
   Observe(3000, {kTransient + 0x110});
   EXPECT_THAT(NameAt(kTransient + 0x110, 2000), HasSubstr("Emitted1"));
-  EXPECT_EQ(NameAt(kTransient + 0x110, 2500), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x110, 2500), kNoSnapshot);
   EXPECT_THAT(NameAt(kTransient + 0x110, 3000), HasSubstr("Emitted2"));
   EXPECT_EQ(methods_.counters().replaced, 1u);
 }
@@ -299,7 +299,7 @@ TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsThereAsLongAsItsOwner) {
   Observe(2000, {kTransient + 0x110});
   Observe(3000, {kTransient + 0x210});
   EXPECT_THAT(NameAt(kTransient + 0x210, 2500), HasSubstr("Ns.App::Run")) << "one reading of its own";
-  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNotWitnessed) << "the owner was not known then";
+  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNoSnapshot) << "the owner was not known then";
 }
 
 TEST_F(MemoryMethodsTest, TheOwnerOfAHeapIsKnownBeforeItsFirstSample) {
@@ -310,7 +310,7 @@ TEST_F(MemoryMethodsTest, TheOwnerOfAHeapIsKnownBeforeItsFirstSample) {
   methods_.Poll(process_, {2000});
   Observe(3000, {kTransient + 0x210});
   EXPECT_THAT(NameAt(kTransient + 0x210, 2001), HasSubstr("Ns.App::Run"));
-  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNotWitnessed) << "the owner was not known then";
+  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNoSnapshot) << "the owner was not known then";
 }
 
 TEST_F(MemoryMethodsTest, AHeapOfDynamicMethodsHasNoOwnerThatCounts) {
@@ -321,7 +321,7 @@ TEST_F(MemoryMethodsTest, AHeapOfDynamicMethodsHasNoOwnerThatCounts) {
   // As no heap is in truth: were its owner known, this would be named.
   fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
   Observe(3000, {kTransient + 0x210});
-  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNoSnapshot);
 }
 
 TEST_F(MemoryMethodsTest, TheFirstCompilationInAHeapTellsItsOwner) {
@@ -334,7 +334,7 @@ TEST_F(MemoryMethodsTest, TheFirstCompilationInAHeapTellsItsOwner) {
   fake_.AddCode(*transient_, 0x200, 0x80, method);
   Observe(3000, {kTransient + 0x210});
   EXPECT_THAT(NameAt(kTransient + 0x210, 2500), HasSubstr("Ns.App::Run"));
-  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x210, 1999), kNoSnapshot);
 }
 
 TEST_F(MemoryMethodsTest, ACompilationOfADynamicMethodTellsNoOwner) {
@@ -345,7 +345,7 @@ TEST_F(MemoryMethodsTest, ACompilationOfADynamicMethodTellsNoOwner) {
   methods_.NoteCompiled(process_, kTransient + 0x100, fake_.AddDynamicMethod(type_, "Emitted1"));
   fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
   Observe(3000, {kTransient + 0x210});
-  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNoSnapshot);
 }
 
 TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsGoneWithItsOwner) {
@@ -356,7 +356,7 @@ TEST_F(MemoryMethodsTest, CodeOfAnAssemblyIsGoneWithItsOwner) {
   Observe(2000, {kTransient + 0x110});
   fake_.SetOwner(*transient_, 8);
   Observe(3000, {kTransient + 0x210});
-  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNoSnapshot);
   EXPECT_THAT(NameAt(kTransient + 0x210, 3000), HasSubstr("Ns.App::Run"));
 }
 
@@ -367,7 +367,7 @@ TEST_F(MemoryMethodsTest, TheOwnerOfAHeapTellsNothingOfDynamicMethods) {
   Observe(2000, {kTransient + 0x110});
   Emit(0x200, "Emitted2");
   Observe(3000, {kTransient + 0x210});
-  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNoSnapshot);
 }
 
 TEST_F(MemoryMethodsTest, AnOwnerWithTheNumberOfThePermanentOneIsNone) {
@@ -377,7 +377,7 @@ TEST_F(MemoryMethodsTest, AnOwnerWithTheNumberOfThePermanentOneIsNone) {
   fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
   Observe(2000, {kTransient + 0x110});
   Observe(3000, {kTransient + 0x210});
-  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNoSnapshot);
 }
 
 TEST_F(MemoryMethodsTest, AnOwnerThatIsNoObjectOfTheRuntimeIsNone) {
@@ -389,7 +389,7 @@ TEST_F(MemoryMethodsTest, AnOwnerThatIsNoObjectOfTheRuntimeIsNone) {
   fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
   Observe(2000, {kTransient + 0x110});
   Observe(3000, {kTransient + 0x210});
-  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNoSnapshot);
 }
 
 TEST_F(MemoryMethodsTest, AFreedMethodNamesTheTimesInWhichItWasSeen) {
@@ -398,55 +398,55 @@ TEST_F(MemoryMethodsTest, AFreedMethodNamesTheTimesInWhichItWasSeen) {
   Free(0x100);
   Observe(3000, {kTransient + 0x110});
   EXPECT_THAT(NameAt(kTransient + 0x110, 2000), HasSubstr("Emitted1"));
-  EXPECT_EQ(NameAt(kTransient + 0x110, 2500), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x110, 2500), kNoSnapshot);
   EXPECT_THAT(NameAt(kTransient + 0x310, 3000), HasSubstr("gone")) << "nothing was ever seen there";
 }
 
-TEST_F(MemoryMethodsTest, AWitnessNamesItsMomentAlsoWhenTheMethodIsGone) {
+TEST_F(MemoryMethodsTest, ASnapshotNamesItsMomentAlsoWhenTheMethodIsGone) {
   Emit(0x100, "Emitted1");
-  const wire_code_witness witness = WitnessOf(0x100, "Emitted1");
+  const wire_code_snapshot snapshot = SnapshotOf(0x100, "Emitted1");
   Emit(0x100, "Emitted2");
-  Observe(2000, {kTransient + 0x110}, {witness});
+  Observe(2000, {kTransient + 0x110}, {snapshot});
   // Both were seen at 2000: the one by the sampler, in the sample; the other by a reading behind it.
   clock_.Set({2500});
   Observe(2500, {kTransient + 0x110}, {});
   EXPECT_THAT(NameAt(kTransient + 0x110, 2500), HasSubstr("Emitted2"));
-  EXPECT_EQ(NameAt(kTransient + 0x110, 1999), kNotWitnessed);
-  EXPECT_EQ(methods_.counters().witnesses, 1u);
-  EXPECT_EQ(methods_.counters().witnesses_gone, 0u);
+  EXPECT_EQ(NameAt(kTransient + 0x110, 1999), kNoSnapshot);
+  EXPECT_EQ(methods_.counters().snapshots, 1u);
+  EXPECT_EQ(methods_.counters().snapshots_gone, 0u);
 }
 
-TEST_F(MemoryMethodsTest, AWitnessOfAnEarlierMomentIsNotTheMethodOfALaterOne) {
+TEST_F(MemoryMethodsTest, ASnapshotOfAnEarlierMomentIsNotTheMethodOfALaterOne) {
   Emit(0x100, "Emitted1");
-  const wire_code_witness witness = WitnessOf(0x100, "Emitted1");
+  const wire_code_snapshot snapshot = SnapshotOf(0x100, "Emitted1");
   Emit(0x100, "Emitted2");
   clock_.Set({3000});
   const std::vector<uint64_t> addresses = {kTransient + 0x105};
-  const std::vector<wire_code_witness> witnesses = {witness};
-  methods_.Observe(process_, {addresses, witnesses, {2000}});  // it arrived a little later
+  const std::vector<wire_code_snapshot> snapshots = {snapshot};
+  methods_.Observe(process_, {addresses, snapshots, {2000}});  // it arrived a little later
   EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("Emitted1"));
-  EXPECT_EQ(NameAt(kTransient + 0x105, 2001), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x105, 2001), kNoSnapshot);
   EXPECT_THAT(NameAt(kTransient + 0x105, 3000), HasSubstr("Emitted2"));
 }
 
 // Methods of one shape have the same header bytes one after the other: without a name two readings must agree.
-TEST_F(MemoryMethodsTest, AWitnessWithoutANameProvesNothing) {
+TEST_F(MemoryMethodsTest, ASnapshotWithoutANameProvesNothing) {
   const uint64_t method = fake_.AddMethod(type_, 1);
   fake_.AddCode(*transient_, 0x100, 0x80, method);
   clock_.Set({2500});
   const std::vector<uint64_t> addresses = {kTransient + 0x105};
-  const std::vector<wire_code_witness> witnesses = {WitnessOf(0x100, "")};
-  methods_.Observe(process_, {addresses, witnesses, {2000}});
+  const std::vector<wire_code_snapshot> snapshots = {SnapshotOf(0x100, "")};
+  methods_.Observe(process_, {addresses, snapshots, {2000}});
   EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("not seen in time"));
   EXPECT_THAT(NameAt(kTransient + 0x105, 2500), HasSubstr("Ns.App::Run"));
-  EXPECT_EQ(methods_.counters().witnesses_gone, 1u);
+  EXPECT_EQ(methods_.counters().snapshots_gone, 1u);
 }
 
-TEST_F(MemoryMethodsTest, AWitnessOfAStubIsOne) {
+TEST_F(MemoryMethodsTest, ASnapshotOfAStubIsOne) {
   Emit(0x100, "IL_STUB_PInvoke");
-  const wire_code_witness witness = WitnessOf(0x100, "IL_STUB_PInvoke");
+  const wire_code_snapshot snapshot = SnapshotOf(0x100, "IL_STUB_PInvoke");
   Free(0x100);
-  Observe(2000, {}, {witness});
+  Observe(2000, {}, {snapshot});
   EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("IL_STUB_PInvoke"));
 }
 
@@ -468,19 +468,19 @@ TEST_F(MemoryMethodsTest, TurnsAreShortForYoungProcessesAndAssembliesThatCanBeFr
   constexpr uint64_t kSecond = 1'000'000'000;
   process_.compiles_since = {10 * kSecond};
   methods_.Poll(process_, {11 * kSecond});
-  EXPECT_TRUE(methods_.WantsShortTurns({11 * kSecond}));
+  EXPECT_TRUE(methods_.WantsShortIterations({11 * kSecond}));
   methods_.Poll(process_, {13 * kSecond});
-  EXPECT_FALSE(methods_.WantsShortTurns({13 * kSecond}));
+  EXPECT_FALSE(methods_.WantsShortIterations({13 * kSecond}));
 
   // A dynamic method is noted by the sampler.
   Emit(0x100, "Emitted1");
   Observe(14 * kSecond, {kTransient + 0x110});
-  EXPECT_FALSE(methods_.WantsShortTurns({14 * kSecond}));
+  EXPECT_FALSE(methods_.WantsShortIterations({14 * kSecond}));
   fake_.AddCode(*transient_, 0x300, 0x80, fake_.AddMethod(type_, 1));
   Observe(15 * kSecond, {kTransient + 0x310});
-  EXPECT_TRUE(methods_.WantsShortTurns({15 * kSecond}));
+  EXPECT_TRUE(methods_.WantsShortIterations({15 * kSecond}));
   Observe(16 * kSecond, {kTransient + 0x310});  // the same one, still there
-  EXPECT_FALSE(methods_.WantsShortTurns({16 * kSecond}));
+  EXPECT_FALSE(methods_.WantsShortIterations({16 * kSecond}));
 }
 
 TEST_F(MemoryMethodsTest, TheSamplerIsToldOfTransientCode) {
@@ -640,7 +640,7 @@ TEST_F(MemoryMethodsTest, WhatIsForgottenIsReadAnew) {
   Observe(2000, {kTransient + 0x110});
   methods_.Forget(process_.key);
   clock_.Set({3000});
-  EXPECT_EQ(NameAt(kTransient + 0x110, 2000), kNotWitnessed);
+  EXPECT_EQ(NameAt(kTransient + 0x110, 2000), kNoSnapshot);
   EXPECT_EQ(opened_, 2);
 }
 

@@ -85,7 +85,7 @@ TEST_F(NativeLinesTest, ASampleWaitsForTheLinesOfItsCode) {
   EXPECT_EQ(lines_.CompleteUntil(process_.key), MonotonicTime::Max());
   lines_.Observe(process_, {addresses, {}, {5}});
   EXPECT_LT(lines_.CompleteUntil(process_.key), MonotonicTime{5});
-  EXPECT_TRUE(lines_.WantsShortTurns({6}));
+  EXPECT_TRUE(lines_.WantsShortIterations({6}));
   lines_.Poll(process_, {6});
   lines_.Poll(process_, {7});
   EXPECT_EQ(lines_.CompleteUntil(process_.key), MonotonicTime::Max());

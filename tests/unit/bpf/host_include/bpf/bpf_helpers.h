@@ -1,1 +1,1 @@
-/* Found in place of libbpf's: code_witness_host.c defines what is used of it. */
+/* Found in place of libbpf's: code_snapshot_host.c defines what is used of it. */

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Follows the runtime's nibble map from an address to the start of its method, and copies what tells the method apart.
+ * The same steps as formats/runtime/nibble_map and clr/memory/code_ranges in user space, for the moment of the sample.
+ * All that is read belongs to the target and may be anything; a read that fails leaves no snapshot.
+ *
+ * The steps are global functions with their state in the scratch, so that the verifier checks each one once: as one
+ * piece they cost each start of the agent 300 ms.
+ */
+#include "code_snapshot.bpf.h"
+#include "method_desc.bpf.h"
+
+#define BUCKET_BYTES 32
+#define WORD_BYTES 256	   /* of code that one word of the map stands for */
+#define MAX_WORDS_BACK 32  /* 8 KB of one dynamic method's code; beyond that it has no snapshot */
+#define LAST_STUB_KIND 0xf /* a header this small is no header */
+
+/* Copies the heap that holds `address` to scratch.heap; returns the version of its nibble map, 0: there is none. */
+__attribute__((noinline)) int find_transient_heap(__u32 cpu, __u64 address)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_transient_page page;
+	struct wire_transient_heap *heap;
+	struct wire_transient_code *code;
+
+	if (!scratch)
+		return 0;
+	page.tgid = scratch->sample.tgid;
+	page.page = address >> WIRE_CODE_PAGE_SHIFT;
+	heap = bpf_map_lookup_elem(&transient_heaps, &page);
+	if (!heap || address < heap->begin || address >= heap->end)
+		return 0;
+	scratch->heap = *heap;
+	code = bpf_map_lookup_elem(&transient_code, &page.tgid);
+	return code ? code->nibble_version : 0;
+}
+
+/*
+ * What one word of the map says: sets snapshot.start and returns 1 when a method begins in it, 0 when it is empty, -1
+ * when it can't be used. Only nibbles from `shift` bits on count; the one at `shift` only if its method begins at or
+ * before snapshot.address. `offset` is that of the word's first bucket.
+ */
+__attribute__((noinline)) int judge_word(__u32 cpu, __u32 version, __u64 index, __u32 shift, __u64 offset)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 bucket, start;
+	__u32 word;
+
+	if (!scratch || shift > 28)
+		return -1;
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)(scratch->heap.nibble_map + 4 * index)))
+		return -1;
+	if (version == 2 && (word & 0xf) > 8) {
+		scratch->snapshot.start = scratch->heap.map_base + (word & ~0xfu) + ((word & 0xf) - 9) * 4;
+		return 1;
+	}
+	word >>= shift;
+	bucket = index * 8 + 7 - shift / 4;
+	/* the bucket of the address itself: its method may begin behind the address */
+	if ((word & 0xf) && bucket * BUCKET_BYTES + ((word & 0xf) - 1) * 4 > offset)
+		word &= ~0xfu;
+	if (!word)
+		return 0;
+	if (!(word & 0xffff)) {
+		word >>= 16;
+		bucket -= 4;
+	}
+	if (!(word & 0xff)) {
+		word >>= 8;
+		bucket -= 2;
+	}
+	if (!(word & 0xf)) {
+		word >>= 4;
+		bucket -= 1;
+	}
+	start = word & 0xf;
+	if (start > 8)
+		return -1;
+	scratch->snapshot.start = scratch->heap.map_base + bucket * BUCKET_BYTES + (start - 1) * 4;
+	return 1;
+}
+
+/* Sets snapshot.start for snapshot.address; 0: none. */
+__attribute__((noinline)) int find_start(__u32 cpu, __u32 version)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 offset, index;
+	int found;
+	__u32 back;
+
+	if (!scratch)
+		return 0;
+	offset = scratch->snapshot.address - scratch->heap.map_base;
+	index = offset / WORD_BYTES;
+	found = judge_word(cpu, version, index, 28 - (offset / BUCKET_BYTES & 7) * 4, offset);
+	if (found)
+		return found > 0;
+	for (back = 1; back <= MAX_WORDS_BACK; back++) {
+		if (back > index || (version == 2 && back > 1))
+			return 0;
+		found = judge_word(cpu, version, index - back, 0, offset);
+		if (found)
+			return found > 0;
+	}
+	return 0;
+}
+
+/* Fills in what stands at snapshot.start; 0: no method. */
+__attribute__((noinline)) int read_identity(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_code_snapshot *snapshot;
+	struct wire_transient_code *code;
+	__u64 method_desc = 0, name = 0;
+	__u32 tgid;
+
+	if (!scratch)
+		return 0;
+	tgid = scratch->sample.tgid;
+	code = bpf_map_lookup_elem(&transient_code, &tgid);
+	if (!code)
+		return 0;
+	snapshot = &scratch->snapshot;
+	snapshot->name[0] = 0;
+	if (bpf_probe_read_user(&snapshot->header, sizeof(snapshot->header), (void *)(snapshot->start - 8)) ||
+	    snapshot->header <= LAST_STUB_KIND ||
+	    bpf_probe_read_user(snapshot->identity, sizeof(snapshot->identity), (void *)snapshot->header))
+		return 0;
+	/* from the copy: what it is called and what it is must be of the same method */
+	__builtin_memcpy(&method_desc, snapshot->identity + 24, sizeof(method_desc));
+	if (!is_dynamic(method_desc, code) ||
+	    bpf_probe_read_user(&name, sizeof(name), (void *)(method_desc + code->dynamic_name)) || !name)
+		return 1;
+	if (bpf_probe_read_user_str(snapshot->name, sizeof(snapshot->name), (void *)name) < 0)
+		snapshot->name[0] = 0;
+	return 1;
+}
+
+/*
+ * What unwinding needs of the method, where it needs it: all of it or nothing. Bytes at header: number of functions,
+ * {begin, end, unwind data}.
+ */
+__attribute__((noinline)) int read_unwind_data(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_code_snapshot *snapshot;
+	struct wire_transient_code *code;
+	__u32 functions = 0, begin = 0, data = 0, tgid;
+
+	if (!scratch)
+		return 0;
+	snapshot = &scratch->snapshot;
+	tgid = scratch->sample.tgid;
+	code = bpf_map_lookup_elem(&transient_code, &tgid);
+	if (!code || !code->unwind_data) {
+		__builtin_memset(snapshot->unwind, 0, sizeof(snapshot->unwind));
+		return 0;
+	}
+	__builtin_memcpy(&functions, snapshot->identity + 32, sizeof(functions));
+	__builtin_memcpy(&begin, snapshot->identity + 36, sizeof(begin));
+	__builtin_memcpy(&data, snapshot->identity + 44, sizeof(data));
+	if (!functions ||
+	    bpf_probe_read_user(snapshot->unwind, sizeof(snapshot->unwind), (void *)(snapshot->start - begin + data)) ||
+	    bpf_probe_read_user(snapshot->code, sizeof(snapshot->code), (void *)snapshot->address))
+		__builtin_memset(snapshot->unwind, 0, sizeof(snapshot->unwind));
+	return 0;
+}
+
+__attribute__((noinline)) int keep_snapshot(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u32 at, i;
+
+	if (!scratch)
+		return 0;
+	at = scratch->sample.snapshots;
+	if (at >= WIRE_MAX_SNAPSHOTS)
+		return 0;
+	for (i = 0; i < WIRE_MAX_SNAPSHOTS; i++) {
+		if (i < at && scratch->snapshots[i].start == scratch->snapshot.start)
+			return 0;
+	}
+	scratch->snapshots[at] = scratch->snapshot;
+	scratch->sample.snapshots = at + 1;
+	return 0;
+}
+
+__attribute__((noinline)) int snapshot_code(__u32 cpu, __u64 address)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	int version;
+
+	if (!scratch || scratch->sample.snapshots >= WIRE_MAX_SNAPSHOTS)
+		return 0;
+	version = find_transient_heap(cpu, address);
+	scratch->snapshot.address = address;
+	if (version && find_start(cpu, version) && read_identity(cpu)) {
+		read_unwind_data(cpu);
+		keep_snapshot(cpu);
+	}
+	return 0;
+}

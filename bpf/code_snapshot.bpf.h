@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Snapshots of transient code: which method stood at an address when the sample was taken. Dynamic methods live for
+ * microseconds and their memory is used again at once; whoever looks later finds another one there.
+ */
+#ifndef CLRSAMPLER_CODE_SNAPSHOT_BPF_H_
+#define CLRSAMPLER_CODE_SNAPSHOT_BPF_H_
+
+#include "shared_maps.bpf.h"
+
+/* A global function, checked once by the verifier. Appends to scratch.snapshots of `cpu`; 0 always. */
+int snapshot_code(__u32 cpu, __u64 address);
+
+/* Before the walk: whether the process has transient code at all. */
+static __always_inline void find_transient_code(struct scratch *scratch)
+{
+	__u32 tgid = scratch->sample.tgid;
+	struct wire_transient_code *code = bpf_map_lookup_elem(&transient_code, &tgid);
+
+	scratch->transient_begin = 0;
+	scratch->transient_end = 0;
+	if (!code)
+		return;
+	code->sampled_ns = scratch->sample.header.time_ns;
+	scratch->transient_begin = code->begin;
+	scratch->transient_end = code->end;
+}
+
+static __always_inline bool may_be_transient(struct scratch *scratch, __u64 address)
+{
+	return address >= scratch->transient_begin && address < scratch->transient_end;
+}
+
+#endif

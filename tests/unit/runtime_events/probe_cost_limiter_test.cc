@@ -1,0 +1,88 @@
+#include "runtime_events/probe_cost_limiter.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "runtime_events/hook_set.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kSecond = 1000 * kMs;
+constexpr HookPart kPauses = HookPart::kSuspensions, kJit = HookPart::kCompilations;
+constexpr ProcessKey kWeb{7, 1}, kOther{8, 1};
+
+// 0.3 %: of each kind 6 ms at once.
+class ProbeCostLimiterTest : public testing::Test {
+ protected:
+  std::unique_ptr<HookSet> MakeSet() { return std::make_unique<HookSet>(nullptr, nullptr, clock_); }
+
+  SystemClock clock_;
+  const std::unique_ptr<HookSet> runtime_ = MakeSet(), jit_ = MakeSet(), second_runtime_ = MakeSet();
+  ProbeCostLimiter limiter_{0.003, 2};
+};
+
+TEST_F(ProbeCostLimiterTest, AStormOfOneKindTakesNothingFromTheOther) {
+  limiter_.Use(kWeb, kPauses, runtime_.get(), false);
+  limiter_.Use(kWeb, kJit, jit_.get(), false);
+  EXPECT_FALSE(limiter_.Spend(kWeb, kJit, {kSecond}, 5 * kMs));
+  EXPECT_TRUE(limiter_.Spend(kWeb, kJit, {kSecond}, 1 * kMs));
+  EXPECT_FALSE(limiter_.Spend(kWeb, kPauses, {kSecond}, 5 * kMs));
+  EXPECT_TRUE(limiter_.MustDetach(jit_.get(), kJit, {kSecond}));
+  EXPECT_FALSE(limiter_.MustDetach(runtime_.get(), kPauses, {kSecond}));
+}
+
+// A single-file program has both in one file; what counts is the kind.
+TEST_F(ProbeCostLimiterTest, ASetComesBackWhenNoneOfThoseThatUseItLacksItsShare) {
+  for (const ProcessKey process : {kWeb, kOther}) limiter_.Use(process, kPauses, runtime_.get(), false);
+  limiter_.Spend(kWeb, kPauses, {kSecond}, 6 * kMs);
+  limiter_.Spend(kOther, kPauses, {3 * kSecond}, 6 * kMs);
+  EXPECT_TRUE(limiter_.MustDetach(runtime_.get(), kPauses, {5 * kSecond + kMs})) << "for the second one";
+  EXPECT_FALSE(limiter_.MustDetach(runtime_.get(), kPauses, {7 * kSecond + kMs}));
+  EXPECT_FALSE(limiter_.MustDetach(second_runtime_.get(), kPauses, {kSecond})) << "neither uses it";
+}
+
+TEST_F(ProbeCostLimiterTest, WhoIsGoneHoldsNothingUp) {
+  limiter_.Use(kWeb, kPauses, runtime_.get(), false);
+  limiter_.Spend(kWeb, kPauses, {kSecond}, 6 * kMs);
+  limiter_.Forget(kWeb);
+  EXPECT_FALSE(limiter_.MustDetach(runtime_.get(), kPauses, {kSecond}));
+  EXPECT_FALSE(limiter_.Spend(kWeb, kPauses, {kSecond}, kSecond)) << "nothing is known of it";
+}
+
+TEST_F(ProbeCostLimiterTest, AProcessThatStartsHasMoreAtFirstWhateverItLearnsLater) {
+  limiter_.Use(kWeb, kJit, nullptr, true);
+  limiter_.Use(kWeb, kJit, jit_.get(), false);
+  EXPECT_FALSE(limiter_.Spend(kWeb, kJit, {kSecond}, 47 * kMs));
+  EXPECT_TRUE(limiter_.Spend(kWeb, kJit, {kSecond}, 1 * kMs));
+}
+
+TEST_F(ProbeCostLimiterTest, ProcessesThatAreNotFollowedPayTooAndCountForEachSet) {
+  EXPECT_FALSE(limiter_.SpendOther(99, kPauses, {kSecond}, 5 * kMs));
+  EXPECT_FALSE(limiter_.SpendOther(98, kPauses, {kSecond}, 5 * kMs)) << "each has its own";
+  EXPECT_TRUE(limiter_.SpendOther(99, kPauses, {kSecond}, 1 * kMs));
+  EXPECT_TRUE(limiter_.MustDetach(runtime_.get(), kPauses, {kSecond}));
+  EXPECT_TRUE(limiter_.MustDetach(second_runtime_.get(), kPauses, {kSecond}));
+  EXPECT_FALSE(limiter_.MustDetach(jit_.get(), kJit, {kSecond}));
+  EXPECT_FALSE(limiter_.MustDetach(runtime_.get(), kPauses, {5 * kSecond + kMs}));
+}
+
+TEST_F(ProbeCostLimiterTest, ThousandsOfOthersAreNotAllRemembered) {
+  EXPECT_TRUE(limiter_.SpendOther(1, kPauses, {kSecond}, kSecond));
+  for (uint32_t tgid = 2; tgid < 20'000; ++tgid) limiter_.SpendOther(tgid, kPauses, {kSecond}, 5 * kMs);
+  EXPECT_FALSE(limiter_.SpendOther(2, kPauses, {kSecond}, 5 * kMs)) << "it begins anew";
+  EXPECT_TRUE(limiter_.SpendOther(1, kPauses, {kSecond}, 0)) << "who owes does not";
+}
+
+TEST_F(ProbeCostLimiterTest, WithoutALimitNothingRests) {
+  ProbeCostLimiter free(0, 2);
+  free.Use(kWeb, kPauses, runtime_.get(), false);
+  EXPECT_FALSE(free.Spend(kWeb, kPauses, {kSecond}, kSecond));
+  EXPECT_FALSE(free.SpendOther(99, kPauses, {kSecond}, kSecond));
+  EXPECT_FALSE(free.MustDetach(runtime_.get(), kPauses, {kSecond}));
+}
+
+}  // namespace
+}  // namespace clrsampler

@@ -1,0 +1,54 @@
+// Methods of ready-to-run images, as the runtime's memory tells them: the function that holds an address, and the
+// method that the runtime has prepared there. For images whose file can't be read.
+#ifndef CLRSAMPLER_CLR_MEMORY_PRECOMPILED_METHODS_H_
+#define CLRSAMPLER_CLR_MEMORY_PRECOMPILED_METHODS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "clr/memory/code_ranges.h"
+#include "clr/memory/memory_probe.h"
+#include "clr/memory/runtime_layout.h"
+
+namespace clrsampler {
+
+// One process. Main loop only. Borrows what it is given.
+class PrecompiledMethods {
+ public:
+  PrecompiledMethods(const RuntimeLayout& layout, MemoryReader& memory);
+  ~PrecompiledMethods();
+
+  struct Function {
+    AddressRange range;
+    uint64_t method_desc = 0;
+  };
+  // Only methods that begin exactly where the function does: walking back over functions that the runtime has not
+  // prepared would give funclets, and methods that never ran, the name of a neighbour. nullopt: there is none, or
+  // `probe` has failed.
+  std::optional<Function> Find(MemoryProbe& probe, const CodeSection& section, uint64_t address);
+
+  // Entry points of methods that the runtime has prepared, with their MethodDescs. Empty where they could not be read.
+  struct Prepared {
+    uint64_t entry_point;
+    uint64_t method_desc;
+  };
+  std::vector<Prepared> PreparedIn(const CodeSection& section) const;
+
+ private:
+  struct Image;
+
+  std::unique_ptr<Image> ReadImage(MemoryProbe& probe, const CodeSection& section);
+  std::optional<uint64_t> MethodAt(Image& image, const CodeSection& section, uint64_t start) const;
+
+  const RuntimeLayout& layout_;
+  MemoryReader& memory_;
+  uint32_t functions_ = 0;                                        // in all images
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Image>> images_;  // by Module
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_CLR_MEMORY_PRECOMPILED_METHODS_H_

@@ -1,0 +1,122 @@
+#include "runtime_events/allocation_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace clrsampler {
+namespace {
+
+bool IsManaged(const Frame& frame) {
+  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
+}
+
+// The kernel's sums begin anew where a process was pushed out of its map.
+uint64_t Grown(uint64_t& last, uint64_t now, uint64_t at_least) {
+  if (now < last && last - now < last / 2) return 0;  // events of two CPUs have crossed
+  const uint64_t grown = now < last ? at_least : now - last;
+  last = now;
+  return grown;
+}
+
+}  // namespace
+
+std::map<std::string, uint64_t> AllocationWatchCounters::ByName() const {
+  return {{"records", records},
+          {"without_stack", without_stack},
+          {"types_seen", types_seen},
+          {"types_not_seen", types_not_seen},
+          {"types_not_named", types_not_named},
+          {"bytes", bytes}};
+}
+
+AllocationWatch::Since AllocationWatch::Note(ProcessKey key, const wire_allocation& event) {
+  ProcessState& state = states_[key];
+  return {std::max<uint64_t>(Grown(state.last_hits, event.total_hits, 1), 1),
+          Grown(state.last_bytes, event.total_bytes, event.weight == 0 ? 0 : event.bytes)};
+}
+
+AllocationEvent AllocationWatch::Arrived(const Process& process, const wire_allocation& event, Since since,
+                                         MonotonicTime types_since) {
+  AllocationEvent arrived{event, since.bytes, since.hits, std::nullopt};
+  if (event.type_before != 0 && types_since.ns <= event.time_before) {
+    ++counters_.types_seen;
+    arrived.type_before = callbacks_.type_frame(process, event.type_before);
+    if (!arrived.type_before) ++counters_.types_not_named;
+  }
+  return arrived;
+}
+
+void AllocationWatch::Handle(ProcessKey key, const AllocationEvent& allocation) {
+  const wire_allocation& event = allocation.event;
+  ProcessState& state = states_[key];
+  state.seen_bytes += allocation.bytes_since;
+  state.seen_hits += allocation.hits_since;
+  counters_.bytes += allocation.bytes_since;
+  const auto before = state.waiting.find(event.tid);
+  if (before != state.waiting.end()) {
+    if (before->second.time.ns == event.time_before) before->second.type = allocation.type_before;
+    Give(key, state, event.tid, before->second);
+    state.waiting.erase(before);
+  }
+  if (event.weight == 0) return;
+  ++counters_.records;
+  Waiting waiting;
+  waiting.time = {event.header.time_ns};
+  waiting.bytes = static_cast<uint64_t>(static_cast<double>(event.bytes) * event.weight / WIRE_ALLOCATION_ONE);
+  state.waiting[event.tid] = std::move(waiting);
+}
+
+void AllocationWatch::HandleStack(ProcessKey key, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+  const auto state = states_.find(key);
+  if (state == states_.end()) return;
+  const auto waiting = state->second.waiting.find(sample.tid);
+  if (waiting == state->second.waiting.end() || waiting->second.time.ns != sample.header.time_ns) return;
+  // The runtime's own functions say nothing that the type does not.
+  size_t end = frames.size();
+  while (end > 0 && !IsManaged(frames_.at(frames[end - 1]))) --end;
+  waiting->second.frames.assign(frames.begin(),
+                                end == 0 ? frames.end() : frames.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+void AllocationWatch::Give(ProcessKey key, ProcessState& state, uint32_t tid, Waiting& waiting) {
+  if (waiting.frames.empty()) {
+    ++counters_.without_stack;
+    waiting.frames.push_back(MarkFrame("[stack not taken]"));
+  }
+  if (!waiting.type) ++counters_.types_not_seen;
+  waiting.frames.push_back(waiting.type ? *waiting.type : MarkFrame("[type not seen]"));
+  state.given_bytes += waiting.bytes;
+  callbacks_.on_allocation({key, waiting.frames, waiting.time, tid, waiting.bytes});
+}
+
+FrameId AllocationWatch::MarkFrame(const char* text) {
+  return frames_.Intern(Frame{FrameKind::kMark, NameSource::kNone, text, "", ""});
+}
+
+void AllocationWatch::GiveWaiting(ProcessKey key) {
+  const auto found = states_.find(key);
+  if (found == states_.end()) return;
+  for (auto& [tid, waiting] : found->second.waiting) Give(key, found->second, tid, waiting);
+  found->second.waiting.clear();
+}
+
+std::optional<AllocationWatch::Stretch> AllocationWatch::TakeStretch(ProcessKey key) {
+  const auto found = states_.find(key);
+  if (found == states_.end()) return std::nullopt;
+  ProcessState& state = found->second;
+  if (state.given_bytes == 0 && state.seen_bytes > 0) return std::nullopt;
+  Stretch stretch{state.seen_hits, state.seen_bytes, 1};
+  if (state.given_bytes > 0) {
+    stretch.factor = static_cast<double>(state.seen_bytes) / static_cast<double>(state.given_bytes);
+  }
+  state.seen_hits = state.seen_bytes = state.given_bytes = 0;
+  return stretch;
+}
+
+std::vector<ProcessKey> AllocationWatch::processes() const {
+  std::vector<ProcessKey> keys;
+  for (const auto& [key, state] : states_) keys.push_back(key);
+  return keys;
+}
+
+}  // namespace clrsampler

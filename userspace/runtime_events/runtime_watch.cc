@@ -1,0 +1,379 @@
+#include "runtime_events/runtime_watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace clrsampler {
+namespace {
+
+// nullopt: of no meaning here.
+std::optional<RuntimeEvent> EventOf(const wire_runtime_event& event) {
+  RuntimeEvent said;
+  switch (event.hook) {
+    case WIRE_HOOK_SUSPEND:
+      said.kind = RuntimeEventKind::kSuspend;
+      break;
+    case WIRE_HOOK_SUSPENDED:
+      said.kind = RuntimeEventKind::kSuspended;
+      break;
+    case WIRE_HOOK_RESTART:
+      said.kind = RuntimeEventKind::kRestart;
+      break;
+    case WIRE_HOOK_RESTARTED:
+      said.kind = RuntimeEventKind::kRestarted;
+      break;
+    case WIRE_HOOK_GC_START:
+      said.kind = RuntimeEventKind::kGcStart;
+      break;
+    case WIRE_HOOK_GC_END:
+      said.kind = RuntimeEventKind::kGcEnd;
+      break;
+    default:
+      return std::nullopt;
+  }
+  said.time = {event.header.time_ns};
+  said.tid = event.tid;
+  said.comm.assign(event.comm, strnlen(event.comm, sizeof event.comm));
+  std::copy(std::begin(event.values), std::end(event.values), said.arguments.begin());
+  return said;
+}
+
+// What a hit with a stack takes longer.
+constexpr uint64_t kStackNs = 3'000;
+
+bool IsManaged(const Frame& frame) {
+  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
+}
+
+bool IsCompiler(const Frame& frame) { return absl::StartsWith(frame.module, "libclrjit"); }
+
+}  // namespace
+
+RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtimes, ImageFiles& images,
+                           Notices& notices, Symbolizer& symbolizer, FrameTable& frames, const Clock& clock)
+    : options_(std::move(options)),
+      notices_(notices),
+      frames_(frames),
+      planter_(options_.hooks, runtimes, images, notices, clock),
+      pauses_(options_.on_pause, options_.on_collection, options_.hooks.resumed, frames),
+      jit_(options_.jit, options_.jit_stacks, options_.names, symbolizer, frames, clock),
+      allocations_(options_.allocations, frames),
+      exceptions_(options_.exceptions, frames) {}
+
+uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
+  if (missed == 0) return 0;
+  const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
+  const auto [known, is_first] = missed_.try_emplace(process.key);
+  const uint32_t before = known->second.arrived;
+  if (before >= count) return 0;  // events of two CPUs may cross
+  known->second.arrived = count;
+  // The kernel counts on through an exec: what was missed before the first event may be of the program before.
+  const uint32_t more = is_first ? 0 : count - before;
+  pauses_.MissedBeforeArrival(process.key);
+  activities_[process.key].Cut();
+  if ((missed & WIRE_MISSED_RATE_LIMITED) == 0) return more;
+  notices_.Add("hooks_limited", absl::StrCat(process.key.tgid),
+               absl::StrCat("process ", process.key.tgid, " (", process.comm,
+                            ") collects or compiles so often that not all of it is recorded: it has more pauses and "
+                            "compilations than are shown"),
+               "clrsampler pauses --pid or clrsampler jit --pid record all of one process");
+  return more;
+}
+
+void RuntimeWatch::NoteMissedAtHandling(const Process& process, uint32_t missed) {
+  if (missed == 0) return;
+  const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
+  Missed& known = missed_[process.key];
+  if (known.handled >= count) return;
+  known.handled = count;
+  pauses_.Cut(process.key);
+  jit_.Cut(process.key);
+}
+
+bool RuntimeWatch::Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
+  const bool admitted = planter_.Admit(process.key, part, time, hits, more_ns);
+  if (admitted) newest_ = std::max(newest_, time);
+  NoteRested(time, &process);
+  return admitted;
+}
+
+void RuntimeWatch::Tick(MonotonicTime now) {
+  planter_.Tick(now);
+  NoteRested(now, nullptr);
+}
+
+void RuntimeWatch::NoteRested(MonotonicTime time, const Process* cause) {
+  for (const HookPlanter::Detached& detached : planter_.TakeDetached()) {
+    // Behind all that was taken: an event may come in front of an earlier one of another CPU.
+    const MonotonicTime cut = std::max(time, MonotonicTime{newest_.ns + 1});
+    for (const ProcessKey key : detached.processes) {
+      const auto activity = activities_.find(key);
+      switch (detached.part) {
+        case HookPart::kSuspensions:
+          pauses_.MissedBeforeArrival(key);
+          if (activity != activities_.end()) activity->second.CutPauses();
+          break;
+        case HookPart::kCompilations:
+          if (activity != activities_.end()) activity->second.CutCompilations();
+          break;
+        case HookPart::kAllocations:
+        case HookPart::kExceptions:
+          continue;  // nothing is ever under way
+      }
+      cuts_[{key, detached.part}].push_back(cut);
+    }
+    if (IsEstimated(detached.part)) continue;  // its share of the time says it, in the profile itself
+    const bool of_compiler = detached.part == HookPart::kCompilations;
+    const std::string who = cause == nullptr ? ", which is not recorded," : absl::StrCat(" (", cause->comm, ")");
+    notices_.Add("probes_detached", absl::StrCat(detached.cause),
+                 absl::StrCat("process ", detached.cause, who, of_compiler ? " compiles" : " collects",
+                              " so often that its probes would cost it more than ", options_.hooks.cost_share * 100,
+                              " % of a CPU: they are detached for a part of the time, and not all of its ",
+                              of_compiler ? "compilations" : "pauses and collections", " are seen"),
+                 "--hook-budget 0 keeps the probes; clrsampler pauses --pid and clrsampler jit --pid always do");
+  }
+}
+
+void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
+  if (cuts_.empty()) return;
+  for (const HookPart part : kHookParts) {
+    const auto cuts = cuts_.find({key, part});
+    if (cuts == cuts_.end() || time < cuts->second.front()) continue;
+    part == HookPart::kCompilations ? jit_.Cut(key) : pauses_.Cut(key);
+    std::erase_if(cuts->second, [time](MonotonicTime cut) { return cut <= time; });
+    if (cuts->second.empty()) cuts_.erase(cuts);
+  }
+}
+
+std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_runtime_event& event) {
+  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  if (!Admit(process, PartOf(event.hook), {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
+  if (event.hook == WIRE_HOOK_COMPILE) {
+    jit_.Began(event, activities_[process.key]);
+  } else {
+    pauses_.Arrived(event);
+    if (options_.roles) {
+      if (const std::optional<RuntimeEvent> said = EventOf(event))
+        activities_[process.key].Add(*said, planter_.SeesReturns(process.key));
+    }
+  }
+  return event;
+}
+
+std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_compiled& event) {
+  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  const uint64_t more_ns = options_.jit_stacks ? kStackNs : 0;
+  if (!Admit(process, HookPart::kCompilations, {event.header.time_ns}, 1 + missed, more_ns)) return std::nullopt;
+  planter_.NoteCompiled(process.key, {event.header.time_ns}, 1 + missed / 2);
+  return jit_.Ended(process, event, planter_.StartOf(process.key),
+                    planter_.SeesAllSince(process.key, HookPart::kCompilations), activities_[process.key]);
+}
+
+std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_allocation& event) {
+  // What the kernel did not send is in its sums; nothing else depends on it.
+  const AllocationWatch::Since since = allocations_.Note(process.key, event);
+  const uint64_t more_ns = event.has_stack != 0 ? kStackNs : 0;
+  if (!Admit(process, HookPart::kAllocations, {event.header.time_ns}, since.hits, more_ns)) return std::nullopt;
+  return allocations_.Arrived(process, event, since, planter_.SeesTypesSince(process.key));
+}
+
+std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_exception& event) {
+  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  if (!Admit(process, HookPart::kExceptions, {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
+  return exceptions_.Arrived(process, event, missed);
+}
+
+void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
+  if (const auto* exception = std::get_if<ExceptionEvent>(&item)) return exceptions_.Handle(process.key, *exception);
+  if (const auto* allocation = std::get_if<AllocationEvent>(&item)) {
+    return allocations_.Handle(process.key, *allocation);
+  }
+  if (const auto* compiled = std::get_if<CompiledEvent>(&item)) {
+    CutAt(process.key, {compiled->event.header.time_ns});
+    NoteMissedAtHandling(process, compiled->event.missed);
+    return jit_.HandleEnd(process, *compiled, planter_.StartOf(process.key));
+  }
+  const auto& event = std::get<wire_runtime_event>(item);
+  CutAt(process.key, {event.header.time_ns});
+  NoteMissedAtHandling(process, event.missed);
+  if (event.hook == WIRE_HOOK_COMPILE) return jit_.HandleBegin(process, event);
+  if (const std::optional<RuntimeEvent> said = EventOf(event)) {
+    if (options_.on_event) options_.on_event(*said);
+    pauses_.Handle(process, *said, planter_.SeesReturns(process.key));
+  }
+}
+
+FrameId RuntimeWatch::RoleFrame(const char* text) {
+  return frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, text, "", ""});
+}
+
+size_t RuntimeWatch::PlaceOf(std::span<const FrameId> frames, bool compiling) const {
+  const auto is_compiler = [&](FrameId id) { return IsCompiler(frames_.at(id)); };
+  size_t at = frames.size();
+  // The compiler may have the runtime run managed code: that is a part of the compilation, not its cause.
+  if (compiling) {
+    const auto innermost = std::find_if(frames.rbegin(), frames.rend(), is_compiler);
+    if (innermost != frames.rend()) at = static_cast<size_t>(innermost.base() - frames.begin());
+  }
+  while (at > 0 && !IsManaged(frames_.at(frames[at - 1]))) --at;
+  if (at > 0) return at;
+  // A thread of the runtime's own: behind what all its threads begin in.
+  if (compiling) {
+    const auto outermost = std::find_if(frames.begin(), frames.end(), is_compiler);
+    if (outermost != frames.end()) return static_cast<size_t>(outermost - frames.begin());
+  }
+  while (at < frames.size() && (frames_.at(frames[at]).kind == FrameKind::kMark ||
+                                absl::StartsWith(frames_.at(frames[at]).module, "libc."))) {
+    ++at;
+  }
+  return at;
+}
+
+std::optional<RuntimeWatch::Role> RuntimeWatch::RoleOf(const Process& process, const wire_cpu_sample& sample,
+                                                       std::span<const FrameId> frames) {
+  if (!options_.roles) return std::nullopt;
+  const auto activity = activities_.find(process.key);
+  const absl::string_view comm(sample.comm, strnlen(sample.comm, sizeof sample.comm));
+  const std::optional<RuntimeRole> role =
+      activity == activities_.end() ? std::nullopt : activity->second.At(sample.tid, comm, {sample.header.time_ns});
+  if (!role) return RoleByStack(frames);
+  switch (role->kind) {
+    case RuntimeRoleKind::kSuspending:
+      return Role{RoleFrame("[suspending threads]"), PlaceOf(frames, false), role->kind};
+    case RuntimeRoleKind::kInBackground:
+      return Role{RoleFrame("[gc background]"), PlaceOf(frames, false), role->kind};
+    case RuntimeRoleKind::kCollecting: {
+      const std::string text = absl::StrCat("[gc gen", role->generation, role->blocking ? " blocking]" : "]");
+      return Role{RoleFrame(text.c_str()), PlaceOf(frames, false), role->kind};
+    }
+    case RuntimeRoleKind::kCompiling:
+      break;
+  }
+  const std::optional<FrameId> compiled = jit_.RoleOf(process, role->compilation);
+  if (!compiled) return RoleByStack(frames);
+  return Role{*compiled, PlaceOf(frames, true)};
+}
+
+// What the stack alone says: probes are detached, or the compilation has not ended, or an exception has ended it.
+std::optional<RuntimeWatch::Role> RuntimeWatch::RoleByStack(std::span<const FrameId> frames) {
+  if (std::none_of(frames.begin(), frames.end(), [&](FrameId id) { return IsCompiler(frames_.at(id)); })) {
+    return std::nullopt;
+  }
+  return Role{RoleFrame("[jit]"), PlaceOf(frames, true)};
+}
+
+void RuntimeWatch::DropBefore(MonotonicTime time) {
+  std::vector<ProcessKey> cut;  // those of which nothing came that was to be handled
+  for (const auto& [of, times] : cuts_) cut.push_back(of.first);
+  for (const ProcessKey key : cut) CutAt(key, time);
+  for (auto& [key, activity] : activities_) activity.DropBefore(time);
+}
+
+void RuntimeWatch::PublishAllocationFactor(ProcessKey key) {
+  const std::optional<AllocationWatch::Stretch> stretch = allocations_.TakeStretch(key);
+  if (!stretch) return;
+  const double unseen = planter_.TakeCoverageFactor(key, HookPart::kAllocations, stretch->hits);
+  estimated_bytes_ += unseen * static_cast<double>(stretch->bytes);
+  options_.on_allocation_factor(key, unseen * stretch->factor);
+}
+
+void RuntimeWatch::PublishAllocationFactors() {
+  for (const ProcessKey key : allocations_.processes()) PublishAllocationFactor(key);
+}
+
+void RuntimeWatch::PublishExceptionFactor(ProcessKey key) {
+  if (options_.on_exception_factor == nullptr) return;
+  const double factor =
+      planter_.TakeCoverageFactor(key, HookPart::kExceptions, exceptions_.HitsOf(key)) * exceptions_.FactorOf(key);
+  estimated_thrown_ += factor * static_cast<double>(exceptions_.ThrownOf(key));
+  for (const auto& [type, count] : exceptions_.RethrownOf(key)) {
+    rethrown_[frames_.at(type).text] += factor * static_cast<double>(count);
+  }
+  options_.on_exception_factor(key, factor);
+}
+
+void RuntimeWatch::Forget(ProcessKey key) {
+  if (exceptions_.Knows(key)) {
+    exceptions_.GiveWaiting(key);
+    PublishExceptionFactor(key);
+    exceptions_.Forget(key);
+  }
+  if (allocations_.Knows(key)) {
+    allocations_.GiveWaiting(key);
+    PublishAllocationFactor(key);
+    allocations_.Forget(key);
+  }
+  pauses_.Forget(key);
+  jit_.Forget(key);
+  planter_.Forget(key);
+  activities_.erase(key);
+  missed_.erase(key);
+  for (const HookPart part : kHookParts) cuts_.erase({key, part});
+}
+
+void RuntimeWatch::Finish() {
+  pauses_.Finish();
+  jit_.Finish();
+  for (const ProcessKey key : allocations_.processes()) allocations_.GiveWaiting(key);
+  PublishAllocationFactors();
+  for (const ProcessKey key : exceptions_.processes()) {
+    exceptions_.GiveWaiting(key);
+    PublishExceptionFactor(key);
+  }
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::PauseCounts() const {
+  if (!options_.hooks.suspensions) return {};
+  std::map<std::string, uint64_t> counts = pauses_.counters().ByName();
+  AddPlanterCounts(planter_.counters().detachments, counts);
+  return counts;
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::JitCounts() const {
+  if (!options_.hooks.compilations) return {};
+  std::map<std::string, uint64_t> counts = jit_.counters().ByName();
+  counts["entry_probe_detachments"] = planter_.counters().left_out;
+  AddPlanterCounts(planter_.counters().detachments, counts);
+  return counts;
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::AllocationCounts() const {
+  if (!options_.hooks.allocations) return {};
+  std::map<std::string, uint64_t> counts = allocations_.counters().ByName();
+  counts["estimated_bytes"] = static_cast<uint64_t>(estimated_bytes_);
+  AddPlanterCounts(planter_.counters().estimated_detachments, counts);
+  return counts;
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::ExceptionCounts() const {
+  if (!options_.hooks.exceptions) return {};
+  std::map<std::string, uint64_t> counts = exceptions_.counters().ByName();
+  counts["estimated"] = static_cast<uint64_t>(std::llround(estimated_thrown_));
+  AddPlanterCounts(planter_.counters().estimated_detachments, counts);
+  return counts;
+}
+
+std::map<std::string, uint64_t> RuntimeWatch::rethrown() const {
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [type, count] : rethrown_) counts[type] = static_cast<uint64_t>(std::llround(count));
+  return counts;
+}
+
+void RuntimeWatch::AddPlanterCounts(const HookPlanterCounters::Detachments& detachments,
+                                    std::map<std::string, uint64_t>& counts) const {
+  const HookPlanterCounters& planter = planter_.counters();
+  counts["images_hooked"] = planter.images_hooked;
+  counts["images_refused"] = planter.images_refused;
+  counts["detachments"] = detachments.times;
+  counts["detached_ms"] = detachments.detached_ns / 1'000'000;
+  counts["hits_while_detached"] = planter.not_admitted;
+  counts["hits_while_planting"] = planter.while_planting;
+}
+
+}  // namespace clrsampler

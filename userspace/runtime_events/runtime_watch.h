@@ -1,0 +1,168 @@
+// What .NET runtimes do while they are sampled, by hooks in them: the one place that the recorder's loop talks to.
+//
+//   HookPlanter        plants the hooks
+//   PauseWatch         pauses, and who delays them
+//   JitWatch           compilations
+//   AllocationWatch    allocated memory
+//   ExceptionWatch     exceptions
+//   RuntimeActivity    what a thread did at the time of a sample, for frames like "[gc gen1 blocking]"
+//
+// An event is given to Arrived as it leaves the ring, waits in the recorder's queue, and is given to Handle in its
+// turn, between the samples before and after it.
+#ifndef CLRSAMPLER_RUNTIME_EVENTS_RUNTIME_WATCH_H_
+#define CLRSAMPLER_RUNTIME_EVENTS_RUNTIME_WATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "profile/runtime_activity.h"
+#include "runtime_events/allocation_watch.h"
+#include "runtime_events/exception_watch.h"
+#include "runtime_events/hook_planter.h"
+#include "runtime_events/jit_watch.h"
+#include "runtime_events/pause_watch.h"
+
+namespace clrsampler {
+
+struct RuntimeWatchOptions {
+  HookPlanterOptions hooks;
+  bool roles = false;       // RolesOf will be asked
+  bool jit_stacks = false;  // compilations come with stacks
+  NameStyle names = NameStyle::kShort;
+  std::function<void(const ObservedPause&)> on_pause;
+  std::function<void(const RuntimeEvent&)> on_event;  // each that pauses are made of; may be empty
+  PauseWatch::OnCollection on_collection;
+  JitWatch::Callbacks jit;
+  AllocationWatch::Callbacks allocations;
+  // What the stacks of a process that came since the last call are to be multiplied with: behind its last one, and
+  // where PublishAllocationFactors asks for it.
+  std::function<void(ProcessKey, double factor)> on_allocation_factor;
+  ExceptionWatch::Callbacks exceptions;
+  // The same of exceptions.
+  std::function<void(ProcessKey, double factor)> on_exception_factor;
+};
+
+using RuntimeItem = std::variant<wire_runtime_event, CompiledEvent, AllocationEvent, ExceptionEvent>;
+
+// Main loop only. Borrows what it is given.
+class RuntimeWatch {
+ public:
+  RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices,
+               Symbolizer& symbolizer, FrameTable& frames, const Clock& clock);
+
+  // To be called often: plants hooks when a runtime has shown up in the process.
+  void HookRuntimeOf(const Process& process) { planter_.HookRuntimeOf(process); }
+  void Tick(MonotonicTime now);
+  absl::Status CheckSuspensions(ProcessKey key) const { return planter_.CheckSuspensions(key); }
+  absl::Status CheckCompilations(ProcessKey key) const { return planter_.CheckCompilations(key); }
+  absl::Status CheckAllocations(ProcessKey key) const { return planter_.CheckAllocations(key); }
+  absl::Status CheckExceptions(ProcessKey key) const { return planter_.CheckExceptions(key); }
+  bool ReportsMethods(ProcessKey key) const { return planter_.ReportsMethods(key); }
+
+  // nullopt: it has no meaning, since others around it are missing.
+  std::optional<RuntimeItem> Arrived(const Process& process, const wire_runtime_event& event);
+  std::optional<RuntimeItem> Arrived(const Process& process, const wire_compiled& event);
+  std::optional<RuntimeItem> Arrived(const Process& process, const wire_allocation& event);
+  std::optional<RuntimeItem> Arrived(const Process& process, const wire_exception& event);
+  void Handle(const Process& process, const RuntimeItem& item);
+
+  // Whether a sample that leaves the ring now may fall between a request and its stop.
+  bool MayBeBlamed(uint32_t tgid) const { return pauses_.MayBeBlamed(tgid); }
+  // In their turn; PauseWatch::Sampled.
+  void Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
+               std::span<const FrameId> written) {
+    pauses_.Sampled(process, sample, frames, written);
+  }
+  void CompiledStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+    jit_.HandleStack(process, sample, frames);
+  }
+  void AllocationStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+    allocations_.HandleStack(process.key, sample, frames);
+  }
+  void ExceptionStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+    exceptions_.HandleStack(process.key, sample, frames);
+  }
+  PausePhase PhaseOf(ProcessKey key, MonotonicTime time) {
+    CutAt(key, time);
+    return pauses_.PhaseOf(key);
+  }
+
+  // The frame that says what the runtime did for the sampled thread, and where it belongs in `frames` (outermost
+  // first): behind the managed method that made the runtime do so.
+  struct Role {
+    FrameId frame = 0;
+    size_t at = 0;
+    RuntimeRoleKind kind = RuntimeRoleKind::kCompiling;
+  };
+  std::optional<Role> RoleOf(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames);
+
+  // Nothing from before this time will be asked.
+  void DropBefore(MonotonicTime time);
+  void Forget(ProcessKey key);
+  // Of all processes: a stretch of time ends, a window.
+  void PublishAllocationFactors();
+  // Reports what is not complete. The hooks stay until this object goes: for that the kernel takes 0.2 s, and a result
+  // need not wait for it.
+  void Finish();
+
+  std::map<std::string, uint64_t> PauseCounts() const;  // as --stats writes them; empty without such hooks
+  std::map<std::string, uint64_t> JitCounts() const;
+  std::map<std::string, uint64_t> AllocationCounts() const;
+  std::map<std::string, uint64_t> ExceptionCounts() const;
+  // By the type's name: how often exceptions were thrown again, seen or not; of processes that are done with.
+  std::map<std::string, uint64_t> rethrown() const;
+
+ private:
+  // Hits that a process's hooks had and that were not sent, as of the last event.
+  struct Missed {
+    uint32_t arrived = 0, handled = 0;
+  };
+
+  // By wire_runtime_event::missed: where others are missing before an event, what was under way has ended at a time
+  // that nobody knows.
+  // How many more they are.
+  uint32_t NoteMissedAtArrival(const Process& process, uint32_t missed);
+  void NoteMissedAtHandling(const Process& process, uint32_t missed);
+  // HookPlanter::Admit.
+  bool Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
+  // Where hooks were detached, what is under way ends at a time that nobody knows. `cause`: the process
+  // that had its share; nullptr: one that is not recorded.
+  void NoteRested(MonotonicTime time, const Process* cause);
+  void CutAt(ProcessKey key, MonotonicTime time);
+  void PublishAllocationFactor(ProcessKey key);
+  void PublishExceptionFactor(ProcessKey key);
+  void AddPlanterCounts(const HookPlanterCounters::Detachments& detachments,
+                        std::map<std::string, uint64_t>& counts) const;
+  FrameId RoleFrame(const char* text);
+  std::optional<Role> RoleByStack(std::span<const FrameId> frames);
+  size_t PlaceOf(std::span<const FrameId> frames, bool compiling) const;
+
+  RuntimeWatchOptions options_;
+  Notices& notices_;
+  FrameTable& frames_;
+  HookPlanter planter_;
+  PauseWatch pauses_;
+  JitWatch jit_;
+  AllocationWatch allocations_;
+  ExceptionWatch exceptions_;
+  std::map<std::string, double> rethrown_;
+  double estimated_thrown_ = 0;  // of processes that are done with
+  double estimated_bytes_ = 0;   // of processes that are done with: what they have allocated, seen or not
+  absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
+  absl::flat_hash_map<ProcessKey, Missed> missed_;
+  MonotonicTime newest_ = MonotonicTime::Min();  // event that was taken
+  // Hooks are detached from each of these times on, which are still to be handled, the earliest first.
+  absl::flat_hash_map<std::pair<ProcessKey, HookPart>, std::vector<MonotonicTime>> cuts_;
+};
+
+}  // namespace clrsampler
+
+#endif  // CLRSAMPLER_RUNTIME_EVENTS_RUNTIME_WATCH_H_

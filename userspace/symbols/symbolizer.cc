@@ -1,0 +1,138 @@
+#include "symbols/symbolizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "os/path_text.h"
+
+namespace clrsampler {
+namespace {
+
+// No source knew the address. Only the mapping is left to say what it may have been.
+Frame Unresolved(const Mapping* mapping) {
+  if (mapping == nullptr) return Frame{FrameKind::kNative, NameSource::kNone, "[native: no code mapped here]", "", ""};
+  switch (mapping->kind) {
+    case MappingKind::kFile:
+      return Frame{FrameKind::kNative, NameSource::kNone,
+                   absl::StrCat("[native: no symbols ", FileNameOf(mapping->path), "]"),
+                   std::string(FileNameOf(mapping->path)), ""};
+    case MappingKind::kJitMemory:
+      return Frame{FrameKind::kJit, NameSource::kNone, "[jit: no source of names]", "", ""};
+    case MappingKind::kVdso:
+      return Frame{FrameKind::kNative, NameSource::kNone, "[vdso]", "[vdso]", ""};
+    case MappingKind::kOther:
+      break;
+  }
+  return Frame{FrameKind::kNative, NameSource::kNone, absl::StrCat("[native: ", mapping->path, "]"), "", ""};
+}
+
+// A source that is behind is asked again; a jitdump of 100 MB takes some 30 rounds of its budget. Bounds the stall that
+// a target can cause by writing without end.
+constexpr int kMaxRounds = 64;
+
+}  // namespace
+
+Resolution Symbolizer::Resolve(const FrameQuery& query) {
+  Resolution answer = ResolveName(query);
+  if (lines_.empty() && !found_managed_) return answer;
+  const Frame& named = frames_.at(answer.frame);
+  if (!named.named()) return answer;
+  const bool managed = named.kind == FrameKind::kJit || named.kind == FrameKind::kR2r;
+  const FrameId plain = answer.frame;
+  answer.frame = WithLine(query, plain);
+  if (found_managed_ && managed) found_managed_(query, plain, answer.frame);
+  return answer;
+}
+
+FrameId Symbolizer::WithLine(const FrameQuery& query, FrameId plain) {
+  for (LineSource* source : lines_) {
+    if (!source->HasLinesOf(frames_.at(plain).kind)) continue;
+    std::optional<SourcePlace> place = source->PlaceOf(query);
+    if (!place) continue;
+    Frame frame = frames_.at(plain);
+    frame.place = *std::move(place);
+    return frames_.Intern(std::move(frame));
+  }
+  return plain;
+}
+
+Resolution Symbolizer::ResolveName(const FrameQuery& query) {
+  const MonotonicTime code_since = query.process.code_known_since;
+  if (query.time < code_since) {
+    return Unknown("[native: code not known at that time]", code_since);
+  }
+  const MonotonicTime mapping_since = query.process.mappings.KnownSince(query.lookup_address);
+  if (query.time < mapping_since) {
+    return Unknown("[native: mapping replaced before it was read]", mapping_since);
+  }
+  std::optional<Resolution> unnamed;
+  for (FrameSource* source : sources_) {
+    const std::optional<Resolution> found = source->Resolve(query);
+    if (!found) continue;
+    Resolution answer = *found;
+    answer.from = std::max({answer.from, code_since, mapping_since});
+    // A name holds for its own time: should an earlier source come to know one, its generation tells.
+    if (frames_.at(answer.frame).named()) return answer;
+    if (unnamed) {
+      answer.from = std::max(answer.from, unnamed->from);
+      answer.until = std::min(answer.until, unnamed->until);
+    }
+    unnamed = answer;
+  }
+  if (unnamed) return *unnamed;
+  return Resolution{frames_.Intern(Unresolved(query.mapping)), std::max(code_since, mapping_since),
+                    MonotonicTime::Max()};
+}
+
+Resolution Symbolizer::Unknown(std::string text, MonotonicTime until) {
+  return Resolution{frames_.Intern(Frame{FrameKind::kNative, NameSource::kNone, std::move(text), "", ""}),
+                    MonotonicTime::Min(), until};
+}
+
+void Symbolizer::Observe(const Process& process, const ObservedSample& sample) {
+  for (FrameSource* source : sources_) source->Observe(process, sample);
+}
+
+bool Symbolizer::CatchUp(const Process& process, MonotonicTime time, MonotonicTime now) {
+  CaughtUp& state = caught_up_[process.key];
+  if (state.iteration == now && state.mapping_generation == process.mappings.generation()) {
+    if (state.complete_until >= time) return true;
+    if (!state.complete) return false;  // it got no further, and is asked once an iteration only
+  }
+  MonotonicTime complete_until = MonotonicTime::Max();
+  for (FrameSource* source : sources_) {
+    MonotonicTime seen = MonotonicTime::Min();
+    for (int round = 0; round < kMaxRounds; ++round) {
+      source->Poll(process, now);
+      const MonotonicTime before = std::exchange(seen, source->CompleteUntil(process.key));
+      if (seen >= time || (round > 0 && seen <= before)) break;
+    }
+    complete_until = std::min(complete_until, seen);
+  }
+  state = {now, process.mappings.generation(), complete_until, complete_until >= time};
+  return state.complete;
+}
+
+uint64_t Symbolizer::Generation(const Process& process) const {
+  uint64_t sum = process.mappings.generation();
+  for (const FrameSource* source : sources_) sum += source->Generation(process.key);
+  return sum;
+}
+
+bool Symbolizer::WantsShortIterations(MonotonicTime now) const {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [now](const FrameSource* s) { return s->WantsShortIterations(now); });
+}
+
+bool Symbolizer::MayIdle() const {
+  return std::all_of(sources_.begin(), sources_.end(), [](const FrameSource* s) { return s->MayIdle(); });
+}
+
+void Symbolizer::Forget(ProcessKey key) {
+  caught_up_.erase(key);
+  for (FrameSource* source : sources_) source->Forget(key);
+}
+
+}  // namespace clrsampler
