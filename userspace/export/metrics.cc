@@ -201,7 +201,7 @@ class PrometheusMetrics : public Metrics {
     for (int share = 0; share < kCpuShareCount; ++share) {
       families_.Add(MetricId::kHostCpu, {{"share", std::string(CpuShareText(static_cast<CpuShare>(share)))}}, 0);
     }
-    for (const char* reason : {"ring_full", "no_scratch", "damaged_record"}) {
+    for (const char* reason : {"ring_full", "queue_full", "no_scratch", "damaged_record"}) {
       families_.Add(MetricId::kSamplesLost, {{"reason", losses_.Bounded(reason)}}, 0);
     }
     for (const char* source : {"pauses", "jit"}) {

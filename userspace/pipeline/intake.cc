@@ -78,6 +78,8 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
     ++parts_.account.samples_set_aside;
     return;
   }
+  // What waits is the agent's memory, and how much comes is the host's choice.
+  if (queued_bytes_ >= max_queued_bytes_) return Lose("queue_full");
   TakeStack(record);
 }
 
@@ -129,6 +131,7 @@ void Intake::TakeStack(std::span<const std::byte> record) {
   }
   held->of_clock = sample.header.kind == WIRE_CPU_SAMPLE;
   if (held->of_clock) ++waiting_samples_;
+  queued_bytes_ += BytesOf(*held);
   queue_.Push({sample.header.time_ns}, HeldItem(std::move(held)));
 }
 
@@ -138,7 +141,7 @@ constexpr size_t SmallestOf() {
 }
 
 bool Intake::HasRoomForHookEvent(MonotonicTime time, uint32_t weight) {
-  if (queue_.size() >= kMaxQueued) {
+  if (queue_.size() >= kMaxQueued || queued_bytes_ >= max_queued_bytes_) {
     ++runtime_events_dropped_;
     return false;
   }

@@ -56,8 +56,12 @@ class Intake {
     Account& account;
     Notices& notices;
   };
-  Intake(const Parts& parts, SamplesKept kept, EventBudget hook_events = {})
-      : parts_(parts), kept_(kept), hook_events_(hook_events) {}
+  // Records of stacks that wait take at most so many bytes. A sample that comes then is lost, as "queue_full"; an event
+  // of hooks is dropped. 64 MiB are ten seconds of four busy CPUs at 99 Hz, with the largest stacks.
+  static constexpr size_t kQueuedBytes = 64 << 20;
+
+  Intake(const Parts& parts, SamplesKept kept, EventBudget hook_events = {}, size_t max_queued_bytes = kQueuedBytes)
+      : parts_(parts), kept_(kept), hook_events_(hook_events), max_queued_bytes_(max_queued_bytes) {}
 
   // Takes all that is there.
   void Drain();
@@ -69,6 +73,7 @@ class Intake {
       if (!visit(time, std::as_const(item))) return false;
       if (auto* sample = std::get_if<std::unique_ptr<HeldSample>>(&item)) {
         if ((*sample)->of_clock) --waiting_samples_;
+        queued_bytes_ -= BytesOf(**sample);
         if (spare_.size() < kMaxSpare) spare_.push_back(std::move(*sample));
       }
       return true;
@@ -90,6 +95,8 @@ class Intake {
   // each busy CPU at 99 Hz.
   static constexpr size_t kMaxSpare = 128;
 
+  static size_t BytesOf(const HeldSample& sample) { return sample.record.size() * sizeof(uint64_t); }
+
   void TakeEvent(SideBandEvent event);
   void TakeRecord(std::span<const std::byte> record);
   void TakeStack(std::span<const std::byte> record);
@@ -103,10 +110,12 @@ class Intake {
   const Parts parts_;
   const SamplesKept kept_;
   EventBudget hook_events_;
+  const size_t max_queued_bytes_;
   HoldQueue<HeldItem> queue_;
   std::vector<std::unique_ptr<HeldSample>> spare_;
   absl::flat_hash_map<uint32_t, uint32_t> backlog_;  // by process: events of hooks that were dropped
   size_t waiting_samples_ = 0;                       // in the queue
+  size_t queued_bytes_ = 0;                          // of stacks in the queue
   uint64_t runtime_events_dropped_ = 0;
   uint64_t runtime_events_limited_ = 0;
   uint64_t news_ = 0;

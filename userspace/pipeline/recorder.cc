@@ -161,7 +161,7 @@ absl::Status RecorderImpl::Init() {
   parts_.intake.emplace(
       Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, hooks,
                     parts_.async ? &*parts_.async : nullptr, parts_.account, parts_.notices},
-      SamplesKeptFor(options), HookEventsFor(options));
+      SamplesKeptFor(options), HookEventsFor(options), Intake::kQueuedBytes + options.ring_bytes);
   handler_.emplace(
       SampleHandler::Parts{parts_.table, parts_.symbolizer, parts_.unwinder, parts_.stack_symbolizer, parts_.frames,
                            parts_.perf_maps, parts_.rate, hooks, parts_.waits ? &*parts_.waits : nullptr,

@@ -126,6 +126,23 @@ TEST_F(IntakeTest, AnItemThatMustWaitComesAgain) {
   EXPECT_THAT(TimesUntil(50), testing::ElementsAre(10));
 }
 
+TEST_F(IntakeTest, SamplesThatWaitTakeABoundedAmountOfMemory) {
+  const size_t three = 3 * sizeof(wire_cpu_sample);
+  parts_.intake.emplace(Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder,
+                                      *parts_.sources.memory, nullptr, nullptr, parts_.account, parts_.notices},
+                        SamplesKept::kAll, EventBudget(), three);
+  for (const uint64_t time : {10, 20, 30, 40, 50}) capture_->records.push_back(Sample(time));
+  intake().Drain();
+  EXPECT_EQ(parts_.account.samples_taken, 5u);
+  EXPECT_EQ(parts_.account.lost["queue_full"], 2u);
+  EXPECT_EQ(intake().waiting_samples(), 3u);
+  EXPECT_THAT(TimesUntil(20), testing::ElementsAre(10, 20));
+  for (const uint64_t time : {60, 70, 80}) capture_->records.push_back(Sample(time));
+  intake().Drain();
+  EXPECT_EQ(parts_.account.lost["queue_full"], 3u) << "there is room for two again";
+  EXPECT_THAT(TimesUntil(90), testing::ElementsAre(30, 60, 70));
+}
+
 TEST_F(IntakeTest, DamagedRecordsAreCountedAndNothingElse) {
   const std::string whole = Sample(10);
   for (const size_t length : {size_t{0}, size_t{8}, whole.size() - 1}) {
