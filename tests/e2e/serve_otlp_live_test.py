@@ -129,7 +129,7 @@ class ServeOtlpGrpcTest(ServeOtlpTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if otlp_receivers.python_with_grpc() is None:
+        if harness.python_with("grpc") is None:
             cls.unavailable("no Python with grpc: install python3-grpcio")
 
 
