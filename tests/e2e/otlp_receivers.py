@@ -52,7 +52,7 @@ class Received:
         """(type, values) of each profile."""
         for _, profiles in self.checked.profiles.resources:
             for profile in profiles:
-                yield profile["type"], [value for sample in profile["samples"] for value in sample["values"]]
+                yield profile["type"], [value for sample in profile["samples"] for value in sample["values"] or [1] * len(sample["times"])]
 
     def services(self):
         return {attributes["service.name"] for attributes, _ in self.checked.profiles.resources}
