@@ -33,10 +33,12 @@ PerfettoTracks::PerfettoTracks(const ProfileModel& model, PerfettoPackets& packe
 
 uint32_t PerfettoTracks::PidOf(const ModelThread& thread) {
   if (thread.pid != 0) return thread.pid;
-  const auto [found, added] = made_up_pids_.try_emplace(thread.comm, 1);
+  const auto [found, added] = made_up_pids_.try_emplace(thread.comm, 0);
   if (added) {
-    while (known_pids_.contains(found->second)) ++found->second;
-    known_pids_.insert(found->second);
+    do {
+      ++last_made_up_pid_;
+    } while (known_pids_.contains(last_made_up_pid_));
+    found->second = last_made_up_pid_;
   }
   return found->second;
 }

@@ -87,6 +87,7 @@ class PerfettoTracks {
   absl::flat_hash_map<uint32_t, uint64_t> processes_;                     // by pid
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint64_t> threads_;  // by pid and tid
   absl::flat_hash_set<uint32_t> known_pids_;
+  uint32_t last_made_up_pid_ = 0;
   absl::flat_hash_map<StringIndex, uint32_t> made_up_pids_;  // by name
 };
 

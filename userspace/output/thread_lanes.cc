@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace clrsampler {
 namespace {
 
@@ -36,18 +38,19 @@ std::vector<ThreadLane> LanesOfThreads(const ProfileModel& model) {
 }  // namespace
 
 ThreadLanes::ThreadLanes(const ProfileModel& model) : model_(model), end_ns_(EndOf(model)) {
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, size_t> homes;  // the first lane by pid and tid, and by pid and 0
   for (ThreadLane& lane : LanesOfThreads(model)) {
     if (lane.rows.empty() && lane.events.empty()) continue;
     const ModelThread& thread = model.threads[lane.thread];
-    const auto home = std::find_if(lanes_.begin(), lanes_.end(), [&](const ThreadLane& other) {
-      const ModelThread& its = model.threads[other.thread];
-      return its.pid == thread.pid && (thread.tid == 0 || its.tid == thread.tid);
-    });
-    if (!lane.rows.empty() || home == lanes_.end()) {
-      lanes_.push_back(std::move(lane));
-    } else {
-      home->events.insert(home->events.end(), lane.events.begin(), lane.events.end());
+    const auto home = homes.find({thread.pid, thread.tid});
+    if (lane.rows.empty() && home != homes.end()) {
+      std::vector<const ModelEvent*>& events = lanes_[home->second].events;
+      events.insert(events.end(), lane.events.begin(), lane.events.end());
+      continue;
     }
+    homes.try_emplace({thread.pid, thread.tid}, lanes_.size());
+    homes.try_emplace({thread.pid, 0}, lanes_.size());
+    lanes_.push_back(std::move(lane));
   }
   for (ThreadLane& lane : lanes_) {
     std::stable_sort(lane.rows.begin(), lane.rows.end(), [&](uint32_t a, uint32_t b) { return TimeOf(a) < TimeOf(b); });
