@@ -105,6 +105,7 @@ class FormatsTest(ToolsTest):
              "jitdump"}  # code of one process without weights (perf_jitdump_live_test.py)
 
     SENT = {"firefox",  # firefox_live_test.py
+            "perfetto",  # perfetto_live_test.py
             "otlp"}
 
     def test_every_format_is_in_these_tests(self):

@@ -331,6 +331,15 @@ def period_ns(frequency):
     return 1_006_180_340 // frequency
 
 
+def python_with(module):
+    """The interpreter of the tests, or the system's, which Debian's packages are for; None: neither has that module."""
+    for program in (sys.executable, "/usr/bin/python3"):
+        with contextlib.suppress(OSError):
+            if subprocess.run([program, "-c", f"import {module}"], capture_output=True, timeout=120, check=False).returncode == 0:
+                return program
+    return None
+
+
 class Window:
     """What a target did while it was sampled: `cpu_ns` CPU time in `stays` stays of its threads on a CPU, between two monotonic times."""
 

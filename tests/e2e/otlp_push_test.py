@@ -156,7 +156,7 @@ class GrpcPushTest(PushTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if otlp_receivers.python_with_grpc() is None:
+        if harness.python_with("grpc") is None:
             if harness.REQUIRE_LIVE:
                 raise AssertionError("no Python with grpc: install python3-grpcio")
             raise unittest.SkipTest("no Python with grpc: install python3-grpcio")

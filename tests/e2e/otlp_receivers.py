@@ -21,11 +21,11 @@ import queue
 import socket
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
+import harness
 import otlp_check
 
 HTTP_PATH = "/v1development/profiles"
@@ -52,7 +52,7 @@ class Received:
         """(type, values) of each profile."""
         for _, profiles in self.checked.profiles.resources:
             for profile in profiles:
-                yield profile["type"], [value for sample in profile["samples"] for value in sample["values"]]
+                yield profile["type"], [value for sample in profile["samples"] for value in sample["values"] or [1] * len(sample["times"])]
 
     def services(self):
         return {attributes["service.name"] for attributes, _ in self.checked.profiles.resources}
@@ -148,15 +148,6 @@ class HttpReceiver(Receiver):
         self.server.server_close()
 
 
-def python_with_grpc():
-    """The interpreter of the tests, or the system's, which Debian's package is for; None: neither has it."""
-    for program in (sys.executable, "/usr/bin/python3"):
-        with contextlib.suppress(OSError):
-            if subprocess.run([program, "-c", "import grpc"], capture_output=True, timeout=120, check=False).returncode == 0:
-                return program
-    return None
-
-
 class GrpcReceiver(Receiver):
     """A process of its own: otlp_grpc_receiver.py."""
 
@@ -164,7 +155,7 @@ class GrpcReceiver(Receiver):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory(prefix="clrsampler-test-")
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "otlp_grpc_receiver.py")
-        self.process = subprocess.Popen([python_with_grpc(), program, self.folder.name, ",".join(manners), *(certificate or ())],
+        self.process = subprocess.Popen([harness.python_with("grpc"), program, self.folder.name, ",".join(manners), *(certificate or ())],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         port = json.loads(self.process.stdout.readline())["port"]
         self.url = f"{'grpcs' if certificate else 'grpc'}://localhost:{port}"

@@ -89,6 +89,9 @@ class ServeOtlpTest(harness.LiveTest):
         self.assertLessEqual(set(host.names), services)
         kinds = {kind for request in requests for kind, _ in request.values()}
         self.assertLessEqual({("samples", "count"), ("off_cpu", "nanoseconds")}, kinds)
+        for profile in (profile for request in requests for _, profiles in request.checked.profiles.resources for profile in profiles):
+            # That these lie within the window is a rule, and the checker knows it.
+            self.assertEqual({bool(sample["times"]) for sample in profile["samples"]}, {profile["type"] == ("samples", "count")})
         sizes = sorted(len(request.message) for request in requests)
         print(f"{len(requests)} requests with {len(services)} services: 0 findings; {int(sent)} samples sent of {int(taken)} taken; "
               f"{sizes[len(sizes) // 2]} bytes in the middle, {sizes[-1]} at most", file=sys.stderr)
@@ -129,7 +132,7 @@ class ServeOtlpGrpcTest(ServeOtlpTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if otlp_receivers.python_with_grpc() is None:
+        if harness.python_with("grpc") is None:
             cls.unavailable("no Python with grpc: install python3-grpcio")
 
 

@@ -103,8 +103,9 @@ class WindowEncoder {
       const Row& row = rows_[i];
       const uint64_t weight = models_[row.model]->samples.weight_of(row.row);
       const bool cpu = row.model == kCpuModel;
-      request.Add(row.model, row.row, *resources_[row.resource], cpu ? OtlpCpuKind(weight) : kinds[row.model],
-                  cpu ? 1 : weight);
+      OtlpKind kind = cpu ? OtlpCpuKind(weight) : kinds[row.model];
+      kind.timed = cpu && CanBeTimed(*models_[row.model], row.row);
+      request.Add(row.model, row.row, *resources_[row.resource], kind, cpu ? 1 : weight);
       if (request.bytes() > most_bytes_) return i;
     }
     return end;

@@ -29,8 +29,8 @@ struct OtlpParts {
   uint64_t too_large = 0, samples_too_large = 0;
 };
 
-// `most_bytes`: of a request. Samples of CPU time are counted, and those that stand for another time (the frequency has
-// changed) are in a profile of their own.
+// `most_bytes`: of a request. Samples of CPU time have their times, and those that stand for another time (the
+// frequency has changed) are in a profile of their own.
 OtlpParts OtlpRequestsOf(const Window& window, PushBy by, const std::string& host,
                          size_t most_bytes = kOtlpRequestBytes);
 

@@ -1,6 +1,5 @@
 #include "output/firefox_profile.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,6 +13,7 @@
 #include "formats/profile/gzip.h"
 #include "output/json_stream.h"
 #include "output/lane_category.h"
+#include "output/thread_lanes.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -90,11 +90,7 @@ using Image = std::tuple<StringIndex, StringIndex, StringIndex>;  // name, path,
 
 class FirefoxEncoder {
  public:
-  FirefoxEncoder(const ProfileModel& model, const OutputSink& sink)
-      : model_(model), out_(sink), end_ns_(model.meta.duration_ns) {
-    for (const uint64_t time : model.samples.time_ns) {
-      if (time != kNoTime) end_ns_ = std::max(end_ns_, time);
-    }
+  FirefoxEncoder(const ProfileModel& model, const OutputSink& sink) : model_(model), out_(sink), lanes_(model) {
     for (const ModelFrame& frame : model.frames) function_of_.push_back(functions_.Of(WithoutLine(frame)));
     for (const ModelFrame& function : functions_.keys()) {
       image_of_.push_back(function.module == 0 ? -1
@@ -271,63 +267,18 @@ class FirefoxEncoder {
   }
 
   void WriteThreads() {
-    const std::vector<Lane> lanes = Lanes();
-    for (size_t i = 0; i < lanes.size(); ++i) {
+    for (size_t i = 0; i < lanes_.lanes().size(); ++i) {
       out_.Raw(i == 0 ? "\n" : ",\n");
-      WriteThread(lanes[i]);
+      WriteThread(lanes_.lanes()[i]);
     }
   }
 
-  struct Lane {
-    ThreadIndex thread = 0;
-    std::vector<uint32_t> rows;  // of samples
-    std::vector<const ModelEvent*> events;
-  };
-
-  // Of threads that have samples or events. The main thread of a process comes first: the viewer shows it as the
-  // process, and what concerns all threads is in its lane.
-  std::vector<Lane> Lanes() const {
-    std::vector<Lane> by_thread(model_.threads.size());
-    for (size_t i = 0; i < model_.samples.size(); ++i) {
-      by_thread[model_.samples.thread[i]].rows.push_back(static_cast<uint32_t>(i));
-    }
-    for (const ModelEvent& event : model_.events) by_thread[event.thread].events.push_back(&event);
-    for (size_t i = 0; i < by_thread.size(); ++i) by_thread[i].thread = static_cast<ThreadIndex>(i);
-    const auto key = [&](const Lane& lane) {
-      const ModelThread& thread = model_.threads[lane.thread];
-      return std::tuple(thread.pid, lane.rows.empty(), !IsMain(thread), thread.tid);
-    };
-    std::stable_sort(by_thread.begin(), by_thread.end(), [&](const Lane& a, const Lane& b) { return key(a) < key(b); });
-    std::vector<Lane> lanes;
-    for (Lane& lane : by_thread) {
-      if (lane.rows.empty() && lane.events.empty()) continue;
-      const ModelThread& thread = model_.threads[lane.thread];
-      const auto home = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& other) {
-        const ModelThread& its = model_.threads[other.thread];
-        return its.pid == thread.pid && (thread.tid == 0 || its.tid == thread.tid);
-      });
-      if (!lane.rows.empty() || home == lanes.end()) {
-        lanes.push_back(std::move(lane));
-      } else {
-        home->events.insert(home->events.end(), lane.events.begin(), lane.events.end());
-      }
-    }
-    for (Lane& lane : lanes) {
-      std::stable_sort(lane.rows.begin(), lane.rows.end(), [&](uint32_t a, uint32_t b) { return Time(a) < Time(b); });
-    }
-    return lanes;
-  }
-
-  uint64_t Time(uint32_t row) const { return std::min(model_.samples.time_of(row), end_ns_); }
-
-  static bool IsMain(const ModelThread& thread) { return thread.tid == 0 || thread.tid == thread.pid; }
-
-  void WriteThread(const Lane& lane) {
+  void WriteThread(const ThreadLane& lane) {
     const ModelThread& thread = model_.threads[lane.thread];
     const absl::string_view name = model_.text(thread.name == 0 ? thread.comm : thread.name);
     out_.Raw("{\"processType\": \"default\", \"processStartupTime\": 0, \"processShutdownTime\": null");
     out_.Raw(", \"registerTime\": 0, \"unregisterTime\": null, \"pausedRanges\": [], \"name\": ").String(name);
-    out_.Raw(", \"isMainThread\": ").Raw(IsMain(thread) ? "true" : "false");
+    out_.Raw(", \"isMainThread\": ").Raw(IsMainThread(thread) ? "true" : "false");
     out_.Raw(", \"processName\": ").String(ProcessLabel(model_, thread));
     out_.Raw(", \"pid\": \"").Number(thread.pid).Raw("\", \"tid\": ").Number(thread.tid);
     out_.Raw(", \"showMarkersInTimeline\": true");
@@ -340,7 +291,7 @@ class FirefoxEncoder {
     const ProfileMeta& meta = model_.meta;
     out_.Raw(",\n\"samples\": {\"length\": ").Number(rows.size()).Raw(", \"weightType\": \"");
     out_.Raw(WeightTypeOf(meta.unit)).Raw("\"");
-    Column(",\n  ", "time", rows.size(), [&](size_t i) { out_.Raw(Milliseconds(Time(rows[i]))); });
+    Column(",\n  ", "time", rows.size(), [&](size_t i) { out_.Raw(Milliseconds(lanes_.TimeOf(rows[i]))); });
     Column(",\n  ", "stack", rows.size(), [&](size_t i) { NumberOr("null", int64_t{samples.stack[rows[i]]} - 1); });
     Column(",\n  ", "weight", rows.size(),
            [&](size_t i) { out_.Raw(WeightText(meta.unit, samples.weight_of(rows[i]))); });
@@ -379,12 +330,12 @@ class FirefoxEncoder {
 
   const ProfileModel& model_;
   JsonStream out_;
+  const ThreadLanes lanes_;
   Numbers<ModelFrame> functions_;
   Numbers<Image> images_;
   Numbers<StringIndex> sources_;
   std::vector<uint32_t> function_of_;          // by frame
   std::vector<int64_t> image_of_, source_of_;  // by function; -1: none
-  uint64_t end_ns_;                            // of the recording
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
-#include "profile/wait_kind.h"
 
 namespace clrsampler {
 
@@ -47,8 +46,7 @@ std::optional<LaneCategory> LaneCategoryOf(ModelFrameKind kind, absl::string_vie
       return std::nullopt;
     case ModelFrameKind::kMark: {
       if (absl::StartsWith(name, "[waits ")) return LaneCategory::kWaiting;  // the sum of short ones
-      if (!absl::ConsumePrefix(&name, "[") || !absl::ConsumeSuffix(&name, "]")) return std::nullopt;
-      const std::optional<WaitKind> wait = WaitKindOf(name);
+      const std::optional<WaitKind> wait = WaitKindOfMark(kind, name);
       if (!wait) return std::nullopt;
       return *wait == WaitKind::kIdle ? LaneCategory::kIdle : LaneCategory::kWaiting;
     }
@@ -59,6 +57,12 @@ std::optional<LaneCategory> LaneCategoryOf(ModelFrameKind kind, absl::string_vie
       break;
   }
   return std::nullopt;
+}
+
+std::optional<WaitKind> WaitKindOfMark(ModelFrameKind kind, absl::string_view name) {
+  if (kind != ModelFrameKind::kMark) return std::nullopt;
+  if (!absl::ConsumePrefix(&name, "[") || !absl::ConsumeSuffix(&name, "]")) return std::nullopt;
+  return WaitKindOf(name);
 }
 
 }  // namespace clrsampler

@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "formats/profile/profile_model.h"
+#include "profile/wait_kind.h"
 
 namespace clrsampler {
 
@@ -28,6 +29,9 @@ absl::string_view LaneCategoryText(LaneCategory category);
 
 // nullopt: the frame is a word about its caller, and belongs to whatever that is.
 std::optional<LaneCategory> LaneCategoryOf(ModelFrameKind kind, absl::string_view name);
+
+// What the mark "[task wait]" says was waited for; nullopt: it is no such mark, or says more.
+std::optional<WaitKind> WaitKindOfMark(ModelFrameKind kind, absl::string_view name);
 
 }  // namespace clrsampler
 

@@ -21,6 +21,7 @@ constexpr uint64_t kMostValue = INT64_MAX;  // of a sample
 constexpr size_t kFieldBytes = 6;     // a tag and a length
 constexpr size_t kProfileBytes = 80;  // two types of samples, times, a period
 constexpr size_t kSampleBytes = 9;    // all but its numbers
+constexpr size_t kTimeBytes = 8;
 
 size_t VarintBytes(uint64_t number) { return static_cast<size_t>(protozero::length_of_varint(number)); }
 
@@ -50,7 +51,17 @@ std::string Encoded(const OtlpResource& resource) {
   return result;
 }
 
+// A time of a profile lies before its end.
+uint64_t UnixTimeOf(const ProfileModel& model, size_t row) {
+  const ProfileMeta& meta = model.meta;
+  return meta.start_unix_ns + std::min(model.samples.time_of(row), meta.duration_ns - 1);
+}
+
 }  // namespace
+
+bool CanBeTimed(const ProfileModel& model, size_t row) {
+  return model.samples.time_of(row) != kNoTime && model.meta.start_unix_ns > 0 && model.meta.duration_ns > 0;
+}
 
 OtlpKind OtlpCpuKind(uint64_t period_ns) { return {"samples", "count", "cpu", "nanoseconds", period_ns}; }
 
@@ -102,11 +113,17 @@ void OtlpRequest::Add(size_t model, size_t row, const OtlpResource& resource, co
                     AttributesOf(*source.model, row, /*with_pid=*/resource.pid == 0)};
   size_t bytes = kSampleBytes + VarintBytes(static_cast<uint64_t>(identity.stack));
   for (const int32_t attribute : identity.attributes) bytes += VarintBytes(static_cast<uint64_t>(attribute));
-  const auto [sample, added] = samples->second.try_emplace(std::move(identity), 0);
+  const auto [sample, added] = samples->second.try_emplace(std::move(identity));
   bytes_ += added ? bytes : 0;
-  const size_t before = added ? 0 : VarintBytes(sample->second);
-  sample->second += std::min(value, kMostValue - sample->second);
-  bytes_ += VarintBytes(sample->second) - before;
+  if (kind.timed) {
+    bytes_ += kTimeBytes + (added ? 2 * kFieldBytes : 0);  // two lengths grow with the times
+    sample->second.times.push_back(UnixTimeOf(*source.model, row));
+    return;
+  }
+  uint64_t& sum = sample->second.sum;
+  const size_t before = added ? 0 : VarintBytes(sum);
+  sum += std::min(value, kMostValue - sum);
+  bytes_ += VarintBytes(sum) - before;
 }
 
 size_t OtlpRequest::profiles() const {
@@ -172,13 +189,17 @@ std::string OtlpRequest::Profile(const ProfileKey& key, const Samples& samples) 
   std::string profile;
   pbf_builder<otlp::Profile> out(profile);
   out.add_message(otlp::Profile::kSampleType, dictionary_.ValueType(kind.type, kind.unit));
-  for (const auto& [identity, sum] : samples) {
+  for (const auto& [identity, seen] : samples) {
     std::string sample;
     pbf_builder<otlp::Sample> one(sample);
     one.add_int32(otlp::Sample::kStack, identity.stack);
     one.add_packed_int32(otlp::Sample::kAttributes, identity.attributes.begin(), identity.attributes.end());
-    const int64_t value = static_cast<int64_t>(sum);
-    one.add_packed_int64(otlp::Sample::kValues, &value, &value + 1);
+    if (kind.timed) {
+      one.add_packed_fixed64(otlp::Sample::kTimes, seen.times.begin(), seen.times.end());
+    } else {
+      const int64_t value = static_cast<int64_t>(seen.sum);
+      one.add_packed_int64(otlp::Sample::kValues, &value, &value + 1);
+    }
     out.add_message(otlp::Profile::kSamples, sample);
   }
   if (key.start_unix_ns > 0) out.add_fixed64(otlp::Profile::kTimeUnixNano, key.start_unix_ns);

@@ -1,7 +1,7 @@
 // One request for the profiles service of a collector: samples of models in, bytes of protobuf out.
 //
-// A resource holds profiles, each of one kind; equal samples of a profile are added up. The request knows how large it
-// gets while samples come, so that whoever fills it can stop in time.
+// A resource holds profiles, each of one kind; equal samples of a profile are added up, or are one with their times.
+// The request knows how large it gets while samples come, so that whoever fills it can stop in time.
 #ifndef CLRSAMPLER_OUTPUT_OTLP_REQUEST_H_
 #define CLRSAMPLER_OUTPUT_OTLP_REQUEST_H_
 
@@ -38,10 +38,13 @@ struct OtlpKind {
   absl::string_view type, unit;
   absl::string_view period_type = {}, period_unit = {};
   uint64_t period = 0;
+  // Each sample is a time, and counts as 1. The format has the times of other values as well, but a profile with a
+  // period and several values a sample is an error to Pyroscope, which then takes nothing of the request.
+  bool timed = false;
 
   friend bool operator<(const OtlpKind& a, const OtlpKind& b) {
-    return std::tie(a.type, a.unit, a.period_type, a.period_unit, a.period) <
-           std::tie(b.type, b.unit, b.period_type, b.period_unit, b.period);
+    return std::tie(a.type, a.unit, a.period_type, a.period_unit, a.period, a.timed) <
+           std::tie(b.type, b.unit, b.period_type, b.period_unit, b.period, b.timed);
   }
 };
 
@@ -53,6 +56,8 @@ struct OtlpValues {
 OtlpValues OtlpValuesOf(const ProfileMeta& meta);
 // Samples of CPU time, each of which stands for so much.
 OtlpKind OtlpCpuKind(uint64_t period_ns);
+// Whether a row can be in a profile with times: it has one, and so has the profile.
+bool CanBeTimed(const ProfileModel& model, size_t row);
 
 class OtlpRequest {
  public:
@@ -61,7 +66,7 @@ class OtlpRequest {
 
   // The model is borrowed until the last Add. Gives the number that Add takes.
   size_t AddModel(const ProfileModel& model);
-  // A row of that model, with its value.
+  // A row of that model, with its value. Of a kind with times the row has one, and the value is 1.
   void Add(size_t model, size_t row, const OtlpResource& resource, const OtlpKind& kind, uint64_t value);
 
   size_t profiles() const;
@@ -82,7 +87,11 @@ class OtlpRequest {
       return std::tie(a.kind, a.start_unix_ns, a.duration_ns) < std::tie(b.kind, b.start_unix_ns, b.duration_ns);
     }
   };
-  using Samples = std::map<Identity, uint64_t>;
+  struct Seen {
+    uint64_t sum = 0;
+    std::vector<uint64_t> times;  // instead of the sum, in profiles with times
+  };
+  using Samples = std::map<Identity, Seen>;
   using Profiles = std::map<ProfileKey, Samples>;
   // Of a model, what has been encoded; -1: not yet.
   struct Source {

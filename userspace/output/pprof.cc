@@ -15,6 +15,7 @@
 #include "formats/names/utf8.h"
 #include "formats/profile/gzip.h"
 #include "formats/profile/pprof_fields.h"
+#include "output/mapping_name.h"
 #include "protozero/pbf_builder.hpp"
 #include "status/status.h"
 
@@ -40,31 +41,6 @@ class PprofStrings {
   absl::flat_hash_map<std::string, int64_t> ids_;
   std::vector<std::string> texts_;
 };
-
-// What the name of a mapping says of a frame's kind; pprof_fields.h.
-std::string MappingName(const ProfileModel& model, const ModelFrame& frame) {
-  const absl::string_view module = model.text(frame.module);
-  switch (frame.kind) {
-    case ModelFrameKind::kKernel:
-      if (module.empty()) return std::string(pprof::kKernelMapping);
-      break;
-    case ModelFrameKind::kNative:
-      if (frame.module_path != 0) return std::string(model.text(frame.module_path));
-      if (!module.empty()) return std::string(module);
-      break;
-    case ModelFrameKind::kUnknown:
-      return std::string(module);
-    case ModelFrameKind::kJit:
-    case ModelFrameKind::kR2r:
-    case ModelFrameKind::kAot:
-    case ModelFrameKind::kRole:
-    case ModelFrameKind::kMark:
-    case ModelFrameKind::kType:
-    case ModelFrameKind::kInlined:
-      break;
-  }
-  return absl::StrCat("[", ModelFrameKindText(frame.kind), "]", module.empty() ? "" : " ", module);
-}
 
 // Rows of the model that are one sample here.
 struct SampleRow {

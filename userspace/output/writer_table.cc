@@ -8,6 +8,7 @@
 #include "output/mip_from_samples.h"
 #include "output/order.h"
 #include "output/otlp.h"
+#include "output/perfetto.h"
 #include "output/pprof.h"
 #include "output/profile_json.h"
 #include "output/profile_writer.h"
@@ -60,6 +61,14 @@ const std::vector<WriterRow>& WriterTable() {
        false,
        false,
        [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<FirefoxProfileWriter>(); }},
+      {"perfetto",
+       {".perfetto", ".perfetto-trace", ".pftrace"},
+       "for ui.perfetto.dev and trace_processor: a lane for each thread, over time",
+       true,
+       false,
+       false,
+       false,
+       [](const WriterOptions&) -> std::unique_ptr<ProfileWriter> { return std::make_unique<PerfettoWriter>(); }},
       {"otlp",
        {".otlp"},
        "OpenTelemetry's profiles: one request for a collector, not compressed",

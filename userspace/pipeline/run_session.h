@@ -16,7 +16,10 @@ class RunSession : public Session {
   SampleSink& sink() override { return profile_; }
   bool Selects(const Process&) const override { return true; }
   bool SelectsKey(ProcessKey) override { return true; }
-  bool wants_compilations() const override { return false; }
+  // A profile of compilations that has times has them as events, too.
+  bool wants_compilations() const override {
+    return parts_.options.view == RecordView::kJit && parts_.options.keep_samples;
+  }
   // Processes of a whole host may live for less than an iteration; and whoever is shown events as they come is to see
   // them.
   bool may_idle() const override {

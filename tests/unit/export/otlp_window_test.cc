@@ -73,6 +73,21 @@ TEST(OtlpWindowTest, EachFrequencyHasItsProfile) {
               ElementsAre("samples/count =1 per cpu/nanoseconds 10", "samples/count =2 per cpu/nanoseconds 20"));
 }
 
+TEST(OtlpWindowTest, SamplesOfCpuTimeHaveTheirTimesWithinTheWindow) {
+  ProfileModelBuilder model;
+  model.meta().start_unix_ns = 1'000'000;
+  model.meta().duration_ns = 500;
+  const ThreadIndex thread = model.Thread({.pid = 7});
+  for (const uint64_t time_ns : {uint64_t{20}, uint64_t{30}, uint64_t{500}, kNoTime}) {
+    model.Add({.time_ns = time_ns, .thread = thread, .weight = 10});
+  }
+  Window window;
+  window.cpu = *std::move(model).Build();
+  EXPECT_THAT(ReadOtlp(OtlpRequestsOf(window, PushBy::kService, "").parts[0].request).profiles,
+              ElementsAre("samples/count =1 per cpu/nanoseconds 10",
+                          "samples/count @1000020 @1000030 @1000499 per cpu/nanoseconds 10"));
+}
+
 TEST(OtlpWindowTest, AWindowWithoutSamplesIsNoRequest) {
   const OtlpParts parts = OtlpRequestsOf(Window(), PushBy::kService, "h");
   EXPECT_TRUE(parts.parts.empty());

@@ -118,10 +118,19 @@ struct ReadOtlp {
           break;
         case otlp::Profile::kSamples: {
           protozero::pbf_message<otlp::Sample> sample(profile.get_view());
-          while (sample.next(otlp::Sample::kValues)) {
-            for (const int64_t value : sample.get_packed_int64()) {
-              absl::StrAppend(&text, " =", value);
-              sum += value;
+          while (sample.next()) {
+            if (sample.tag() == otlp::Sample::kValues) {
+              for (const int64_t value : sample.get_packed_int64()) {
+                absl::StrAppend(&text, " =", value);
+                sum += value;
+              }
+            } else if (sample.tag() == otlp::Sample::kTimes) {  // each of which counts as 1
+              for (const uint64_t time : sample.get_packed_fixed64()) {
+                absl::StrAppend(&text, " @", time);
+                ++sum;
+              }
+            } else {
+              sample.skip();
             }
           }
           break;

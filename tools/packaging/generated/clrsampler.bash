@@ -14,7 +14,7 @@ _clrsampler() {
         -d|--duration) values=:any ;;
         -F|--frequency) values=:any ;;
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope firefox otlp html svg order callchain mip jitdump' ;;
+        --format) values='folded json pprof speedscope firefox perfetto otlp html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
@@ -50,7 +50,7 @@ _clrsampler() {
         -d|--duration) values=:any ;;
         -F|--frequency) values=:any ;;
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope firefox otlp html svg order callchain mip jitdump' ;;
+        --format) values='folded json pprof speedscope firefox perfetto otlp html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
@@ -83,7 +83,7 @@ _clrsampler() {
       words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope firefox otlp html svg order callchain mip jitdump' ;;
+        --format) values='folded json pprof speedscope firefox perfetto otlp html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
@@ -267,7 +267,7 @@ _clrsampler() {
       words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope firefox otlp html svg order callchain mip jitdump' ;;
+        --format) values='folded json pprof speedscope firefox perfetto otlp html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
@@ -280,7 +280,7 @@ _clrsampler() {
       words='-h --help -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order'
       case $previous in
         -o|--output) values=:files ;;
-        --format) values='folded json pprof speedscope firefox otlp html svg order callchain mip jitdump' ;;
+        --format) values='folded json pprof speedscope firefox perfetto otlp html svg order callchain mip jitdump' ;;
         --focus) values=:any ;;
         --ignore) values=:any ;;
         --thread) values=:any ;;
