@@ -2,9 +2,11 @@
 """The HTML output in a browser: the checked-in bundle is what its sources say, its parts are right, and headless Chromium drives it.
 
 --pictures FOLDER: makes the pictures of docs/flame-graph.md there.
+--day FILE: says how fast the page of a day is that build/release/tests/bench/day_page has made.
 """
 import filecmp
 import os
+from random import Random
 
 import harness
 import page_test_case
@@ -12,6 +14,7 @@ import runtimes
 
 SOURCE = os.path.join(runtimes.SOURCE, "userspace", "output", "page")
 PICTURES = page_test_case.pictures_folder()
+DAY = page_test_case.day_page()
 
 
 class HtmlPageTest(page_test_case.PageTestCase):
@@ -22,12 +25,24 @@ class HtmlPageTest(page_test_case.PageTestCase):
     def test_parts(self):
         self.check_parts("model_test.mjs")
         self.check_parts("waits_model_test.mjs")
+        self.check_parts("time_model_test.mjs")
 
     def test_in_the_browser(self):
         out = self.check_in_browser("browser_test.mjs", pictures=PICTURES, PROGRAM_DIFF=self.program_diff(), **self.program_page())
         print(next((line for line in out.splitlines() if "first paint" in line), ""))
         if PICTURES:
             page_test_case.shrink(PICTURES, "flame-graph")
+
+    def test_time_in_the_browser(self):
+        path = self.timed_profile()
+        page = os.path.join(self.folder, "timed.html")
+        done = page_test_case.run(harness.AGENT, "convert", path, "-o", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        more = {"DAY_PAGE": os.path.abspath(DAY)} if DAY else {}
+        if PICTURES:
+            more["PICTURE_PAGE"] = self.minute_page()
+        out = self.check_in_browser("time_browser_test.mjs", pictures=PICTURES, TIMED_PAGE=page, TIMED_JSON=path, **more)
+        print(next((line for line in out.splitlines() if "day: map" in line), ""))
 
     def test_waits_in_the_browser(self):
         self.check_in_browser("waits_browser_test.mjs")
@@ -46,6 +61,14 @@ class HtmlPageTest(page_test_case.PageTestCase):
             written = harness.json.load(f)["samples"]["written"]
         self.assertGreater(written, 100)
         return {"PROGRAM_PAGE": page, "PROGRAM_SAMPLES": str(written)}
+
+    def minute_page(self):
+        """A minute of the workload, for pictures."""
+        page = os.path.join(self.folder, "minute.html")
+        command, environment = runtimes.command(runtimes.PACKED_VERSIONS[-1], "mix", "--threads", "3", "--seconds", "60")
+        done = page_test_case.run(harness.AGENT, "record", "--duration", "60s", "--output", page, "--", *command, env={**os.environ, **environment})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return page
 
     def program_diff(self):
         """The page that the program writes of a difference: Slow has a third more, Fast loses it, Read is inlined into its caller."""
@@ -83,6 +106,22 @@ class HtmlPageTest(page_test_case.PageTestCase):
             "threads": {"pid": [7, 7], "tid": [7, 8], "comm": [1, 1], "name": [3, 2]},
             "samples": {"thread": [s[0] for s in samples], "stack": [s[1] for s in samples], "weight": [s[2] for s in samples]}}
         path = os.path.join(self.folder, name)
+        with open(path, "w") as f:
+            harness.json.dump(profile, f)
+        return path
+
+
+    def timed_profile(self):
+        """Ten seconds of 5,000 samples of three methods on two threads, and seven samples without a time."""
+        path = self.profile("timed.json", {"Slow": 2, "Fast": 2, "Same": 2})
+        with open(path) as f:
+            profile = harness.json.load(f)
+        random = Random(4)
+        rows = sorted((random.randrange(10 ** 10), random.randrange(2), random.randrange(1, 5)) for _ in range(5000))
+        columns = {"time_ns": [row[0] for row in rows] + [None], "thread": [row[1] for row in rows] + [0],
+                   "stack": [row[2] for row in rows] + [1], "weight": [1 + i % 3 for i in range(len(rows))] + [7]}
+        profile["samples"] = columns
+        profile["meta"]["duration_ns"] = 10 ** 10
         with open(path, "w") as f:
             harness.json.dump(profile, f)
         return path

@@ -23,13 +23,21 @@ def playwright():
 
 
 def pictures_folder():
-    """What follows --pictures, which is taken off the command line; None: it is not there."""
-    if "--pictures" not in sys.argv:
-        return None
-    at = sys.argv.index("--pictures")
-    folder = sys.argv[at + 1]
+    """What follows --pictures; None: it is not there."""
+    return _take("--pictures") if "--pictures" in sys.argv else None
+
+
+def day_page():
+    """What follows --day; None: it is not there."""
+    return _take("--day") if "--day" in sys.argv else None
+
+
+def _take(option):
+    """What follows an option, which is taken off the command line with it."""
+    at = sys.argv.index(option)
+    value = sys.argv[at + 1]
     del sys.argv[at:at + 2]
-    return folder
+    return value
 
 
 def shrink(folder, prefix):

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "output/html_data.h"
+#include "output/html_times.h"
 #include "output/svg.h"
 
 namespace clrsampler {
@@ -36,7 +37,9 @@ ProfileModel ModelOf(absl::string_view input) {
       frame.tier = builder.String(words[i].substr(0, 1));
       node = builder.Node(node, builder.Frame(frame));
     }
-    builder.Add({.thread = builder.Thread(thread), .stack = node, .weight = line.size() + 1});
+    // Some without a time, some far apart.
+    const uint64_t time_ns = words.size() % 5 == 0 ? kNoTime : uint64_t{1} << line.size() % 63;
+    builder.Add({.time_ns = time_ns, .thread = builder.Thread(thread), .stack = node, .weight = line.size() + 1});
   }
   builder.meta().command = std::string(input.substr(0, input.size() % 200));
   builder.meta().account_json = std::string(input.substr(0, input.size() % 50));
@@ -96,8 +99,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(SvgWriter().Write(model, sink).ok());
   RequireXml(out);
   out.clear();
-  Require(WriteHtmlData(model, nullptr, sink).ok());
+  HtmlCells cells;
+  Require(WriteHtmlData(model, nullptr, sink, &cells).ok());
   RequireData(nlohmann::json::parse(out), model.total_weight);
+  Require(cells.of_row.empty() || cells.of_row.size() == model.samples.size());
+  if (!cells.of_row.empty()) {
+    Require(PackHtmlTimes(model.samples, cells.of_row, cells.count, kHtmlSteps, size % 4096).ok());
+  }
   if (model.total_weight == 0) return 0;  // there is nothing to compare
   const absl::StatusOr<ProfileDiff> diff = DiffProfiles(model, model, DiffBasis::kShare);
   Require(diff.ok());

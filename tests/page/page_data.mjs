@@ -5,6 +5,8 @@ import {deflateSync, inflateSync} from 'node:zlib';
 
 export const PAGE = new URL('../../userspace/output/page/page.html', import.meta.url);
 const LINE_KINDS = ['none', 'exact', 'optimised'];
+const LANES = ['Other', '.NET', 'precompiled .NET', 'native', 'kernel', 'garbage collection', 'JIT compiler', 'waiting', 'idle'];
+const EVENT_KINDS = ['pause', 'collection', 'compilation'];
 const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined'];
 
 /** A number generator that gives the same numbers each time. */
@@ -29,6 +31,9 @@ export class DataBuilder {
     this.threads = {pid: [], tid: [], comm: [], name: [], container: []};
     this.cells = new Map();
     this.code = [];
+    this.times = [];  // {key of a cell, timeMs, weight}
+    this.events = [];
+    this.untimed = 0;
   }
 
   string(text) {
@@ -108,6 +113,21 @@ export class DataBuilder {
     return this;
   }
 
+  /** A stack that was seen at a time. */
+  at(timeMs, frames, weight = 1, thread = 0) {
+    let node = -1;
+    for (const frame of frames) node = this.node(node, this.frame(frame), 0);
+    this.weigh(node, weight, thread);
+    this.times.push({key: `${node}/${thread}`, timeMs, weight});
+    return this;
+  }
+
+  /** kind: of EVENT_KINDS; name, detail: texts */
+  event({kind = 'pause', timeMs, durationMs, thread = 0, name = 'gen0 GC', detail = ''}) {
+    this.events.push({kind: EVENT_KINDS.indexOf(kind), timeUs: timeMs * 1000, durationUs: durationMs * 1000, thread, name: this.string(name), detail: this.string(detail)});
+    return this;
+  }
+
   weigh(node, weight, thread = 0, before = 0) {
     const key = `${node}/${thread}`;
     const cell = this.cells.get(key) ?? {node, thread, weight: 0, before: 0};
@@ -116,14 +136,41 @@ export class DataBuilder {
     this.cells.set(key, cell);
   }
 
-  /** more: account, account_before, diff */
+  framesData() {
+    if (this.times.length === 0) return this.frames;
+    const lane = {unknown: 0, jit: 1, r2r: 2, aot: 2, native: 3, kernel: 4, role: 5};
+    return {...this.frames, lane: this.frames.kind.map((kind) => (lane[KINDS[kind]] ?? -1) + 1)};
+  }
+
+  /** packedTimes: what pageOf puts into its own place; more.stepMs: of the stacks, more.lanesMs: of lanes that stand apart */
+  timesData(cells, more) {
+    const {stepMs = 20, lanesMs = 0} = more, lanes = new Map();
+    const numbers = new Map(cells.map(({node, thread}, i) => [`${node}/${thread}`, i])), frames = this.framesData();
+    const kindAt = (node) => (node < 0 ? 0 : frames.lane[this.nodes.frame[node]] || kindAt(node - this.nodes.up[node]));
+    const laneOf = cells.map(({node, thread}) => {
+      const key = `${thread}/${kindAt(node)}`;
+      if (!lanes.has(key)) lanes.set(key, lanes.size);
+      return lanes.get(key);
+    });
+    const samples = this.times.map(({key, timeMs, weight}) => ({cell: numbers.get(key), timeMs, weight}));
+    const ofLanes = samples.map((sample) => ({...sample, cell: laneOf[sample.cell]}));
+    const column = (of) => this.events.map(of);
+    const events = {kind: column(({kind}) => kind), time_us: column(({timeUs}, i) => timeUs - (i === 0 ? 0 : this.events[i - 1].timeUs)), duration_us: column(({durationUs}) => durationUs),
+      thread: column(({thread}) => thread), name: column(({name}) => name), detail: column(({detail}) => detail)};
+    return {
+      packedTimes: [packSteps(samples, cells.length, stepMs), ...(lanesMs ? [packSteps(ofLanes, lanes.size, lanesMs)] : [])],
+      times: {untimed: this.untimed, lanes: LANES, events},
+    };
+  }
+
+  /** more: account, account_before, diff; stepMs, lanesMs */
   data(more = {}) {
     if (this.threads.tid.length === 0) this.thread();
     const cells = [...this.cells.values()].sort((a, b) => a.node - b.node || a.thread - b.thread);
     let last = -1;
     const steps = cells.map(({node}) => { const step = node - last; last = node; return step; });
     return {
-      version: 1, about: this.about, strings: this.strings, frames: this.frames, threads: this.threads,
+      version: 1, about: this.about, ...(this.times.length > 0 ? this.timesData(cells, more) : {}), strings: this.strings, frames: this.framesData(), threads: this.threads,
       ...(this.lines.line.length > 0 ? {nodes: {...this.nodes, line: this.nodeLines}, lines: this.lines, sources: this.sources} : {nodes: this.nodes}),
       cells: {step: steps, thread: cells.map(({thread}) => thread), weight: cells.map(({weight}) => weight), ...(more.diff ? {before: cells.map(({before}) => before)} : {})},
       ...(this.code.length > 0 ? {code: this.code} : {}), ...more, ...(more.account ? {account: JSON.stringify(more.account)} : {}),
@@ -131,10 +178,37 @@ export class DataBuilder {
   }
 }
 
+const varintsOf = (numbers) => numbers.flatMap((number) => {
+  const bytes = [];
+  let rest = number;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) + 128);
+  return [...bytes, rest];
+});
+
+/**
+ * What output/html_times.h has of samples.
+ * @param {{cell: number, timeMs: number, weight: number}[]} samples
+ */
+export function packSteps(samples, cells, stepMs) {
+  const perCell = Array.from({length: cells}, () => new Map());
+  let last = 0;
+  for (const {cell, timeMs, weight} of samples) {
+    const step = Math.floor(timeMs / stepMs);
+    last = Math.max(last, step);
+    perCell[cell].set(step, (perCell[cell].get(step) ?? 0) + weight);
+  }
+  const sorted = perCell.map((steps) => [...steps].sort(([a], [b]) => a - b));
+  const order = [...sorted].sort((a, b) => b.length - a.length);
+  const steps = order.flatMap((entries) => entries.map(([step], i) => step - (i === 0 ? 0 : entries[i - 1][0])));
+  const weights = order.flatMap((entries) => entries.map(([, weight]) => weight));
+  return Uint8Array.from(varintsOf([stepMs, last + 1, steps.length, ...sorted.map(({length}) => length), ...steps, ...weights]));
+}
+
 /** The page with the data in it. */
 export function pageOf(data) {
-  const packed = deflateSync(Buffer.from(JSON.stringify(data))).toString('base64');
-  return readFileSync(PAGE, 'utf8').replace('@PROFILE@', () => packed);
+  const {packedTimes = [], ...rest} = data;
+  const pack = (bytes) => deflateSync(bytes).toString('base64');
+  return readFileSync(PAGE, 'utf8').replace('@PROFILE@', () => pack(Buffer.from(JSON.stringify(rest)))).replace('@TIMES@', () => packedTimes.map(pack).join(' '));
 }
 
 /** A recording of tests/testdata/page. */

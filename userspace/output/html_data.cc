@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "output/html_code.h"
 #include "output/json_stream.h"
+#include "output/lane_category.h"
 #include "output/profile_title.h"
 
 namespace clrsampler {
@@ -82,6 +85,11 @@ struct PageThread {
   uint32_t comm, name, container;
 };
 
+struct PageEvent {
+  const ModelEvent* event;  // borrowed from the model
+  uint32_t thread;
+};
+
 struct Cell {
   uint32_t node, thread;
   uint64_t weight, before;
@@ -109,33 +117,53 @@ class Tables {
       if (!compared) code_frames_.push_back(FrameOf(model, model.frames[code.frame]));
     }
     const SampleColumns& samples = model.samples;
-    cells_.reserve(cells_.size() + samples.size());
+    cell_of_row_.resize(samples.size());
     for (size_t row = 0; row < samples.size(); ++row) {
-      const uint64_t weight = samples.weight_of(row);
-      cells_.push_back({nodes[samples.stack[row]], threads[samples.thread[row]], side == Side::kAfter ? weight : 0,
-                        side == Side::kBefore ? weight : 0});
+      cell_of_row_[row] = CellOf(nodes[samples.stack[row]], threads[samples.thread[row]]);
+      Cell& cell = cells_[cell_of_row_[row]];
+      (side == Side::kAfter ? cell.weight : cell.before) += samples.weight_of(row);
+    }
+    for (const ModelEvent& event : model.events) {
+      if (!compared) events_.push_back({&event, threads[event.thread]});
     }
   }
 
-  // One cell for each (node, thread), in their order.
-  void SumCells() {
+  // By their nodes and threads.
+  void SortCells() {
+    std::vector<uint32_t> order(cells_.size()), place(cells_.size());
+    std::iota(order.begin(), order.end(), 0);
     // The root is -1, so that it comes first.
-    const auto key = [](const Cell& cell) { return std::pair(cell.node + 1, cell.thread); };
-    std::sort(cells_.begin(), cells_.end(), [&](const Cell& a, const Cell& b) { return key(a) < key(b); });
-    size_t used = 0;
-    for (size_t i = 0; i < cells_.size(); ++i) {
-      if (used > 0 && key(cells_[used - 1]) == key(cells_[i])) {
-        cells_[used - 1].weight += cells_[i].weight;
-        cells_[used - 1].before += cells_[i].before;
-      } else {
-        cells_[used++] = cells_[i];
-      }
+    const auto key = [&](uint32_t cell) { return std::pair(cells_[cell].node + 1, cells_[cell].thread); };
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+    std::vector<Cell> sorted;
+    sorted.reserve(cells_.size());
+    for (const uint32_t cell : order) {
+      place[cell] = static_cast<uint32_t>(sorted.size());
+      sorted.push_back(cells_[cell]);
     }
-    cells_.resize(used);
+    cells_ = std::move(sorted);
+    for (uint32_t& cell : cell_of_row_) cell = place[cell];
+  }
+
+  // Of the profile that was added last.
+  HtmlCells CellsOfRows() && {
+    HtmlCells cells{std::move(cell_of_row_), cells_.size(), {}, 0};
+    std::vector<uint32_t> kinds(nodes_.size(), 0);  // of the work at each node
+    for (size_t node = 0; node < nodes_.size(); ++node) {
+      const uint32_t own = LaneOf(spots_[nodes_[node].spot].frame), parent = nodes_[node].parent;
+      kinds[node] = own != 0 || parent == kRoot ? own : kinds[parent];
+    }
+    absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> lanes;
+    for (const Cell& cell : cells_) {
+      const std::pair<uint32_t, uint32_t> key(cell.thread, cell.node == kRoot ? 0 : kinds[cell.node]);
+      cells.lanes.push_back(lanes.try_emplace(key, static_cast<uint32_t>(lanes.size())).first->second);
+    }
+    cells.lane_count = lanes.size();
+    return cells;
   }
 
   // Sources are those of `model`.
-  void Write(const ProfileModel& model, const ProfileDiff* diff, JsonStream& json) const {
+  void Write(const ProfileModel& model, const ProfileDiff* diff, bool timed, JsonStream& json) const {
     Strings strings = strings_;
     std::vector<uint32_t> tiers, sources, files, urls;
     if (!lines_.empty()) {
@@ -148,6 +176,7 @@ class Tables {
       tiers.push_back(strings.Add(absl::StrJoin(frame.tiers, ", ")));
       sources.push_back(strings.Add(absl::StrJoin(frame.sources, ", ")));
     }
+    if (timed) WriteTimes(model, strings, json);
     json.Raw("\"strings\":").Array(strings.size(), [&](size_t i) { json.String(strings.at(i)); });
 
     json.Raw(",\n\"frames\":{");
@@ -157,6 +186,9 @@ class Tables {
     Column(json, "tier", frames_.size(), [&](size_t i) { return tiers[i]; }).Raw(",");
     Column(json, "source", frames_.size(), [&](size_t i) { return sources[i]; });
     if (diff != nullptr) WriteNoise(*diff, json);
+    if (timed) {
+      Column(json.Raw(","), "lane", frames_.size(), [&](size_t i) { return LaneOf(i); });
+    }
 
     json.Raw("},\n\"nodes\":{");
     // Unsigned arithmetic: the root is 2^32 - 1, and i - (2^32 - 1) = i + 1.
@@ -225,6 +257,45 @@ class Tables {
     column("noise_total", &MethodChange::total);
   }
 
+  // A LaneCategory and one more; 0: the frame is what its caller is.
+  uint32_t LaneOf(size_t frame) const {
+    const std::optional<LaneCategory> lane = LaneCategoryOf(frames_[frame].kind, strings_.at(frames_[frame].name));
+    return lane ? static_cast<uint32_t>(*lane) + 1 : 0;
+  }
+
+  // Adds the texts of events to `strings`. Methods that were compiled are left out: they would be most of the page.
+  void WriteTimes(const ProfileModel& model, Strings& strings, JsonStream& json) const {
+    std::vector<uint32_t> names, details;
+    for (const PageEvent& event : events_) {
+      const bool named = event.event->kind != ModelEventKind::kCompilation;
+      names.push_back(named ? strings.Add(model.text(event.event->name)) : 0);
+      details.push_back(named ? strings.Add(model.text(event.event->detail)) : 0);
+    }
+    uint64_t untimed = 0;
+    for (size_t row = 0; row < model.samples.size(); ++row) {
+      if (model.samples.time_of(row) == kNoTime) untimed += model.samples.weight_of(row);
+    }
+    json.Raw("\"times\":{\"untimed\":").Number(untimed).Raw(",\"lanes\":");
+    json.Array(kLaneCategoryCount, [&](size_t i) { json.String(LaneCategoryText(static_cast<LaneCategory>(i))); });
+    json.Raw(",\n\"events\":{");
+    const size_t size = events_.size();
+    Column(json, "kind", size, [&](size_t i) { return static_cast<uint64_t>(events_[i].event->kind); }).Raw(",");
+    Column(json, "time_us", size, [&](size_t i) {
+      return events_[i].event->time_ns / 1000 - (i == 0 ? 0 : events_[i - 1].event->time_ns / 1000);
+    }).Raw(",");
+    Column(json, "duration_us", size, [&](size_t i) { return (events_[i].event->duration_ns + 500) / 1000; }).Raw(",");
+    Column(json, "thread", size, [&](size_t i) { return events_[i].thread; }).Raw(",");
+    Column(json, "name", size, [&](size_t i) { return names[i]; }).Raw(",");
+    Column(json, "detail", size, [&](size_t i) { return details[i]; }).Raw("}},\n");
+  }
+
+  uint32_t CellOf(uint32_t node, uint32_t thread) {
+    const auto [found, added] =
+        cell_ids_.try_emplace(uint64_t{node} << 32 | thread, static_cast<uint32_t>(cells_.size()));
+    if (added) cells_.push_back({node, thread, 0, 0});
+    return found->second;
+  }
+
   uint32_t FrameOf(const ProfileModel& model, const ModelFrame& frame) {
     const uint32_t name = strings_.Add(model.text(frame.name)), module = strings_.Add(model.text(frame.module));
     const auto [found, added] =
@@ -282,6 +353,9 @@ class Tables {
   std::vector<PageThread> threads_;
   absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> thread_ids_;
   std::vector<Cell> cells_;
+  absl::flat_hash_map<uint64_t, uint32_t> cell_ids_;  // until they are sorted
+  std::vector<uint32_t> cell_of_row_;                 // of the profile that was added last
+  std::vector<PageEvent> events_;
   std::vector<uint32_t> code_frames_;  // of each body of machine code
 };
 
@@ -337,18 +411,21 @@ void WriteAbout(const ProfileModel& model, const HtmlComparison* comparison, Jso
 
 }  // namespace
 
-absl::Status WriteHtmlData(const ProfileModel& model, const HtmlComparison* comparison, const OutputSink& sink) {
+absl::Status WriteHtmlData(const ProfileModel& model, const HtmlComparison* comparison, const OutputSink& sink,
+                           HtmlCells* cells) {
   const bool compared = comparison != nullptr;
   Tables tables;
   tables.Add(model, Tables::Side::kAfter, compared);
   if (compared) tables.Add(comparison->before, Tables::Side::kBefore, compared);
-  tables.SumCells();
+  tables.SortCells();
+  const bool timed = cells != nullptr && !compared && !model.samples.time_ns.empty();
 
   JsonStream json(sink);
   json.Raw("{\"version\":").Number(kDataVersion).Raw(",\n");
   WriteAbout(model, comparison, json);
-  tables.Write(model, compared ? &comparison->diff : nullptr, json);
+  tables.Write(model, compared ? &comparison->diff : nullptr, timed, json);
   json.Raw("}\n");
+  if (timed) *cells = std::move(tables).CellsOfRows();
   return json.Finish();
 }
 

@@ -6,7 +6,8 @@
 
 namespace clrsampler {
 
-// Valid for the life of the program. Holds "@PROFILE@" once, where the packed profile goes.
+// Valid for the life of the program. Holds "@PROFILE@" once, where the packed profile goes, and behind it "@TIMES@",
+// where the times of its samples go.
 absl::string_view HtmlPage();
 
 }  // namespace clrsampler

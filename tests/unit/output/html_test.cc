@@ -112,6 +112,49 @@ TEST(HtmlTest, SumsTheSamplesOfEachStackAndThread) {
   EXPECT_FALSE(data.contains("diff"));
 }
 
+// What stands behind the profile; "": no times.
+absl::string_view Times(absl::string_view page) {
+  const absl::string_view mark = "id=\"times\">";
+  const size_t begin = page.find(mark) + mark.size();
+  return page.substr(begin, page.find('<', begin) - begin);
+}
+
+TEST(HtmlTest, TimesStandApartAndEventsGoAlong) {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = Thread(builder, 7, 8, "worker"), process = Thread(builder, 7, 0, "");
+  const NodeIndex stack =
+      Stack(builder, {{"main", ModelFrameKind::kNative}, {"Add"}, {"[gc gen0]", ModelFrameKind::kRole}});
+  builder.Add({.time_ns = 5, .thread = thread, .stack = stack});
+  builder.Add({.thread = thread, .stack = stack, .weight = 4});
+  const StringIndex gc = builder.String("gen0 GC"), why = builder.String("alloc"), method = builder.String("Shop.Add");
+  builder.Event({1'000'000, 2'000'000, process, ModelEventKind::kPause, gc, why});
+  builder.Event({4'000'000, 1'000'000, thread, ModelEventKind::kCompilation, method, why});
+  const std::string page = Page(Built(builder));
+  const json data = json::parse(Unpack(page));
+  EXPECT_NE(Times(page), "");
+  const json& times = data["times"];
+  EXPECT_EQ(times["untimed"], 4);
+  EXPECT_EQ(times["events"]["kind"], json({0, 2}));
+  EXPECT_EQ(times["events"]["time_us"], json({1000, 3000}));
+  EXPECT_EQ(times["events"]["duration_us"], json({2000, 1000}));
+  EXPECT_EQ(data["strings"][times["events"]["name"][0].get<size_t>()], "gen0 GC");
+  EXPECT_EQ(times["events"]["name"][1], 0);
+  EXPECT_THAT(page, Not(HasSubstr("Shop.Add")));
+  std::vector<std::string> lanes;
+  for (const json& lane : data["frames"]["lane"]) lanes.push_back(times["lanes"][lane.get<size_t>() - 1]);
+  EXPECT_THAT(lanes, ElementsAre("native", ".NET", "garbage collection"));
+}
+
+TEST(HtmlTest, AProfileWithoutTimesHasNone) {
+  ProfileModelBuilder builder;
+  builder.Add({.thread = Thread(builder, 1, 1, "main"), .stack = Stack(builder, {{"A"}}), .weight = 3});
+  const std::string page = Page(Built(builder));
+  EXPECT_EQ(Times(page), "");
+  const json data = json::parse(Unpack(page));
+  EXPECT_FALSE(data.contains("times"));
+  EXPECT_FALSE(data["frames"].contains("lane"));
+}
+
 TEST(HtmlTest, TiersOfOneMethodAreOneFrame) {
   ProfileModelBuilder builder;
   const ThreadIndex thread = Thread(builder, 1, 1, "");

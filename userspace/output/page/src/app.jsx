@@ -24,7 +24,7 @@ export function App({profile, licences}) {
     <>
       <Header profile={profile} onAccount={() => setPanel('account')} onHelp={() => setHelping(true)} themeName={themeName} onTheme={setThemeName} />
       <ProfileView profile={profile} themeName={themeName} listens={!helping} panel={panel} onPanel={setPanel} />
-      {helping && <HelpDialog licences={licences} onClose={() => setHelping(false)} />}
+      {helping && <HelpDialog licences={licences} hasTimes={profile.times !== null} onClose={() => setHelping(false)} />}
     </>
   );
 }

@@ -2,6 +2,7 @@
 import {render} from 'preact';
 import {App} from './app.jsx';
 import {Profile, unpack} from './profile_data.js';
+import {unpackTimes} from './recorded_times.js';
 
 const root = document.getElementById('app');
 
@@ -16,7 +17,9 @@ function Failure({error}) {
 }
 
 try {
-  const profile = new Profile(await unpack(document.getElementById('profile').textContent));
+  const textOf = (id) => document.getElementById(id).textContent;
+  const [data, times] = await Promise.all([unpack(textOf('profile')), unpackTimes(textOf('times'))]);
+  const profile = new Profile(data, times);
   document.title = `${profile.about.title} \u2013 clrsampler`;
   root.replaceChildren();
   render(<App profile={profile} licences={document.getElementById('licences').textContent} />, root);

@@ -1,6 +1,8 @@
-// The profile inside the page: JSON, deflated (zlib), in base64. output/html_data.h says what it holds.
+// The profile inside the page: JSON. output/html_data.h says what it holds.
 import {accountInShort, accountInWords} from './account.js';
 import {TreeBuilder} from './frame_tree.js';
+import {inflate} from './packed.js';
+import {RecordedTimes} from './recorded_times.js';
 import {inert, shorterNames} from './text.js';
 
 export const DATA_VERSION = 1;
@@ -14,11 +16,7 @@ const DOTTED = new Set(['jit', 'r2r', 'aot', 'inlined', 'type', 'unknown']);  //
 
 /** @param {string} base64  @returns {Promise<object>} the parsed JSON */
 export async function unpack(base64) {
-  const binary = atob(base64.trim());
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; ++i) bytes[i] = binary.charCodeAt(i);
-  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-  return JSON.parse(await new Response(inflated).text());
+  return JSON.parse(new TextDecoder().decode(await inflate(base64)));
 }
 
 /** An account comes from a file that anyone may have written: one that makes no sense is none. */
@@ -35,8 +33,11 @@ function readAccount(text) {
 }
 
 export class Profile {
-  /** @param {object} data  what unpack gave */
-  constructor(data) {
+  /**
+   * @param {object} data  what unpack gave
+   * @param {object} times  what unpackTimes gave
+   */
+  constructor(data, times = {}) {
     if (data.version !== DATA_VERSION) throw new Error(`data of version ${data.version}; this page reads ${DATA_VERSION}`);
     const text = data.strings.map(inert);
     const column = (indexes) => indexes.map((index) => text[index]);
@@ -78,6 +79,38 @@ export class Profile {
       thread.before += this.cellBefore?.[cell] ?? 0;
     }
     this.makeProcesses();
+    this.text = (index) => text[index];
+    this.frameLanes = data.frames.lane ?? [];
+    /** @type {?RecordedTimes} null: no sample has a time */
+    this.times = data.times ? new RecordedTimes(this, data.times, times) : null;
+    /** @type {?{range: object, base: ?object}} what within() was asked for */
+    this.chosen = null;
+  }
+
+  /**
+   * The same profile with the weights of a part of its time, and of another part to compare with. Its frames, nodes, threads and
+   * processes have the same numbers.
+   * @param {{range: {from, to}, base: ?{from, to}}} chosen
+   * @param {?object} rule  how the two are judged: diff, noiseSelf and noiseTotal
+   */
+  within(chosen, weights, before = null, rule = null) {
+    const part = Object.create(this);
+    Object.assign(part, {chosen, whole: this, cellWeight: weights, cellBefore: before, code: new Map()}, rule);
+    const byThread = (column) => {
+      const {cellThread} = this, sums = new Float64Array(this.threads.length);
+      for (let cell = 0; cell < cellThread.length; ++cell) sums[cellThread[cell]] += column[cell];
+      return sums;
+    };
+    const after = byThread(weights), compared = before && byThread(before);
+    part.threads = this.threads.map((thread, i) => Object.assign(Object.create(thread), {weight: after[i], before: compared?.[i] ?? 0}));
+    const sum = (threads, key) => threads.reduce((total, thread) => total + thread[key], 0);
+    part.processes = this.processes.map((process) => {
+      const threads = process.threads.map(({index}) => part.threads[index]);
+      const own = Object.assign(Object.create(process), {threads, weight: sum(threads, 'weight'), before: sum(threads, 'before')});
+      for (const thread of threads) thread.process = own;
+      return own;
+    });
+    return part;
   }
 
   /** Where the profile has lines: of each node its line, and what is known of the files. */
@@ -218,9 +251,10 @@ export class Profile {
   }
 
   cellsByRank(rank, count) {
-    const cells = Array.from({length: count}, () => []);
-    for (let cell = 0; cell < this.cellThread.length; ++cell) {
-      const at = rank[this.cellThread[cell]];
+    const cells = Array.from({length: count}, () => []), {cellThread, cellWeight, cellBefore} = this;
+    for (let cell = 0; cell < cellThread.length; ++cell) {
+      if (cellWeight[cell] === 0 && !cellBefore?.[cell]) continue;  // not in the part of the time
+      const at = rank[cellThread[cell]];
       if (at >= 0) cells[at].push(cell);
     }
     return cells;

@@ -16,8 +16,11 @@ import {matchedWeight, matcherOf, matchingFrames} from './search.js';
 import {isSignificant} from './significance.js';
 import {lineCosts} from './source_lines.js';
 import {SourcePanel} from './source_panel.jsx';
+import {TimePanel} from './time_panel.jsx';
+import {stepBack} from './time_state.js';
 import {Toolbar} from './toolbar.jsx';
 import {applyTransforms} from './transforms.js';
+import {usePartOf, useTimeState} from './use_times.js';
 import {isOfWaits, wakerMarks} from './waits.js';
 import {WaitsPanel} from './waits_panel.jsx';
 
@@ -32,7 +35,9 @@ const NOBODY = {process: null, threads: null};  // picked: all
  * @param {(panel: string) => void} onPanel
  */
 export function ProfileView({profile: given, themeName, listens = true, panel = null, onPanel = null}) {
-  const [profile, setProfile] = useState(given);
+  const [recorded, setRecorded] = useState(given);
+  const [time, setTime, timesReady] = useTimeState(recorded);
+  const profile = usePartOf(recorded, time, timesReady);
   const [picked, setPicked] = useState(NOBODY);
   const [transforms, setTransforms] = useState([]);
   const [apart, setApart] = useState(true);
@@ -117,6 +122,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
     else if (zooms.length > 0) setZooms(zooms.slice(0, -1));
     else if (transforms.length > 0) setTransforms(transforms.slice(0, -1));
     else if (search.query !== '') setSearch({...search, query: ''});
+    else if (stepBack(time)) setTime(stepBack(time));
   };
 
   const host = useRef(null), graph = useRef(null);
@@ -150,7 +156,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
 
   // All choices at once, so that none ever meets the other profile; and not under an open menu.
   useLayoutEffect(() => {
-    if (given === profile || menu) return;
+    if (given === recorded || menu) return;
     const same = (frame) => given.frameLike(profile, frame);
     wayBack.current = tree.pathTo(graph.current.selected).map((at) => same(tree.frame[at]));
     setTransforms(transforms.map(({kind, frame}) => ({kind, frame: same(frame)})));
@@ -159,7 +165,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
     if (studied >= 0) setStudied(same(studied));
     setPicked(pickedLike(given, picked));
     setHovered(null);
-    setProfile(given);
+    setRecorded(given);
   }, [given, menu]);
 
   const searchField = useRef(null);
@@ -195,6 +201,9 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
         matched={flags && !matcher.error ? {weight: share, whole, isMark: marked >= 0} : null}
         upward={upward} onUpward={setUpward} order={order} onOrder={setOrder} foldAll={foldAll} onFoldAll={setFoldAll} apart={apart} onApart={setApart}
         before={before} onBefore={setBefore} more={more} onMore={setMore} />
+      {recorded.times && (
+        <TimePanel profile={recorded} part={profile} state={time} onState={setTime} wanted={wanted} picked={picked} onPick={setPicked} flags={flags} themeName={themeName} ready={timesReady} />
+      )}
       <Breadcrumbs {...context} layout={layout} zoomed={zoomed} onZoom={(node) => (node === 0 ? setZooms([]) : zoomTo(node))}
         transforms={transforms} onTransforms={setTransforms} marked={marked} onMarked={setMarked} />
       <main class="columns">
@@ -240,8 +249,9 @@ function pickedLike(profile, {process, threads}) {
 }
 
 function wantedThreads({process, threads}) {
-  if (threads) return (thread) => threads.includes(thread);
-  if (process) return (thread) => thread.process === process;
+  // By their numbers, which are the same in a part of the time.
+  if (threads) return (thread) => threads.some(({index}) => index === thread.index);
+  if (process) return (thread) => thread.process.index === process.index;
   return () => true;
 }
 

@@ -83,7 +83,7 @@ function threadGroups(threads) {
 function Pickers({profile, picked, onPick, everyone}) {
   const {processes, threads} = profile;
   const total = threads.reduce((sum, {weight}) => sum + weight, 0);
-  const candidates = picked.process ? picked.process.threads : processes.length === 1 ? threads : [];
+  const candidates = picked.process ? processes[picked.process.index].threads : processes.length === 1 ? threads : [];
   const options = threadGroups(candidates).flatMap(({name, members, weight}) => {
     const label = (thread) => `${thread.name || 'thread'}${thread.tid ? ` (${thread.tid})` : ''}`;
     const single = members.map((thread) => ({text: label(thread), threads: [thread], weight: thread.weight}));
@@ -115,5 +115,5 @@ function Pickers({profile, picked, onPick, everyone}) {
 }
 
 function sameMembers(a, b) {
-  return a.length === b.length && a.every((thread, i) => thread === b[i]);
+  return a.length === b.length && a.every((thread, i) => thread.index === b[i].index);
 }
