@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "output/pool_summary.h"
 #include "output/stats_json.h"
+#include "profile/labels_by_pid.h"
 #include "profile/run_model.h"
 
 namespace clrsampler {
@@ -65,6 +66,7 @@ absl::StatusOr<ProfileModel> RecordedModel(const Recorder& recorder, const Recor
   meta.command = absl::StrJoin(options.command, " ");
   meta.pids = options.pids;
   meta.creator = "clrsampler " CLRSAMPLER_VERSION;
+  meta.labels = LabelsByPid(recorder.account().processes);
   meta.account_json = std::move(account_json);
   if (!options.keep_samples)
     return CountedRunModel(recorder.frames(), recorder.stacks(), std::move(meta), recorder.source_files());

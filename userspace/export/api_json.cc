@@ -200,16 +200,20 @@ std::string HealthJson(const HistoryHealth& health) {
   return Dump(json);
 }
 
-std::string ProcessesJson(const Timeline& timeline,
-                          const std::map<std::pair<uint32_t, std::string>, std::string>& runtimes) {
+std::string ProcessesJson(const Timeline& timeline, const KnownProcesses& known) {
   Json json = {{"processes", Json::array()}};
   for (const TimelineSeries& series : timeline.series) {
     if (series.pid == 0) continue;  // others
-    const auto runtime = runtimes.find({series.pid, series.label});
+    const auto found = known.find({series.pid, series.label});
+    const KnownProcess process = found == known.end() ? KnownProcess() : found->second;
+    Json labels = Json::object();
+    process.labels.ForEach(
+        [&](absl::string_view name, const std::string& value) { labels[std::string(name)] = value; });
     json["processes"].push_back({{"pid", series.pid},
                                  {"comm", series.label},
                                  {"container", series.container},
-                                 {"runtime", runtime == runtimes.end() ? Json() : OrNull(runtime->second)},
+                                 {"runtime", OrNull(process.runtime)},
+                                 {"labels", std::move(labels)},
                                  {"cores", Mean(series.cores, timeline.covered)},
                                  {"pause_ms", Ms(Sum(series.pause_ns))},
                                  {"jit_ms", Ms(Sum(series.compile_ns))},

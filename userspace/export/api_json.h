@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "export/flight_recordings.h"
+#include "formats/labels/process_labels.h"
 #include "profile/window.h"
 #include "store/history.h"
 
@@ -35,9 +36,13 @@ std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses);
 std::string PausesJson(const HistoryPauses& pauses);
 std::string MethodsJson(const HistoryMethods& methods);
 std::string HealthJson(const HistoryHealth& health);
-// `runtimes` by pid and comm.
-std::string ProcessesJson(const Timeline& timeline,
-                          const std::map<std::pair<uint32_t, std::string>, std::string>& runtimes);
+// What recent windows know of a process, by pid and comm.
+struct KnownProcess {
+  std::string runtime;
+  ProcessLabels labels;
+};
+using KnownProcesses = std::map<std::pair<uint32_t, std::string>, KnownProcess>;
+std::string ProcessesJson(const Timeline& timeline, const KnownProcesses& known);
 std::string RecordingsJson(const std::vector<FlightRecording>& recordings);
 
 }  // namespace clrsampler

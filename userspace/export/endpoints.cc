@@ -277,13 +277,13 @@ absl::StatusOr<Endpoints::Job> Endpoints::ProcessesJob(QueryReader& reader) {
   return Job([this, selection]() -> absl::StatusOr<HttpAnswer> {
     const auto timeline = history_.Timeline(selection, TimelineBy::kProcess, 1, kMostProcesses);
     if (!timeline.ok()) return timeline.status();
-    std::map<std::pair<uint32_t, std::string>, std::string> runtimes;
+    KnownProcesses known;
     for (const SharedWindow& window : parts_.windows->All()) {
       for (const WindowProcess& process : window->processes) {
-        if (!process.runtime.empty()) runtimes[{process.pid, process.comm}] = process.runtime;
+        if (!process.runtime.empty()) known[{process.pid, process.comm}] = {process.runtime, process.labels};
       }
     }
-    return TextAnswer(kJson, ProcessesJson(*timeline, runtimes));
+    return TextAnswer(kJson, ProcessesJson(*timeline, known));
   });
 }
 

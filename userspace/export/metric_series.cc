@@ -14,7 +14,7 @@ namespace {
 
 using prometheus::Labels;
 
-constexpr size_t kMaxLabelBytes = 200;
+constexpr size_t kMaxValueBytes = 200;
 constexpr size_t kMostReasons = 24;  // of one process: reason and generation
 
 // An upper bound is in its bucket: le means less or equal.
@@ -27,7 +27,7 @@ size_t BucketOf(uint64_t ns) {
 
 // Names come from the processes: one that is no UTF-8 would make Prometheus refuse the whole text.
 std::string LabelValue(absl::string_view text) {
-  std::string value = WellFormedUtf8(text.substr(0, kMaxLabelBytes));
+  std::string value = WellFormedUtf8(text.substr(0, kMaxValueBytes));
   for (char& c : value) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
@@ -110,7 +110,8 @@ void ProcessSeries::Describe(const WindowProcess& process) {
                          {"comm", LabelValue(process.comm)},
                          {"container", LabelValue(process.container)},
                          {"container_id", LabelValue(process.container_id)},
-                         {"runtime", LabelValue(process.runtime)}};
+                         {"runtime", LabelValue(process.runtime)},
+                         {"service", LabelValue(process.labels.service())}};
   if (labels == described_) return;
   described_ = labels;
   Families::GaugeFamily& family = families_.gauge(MetricId::kProcessInfo);

@@ -14,6 +14,8 @@ namespace {
 OtlpResource ResourceOf(const WindowProcess& process, PushBy by, const std::string& host) {
   OtlpResource resource;
   resource.service = process.container.empty() ? process.comm : process.container;
+  resource.labels = process.labels;
+  if (!process.labels.service().empty()) resource.service = process.labels.service();
   resource.executable = process.comm;
   resource.container_id = process.container_id;
   resource.pod_uid = process.pod_uid;

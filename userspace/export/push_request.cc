@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "export/query.h"
 #include "export/server_url.h"
 #include "formats/names/utf8.h"
@@ -59,6 +60,11 @@ std::string NameOf(const WindowProcess& process, PushBy by, std::map<std::string
     labels["comm"] = process.comm;
     labels["pid"] = absl::StrCat(process.pid);
   }
+  process.labels.ForEach([&](absl::string_view key, const std::string& value) {
+    // A label that was given by an option stays.
+    if (key != LabelName(LabelKey::kServiceName)) labels.emplace(absl::StrReplaceAll(key, {{".", "_"}}), value);
+  });
+  if (!process.labels.service().empty()) return NameOf(process.labels.service(), labels);
   return NameOf(process.container.empty() ? process.comm : process.container, labels);
 }
 

@@ -78,6 +78,9 @@ Json ProcessJson(const ProcessFacts& facts) {
     const DotNetRuntime& runtime = *facts.runtime;
     json["namespace_pid"] = facts.namespace_pid;
     json["executable"] = facts.executable;
+    json["labels"] = Json::object();
+    facts.labels.ForEach(
+        [&](absl::string_view name, const std::string& value) { json["labels"][std::string(name)] = value; });
     json["runtime"] = runtime.version.Text();
     json["runtime_image"] = runtime.mapping.path;
     json["form"] = std::string(DeploymentFormText(runtime.form));

@@ -26,6 +26,8 @@
 #include "formats/proc/stat_text.h"
 #include "formats/proc/status_text.h"
 #include "os/file_io.h"
+#include "process/label_reader.h"
+#include "process/target_memory.h"
 #include "status/status.h"
 #include "symbols/debug_file.h"
 #include "unwind_data/elf_unwind_data.h"
@@ -196,6 +198,17 @@ HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, Im
   return facts;
 }
 
+ProcessLabels ReadLabels(const std::string& proc_root, const Process& process) {
+  Notices unread;  // the table of processes has no room for them; a recording says them
+  LabelReader reader(
+      [&](uint32_t pid) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
+        return TargetMemory::Open(proc_root, pid, nullptr, process.files.broker());
+      },
+      unread);
+  reader.Read(process, /*is_dotnet=*/true, MonotonicTime::Min());
+  return reader.Of(process.key);
+}
+
 void ReadRuntimeSurroundings(const std::string& proc_root, const Process& process, ImageFiles& images,
                              ProcessFacts& facts) {
   const std::string directory = absl::StrCat(proc_root, "/", process.key.tgid);
@@ -209,6 +222,7 @@ void ReadRuntimeSurroundings(const std::string& proc_root, const Process& proces
   facts.threads = ReadThreads(proc_root, process.key.tgid);
   facts.environment = ReadEnvironment(directory + "/environ");
   if (!facts.runtime.has_value()) return;
+  facts.labels = ReadLabels(proc_root, process);
   facts.gc = facts.threads.server_gc_threads ? GcFlavour::kServer : GcFlavour::kWorkstation;
   facts.has_symbols = HasSymbols(process, facts.runtime->mapping, images);
   ReadSocket(directory, process, facts);

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "clr/runtime_discovery.h"
+#include "formats/labels/process_labels.h"
 #include "inspect/pool_facts.h"
 #include "process/container.h"
 #include "process/image_files.h"
@@ -89,6 +90,7 @@ struct ProcessFacts {
   std::optional<DotNetRuntime> runtime;
   GcFlavour gc = GcFlavour::kUnknown;
   Container container;
+  ProcessLabels labels;
   EnvironmentFacts environment;
   DirectoryFacts perf_map_directory;
   NameFileFacts perf_map;

@@ -18,6 +18,10 @@ absl::Status OtlpWriter::Write(const ProfileModel& model, const OutputSink& sink
     const ModelThread& thread = model.threads[model.samples.thread[row]];
     OtlpResource resource;
     resource.service = resource.executable = std::string(model.text(thread.comm));
+    if (const auto labels = model.meta.labels.find(thread.pid); labels != model.meta.labels.end()) {
+      resource.labels = labels->second;
+      if (!resource.labels.service().empty()) resource.service = resource.labels.service();
+    }
     resource.container_id = std::string(model.text(thread.container_id));
     resource.host = model.meta.host;
     request.Add(number, row, resource, values.kind, model.samples.weight_of(row) * values.factor);

@@ -48,6 +48,9 @@ std::string Encoded(const OtlpResource& resource) {
   text("container.id", resource.container_id);
   text("k8s.pod.uid", resource.pod_uid);
   text("host.name", resource.host);
+  resource.labels.ForEach([&](absl::string_view name, const std::string& value) {
+    if (name != LabelName(LabelKey::kServiceName)) text(name, value);
+  });
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "formats/labels/process_labels.h"
 #include "formats/profile/profile_model.h"
 #include "output/otlp_dictionary.h"
 
@@ -28,7 +29,8 @@ struct OtlpResource {
   std::string pod_uid;
   std::string runtime;  // the version of .NET
   std::string host;
-  uint32_t pid = 0;  // 0: samples say it
+  uint32_t pid = 0;           // 0: samples say it
+  ProcessLabels labels = {};  // what the process says of itself; its service.name is in `service`
 
   friend auto operator<=>(const OtlpResource&, const OtlpResource&) = default;
 };

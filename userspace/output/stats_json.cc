@@ -35,6 +35,12 @@ Json Frames(const Account& account) {
   return json;
 }
 
+Json Labels(const ProcessLabels& labels) {
+  Json json = Json::object();
+  labels.ForEach([&](absl::string_view name, const std::string& value) { json[std::string(name)] = value; });
+  return json;
+}
+
 Json Processes(const Account& account) {
   Json rows = Json::array();
   for (const ProcessAccount& process : account.processes) {
@@ -44,6 +50,7 @@ Json Processes(const Account& account) {
                     {"container", process.container},
                     {"container_id", process.container_id},
                     {"pod_uid", process.pod_uid},
+                    {"labels", Labels(process.labels)},
                     {"symbol_sources", process.symbol_sources},
                     {"samples", process.samples}});
   }

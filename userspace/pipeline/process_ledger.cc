@@ -41,6 +41,11 @@ void ProcessLedger::SetRuntime(ProcessKey key, std::string version) {
   found->second.runtime_known = true;
 }
 
+void ProcessLedger::SetLabels(ProcessKey key, ProcessLabels labels) {
+  const auto found = rows_.find(key);
+  if (found != rows_.end()) found->second.labels = std::move(labels);
+}
+
 bool ProcessLedger::has_runtime(ProcessKey key) const {
   const auto found = rows_.find(key);
   return found == rows_.end() || found->second.runtime_known;
@@ -56,6 +61,7 @@ std::vector<ProcessAccount> ProcessLedger::Accounts() const {
     account.container = row.container.Label();
     account.container_id = row.container.cgroup.container_id;
     account.pod_uid = row.container.cgroup.pod_uid;
+    account.labels = row.labels;
     account.samples = row.samples;
     for (int source = 1; source < kNameSourceCount; ++source) {
       if ((row.name_sources >> source & 1) == 0) continue;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "formats/labels/process_labels.h"
 #include "process/container.h"
 #include "process/process.h"
 #include "profile/account.h"
@@ -32,6 +33,8 @@ class ProcessLedger {
   };
   Identity Of(ProcessKey key);
   void SetRuntime(ProcessKey key, std::string version);
+  bool Has(ProcessKey key) const { return rows_.contains(key); }
+  void SetLabels(ProcessKey key, ProcessLabels labels);
   bool has_runtime(ProcessKey key) const;
 
   // Most samples first.
@@ -42,6 +45,7 @@ class ProcessLedger {
     std::string comm;
     Container container;
     std::string runtime;
+    ProcessLabels labels;
     bool runtime_known = false;
     bool labelled = false;
     uint32_t name_sources = 0;

@@ -9,7 +9,12 @@
 
 namespace clrsampler {
 
+void RunSession::SlowIteration(MonotonicTime now) {
+  labels_.Update(now, [this](ProcessKey key) { return profile_.ledger().Has(key); });
+}
+
 void RunSession::Describe(const Process& process) {
+  profile_.ledger().SetLabels(process.key, labels_.Of(process.key));
   if (profile_.ledger().has_runtime(process.key)) return;
   const std::optional<DotNetRuntime> runtime = parts_.runtimes.Find(process);
   profile_.ledger().SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "");

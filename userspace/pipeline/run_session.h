@@ -2,6 +2,7 @@
 #ifndef CLRSAMPLER_PIPELINE_RUN_SESSION_H_
 #define CLRSAMPLER_PIPELINE_RUN_SESSION_H_
 
+#include "pipeline/label_watch.h"
 #include "pipeline/run_parts.h"
 #include "pipeline/run_profile.h"
 #include "pipeline/session.h"
@@ -11,7 +12,7 @@ namespace clrsampler {
 // Main loop only. Borrows both.
 class RunSession : public Session {
  public:
-  RunSession(RunParts& parts, RunProfile& profile) : parts_(parts), profile_(profile) {}
+  RunSession(RunParts& parts, RunProfile& profile) : parts_(parts), profile_(profile), labels_(parts) {}
 
   SampleSink& sink() override { return profile_; }
   bool Selects(const Process&) const override { return true; }
@@ -30,9 +31,9 @@ class RunSession : public Session {
   void Begin() override {}
   void Reach(MonotonicTime) override {}
   void BeginIteration(MonotonicTime) override {}
-  void SlowIteration(MonotonicTime) override {}
+  void SlowIteration(MonotonicTime now) override;
   void Describe(const Process& process) override;
-  void Ended(ProcessKey) override {}
+  void Ended(ProcessKey key) override { labels_.Forget(key); }
   bool WantsEnd(MonotonicTime) const override { return false; }
   void StopsSampling() override {}
   void Finish() override;
@@ -42,6 +43,7 @@ class RunSession : public Session {
 
   RunParts& parts_;
   RunProfile& profile_;
+  LabelWatch labels_;
 };
 
 }  // namespace clrsampler

@@ -26,10 +26,12 @@ ServeSession::ServeSession(RunParts& parts, const WindowOptions& options)
     : parts_(parts),
       options_(options),
       windows_(options.lengths, parts.frames, &parts.sources.source_files(), parts.options.min_wait_ns, parts.notices,
-               parts.clock, [tape = parts.tape] {
+               parts.clock,
+               [tape = parts.tape] {
                  return Taped(
                      tape, [] { return NowNs(CLOCK_REALTIME); }, "wall clock");
-               }) {}
+               }),
+      labels_(parts) {}
 
 bool ServeSession::SelectsKey(ProcessKey key) {
   if (!options_.selects) return true;
@@ -84,7 +86,13 @@ void ServeSession::ReadOpenWaits(MonotonicTime end) {
 
 void ServeSession::SlowIteration(MonotonicTime now) {
   if (parts_.tape == nullptr) file_pages_.AgePages(now);
+  labels_.Update(now, [this](ProcessKey key) { return windows_.builder().Has(key); });
   ControlRate(now);
+}
+
+void ServeSession::Ended(ProcessKey key) {
+  windows_.builder().SetExited(key);
+  labels_.Forget(key);
 }
 
 void ServeSession::ControlRate(MonotonicTime now) {
@@ -116,6 +124,7 @@ void ServeSession::Describe(const Process& process) {
   if (!builder.Has(process.key)) return;
   const std::optional<DotNetRuntime> runtime = parts_.runtimes.Find(process);
   builder.Describe(process);
+  builder.SetLabels(process.key, labels_.Of(process.key));
   builder.SetRuntime(process.key, runtime.has_value() ? runtime->version.Text() : "",
                      parts_.hooks && parts_.hooks->CheckSuspensions(process.key).ok());
 }

@@ -3,6 +3,7 @@
 #define CLRSAMPLER_PIPELINE_SERVE_SESSION_H_
 
 #include "pipeline/file_pages.h"
+#include "pipeline/label_watch.h"
 #include "pipeline/record_options.h"
 #include "pipeline/run_parts.h"
 #include "pipeline/session.h"
@@ -28,7 +29,7 @@ class ServeSession : public Session {
   void SlowIteration(MonotonicTime now) override;
   void StopsSampling() override;
   void Describe(const Process& process) override;
-  void Ended(ProcessKey key) override { windows_.builder().SetExited(key); }
+  void Ended(ProcessKey key) override;
   // The agent took too much memory for long, whatever the rate; a new recorder begins with little.
   bool WantsEnd(MonotonicTime now) const override;
   void Finish() override;
@@ -43,6 +44,7 @@ class ServeSession : public Session {
   const WindowOptions& options_;
   WindowSeries windows_;
   FilePages file_pages_;
+  LabelWatch labels_;
   MonotonicTime last_rate_control_;
   MonotonicTime looked_;  // as of then
 };

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/scaled_sum.h"
+#include "profile/labels_by_pid.h"
 #include "profile/model_sources.h"
 #include "profile/stack_importer.h"
 
@@ -231,6 +233,11 @@ void WindowBuilder::SetRuntime(ProcessKey key, std::string version, bool hooked)
   rows_[row->second].process.hooked = hooked;
 }
 
+void WindowBuilder::SetLabels(ProcessKey key, ProcessLabels labels) {
+  const auto row = rows_of_.find(key);
+  if (row != rows_of_.end()) rows_[row->second].process.labels = std::move(labels);
+}
+
 void WindowBuilder::SetExited(ProcessKey key) {
   const auto row = rows_of_.find(key);
   if (row != rows_of_.end()) rows_[row->second].process.exited = true;
@@ -333,6 +340,8 @@ absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
     methods_.resize(Window::kMaxMethods);
   }
   for (Row& row : rows_) window.processes.push_back(std::move(row.process));
+  std::map<uint32_t, ProcessLabels> labels = LabelsByPid(window.processes);
+  for (WindowProcess& process : window.processes) process.labels = labels[process.pid];
   window.pauses = std::move(pauses_);
   window.methods = std::move(methods_);
   window.pauses_left_out = pauses_left_out_;

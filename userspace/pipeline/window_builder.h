@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "formats/labels/process_labels.h"
 #include "os/clock.h"
 #include "pipeline/sample_sink.h"
 #include "pipeline/wait_stack.h"
@@ -61,6 +62,7 @@ class WindowBuilder : public SampleSink {
   // Of one that had events of its runtime, but no sample.
   void Describe(const Process& process);
   void SetRuntime(ProcessKey process, std::string version, bool hooked);
+  void SetLabels(ProcessKey process, ProcessLabels labels);
   void SetExited(ProcessKey process);
 
   // Gives what has been added since the last call, and begins anew. Missing in it: number, end_unix_ns, clock_jump_ns,

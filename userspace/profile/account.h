@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/labels/process_labels.h"
 #include "status/notices.h"
 #include "symbols/frame.h"
 
@@ -27,6 +28,7 @@ struct ProcessAccount {
   std::string container;  // name, or runtime and short id, or systemd service; empty: none of these
   std::string container_id;
   std::string pod_uid;
+  ProcessLabels labels;
 };
 
 // All counts are of this run. Invariant: samples_taken = samples_written + samples_set_aside + the losses after

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "formats/labels/process_labels.h"
 #include "formats/profile/profile_model.h"
 #include "profile/account.h"
 #include "profile/suspension_tracker.h"
@@ -67,6 +68,7 @@ struct WindowProcess : ProcessCounts {
   std::string container;  // name, or runtime and short id, or systemd service; empty: none of these
   std::string container_id;
   std::string pod_uid;
+  ProcessLabels labels;         // what it says of itself
   std::optional<uint32_t> uid;  // real; nullopt: not known
 
   uint64_t total_cpu_ns() const;

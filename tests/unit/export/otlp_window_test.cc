@@ -46,6 +46,20 @@ TEST(OtlpWindowTest, AResourceForEachProcess) {
   EXPECT_EQ(std::count(read.strings.begin(), read.strings.end(), "process.pid"), 0) << "samples need not say it again";
 }
 
+TEST(OtlpWindowTest, AProcessNamesItselfAndNoOther) {
+  Window window = *ShopWindow(1);
+  for (WindowProcess& process : window.processes) {
+    if (process.comm != "Shop") continue;
+    process.labels.Set(LabelKey::kServiceName, "shop");
+    process.labels.Set(LabelKey::kServiceVersion, "1.2");
+  }
+  EXPECT_THAT(ReadOtlp(OtlpRequestsOf(window, PushBy::kService, "web-3").parts[0].request).resources,
+              ElementsAre("service.name=envoy process.executable.name=envoy host.name=web-3",
+                          "service.name=shop process.executable.name=Shop process.runtime.name=.NET "
+                          "process.runtime.version=10.0.12 container.id=0123456789abcdef0123456789abcdef "
+                          "host.name=web-3 service.version=1.2"));
+}
+
 TEST(OtlpWindowTest, SamplesAreCountedAndOtherViewsAreProfilesOfTheirOwn) {
   const OtlpParts parts = OtlpRequestsOf(*ShopWindow(1), PushBy::kService, "web-3");
   EXPECT_EQ(parts.parts[0].samples, 140u);

@@ -17,7 +17,8 @@ TEST(StatsJsonTest, HasTheDocumentedKeys) {
   account.CountFrame(Frame{FrameKind::kR2r, NameSource::kNone, "[r2r unknown X.dll]", "", ""}, 2);
   account.CountFrame(Frame{FrameKind::kKernel, NameSource::kKallsyms, "schedule", "", ""}, 3);
   account.stacks_complete = 90;
-  account.processes.push_back({4711, "web", "10.0.12", {"jitdump", "r2r-image"}, 98, "shop-1", "abc", "uid"});
+  account.processes.push_back({4711, "web", "10.0.12", {"jitdump", "r2r-image"}, 98, "shop-1", "abc", "uid", {}});
+  account.processes[0].labels.Set(LabelKey::kServiceName, "shop");
   const auto json = nlohmann::json::parse(StatsJson(account));
   EXPECT_EQ(json["samples"]["expected"], 100);
   EXPECT_EQ(json["samples"]["lost"]["ring_full"], 1);
@@ -31,6 +32,7 @@ TEST(StatsJsonTest, HasTheDocumentedKeys) {
   EXPECT_EQ(json["processes"][0]["container"], "shop-1");
   EXPECT_EQ(json["processes"][0]["container_id"], "abc");
   EXPECT_EQ(json["processes"][0]["pod_uid"], "uid");
+  EXPECT_EQ(json["processes"][0]["labels"]["service.name"], "shop");
   EXPECT_EQ(json["processes"][0]["symbol_sources"][1], "r2r-image");
   for (const char* key : {"cpu_seconds", "peak_rss_bytes", "bpf_map_bytes"})
     EXPECT_TRUE(json["self"].contains(key)) << key;

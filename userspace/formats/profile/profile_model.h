@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "formats/labels/process_labels.h"
 #include "formats/names/line_kind.h"
 #include "formats/profile/model_code.h"
 #include "formats/profile/model_event.h"
@@ -218,16 +220,17 @@ class StringTable {
 struct ProfileMeta {
   ProfileView view = ProfileView::kCpu;
   WeightUnit unit = WeightUnit::kSamples;
-  uint64_t period_ns = 0;           // CPU time that a sample stands for; 0: not known
-  uint64_t start_unix_ns = 0;       // wall clock; 0: not known
-  uint64_t start_monotonic_ns = 0;  // the same moment by CLOCK_MONOTONIC of the host; 0: not known
-  uint64_t duration_ns = 0;         // 0: not known
-  bool whole_host = false;          // root frames of folded stacks read comm-PID
-  std::string host;                 // its name
-  std::string command;              // that was started for the recording, or none
-  std::vector<uint32_t> pids;       // that were asked for
-  std::string creator;              // "clrsampler 0.1.0", or what a foreign file says
-  std::string account_json;         // of the run, as docs/stats.md has it; "": none
+  uint64_t period_ns = 0;                    // CPU time that a sample stands for; 0: not known
+  uint64_t start_unix_ns = 0;                // wall clock; 0: not known
+  uint64_t start_monotonic_ns = 0;           // the same moment by CLOCK_MONOTONIC of the host; 0: not known
+  uint64_t duration_ns = 0;                  // 0: not known
+  bool whole_host = false;                   // root frames of folded stacks read comm-PID
+  std::string host;                          // its name
+  std::string command;                       // that was started for the recording, or none
+  std::vector<uint32_t> pids;                // that were asked for
+  std::map<uint32_t, ProcessLabels> labels;  // of processes that have some, by pid; not in files
+  std::string creator;                       // "clrsampler 0.1.0", or what a foreign file says
+  std::string account_json;                  // of the run, as docs/stats.md has it; "": none
 };
 
 struct ProfileModel {

@@ -1,0 +1,32 @@
+#include "pipeline/label_watch.h"
+
+#include <memory>
+
+#include "process/target_memory.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr uint64_t kUpdateNs = 1'000'000'000;
+constexpr char kProcRoot[] = "/proc";
+
+}  // namespace
+
+LabelWatch::LabelWatch(RunParts& parts)
+    : parts_(parts),
+      reader_(
+          [broker = parts.broker](uint32_t pid) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
+            return TargetMemory::Open(kProcRoot, pid, nullptr, broker.get());
+          },
+          parts.notices) {}
+
+void LabelWatch::Update(MonotonicTime now, absl::FunctionRef<bool(ProcessKey)> wanted) {
+  if (parts_.tape != nullptr || now.ns - updated_.ns < kUpdateNs) return;
+  updated_ = now;
+  parts_.table.ForEach([&](Process& process) {
+    if (process.exited != MonotonicTime::Max() || !wanted(process.key) || !reader_.IsDue(process, now)) return;
+    reader_.Read(process, parts_.runtimes.Find(process).has_value(), now);
+  });
+}
+
+}  // namespace clrsampler
