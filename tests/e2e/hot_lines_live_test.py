@@ -23,6 +23,7 @@ SOURCE = os.path.join(runtimes.SOURCE, "tests", "apps", "lines", "Kinds.cs")
 FREQUENCY = 499
 WARM_UP_CPU_SECONDS, CPU_SECONDS = 4, 12
 LEAST_SAMPLES = 100
+LIFETIME_SECONDS = "900"  # far more than a test takes beside others; it is ended before
 # No method is called so often that it is compiled again, and no loop replaces its code.
 TIER_0 = {"DOTNET_TC_CallCountingDelayMs": "7FFFFFFF", "DOTNET_TC_OnStackReplacement": "0"}
 # Kind of code -> what stands in the name of its method. `Inlined` has no code of its own once it is optimised: its work is then in `Inlining`.
@@ -133,7 +134,7 @@ class HotLinesTest(harness.LiveTest):
         for version in VERSIONS:
             with self.subTest(version):
                 self.need_runtime(version)
-                command, environment = runtimes.command(version, "kinds", "120", program="lines")
+                command, environment = runtimes.command(version, "kinds", LIFETIME_SECONDS, program="lines")
                 with harness.Target(command, env={**environment, **TIER_0}) as target, tempfile.TemporaryDirectory() as folder:
                     target.use_cpu(WARM_UP_CPU_SECONDS)
                     samples, _ = self.record(target, folder)
@@ -151,7 +152,7 @@ class HotLinesTest(harness.LiveTest):
         for version in VERSIONS:
             with self.subTest(version):
                 self.need_runtime(version)
-                command, environment = runtimes.command(version, "kinds", "120", program="lines")
+                command, environment = runtimes.command(version, "kinds", LIFETIME_SECONDS, program="lines")
                 with harness.Target(command, env=environment) as target, tempfile.TemporaryDirectory() as folder:
                     target.use_cpu(WARM_UP_CPU_SECONDS)
                     samples, addresses = self.record(target, folder)

@@ -374,7 +374,7 @@ class OperationTest(harness.LiveTest):
         if os.geteuid() != 0:
             self.skipTest("mounting needs root")
         with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder:
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], check=True)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder], check=True)
             try:
                 with Service(folder=folder, window="1s") as service:
                     service.wait_for_windows(2)
