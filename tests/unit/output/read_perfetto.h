@@ -188,7 +188,8 @@ class PerfettoTrace {
             if (part.tag() == perfetto::Process::kPid) {
               track.pid = part.get_int32();
             } else {
-              (part.tag() == perfetto::Process::kName ? track.process : track.label) = part.get_string();
+              const bool is_name = part.tag() == perfetto::Process::kName;  // known before it is read only
+              (is_name ? track.process : track.label) = part.get_string();
             }
           });
           break;
@@ -270,7 +271,8 @@ class PerfettoTrace {
         case perfetto::StackSample::kTask:
           ForEach<perfetto::Task>(tables_[perfetto::Interned::kTasks].at(field.get_uint64()), [&](auto& part) {
             if (part.tag() == perfetto::Task::kId) return part.skip();
-            (part.tag() == perfetto::Task::kPid ? sample.pid : sample.tid) = part.get_uint32();
+            const bool is_pid = part.tag() == perfetto::Task::kPid;
+            (is_pid ? sample.pid : sample.tid) = part.get_uint32();
           });
           break;
         case perfetto::StackSample::kCallstack:
@@ -313,7 +315,8 @@ class PerfettoTrace {
             if (part.tag() == perfetto::Annotation::kUnsigned) {
               value = std::to_string(part.get_uint64());
             } else {
-              (part.tag() == perfetto::Annotation::kName ? name : value) = part.get_string();
+              const bool is_name = part.tag() == perfetto::Annotation::kName;
+              (is_name ? name : value) = part.get_string();
             }
           });
           event.annotations[name] = value;
