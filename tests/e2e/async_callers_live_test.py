@@ -126,7 +126,7 @@ class AsyncCallersTest(harness.LiveTest):
                 target.use_cpu(2)
                 agent.interrupt()
                 # Each burner is compiled once: how long that took says nothing about its callers.
-                self.check(f"{version} jit", agent.finish(60), 25, compiled_burner, weigh=lambda count: 1)
+                self.check(f"{version} jit", agent.finish(60), 15, compiled_burner, weigh=lambda count: 1)
 
     def test_what_can_not_be_combined_is_refused(self):
         for arguments, hint in ((("--unwind", "chain"), "leave --unwind out"), (("--no-hooks",), "leave --no-hooks out"),
