@@ -31,8 +31,10 @@ int main(int argc, char** argv) {
     std::printf("  %-3s %s: %s\n", feature.present ? "yes" : "no", feature.name.c_str(), feature.detail.c_str());
   }
   int failed = 0;
+  bool any = false;
   for (const testing::Scenario& scenario : scenarios) {
     if (!only.empty() && only != scenario.name) continue;
+    any = true;
     std::fflush(stdout);
     testing::ScenarioSetting setting = defaults;
     const absl::Status status = scenario.run(setting);
@@ -43,6 +45,10 @@ int main(int argc, char** argv) {
       std::printf("FAILED %s: %s\n       %s\n       hint: %s\n", scenario.name, std::string(status.message()).c_str(),
                   setting.notes.c_str(), HintOf(status).c_str());
     }
+  }
+  if (!any) {
+    std::printf("FAILED %s: no such scenario\n", only.c_str());
+    return 1;
   }
   return failed;
 }
