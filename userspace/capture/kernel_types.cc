@@ -64,8 +64,7 @@ absl::Status KernelTypes::Fill(const btf* object) {
   std::string copied;
   std::span<const std::byte> types = mapped.bytes();
   if (types.empty()) {
-    ASSIGN_OR_RETURN(std::string read, ReadWholeFile(all.get(), kMaxBytes));
-    copied = std::move(read);
+    ASSIGN_OR_RETURN(copied, ReadWholeFile(all.get(), kMaxBytes));
     types = AsBytes(copied);
   }
   ASSIGN_OR_RETURN(const std::vector<std::byte> subset, BtfSubset(types, *names));

@@ -309,10 +309,8 @@ absl::Status Sampler::Load(const FeatureReport& features, bool task_storage) {
   const int error = clrsampler_bpf__load(skeleton_.get());
   if (error != 0) return LoadError(-error, "loading the BPF programs", features.lockdown);
 
-  ASSIGN_OR_RETURN(RingReader ring, RingReader::Map(ring_fd(), ring_bytes_));
-  ring_ = std::move(ring);
-  ASSIGN_OR_RETURN(RingReader hook_ring, RingReader::Map(hook_ring_fd(), hook_ring_bytes_));
-  hook_ring_ = std::move(hook_ring);
+  ASSIGN_OR_RETURN(ring_, RingReader::Map(ring_fd(), ring_bytes_));
+  ASSIGN_OR_RETURN(hook_ring_, RingReader::Map(hook_ring_fd(), hook_ring_bytes_));
   transient_code_.emplace(bpf_map__fd(skeleton_->maps.transient_code), bpf_map__fd(skeleton_->maps.transient_heaps));
   events_ = std::make_unique<CpuEvents>([this](int cpu) { return OpenAndAttach(cpu); }, "sampling the CPUs");
   return absl::OkStatus();

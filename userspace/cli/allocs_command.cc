@@ -63,8 +63,7 @@ absl::StatusOr<EventWatchOptions> StreamOptions(const AllocsConfig& config, File
   options.stacks = true;
   options.files = files;
   if (!config.watch.duration.has_value()) return options;
-  ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.watch.duration));
-  options.duration_ns = duration;
+  ASSIGN_OR_RETURN(options.duration_ns, ParseDurationNs("--duration", *config.watch.duration));
   return options;
 }
 

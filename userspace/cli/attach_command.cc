@@ -78,8 +78,7 @@ absl::Status RunAttach(const AttachConfig& config) {
   options.pid = config.pid;
   options.kinds = LibraryKindsFor(config.kinds);
   if (config.duration.has_value()) {
-    ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.duration));
-    options.duration_ns = duration;
+    ASSIGN_OR_RETURN(options.duration_ns, ParseDurationNs("--duration", *config.duration));
   }
   Counts counts;
   const auto began = [&](uint32_t /*pid*/) {

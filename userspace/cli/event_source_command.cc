@@ -86,8 +86,7 @@ absl::StatusOr<EventWatchOptions> WatchOptionsOf(const RecordConfig& config, uin
   options.buffer_megabytes = config.event_buffer_megabytes;
   options.stacks = true;
   if (!config.duration.has_value()) return options;
-  ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.duration));
-  options.duration_ns = duration;
+  ASSIGN_OR_RETURN(options.duration_ns, ParseDurationNs("--duration", *config.duration));
   return options;
 }
 

@@ -180,8 +180,7 @@ absl::Status RunEvents(const EventsConfig& config) {
   uint64_t duration_ns = 0;
   if (config.source == "probe") return RunEventProbe(config);
   if (config.duration.has_value()) {
-    ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.duration));
-    duration_ns = duration;
+    ASSIGN_OR_RETURN(duration_ns, ParseDurationNs("--duration", *config.duration));
   }
   LineOutput output(STDOUT_FILENO);
   absl::Status watched =

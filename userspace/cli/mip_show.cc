@@ -34,8 +34,7 @@ absl::StatusOr<Printing> Prepare(const MipConfig& config) {
   ASSIGN_OR_RETURN(MipProfile profile, ReadMipFile(config.profile));
   Printing printing{std::move(profile), std::move(output), std::move(filter), std::nullopt};
   if (!config.debug.empty()) {
-    ASSIGN_OR_RETURN(MipSourceLines lines, MipSourceLines::Open(config.debug));
-    printing.lines = std::move(lines);
+    ASSIGN_OR_RETURN(printing.lines, MipSourceLines::Open(config.debug));
   }
   return printing;
 }

@@ -33,8 +33,7 @@ absl::StatusOr<PerfMapLeaseOptions> ParsePerfMaps(const PerfMapConfig& config) {
     if (!bytes.ok()) return bytes.status();
     options.cap_bytes = *bytes;
   }
-  ASSIGN_OR_RETURN(const uint64_t time, ParseDurationNs("--perf-map-time", config.time));
-  options.cap_ns = time;
+  ASSIGN_OR_RETURN(options.cap_ns, ParseDurationNs("--perf-map-time", config.time));
   if (config.lease_directory.has_value()) options.directory = *config.lease_directory;
   return options;
 }

@@ -42,12 +42,10 @@ absl::StatusOr<ProfileFilter> ToFilter(const FilterConfig& config) {
   filter.no_kernel = config.no_kernel;
   filter.fold_recursion = config.fold_recursion;
   if (config.from) {
-    ASSIGN_OR_RETURN(const uint64_t from, ParseOffsetNs("--from", *config.from));
-    filter.from_ns = from;
+    ASSIGN_OR_RETURN(filter.from_ns, ParseOffsetNs("--from", *config.from));
   }
   if (config.to) {
-    ASSIGN_OR_RETURN(const uint64_t to, ParseDurationNs("--to", *config.to));
-    filter.to_ns = to;
+    ASSIGN_OR_RETURN(filter.to_ns, ParseDurationNs("--to", *config.to));
   }
   if (filter.from_ns && filter.to_ns && *filter.from_ns >= *filter.to_ns) {
     return WithHint(absl::InvalidArgumentError(

@@ -65,8 +65,7 @@ void DeclarePush(CLI::App& app, PushConfig& config) {
 absl::StatusOr<PyroscopeOptions> ParsePush(const PushConfig& config) {
   PyroscopeOptions options;
   if (!config.push.empty()) {
-    ASSIGN_OR_RETURN(std::string url, ParsePushUrl(config.push));
-    options.url = std::move(url);
+    ASSIGN_OR_RETURN(options.url, ParsePushUrl(config.push));
   }
   RETURN_IF_ERROR(CheckHeaders("--push-header", config.push_headers));
   options.by = ByOf(config.push_by);
@@ -77,8 +76,7 @@ absl::StatusOr<PyroscopeOptions> ParsePush(const PushConfig& config) {
 absl::StatusOr<OtlpOptions> ParseOtlp(const PushConfig& config) {
   OtlpOptions options;
   if (!config.otlp.empty()) {
-    ASSIGN_OR_RETURN(OtlpEndpoint endpoint, ParseOtlpUrl(config.otlp));
-    options.endpoint = std::move(endpoint);
+    ASSIGN_OR_RETURN(options.endpoint, ParseOtlpUrl(config.otlp));
   }
   RETURN_IF_ERROR(CheckHeaders("--otlp-header", config.otlp_headers));
   if (!config.otlp_ca.empty()) {

@@ -197,24 +197,20 @@ struct Results {
 absl::StatusOr<Results> OpenResults(const RecordConfig& config, const ProfileFilter& filter, RecordOptions& options) {
   Results results;
   RETURN_IF_ERROR(CheckFilter(config, options, filter));
-  ASSIGN_OR_RETURN(std::vector<ProfileOutput> outputs, OpenOutputs(config, options.pids, options.command));
-  results.outputs = std::move(outputs);
+  ASSIGN_OR_RETURN(results.outputs, OpenOutputs(config, options.pids, options.command));
   if (config.replay.empty()) RETURN_IF_ERROR(KeepCodeFor(results.outputs, options));
   RETURN_IF_ERROR(CheckFilter(config, options, filter));
   options.keep_samples = options.keep_code || filter.thread || filter.from_ns || filter.to_ns;
   for (const ProfileOutput& output : results.outputs) options.keep_samples |= output.writer->takes_samples;
-  ASSIGN_OR_RETURN(std::optional<OutputFile> stats, OpenStats(config));
-  results.stats = std::move(stats);
+  ASSIGN_OR_RETURN(results.stats, OpenStats(config));
   RETURN_IF_ERROR(CheckDistinct(results.outputs, results.stats));
   if (!config.save_stream.empty()) {
     RETURN_IF_ERROR(CheckSaved(config));
-    ASSIGN_OR_RETURN(std::unique_ptr<SavedTape> tape, SavedTape::Create(config.save_stream, RunJson(options)));
-    results.saved_tape = std::move(tape);
+    ASSIGN_OR_RETURN(results.saved_tape, SavedTape::Create(config.save_stream, RunJson(options)));
     options.tape = results.saved_tape.get();
   }
   if (!config.save_stacks.empty()) {
-    ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Open(config.save_stacks));
-    results.saved_stacks = std::move(opened);
+    ASSIGN_OR_RETURN(results.saved_stacks, OutputFile::Open(config.save_stacks));
   }
   return results;
 }
@@ -383,8 +379,7 @@ absl::Status RunRecord(const RecordConfig& config) {
   if (config.source == "eventpipe") return RunEventSource(config);
   std::unique_ptr<RecordedTape> played;
   if (!config.replay.empty()) {
-    ASSIGN_OR_RETURN(std::unique_ptr<RecordedTape> tape, OpenTape(config.replay));
-    played = std::move(tape);
+    ASSIGN_OR_RETURN(played, OpenTape(config.replay));
   }
   ASSIGN_OR_RETURN(RecordOptions options, played ? ParseRunJson(played->run()) : ToOptions(config));
   options.tape = played.get();

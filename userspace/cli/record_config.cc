@@ -55,8 +55,7 @@ absl::Status SetSymbols(const RecordConfig& config, RecordOptions& options) {
                                     uint64_t{1} << 40, "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
   if (!cache_bytes.ok()) return cache_bytes.status();
   options.symbols.cache.max_bytes = *cache_bytes;
-  ASSIGN_OR_RETURN(PerfMapLeaseOptions perf_maps, ParsePerfMaps(config.perf_maps));
-  options.perf_maps = std::move(perf_maps);
+  ASSIGN_OR_RETURN(options.perf_maps, ParsePerfMaps(config.perf_maps));
   options.names = ParseNames(config.names);
   options.try_unknown_runtime = config.try_unknown_runtime;
   options.lines = config.lines;

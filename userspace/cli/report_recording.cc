@@ -177,8 +177,7 @@ absl::Status Take(const Part& part, ReportRecording& recording) {
   }
   ASSIGN_OR_RETURN(const std::string runtime, Written(part.runtime, kMaxRuntimeBytes));
   if (runtime.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(RuntimeTables tables, RuntimeTables::FromJson(runtime));
-  recording.runtime = std::move(tables);
+  ASSIGN_OR_RETURN(recording.runtime, RuntimeTables::FromJson(runtime));
   recording.has_runtime = true;
   return absl::OkStatus();
 }

@@ -109,8 +109,7 @@ absl::Status SetSampling(const ServeConfig& config, ServeOptions& options) {
   options.record.lines = config.lines;
   options.allocations = !config.no_hooks && !config.no_allocations;
   options.waits = config.waits;
-  ASSIGN_OR_RETURN(PerfMapLeaseOptions perf_maps, ParsePerfMaps(config.perf_maps));
-  options.record.perf_maps = std::move(perf_maps);
+  ASSIGN_OR_RETURN(options.record.perf_maps, ParsePerfMaps(config.perf_maps));
   if (config.ring_bytes) {
     const auto bytes = ParseRingBytes(*config.ring_bytes);
     if (!bytes.ok()) return bytes.status();
@@ -180,10 +179,8 @@ absl::Status SetFlights(const ServeConfig& config, ServeOptions& options) {
 }
 
 absl::Status SetPush(const ServeConfig& config, ServeOptions& options) {
-  ASSIGN_OR_RETURN(PyroscopeOptions push, ParsePush(config.push));
-  options.push = std::move(push);
-  ASSIGN_OR_RETURN(OtlpOptions otlp, ParseOtlp(config.push));
-  options.otlp = std::move(otlp);
+  ASSIGN_OR_RETURN(options.push, ParsePush(config.push));
+  ASSIGN_OR_RETURN(options.otlp, ParseOtlp(config.push));
   return absl::OkStatus();
 }
 

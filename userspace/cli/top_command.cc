@@ -82,8 +82,7 @@ void DeclareTopOptions(CLI::App& app, TopConfig& config) {
 
 absl::Status RunTop(const TopConfig& config) {
   RecordOptions options;
-  ASSIGN_OR_RETURN(std::vector<uint32_t> pids, ParsePids(config.pids));
-  options.pids = std::move(pids);
+  ASSIGN_OR_RETURN(options.pids, ParsePids(config.pids));
   options.frequency_hz = config.frequency_hz;
   options.probe_cost_share = config.hook_budget / 100;
   ASSIGN_OR_RETURN(const uint64_t interval, ParseDurationNs("--interval", config.interval));
@@ -117,9 +116,7 @@ absl::Status RunTop(const TopConfig& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, Recorder::Create(options));
   RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
   if (!config.once) {
-    ASSIGN_OR_RETURN(std::unique_ptr<TopScreen> opened,
-                     TopScreen::Open(view, interval * static_cast<uint64_t>(kShownWindows)));
-    screen = std::move(opened);
+    ASSIGN_OR_RETURN(screen, TopScreen::Open(view, interval * static_cast<uint64_t>(kShownWindows)));
   }
   const absl::Status run = recorder->Run(nullptr);
   screen.reset();

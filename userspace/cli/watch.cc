@@ -25,8 +25,7 @@ absl::StatusOr<RecordOptions> WatchOptions(const WatchConfig& config) {
   RecordOptions options;
   options.pids = {config.pid};
   if (config.duration.has_value()) {
-    ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", *config.duration));
-    options.duration_ns = duration;
+    ASSIGN_OR_RETURN(options.duration_ns, ParseDurationNs("--duration", *config.duration));
   }
   options.names = ParseNames(config.names);
   options.lines = config.lines;

@@ -40,8 +40,7 @@ absl::StatusOr<std::unique_ptr<FileBroker>> StartFileBroker() {
 }
 
 absl::Status ShareFileBroker(RecordOptions& options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<FileBroker> started, StartFileBroker());
-  options.files = std::move(started);
+  ASSIGN_OR_RETURN(options.files, StartFileBroker());
   return absl::OkStatus();
 }
 

@@ -132,8 +132,7 @@ absl::Status RecorderImpl::OpenCapture() {
                                    feature.detail.empty() ? "" : ")"));
     }
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<LiveCapture> live, LiveCapture::Create(SamplerOptionsFor(options), features));
-  parts_.capture = std::move(live);
+  ASSIGN_OR_RETURN(parts_.capture, LiveCapture::Create(SamplerOptionsFor(options), features));
   if (parts_.tape != nullptr) {
     parts_.capture = std::make_unique<RecordedCapture>(
         std::move(parts_.capture), *parts_.tape,

@@ -91,8 +91,7 @@ RunParts::~RunParts() {
 absl::StatusOr<std::vector<std::string>> RunParts::LookUpInKernel(std::span<const uint64_t> addresses) {
   const auto look_up = [&]() -> absl::StatusOr<std::vector<std::string>> {
     if (kernel_lookup_ == nullptr) {
-      ASSIGN_OR_RETURN(std::unique_ptr<KernelNameLookup> lookup, KernelNameLookup::Create());
-      kernel_lookup_ = std::move(lookup);
+      ASSIGN_OR_RETURN(kernel_lookup_, KernelNameLookup::Create());
     }
     return kernel_lookup_->LookUp(addresses);
   };

@@ -50,8 +50,7 @@ absl::StatusOr<StopEvents> StopEvents::Create(Tape* tape) {
 
 absl::Status StopEvents::GuardThisThread() {
   if (tape_ != nullptr && tape_->plays()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::unique_ptr<StopGuard> guard, StopGuard::Start(signals_.get()));
-  guard_ = std::move(guard);
+  ASSIGN_OR_RETURN(guard_, StopGuard::Start(signals_.get()));
   return absl::OkStatus();
 }
 

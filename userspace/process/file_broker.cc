@@ -98,8 +98,7 @@ absl::Status FileBroker::StartWorker() {
       return absl::UnavailableError("the process that makes workers has ended");
     }
   }
-  ASSIGN_OR_RETURN(const pid_t pid, PidOfWorker(worker.number));
-  worker.pid = pid;
+  ASSIGN_OR_RETURN(worker.pid, PidOfWorker(worker.number));
   worker.process = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));
   if (!worker.process.valid()) return ErrnoError(errno, "pidfd_open");
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError(errno, "pipe");
@@ -167,8 +166,7 @@ absl::StatusOr<FileAnswer> FileBroker::Exchange(const FileQuestion& question, in
   if (!answer) return absl::InternalError("the process that opens files answers nonsense");
   if (question.kind == FileQuestionKind::kProcText && message->fd.valid()) {
     lseek(message->fd.get(), 0, SEEK_SET);
-    ASSIGN_OR_RETURN(std::string text, ReadWholeFile(message->fd.get(), kMaxTextBytes));
-    answer->text = std::move(text);
+    ASSIGN_OR_RETURN(answer->text, ReadWholeFile(message->fd.get(), kMaxTextBytes));
   } else {
     answer->fd = std::move(message->fd);
   }

@@ -277,9 +277,8 @@ class Answerer {
 
   absl::Status ProcText() {
     ASSIGN_OR_RETURN(
-        std::string text,
+        answer_.text,
         ReadWholeFile(absl::StrCat(question_.proc_root, "/", question_.pid, "/", question_.path), question_.bytes));
-    answer_.text = std::move(text);
     return absl::OkStatus();
   }
 

@@ -49,8 +49,7 @@ absl::StatusOr<struct stat> OpenedFile::StatusNow() const {
 }
 
 absl::Status OpenedFile::Refresh() {
-  ASSIGN_OR_RETURN(const struct stat now, StatusNow());
-  status = now;
+  ASSIGN_OR_RETURN(status, StatusNow());
   return absl::OkStatus();
 }
 

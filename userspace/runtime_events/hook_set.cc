@@ -43,8 +43,7 @@ absl::Status HookSet::Plant(const std::vector<HookPlace>& places) {
 
 absl::Status HookSet::Attach(Probe& probe) const {
   // By descriptor: the very file that was looked at, wherever its path leads by now.
-  ASSIGN_OR_RETURN(UniqueFd attached, attach_(probe.place, absl::StrCat("/proc/self/fd/", file_->fd.get())));
-  probe.descriptor = std::move(attached);
+  ASSIGN_OR_RETURN(probe.descriptor, attach_(probe.place, absl::StrCat("/proc/self/fd/", file_->fd.get())));
   return absl::OkStatus();
 }
 

@@ -115,8 +115,7 @@ class Service {
 absl::Status Service::Start() {
   metrics_ = Metrics::Make({.version = options_.version, .max_processes = options_.max_processes});
   if (!options_.history_path.empty()) {
-    ASSIGN_OR_RETURN(std::unique_ptr<History> history, OpenHistory(options_));
-    history_ = std::move(history);
+    ASSIGN_OR_RETURN(history_, OpenHistory(options_));
   }
   if (!options_.flights.triggers.empty()) {
     RETURN_IF_ERROR(MakeFolderOf(options_.flights.directory));

@@ -177,8 +177,7 @@ class StoredHistory final : public History {
 
  private:
   absl::Status OpenWriter() {
-    ASSIGN_OR_RETURN(std::unique_ptr<HistoryWriter> writer, HistoryWriter::Open(file_, limits_));
-    writer_ = std::move(writer);
+    ASSIGN_OR_RETURN(writer_, HistoryWriter::Open(file_, limits_));
     return absl::OkStatus();
   }
 

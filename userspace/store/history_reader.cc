@@ -330,8 +330,7 @@ absl::Status HistoryReader::ForEach(const std::vector<Entry>& entries, const His
     RETURN_IF_ERROR(MayGoOn());
     if (segment.id != entry.segment) {
       segment = {};  // before the next one takes its memory
-      ASSIGN_OR_RETURN(SegmentView loaded, LoadSegment(entry.segment, selection));
-      segment = std::move(loaded);
+      ASSIGN_OR_RETURN(segment, LoadSegment(entry.segment, selection));
     }
     RETURN_IF_ERROR(on_entry(entry, segment));
   }

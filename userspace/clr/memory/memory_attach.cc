@@ -84,8 +84,7 @@ void MemoryMethods::Refuse(const Process& process, const DotNetRuntime& found, c
 
 absl::Status MemoryMethods::OpenMemory(const Process& process, ProcessState& state) {
   if (state.memory != nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::unique_ptr<MemoryReader> memory, options_.open_memory(process));
-  state.memory = std::move(memory);
+  ASSIGN_OR_RETURN(state.memory, options_.open_memory(process));
   state.opened = clock_.Now();
   state.images = std::make_unique<TargetImages>(process, images_, clock_);
   return absl::OkStatus();

@@ -56,8 +56,7 @@ absl::StatusOr<std::unique_ptr<RuntimeMemory>> RuntimeMemory::Attach(const Runti
 }
 
 absl::Status RuntimeMemory::Start(const MappedContentFinder& files, MetadataCopies& copies, bool proven) {
-  ASSIGN_OR_RETURN(RuntimeLayout layout, RuntimeLayout::ForMajor(place_.major, place_.machine, place_.try_newer));
-  layout_ = layout;
+  ASSIGN_OR_RETURN(layout_, RuntimeLayout::ForMajor(place_.major, place_.machine, place_.try_newer));
   MemoryProbe probe(memory_);
   // Entry 0 of the table for debuggers; it has stood there since .NET 8.
   range_map_ = probe.Pointer(place_.dac_table);

@@ -215,8 +215,7 @@ absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& 
     const auto place = pe.ok() ? pe->metadata() : std::nullopt;
     const auto bytes = place ? pe->Bytes(*place) : std::nullopt;
     if (bytes && stands(*bytes)) {
-      ASSIGN_OR_RETURN(MetadataTables tables, MetadataTables::Parse(*bytes));
-      module.names.tables = std::move(tables);
+      ASSIGN_OR_RETURN(module.names.tables, MetadataTables::Parse(*bytes));
       module.content = std::move(mapped->keep_alive);
       module.metadata = *bytes;
       module.image = mapped->bytes;
@@ -257,8 +256,7 @@ absl::Status RuntimeModules::Take(std::vector<std::byte> metadata, RuntimeModule
   }
   module.copied_bytes = metadata.size();
   std::shared_ptr<const std::vector<std::byte>> shared = copies_.Share(std::move(metadata));
-  ASSIGN_OR_RETURN(MetadataTables tables, MetadataTables::Parse(*shared));
-  module.names.tables = std::move(tables);
+  ASSIGN_OR_RETURN(module.names.tables, MetadataTables::Parse(*shared));
   module.metadata = *shared;
   module.content = std::move(shared);
   ++copied_;

@@ -226,8 +226,7 @@ absl::StatusOr<MipMerge> MergeMip(MipProfile& profile, std::span<const std::byte
   if (!profile.names_bound) BindMipNames(profile);
   ASSIGN_OR_RETURN(const MipProfile other, ReadMip(other_file));
   MipMerge merge;
-  ASSIGN_OR_RETURN(MipProfile joined, Joiner(profile, other).Join(merge));
-  profile = std::move(joined);
+  ASSIGN_OR_RETURN(profile, Joiner(profile, other).Join(merge));
   return merge;
 }
 

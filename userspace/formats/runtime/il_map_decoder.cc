@@ -257,9 +257,7 @@ absl::StatusOr<IlMap> DecodeBounds(DebugInfoFormat format, std::span<const std::
   if (bounds.size() > kMaxBoundsBytes) return Damaged("an IL map is too large");
   std::vector<IlMapEntry> entries;
   if (!bounds.empty()) {
-    ASSIGN_OR_RETURN(std::vector<IlMapEntry> decoded,
-                     format == DebugInfoFormat::kNet8 ? DecodeNibbles(bounds) : DecodePacked(format, bounds));
-    entries = std::move(decoded);
+    ASSIGN_OR_RETURN(entries, format == DebugInfoFormat::kNet8 ? DecodeNibbles(bounds) : DecodePacked(format, bounds));
   }
   return IlMap::Make(std::move(entries), code_bytes);
 }
