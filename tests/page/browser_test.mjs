@@ -4,44 +4,31 @@
 //   PROGRAM_DIFF  a page that the program wrote of a difference; html_page_test.py says of which
 //   PICTURES    folder that receives the pictures of docs/flame-graph.md; may be missing
 import assert from 'node:assert/strict';
-import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
-import {createRequire} from 'node:module';
-import {tmpdir} from 'node:os';
+import {writeFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {after, before, describe, test} from 'node:test';
+import {describe, test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 import {compared, DataBuilder, manyStacks, pageOf, recorded} from './page_data.mjs';
+import * as files from './page_files.mjs';
 import {slowness} from './slowness.mjs';
 
-const {chromium} = createRequire(join(process.env.PLAYWRIGHT, 'x.js'))('playwright-core');
 const ROW_PX = 20;
 // What the budgets allow on a quiet machine, and how much more in a test that shares its machine with others.
 const FIRST_PAINT_MS = 1000, ZOOM_MS = 50, GRACE = 4;
 const RULE = {scale: 1, all: 0, self: 3, total: 3, stack: 3};
 
-let browser, folder;
-before(async () => {
-  browser = await chromium.launch({executablePath: process.env.CHROMIUM, args: ['--no-sandbox']});
-  folder = mkdtempSync(join(tmpdir(), 'clrsampler-page-'));
-});
-after(async () => {
-  await browser?.close();
-  rmSync(folder, {recursive: true, force: true});
-});
+const own = files.browserOfTests();
 
 /** A page opened from disk. Whatever it says on the console, asks for, or breaks of its policy is an error at close(). */
 class Opened {
-  static async page(html, {width = 1200, height = 800, dark = false, url = null} = {}) {
+  static async page(html, {url = null, ...screen} = {}) {
     const opened = new Opened();
-    opened.context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', offline: true, reducedMotion: 'reduce'});
-    const page = (opened.page = await opened.context.newPage());
-    page.setDefaultTimeout(60_000);
-    opened.complaints = [];
-    page.on('console', (message) => opened.complaints.push(`console: ${message.text()}`));
-    page.on('pageerror', (error) => opened.complaints.push(`error: ${error.stack}`));
+    opened.context = await files.newContext(own, screen);
+    Object.assign(opened, await files.newPage(opened.context));
+    const {page} = opened;
     page.on('dialog', (dialog) => { opened.complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
     if (!url) {
-      const file = join(folder, `page-${++Opened.count}.html`);
+      const file = join(own.folder, `page-${++Opened.count}.html`);
       writeFileSync(file, html);
       url = pathToFileURL(file).href;
     }
@@ -51,7 +38,7 @@ class Opened {
       document.addEventListener('securitypolicyviolation', (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
     });
     await page.goto(url);
-    await page.waitForFunction(() => performance.getEntriesByName('page-ready').length > 0 || document.querySelector('.failure'));
+    await files.isDrawn(page);
     return opened;
   }
 

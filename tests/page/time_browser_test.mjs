@@ -4,49 +4,19 @@
 //   DAY_PAGE    a page of a day, to be measured (tests/bench/day_page.cc); may be missing
 //   PICTURES    folder that receives the pictures of docs/flame-graph.md, of PICTURE_PAGE; both may be missing
 import assert from 'node:assert/strict';
-import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
-import {createRequire} from 'node:module';
-import {tmpdir} from 'node:os';
+import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {after, before, describe, test} from 'node:test';
-import {pathToFileURL} from 'node:url';
+import {describe, test} from 'node:test';
 import {DataBuilder, pageOf, recorded} from './page_data.mjs';
+import * as files from './page_files.mjs';
 import {slowness} from './slowness.mjs';
 
-const {chromium} = createRequire(join(process.env.PLAYWRIGHT, 'x.js'))('playwright-core');
 const OPENINGS = 5;
 const {TIMED_PAGE, TIMED_JSON, DAY_PAGE, PICTURES, PICTURE_PAGE} = process.env;
 
-let browser, folder;
-before(async () => {
-  browser = await chromium.launch({executablePath: process.env.CHROMIUM, args: ['--no-sandbox']});
-  folder = mkdtempSync(join(tmpdir(), 'clrsampler-page-'));
-});
-after(async () => {
-  await browser?.close();
-  rmSync(folder, {recursive: true, force: true});
-});
-
-/** Opens a page, acts, and finds nothing on its console and no break of its policy. */
-async function withFile(path, act, {width = 1200, height = 800, dark = false, hash = ''} = {}) {
-  const context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', offline: true, reducedMotion: 'reduce'});
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  const complaints = [];
-  page.on('console', (message) => complaints.push(`console: ${message.text()}`));
-  page.on('pageerror', (error) => complaints.push(`error: ${error.stack}`));
-  await page.goto(pathToFileURL(path).href + hash);
-  await page.waitForFunction(() => performance.getEntriesByName('page-ready').length > 0 || document.querySelector('.failure'));
-  await act(page);
-  await context.close();
-  assert.deepEqual(complaints, []);
-}
-
-async function withPage(html, act, options) {
-  const path = join(folder, 'page.html');
-  writeFileSync(path, html);
-  await withFile(path, act, options);
-}
+const own = files.browserOfTests();
+const withFile = (path, act, options) => files.withFile(own, path, act, options);
+const withPage = (html, act, options) => files.withPage(own, html, act, options);
 
 const chosen = (page) => page.locator('.timeline-chosen output').textContent();
 const map = (page) => page.locator('.timeline-map');

@@ -4,47 +4,17 @@
 //   WAIT_PAGES  JSON: pages that the program wrote of real programs, {lock, starved, blocking}; may be missing
 //   PICTURES    folder that receives the pictures of docs/waits.md; may be missing
 import assert from 'node:assert/strict';
-import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
-import {createRequire} from 'node:module';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {after, before, describe, test} from 'node:test';
-import {pathToFileURL} from 'node:url';
+import {describe, test} from 'node:test';
 import {pageOf, waitingShop} from './page_data.mjs';
+import * as files from './page_files.mjs';
 
-const {chromium} = createRequire(join(process.env.PLAYWRIGHT, 'x.js'))('playwright-core');
 const PAGES = JSON.parse(process.env.WAIT_PAGES ?? '{}');
 
-let browser, folder;
-before(async () => {
-  browser = await chromium.launch({executablePath: process.env.CHROMIUM, args: ['--no-sandbox']});
-  folder = mkdtempSync(join(tmpdir(), 'clrsampler-page-'));
-});
-after(async () => {
-  await browser?.close();
-  rmSync(folder, {recursive: true, force: true});
-});
-
-/** Opens a page, acts, and finds nothing on its console. */
-async function withFile(path, act) {
-  const context = await browser.newContext({viewport: {width: 1200, height: 740}, offline: true, reducedMotion: 'reduce'});
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  const complaints = [];
-  page.on('console', (message) => complaints.push(`console: ${message.text()}`));
-  page.on('pageerror', (error) => complaints.push(`error: ${error.stack}`));
-  await page.goto(pathToFileURL(path).href);
-  await page.waitForFunction(() => performance.getEntriesByName('page-ready').length > 0 || document.querySelector('.failure'));
-  await act(page);
-  await context.close();
-  assert.deepEqual(complaints, []);
-}
-
-async function withPage(html, act) {
-  const path = join(folder, 'page.html');
-  writeFileSync(path, html);
-  await withFile(path, act);
-}
+const own = files.browserOfTests();
+const SCREEN = {width: 1200, height: 740};
+const withFile = (path, act) => files.withFile(own, path, act, SCREEN);
+const withPage = (html, act) => files.withPage(own, html, act, SCREEN);
 
 const textsOf = async (page, selector) => (await page.locator(selector).allTextContents()).map((text) => text.trim());
 const shoot = (page, name) => (process.env.PICTURES ? page.screenshot({path: join(process.env.PICTURES, `${name}.png`)}) : undefined);

@@ -11,11 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "formats/profile/gzip.h"
 #include "unit/output/made_up_profile.h"
+#include "unit/output/small_profile.h"
 
 namespace clrsampler {
 namespace {
 
 using ::clrsampler::testing::MadeUpProfile;
+using ::clrsampler::testing::SmallProfile;
+using ::clrsampler::testing::WeightsOfThreads;
 using ::testing::ElementsAre;
 using Json = nlohmann::json;
 
@@ -65,15 +68,7 @@ TEST(FirefoxProfileTest, EveryColumnHasAsManyEntriesAsItsTable) {
 
 TEST(FirefoxProfileTest, EachLaneHasItsThreadsStacksInTheOrderOfTheirTimes) {
   const ProfileModel model = MadeUpProfile();
-  std::map<std::string, uint64_t> ours, theirs;
-  for (size_t row = 0; row < model.samples.size(); ++row) {
-    std::string path;
-    for (NodeIndex node = model.samples.stack[row]; node != kRootNode; node = model.nodes[node].parent) {
-      path = absl::StrCat(";", model.text(model.frame_of(node).name), path);
-    }
-    const ModelThread& thread = model.threads[model.samples.thread[row]];
-    ours[absl::StrCat(thread.pid, "/", thread.tid, path)] += model.samples.weight_of(row);
-  }
+  std::map<std::string, uint64_t> theirs;
   const Json profile = Written(model);
   for (const Json& thread : profile["threads"]) {
     const Json& samples = thread["samples"];
@@ -85,7 +80,7 @@ TEST(FirefoxProfileTest, EachLaneHasItsThreadsStacksInTheOrderOfTheirTimes) {
                           Stack(profile, samples["stack"][i]))] += samples["weight"][i].get<uint64_t>();
     }
   }
-  EXPECT_EQ(theirs, ours);
+  EXPECT_EQ(theirs, WeightsOfThreads(model));
 }
 
 TEST(FirefoxProfileTest, ThreadsAreBusyForWhatTheirSamplesStandFor) {
@@ -93,26 +88,12 @@ TEST(FirefoxProfileTest, ThreadsAreBusyForWhatTheirSamplesStandFor) {
   for (const Json& delta : profile["threads"][0]["samples"]["threadCPUDelta"]) EXPECT_EQ(delta, 10101010);
 }
 
-struct SmallProfile {
-  SmallProfile() {
-    builder.meta().duration_ns = 9'000'000;
-    main = builder.Thread({.pid = 10, .tid = 10, .comm = builder.String("web")});
-    worker = builder.Thread({.pid = 10, .tid = 12, .comm = builder.String("web"), .name = builder.String("worker")});
-    whole = builder.Thread({.pid = 10, .comm = builder.String("web")});
-  }
-  NodeIndex Stack(std::vector<std::pair<ModelFrameKind, std::string>> frames) {
-    std::vector<FrameIndex> path;
-    for (const auto& [kind, name] : frames) path.push_back(builder.Frame({.kind = kind, .name = builder.String(name)}));
-    return builder.Stack(path);
-  }
-  Json Write() { return Written(*std::move(builder).Build()); }
-
-  ProfileModelBuilder builder;
-  ThreadIndex main, worker, whole;
+struct FirefoxProfile : SmallProfile {
+  Json Write() { return Written(Build()); }
 };
 
 TEST(FirefoxProfileTest, WhatConcernsTheProcessIsInTheLaneOfItsMainThread) {
-  SmallProfile small;
+  FirefoxProfile small;
   small.builder.Add(
       {.time_ns = 1'000'000, .thread = small.worker, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
   small.builder.Add({.time_ns = 2'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
@@ -142,7 +123,7 @@ TEST(FirefoxProfileTest, WhatConcernsTheProcessIsInTheLaneOfItsMainThread) {
 }
 
 TEST(FirefoxProfileTest, AThreadWithEventsAloneHasALane) {
-  SmallProfile small;
+  FirefoxProfile small;
   small.builder.Event({.thread = small.whole, .kind = ModelEventKind::kCollection});
   const Json profile = small.Write();
   ASSERT_EQ(profile["threads"].size(), 1u);
@@ -150,7 +131,7 @@ TEST(FirefoxProfileTest, AThreadWithEventsAloneHasALane) {
 }
 
 TEST(FirefoxProfileTest, SamplesWithoutATimeStandAtTheEnd) {
-  SmallProfile small;
+  FirefoxProfile small;
   small.builder.Add({.thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "late"}})});
   small.builder.Add(
       {.time_ns = 1'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "timed"}})});
@@ -161,7 +142,7 @@ TEST(FirefoxProfileTest, SamplesWithoutATimeStandAtTheEnd) {
 }
 
 TEST(FirefoxProfileTest, WaitsWeighTheirMilliseconds) {
-  SmallProfile small;
+  FirefoxProfile small;
   small.builder.meta().view = ProfileView::kOffCpu;
   small.builder.meta().unit = WeightUnit::kMicroseconds;
   small.builder.Add({.time_ns = 1,
@@ -176,7 +157,7 @@ TEST(FirefoxProfileTest, WaitsWeighTheirMilliseconds) {
 }
 
 TEST(FirefoxProfileTest, FramesSayWhatKindOfWorkTheyAre) {
-  SmallProfile small;
+  FirefoxProfile small;
   small.builder.Add({.thread = small.main,
                      .stack = small.Stack({{ModelFrameKind::kR2r, "Start"},
                                            {ModelFrameKind::kJit, "Work"},

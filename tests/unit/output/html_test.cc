@@ -1,7 +1,6 @@
 #include "output/html.h"
 
 #include <gmock/gmock.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,19 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "output/html_page.h"
 #include "output/profile_title.h"
+#include "unit/output/inflated.h"
 
 namespace clrsampler {
 namespace {
 
+using clrsampler::testing::Inflated;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 OutputSink To(std::string& out) {
   return [&out](absl::string_view text) {
@@ -40,15 +40,7 @@ std::string Page(const ProfileModel& model) {
 std::string Unpack(absl::string_view page) {
   const absl::string_view mark = "id=\"profile\">";
   const size_t begin = page.find(mark) + mark.size();
-  std::string packed;
-  EXPECT_TRUE(absl::Base64Unescape(page.substr(begin, page.find('<', begin) - begin), &packed));
-  std::string text(1 << 26, '\0');
-  uLongf size = text.size();
-  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(text.data()), &size, reinterpret_cast<const Bytef*>(packed.data()),
-                       packed.size()),
-            Z_OK);
-  text.resize(size);
-  return text;
+  return Inflated(page.substr(begin, page.find('<', begin) - begin));
 }
 
 json Data(const ProfileModel& model) { return json::parse(Unpack(Page(model))); }
@@ -262,7 +254,7 @@ TEST(HtmlTest, ThePageAllowsNothingButItsOwnScriptAndStyle) {
   const absl::string_view mark = "http-equiv=\"Content-Security-Policy\" content=\"";
   const size_t begin = page.find(mark) + mark.size();
   const std::string policy(page.substr(begin, page.find('"', begin) - begin));
-  EXPECT_THAT(absl::StrSplit(policy, "; "), testing::Contains("default-src 'none'"));
+  EXPECT_THAT(absl::StrSplit(policy, "; "), ::testing::Contains("default-src 'none'"));
   EXPECT_THAT(policy, Not(HasSubstr("unsafe")));
   EXPECT_THAT(policy, Not(HasSubstr("http")));
 }

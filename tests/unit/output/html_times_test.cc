@@ -1,7 +1,6 @@
 #include "output/html_times.h"
 
 #include <gmock/gmock.h>
-#include <zlib.h>
 
 #include <cstdint>
 #include <functional>
@@ -12,15 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
+#include "unit/output/inflated.h"
 
 namespace clrsampler {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
+using clrsampler::testing::Inflated;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr size_t kMuch = 1 << 30;
@@ -36,17 +36,6 @@ struct Read {
   uint64_t step_ms = 0, steps = 0;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> weights;
 };
-
-std::string Inflated(absl::string_view base64) {
-  std::string packed, text(1 << 26, '\0');
-  EXPECT_TRUE(absl::Base64Unescape(base64, &packed));
-  uLongf size = text.size();
-  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(text.data()), &size, reinterpret_cast<const Bytef*>(packed.data()),
-                       packed.size()),
-            Z_OK);
-  text.resize(size);
-  return text;
-}
 
 Read Unpack(absl::string_view base64, size_t cells) {
   const std::string bytes = Inflated(base64);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "unit/output/made_up_profile.h"
 #include "unit/output/read_perfetto.h"
+#include "unit/output/small_profile.h"
 
 namespace clrsampler {
 namespace {
@@ -20,34 +21,22 @@ using ::clrsampler::testing::PerfettoFrame;
 using ::clrsampler::testing::PerfettoSample;
 using ::clrsampler::testing::PerfettoTrace;
 using ::clrsampler::testing::PerfettoTrack;
+using ::clrsampler::testing::SmallProfile;
+using ::clrsampler::testing::WeightsOfThreads;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-struct SmallProfile {
-  SmallProfile() {
-    builder.meta().duration_ns = 9'000'000;
-    builder.meta().start_monotonic_ns = 1'000'000'000;
-    main = builder.Thread({.pid = 10, .tid = 10, .comm = builder.String("web")});
-    worker = builder.Thread({.pid = 10, .tid = 12, .comm = builder.String("web"), .name = builder.String("worker")});
-    whole = builder.Thread({.pid = 10, .comm = builder.String("web")});
-  }
-  NodeIndex Stack(const std::vector<std::pair<ModelFrameKind, std::string>>& frames) {
-    std::vector<FrameIndex> path;
-    for (const auto& [kind, name] : frames) path.push_back(builder.Frame({.kind = kind, .name = builder.String(name)}));
-    return builder.Stack(path);
-  }
+struct PerfettoProfile : SmallProfile {
+  PerfettoProfile() { builder.meta().start_monotonic_ns = 1'000'000'000; }
   void Wait(uint64_t time_ns, const std::string& kind, uint64_t weight) {
     builder.Add({.time_ns = time_ns,
                  .thread = worker,
                  .stack = Stack({{ModelFrameKind::kJit, "A"}, {ModelFrameKind::kMark, kind}}),
                  .weight = weight});
   }
-  PerfettoTrace Write() { return PerfettoTrace(*std::move(builder).Build()); }
-
-  ProfileModelBuilder builder;
-  ThreadIndex main, worker, whole;
+  PerfettoTrace Write() { return PerfettoTrace(Build()); }
 };
 
 std::string Names(const std::vector<PerfettoFrame>& stack) {
@@ -58,22 +47,13 @@ std::string Names(const std::vector<PerfettoFrame>& stack) {
 
 TEST(PerfettoTest, EachThreadHasItsStacksWithTheirWeights) {
   const ProfileModel model = MadeUpProfile({.lines = true, .events = 40});
-  std::map<std::string, uint64_t> ours, theirs;
-  for (size_t row = 0; row < model.samples.size(); ++row) {
-    std::string path;
-    for (NodeIndex node = model.samples.stack[row]; node != kRootNode; node = model.nodes[node].parent) {
-      path = absl::StrCat(";", model.text(model.frame_of(node).name), path);
-    }
-    const ModelThread& thread = model.threads[model.samples.thread[row]];
-    ours[absl::StrCat(thread.pid, "/", thread.tid, path.empty() ? ";[no stack]" : path)] +=
-        model.samples.weight_of(row);
-  }
+  std::map<std::string, uint64_t> theirs;
   const PerfettoTrace trace(model);
   for (const PerfettoSample& sample : trace.samples) {
     theirs[absl::StrCat(sample.pid, "/", sample.tid, Names(sample.stack))] += sample.weight;
     EXPECT_THAT(sample.followers, ElementsAre(sample.weight * model.meta.period_ns));
   }
-  EXPECT_EQ(theirs, ours);
+  EXPECT_EQ(theirs, WeightsOfThreads(model, ";[no stack]"));
 }
 
 TEST(PerfettoTest, OnlyTheFirstPacketClearsTheState) {
@@ -98,7 +78,7 @@ TEST(PerfettoTest, TimesAreThoseOfTheMonotonicClock) {
 }
 
 TEST(PerfettoTest, WithoutThatClockTimesAreWallClockTimes) {
-  SmallProfile small;
+  PerfettoProfile small;
   small.builder.meta().start_monotonic_ns = 0;
   small.builder.meta().start_unix_ns = 1'700'000'000'000'000'000;
   small.builder.Add({.time_ns = 5, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
@@ -109,7 +89,7 @@ TEST(PerfettoTest, WithoutThatClockTimesAreWallClockTimes) {
 }
 
 TEST(PerfettoTest, WithoutAnyClockTimesAreThoseOfTheFile) {
-  SmallProfile small;
+  PerfettoProfile small;
   small.builder.meta().start_monotonic_ns = 0;
   small.builder.Add({.time_ns = 5, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
   const PerfettoTrace trace = small.Write();
@@ -118,7 +98,7 @@ TEST(PerfettoTest, WithoutAnyClockTimesAreThoseOfTheFile) {
 }
 
 TEST(PerfettoTest, SamplesWithoutATimeStandAtTheEnd) {
-  SmallProfile small;
+  PerfettoProfile small;
   small.builder.Add({.thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "late"}}), .weight = 7});
   small.builder.Add(
       {.time_ns = 1'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "timed"}})});
@@ -130,20 +110,20 @@ TEST(PerfettoTest, SamplesWithoutATimeStandAtTheEnd) {
 }
 
 TEST(PerfettoTest, TimesBeyondWhatTheFormatHoldsStandAtItsEnd) {
-  SmallProfile small;
+  PerfettoProfile small;
   small.builder.Add(
       {.time_ns = kNoTime - 1, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
   EXPECT_EQ(small.Write().samples.at(0).time_ns, uint64_t{INT64_MAX});
 }
 
 TEST(PerfettoTest, AStackWithoutFramesSaysSo) {
-  SmallProfile small;
+  PerfettoProfile small;
   small.builder.Add({.time_ns = 5, .thread = small.main});
   EXPECT_EQ(Names(small.Write().samples.at(0).stack), ";[no stack]");
 }
 
 TEST(PerfettoTest, TracksHaveTheNamesOfProcessesAndThreads) {
-  SmallProfile small;
+  PerfettoProfile small;
   const ThreadIndex boxed = small.builder.Thread({.pid = 20,
                                                   .tid = 21,
                                                   .comm = small.builder.String("api"),
@@ -160,7 +140,7 @@ TEST(PerfettoTest, TracksHaveTheNamesOfProcessesAndThreads) {
 }
 
 TEST(PerfettoTest, ProcessesOfUnknownNumbersAreApart) {
-  SmallProfile small;
+  PerfettoProfile small;
   for (const char* comm : {"one", "two", "one"}) {
     small.builder.Add({.time_ns = 5,
                        .thread = small.builder.Thread({.comm = small.builder.String(comm)}),
@@ -177,7 +157,7 @@ TEST(PerfettoTest, ProcessesOfUnknownNumbersAreApart) {
 }
 
 TEST(PerfettoTest, PausesAreOfTheProcessAndCompilationsOfTheirThread) {
-  SmallProfile small;
+  PerfettoProfile small;
   small.builder.Event({.time_ns = 1'500'000,
                        .duration_ns = 250'000,
                        .thread = small.whole,
@@ -208,7 +188,7 @@ TEST(PerfettoTest, PausesAreOfTheProcessAndCompilationsOfTheirThread) {
 }
 
 TEST(PerfettoTest, WaitsAreSlicesOfTheirKind) {
-  SmallProfile small;
+  PerfettoProfile small;
   small.builder.meta().view = ProfileView::kOffCpu;
   small.builder.meta().unit = WeightUnit::kMicroseconds;
   small.Wait(1'000'000, "[sleep]", 2000);
@@ -230,7 +210,7 @@ TEST(PerfettoTest, WaitsAreSlicesOfTheirKind) {
 }
 
 TEST(PerfettoTest, FramesSayWhatTheyAre) {
-  SmallProfile small;
+  PerfettoProfile small;
   const FrameIndex native = small.builder.Frame({.kind = ModelFrameKind::kNative,
                                                  .name = small.builder.String("memcpy"),
                                                  .module = small.builder.String("libc.so.6"),
@@ -263,7 +243,7 @@ TEST(PerfettoTest, FramesSayWhatTheyAre) {
 }
 
 TEST(PerfettoTest, WordsOfOtherKindsAreOurs) {
-  SmallProfile small;
+  PerfettoProfile small;
   small.builder.Add({.thread = small.main,
                      .stack = small.Stack({{ModelFrameKind::kR2r, "Start"},
                                            {ModelFrameKind::kKernel, "schedule"},

@@ -1,0 +1,28 @@
+// What a page holds in base64 (deflated), as text.
+#ifndef CLRSAMPLER_TESTS_UNIT_OUTPUT_INFLATED_H_
+#define CLRSAMPLER_TESTS_UNIT_OUTPUT_INFLATED_H_
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
+
+namespace clrsampler::testing {
+
+inline std::string Inflated(absl::string_view base64) {
+  std::string packed, text(1 << 26, '\0');
+  EXPECT_TRUE(absl::Base64Unescape(base64, &packed));
+  uLongf size = text.size();
+  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(text.data()), &size, reinterpret_cast<const Bytef*>(packed.data()),
+                       packed.size()),
+            Z_OK);
+  text.resize(size);
+  return text;
+}
+
+}  // namespace clrsampler::testing
+
+#endif  // CLRSAMPLER_TESTS_UNIT_OUTPUT_INFLATED_H_
