@@ -12,8 +12,13 @@ constexpr uint64_t kWord = sizeof(uint64_t);
 // here, too, which no pointer leads to.
 constexpr uint64_t kFirstMachine = 64;
 constexpr uint64_t kMostFrameBytes = 64 << 10;
+// AsyncDispatcherInfo of .NET 11.0.0: Next, NextContinuation, CurrentTask, and 48 bytes for a profiler. Behind it the
+// frame has its frame pointer and return address at least. So registers that the prologue has saved are no such info.
+constexpr uint64_t kInfoContinuation = 8, kInfoTask = 16, kInfoBytes = 72, kFrameEnd = 16;
+// RuntimeAsyncTaskContinuation.RuntimeAsyncTask of .NET 11.0.0: the task of the methods that await another one.
+constexpr uint32_t kOwner = 40;
 
-uint64_t AddressOf(const wire_async_object& object) { return object.address & ~uint64_t{WIRE_ASYNC_ROOT}; }
+uint64_t AddressOf(const wire_async_object& object) { return object.address & ~uint64_t{WIRE_ASYNC_MARKS}; }
 
 uint64_t WordAt(const wire_async_object& object, uint32_t offset) {
   return offset / kWord < WIRE_ASYNC_WORDS ? object.words[offset / kWord] : 0;
@@ -68,8 +73,78 @@ std::optional<AsyncChain> AsyncObjects::OfMachine(const StackMemory& stack, uint
   }
   if (box == nullptr) return std::nullopt;
   AsyncChain chain;
-  FollowTask(WordAt(*box, layout_.task_link), chain);
+  FollowTask(WordAt(*box, layout_.tasks.task_link), chain);
   return chain;
+}
+
+// What lies in frames further out is copied, and an info says of which task it is.
+bool AsyncObjects::IsOuterDispatcher(const StackMemory& stack, uint64_t info, uint64_t end) const {
+  if (info < end) return false;
+  const std::optional<uint64_t> task = stack.Word(info + kInfoTask);
+  const wire_async_object* object = task && *task != 0 ? Find(*task) : nullptr;
+  return object != nullptr && KindOf(*object) == AsyncKind::kRuntimeTask;
+}
+
+// False: the word is no pointer, or leads to another object.
+bool AsyncObjects::MayBeContinuation(uint64_t word) const {
+  const wire_async_object* object = Find(word);
+  if (object == nullptr) return word % kWord == 0;
+  const AsyncKind kind = KindOf(*object);
+  return kind == AsyncKind::kContinuation || kind == AsyncKind::kHelperContinuation;
+}
+
+std::optional<AsyncChain> AsyncObjects::OfDispatcher(const StackMemory& stack, uint64_t begin, uint64_t end) const {
+  if (end <= begin || end - begin > kMostFrameBytes) return std::nullopt;
+  std::optional<uint64_t> next;
+  const wire_async_object* task = nullptr;
+  for (uint64_t at = begin; at + kInfoBytes + kFrameEnd <= end; at += kWord) {
+    const std::optional<uint64_t> word = stack.Word(at + kInfoTask);
+    const wire_async_object* object = word && *word != 0 ? Find(*word) : nullptr;
+    if (object == nullptr || KindOf(*object) != AsyncKind::kRuntimeTask) continue;
+    const std::optional<uint64_t> outer = stack.Word(at), continuation = stack.Word(at + kInfoContinuation);
+    if (!outer || !continuation) return std::nullopt;
+    if (*outer != 0 && !IsOuterDispatcher(stack, *outer, end)) continue;
+    if (!MayBeContinuation(*continuation)) continue;
+    if (task != nullptr) return std::nullopt;
+    task = object;
+    next = continuation;
+  }
+  if (task == nullptr) return std::nullopt;
+  AsyncChain chain;
+  if (AppendContinuations(*next, chain)) {
+    FollowTask(WordAt(*task, layout_.tasks.task_link), chain);
+  } else {
+    chain.end = AsyncEnd::kUnknown;
+  }
+  return chain;
+}
+
+std::vector<uint64_t> AsyncObjects::SuspendedAt(std::span<const wire_async_object> objects) {
+  std::vector<uint64_t> addresses;
+  for (const wire_async_object& object : objects) {
+    if ((object.address & WIRE_ASYNC_CONTINUATION) == 0) continue;
+    const uint64_t at = object.words[WIRE_ASYNC_SUSPENDED_AT];
+    if (at != 0 && std::ranges::find(addresses, at) == addresses.end()) addresses.push_back(at);
+  }
+  return addresses;
+}
+
+bool AsyncObjects::AppendContinuations(uint64_t next, AsyncChain& chain) const {
+  for (size_t steps = 0; next != 0; ++steps) {
+    const wire_async_object* object = Find(next);
+    if (object == nullptr || steps > objects_.size()) return false;
+    const AsyncKind kind = KindOf(*object);
+    if (kind == AsyncKind::kContinuation) {
+      // Where the sampler took it for something else, it has not read where the method is.
+      const uint64_t at = object->words[WIRE_ASYNC_SUSPENDED_AT];
+      if ((object->address & WIRE_ASYNC_CONTINUATION) == 0 || at == 0) return false;
+      chain.callers.push_back({.suspended_at = at});
+    } else if (kind != AsyncKind::kHelperContinuation) {
+      return false;
+    }
+    next = WordAt(*object, layout_.runtime.next_link);
+  }
+  return true;
 }
 
 void AsyncObjects::FollowTask(uint64_t awaiter, AsyncChain& chain) const {
@@ -79,21 +154,29 @@ void AsyncObjects::FollowTask(uint64_t awaiter, AsyncChain& chain) const {
     const AsyncKind kind = object == nullptr || steps > objects_.size() ? AsyncKind::kOther : KindOf(*object);
     switch (kind) {
       case AsyncKind::kBox:
-        chain.callers.push_back(types_(object->words[0]));
-        awaiter = WordAt(*object, layout_.task_link);
+        chain.callers.push_back({.box = types_(object->words[0])});
+        awaiter = WordAt(*object, layout_.tasks.task_link);
         continue;
       case AsyncKind::kPromise:
-        awaiter = WordAt(*object, layout_.task_link);
+        awaiter = WordAt(*object, layout_.tasks.task_link);
         continue;
+      case AsyncKind::kRuntimeTask: {
+        // Its methods are suspended, so that it has the innermost of them.
+        const uint64_t innermost = WordAt(*object, layout_.runtime.state_link);
+        if (innermost == 0 || !AppendContinuations(innermost, chain)) break;
+        awaiter = WordAt(*object, layout_.tasks.task_link);
+        continue;
+      }
       case AsyncKind::kAction: {
         // Any other object may have an action for whatever it likes.
-        awaiter = WordAt(*object, layout_.action_link);
+        awaiter = WordAt(*object, layout_.tasks.action_link);
         const wire_async_object* target = Find(awaiter);
-        if (target != nullptr && KindOf(*target) == AsyncKind::kBox) continue;
+        const AsyncKind holder = target == nullptr ? AsyncKind::kOther : KindOf(*target);
+        if (holder == AsyncKind::kBox || holder == AsyncKind::kRuntimeTask) continue;
         break;
       }
       case AsyncKind::kAwait: {
-        awaiter = WordAt(*object, layout_.await_link);
+        awaiter = WordAt(*object, layout_.tasks.await_link);
         const wire_async_object* action = Find(awaiter);
         if (action != nullptr && KindOf(*action) == AsyncKind::kAction) continue;
         break;
@@ -104,6 +187,15 @@ void AsyncObjects::FollowTask(uint64_t awaiter, AsyncChain& chain) const {
       case AsyncKind::kThread:
         chain.end = AsyncEnd::kThread;
         return;
+      case AsyncKind::kHelperContinuation: {
+        // It begins the chain of its owner's methods, and their task has it, too.
+        const wire_async_object* owner = Find(WordAt(*object, kOwner));
+        if (owner == nullptr || KindOf(*owner) != AsyncKind::kRuntimeTask) break;
+        if (WordAt(*owner, layout_.runtime.state_link) != awaiter || !AppendContinuations(awaiter, chain)) break;
+        awaiter = WordAt(*owner, layout_.tasks.task_link);
+        continue;
+      }
+      case AsyncKind::kContinuation:
       case AsyncKind::kOther:
         break;
     }
