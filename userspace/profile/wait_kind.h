@@ -48,6 +48,7 @@ struct WaitFacts {
   std::span<const absl::string_view> managed;
   bool suspended = false;         // meanwhile the runtime has stopped the process's threads
   bool ended_by_monitor = false;  // who ended it was leaving a monitor
+  bool cut = false;               // there may be methods behind the end of the stack
   bool in_runtime = false;        // the function that made the system call is the runtime's own
 };
 WaitKind KindOfWait(const WaitFacts& facts);
