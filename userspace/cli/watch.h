@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/line_output.h"
+#include "pipeline/agent_sandbox.h"
 #include "pipeline/record_options.h"
 #include "pipeline/recorder.h"
 
@@ -40,6 +41,7 @@ struct Watch {
   std::function<std::string(const Recorder&)> summary;
   bool summary_with_json = false;  // it is what --json prints; else --json prints the events alone
   bool needs_samples = true;       // else it is no news that there were none
+  AgentNeeds needs;                // of the summary
 };
 
 // That it begins, on standard error.
