@@ -55,8 +55,8 @@ class JitdumpPrinter : public JitdumpSink {
   }
   void OnUnwinding(const JitdumpUnwinding& unwinding) override {
     ++records_;
-    std::printf("%" PRIu64 " unwind %" PRIu64 " bytes, of them .eh_frame_hdr %" PRIu64 "\n", unwinding.timestamp,
-                unwinding.unwind_data_size, unwinding.eh_frame_header_size);
+    std::printf("%" PRIu64 " unwind %" PRIu64 " bytes, of them .eh_frame_hdr %" PRIu64 ", mapped %" PRIu64 "\n",
+                unwinding.timestamp, unwinding.unwind_data_size, unwinding.eh_frame_header_size, unwinding.mapped_size);
   }
   void OnClose(uint64_t timestamp) override {
     ++records_;
