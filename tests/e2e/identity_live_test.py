@@ -115,7 +115,7 @@ class IdentityTest(harness.LiveTest):
         self.assertEqual(attributes["service.name"], "published-shop")
         self.assertEqual(attributes["service.version"], "1.2", "the environment knows more")
         self.assertNotIn("k8s.pod.name", attributes)
-        self.assertNotIn("publishes about itself", said)
+        self.assertNotIn("process context of process", said)
 
     def test_a_hostile_publisher_is_a_notice(self):
         for mode in ("huge", "garbage", "nowhere"):

@@ -21,7 +21,7 @@ SCHEMA = os.path.join(runtimes.SOURCE, "docs", "schemas", "report.schema.json")
 # Of each service: the section that is to name the trouble, and what stands in its first row, or in its sentence in front of the table.
 TROUBLES = {
     "hot": ("CPU time: methods of the program, with what was done for them", r"`Shop\.Prices\.Recalculate`\|its own code"),
-    "pauses": ("What delayed the pauses", r"`Shop\.Cache\.Rebuild`"),
+    "pauses": ("Methods that delayed the pauses", r"`Shop\.Cache\.Rebuild`"),
     "pool": ("Thread pool", r"The thread pool is starved: .* below Shop\.Orders\.Place"),
     "lock": ("Waits of threads for each other", r"\|(monitor|lock)\|`Shop\.Stock\.Reserve`\|`thread seller in Shop\.Stock\.Reserve`"),
     "allocations": ("Allocations: methods of the program", r"`Shop\.Export\.Build`\|`Shop\.Line`"),

@@ -270,7 +270,7 @@ describe('whose samples', () => {
 describe('what threads do', () => {
   test('running and waiting by kind, of one process; a kind can be hidden and shown', () => withPage(async (opened, fake) => {
     const {page} = opened;
-    await page.getByRole('radio', {name: 'What threads do'}).click();
+    await page.getByRole('radio', {name: 'Thread states'}).click();
     await opened.settled();
     assert.equal(asked(fake, '/api/timeline').at(-1).by, 'process');
     const names = async () => (await opened.legend()).map(([name]) => name);
@@ -290,7 +290,7 @@ describe('what threads do', () => {
 
   test('where no waits were recorded it says so', () => withPage(async (opened, fake) => {
     fake.options.noWaits = true;
-    await opened.page.getByRole('radio', {name: 'What threads do'}).click();
+    await opened.page.getByRole('radio', {name: 'Thread states'}).click();
     await opened.settled();
     await opened.page.getByText('No waits were recorded in this time: serve --waits does.').waitFor();
   }));
@@ -337,7 +337,7 @@ describe('comparing', () => {
     await page.getByRole('menuitem', {name: 'Who calls this?'}).click();
     await opened.drag(0.11, 0.29);
     assert.equal(await page.locator('.search input').inputValue(), 'parse');
-    assert.deepEqual(await page.locator('.picture').locator('..').locator('..').locator('nav[aria-label="Where the picture is"] .chip').allTextContents(), ['who calls: Parser.Parse×']);
+    assert.deepEqual(await page.locator('.picture').locator('..').locator('..').locator('nav[aria-label="Where the picture is"] .chip').allTextContents(), ['callers of: Parser.Parse×']);
     assert.match(await opened.details(), /callers of Parser\.Parse/);
   }));
 });

@@ -91,7 +91,7 @@ describe('a range', () => {
     await page.getByRole('button', {name: 'Menu for Shop.Save', exact: true}).click();
     await page.getByRole('menuitem', {name: 'Who calls this?'}).click();
     await drag(page, map(page), [0.61, 0.01], [0.69, 0.99]);
-    assert.match(await page.locator('.chip').textContent(), /who calls: Shop\.Save/);
+    assert.match(await page.locator('.chip').textContent(), /callers of: Shop\.Save/);
     assert.match(await page.locator('.details').textContent(), /total100 samples/);
   }));
 

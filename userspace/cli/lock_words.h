@@ -1,4 +1,4 @@
-// What threads wait for each other for, in sentences and as JSON.
+// Tells what threads wait for each other for, in sentences and as JSON.
 #ifndef CLRSAMPLER_CLI_LOCK_WORDS_H_
 #define CLRSAMPLER_CLI_LOCK_WORDS_H_
 

@@ -18,7 +18,7 @@ void DeclareNames(CLI::App& app, std::string& names, const std::string& help = "
 // --try-unknown-runtime.
 void DeclareTryUnknownRuntime(CLI::App& app, bool& try_unknown_runtime);
 
-// Of a word that the option takes.
+// The style for a word that the option takes.
 NameStyle ParseNames(absl::string_view names);
 
 }  // namespace clrsampler

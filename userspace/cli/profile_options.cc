@@ -100,7 +100,7 @@ absl::StatusOr<const WriterRow*> WriterOf(const std::string& path, absl::string_
 
 void DeclareBuildToolOptions(CLI::App& app, BuildToolConfig& config) {
   app.add_option("--module", config.module,
-                 "which image or assembly .order, .mip and .callchain.json are of, by file name or path;\n"
+                 "image or assembly of .order, .mip and .callchain.json files, by file name or path;\n"
                  "%m in the name of a .order or .mip file: one file for each; docs/compiler-feedback.md")
       ->type_name("NAME");
   app.add_option("--order", config.order,

@@ -1,4 +1,4 @@
-// What `clrsampler record` was asked for, and the same as options of a recorder.
+// The options that `clrsampler record` was given, and the same as options of a recorder.
 #ifndef CLRSAMPLER_CLI_RECORD_CONFIG_H_
 #define CLRSAMPLER_CLI_RECORD_CONFIG_H_
 

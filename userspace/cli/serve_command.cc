@@ -299,7 +299,7 @@ CLI::Option* Several(CLI::App& app, const char* name, std::vector<std::string>& 
 void DeclareHistoryAndAccess(CLI::App& app, ServeConfig& config) {
   app.add_option("--history", config.history, "file of the history")->capture_default_str()->type_name("FILE");
   app.add_flag("--no-history", config.no_history, "keep the last minutes in memory only");
-  app.add_option("--history-size", config.history_size, "what it may take on disk; the oldest goes first")
+  app.add_option("--history-size", config.history_size, "the most that it may take on disk; the oldest goes first")
       ->capture_default_str()
       ->type_name("SIZE");
   app.add_option("--history-age", config.history_age, "how long it is kept")->capture_default_str()->type_name("TIME");
@@ -368,7 +368,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
           "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s', 'alloc>500MB/s', 'wait:monitor+lock>50%'")
       ->type_name("EVENT");
   app.add_option("--recordings", config.recordings, "folder for these")->capture_default_str()->type_name("DIR");
-  app.add_option("--recordings-size", config.recordings_size, "what they may take; the oldest go first")
+  app.add_option("--recordings-size", config.recordings_size, "the most that they may take; the oldest go first")
       ->capture_default_str()
       ->type_name("SIZE");
   app.add_option("--cpu-limit", config.cpu_limit,

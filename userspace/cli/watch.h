@@ -1,5 +1,5 @@
-// What `pauses`, `jit`, `allocs` and `exceptions` share: they print what one process does as it comes, or a summary at
-// the end.
+// The parts that `pauses`, `jit`, `allocs` and `exceptions` share: they print what one process does as it comes, or a
+// summary at the end.
 #ifndef CLRSAMPLER_CLI_WATCH_H_
 #define CLRSAMPLER_CLI_WATCH_H_
 
@@ -47,7 +47,7 @@ struct Watch {
 // That it begins, on standard error.
 void SayWatching(const WatchConfig& config);
 
-// What went wrong meanwhile, on standard error. `needs_samples`: as in Watch.
+// Tells what went wrong meanwhile, on standard error. `needs_samples`: as in Watch.
 void SayNotices(const Account& account, bool needs_samples);
 
 // Until the duration is over, a signal comes or the process ends. `output` is what the receiver prints to.

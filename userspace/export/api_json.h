@@ -36,7 +36,7 @@ std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses);
 std::string PausesJson(const HistoryPauses& pauses);
 std::string MethodsJson(const HistoryMethods& methods);
 std::string HealthJson(const HistoryHealth& health);
-// What recent windows know of a process, by pid and comm.
+// The facts about a process that recent windows have, by pid and comm.
 struct KnownProcess {
   std::string runtime;
   ProcessLabels labels;

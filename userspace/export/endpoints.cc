@@ -41,7 +41,7 @@ constexpr absl::string_view kPprofIndex =
     "\n"
     "  go tool pprof -http : 'http://127.0.0.1:9404/debug/pprof/profile?seconds=30'\n"
     "\n"
-    "What has been: /api/profile?from=-10m&to=-5m&format=pprof\n";
+    "A profile of the past: /api/profile?from=-10m&to=-5m&format=pprof\n";
 
 uint64_t SystemNow() {
   return static_cast<uint64_t>(

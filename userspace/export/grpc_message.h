@@ -1,4 +1,5 @@
-// What gRPC puts around a message: the frame in the body, and the status in the trailers. HTTP/2 itself is libcurl's.
+// The parts that gRPC puts around a message: the frame in the body, and the status in the trailers. HTTP/2 itself is
+// libcurl's.
 //
 // Pure. Source: grpc/grpc, doc/PROTOCOL-HTTP2.md and doc/http-grpc-status-mapping.md; googleapis,
 // google/rpc/status.proto and error_details.proto.

@@ -155,7 +155,7 @@ class FirefoxEncoder {
       entries.push_back({{"label", std::string(label)}, {"format", "string"}, {"value", std::string(value)}});
     };
     entry("Host", meta.host);
-    entry("What is counted", absl::StrCat(ProfileViewText(meta.view), ", in ", WeightUnitText(meta.unit)));
+    entry("Counted", absl::StrCat(ProfileViewText(meta.view), ", in ", WeightUnitText(meta.unit)));
     json["extra"] = {{{"label", "Recording"}, {"entries", std::move(entries)}}};
     return json;
   }

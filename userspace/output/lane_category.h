@@ -1,4 +1,4 @@
-// What kind of work a frame is, for formats that colour lanes over time.
+// The kind of work that a frame is, for formats that colour lanes over time.
 #ifndef CLRSAMPLER_OUTPUT_LANE_CATEGORY_H_
 #define CLRSAMPLER_OUTPUT_LANE_CATEGORY_H_
 
@@ -30,7 +30,7 @@ absl::string_view LaneCategoryText(LaneCategory category);
 // nullopt: the frame is a word about its caller, and belongs to whatever that is.
 std::optional<LaneCategory> LaneCategoryOf(ModelFrameKind kind, absl::string_view name);
 
-// What the mark "[task wait]" says was waited for; nullopt: it is no such mark, or says more.
+// The kind of wait that the mark "[task wait]" names; nullopt: it is no such mark, or says more.
 std::optional<WaitKind> WaitKindOfMark(ModelFrameKind kind, absl::string_view name);
 
 }  // namespace clrsampler

@@ -1,4 +1,4 @@
-// What a recording is asked for, and what follows from that for the parts of which it is made.
+// The options of a recording, and what follows from them for the parts of which it is made.
 #ifndef CLRSAMPLER_PIPELINE_RECORD_OPTIONS_H_
 #define CLRSAMPLER_PIPELINE_RECORD_OPTIONS_H_
 
@@ -88,7 +88,7 @@ struct RecordOptions {
   uint64_t period_ns() const;  // CPU time that a sample stands for
 };
 
-// What hooks in .NET runtimes have to tell.
+// The events that hooks in .NET runtimes have to tell.
 struct RuntimeEvents {
   bool pauses = false;
   bool resumed = false;  // also when a pause's threads run again, one hit of six
@@ -101,14 +101,14 @@ struct RuntimeEvents {
   bool any() const { return pauses || compilations || allocations || exceptions; }
 };
 
-// Which CPU samples are kept.
+// The CPU samples that are kept.
 enum class SamplesKept { kAll, kPossiblyBlamed, kNone };
 
 bool IsWholeHost(const RecordOptions& options);
 bool HasWaits(const RecordOptions& options);
 RuntimeEvents EventsFor(const RecordOptions& options);
 SamplesKept SamplesKeptFor(const RecordOptions& options);
-// Who asks for pauses or compilations themselves gets all of each, at any cost: 0.
+// A user who wants pauses or compilations themselves gets all of each, at any cost: 0.
 double ProbeCostShareFor(const RecordOptions& options);
 // A continuous run takes so many events of hooks; others take all.
 EventBudget HookEventsFor(const RecordOptions& options);

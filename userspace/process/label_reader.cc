@@ -103,8 +103,8 @@ void LabelReader::Read(const Process& process, Known& known) {
   known = std::move(read);
   if (context.ok()) return;
   notices_.Add("process_context", absl::StrCat(process.key.tgid),
-               absl::StrCat("what process ", process.key.tgid, " (", process.comm,
-                            ") publishes about itself is not used: ", context.message()),
+               absl::StrCat("the process context of process ", process.key.tgid, " (", process.comm,
+                            ") is not used: ", context.message()),
                "its labels are those of its environment; see docs/labels.md for what is read");
 }
 

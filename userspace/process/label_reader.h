@@ -1,7 +1,7 @@
-// What .NET processes are called: from the process context that they publish, else from their environment.
+// The names of .NET processes: from the process context that they publish, else from their environment.
 //
-// The process is asked by reading /proc and its memory, and never waits for us. It may claim any name for itself. What
-// control groups say about a process is not among the labels, so that no claim can change it.
+// The process is asked by reading /proc and its memory, and never waits for us. It may claim any name for itself. The
+// words of control groups about a process are not among the labels, so that no claim can change them.
 #ifndef CLRSAMPLER_PROCESS_LABEL_READER_H_
 #define CLRSAMPLER_PROCESS_LABEL_READER_H_
 
@@ -34,7 +34,7 @@ class LabelReader {
   bool IsDue(const Process& process, MonotonicTime now) const;
   // Reads what the process says, if it is a .NET process; nothing is read of others.
   void Read(const Process& process, bool is_dotnet, MonotonicTime now);
-  // What is known; the labels of a process that has ended are known until Forget.
+  // The labels that are known; those of a process that has ended are known until Forget.
   ProcessLabels Of(ProcessKey process) const;
   void Forget(ProcessKey process) { known_.erase(process); }
 

@@ -224,7 +224,7 @@ void Service::TellAddress(const ListenAddress& address) const {
         "  hint: --token-file FILE, or --listen unix:/run/clrsampler/http.sock, or --allow-anonymous-profiles");
   }
   if (!options_.tls && !address.is_loopback() && !access.anonymous && !access.tokens.empty()) {
-    options_.log("note: without --tls-cert and --tls-key whoever is on the way to this address reads the token");
+    options_.log("note: without --tls-cert and --tls-key everybody on the way to this address reads the token");
   }
 }
 

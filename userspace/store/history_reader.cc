@@ -219,7 +219,7 @@ absl::StatusOr<HistoryPauses> HistoryReader::Pauses(const HistorySelection& sele
 
 absl::StatusOr<HistoryMethods> HistoryReader::Methods(const HistorySelection& selection, size_t limit) {
   if (selection.thread) {
-    return WithHint(absl::InvalidArgumentError("which thread compiled a method is not kept"),
+    return WithHint(absl::InvalidArgumentError("the thread that compiled a method is not kept"),
                     "ask without a thread, or for the profile of the view jit");
   }
   ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));

@@ -1,4 +1,4 @@
-// What the history is asked, and what it answers. Times are of the wall clock, in nanoseconds since 1970. Plain values.
+// The questions to the history, and its answers. Times are of the wall clock, in nanoseconds since 1970. Plain values.
 #ifndef CLRSAMPLER_STORE_HISTORY_TYPES_H_
 #define CLRSAMPLER_STORE_HISTORY_TYPES_H_
 
@@ -14,8 +14,9 @@
 
 namespace clrsampler {
 
-// Whose time is meant; all that is given must fit. With a thread, CPU time and profiles are that thread's, pauses are
-// those that it asked for (as far as they are listed; in a timeline those of its process), and Methods fails.
+// Selects whose time is meant; all that is given must fit. With a thread, CPU time and profiles are that thread's,
+// pauses are those that it asked for (as far as they are listed; in a timeline those of its process), and Methods
+// fails.
 struct HistorySelection {
   uint64_t from_unix_ns = 0;  // windows, minutes and hours that begin in [from, to)
   uint64_t to_unix_ns = 0;
@@ -57,7 +58,7 @@ struct Timeline {
   size_t steps = 0;
   std::vector<bool> covered;           // for each step: whether anything is known
   std::vector<TimelineSeries> series;  // most CPU time first
-  // What the threads of all that are meant ran and waited, for each step; empty where no waits are known.
+  // The times that the threads of all that are meant ran and waited, for each step; empty where no waits are known.
   std::vector<WaitTimes> states;
 };
 

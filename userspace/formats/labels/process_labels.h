@@ -1,4 +1,4 @@
-// What a process is called, in the words of OpenTelemetry's semantic conventions.
+// The names of a process, in the words of OpenTelemetry's semantic conventions.
 //
 // The set of names is fixed, and none of them is different for each process: no pid, no start time and no
 // "service.instance.id". A value is a claim of the process. It says nothing about any other process.

@@ -1,4 +1,4 @@
-// Which container, pod or service a control group path stands for.
+// Finds the container, pod or service that a control group path stands for.
 //
 // Sources of the path forms: kubernetes/kubernetes:pkg/kubelet/cm/{cgroup_manager,pod_container_manager}_linux.go
 // (cgroupfs and systemd drivers, quality of service), containerd/cri and cri-o (scopes "cri-containerd-ID", "crio-ID"),

@@ -148,7 +148,7 @@ function useProcessName(pid, timeline) {
 
 function TimelineNote({timeline: {grid, series, covered}, state}) {
   if (grid.steps === 0 || !covered.includes(1)) {
-    return <p class="note" role="status">Nothing was recorded in this time: clrsampler was not running then, or its history no longer reaches back so far.</p>;
+    return <p class="note" role="status">Nothing was recorded in this time: clrsampler was not running then, or its history does not reach back so far any more.</p>;
   }
   if (series.length === 0 && state.by === 'state') return <p class="note" role="status">No waits were recorded in this time: serve --waits does.</p>;
   if (series.length === 0) {

@@ -18,7 +18,7 @@ export function Help({licences, onClose}) {
     <HelpDialog licences={licences} onClose={onClose}>
       <h2>The timeline</h2>
       <p>Areas say what ran, the marks below them when .NET threads stood still: the higher, the longer. All else on the page is about the chosen range.
-        The address in the browser holds what is chosen: send it to whoever should see the same.</p>
+        The address in the browser holds what is chosen: send it to people who should see the same.</p>
       <dl>{KEYS.map(([key, text]) => <div key={key}><dt>{key.split(', ').map((k, i) => <span key={k}>{i > 0 && ', '}<kbd>{k}</kbd></span>)}</dt><dd>{text}</dd></div>)}</dl>
     </HelpDialog>
   );

@@ -13,7 +13,7 @@
 import {DAY, HOUR, lengthOf, MIN_SPAN, MINUTE, sameRange} from './time_range.js';
 
 export const VIEWS = {cpu: 'CPU', jit: 'JIT', pause: 'Pauses', 'suspend-delay': 'Suspend delay', alloc: 'Allocations', 'off-cpu': 'Waits'};
-export const BY = {process: 'Process', container: 'Container', state: 'What threads do'};
+export const BY = {process: 'Process', container: 'Container', state: 'Thread states'};
 export const TABS = {profile: 'Flame graph', pauses: 'Pauses', jit: 'JIT', health: 'Health', recordings: 'Flight recordings'};
 export const SPANS = [5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY];
 

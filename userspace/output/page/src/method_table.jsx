@@ -119,7 +119,7 @@ function diffColumns(profile, tree) {
     before: {text: 'Before', of: before, title: 'self, share of the profile before, scaled to the size of the one after'},
     after: {text: 'After', of: after, title: 'self, share of the profile after'},
     // What is noise comes last, however large.
-    change: {text: 'Change', of: change, rank: (row) => (changeCounts(profile, row) ? 1 : 1e-6) * Math.abs(change(row)), title: 'of the self share, in points'},
+    change: {text: 'Change', of: change, rank: (row) => (changeCounts(profile, row) ? 1 : 1e-6) * Math.abs(change(row)), title: 'change of the self share, in points'},
   };
 }
 

@@ -91,7 +91,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const zoomed = useMemo(() => nodeAtPath(layout, zooms[zooms.length - 1] ?? []), [layout, zooms]);
   const last = transforms[transforms.length - 1];
   const rootName = last?.kind === 'callers' ? `callers of ${profile.shortName(last.frame)}`
-    : last?.kind === 'wakers' ? `who ended waits in ${profile.shortName(last.frame)}` : 'all';
+    : last?.kind === 'wakers' ? `wakers of waits in ${profile.shortName(last.frame)}` : 'all';
   const whole = tree.total[0];
 
   const zoomTo = useCallback((node) => {
