@@ -86,7 +86,7 @@ absl::Status PrintTables(const WaitsConfig& config, RecordOptions options,
                    .summary = tables,
                    .summary_with_json = true,
                    .needs_samples = false,
-                   .needs = needs},
+                   .needs = std::move(needs)},
                   output);
 }
 
@@ -144,7 +144,7 @@ absl::Status RunLocks(const WaitsConfig& config) {
     return absl::StrCat(
         WaitSummaryText(summary, recorder.account(), config.rows), "\nat the end:\n",
         now.ok() ? HeldLocksText(*now, config.rows)
-                 : absl::StrCat("who holds locks is not known: ", PrintableText(now.status().message()), "\n"));
+                 : absl::StrCat("the holders of locks are not known: ", PrintableText(now.status().message()), "\n"));
   };
   return PrintTables(config, std::move(options), tables, {.stops_threads = true});
 }
