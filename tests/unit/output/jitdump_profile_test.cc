@@ -171,6 +171,11 @@ TEST_F(JitdumpProfileTest, FramesAreSaidToLieInMemoryOnlyWhereNoOtherBodyIs) {
   const std::vector<std::string> log = ReadBack();
   EXPECT_THAT(log[1], HasSubstr("unwinding 1 76 20 0 "));
   EXPECT_THAT(log[4], HasSubstr("unwinding 1 76 20 76 "));
+  std::string bytes;
+  ASSERT_TRUE(Write(bytes).ok());
+  // The one that is not mapped has no table, and the other one has.
+  EXPECT_THAT(bytes, HasSubstr("\x01\x1b\xff\xff"));
+  EXPECT_THAT(bytes, HasSubstr("\x01\x1b\x03\x3b"));
 }
 
 TEST_F(JitdumpProfileTest, UnwindDataThatCannotBeReadIsLeftOut) {
