@@ -66,9 +66,12 @@ export function mapValues(profile, times, grid, {colour, wanted, flags}) {
     if (!flags || !times.stacks) return values;
     const through = new Uint8Array(profile.nodeFrame.length);
     for (let node = 0; node < through.length; ++node) through[node] = flags[profile.nodeFrame[node]] | (profile.nodeParent[node] >= 0 ? through[profile.nodeParent[node]] : 0);
-    for (let cell = 0; cell < profile.cellNode.length; ++cell) {
-      if (profile.cellNode[cell] >= 0 && through[profile.cellNode[cell]] && wanted(profile.threads[profile.cellThread[cell]])) addSteps(values, grid, times.stacks, cell);
-    }
+    const {stepNs, steps} = times.stacks, counts = Uint8Array.from(profile.cellNode, (node, cell) => (node >= 0 && through[node] && wanted(profile.threads[profile.cellThread[cell]]) ? 1 : 0));
+    const first = grid.from / stepNs, scale = stepNs / grid.cellNs;
+    times.stacks.forEach(Math.floor(first), Math.min(steps, Math.ceil(endOf(grid) / stepNs)), (cell, weight, step) => {
+      const at = Math.floor((step - first) * scale + 1e-6);
+      if (counts[cell] && at >= 0 && at < values.length) values[at] += weight;
+    });
     return values;
   }
   times.groups.forEach((group, at) => {

@@ -27,8 +27,12 @@ export function laneColumns(times, threads, span, columns, weightNs = null) {
     const lane = lanes.get(thread);
     if (!lane) return;
     for (let i = steps.first[group]; i < steps.first[group + 1]; ++i) {
-      const from = steps.step[i] * steps.stepNs, weight = steps.sums[i + 1] - steps.sums[i];
-      addTo(lane, kinds, kind, columnNs, columns, from - span.from, Math.max(steps.stepNs, weightNs === null ? 0 : weight * weightNs), weight);
+      const from = steps.step[i] * steps.stepNs - span.from, weight = steps.sums[i + 1] - steps.sums[i];
+      const length = Math.max(steps.stepNs, weightNs === null ? 0 : weight * weightNs);
+      const column = Math.floor(from / columnNs + 1e-6);
+      // Most are shorter than a column, and of a day there are millions.
+      if (column >= 0 && column < columns && from >= column * columnNs && from + length <= (column + 1) * columnNs) lane[column * kinds + kind] += weight;
+      else addTo(lane, kinds, kind, columnNs, columns, from, length, weight);
     }
   });
   return lanes;

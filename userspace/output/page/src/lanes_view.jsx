@@ -3,7 +3,7 @@ import {useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {LANE_COLORS, laneColumns, rankedThreads, sharesAt} from './lanes.js';
 import {Swatch} from './node_details.jsx';
 import {THEMES} from './palette.js';
-import {drawLanes, fitCanvas, markColor} from './time_canvas.js';
+import {drawLanes, fitCanvas, lanesPicture, markColor} from './time_canvas.js';
 import {shareText} from './text.js';
 import {clockText} from './time_state.js';
 import {Tooltip} from './tooltip.jsx';
@@ -37,12 +37,16 @@ export function LanesView({profile, times, span, state, pending, acts, wanted, p
   const colors = [LANE_COLORS[themeName].Other, ...times.laneTexts.map((text) => LANE_COLORS[themeName][text])];
   const range = pending ?? state.range;
   const shares = (one) => ({from: (one.from - span.from) / (span.to - span.from), to: (one.to - span.from) / (span.to - span.from)});
+  const height = threads.length * LANE_PX;
+  const picture = useMemo(() => width > 0 && height > 0 && lanesPicture({width, height}, threads.map((thread) => lanes.get(thread)),
+    {laneHeight: LANE_PX, full, colors, events, eventColors: {pause: LANE_COLORS[themeName]['garbage collection'], compilation: LANE_COLORS[themeName]['JIT compiler']}, theme: THEMES[themeName]}),
+  [lanes, events, width, themeName, full]);
   useLayoutEffect(() => {
-    const fitted = fitCanvas(canvas.current, width, threads.length * LANE_PX);
+    const fitted = fitCanvas(canvas.current, width, height);
     if (!fitted) return;
     const marks = [state.base && {...shares(state.base), color: markColor(themeName, 'base')}, range && {...shares(range), color: markColor(themeName, 'range')}].filter(Boolean);
-    drawLanes(fitted, threads.map((thread) => lanes.get(thread)), {laneHeight: LANE_PX, full, colors, events, eventColors: {pause: LANE_COLORS[themeName]['garbage collection'], compilation: LANE_COLORS[themeName]['JIT compiler']}, marks, theme: THEMES[themeName]});
-  }, [lanes, events, width, themeName, range, state.base, full]);
+    drawLanes(fitted, picture, marks);
+  }, [picture, range, state.base]);
 
   const timeAt = (event) => {
     const box = canvas.current.getBoundingClientRect();
