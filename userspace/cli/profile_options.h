@@ -32,7 +32,7 @@ std::vector<std::string> FormatNames();
 // Options of formats that compilers and linkers read.
 struct BuildToolConfig {
   std::string module;
-  std::string order = "hot";
+  FunctionOrder order = FunctionOrder::kHot;
 };
 void DeclareBuildToolOptions(CLI::App& app, BuildToolConfig& config);
 

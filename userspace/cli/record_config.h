@@ -12,6 +12,7 @@
 #include "cli/perf_map_options.h"
 #include "cli/profile_options.h"
 #include "clr/lines/assembly_pdbs.h"
+#include "formats/names/frame_text.h"
 #include "pipeline/record_options.h"
 
 namespace clrsampler {
@@ -25,7 +26,7 @@ struct RecordConfig {
   std::string format;                // empty: folded
   FilterConfig filter;
   BuildToolConfig build_tool;
-  std::string names = "short";
+  NameStyle names = NameStyle::kShort;
   LineOptions lines;
   bool keep_code = false;
   bool annotate_source = false;

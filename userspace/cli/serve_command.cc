@@ -105,7 +105,7 @@ absl::Status SetSampling(const ServeConfig& config, ServeOptions& options) {
   options.record.roles = !config.no_hooks;
   options.record.try_unknown_runtime = config.try_unknown_runtime;
   options.record.probe_cost_share = config.hook_budget / 100;
-  options.record.names = ParseNames(config.names);
+  options.record.names = config.names;
   options.record.lines = config.lines;
   options.allocations = !config.no_hooks && !config.no_allocations;
   options.waits = config.waits;

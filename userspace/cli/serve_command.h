@@ -12,6 +12,7 @@
 #include "cli/perf_map_options.h"
 #include "cli/push_options.h"
 #include "clr/lines/assembly_pdbs.h"
+#include "formats/names/frame_text.h"
 
 namespace CLI {
 class App;
@@ -25,7 +26,7 @@ struct ServeConfig {
   std::string window = "10s";
   std::vector<std::string> cgroups, containers, comms;
   std::vector<uint32_t> uids;
-  std::string names = "short";
+  NameStyle names = NameStyle::kShort;
   bool no_hooks = false;
   bool no_allocations = false;
   bool waits = false;

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/duration_option.h"
 #include "cli/lock_words.h"
-#include "cli/names_option.h"
 #include "cli/pool_readings.h"
 #include "output/pool_summary.h"
 #include "output/summary.h"
@@ -138,8 +137,7 @@ absl::Status RunLocks(const WaitsConfig& config) {
     const WaitSummary summary = SummarizeWaits(recorder.frames(), recorder.stacks(),
                                                {WaitKind::kMonitor, WaitKind::kLock, WaitKind::kSemaphore,
                                                 WaitKind::kEvent, WaitKind::kTaskWait, WaitKind::kFutex});
-    const absl::StatusOr<ThreadStacks> now =
-        TakeThreadStacks(config.watch.pid, ParseNames(config.watch.names), {}, files.get());
+    const absl::StatusOr<ThreadStacks> now = TakeThreadStacks(config.watch.pid, config.watch.names, {}, files.get());
     if (config.watch.json) return Text(WithHeldLocks(Json(summary, recorder.account()), now));
     return absl::StrCat(
         WaitSummaryText(summary, recorder.account(), config.rows), "\nat the end:\n",

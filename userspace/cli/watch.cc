@@ -26,7 +26,7 @@ absl::StatusOr<RecordOptions> WatchOptions(const WatchConfig& config) {
   if (config.duration.has_value()) {
     ASSIGN_OR_RETURN(options.duration_ns, ParseDurationNs("--duration", *config.duration));
   }
-  options.names = ParseNames(config.names);
+  options.names = config.names;
   options.lines = config.lines;
   return options;
 }

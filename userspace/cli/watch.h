@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/line_output.h"
+#include "formats/names/frame_text.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/record_options.h"
 #include "pipeline/recorder.h"
@@ -24,7 +25,7 @@ namespace clrsampler {
 struct WatchConfig {
   uint32_t pid = 0;
   std::optional<std::string> duration;
-  std::string names = "short";
+  NameStyle names = NameStyle::kShort;
   LineOptions lines;  // of the kinds of events that have some
   bool json = false;
 };

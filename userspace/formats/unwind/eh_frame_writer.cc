@@ -142,8 +142,8 @@ absl::StatusOr<EhFrame> WriteEhFrame(FrameMachine machine, uint32_t code_bytes,
   out.U32(0);
   const auto header = static_cast<int64_t>(out.size());
   const bool written = table == SearchTable::kWritten;
-  for (const uint8_t byte : {uint8_t{1}, kPcRelativeSigned4, written ? kUnsigned4 : kOmitted,
-                             written ? kHeaderRelativeSigned4 : kOmitted}) {
+  for (const uint8_t byte :
+       {uint8_t{1}, kPcRelativeSigned4, written ? kUnsigned4 : kOmitted, written ? kHeaderRelativeSigned4 : kOmitted}) {
     out.Byte(byte);
   }
   out.Distance(0);
