@@ -47,8 +47,8 @@ class ContainerNamesTest(harness.LiveTest):
         """The attributes of the process's resource, and what was said."""
         path = os.path.join(self.folder.name, f"{target.host_pid}.otlp")
         begin = time.monotonic()
-        done = subprocess.run([harness.AGENT, "record", "--pid", str(target.host_pid), "--duration", f"{seconds}s", "-o", path, "--cri-socket", socket],
-                              capture_output=True, text=True, timeout=150)
+        command = [harness.AGENT, "record", "--pid", str(target.host_pid), "--duration", f"{seconds}s", "-o", path, "--cri-socket", socket]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=150)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.seconds = time.monotonic() - begin
         with open(path, "rb") as file:

@@ -13,8 +13,8 @@ namespace clrsampler {
 
 void DeclareCriSocket(CLI::App& app, std::string& socket) {
   app.add_option("--cri-socket", socket,
-                 "socket of the node's container runtime, which says the pod, the container and the image of\n"
-                 "processes: /run/containerd/containerd.sock or /run/crio/crio.sock; docs/labels.md")
+                 "socket of the node's container runtime, which says pod, container and image of processes\n"
+                 "(docs/labels.md): /run/containerd/containerd.sock or /run/crio/crio.sock")
       ->type_name("PATH");
 }
 

@@ -31,7 +31,7 @@ const char* HintFor(int error) {
     case EPERM:
       return "the socket belongs to root: run clrsampler as root, or give its user the socket's group";
     default:
-      return "see whether the container runtime is running: crictl info";
+      return "see whether the socket is that of a container runtime, and whether this one is well: crictl info";
   }
 }
 
@@ -70,6 +70,7 @@ CriAnswer CriClient::Ask(const CriQuestion& question) {
       answer.result = absl::IsUnavailable(labels.status()) ? CriResult::kUnreachable : CriResult::kBad;
       answer.failure = std::string(labels.status().message());
       answer.hint = HintOf(labels.status());
+      if (answer.hint.empty()) answer.hint = HintFor(0);
       return answer;
     }
     if (!labels->has_value()) continue;
@@ -110,7 +111,7 @@ absl::StatusOr<std::string> CriClient::Call(absl::string_view method, absl::stri
       const absl::Status checked = check_();
       return checked.ok() ? checked : WithHint(absl::UnavailableError(checked.message()), HintOf(checked));
     }());
-    return WithHint(absl::UnavailableError(absl::StrCat("it gives no answer: ", outcome.error)), kVersionHint);
+    return WithHint(absl::UnavailableError(absl::StrCat("it gives no answer: ", outcome.error)), HintFor(0));
   }
   if (outcome.cut) return absl::ResourceExhaustedError("its answer does not end");
   const GrpcStatus status = GrpcStatusOf(outcome.status, outcome.fields);
