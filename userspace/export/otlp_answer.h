@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "export/http_poster.h"
 #include "export/push_protocol.h"
+#include "os/http_poster.h"
 
 namespace clrsampler {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "export/http_poster.h"
+#include "os/http_poster.h"
 #include "profile/window.h"
 
 namespace clrsampler {

@@ -16,10 +16,10 @@
 #include <memory>
 #include <string>
 
-#include "export/http_poster.h"
 #include "export/metrics.h"
 #include "export/push_protocol.h"
 #include "export/recent_windows.h"
+#include "os/http_poster.h"
 
 namespace clrsampler {
 

@@ -17,7 +17,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "export/endpoints.h"
-#include "export/http_poster.h"
 #include "export/http_server.h"
 #include "export/metrics.h"
 #include "export/page_assets.h"
@@ -25,6 +24,7 @@
 #include "export/pusher.h"
 #include "export/recent_windows.h"
 #include "os/clock.h"
+#include "os/http_poster.h"
 #include "os/service_notify.h"
 #include "serve/window_writer.h"
 #include "status/status.h"
