@@ -51,6 +51,7 @@ absl::Status CheckSamplerOptions(const RecordConfig& config) {
                   {"--ring-bytes", config.ring_bytes.has_value()},
                   {"--symbol-server", !config.symbol_servers.empty()},
                   {"--enable-perf-map", config.perf_maps.enable},
+                  {"--cri-socket", !config.cri_socket.empty()},
                   {"--save-stacks", !config.save_stacks.empty()},
                   {"--save-stream", !config.save_stream.empty()}};
   for (const auto& [option, given] : kOptions) {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
 #include "cli/event_buffer_option.h"
 #include "cli/event_source_command.h"
@@ -150,8 +151,8 @@ absl::StatusOr<std::unique_ptr<RecordedTape>> OpenTape(const std::vector<std::st
 }
 
 absl::Status CheckSaved(const RecordConfig& config) {
-  if (!config.perf_maps.enable && config.symbol_servers.empty()) return absl::OkStatus();
-  return BadValue("--save-stream can't be combined with --enable-perf-map or --symbol-server",
+  if (!config.perf_maps.enable && config.symbol_servers.empty() && config.cri_socket.empty()) return absl::OkStatus();
+  return BadValue("--save-stream can't be combined with --enable-perf-map, --symbol-server or --cri-socket",
                   "a stream holds what is read here, not what others are asked to write or send");
 }
 
@@ -363,6 +364,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->capture_default_str()
       ->type_name("SIZE");
   DeclarePerfMaps(app, config.perf_maps);
+  DeclareCriSocket(app, config.cri_socket);
   // For the project's own tests: docs/testing.md.
   app.add_option("--save-stacks", config.save_stacks,
                  "keep samples with what unwinding them needs, doubtful ones first")

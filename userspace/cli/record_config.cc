@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
 #include "cli/names_option.h"
 #include "cli/pids_option.h"
@@ -100,6 +101,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   RETURN_IF_ERROR(SetAmounts(config, options));
   RETURN_IF_ERROR(SetSymbols(config, options));
   RETURN_IF_ERROR(SetUnwinding(config, options));
+  ASSIGN_OR_RETURN(options.cri_socket, ParseCriSocket(config.cri_socket));
   options.frequency_hz = config.frequency_hz;
   options.view = ViewOf(config);
   options.roles = !config.no_hooks;

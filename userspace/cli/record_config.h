@@ -51,6 +51,7 @@ struct RecordConfig {
   std::string symbol_cache;
   std::string symbol_cache_size = "4GiB";
   PerfMapConfig perf_maps;
+  std::string cri_socket;
   std::string save_stacks;
   std::string save_stream;
   std::vector<std::string> replay;  // not empty: a saved stream is played instead

@@ -32,6 +32,7 @@ struct ServeConfig {
   bool try_unknown_runtime = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
   PerfMapConfig perf_maps;
+  std::string cri_socket;
   LineOptions lines;
   std::optional<std::string> ring_bytes;
   std::string history = "/var/lib/clrsampler/history.db";

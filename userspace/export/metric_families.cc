@@ -8,7 +8,9 @@ using enum MetricKind;
 
 constexpr MetricFamilyRow kRows[] = {
     {kBuildInfo, kGauge, "clrsampler_build_info", "version, arch", "1; what runs here."},
-    {kProcessInfo, kGauge, "clrsampler_process_info", "process, pid, comm, container, container_id, runtime, service",
+    {kProcessInfo, kGauge, "clrsampler_process_info",
+     "process, pid, comm, container, container_id, runtime, service, k8s_namespace_name, k8s_pod_name, "
+     "k8s_container_name",
      "1; what is known of a process that has its own series."},
     {kProcesses, kGauge, "clrsampler_processes", "kind",
      "Processes in the last window, with a .NET runtime or without."},

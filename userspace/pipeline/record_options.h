@@ -29,6 +29,7 @@
 
 namespace clrsampler {
 
+class CriHelper;
 class FileBroker;
 class LineHelper;
 
@@ -80,6 +81,8 @@ struct RecordOptions {
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
   std::shared_ptr<LineHelper> line_helper;          // reads lines of native code; nullptr: the recorder starts one
+  std::string cri_socket;                           // of the container runtime that names pods; empty: nobody is asked
+  std::shared_ptr<CriHelper> cri_helper;            // asks it; nullptr: the recorder starts one
   std::shared_ptr<FileBroker> files;                // opens files of targets; nullptr: the recorder starts one
   std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
   // On which the run is saved, or from which it is played instead of looking at this machine; nullptr: neither.

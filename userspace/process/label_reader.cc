@@ -69,7 +69,11 @@ bool LabelReader::IsDue(const Process& process, MonotonicTime now) const {
 void LabelReader::Read(const Process& process, bool is_dotnet, MonotonicTime now) {
   if (!IsDue(process, now)) return;
   Known& known = known_[process.key];
-  if (known.exec_count != process.exec_count) known = Known();
+  if (known.exec_count != process.exec_count) {
+    ProcessLabels place = std::move(known.place);
+    known = Known();
+    known.place = std::move(place);
+  }
   known.exec_count = process.exec_count;
   if (is_dotnet) Read(process, known);
   known.wait_ns = known.mapping != 0 ? kAgainNs : std::clamp(known.wait_ns * 2, kSoonNs, kSeldomNs);
@@ -79,9 +83,25 @@ void LabelReader::Read(const Process& process, bool is_dotnet, MonotonicTime now
 ProcessLabels LabelReader::Of(ProcessKey process) const {
   const auto found = known_.find(process);
   if (found == known_.end()) return {};
-  ProcessLabels labels = found->second.context;
-  labels.FillFrom(found->second.environment);
+  const Known& known = found->second;
+  ProcessLabels claimed = known.context;
+  claimed.FillFrom(known.environment);
+  if (known.place.empty()) return claimed;
+  claimed.DropPlace();
+  ProcessLabels labels = known.place;
+  labels.FillFrom(claimed);
   return labels;
+}
+
+void LabelReader::SetPlace(const Process& process, const ProcessLabels& place) {
+  const auto found = known_.find(process.key);
+  if (found != known_.end()) {
+    found->second.place = place;
+  } else if (!place.empty()) {
+    Known& known = known_[process.key];
+    known.exec_count = process.exec_count;
+    known.place = place;
+  }
 }
 
 void LabelReader::Read(const Process& process, Known& known) {

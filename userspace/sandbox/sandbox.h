@@ -45,6 +45,10 @@ PreparedAgent PrepareAgent(const AgentNeeds& needs);
 // For the process that talks to symbol servers: nobody, who reads what TLS and name look-ups take.
 SandboxProfile FetcherProfile();
 
+// For the process that asks the container runtime: the user that started it, as whom it may connect, without
+// capabilities and files.
+SandboxProfile ContainerRuntimeProfile();
+
 // For the processes that open files of targets: they see what the agent sees, write into nothing, and have no network.
 SandboxProfile FileWorkerProfile();
 

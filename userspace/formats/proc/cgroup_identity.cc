@@ -173,4 +173,16 @@ CgroupIdentity IdentifyCgroup(absl::string_view path) {
   return identity;
 }
 
+std::vector<std::string> ContainerIdsOf(absl::string_view path) {
+  std::vector<std::string> ids;
+  for (const absl::string_view component : absl::StrSplit(path, '/', absl::SkipEmpty())) {
+    if (component.size() > 2 * kMaxNameBytes) continue;
+    const auto scope = ScopeOf(component);
+    if (!scope && !IsContainerId(component)) continue;
+    ids.emplace_back(scope ? scope->id : component);
+    if (ids.size() == kMaxNestedContainers) break;
+  }
+  return ids;
+}
+
 }  // namespace clrsampler

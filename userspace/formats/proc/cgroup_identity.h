@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -46,6 +47,11 @@ struct CgroupIdentity {
 
 // `path` as CgroupPath gives it.
 CgroupIdentity IdentifyCgroup(absl::string_view path);
+
+// The ids of 64 digits that a path has, the outermost container's first; at most kMaxNestedContainers. What is below a
+// container may be made by that container, and what is above it may not: the first id that somebody knows is the one.
+inline constexpr size_t kMaxNestedContainers = 4;
+std::vector<std::string> ContainerIdsOf(absl::string_view path);
 
 }  // namespace clrsampler
 
