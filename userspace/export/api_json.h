@@ -33,6 +33,7 @@ struct ApiStatus {
 std::string StatusJson(const ApiStatus& status);
 // `pauses`: the longest of the range, in any order.
 std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses);
+std::string LanesJson(const HistoryLanes& lanes);
 std::string PausesJson(const HistoryPauses& pauses);
 std::string MethodsJson(const HistoryMethods& methods);
 std::string HealthJson(const HistoryHealth& health);

@@ -74,6 +74,7 @@ class Endpoints {
   absl::StatusOr<Job> ProfileJob(QueryReader& reader);
   absl::StatusOr<Job> DiffJob(QueryReader& reader);
   absl::StatusOr<Job> TimelineJob(QueryReader& reader);
+  absl::StatusOr<Job> LanesJob(QueryReader& reader);
   absl::StatusOr<Job> ProcessesJob(QueryReader& reader);
   absl::StatusOr<Job> RecordingJob(QueryReader& reader, const std::string& id);
   absl::StatusOr<HttpAnswer> Status(uint64_t now_unix_ns);

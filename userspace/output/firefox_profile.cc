@@ -12,8 +12,8 @@
 #include "absl/strings/str_format.h"
 #include "formats/profile/gzip.h"
 #include "output/json_stream.h"
-#include "output/lane_category.h"
 #include "output/thread_lanes.h"
+#include "profile/lane_category.h"
 #include "status/status.h"
 
 namespace clrsampler {

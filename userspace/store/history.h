@@ -65,6 +65,7 @@ class History {
   virtual absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view) = 0;
   virtual absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection& selection, TimelineBy by,
                                                         size_t max_steps, size_t max_series) = 0;
+  virtual absl::StatusOr<HistoryLanes> Lanes(const HistorySelection& selection, const LaneQuestion& question) = 0;
   virtual absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit) = 0;
   virtual absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit) = 0;
   virtual absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns) = 0;

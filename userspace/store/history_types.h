@@ -7,9 +7,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profile/account.h"
+#include "profile/lane_category.h"
 #include "profile/window.h"
 
 namespace clrsampler {
@@ -60,6 +62,36 @@ struct Timeline {
   std::vector<TimelineSeries> series;  // most CPU time first
   // The times that the threads of all that are meant ran and waited, for each step; empty where no waits are known.
   std::vector<WaitTimes> states;
+};
+
+struct LaneQuestion {
+  std::string method;  // only of stacks with a frame that has this in its name, whatever the case; "": of all
+  size_t max_steps = 0;
+  size_t max_threads = 0;
+};
+
+// The work of threads over time: CPU time by what ran, and time of waiting where it is recorded.
+struct HistoryLanes {
+  uint64_t begin_unix_ns = 0;
+  uint64_t step_ns = 0;  // as in Timeline
+  size_t steps = 0;
+  std::vector<bool> covered;  // for each step: whether anything is known
+  struct Thread {
+    uint32_t pid = 0;  // 0: of all others together
+    uint32_t tid = 0;  // 0: all threads of the process, where there were too many
+    std::string comm;
+    std::string container;
+    std::string name;
+    uint64_t total_ns = 0;
+  };
+  std::vector<Thread> threads;  // most time first, at most max_threads; behind them the others
+  size_t others = 0;            // how many threads the last one stands for; 0: it is one like the rest
+  struct Lane {
+    uint32_t thread = 0;  // index of threads
+    LaneCategory state = LaneCategory::kOther;
+    std::vector<std::pair<uint32_t, uint64_t>> values;  // step and nanoseconds, in order, none of 0
+  };
+  std::vector<Lane> lanes;  // by thread, then state
 };
 
 struct HistoryPause {

@@ -98,6 +98,8 @@ class SegmentDictionary {
   }
   const ModelFrame& frame(FrameIndex index) const { return frames_[index]; }
   const StackNode& node(NodeIndex index) const { return nodes_[index]; }  // its parent is less
+  std::span<const ModelFrame> frames() const { return frames_; }
+  std::span<const StackNode> nodes() const { return nodes_; }
   const SegmentProcess& process(uint32_t index) const { return processes_[index]; }
   const SegmentThread& thread(uint32_t index) const { return threads_[index]; }
   const SegmentSource& source(size_t index) const { return sources_[index]; }

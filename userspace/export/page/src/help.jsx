@@ -11,6 +11,7 @@ const KEYS = [
   ['Enter, Esc', 'the range over the whole width; no range'],
   ['a, b', 'all is the range; the range becomes the base of comparisons'],
   ['l', 'follow the time, or stand still'],
+  ['Map and lanes', 'arrows move on the map, with Shift they mark; Enter chooses, with Shift to compare; c makes the range the base'],
 ];
 
 export function Help({licences, onClose}) {

@@ -1,6 +1,6 @@
 // The kind of work that a frame is, for formats that colour lanes over time.
-#ifndef CLRSAMPLER_OUTPUT_LANE_CATEGORY_H_
-#define CLRSAMPLER_OUTPUT_LANE_CATEGORY_H_
+#ifndef CLRSAMPLER_PROFILE_LANE_CATEGORY_H_
+#define CLRSAMPLER_PROFILE_LANE_CATEGORY_H_
 
 #include <cstdint>
 #include <optional>
@@ -35,4 +35,4 @@ std::optional<WaitKind> WaitKindOfMark(ModelFrameKind kind, absl::string_view na
 
 }  // namespace clrsampler
 
-#endif  // CLRSAMPLER_OUTPUT_LANE_CATEGORY_H_
+#endif  // CLRSAMPLER_PROFILE_LANE_CATEGORY_H_
