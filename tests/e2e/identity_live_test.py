@@ -122,7 +122,7 @@ class IdentityTest(harness.LiveTest):
             with self.subTest(mode=mode), self.program(mode) as target:
                 attributes, said = self.recorded(target)
                 self.assert_environment(attributes)
-                self.assertIn(f"what process {target.host_pid} ", said)
+                self.assertIn(f"the process context of process {target.host_pid} ", said)
 
     def test_one_that_changes_all_the_time_is_left_alone(self):
         with self.program("changing") as target:
