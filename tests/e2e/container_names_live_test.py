@@ -92,15 +92,16 @@ class ContainerNamesTest(harness.LiveTest):
 
     def test_bad_runtimes_are_notices_and_cost_no_time(self):
         with self.program() as target:
+            # The tests of units have all of them; here are those that lie, and that hold up.
             for manner, why in (("liar", "about something else than what was asked"), ("garbage", "no message of the CRI"),
-                                ("endless", "does not end"), ("old", "UNIMPLEMENTED"), ("hang", "gives no answer")):
+                                ("endless", "does not end"), ("old", "UNIMPLEMENTED"), ("hang", "gives no answer"))[::1 if runtimes.MATRIX else 4]:
                 with self.subTest(manner=manner), self.server(manner) as runtime:
                     attributes, said = self.recorded(target, runtime.socket, seconds=6)
                     self.assert_claims(attributes)
                     self.assertIn(f"the container runtime at {runtime.socket} does not name a container", said)
                     self.assertIn(why, said)
                     self.assertLess(self.seconds, 6 + 15 * harness.slowness())
-            for says in (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\x04\x08\0\0\0\0\0" + b"\xff" * 4, os.urandom(65536), b""):
+            for says in () if not runtimes.MATRIX else (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\x04\x08\0\0\0\0\0" + b"\xff" * 4, os.urandom(65536), b""):
                 with self.subTest(says=says[:20]), RawRuntime(says) as runtime:
                     attributes, said = self.recorded(target, runtime.socket, seconds=6)
                     self.assert_claims(attributes)
@@ -138,7 +139,10 @@ class ContainerNamesTest(harness.LiveTest):
                 status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
             self.assertEqual(int(status["CapEff"], 16) | int(status["CapPrm"], 16), 0)
             self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
-        self.assertFalse(os.path.exists(f"/proc/{pid}"), "it ends with the service")
+        end = time.monotonic() + 30
+        while os.path.exists(f"/proc/{pid}"):
+            self.assertLess(time.monotonic(), end, "it ends with the service")
+            time.sleep(0.05)
 
     @staticmethod
     def is_asker(pid, parent):
