@@ -26,13 +26,13 @@ CriAnswer NoAnswer(uint64_t number, const absl::Status& why) {
 
 // Questions in, answers out, until the other end is gone.
 void AnswerQuestions(int socket, const std::string& path, absl::StatusOr<std::unique_ptr<HttpPoster>> poster) {
+  const absl::Status trouble = poster.status();
   std::optional<CriClient> client;
   if (poster.ok()) client.emplace(*std::move(poster), [&path] { return CheckCriSocket(path); });
   while (const std::optional<HelperProcess::Message> message = HelperProcess::Wait(socket)) {
     const std::optional<CriQuestion> question = ParseCriQuestion(message->text);
     if (!question) continue;
-    const std::string text =
-        CriAnswerText(client ? client->Ask(*question) : NoAnswer(question->number, poster.status()));
+    const std::string text = CriAnswerText(client ? client->Ask(*question) : NoAnswer(question->number, trouble));
     (void)!send(socket, text.data(), std::min(text.size(), HelperProcess::kMaxDatagramBytes), MSG_NOSIGNAL);
   }
 }
