@@ -43,7 +43,8 @@ bool ContainerNames::MakeRoom(MonotonicTime now) {
     if (entries_.size() < kMaxContainers) return true;
   }
   notices_.Add("container_names_full", "",
-               absl::StrCat("some containers have no names: there are more than ", kMaxContainers, " at a time"));
+               absl::StrCat("some containers have no names: there are more than ", kMaxContainers, " at a time"),
+               "names are given again once containers have been gone for a minute");
   return false;
 }
 

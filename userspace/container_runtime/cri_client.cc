@@ -107,10 +107,8 @@ absl::StatusOr<std::string> CriClient::Call(absl::string_view method, absl::stri
       absl::StrCat(kHost, method), {"Content-Type: application/grpc", "TE: trailers", "grpc-accept-encoding: identity"},
       GrpcFrame(request, /*compressed=*/false));
   if (outcome.status == 0) {
-    RETURN_IF_ERROR([&] {
-      const absl::Status checked = check_();
-      return checked.ok() ? checked : WithHint(absl::UnavailableError(checked.message()), HintOf(checked));
-    }());
+    const absl::Status checked = check_();
+    if (!checked.ok()) return WithHint(absl::UnavailableError(checked.message()), HintOf(checked));
     return WithHint(absl::UnavailableError(absl::StrCat("it gives no answer: ", outcome.error)), HintFor(0));
   }
   if (outcome.cut) return absl::ResourceExhaustedError("its answer does not end");

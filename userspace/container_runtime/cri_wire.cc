@@ -12,7 +12,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kIdDigits = 64;
 constexpr size_t kMaxFailureBytes = 500;
 constexpr size_t kAnswerFields = 4;  // before the labels
 
@@ -22,12 +21,6 @@ std::string Line(absl::string_view text) {
   std::replace_if(
       line.begin(), line.end(), [](char c) { return absl::ascii_iscntrl(static_cast<unsigned char>(c)); }, ' ');
   return line;
-}
-
-bool IsId(absl::string_view text) {
-  return text.size() == kIdDigits && std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_isxdigit(static_cast<unsigned char>(c));
-         });
 }
 
 }  // namespace
@@ -42,7 +35,7 @@ std::optional<CriQuestion> ParseCriQuestion(absl::string_view text) {
   if (!absl::SimpleAtoi(fields[0], &question.number)) return std::nullopt;
   for (size_t i = 1; i < fields.size(); ++i) question.ids.emplace_back(fields[i]);
   if (question.ids.empty() || question.ids.size() > kMaxNestedContainers ||
-      !std::all_of(question.ids.begin(), question.ids.end(), IsId)) {
+      !std::all_of(question.ids.begin(), question.ids.end(), IsContainerId)) {
     return std::nullopt;
   }
   return question;

@@ -30,7 +30,10 @@ void LabelWatch::Update(MonotonicTime now, absl::FunctionRef<bool(ProcessKey)> w
   updated_ = now;
   parts_.table.ForEach([&](Process& process) {
     if (process.exited != MonotonicTime::Max() || !wanted(process.key)) return;
-    if (containers_) reader_.SetPlace(process, containers_->Of(process.container.path, now));
+    // The control group of a process is read anew when it calls exec, and a container's names do not change.
+    if (containers_ && !reader_.HasPlace(process)) {
+      reader_.SetPlace(process, containers_->Of(process.container.path, now));
+    }
     if (reader_.IsDue(process, now)) reader_.Read(process, parts_.runtimes.Find(process).has_value(), now);
   });
 }

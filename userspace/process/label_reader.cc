@@ -94,14 +94,18 @@ ProcessLabels LabelReader::Of(ProcessKey process) const {
 }
 
 void LabelReader::SetPlace(const Process& process, const ProcessLabels& place) {
-  const auto found = known_.find(process.key);
-  if (found != known_.end()) {
-    found->second.place = place;
-  } else if (!place.empty()) {
-    Known& known = known_[process.key];
-    known.exec_count = process.exec_count;
-    known.place = place;
+  auto found = known_.find(process.key);
+  if (found == known_.end()) {
+    if (place.empty()) return;
+    found = known_.emplace(process.key, Known{.exec_count = process.exec_count}).first;
   }
+  found->second.place = place;
+  found->second.place_exec_count = process.exec_count;
+}
+
+bool LabelReader::HasPlace(const Process& process) const {
+  const auto found = known_.find(process.key);
+  return found != known_.end() && !found->second.place.empty() && found->second.place_exec_count == process.exec_count;
 }
 
 void LabelReader::Read(const Process& process, Known& known) {
@@ -143,10 +147,10 @@ absl::Status LabelReader::ReadContext(const Process& process, MemoryReader& memo
     if (header.published_ns == 0) continue;
     if (is_same) return absl::OkStatus();
     if (++known.changes > kMaxChanges) return absl::ResourceExhaustedError("it has changed too often");
-    absl::StatusOr<std::optional<ProcessLabels>> labels = ReadPayload(memory, mapping, header);
+    const absl::StatusOr<std::optional<ProcessLabels>> labels = ReadPayload(memory, mapping, header);
     if (labels.ok() && !labels->has_value()) continue;
     known.published_ns = header.published_ns;  // one that is damaged is not read again and again
-    known.context = labels.ok() ? **std::move(labels) : ProcessLabels();
+    known.context = labels.ok() ? **labels : ProcessLabels();
     return labels.status();
   }
   return absl::OkStatus();  // it changes all the time: what is known stays until the next look

@@ -37,6 +37,8 @@ class LabelReader {
   void Read(const Process& process, bool is_dotnet, MonotonicTime now);
   // The place where the node says that the process runs; empty: it does not say.
   void SetPlace(const Process& process, const ProcessLabels& place);
+  // Whether a place is known of the program that the process runs now.
+  bool HasPlace(const Process& process) const;
   // The labels that are known; those of a process that has ended are known until Forget.
   ProcessLabels Of(ProcessKey process) const;
   void Forget(ProcessKey process) { known_.erase(process); }
@@ -51,6 +53,7 @@ class LabelReader {
     uint64_t mapping = 0;       // where the header is; 0: nowhere
     uint64_t published_ns = 0;  // of what `context` says
     ProcessLabels place;        // that the node says
+    uint32_t place_exec_count = 0;
     ProcessLabels environment;
     ProcessLabels context;
   };

@@ -139,7 +139,9 @@ TEST_F(LabelReaderTest, WhatTheNodeSaysOfAPlaceWinsOverWhatTheProcessSays) {
   process_->container = ContainerOf(kContainer, "");
   ProcessLabels place;
   place.Set(LabelKey::kKubernetesNamespace, "prod");
+  EXPECT_FALSE(reader_.HasPlace(*process_));
   reader_.SetPlace(*process_, place);
+  EXPECT_TRUE(reader_.HasPlace(*process_));
   Read(1);
   EXPECT_EQ(Service(), "published");
   EXPECT_EQ(reader_.Of(process_->key).Get(LabelKey::kKubernetesNamespace), "prod");
@@ -147,6 +149,7 @@ TEST_F(LabelReaderTest, WhatTheNodeSaysOfAPlaceWinsOverWhatTheProcessSays) {
   ++process_->exec_count;
   Read(2);
   EXPECT_EQ(reader_.Of(process_->key).Get(LabelKey::kKubernetesNamespace), "prod");
+  EXPECT_FALSE(reader_.HasPlace(*process_)) << "the new program may be in another control group";
   reader_.SetPlace(*process_, {});
   EXPECT_EQ(Pod(), "pod-of-another") << "the node says nothing any more";
 }

@@ -1,11 +1,8 @@
 #include "formats/labels/cri_messages.h"
 
-#include <algorithm>
-
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "formats/labels/field_bytes.h"
+#include "formats/proc/cgroup_identity.h"
 #include "protozero/exception.hpp"
 #include "protozero/pbf_builder.hpp"
 #include "protozero/pbf_message.hpp"
@@ -17,8 +14,6 @@ using protozero::data_view;
 using protozero::pbf_builder;
 using protozero::pbf_message;
 using protozero::pbf_wire_type;
-
-constexpr size_t kIdDigits = 64;
 
 // Requests and answers of both lists have the same numbers.
 enum class Request : protozero::pbf_tag_type { kFilter = 1 };
@@ -135,10 +130,7 @@ absl::StatusOr<ProcessLabels> ParseContainerStatus(absl::string_view bytes, absl
 
 ImageReference ParseImageReference(absl::string_view text) {
   text = text.substr(0, text.find('@'));
-  const bool is_id = text.size() == kIdDigits && std::all_of(text.begin(), text.end(), [](char c) {
-                       return absl::ascii_isxdigit(static_cast<unsigned char>(c));
-                     });
-  if (is_id || absl::StartsWith(text, "sha256:")) return {};
+  if (IsContainerId(text) || absl::StartsWith(text, "sha256:")) return {};
   const size_t slash = text.rfind('/');
   const size_t colon = text.rfind(':');
   // That of a port comes before a slash.

@@ -48,6 +48,9 @@ struct CgroupIdentity {
 // `path` as CgroupPath gives it.
 CgroupIdentity IdentifyCgroup(absl::string_view path);
 
+// The id of a container, as all runtimes of Kubernetes give it: 64 hexadecimal digits.
+bool IsContainerId(absl::string_view text);
+
 // The ids of 64 digits that a path has, the outermost container's first; at most kMaxNestedContainers. A container
 // may make groups below its own, and none above it: the first id that somebody knows is the one.
 inline constexpr size_t kMaxNestedContainers = 4;
