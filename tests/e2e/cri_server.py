@@ -17,6 +17,8 @@ import sys
 import tempfile
 import threading
 
+import raw_server
+
 SERVICE = "/runtime.v1.RuntimeService/"
 
 
@@ -83,36 +85,17 @@ class CriServer:
         self.folder.cleanup()
 
 
-class RawRuntime:
-    """Takes connections and says these bytes to each; then it says nothing more."""
-
+class RawRuntime(raw_server.RawServer):
     def __init__(self, says):
         self.folder = tempfile.TemporaryDirectory(prefix="clrsampler-test-")
-        self.socket, self.says, self.open = os.path.join(self.folder.name, "cri.sock"), says, []
-
-    def accept(self):
-        try:
-            while True:
-                one, _ = self.listener.accept()
-                self.open.append(one)
-                one.sendall(self.says)
-        except OSError:
-            pass
-
-    def __enter__(self):
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.socket)
-        self.listener.listen(16)
-        self.thread = threading.Thread(target=self.accept)
-        self.thread.start()
-        return self
+        self.socket = os.path.join(self.folder.name, "cri.sock")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.socket)
+        listener.listen(16)
+        super().__init__(says, listener)
 
     def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join()
-        for one in self.open:
-            one.close()
+        super().__exit__()
         self.folder.cleanup()
 
 

@@ -5,28 +5,15 @@
 import assert from 'node:assert/strict';
 import {join} from 'node:path';
 import {describe, test} from 'node:test';
+import {asked, NOW, withServer} from './fake_pages.mjs';
 import {FakeServe, HOSTILE, POLICY, PROCESSES, realProfiles} from './fake_serve.mjs';
 import {DataBuilder, manyStacks} from './page_data.mjs';
 import {Opened} from './serve_opened.mjs';
 import {slowness} from './slowness.mjs';
 
-const NOW = Date.parse('2026-11-22T14:05:00Z');
 const GRACE = 4;  // what a test that shares its machine with others is allowed beyond the budgets
 
-async function withServer(options, act, pageOptions = {}) {
-  const fake = new FakeServe({now: NOW, ...options});
-  const url = await fake.listen();
-  try {
-    const opened = await Opened.at(url, pageOptions);
-    await opened.settled();
-    await act(opened, fake);
-    await opened.close();
-  } finally {
-    await fake.close();
-  }
-}
 const withPage = (act, pageOptions) => withServer({}, act, pageOptions);
-const asked = (fake, path) => fake.requests.filter((request) => request.startsWith(path)).map((request) => Object.fromEntries(new URL(request, 'http://x').searchParams));
 
 describe('what is shown', () => {
   test('the host, the timeline with its legend, and the flame graph of all that is in sight', () => withPage(async (opened, fake) => {

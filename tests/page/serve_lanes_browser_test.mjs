@@ -3,37 +3,18 @@
 // The server is the one of fake_serve.mjs.
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
-import {FakeServe} from './fake_serve.mjs';
-import {Opened} from './serve_opened.mjs';
+import * as fakes from './fake_pages.mjs';
+import * as mouse from './mouse.mjs';
 
-const NOW = Date.parse('2026-11-22T14:05:00Z'), BEGIN = NOW - 300_000;
+const {asked, NOW} = fakes, BEGIN = NOW - 300_000;
 
-async function withServer(options, act, pageOptions = {}) {
-  const fake = new FakeServe({now: NOW, ...options});
-  const url = await fake.listen();
-  try {
-    const opened = await Opened.at(url, {hash: '#lanes=open', ...pageOptions});
-    await opened.settled();
-    await act(opened, fake);
-    await opened.close();
-  } finally {
-    await fake.close();
-  }
-}
+const withServer = (options, act, pageOptions) => fakes.withServer(options, act, {hash: '#lanes=open', ...pageOptions});
 const withPage = (act, pageOptions) => withServer({}, act, pageOptions);
-const asked = (fake, path) => fake.requests.filter((request) => request.startsWith(path)).map((request) => Object.fromEntries(new URL(request, 'http://x').searchParams));
 const map = (page) => page.locator('.timeline-map');
 const slider = (page) => page.getByRole('slider', {name: 'Map of the time'});
 
-async function drag(opened, element, from, to, {shift = false} = {}) {
-  const {page} = opened, box = await element.boundingBox();
-  const at = ([x, y]) => [box.x + x * box.width, box.y + y * box.height];
-  if (shift) await page.keyboard.down('Shift');
-  await page.mouse.move(...at(from));
-  await page.mouse.down();
-  await page.mouse.move(...at(to), {steps: 4});
-  await page.mouse.up();
-  if (shift) await page.keyboard.up('Shift');
+async function drag(opened, ...where) {
+  await mouse.drag(opened.page, ...where);
   await opened.settled();
 }
 
